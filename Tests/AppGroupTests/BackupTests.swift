@@ -1,13 +1,11 @@
-import AppGroup
-import Containers
 import FoundationEssentials
-import PropertyLists
-import SystemCalls
-import TestScopes
-import TestSupport
 import Testing
+import Wormhole
+import WormholePropertyLists
+import WormholeSystem
+import WormholeTestSupport
 
-@testable import Copying
+@testable import WormholeInspection
 
 @Suite("The backup of a container", .blocking)
 struct BackupTests {

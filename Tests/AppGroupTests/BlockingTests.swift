@@ -1,9 +1,8 @@
-import AppGroup
-import TestScopes
-import TestSupport
 import Testing
+import Wormhole
+import WormholeTestSupport
 
-@testable import Monitoring
+@testable import WormholeSystem
 
 @Suite("Calls that may block", .blocking)
 struct BlockingTests {

@@ -1,15 +1,11 @@
-import AppGroup
 import Dispatch
-import PropertyLists
 import Synchronization
-import TestScopes
-import TestSupport
 import Testing
+import WormholePropertyLists
+import WormholeTestSupport
 
-@testable import Calls
-@testable import Containers
-@testable import Monitoring
-@testable import Values
+@testable import Wormhole
+@testable import WormholeSystem
 
 @Suite(.blocking, .bothEngines) struct CallEndpointTests {
   /// Calls that came, and how calls ended.

@@ -1,13 +1,11 @@
-import AppGroup
 import Dispatch
 import Synchronization
-import SystemCalls
-import TestScopes
-import TestSupport
 import Testing
+import Wormhole
+import WormholeTestSupport
 
-@testable import Inspection
-@testable import Monitoring
+@testable import WormholeInspection
+@testable import WormholeSystem
 
 @Suite("The change monitor", .blocking)
 struct ChangeMonitorTests {

@@ -1,15 +1,12 @@
-import AppGroup
-import EtcdClient
-import PropertyLists
 import Synchronization
-import SystemCalls
-import TestScopes
-import TestSupport
 import Testing
+import WormholeEtcd
+import WormholePropertyLists
+import WormholeTestSupport
 
-@testable import Containers
-@testable import Inspection
-@testable import Monitoring
+@testable import Wormhole
+@testable import WormholeInspection
+@testable import WormholeSystem
 
 @Suite("A monitor tells what happens in a container", .blocking, .bothEngines)
 struct ContainerMonitorTests {

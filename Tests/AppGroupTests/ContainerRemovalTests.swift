@@ -1,13 +1,11 @@
-import AppGroup
-import EtcdClient
-import PropertyLists
-import SystemCalls
-import TestScopes
-import TestSupport
 import Testing
+import WormholeEtcd
+import WormholePropertyLists
+import WormholeSystem
+import WormholeTestSupport
 
-@testable import Containers
-@testable import Copying
+@testable import Wormhole
+@testable import WormholeInspection
 
 @Suite("The removal of a container", .blocking)
 struct ContainerRemovalTests {

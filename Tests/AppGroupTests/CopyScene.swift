@@ -1,15 +1,12 @@
-import AppGroup
-import EtcdClient
 import FoundationEssentials
-import PropertyLists
 import Synchronization
-import SystemCalls
-import TestSupport
 import Testing
+import WormholeEtcd
+import WormholePropertyLists
+import WormholeSystem
+import WormholeTestSupport
 
-@testable import Attachments
-@testable import Containers
-@testable import Queues
+@testable import Wormhole
 
 /// A container with something of each kind that outlives processes, and a description of one.
 struct CopyScene {

@@ -1,15 +1,13 @@
-import AppGroup
-import EtcdClient
 import FoundationEssentials
-import PropertyLists
 import Synchronization
-import SystemCalls
-import TestScopes
-import TestSupport
 import Testing
+import WormholeEtcd
+import WormholePropertyLists
+import WormholeSystem
+import WormholeTestSupport
 
-@testable import Containers
-@testable import Copying
+@testable import Wormhole
+@testable import WormholeInspection
 
 @Suite("The copy of a container", .blocking)
 struct CopyTests {
@@ -322,7 +320,7 @@ struct CopyTests {
         let format = try container.client.page(.key(container.formatKey), limit: 1, until: soon)
         return format.items.first?.value == Array("\(EtcdContainer.formatVersion)".utf8)
       }
-      return try SystemCalls.exists(place, at: Directory.current)
+      return try WormholeSystem.exists(place, at: Directory.current)
     }
 
     /// On etcd the session of the killed process ends first.

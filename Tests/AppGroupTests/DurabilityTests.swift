@@ -1,11 +1,10 @@
 #if DEBUG
-  import AppGroup
-  import PropertyLists
   import Synchronization
-  import SystemCalls
-  import TestScopes
-  import TestSupport
   import Testing
+  import Wormhole
+  import WormholePropertyLists
+  import WormholeSystem
+  import WormholeTestSupport
 
   @Suite("Durability", .blocking)
   struct DurabilityTests {

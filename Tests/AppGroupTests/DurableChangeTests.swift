@@ -1,11 +1,11 @@
 #if DEBUG
-  @testable import AppGroup
-  import PropertyLists
   import Synchronization
-  import SystemCalls
-  import TestScopes
-  import TestSupport
   import Testing
+  import WormholePropertyLists
+  import WormholeSystem
+  import WormholeTestSupport
+
+  @testable import Wormhole
 
   /// The order is write, fsync(file), publish, fsync(directory), and both directories for a move
   /// between two. Until its directory is on the disk, a rename is lost with the power (fsync(2)). Where the

@@ -1,10 +1,7 @@
-import AppGroup
-import TestScopes
-import TestSupport
 import Testing
+import WormholeTestSupport
 
-@testable import Containers
-@testable import Values
+@testable import Wormhole
 
 @Suite("An identifier's directory name", .blocking)
 struct EncodedNameTests {

@@ -1,17 +1,13 @@
-import AppGroup
-import EtcdClient
 import FoundationEssentials
-import PropertyLists
 import Synchronization
-import SystemCalls
-import TestScopes
-import TestSupport
 import Testing
+import WormholeEtcd
+import WormholeInspection
+import WormholePropertyLists
+import WormholeSystem
+import WormholeTestSupport
 
-@testable import Attachments
-@testable import Containers
-@testable import QueueFiles
-@testable import Queues
+@testable import Wormhole
 
 /// What files promise only on etcd; the rest is in the suite that runs on both engines.
 @Suite("A file on etcd", .blocking, .enabled(if: !EtcdNode.isMissing))

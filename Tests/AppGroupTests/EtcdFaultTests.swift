@@ -1,13 +1,11 @@
-import AppGroup
 import Dispatch
-import EtcdClient
-import PropertyLists
-import SystemCalls
-import TestScopes
-import TestSupport
 import Testing
+import WormholeEtcd
+import WormholePropertyLists
+import WormholeSystem
+import WormholeTestSupport
 
-@testable import Containers
+@testable import Wormhole
 
 @Suite(
   "Containers on a faulty etcd", .blocking,

@@ -1,18 +1,13 @@
-import AppGroup
 import Dispatch
-import Entries
-import EtcdClient
-import PropertyLists
 import Synchronization
-import SystemCalls
-import TestScopes
-import TestSupport
 import Testing
+import WormholeEtcd
+import WormholeInspection
+import WormholePropertyLists
+import WormholeSystem
+import WormholeTestSupport
 
-@testable import Calls
-@testable import Containers
-@testable import Presences
-@testable import Queues
+@testable import Wormhole
 
 /// What follows, in a process that lives on, when the cluster is restored from a snapshot.
 @Suite("A restored etcd", .blocking, .enabled(if: !EtcdNode.isMissing))

@@ -1,16 +1,12 @@
-import AppGroup
 import Dispatch
-import EtcdClient
-import PropertyLists
 import Synchronization
-import SystemCalls
-import TestScopes
-import TestSupport
 import Testing
+import WormholeEtcd
+import WormholePropertyLists
+import WormholeSystem
+import WormholeTestSupport
 
-@testable import Calls
-@testable import Containers
-@testable import Presences
+@testable import Wormhole
 
 /// What only happens between machines: sessions that end, and processes that are fenced.
 @Suite(

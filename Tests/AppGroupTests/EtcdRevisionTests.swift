@@ -1,18 +1,12 @@
-import AppGroup
-import EtcdClient
-import PropertyLists
-import QueueFiles
 import Synchronization
-import SystemCalls
-import TestScopes
-import TestSupport
 import Testing
+import WormholeEtcd
+import WormholePropertyLists
+import WormholeSystem
+import WormholeTestSupport
 
-@testable import Calls
-@testable import Containers
-@testable import Copying
-@testable import Presences
-@testable import Queues
+@testable import Wormhole
+@testable import WormholeInspection
 
 /// What a process knows by a revision that a replaced history gives a second time.
 @Suite("A revision that comes again", .blocking, .enabled(if: !EtcdNode.isMissing))

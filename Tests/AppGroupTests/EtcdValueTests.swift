@@ -1,14 +1,11 @@
-import AppGroup
-import EtcdClient
-import PropertyLists
 import Synchronization
-import SystemCalls
-import TestScopes
-import TestSupport
 import Testing
+import WormholeEtcd
+import WormholePropertyLists
+import WormholeSystem
+import WormholeTestSupport
 
-@testable import Containers
-@testable import Values
+@testable import Wormhole
 
 /// What values promise only on etcd; the rest is in the suites that run on both engines.
 @Suite("A value on etcd", .blocking, .enabled(if: !EtcdNode.isMissing))

@@ -1,15 +1,13 @@
-import AppGroup
 import Dispatch
 import FoundationEssentials
-import PropertyLists
 import Synchronization
-import SystemCalls
-import TestScopes
-import TestSupport
 import Testing
+import WormholeInspection
+import WormholePropertyLists
+import WormholeSystem
+import WormholeTestSupport
 
-@testable import Containers
-@testable import Values
+@testable import Wormhole
 
 @Suite("A value that expires", .blocking, .bothEngines)
 struct ExpiryTests {

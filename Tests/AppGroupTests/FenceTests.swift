@@ -1,14 +1,10 @@
-import AppGroup
-import PropertyLists
 import Synchronization
-import SystemCalls
-import TestScopes
-import TestSupport
 import Testing
+import WormholePropertyLists
+import WormholeSystem
+import WormholeTestSupport
 
-@testable import Containers
-@testable import Presences
-@testable import Values
+@testable import Wormhole
 
 /// Changes under the fence of an exclusive role, of a process that is stopped in the middle of them and
 /// replaced.

@@ -1,13 +1,10 @@
-import EtcdClient
 import Synchronization
-import SystemCalls
-import TestScopes
-import TestSupport
 import Testing
+import WormholeEtcd
+import WormholeSystem
+import WormholeTestSupport
 
-@testable import Containers
-@testable import QueueFiles
-@testable import Queues
+@testable import Wormhole
 
 /// What becomes of a file that comes through etcd, on this machine.
 @Suite("Parts of a file that were fetched", .blocking)

@@ -1,13 +1,11 @@
-import AppGroup
 import FoundationEssentials
-import PropertyLists
-import SystemCalls
-import TestScopes
-import TestSupport
 import Testing
+import WormholeInspection
+import WormholePropertyLists
+import WormholeSystem
+import WormholeTestSupport
 
-@testable import Containers
-@testable import Values
+@testable import Wormhole
 
 @Suite("A value in a directory with foreign entries", .blocking)
 struct HostileDirectoryTests {

@@ -1,12 +1,12 @@
-#if DEBUG
-  import AppGroup
-  import PropertyLists
-  import SystemCalls
-  import TestScopes
-  import TestSupport
-  import Testing
+import WormholeInspection
 
-  @testable import Containers
+#if DEBUG
+  import Testing
+  import WormholePropertyLists
+  import WormholeSystem
+  import WormholeTestSupport
+
+  @testable import Wormhole
 
   /// What a loss has left: a name without its content, and the version that stands in for it. It has the
   /// name of an earlier start if the machine was lost, and that of this one if only the file system was.

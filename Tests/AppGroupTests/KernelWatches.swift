@@ -1,4 +1,4 @@
-import SystemCalls
+import WormholeSystem
 
 /// The watches of this process, from the kernel (proc(5), fdinfo).
 enum KernelWatches {

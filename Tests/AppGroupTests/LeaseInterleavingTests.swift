@@ -1,12 +1,11 @@
 #if DEBUG
-  import PropertyLists
   import Synchronization
-  import SystemCalls
-  import TestScopes
-  import TestSupport
   import Testing
+  import WormholePropertyLists
+  import WormholeSystem
+  import WormholeTestSupport
 
-  @testable import AppGroup
+  @testable import Wormhole
 
   /// Two processes that take over a lease at once, played in one: before a system call of the
   /// first, the second acts. Rules 4 to 6 of RulesOfTheLease.md.

@@ -1,13 +1,9 @@
-import AppGroup
-import PropertyLists
-import Publications
-import SystemCalls
-import TestScopes
-import TestSupport
 import Testing
+import WormholePropertyLists
+import WormholeSystem
+import WormholeTestSupport
 
-@testable import Containers
-@testable import Values
+@testable import Wormhole
 
 /// Rules 1, 2, 4 and 5 of RulesOfTheLease.md. In each test one rule alone prevents a loss.
 @Suite("A lease", .blocking)

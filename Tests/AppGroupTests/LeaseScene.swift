@@ -1,12 +1,10 @@
-import AppGroup
-import PropertyLists
 import Synchronization
-import SystemCalls
-import TestSupport
+import WormholePropertyLists
+import WormholeSystem
+import WormholeTestSupport
 
-@testable import Containers
-@testable import Inspection
-@testable import Values
+@testable import Wormhole
+@testable import WormholeInspection
 
 /// A value "k" that is 0, and its lease, for tests that execute the lease's steps one by one.
 struct LeaseScene {

@@ -1,11 +1,10 @@
 #if DEBUG
-  import AppGroup
-  import PropertyLists
   import Synchronization
-  import SystemCalls
-  import TestScopes
-  import TestSupport
   import Testing
+  import Wormhole
+  import WormholePropertyLists
+  import WormholeSystem
+  import WormholeTestSupport
 
   /// Found by the torture program: a waiter that looked up the holder in the very moment in which
   /// another waiter took the lease over got "no such file or directory".

@@ -1,14 +1,13 @@
-#if DEBUG
-  import AppGroup
-  import FoundationEssentials
-  import PropertyLists
-  import SystemCalls
-  import TestScopes
-  import TestSupport
-  import Testing
+import WormholeInspection
 
-  @testable import Containers
-  @testable import Logs
+#if DEBUG
+  import FoundationEssentials
+  import Testing
+  import WormholePropertyLists
+  import WormholeSystem
+  import WormholeTestSupport
+
+  @testable import Wormhole
 
   @Suite("A log, whatever happens to its processes,", .blocking)
   struct LogCrashTests {

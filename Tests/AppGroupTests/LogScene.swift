@@ -1,10 +1,8 @@
-import AppGroup
-import PropertyLists
-import SystemCalls
-import TestSupport
+import WormholePropertyLists
+import WormholeSystem
+import WormholeTestSupport
 
-@testable import Containers
-@testable import Logs
+@testable import Wormhole
 
 /// A log in its own directory.
 struct LogScene {

@@ -1,17 +1,12 @@
-import AppGroup
 import Dispatch
-import PropertyLists
 import Synchronization
-import SystemCalls
-import TestScopes
-import TestSupport
 import Testing
+import WormholePropertyLists
+import WormholeTestSupport
 
-@testable import Calls
-@testable import Containers
-@testable import Inspection
-@testable import Monitoring
-@testable import Values
+@testable import Wormhole
+@testable import WormholeInspection
+@testable import WormholeSystem
 
 @Suite(.blocking, .bothEngines) struct MailboxTests {
   /// The delivered entries, in order.

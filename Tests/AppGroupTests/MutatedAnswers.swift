@@ -1,7 +1,6 @@
-import EtcdClient
-import HTTPTransfers
 import Synchronization
-import TestSupport
+import WormholeEtcd
+import WormholeTestSupport
 
 /// Writes down what etcd answers.
 final class AnswerRecorder: EtcdTransport {

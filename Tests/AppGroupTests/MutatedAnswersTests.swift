@@ -1,18 +1,12 @@
-import AppGroup
 import Dispatch
-import EtcdClient
-import HTTPTransfers
-import PropertyLists
 import Synchronization
-import SystemCalls
-import TestScopes
-import TestSupport
 import Testing
+import WormholeEtcd
+import WormholePropertyLists
+import WormholeSystem
+import WormholeTestSupport
 
-@testable import Calls
-@testable import Containers
-@testable import Queues
-@testable import Values
+@testable import Wormhole
 
 /// What is called while one of the answers is wrong.
 private struct Operation: Sendable {

@@ -1,11 +1,12 @@
-#if DEBUG
-  import PropertyLists
-  import SystemCalls
-  import TestScopes
-  import TestSupport
-  import Testing
+import WormholeInspection
 
-  @testable import AppGroup
+#if DEBUG
+  import Testing
+  import WormholePropertyLists
+  import WormholeSystem
+  import WormholeTestSupport
+
+  @testable import Wormhole
 
   /// One use of a name: its primitive, and the state after the use.
   struct NameUse: Sendable, CustomTestStringConvertible {

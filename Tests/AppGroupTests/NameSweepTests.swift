@@ -1,16 +1,11 @@
-import AppGroup
 import Dispatch
-import PropertyLists
-import SystemCalls
-import TestScopes
-import TestSupport
 import Testing
+import WormholePropertyLists
+import WormholeSystem
+import WormholeTestSupport
 
-@testable import Containers
-@testable import Inspection
-@testable import Notifications
-@testable import Queues
-@testable import Values
+@testable import Wormhole
+@testable import WormholeInspection
 
 @Suite("Unused names", .blocking)
 struct NameSweepTests {

@@ -1,14 +1,10 @@
-import AppGroup
 import Dispatch
-import SystemCalls
-import TestScopes
-import TestSupport
 import Testing
+import WormholeSystem
+import WormholeTestSupport
 
-@testable import Containers
-@testable import Inspection
-@testable import Notifications
-@testable import Values
+@testable import Wormhole
+@testable import WormholeInspection
 
 @Suite("A notification among others of its name", .blocking)
 struct NotificationRaceTests {

@@ -1,10 +1,9 @@
-import AppGroup
 import Dispatch
-import PropertyLists
-import SystemCalls
-import TestScopes
-import TestSupport
 import Testing
+import Wormhole
+import WormholePropertyLists
+import WormholeSystem
+import WormholeTestSupport
 
 /// The rules are those of notify(3) and of its own tests; each test names its rule.
 @Suite("A notification", .blocking, .bothEngines)

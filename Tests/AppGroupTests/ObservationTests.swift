@@ -1,15 +1,11 @@
-import AppGroup
 import Dispatch
-import PropertyLists
 import Synchronization
-import SystemCalls
-import TestScopes
-import TestSupport
 import Testing
+import WormholePropertyLists
+import WormholeTestSupport
 
-@testable import Containers
-@testable import Monitoring
-@testable import Values
+@testable import Wormhole
+@testable import WormholeSystem
 
 /// The calls of a handler.
 final class Heard<Element: Sendable>: Sendable {

@@ -1,12 +1,9 @@
-import AppGroup
-import PropertyLists
-import SystemCalls
-import TestScopes
-import TestSupport
 import Testing
+import WormholePropertyLists
+import WormholeSystem
+import WormholeTestSupport
 
-@testable import Containers
-@testable import Values
+@testable import Wormhole
 
 /// The moment from which a lease may be taken over, by a clock that the tests set.
 @Suite("A holder of a lease is overdue", .blocking)

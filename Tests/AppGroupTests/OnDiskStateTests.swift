@@ -1,10 +1,9 @@
-import AppGroup
 import FoundationEssentials
-import PropertyLists
-import SystemCalls
-import TestScopes
-import TestSupport
 import Testing
+import Wormhole
+import WormholePropertyLists
+import WormholeSystem
+import WormholeTestSupport
 
 /// One state of `Fixtures/on-disk/states.txt`.
 struct OnDiskState: Sendable, CustomTestStringConvertible {

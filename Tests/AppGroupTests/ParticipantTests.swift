@@ -1,7 +1,6 @@
-import SystemCalls
-import TestScopes
-import TestSupport
 import Testing
+import WormholeSystem
+import WormholeTestSupport
 
 @Suite("The processes with which tests share a container", .blocking)
 struct ParticipantTests {

@@ -1,15 +1,12 @@
-import AppGroup
-import Copying
 import FoundationEssentials
-import PropertyLists
 import Synchronization
-import SystemCalls
-import TestScopes
-import TestSupport
 import Testing
+import WormholePropertyLists
+import WormholeSystem
+import WormholeTestSupport
 
-@testable import Containers
-@testable import Copying
+@testable import Wormhole
+@testable import WormholeInspection
 
 @Suite("The picture of a directory in use", .blocking, .serialized)
 struct PictureTests {

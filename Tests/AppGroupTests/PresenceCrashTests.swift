@@ -1,15 +1,12 @@
-import AppGroup
 import Dispatch
 import FoundationEssentials
-import PropertyLists
-import SystemCalls
-import TestScopes
-import TestSupport
 import Testing
+import WormholeInspection
+import WormholePropertyLists
+import WormholeSystem
+import WormholeTestSupport
 
-@testable import Containers
-@testable import Presences
-@testable import Values
+@testable import Wormhole
 
 @Suite("Presence, whatever ends a process or replaces its directory,", .blocking)
 struct PresenceCrashTests {

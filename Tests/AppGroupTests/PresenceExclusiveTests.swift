@@ -1,8 +1,7 @@
-import AppGroup
-import SystemCalls
-import TestScopes
-import TestSupport
 import Testing
+import Wormhole
+import WormholeSystem
+import WormholeTestSupport
 
 @Suite("Exclusive presence", .blocking, .bothEngines)
 struct PresenceExclusiveTests {

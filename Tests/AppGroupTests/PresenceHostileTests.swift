@@ -1,14 +1,11 @@
-import AppGroup
 import Dispatch
-import PropertyLists
-import SystemCalls
-import TestScopes
-import TestSupport
 import Testing
+import WormholeInspection
+import WormholePropertyLists
+import WormholeSystem
+import WormholeTestSupport
 
-@testable import Containers
-@testable import Presences
-@testable import Values
+@testable import Wormhole
 
 @Suite("Presence in a directory with foreign entries", .blocking)
 struct PresenceHostileTests {

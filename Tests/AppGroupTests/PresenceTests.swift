@@ -1,12 +1,10 @@
-import AppGroup
 import Dispatch
-import Monitoring
-import PropertyLists
 import Synchronization
-import SystemCalls
-import TestScopes
-import TestSupport
 import Testing
+import Wormhole
+import WormholePropertyLists
+import WormholeSystem
+import WormholeTestSupport
 
 @Suite("Presence between processes", .blocking, .bothEngines)
 struct PresenceTests {

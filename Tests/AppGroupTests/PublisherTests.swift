@@ -1,13 +1,11 @@
-import AppGroup
 import Dispatch
 import FoundationEssentials
-import PropertyLists
-import Publications
 import Synchronization
-import SystemCalls
-import TestScopes
-import TestSupport
 import Testing
+import Wormhole
+import WormholePropertyLists
+import WormholeSystem
+import WormholeTestSupport
 
 @Suite("The publisher of a value", .blocking, .bothEngines)
 struct PublisherTests {

@@ -1,15 +1,10 @@
-import AppGroup
-import PropertyLists
-import SystemCalls
-import TestScopes
-import TestSupport
 import Testing
+import WormholeInspection
+import WormholePropertyLists
+import WormholeSystem
+import WormholeTestSupport
 
-@testable import Attachments
-@testable import Containers
-@testable import QueueFiles
-@testable import Queues
-@testable import Values
+@testable import Wormhole
 
 @Suite("The attachment of a queue's entry", .blocking, .bothEngines)
 struct QueueAttachmentTests {

@@ -1,13 +1,9 @@
-import AppGroup
-import PropertyLists
-import SystemCalls
-import TestScopes
-import TestSupport
 import Testing
+import WormholePropertyLists
+import WormholeSystem
+import WormholeTestSupport
 
-@testable import Containers
-@testable import Queues
-@testable import Values
+@testable import Wormhole
 
 @Suite("A queue, whatever happens to its processes,", .blocking)
 struct QueueCrashTests {

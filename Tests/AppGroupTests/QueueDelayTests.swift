@@ -1,15 +1,12 @@
-import AppGroup
 import FoundationEssentials
-import PropertyLists
 import Synchronization
-import SystemCalls
-import TestScopes
-import TestSupport
 import Testing
+import WormholeInspection
+import WormholePropertyLists
+import WormholeTestSupport
 
-@testable import Entries
-@testable import Monitoring
-@testable import Queues
+@testable import Wormhole
+@testable import WormholeSystem
 
 @Suite("A queue with delays and priorities", .blocking)
 struct QueueDelayTests {

@@ -1,16 +1,11 @@
-import AppGroup
 import Dispatch
-import PropertyLists
 import Synchronization
-import SystemCalls
-import TestScopes
-import TestSupport
 import Testing
+import WormholePropertyLists
+import WormholeTestSupport
 
-@testable import Containers
-@testable import Monitoring
-@testable import Queues
-@testable import Values
+@testable import Wormhole
+@testable import WormholeSystem
 
 @Suite("The end of an entry", .blocking)
 struct QueueEndTests {

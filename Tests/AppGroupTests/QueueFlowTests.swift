@@ -1,13 +1,11 @@
-import AppGroup
 import Dispatch
-import PropertyLists
 import Synchronization
-import SystemCalls
-import TestScopes
-import TestSupport
 import Testing
+import Wormhole
+import WormholePropertyLists
+import WormholeTestSupport
 
-@testable import Monitoring
+@testable import WormholeSystem
 
 #if DEBUG
   /// A sender and a consumer process that are killed again and again while messages flow, each time

@@ -1,13 +1,10 @@
-import AppGroup
-import PropertyLists
-import SystemCalls
-import TestScopes
-import TestSupport
 import Testing
+import WormholeInspection
+import WormholePropertyLists
+import WormholeSystem
+import WormholeTestSupport
 
-@testable import Containers
-@testable import Queues
-@testable import Values
+@testable import Wormhole
 
 @Suite("A look at a container's queues", .blocking)
 struct QueueInspectionTests {

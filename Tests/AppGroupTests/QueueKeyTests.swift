@@ -1,14 +1,11 @@
-import AppGroup
 import Dispatch
-import PropertyLists
 import Synchronization
-import SystemCalls
-import TestScopes
-import TestSupport
 import Testing
+import WormholePropertyLists
+import WormholeTestSupport
 
-@testable import Monitoring
-@testable import Queues
+@testable import Wormhole
+@testable import WormholeSystem
 
 @Suite("An entry with a key", .blocking)
 struct QueueKeyTests {

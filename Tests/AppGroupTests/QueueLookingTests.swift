@@ -1,10 +1,8 @@
-import AppGroup
-import PropertyLists
-import TestScopes
-import TestSupport
 import Testing
+import WormholePropertyLists
+import WormholeTestSupport
 
-@testable import Queues
+@testable import Wormhole
 
 @Suite("A queue shows what is in it, and gives it up", .blocking, .bothEngines)
 struct QueueLookingTests {

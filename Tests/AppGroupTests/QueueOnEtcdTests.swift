@@ -1,14 +1,11 @@
-import AppGroup
-import Entries
-import EtcdClient
 import FoundationEssentials
-import PropertyLists
-import SystemCalls
-import TestScopes
-import TestSupport
 import Testing
+import WormholeEtcd
+import WormholePropertyLists
+import WormholeSystem
+import WormholeTestSupport
 
-@testable import Queues
+@testable import Wormhole
 
 @Suite(
   "A queue on etcd", .blocking, .disabled(if: EtcdNode.isMissing, "etcd is not installed"))

@@ -1,14 +1,11 @@
-import AppGroup
 import Dispatch
-import EtcdClient
-import PropertyLists
 import Synchronization
-import TestScopes
-import TestSupport
 import Testing
+import WormholeEtcd
+import WormholePropertyLists
+import WormholeTestSupport
 
-@testable import QueueFiles
-@testable import Queues
+@testable import Wormhole
 
 @Suite(
   "A queue on a faulty etcd", .blocking, .disabled(if: EtcdNode.isMissing, "etcd is not installed"))

@@ -1,14 +1,12 @@
-import AppGroup
-import Entries
-import EtcdClient
 import FoundationEssentials
-import PropertyLists
 import Synchronization
-import SystemCalls
-import TestSupport
 import Testing
+import WormholeEtcd
+import WormholePropertyLists
+import WormholeSystem
+import WormholeTestSupport
 
-@testable import Queues
+@testable import Wormhole
 
 /// A queue in its own directory.
 struct QueueScene {

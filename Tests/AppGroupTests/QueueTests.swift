@@ -1,17 +1,12 @@
-import AppGroup
 import Dispatch
 import FoundationEssentials
-import PropertyLists
 import Synchronization
-import SystemCalls
-import TestScopes
-import TestSupport
 import Testing
+import WormholePropertyLists
+import WormholeTestSupport
 
-@testable import Containers
-@testable import Monitoring
-@testable import Queues
-@testable import Values
+@testable import Wormhole
+@testable import WormholeSystem
 
 @Suite("A queue", .blocking)
 struct QueueTests {

@@ -1,11 +1,9 @@
-import AppGroup
-import PropertyLists
-import SystemCalls
-import TestScopes
-import TestSupport
 import Testing
+import WormholePropertyLists
+import WormholeSystem
+import WormholeTestSupport
 
-@testable import Queues
+@testable import Wormhole
 
 @Suite("A queue with workers", .blocking)
 struct QueueWorkerTests {

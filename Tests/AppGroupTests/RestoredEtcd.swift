@@ -1,10 +1,9 @@
-import AppGroup
-import EtcdClient
-import PropertyLists
-import SystemCalls
-import TestSupport
+import WormholeEtcd
+import WormholePropertyLists
+import WormholeSystem
+import WormholeTestSupport
 
-@testable import Containers
+@testable import Wormhole
 
 /// A member of etcd with a container, to be restored from what was saved of it.
 class RestoredEtcd {

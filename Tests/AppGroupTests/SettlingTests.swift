@@ -1,12 +1,10 @@
 #if DEBUG
-  import AppGroup
   import Synchronization
-  import SystemCalls
-  import TestScopes
-  import TestSupport
   import Testing
+  import WormholeSystem
+  import WormholeTestSupport
 
-  @testable import Queues
+  @testable import Wormhole
 
   @Suite("Entries of one file", .blocking)
   struct SettlingTests {

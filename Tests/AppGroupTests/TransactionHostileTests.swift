@@ -1,11 +1,9 @@
-import AppGroup
-import PropertyLists
-import SystemCalls
-import TestScopes
-import TestSupport
 import Testing
+import WormholePropertyLists
+import WormholeSystem
+import WormholeTestSupport
 
-@testable import Containers
+@testable import Wormhole
 
 @Suite("Several values in one step, in a directory", .blocking)
 struct TransactionHostileTests {

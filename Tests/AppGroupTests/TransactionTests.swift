@@ -1,15 +1,12 @@
-import AppGroup
 import Dispatch
-import PropertyLists
 import Synchronization
-import SystemCalls
-import TestScopes
-import TestSupport
 import Testing
+import WormholePropertyLists
+import WormholeSystem
+import WormholeTestSupport
 
-@testable import Containers
-@testable import Inspection
-@testable import Values
+@testable import Wormhole
+@testable import WormholeInspection
 
 @Suite("Several values in one step", .blocking, .bothEngines)
 struct TransactionTests {

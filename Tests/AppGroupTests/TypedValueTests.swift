@@ -1,8 +1,7 @@
-import AppGroup
-import PropertyLists
-import TestScopes
-import TestSupport
 import Testing
+import Wormhole
+import WormholePropertyLists
+import WormholeTestSupport
 
 @Suite("A value of a program's own type", .blocking, .bothEngines)
 struct TypedValueTests {

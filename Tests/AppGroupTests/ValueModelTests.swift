@@ -1,10 +1,9 @@
-import AppGroup
 import Observation
-import PropertyLists
 import Synchronization
-import TestScopes
-import TestSupport
 import Testing
+import Wormhole
+import WormholePropertyLists
+import WormholeTestSupport
 
 @Suite("A model that follows a value", .blocking, .bothEngines)
 struct ValueModelTests {

@@ -1,13 +1,9 @@
-import AppGroup
 import Synchronization
-import SystemCalls
-import TestScopes
-import TestSupport
 import Testing
+import WormholeTestSupport
 
-@testable import Containers
-@testable import Monitoring
-@testable import Values
+@testable import Wormhole
+@testable import WormholeSystem
 
 @Suite("A wait", .blocking)
 struct WaitingTests {

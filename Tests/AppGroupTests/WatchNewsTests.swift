@@ -1,11 +1,9 @@
-import AppGroup
 import Synchronization
-import SystemCalls
-import TestScopes
-import TestSupport
 import Testing
+import Wormhole
+import WormholeTestSupport
 
-@testable import Monitoring
+@testable import WormholeSystem
 
 @Suite("A watch with named events", .blocking)
 struct WatchNewsTests {

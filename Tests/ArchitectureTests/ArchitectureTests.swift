@@ -1,11 +1,11 @@
-import TestScopes
 import Testing
+import WormholeTestSupport
 
 @Suite("The sources", .blocking)
 struct ArchitectureTests {
   private func expectNothing(_ check: (SourceText, SourceTree.File) -> [Finding]) throws {
     let files = try SourceTree.files.get()
-    #expect(Set(files.map(\.target)).isSuperset(of: ["AppGroup", "SystemCalls", "Histories"]))
+    #expect(Set(files.map(\.target)).isSuperset(of: ["AppGroup", "Wormhole", "WormholeSystem"]))
     for file in files {
       for finding in check(file.text, file) {
         Issue.record(Comment(rawValue: finding.description))
@@ -16,6 +16,26 @@ struct ArchitectureTests {
   @Test("import only what their layer may")
   func layers() throws {
     try expectNothing { Layers.findings(in: $0, of: $1.target, path: $1.path) }
+  }
+
+  @Test("use, of their own room, only the folders that theirs may")
+  func folders() throws {
+    let files = try SourceTree.files.get()
+    for room in Layers.folders.keys {
+      let inside = files.filter { $0.target == room }.map { file in
+        let parts = file.path.split(separator: "/").dropFirst(3).dropLast()
+        return (folder: String(parts.first ?? ""), path: file.path, text: file.text)
+      }
+      #expect(Set(inside.map(\.folder)).isSuperset(of: Layers.folders[room, default: [:]].keys))
+      for finding in Layers.folderFindings(in: inside, room: room) {
+        Issue.record(Comment(rawValue: finding.description))
+      }
+    }
+    let lower = SourceText("enum Low { case high(High.Kind) }\nlet a = b.High")
+    let found = Layers.folderFindings(
+      in: [("HTTP", "L", lower), ("Client", "H", SourceText("struct High { struct Low {} }"))],
+      room: "WormholeEtcd")
+    #expect(found.map(\.description) == ["L:1: HTTP may not use Client's High"])
   }
 
   @Test("depend, by the manifest, on nothing that their layer may not import")
@@ -30,15 +50,26 @@ struct ArchitectureTests {
 
   @Test("of façades and programs do not know that a container is a directory")
   func engine() throws {
-    try expectNothing { EngineRules.findings(in: $0, path: $1.path) }
+    let system = try SourceTree.files.get().filter {
+      $0.target == "WormholeSystem" && !$0.path.contains("/Monitoring/")
+    }
+    let calls = Set(
+      system.flatMap {
+        Layers.declarations(in: tokens(of: $0.text), of: Layers.types.union(["func"]))
+      })
+    #expect(calls.isSuperset(of: ["FileDescriptor", "fileStatus", "Program"]))
+    try expectNothing { EngineRules.findings(in: $0, path: $1.path, calls: calls) }
     let paths = try SourceTree.files.get().map(\.path)
     for exception in EngineRules.exceptions + EngineRules.pathUsers {
       #expect(paths.contains { $0.hasPrefix(exception.prefix) }, "\(exception) is no longer needed")
     }
-    let text = SourceText("import SystemCalls\nlet a = container.url\nlet b = NameKind(.value)")
-    let path = "Sources/Facades/Wormhole/F.swift"
-    #expect(EngineRules.findings(in: text, path: path).map(\.line).sorted() == [1, 2, 3])
-    #expect(EngineRules.findings(in: text, path: "Sources/Core/Queues/F.swift").isEmpty)
+    let text = SourceText(
+      "import WormholeSystem; let c = Program.name\nlet a = container.url\nlet b = NameKind(.value)"
+    )
+    let path = "Sources/Facades/GroupDefaults/F.swift"
+    #expect(
+      EngineRules.findings(in: text, path: path, calls: calls).map(\.line).sorted() == [1, 2, 3])
+    #expect(EngineRules.findings(in: text, path: "Sources/Core/W/F.swift", calls: calls).isEmpty)
   }
 
   @Test("in one folder have at most 2,500 lines: a folder is one idea")
@@ -71,7 +102,7 @@ struct ArchitectureTests {
     where !finding.path.hasPrefix("Tests/ArchitectureTests/") {
       Issue.record(Comment(rawValue: finding.description))
     }
-    let page = try SourceTree.text(of: "Sources/Facades/AppGroup/AppGroup.docc/RulesOfTheLease.md")
+    let page = try SourceTree.text(of: "Sources/Core/Wormhole/Wormhole.docc/RulesOfTheLease.md")
     let core = files.filter { $0.path.hasPrefix("Sources/Core/") }
     let cited = core.reduce(into: Set<Int>()) { $0.formUnion(Citations.rules(in: $1.text)) }
     #expect(cited.isSuperset(of: [1, 2, 3, 4, 5]))

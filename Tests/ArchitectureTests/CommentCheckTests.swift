@@ -1,5 +1,5 @@
-import TestScopes
 import Testing
+import WormholeTestSupport
 
 @Suite("The checks of comments", .blocking)
 struct CommentCheckTests {

@@ -10,12 +10,14 @@ enum EngineRules {
     "NameKind", "NamedDirectory", "QueueDirectory", "PresenceDirectory", "MailboxDirectory",
   ]
 
+  /// Calls whose names façades give to closures of their own.
+  private static let common: Set<String> = ["end", "link"]
+
   /// Folders and files that may use all of these, and call the kernel.
   static let exceptions: [(prefix: String, reason: String)] = [
-    ("Sources/Facades/AppGroup/", "re-exports the core"),
-    ("Sources/Facades/File", "coordinates files, in a container or not"),
-    ("Sources/Facades/PeerConnectivity/Files/", "the content of a transfer is a file"),
-    ("Sources/Facades/PeerLaunching/", "a peer is launched as a process of this machine"),
+    ("Sources/Facades/WormholeFiles/", "coordinates files, in a container or not"),
+    ("Sources/Facades/WormholePeers/Files/", "the content of a transfer is a file"),
+    ("Sources/Facades/WormholePeers/Launching/", "a peer is launched as a process of this machine"),
     (
       "Sources/Facades/ConnectivityTesting/Processes/", "a test drives the other side as a process"
     ),
@@ -33,10 +35,13 @@ enum EngineRules {
       "Sources/Facades/MMWormhole/MMWormholeFileTransiting.swift",
       "the original's `messagePassingDirectoryPath`"
     ),
-    ("Sources/Programs/CinemaTime/Model/QRCode.swift", "the demo keeps its pictures there"),
+    ("Sources/Programs/WormholeCinemaTime/Model/QRCode.swift", "the demo keeps its pictures there"),
   ]
 
-  static func findings(in text: SourceText, path: String) -> [Finding] {
+  /// - Parameter calls: The types and functions that call the kernel.
+  static func findings(
+    in text: SourceText, path: String, calls: Set<String>
+  ) -> [Finding] {
     guard ["Sources/Facades/", "Sources/Programs/"].contains(where: { path.hasPrefix($0) }),
       !exceptions.contains(where: { path.hasPrefix($0.prefix) })
     else { return [] }
@@ -54,9 +59,16 @@ enum EngineRules {
           Finding(path, token.line, "the container's \(token.text) is known to the core only"))
       }
     }
-    if path.hasPrefix("Sources/Facades/") {
-      for one in imports(of: text) where one.module == "SystemCalls" {
-        findings.append(Finding(path, one.line, "a façade calls the kernel through the core"))
+    if path.hasPrefix("Sources/Facades/"),
+      imports(of: text).contains(where: { $0.module == "WormholeSystem" })
+    {
+      for (index, token) in tokens.enumerated()
+      where calls.contains(token.text) && !common.contains(token.text) {
+        guard index == 0 || ![".", "func", "case"].contains(tokens[index - 1].text),
+          token.text.first?.isUppercase == true || tokens[(index + 1)...].first?.text == "("
+        else { continue }
+        findings.append(
+          Finding(path, token.line, "a façade calls the kernel through the core: \(token.text)"))
       }
     }
     return findings

@@ -1,147 +1,114 @@
-/// The modules that each target may import and depend on; one row for each folder of Sources.
+/// What each room may import and depend on, and what each folder of a room may use.
 ///
-/// A new layer gets a row here, with the modules below it and none beside it.
+/// A new room or folder gets a row here, with what lies below it and nothing beside it.
 enum Layers {
-  private static let ours: Set<String> = [
-    "SystemCalls", "PropertyLists", "AppGroup", "FileCoordination", "Wormhole", "GroupDefaults",
-    "PeerConnectivity", "Histories",
+  private static let base: Set<String> = [
+    "Wormhole", "WormholePropertyLists", "WormholeSystem", "FoundationEssentials", "Dispatch",
+    "Synchronization",
   ]
 
-  private static let system: Set<String> = [
-    "SystemCalls", "PropertyLists", "FoundationEssentials", "Dispatch", "Synchronization",
-  ]
-
+  /// The modules that a target may import and depend on.
   static let allowed: [String: Set<String>] = [
-    "CSystemCalls": [],
-    "SystemCalls": ["Glibc", "CSystemCalls", "Synchronization"],
-    "LineProcesses": ["SystemCalls", "Synchronization"],
-    "CCurl": [],
-    "HTTPTransfers": ["CCurl", "SystemCalls", "Synchronization"],
-    "EtcdClient": [
-      "HTTPTransfers", "Monitoring", "SystemCalls", "FoundationEssentials", "Dispatch",
-      "Synchronization",
+    "WormholeShims": [],
+    "WormholeSystem": ["WormholeShims", "Glibc", "Dispatch", "Synchronization"],
+    "WormholePropertyLists": ["FoundationEssentials", "Synchronization"],
+    "WormholeEtcd": [
+      "WormholeShims", "WormholeSystem", "FoundationEssentials", "Dispatch", "Synchronization",
     ],
-    "PropertyLists": ["FoundationEssentials", "Synchronization"],
-    "Monitoring": ["SystemCalls", "Dispatch", "Synchronization"],
-    "Hooks": ["SystemCalls", "Monitoring", "Dispatch", "Synchronization"],
-    "Publications": system,
-    "Digests": [],
-    "Containers": system.union([
-      "Digests", "EtcdClient", "HTTPTransfers", "Publications", "Hooks", "Monitoring",
-    ]),
-    "Values": system.union([
-      "EtcdClient", "Publications", "Monitoring", "Containers", "Observation",
-    ]),
-    "Notifications": system.union(["EtcdClient", "Monitoring", "Containers", "Values"]),
-    "Presences": system.union(["EtcdClient", "Monitoring", "Containers", "Values"]),
-    "Entries": system.union(["Containers"]),
-    "Calls": system.union(["EtcdClient", "Monitoring", "Containers", "Values", "Entries"]),
-    "QueueFiles": system.union(["Digests", "EtcdClient", "Monitoring", "Containers", "Entries"]),
-    "Queues": system.union([
-      "EtcdClient", "Monitoring", "Containers", "Values", "Entries", "Presences", "QueueFiles",
-    ]),
-    "Attachments": system.union([
-      "Digests", "EtcdClient", "Monitoring", "Containers", "Entries", "QueueFiles", "Queues",
-    ]),
-    "Logs": system.union([
-      "Publications", "Monitoring", "Containers", "Values", "Entries", "Presences",
-    ]),
-    "Inspection": system.union([
-      "EtcdClient", "Publications", "Monitoring", "Containers", "Values", "Notifications",
-      "Entries", "Presences", "Calls", "QueueFiles", "Queues", "Logs",
-    ]),
-    "FileTrees": ["SystemCalls"],
-    "Copying": system.union([
-      "FileTrees", "Digests", "EtcdClient", "Publications", "Containers", "Values",
-      "Notifications", "Entries", "Presences", "QueueFiles", "Queues", "Inspection",
-    ]),
-    // All of the above in one import.
-    "AppGroup": [
-      "Publications", "Digests", "Monitoring", "Containers", "Values", "Notifications", "Entries",
-      "Presences", "Calls", "QueueFiles", "Queues", "Attachments", "Logs", "Inspection", "Copying",
-    ],
-    "FileClaims": ["FileTrees", "AppGroup", "SystemCalls", "Synchronization"],
-    "FileCoordination": [
-      "FileClaims", "AppGroup", "PropertyLists", "SystemCalls", "FoundationEssentials", "Dispatch",
-      "Synchronization",
-    ],
+    "Wormhole": base.subtracting(["Wormhole"]).union(["WormholeEtcd", "Observation"]),
+    "WormholeInspection": base.union(["WormholeEtcd"]),
+    "AppGroup": ["Wormhole", "WormholeInspection"],
+    "WormholeFiles": base,
     "NSFileCoordination": [
-      "FileCoordination", "AppGroup", "Foundation", "Dispatch", "Synchronization",
+      "WormholeFiles", "Wormhole", "Foundation", "Dispatch", "Synchronization",
     ],
-    "Wormhole": [
-      "AppGroup", "PropertyLists", "FoundationEssentials", "Dispatch", "Synchronization",
-    ],
-    "MMWormhole": [
-      "WatchConnectivity", "AppGroup", "PropertyLists", "Foundation", "Dispatch",
-      "Synchronization",
-    ],
-    "GroupDefaults": [
-      "AppGroup", "PropertyLists", "FoundationEssentials", "Dispatch", "Synchronization",
-    ],
+    "GroupDefaults": base.union(["WormholeInspection"]),
     "SharedUserDefaults": ["GroupDefaults", "Foundation"],
-    "PeerLaunching": system.union(["AppGroup"]),
-    "PeerConnectivity": system.union(["PeerLaunching", "AppGroup"]),
-    "WatchPairing": [
-      "PeerLaunching", "AppGroup", "PropertyLists", "Dispatch", "Synchronization",
-    ],
-    "KeyValueObserving": ["AppGroup", "Foundation", "Synchronization"],
-    "WatchConnectivity": [
-      "KeyValueObserving", "WatchPairing", "PeerConnectivity", "AppGroup", "PropertyLists",
-      "Foundation", "Dispatch", "Synchronization",
-    ],
+    "WormholePeers": base.union(["WormholeInspection"]),
+    "WatchConnectivity": base.union(["WormholePeers", "Foundation"]),
     "Communicator": [
-      "WatchConnectivity", "PropertyLists", "Foundation", "Dispatch", "Synchronization",
+      "WatchConnectivity", "WormholePropertyLists", "Foundation", "Dispatch", "Synchronization",
     ],
-    "ConnectivityTesting": [
-      "WatchConnectivity", "WatchPairing", "PeerConnectivity", "LineProcesses", "AppGroup",
-      "PropertyLists", "SystemCalls", "Foundation", "Dispatch", "Synchronization",
-    ],
-    "WormholeCommand": [
-      "FileCoordination", "GroupDefaults", "Wormhole", "WatchPairing", "PeerConnectivity",
-      "AppGroup", "PropertyLists", "SystemCalls", "Terminals", "Measurements",
-      "FoundationEssentials", "Dispatch", "Synchronization",
-    ],
-    "Terminals": ["SystemCalls"],
-    "CinemaTime": [
-      "ConnectivityTesting",
-      "WatchConnectivity", "WatchPairing", "PeerConnectivity", "AppGroup", "PropertyLists",
-      "SystemCalls", "Terminals", "Foundation", "Dispatch", "Synchronization",
-    ],
-    "Histories": ["Synchronization"],
+    "MMWormhole": base.union(["WatchConnectivity", "Foundation"]),
+    "ConnectivityTesting": base.union(["WatchConnectivity", "WormholePeers", "Foundation"]),
+    "WormholeWorkshop": base.union(["WormholeEtcd", "Glibc"]),
+    "WormholeCommand": base.union([
+      "WormholeFiles", "GroupDefaults", "WormholePeers", "WormholeInspection", "WormholeWorkshop",
+    ]),
+    "WormholeCinemaTime": base.union([
+      "ConnectivityTesting", "WatchConnectivity", "WormholePeers", "WormholeInspection",
+      "WormholeWorkshop", "Foundation",
+    ]),
+    "WormholeTorture": base.union([
+      "WormholePeers", "WormholeInspection", "WormholeWorkshop", "WormholeEtcd", "Foundation",
+    ]),
+    "WormholeBenchmarks": base.union([
+      "WormholeFiles", "GroupDefaults", "WormholePeers", "WormholeInspection", "WormholeWorkshop",
+      "Foundation",
+    ]),
     // The other process of many tests.
-    "participant": [
-      "FileCoordination", "GroupDefaults", "Communicator", "WatchConnectivity",
-      "PeerConnectivity", "AppGroup", "PropertyLists", "SystemCalls", "TestSupport", "Foundation",
-      "FoundationEssentials", "CinemaTutorial", "MainActorApp", "FoundationClients", "WatchClients",
-      "CommunicatorClients", "DefaultsClients", "WormholeClients",
-    ],
-    // Code as users of WatchConnectivity write it.
-    "CinemaTutorial": ["WatchConnectivity", "Foundation"],
-    "MainActorApp": ["WatchConnectivity", "Foundation"],
-    "WatchClients": ["WatchConnectivity"],
-    "CommunicatorClients": ["Communicator"],
-    "FoundationClients": ["NSFileCoordination"],
-    "DefaultsClients": ["SharedUserDefaults", "Foundation"],
-    "WormholeClients": ["MMWormhole", "WatchConnectivity", "Foundation"],
-    "StepCounter": ["WatchConnectivity", "Foundation"],
-    "LocalEtcd": [
-      "RivalCalls", "EtcdClient", "HTTPTransfers", "SystemCalls", "Synchronization",
-    ],
-    "Torture": ours.union([
-      "LocalEtcd", "EtcdClient", "LineProcesses", "Foundation", "FoundationEssentials", "Dispatch",
-      "Synchronization",
+    "WormholeParticipant": base.union([
+      "WormholeFiles", "GroupDefaults", "Communicator", "WatchConnectivity", "WormholePeers",
+      "WormholeInspection", "WormholeTestSupport", "Foundation", "WormholeCinemaTutorial",
+      "WormholeMainActorApp", "WormholeFoundationClients", "WormholeWatchClients",
+      "WormholeCommunicatorClients", "WormholeDefaultsClients", "WormholeMessageClients",
     ]),
-    // Calls that the library must not contain, but that measuring a rival needs, or disturbing a server.
-    "RivalCalls": ["Glibc", "SystemCalls"],
-    "Measurements": [
-      "FileTrees", "RivalCalls", "AppGroup", "PropertyLists", "SystemCalls", "FoundationEssentials",
-      "Dispatch", "Synchronization",
+    // Code as users of the originals write it.
+    "WormholeCinemaTutorial": ["WatchConnectivity", "Foundation"],
+    "WormholeMainActorApp": ["WatchConnectivity", "Foundation"],
+    "WormholeWatchClients": ["WatchConnectivity"],
+    "WormholeCommunicatorClients": ["Communicator"],
+    "WormholeFoundationClients": ["NSFileCoordination"],
+    "WormholeDefaultsClients": ["SharedUserDefaults", "Foundation"],
+    "WormholeMessageClients": ["MMWormhole", "WatchConnectivity", "Foundation"],
+    "WormholeStepCounter": ["WatchConnectivity", "Foundation"],
+  ]
+
+  private static let containers: Set<String> = [
+    "Container", "Leases", "Publications", "Hooks", "Digests",
+  ]
+
+  /// The folders of its own room whose declarations a folder may use.
+  static let folders: [String: [String: Set<String>]] = [
+    "WormholeSystem": [
+      // Programs start processes, and the calls name the process that they are in.
+      "SystemCalls": ["Processes"],
+      "Processes": ["SystemCalls"],
+      "FileTrees": ["SystemCalls"],
+      "Monitoring": ["SystemCalls"],
     ],
-    "Benchmarks": ours.union([
-      "Measurements", "RivalCalls", "LineProcesses", "Foundation", "FoundationEssentials",
-      "Dispatch",
-      "Synchronization",
-    ]),
+    "WormholeEtcd": ["HTTP": [], "Client": ["HTTP"]],
+    "Wormhole": [
+      "Digests": [],
+      "Hooks": [],
+      "Publications": [],
+      // A container's files change under its leases, and a lease lies in a container.
+      "Container": ["Leases", "Publications", "Hooks", "Digests"],
+      "Leases": ["Container", "Publications", "Hooks"],
+      "Values": containers,
+      "Channel": containers.union(["Values"]),
+      "Notifications": containers.union(["Values"]),
+      "Presences": containers.union(["Values"]),
+      "Entries": ["Container"],
+      "Calls": containers.union(["Values", "Entries"]),
+      "Queues": containers.union(["Values", "Presences", "Entries"]),
+      "Logs": containers.union(["Values", "Presences", "Entries"]),
+    ],
+    "WormholeInspection": ["Inspection": [], "Copying": ["Inspection"]],
+    "WormholeFiles": [
+      "Claims": [], "Coordinator": ["Claims", "Presenters"],
+      "Presenters": ["Claims", "Coordinator"],
+    ],
+    "WormholePeers": [
+      "Launching": [],
+      "Pairing": ["Launching"],
+      "Peers": ["Launching"],
+      "Requests": ["Launching", "Peers"],
+      "Messages": ["Launching", "Receiving", "Files"],
+      "Files": ["Launching", "Receiving"],
+      "Receiving": ["Launching", "Files", "Messages"],
+      "Activities": ["Launching", "Peers", "Requests"],
+    ],
   ]
 
   /// Returns the faulty imports of a file of the target.
@@ -152,6 +119,56 @@ enum Layers {
     return imports(of: text).filter { !allowed.contains($0.module) }.map {
       Finding(path, $0.line, "\(target) may not import \($0.module)")
     }
+  }
+
+  /// Returns the uses of types that a folder below may not know, in the files of a room.
+  static func folderFindings(
+    in files: [(folder: String, path: String, text: SourceText)], room: String
+  ) -> [Finding] {
+    let rows = folders[room] ?? [:]
+    let words = files.map { tokens(of: $0.text) }
+    var homes: [String: Set<String>] = [:]
+    for (file, words) in zip(files, words) {
+      for name in declarations(in: words, of: types) {
+        homes[name, default: []].insert(file.folder)
+      }
+    }
+    var findings: [Finding] = []
+    for (file, words) in zip(files, words) where file.folder != "" {
+      guard let allowed = rows[file.folder] else {
+        findings.append(Finding(file.path, 1, "the table of layers has no row for this folder"))
+        continue
+      }
+      var previous = ""
+      for word in words {
+        defer { previous = word.text }
+        // A name that two folders declare, as a nested type, says nothing.
+        guard previous != ".", let home = homes[word.text], home.count == 1, let home = home.first,
+          home != file.folder, home != "", !allowed.contains(home)
+        else { continue }
+        findings.append(
+          Finding(file.path, word.line, "\(file.folder) may not use \(home)'s \(word.text)"))
+      }
+    }
+    return findings
+  }
+
+  static let types: Set<String> = ["struct", "class", "enum", "protocol", "actor", "typealias"]
+
+  /// Returns the names that a file declares outside any braces.
+  static func declarations(
+    in words: [(text: String, line: Int)], of kinds: Set<String>
+  ) -> [String] {
+    var depth = 0
+    var names: [String] = []
+    for (word, next) in zip(words, words.dropFirst()) {
+      switch word.text {
+      case "{": depth += 1
+      case "}": depth -= 1
+      default: if depth == 0, kinds.contains(word.text) { names.append(next.text) }
+      }
+    }
+    return names
   }
 }
 

@@ -1,5 +1,5 @@
-import TestScopes
 import Testing
+import WormholeTestSupport
 
 @Suite("The check of layers", .blocking)
 struct LayersTests {
@@ -17,7 +17,7 @@ struct LayersTests {
   func forms(text: String) {
     #expect(imports(of: SourceText(text)).map(\.module) == ["Glibc"])
     #expect(Layers.findings(in: SourceText(text), of: "AppGroup", path: "F.swift").count == 1)
-    #expect(Layers.findings(in: SourceText(text), of: "SystemCalls", path: "F.swift").isEmpty)
+    #expect(Layers.findings(in: SourceText(text), of: "WormholeSystem", path: "F.swift").isEmpty)
   }
 
   @Test("finds several imports, each with its line")
@@ -28,11 +28,12 @@ struct LayersTests {
         Import(module: "A", line: 2), Import(module: "B", line: 2), Import(module: "D", line: 4),
       ])
     #expect(
-      Layers.findings(in: text, of: "Histories", path: "Sources/F.swift").map(\.description) == [
-        "Sources/F.swift:2: Histories may not import A",
-        "Sources/F.swift:2: Histories may not import B",
-        "Sources/F.swift:4: Histories may not import D",
-      ])
+      Layers.findings(in: text, of: "WormholeShims", path: "Sources/F.swift").map(\.description)
+        == [
+          "Sources/F.swift:2: WormholeShims may not import A",
+          "Sources/F.swift:2: WormholeShims may not import B",
+          "Sources/F.swift:4: WormholeShims may not import D",
+        ])
   }
 
   @Test(
@@ -48,11 +49,11 @@ struct LayersTests {
   @Test(
     "refuses modules above, beside or outside",
     arguments: [
-      ("Wormhole", "SystemCalls"), ("Containers", "Presences"), ("AppGroup", "Wormhole"),
-      ("PropertyLists", "SystemCalls"),
-      ("SystemCalls", "PropertyLists"), ("SystemCalls", "FoundationEssentials"),
-      ("AppGroup", "Foundation"), ("Histories", "FoundationEssentials"), ("Wormhole", "Musl"),
-      ("Torture", "Glibc"), ("Benchmarks", "CSystemCalls"), ("NewLayer", "Synchronization"),
+      ("Wormhole", "WormholeInspection"),
+      ("WormholePropertyLists", "WormholeSystem"), ("WormholeSystem", "WormholePropertyLists"),
+      ("WormholeSystem", "FoundationEssentials"), ("AppGroup", "Foundation"),
+      ("WormholeFiles", "WormholePeers"), ("Wormhole", "Musl"), ("WormholeTorture", "Glibc"),
+      ("WormholeBenchmarks", "WormholeShims"), ("NewRoom", "Synchronization"),
     ])
   func refused(target: String, module: String) {
     let text = SourceText("import \(module)")
@@ -64,27 +65,37 @@ struct LayersTests {
     let manifest = """
       let package = Package(
         name: "wormhole",
-        products: [.library(name: "Containers", targets: ["Containers"])],
+        products: [.library(name: "Wormhole", targets: ["Wormhole"])],
         targets: [
-          .systemLibrary(name: "CSystemCalls"),
+          .systemLibrary(name: "WormholeShims"),
           // .target(name: "Gone", dependencies: ["Wormhole"]),
           .target(
-            name: "Containers",
-            dependencies: ["SystemCalls", .target(name: "Wormhole"),
-              .product(name: "Atomics", package: "swift-atomics")], path: "Sources/Containers",
-            exclude: ["SystemCalls.md"]),
-          .testTarget(name: "ContainersTests", dependencies: ["Containers", "Histories"]),
+            name: "Wormhole",
+            dependencies: ["WormholeSystem", .target(name: "WormholeFiles"),
+              .product(name: "Atomics", package: "swift-atomics")], path: "Sources/Wormhole",
+            exclude: ["WormholePeers.md"]),
+          .testTarget(name: "WormholeTests", dependencies: ["Wormhole", "WormholeFiles"]),
+          room("Core/WormholeEtcd", ["WormholeSystem", "Wormhole"]),
+          clients("WormholeWatchClients", of: "Communicator", "Some/Folder"),
         ])
+      func room(_ path: String, _ dependencies: [Target.Dependency]) -> Target {}
       """
     let found = targets(ofManifest: manifest)
-    #expect(found.map(\.name) == ["CSystemCalls", "Containers", "ContainersTests"])
-    #expect(found.map(\.kind) == ["systemLibrary", "target", "testTarget"])
-    #expect(found[1].dependencies == ["SystemCalls", "Wormhole", "Atomics", "swift-atomics"])
+    #expect(
+      found.map(\.name) == [
+        "WormholeShims", "Wormhole", "WormholeTests", "WormholeEtcd", "WormholeWatchClients",
+      ])
+    #expect(
+      found.map(\.kind) == ["systemLibrary", "target", "testTarget", "room", "clients"])
+    #expect(
+      found[1].dependencies == ["WormholeSystem", "WormholeFiles", "Atomics", "swift-atomics"])
     #expect(
       manifestFindings(manifest, path: "Package.swift").map(\.description) == [
-        "Package.swift:7: Containers may not depend on Wormhole",
-        "Package.swift:7: Containers may not depend on Atomics",
-        "Package.swift:7: Containers may not depend on swift-atomics",
+        "Package.swift:7: Wormhole may not depend on WormholeFiles",
+        "Package.swift:7: Wormhole may not depend on Atomics",
+        "Package.swift:7: Wormhole may not depend on swift-atomics",
+        "Package.swift:13: WormholeEtcd may not depend on Wormhole",
+        "Package.swift:14: WormholeWatchClients may not depend on Communicator",
       ])
     let strange = ".executableTarget(name: \"Strange\")"
     #expect(manifestFindings(strange, path: "Package.swift").count == 1)

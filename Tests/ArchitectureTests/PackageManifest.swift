@@ -6,29 +6,39 @@ struct ManifestTarget: Equatable {
   let line: Int
 }
 
-/// Returns the `.target(…)`, `.executableTarget(…)`, `.testTarget(…)` and `.systemLibrary(…)` calls
-/// of a manifest with their names and dependencies, whether these are strings or `.target(name:)`,
-/// `.product(name:…)`, `.byName`.
+/// Returns the targets of a manifest with their names and dependencies: `.target(…)`,
+/// `.executableTarget(…)`, `.testTarget(…)` and `.systemLibrary(…)`, and the manifest's own
+/// `room("Folder/Name", […])`, `program(…)`, `clients("Name", of: …)` and `test(…)`.
 func targets(ofManifest manifest: String) -> [ManifestTarget] {
   let kinds: Set<String> = [
     "target", "executableTarget", "testTarget", "systemLibrary", "plugin", "macro",
   ]
+  let helpers: Set<String> = ["room", "program", "clients", "test"]
   let tokens = manifestTokens(manifest)
   var targets: [ManifestTarget] = []
-  var index = 0
-  while index + 2 < tokens.count {
+  var index = 1
+  while index + 1 < tokens.count {
     defer { index += 1 }
-    guard tokens[index].text == ".", kinds.contains(tokens[index + 1].text),
-      tokens[index + 2].text == "("
-    else { continue }
-    let end = closing(of: index + 2, in: tokens)
-    let call = Array(tokens[(index + 3)..<end])
-    let name = argument("name", of: call).first { $0.text.hasPrefix("\"") }
-    let dependencies = argument("dependencies", of: call).filter { $0.text.hasPrefix("\"") }
+    let (before, kind) = (tokens[index - 1].text, tokens[index].text)
+    let isHelper = helpers.contains(kind) && before != "." && before != "func"
+    guard isHelper || before == "." && kinds.contains(kind), tokens[index + 1].text == "(" else {
+      continue
+    }
+    let end = closing(of: index + 1, in: tokens)
+    let call = Array(tokens[(index + 2)..<end])
+    // A room's first argument is its path, the second its dependencies.
+    let named = isHelper ? call : argument("name", of: call)
+    // The helpers themselves are declared with the name that they receive.
+    guard let name = named.first(where: { $0.text.hasPrefix("\"") }) else { continue }
+    let dependencies =
+      isHelper
+      ? Array(call.drop { !["[", "of"].contains($0.text) }.prefix { $0.text != "]" })
+      : argument("dependencies", of: call)
     targets.append(
       ManifestTarget(
-        kind: tokens[index + 1].text, name: unquoted(name?.text ?? ""),
-        dependencies: dependencies.map { unquoted($0.text) }, line: tokens[index].line))
+        kind: kind, name: unquoted(name.text).split(separator: "/").last.map(String.init) ?? "",
+        dependencies: dependencies.filter { $0.text.hasPrefix("\"") }.map { unquoted($0.text) }
+          .filter { !$0.contains("/") }, line: tokens[index].line))
     // A dependency `.target(name:)` within is not a declaration.
     index = end
   }
@@ -38,9 +48,9 @@ func targets(ofManifest manifest: String) -> [ManifestTarget] {
 /// Returns the manifest's dependencies that the table of layers does not allow.
 func manifestFindings(_ manifest: String, path: String) -> [Finding] {
   var findings: [Finding] = []
-  for target in targets(ofManifest: manifest) where target.kind != "testTarget" {
+  for target in targets(ofManifest: manifest) where !["testTarget", "test"].contains(target.kind) {
     // Support for tests, which lives among the tests, may use any layer.
-    if ["TestSupport", "TestScopes"].contains(target.name) { continue }
+    if target.name == "WormholeTestSupport" { continue }
     guard let allowed = Layers.allowed[target.name] else {
       findings.append(
         Finding(path, target.line, "the table of layers has no row for \(target.name)"))

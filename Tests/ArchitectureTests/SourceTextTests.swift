@@ -1,5 +1,5 @@
-import TestScopes
 import Testing
+import WormholeTestSupport
 
 @Suite("The reader of Swift files", .blocking)
 struct SourceTextTests {

@@ -1,6 +1,6 @@
-import Terminals
-import TestScopes
 import Testing
+import WormholeTestSupport
+import WormholeWorkshop
 
 @Suite("A canvas", .blocking)
 struct CanvasTests {

@@ -1,8 +1,8 @@
 import Foundation
-import TestScopes
 import Testing
+import WormholeTestSupport
 
-@testable import CinemaTime
+@testable import WormholeCinemaTime
 
 @Suite("The catalogue", .blocking)
 struct CatalogueTests {

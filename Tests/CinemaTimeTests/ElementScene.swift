@@ -1,12 +1,12 @@
-import AppGroup
 import ConnectivityTesting
 import Foundation
-import PeerConnectivity
-import PropertyLists
-import TestSupport
 import WatchConnectivity
+import Wormhole
+import WormholePeers
+import WormholePropertyLists
+import WormholeTestSupport
 
-@testable import CinemaTime
+@testable import WormholeCinemaTime
 
 /// The processes of one test, and the side that the test plays itself.
 final class ElementScene {

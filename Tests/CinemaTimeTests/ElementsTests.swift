@@ -1,14 +1,13 @@
-import AppGroup
 import ConnectivityTesting
 import Foundation
-import PeerConnectivity
-import PropertyLists
-import TestScopes
-import TestSupport
 import Testing
 import WatchConnectivity
+import Wormhole
+import WormholePeers
+import WormholePropertyLists
+import WormholeTestSupport
 
-@testable import CinemaTime
+@testable import WormholeCinemaTime
 
 /// The elements of the tutorial's app, each driven by lines; where the content of a message matters, this
 /// process plays the other side.

@@ -1,14 +1,13 @@
-import AppGroup
 import ConnectivityTesting
 import Foundation
-import PeerConnectivity
-import SystemCalls
-import TestScopes
-import TestSupport
 import Testing
 import WatchConnectivity
+import Wormhole
+import WormholePeers
+import WormholeSystem
+import WormholeTestSupport
 
-@testable import CinemaTime
+@testable import WormholeCinemaTime
 
 @Suite("A film that is open on one side", .blocking)
 struct HandoffTests {

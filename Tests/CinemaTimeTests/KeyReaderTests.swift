@@ -1,7 +1,7 @@
-import TestScopes
 import Testing
+import WormholeTestSupport
 
-@testable import CinemaTime
+@testable import WormholeCinemaTime
 
 @Suite("The keys of a terminal", .blocking)
 struct KeyReaderTests {

@@ -1,6 +1,6 @@
-import LineProcesses
-import TestScopes
 import Testing
+import WormholeSystem
+import WormholeTestSupport
 
 @Suite("The output of a program that is driven line by line", .blocking)
 struct LineProcessTests {

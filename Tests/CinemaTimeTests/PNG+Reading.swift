@@ -1,4 +1,4 @@
-@testable import CinemaTime
+@testable import WormholeCinemaTime
 
 extension PNG {
   /// Returns the modules of a symbol in a file that `bytes(of:scale:)` made, or nil for any other

@@ -1,8 +1,8 @@
 import FoundationEssentials
-import TestScopes
 import Testing
+import WormholeTestSupport
 
-@testable import CinemaTime
+@testable import WormholeCinemaTime
 
 @Suite("PNG files", .blocking)
 struct PNGTests {

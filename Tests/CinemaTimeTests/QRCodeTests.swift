@@ -1,11 +1,9 @@
 import Foundation
-import LineProcesses
-import SystemCalls
-import TestScopes
-import TestSupport
 import Testing
+import WormholeSystem
+import WormholeTestSupport
 
-@testable import CinemaTime
+@testable import WormholeCinemaTime
 
 @Suite("The QR codes of the films", .blocking)
 struct QRCodeTests {

@@ -1,8 +1,8 @@
-import Terminals
-import TestScopes
 import Testing
+import WormholeTestSupport
+import WormholeWorkshop
 
-@testable import CinemaTime
+@testable import WormholeCinemaTime
 
 /// What holds of every screen, whatever it looks like.
 @Suite("Each screen", .blocking)

@@ -1,10 +1,10 @@
 import Foundation
-import SystemCalls
-import Terminals
-import TestScopes
 import Testing
+import WormholeSystem
+import WormholeTestSupport
+import WormholeWorkshop
 
-@testable import CinemaTime
+@testable import WormholeCinemaTime
 
 /// The pictures of screens in `Fixtures/screens`, a file for each screen; its README says how to write them again.
 enum ScreenPictures {

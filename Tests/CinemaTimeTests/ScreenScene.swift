@@ -1,7 +1,7 @@
-import Terminals
 import Testing
+import WormholeWorkshop
 
-@testable import CinemaTime
+@testable import WormholeCinemaTime
 
 /// Screens that people see, each reached by the keys that a user types.
 enum ScreenScene: String, CaseIterable {

@@ -1,12 +1,11 @@
 import ConnectivityTesting
 import Foundation
-import SystemCalls
-import TestScopes
-import TestSupport
 import Testing
 import WatchConnectivity
+import WormholeSystem
+import WormholeTestSupport
 
-@testable import CinemaTime
+@testable import WormholeCinemaTime
 
 /// A phone and a watch as processes, driven through their standard input.
 @Suite("A phone and a watch", .blocking)

@@ -1,10 +1,10 @@
-import AppGroup
 import Foundation
-import PropertyLists
-import Terminals
-import TestSupport
+import Wormhole
+import WormholePropertyLists
+import WormholeTestSupport
+import WormholeWorkshop
 
-@testable import CinemaTime
+@testable import WormholeCinemaTime
 
 extension Stage {
   /// A stage that shows nothing.

@@ -1,15 +1,12 @@
-import AppGroup
 import Foundation
-import LineProcesses
-import PeerConnectivity
-import SystemCalls
-import TestScopes
-import TestSupport
 import Testing
 import WatchConnectivity
-import WatchPairing
+import Wormhole
+import WormholePeers
+import WormholeSystem
+import WormholeTestSupport
 
-@testable import CinemaTime
+@testable import WormholeCinemaTime
 
 /// The screens in real pseudo-terminals, made by script(1), like two windows.
 @Suite("At a terminal", .blocking)

@@ -1,14 +1,12 @@
 import ConnectivityTesting
-import EtcdClient
-import LocalEtcd
-import SystemCalls
-import Terminals
-import TestScopes
-import TestSupport
 import Testing
 import WatchConnectivity
+import WormholeEtcd
+import WormholeSystem
+import WormholeTestSupport
+import WormholeWorkshop
 
-@testable import CinemaTime
+@testable import WormholeCinemaTime
 
 /// A machine of its own, as far as the network goes: a namespace, and a link to the one with etcd.
 private final class Machine: Sendable {

@@ -1,19 +1,17 @@
-import TestScopes
-import TestSupport
 import Testing
+import WormholeTestSupport
 
 /// A call that may block has two forms with one name. At the top level of a file the compiler used
 /// to choose the blocking one even if it was awaited, with only a warning that nothing is.
 @Suite("A call that may block", .blocking)
 struct AwaitTests {
   private static let before = """
-    import AppGroup
-    import FileCoordination
     import Foundation
     import GroupDefaults
-    import PeerConnectivity
-    import PropertyLists
     import Wormhole
+    import WormholeFiles
+    import WormholePeers
+    import WormholePropertyLists
 
     let group = "group.com.example.cinema"
     let soon: ContinuousClock.Instant = .now + .seconds(1)

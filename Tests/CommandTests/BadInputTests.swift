@@ -1,7 +1,6 @@
-import SystemCalls
-import TestScopes
-import TestSupport
 import Testing
+import WormholeSystem
+import WormholeTestSupport
 
 @Suite("Bad input gets a clear error and a status, and changes nothing", .blocking)
 struct BadInputTests {

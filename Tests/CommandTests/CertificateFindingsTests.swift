@@ -1,8 +1,6 @@
-import EtcdClient
-import HTTPTransfers
-import TestScopes
-import TestSupport
 import Testing
+import WormholeEtcd
+import WormholeTestSupport
 
 @Suite(
   "What doctor says about certificates and rights", .blocking,

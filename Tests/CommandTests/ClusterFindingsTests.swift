@@ -1,15 +1,12 @@
-import AppGroup
 import FoundationEssentials
-import PropertyLists
-import TestScopes
-import TestSupport
 import Testing
+import WormholePropertyLists
+import WormholeTestSupport
 
-@testable import Containers
-@testable import EtcdClient
-@testable import Inspection
-@testable import Publications
+@testable import Wormhole
 @testable import WormholeCommand
+@testable import WormholeEtcd
+@testable import WormholeInspection
 
 @Suite("What doctor finds about a cluster's clocks, watches and versions", .blocking)
 struct ClusterFindingsTests {

@@ -1,8 +1,7 @@
 import Foundation
-import LineProcesses
-import SystemCalls
-import TestSupport
 import Testing
+import WormholeSystem
+import WormholeTestSupport
 
 /// A player for the documentation's consoles: the input of one shell or two, and the expected output.
 ///

@@ -1,8 +1,7 @@
-import AppGroup
-import EtcdClient
-import TestScopes
-import TestSupport
 import Testing
+import Wormhole
+import WormholeEtcd
+import WormholeTestSupport
 
 @Suite("wormhole copy", .blocking)
 struct CopyCommandTests {

@@ -34,7 +34,9 @@ struct DocumentedExample: Sendable, CustomStringConvertible {
 
   private static func examples(ofFile path: String, target: String) throws -> [Self] {
     let text = try String(contentsOf: Readme.root.appending(path: path), encoding: .utf8)
-    let module = Self.module(ofTarget: String(target.prefix { $0 != "/" }))
+    let room = String(target.prefix { $0 != "/" })
+    // What is public there is exported again.
+    let module = room == "WormholeSystem" ? "Wormhole" : room
     let blocks = path.hasSuffix(".md") ? Readme.parse(text, path) : comments(text, path)
     return blocks.filter { $0.language == "swift" }.map {
       DocumentedExample(path: path, line: $0.line, module: module, text: $0.text)
@@ -50,36 +52,17 @@ struct DocumentedExample: Sendable, CustomStringConvertible {
     }
     return Readme.parse(lines.joined(separator: "\n"), path)
   }
-
-  /// Returns the module that a program imports to use a target.
-  static func module(ofTarget target: String) -> String {
-    switch target {
-    case "FileClaims": "FileCoordination"
-    case "PeerLaunching": "PeerConnectivity"
-    case "KeyValueObserving": "WatchConnectivity"
-    case "PropertyLists", "Wormhole", "MMWormhole", "FileCoordination", "NSFileCoordination",
-      "GroupDefaults", "SharedUserDefaults", "PeerConnectivity", "WatchConnectivity",
-      "Communicator", "ConnectivityTesting":
-      target
-    default: "AppGroup"
-    }
-  }
 }
 
 extension DocumentedExample {
   /// The imports of an example that names none, and the constants that it may use without making them.
   private var surroundings: (imports: [String], parameters: String) {
-    let imports: [String: [String]] = [
-      "AppGroup": ["PropertyLists"],
-      "Wormhole": ["AppGroup", "PropertyLists"],
-      "FileCoordination": ["AppGroup"],
-      "GroupDefaults": ["AppGroup", "PropertyLists"],
-      "PeerConnectivity": ["AppGroup", "PropertyLists"],
-      "WatchConnectivity": ["AppGroup"],
-      "ConnectivityTesting": ["AppGroup", "PropertyLists", "WatchConnectivity"],
-    ]
-    let others = imports[module] ?? []
-    let hasContainer = module == "AppGroup" || others.contains("AppGroup")
+    let others = [
+      "WormholeInspection": ["Wormhole"], "WormholeFiles": ["Wormhole"],
+      "GroupDefaults": ["Wormhole"], "WormholePeers": ["Wormhole"],
+      "WatchConnectivity": ["Wormhole"], "ConnectivityTesting": ["Wormhole", "WatchConnectivity"],
+    ][module, default: []]
+    let hasContainer = module == "Wormhole" || others.contains("Wormhole")
     var parameters = hasContainer ? ["container: SharedContainer", "file: URL"] : ["file: URL"]
     if module == "ConnectivityTesting" { parameters.append("scene: TestScene") }
     return (["Foundation", module] + others, parameters.joined(separator: ", "))

@@ -1,7 +1,6 @@
 import Foundation
-import TestScopes
-import TestSupport
 import Testing
+import WormholeTestSupport
 
 /// The examples of the documentation, as a reader pastes them into a program.
 @Suite("The examples of the documentation", .blocking)
@@ -32,7 +31,7 @@ struct DocumentedExamplesTests {
   @Test("are found with their lines, and one that is wrong is told at its line")
   func wrong() throws {
     let examples = try DocumentedExample.all.get()
-    let channel = "Sources/Facades/Wormhole/Channel.swift"
+    let channel = "Sources/Core/Wormhole/Channel/Channel.swift"
     let example = try #require(examples.first { $0.path == channel })
     let lines = try String(contentsOf: Readme.root.appending(path: channel), encoding: .utf8)
       .split(separator: "\n", omittingEmptySubsequences: false)

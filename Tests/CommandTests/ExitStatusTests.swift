@@ -1,10 +1,9 @@
-import AppGroup
-import PropertyLists
 import Synchronization
-import Terminals
-import TestScopes
-import TestSupport
 import Testing
+import Wormhole
+import WormholePropertyLists
+import WormholeTestSupport
+import WormholeWorkshop
 
 @testable import WormholeCommand
 

@@ -1,13 +1,11 @@
-import AppGroup
-import PropertyLists
-import TestScopes
 import Testing
+import WormholePropertyLists
+import WormholeTestSupport
 
-@testable import Containers
-@testable import Inspection
-@testable import Monitoring
-@testable import Values
+@testable import Wormhole
 @testable import WormholeCommand
+@testable import WormholeInspection
+@testable import WormholeSystem
 
 /// Findings that files alone cannot cause: limits nearly used up, other users and machines.
 @Suite("A report's figures become findings with a command", .blocking)

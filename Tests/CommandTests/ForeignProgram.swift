@@ -1,5 +1,5 @@
 import Foundation
-import TestSupport
+import WormholeTestSupport
 
 /// Foreign programs as independent witnesses.
 enum Python {

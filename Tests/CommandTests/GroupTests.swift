@@ -1,6 +1,5 @@
-import TestScopes
-import TestSupport
 import Testing
+import WormholeTestSupport
 
 @Suite("An unused group", .blocking)
 struct GroupTests {

@@ -1,6 +1,6 @@
-import Terminals
-import TestScopes
 import Testing
+import WormholeTestSupport
+import WormholeWorkshop
 
 @testable import WormholeCommand
 

@@ -1,7 +1,6 @@
 import Foundation
-import TestScopes
-import TestSupport
 import Testing
+import WormholeTestSupport
 
 @testable import WormholeCommand
 

@@ -1,7 +1,7 @@
 import Foundation
-import PropertyLists
-import TestScopes
 import Testing
+import WormholePropertyLists
+import WormholeTestSupport
 
 @testable import WormholeCommand
 

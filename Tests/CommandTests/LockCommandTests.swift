@@ -1,5 +1,5 @@
-import TestScopes
 import Testing
+import WormholeTestSupport
 
 /// Each line of a schedule is a gate: `holds` returns when the command runs, and so has the lock;
 /// `$T/out` keeps it running until the test writes there.

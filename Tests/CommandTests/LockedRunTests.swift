@@ -1,9 +1,8 @@
-import FileCoordination
 import FoundationEssentials
-import SystemCalls
-import TestScopes
-import TestSupport
 import Testing
+import WormholeFiles
+import WormholeSystem
+import WormholeTestSupport
 
 @testable import WormholeCommand
 

@@ -1,10 +1,8 @@
-import AppGroup
-import EtcdClient
-import TestScopes
-import TestSupport
 import Testing
+import WormholeEtcd
+import WormholeTestSupport
 
-@testable import Containers
+@testable import Wormhole
 
 @Suite("A look at a name that nobody has used", .blocking) struct LookingTests {
   /// The names of all that the container keeps: its files, or its keys.

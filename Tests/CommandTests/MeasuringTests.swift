@@ -1,8 +1,7 @@
-import Measurements
-import PropertyLists
-import TestScopes
-import TestSupport
 import Testing
+import WormholePropertyLists
+import WormholeTestSupport
+import WormholeWorkshop
 
 @testable import WormholeCommand
 

@@ -1,9 +1,9 @@
-import PropertyLists
-import TestScopes
 import Testing
+import WormholePropertyLists
+import WormholeTestSupport
 
-@testable import Inspection
 @testable import WormholeCommand
+@testable import WormholeInspection
 
 @Suite("The filters and the backlog of wormhole monitor", .blocking) struct MonitorViewTests {
   @Test("A pattern stands for the names that a shell's would")

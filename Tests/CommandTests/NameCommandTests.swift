@@ -1,6 +1,5 @@
-import TestScopes
-import TestSupport
 import Testing
+import WormholeTestSupport
 
 @Suite("wormhole ls and stat", .blocking, .bothEngines) struct NameCommandTests {
   @Test("ls prints what matches, by kind and name, and leaves out what is empty")

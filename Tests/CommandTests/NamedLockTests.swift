@@ -1,5 +1,5 @@
-import TestScopes
 import Testing
+import WormholeTestSupport
 
 @Suite("wormhole lock --name excludes all who use the container", .blocking, .bothEngines)
 struct NamedLockTests {

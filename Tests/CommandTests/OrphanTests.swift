@@ -1,5 +1,5 @@
-import TestScopes
 import Testing
+import WormholeTestSupport
 
 /// The fate of a command when the `wormhole` that runs it is killed or stopped, or when the command
 /// itself is stopped. `$T/out` keeps the command running until the test writes there.

@@ -1,6 +1,5 @@
-import TestScopes
-import TestSupport
 import Testing
+import WormholeTestSupport
 
 @Suite("wormhole peer transfer and receive-files lose, overwrite and follow nothing", .blocking)
 struct PeerFileCommandTests {

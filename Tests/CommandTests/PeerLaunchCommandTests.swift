@@ -1,5 +1,5 @@
-import TestScopes
 import Testing
+import WormholeTestSupport
 
 @Suite("wormhole peer launch has programs started when they are needed", .blocking)
 struct PeerLaunchCommandTests {

@@ -1,6 +1,5 @@
-import TestScopes
-import TestSupport
 import Testing
+import WormholeTestSupport
 
 /// Each line of a schedule is a gate: `start` returns when the command reports that it receives.
 @Suite("wormhole peer receive acknowledges what was handled, and nothing else", .blocking)

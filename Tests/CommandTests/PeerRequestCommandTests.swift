@@ -1,5 +1,5 @@
-import TestScopes
 import Testing
+import WormholeTestSupport
 
 /// Each line of a schedule is a gate: `start` returns when the command reports that it is ready.
 @Suite("wormhole peer request ends in one way, and its server says so in time", .blocking)

@@ -1,6 +1,5 @@
-import TestScopes
-import TestSupport
 import Testing
+import WormholeTestSupport
 
 @Suite("wormhole presence", .blocking) struct PresenceCommandTests {
   @Test("A process is present while its command runs, and has its status", .bothEngines)

@@ -1,13 +1,10 @@
-import AppGroup
-import PropertyLists
-import SystemCalls
-import TestScopes
-import TestSupport
 import Testing
+import WormholePropertyLists
+import WormholeSystem
+import WormholeTestSupport
 
-@testable import Containers
-@testable import Inspection
-@testable import Values
+@testable import Wormhole
+@testable import WormholeInspection
 
 @Suite("A newer value is never put into quarantine", .blocking)
 struct QuarantineTests {

@@ -1,6 +1,5 @@
-import TestScopes
-import TestSupport
 import Testing
+import WormholeTestSupport
 
 @Suite("wormhole queue", .blocking) struct QueueCommandTests {
   @Test("Entries are taken one at a time, by priority, then in the order of sending", .bothEngines)

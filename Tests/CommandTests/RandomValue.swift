@@ -1,6 +1,6 @@
 import Foundation
-import PropertyLists
-import TestSupport
+import WormholePropertyLists
+import WormholeTestSupport
 
 /// Random property lists with everything that has broken a JSON writer before.
 struct RandomValue {

@@ -1,5 +1,5 @@
-import TestScopes
 import Testing
+import WormholeTestSupport
 
 /// A listener whose reader is gone used to wait for the next message, possibly for ever.
 @Suite("A listening command ends when its output has no reader any more, as by SIGPIPE", .blocking)

@@ -1,6 +1,6 @@
 import Foundation
-import SystemCalls
-import TestSupport
+import WormholeSystem
+import WormholeTestSupport
 
 /// The parts of README.md.
 struct Readme {
@@ -101,8 +101,7 @@ struct ReaderPackage {
   private static func compiler(_ module: String, _ built: String) -> [String] {
     [
       "swiftc", "-swift-version", "6", "-module-name", module,
-      "-I", built + "Modules", "-I", Readme.root.appending(path: "Sources/Core/CSystemCalls").path,
-      "-I", Readme.root.appending(path: "Sources/Core/CCurl").path,
+      "-I", built + "Modules", "-I", Readme.root.appending(path: "Sources/Core/WormholeShims").path,
     ]
   }
 

@@ -1,9 +1,7 @@
 import Foundation
-import LineProcesses
-import SystemCalls
-import TestScopes
-import TestSupport
 import Testing
+import WormholeSystem
+import WormholeTestSupport
 
 /// A newcomer pastes the examples of README.md and of the tutorials, and gets the output that is shown.
 @Suite("The README and the tutorials, as their reader pastes them,", .blocking)
@@ -18,7 +16,7 @@ struct ReadmeTests {
     var name = "program"
     var testDescription: String { "\(page): \(line)" }
 
-    var path: String { page == "README.md" ? page : "Sources/Facades/\(page)" }
+    var path: String { page == "README.md" ? page : "Sources/\(page)" }
   }
 
   static let trials = [
@@ -38,10 +36,10 @@ struct ReadmeTests {
         $ ./program && ./program && cat seats.json && echo
         [7,7]
         """),
-    Trial(page: "AppGroup/AppGroup.docc/ShareState.md", line: "\"follow\"", name: "office"),
-    Trial(page: "AppGroup/AppGroup.docc/JobRunner.md", line: "queue.work(", name: "jobs"),
+    Trial(page: "Core/Wormhole/Wormhole.docc/ShareState.md", line: "\"follow\"", name: "office"),
+    Trial(page: "Core/Wormhole/Wormhole.docc/JobRunner.md", line: "queue.work(", name: "jobs"),
     Trial(
-      page: "AppGroup/AppGroup.docc/KeepHistory.md", line: "sales.subscribe(",
+      page: "Core/Wormhole/Wormhole.docc/KeepHistory.md", line: "sales.subscribe(",
       console: """
         $ ./program Metropolis && ./program                  # in the first shell
         1 Metropolis 0 false
@@ -49,7 +47,7 @@ struct ReadmeTests {
         $ ./program Faust                                    # in the second
         """),
     Trial(
-      page: "GroupDefaults/GroupDefaults.docc/PortingFromUserDefaults.md", line: "@main",
+      page: "Facades/GroupDefaults/GroupDefaults.docc/PortingFromUserDefaults.md", line: "@main",
       console: """
         $ ./program                   # in the first shell
         7
@@ -59,23 +57,23 @@ struct ReadmeTests {
         99
         """),
     Trial(
-      page: "MMWormhole/MMWormhole.docc/PortingFromMMWormhole.md", line: "MMWormhole(",
+      page: "Facades/MMWormhole/MMWormhole.docc/PortingFromMMWormhole.md", line: "MMWormhole(",
       console: """
         $ ./program                   # in the first shell
         ["pressed": 3]
         """),
     Trial(
-      page: "PeerConnectivity/PeerConnectivity.docc/PeerConnectivity.md", line: "PeerSession(",
+      page: "Facades/WormholePeers/WormholePeers.docc/WormholePeers.md", line: "PeerSession(",
       console: """
         $ ./program
         till ["film": "Metropolis"] false
         ["sold": [7, 8]] processed
         """),
     Trial(
-      page: "ConnectivityTesting/ConnectivityTesting.docc/WatchConnectivityInCI.md",
+      page: "Facades/ConnectivityTesting/ConnectivityTesting.docc/WatchConnectivityInCI.md",
       line: "WCSessionDelegate", name: "connectivity"),
     Trial(
-      page: "Communicator/Communicator.docc/PortingFromCommunicator.md",
+      page: "Facades/Communicator/Communicator.docc/PortingFromCommunicator.md",
       line: "GuaranteedMessage.observe",
       console: """
         $ WATCHCONNECTIVITY_ROLE=phone ./program    # in the first shell
@@ -166,12 +164,12 @@ struct ReadmeTests {
   @Test(
     "have pages whose consoles show the real output",
     arguments: [
-      "AppGroup/AppGroup.docc/KeepHistory.md",
-      "PeerConnectivity/PeerConnectivity.docc/PeerConnectivity.md",
-      "WatchConnectivity/WatchConnectivity.docc/CinemaTime.md",
+      "Core/Wormhole/Wormhole.docc/KeepHistory.md",
+      "Facades/WormholePeers/WormholePeers.docc/WormholePeers.md",
+      "Facades/WatchConnectivity/WatchConnectivity.docc/CinemaTime.md",
     ])
   func pages(_ page: String) throws {
-    let blocks = try Readme.blocks(ofPage: "Sources/Facades/\(page)")
+    let blocks = try Readme.blocks(ofPage: "Sources/\(page)")
     try play(blocks, transcript: blocks.first { $0.language == "console" }?.text)
   }
 
@@ -225,7 +223,7 @@ struct ReadmeTests {
 
   @Test("have a list of folders that is complete")
   func folders() throws {
-    let page = "Sources/Facades/AppGroup/AppGroup.docc/Contributing.md"
+    let page = "Sources/Core/Wormhole/Wormhole.docc/Contributing.md"
     let list = try #require(try Readme.blocks(ofPage: page).first { $0.text.hasPrefix("Sources/") })
     var group = ""
     var listed: Set<String> = []
@@ -265,7 +263,7 @@ struct ReadmeTests {
 
   @Test("have a picture of what the demo prints")
   func picture() throws {
-    let path = "Sources/Facades/AppGroup/AppGroup.docc/demo.svg"
+    let path = "Sources/Core/Wormhole/Wormhole.docc/demo.svg"
     let text = try String(contentsOf: Readme.root.appending(path: path), encoding: .utf8)
     let elements = text.split(separator: "\n").filter { $0.contains("xml:space") }
     let lines = elements.map { element in

@@ -1,6 +1,5 @@
-import TestScopes
-import TestSupport
 import Testing
+import WormholeTestSupport
 
 @Suite("A container that is removed while it is in use", .blocking)
 struct RemovalTests {

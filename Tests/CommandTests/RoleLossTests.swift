@@ -1,7 +1,6 @@
-import SystemCalls
-import TestScopes
-import TestSupport
 import Testing
+import WormholeSystem
+import WormholeTestSupport
 
 /// Commands under an exclusive role whose process is cut off from etcd: they have ended before the
 /// command of a successor begins. The order is that of the lines which the commands themselves append

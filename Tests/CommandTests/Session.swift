@@ -1,7 +1,7 @@
-import AppGroup
-import SystemCalls
-import TestSupport
 import Testing
+import Wormhole
+import WormholeSystem
+import WormholeTestSupport
 
 /// A shell, a container and the built program: the surroundings of a user. On etcd the container's
 /// directory stays empty.

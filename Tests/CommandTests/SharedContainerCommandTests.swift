@@ -1,7 +1,6 @@
-import SystemCalls
-import TestScopes
-import TestSupport
 import Testing
+import WormholeSystem
+import WormholeTestSupport
 
 /// A container that a Unix group shares, and its users: real ones, without the superuser's rights.
 ///

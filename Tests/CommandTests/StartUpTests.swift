@@ -1,5 +1,5 @@
-import TestScopes
 import Testing
+import WormholeTestSupport
 
 @Suite("The program loads little at its start", .blocking)
 struct StartUpTests {

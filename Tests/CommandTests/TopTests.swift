@@ -1,9 +1,8 @@
-import TestScopes
-import TestSupport
 import Testing
+import WormholeTestSupport
 
-@testable import Inspection
 @testable import WormholeCommand
+@testable import WormholeInspection
 
 @Suite("What wormhole top counts and draws", .blocking) struct TopTests {
   private func line(

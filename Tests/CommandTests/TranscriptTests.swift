@@ -1,7 +1,6 @@
 import Foundation
-import TestScopes
-import TestSupport
 import Testing
+import WormholeTestSupport
 
 /// `Fixtures/transcripts`: a user's input and the program's output.
 ///

@@ -1,6 +1,5 @@
-import TestScopes
-import TestSupport
 import Testing
+import WormholeTestSupport
 
 @Suite("A value on the command line", .blocking)
 struct ValueArgumentTests {

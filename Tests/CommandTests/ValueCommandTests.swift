@@ -1,6 +1,5 @@
-import TestScopes
-import TestSupport
 import Testing
+import WormholeTestSupport
 
 @Suite("Messages from a shell", .blocking) struct ValueCommandTests {
   @Test("incr loses no addition of another process, and refuses what is no number", .bothEngines)

@@ -1,6 +1,6 @@
 import Synchronization
-import TestScopes
 import Testing
+import WormholeTestSupport
 
 @testable import WormholeCommand
 

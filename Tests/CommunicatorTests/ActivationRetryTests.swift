@@ -1,6 +1,6 @@
-import TestScopes
 import Testing
 import WatchConnectivity
+import WormholeTestSupport
 
 @testable import Communicator
 

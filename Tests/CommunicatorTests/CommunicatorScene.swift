@@ -1,7 +1,6 @@
-import AppGroup
-import PeerConnectivity
-import TestSupport
-import WatchPairing
+import Wormhole
+import WormholePeers
+import WormholeTestSupport
 
 /// A phone and a watch, each a separate process, over one container.
 final class CommunicatorScene: Sendable {

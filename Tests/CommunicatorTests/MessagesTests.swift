@@ -1,8 +1,6 @@
-import PeerConnectivity
-import TestScopes
-import TestSupport
 import Testing
-import WatchPairing
+import WormholePeers
+import WormholeTestSupport
 
 @Suite("Messages between two processes", .blocking, .bothEngines)
 struct MessagesTests {

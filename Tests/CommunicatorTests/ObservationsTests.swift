@@ -1,7 +1,7 @@
 import Dispatch
 import Synchronization
-import TestScopes
 import Testing
+import WormholeTestSupport
 
 @testable import Communicator
 

@@ -1,8 +1,6 @@
-import PeerConnectivity
-import TestScopes
-import TestSupport
 import Testing
-import WatchPairing
+import WormholePeers
+import WormholeTestSupport
 
 @Suite("Observers of states", .blocking, .bothEngines)
 struct ObservingTests {

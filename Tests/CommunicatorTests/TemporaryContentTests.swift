@@ -1,6 +1,6 @@
 import Foundation
-import TestScopes
 import Testing
+import WormholeTestSupport
 
 @testable import Communicator
 @testable import WatchConnectivity

@@ -1,8 +1,7 @@
 import Foundation
-import PeerConnectivity
-import TestScopes
-import TestSupport
 import Testing
+import WormholePeers
+import WormholeTestSupport
 
 @Suite("Transfers between two processes", .blocking, .bothEngines)
 struct TransfersTests {

@@ -1,8 +1,7 @@
 import Foundation
-import TestScopes
-import TestSupport
 import Testing
 import WatchConnectivity
+import WormholeTestSupport
 
 @testable import Communicator
 

@@ -1,13 +1,12 @@
-import AppGroup
 import ConnectivityTesting
 import Foundation
-import PeerConnectivity
-import PropertyLists
 import Synchronization
-import TestScopes
-import TestSupport
 import Testing
 import WatchConnectivity
+import Wormhole
+import WormholePeers
+import WormholePropertyLists
+import WormholeTestSupport
 
 @Suite("A counterpart", .blocking)
 struct CounterpartTests {

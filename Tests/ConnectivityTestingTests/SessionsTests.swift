@@ -1,13 +1,12 @@
-import AppGroup
 import Communicator
 import ConnectivityTesting
 import Foundation
-import PropertyLists
 import Synchronization
-import TestScopes
-import TestSupport
 import Testing
 import WatchConnectivity
+import Wormhole
+import WormholePropertyLists
+import WormholeTestSupport
 
 @Suite("Sessions of a test's own", .blocking)
 struct SessionsTests {

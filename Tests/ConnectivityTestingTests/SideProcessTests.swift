@@ -1,11 +1,10 @@
-import AppGroup
 import ConnectivityTesting
 import Foundation
-import SystemCalls
-import TestScopes
-import TestSupport
 import Testing
 import WatchConnectivity
+import Wormhole
+import WormholeSystem
+import WormholeTestSupport
 
 @Suite("The other side as a process", .blocking)
 struct SideProcessTests {

@@ -1,9 +1,8 @@
 import ConnectivityTesting
 import Foundation
-import TestScopes
-import TestSupport
 import Testing
 import WatchConnectivity
+import WormholeTestSupport
 
 @Suite("A session's values, as a test makes them,", .blocking)
 struct ValuesTests {

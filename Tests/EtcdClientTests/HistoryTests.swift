@@ -1,9 +1,8 @@
-import EtcdClient
 import Synchronization
-import SystemCalls
-import TestScopes
-import TestSupport
 import Testing
+import WormholeEtcd
+import WormholeSystem
+import WormholeTestSupport
 
 /// A cluster that is restored from a snapshot: its number stays, and its revisions come a second time.
 @Suite(

@@ -1,7 +1,7 @@
-import TestScopes
 import Testing
+import WormholeTestSupport
 
-@testable import EtcdClient
+@testable import WormholeEtcd
 
 @Suite("Ranges of keys", .blocking)
 struct KeyRangeTests {

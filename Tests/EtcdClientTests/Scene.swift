@@ -1,5 +1,5 @@
-import EtcdClient
-import TestSupport
+import WormholeEtcd
+import WormholeTestSupport
 
 /// A test's own part of the shared member.
 struct Scene {

@@ -1,9 +1,7 @@
-import EtcdClient
-import HTTPTransfers
-import SystemCalls
-import TestScopes
-import TestSupport
 import Testing
+import WormholeEtcd
+import WormholeSystem
+import WormholeTestSupport
 
 @Suite(
   "Who is who", .blocking, .disabled(if: EtcdNode.isMissing, "etcd is not installed"))

@@ -1,10 +1,8 @@
-import HTTPTransfers
 import Synchronization
-import TestScopes
-import TestSupport
 import Testing
+import WormholeTestSupport
 
-@testable import EtcdClient
+@testable import WormholeEtcd
 
 /// Answers each request with the same, and counts them.
 private final class Stub: EtcdTransport {

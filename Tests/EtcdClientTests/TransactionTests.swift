@@ -1,9 +1,8 @@
-import EtcdClient
 import Synchronization
-import SystemCalls
-import TestScopes
-import TestSupport
 import Testing
+import WormholeEtcd
+import WormholeSystem
+import WormholeTestSupport
 
 @Suite("A client of etcd", .blocking, .disabled(if: EtcdNode.isMissing, "etcd is not installed"))
 struct TransactionTests {

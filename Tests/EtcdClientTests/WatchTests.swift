@@ -1,9 +1,8 @@
-import EtcdClient
 import Synchronization
-import SystemCalls
-import TestScopes
-import TestSupport
 import Testing
+import WormholeEtcd
+import WormholeSystem
+import WormholeTestSupport
 
 /// What a watch told.
 final class Heard: Sendable {

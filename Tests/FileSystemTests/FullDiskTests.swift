@@ -1,16 +1,12 @@
-import AppGroup
 import Dispatch
-import Entries
 import FoundationEssentials
-import PropertyLists
-import QueueFiles
 import Synchronization
-import SystemCalls
-import TestScopes
-import TestSupport
 import Testing
+import WormholePropertyLists
+import WormholeSystem
+import WormholeTestSupport
 
-@testable import Queues
+@testable import Wormhole
 
 /// A small file system in memory, with a command that uses it up.
 struct SmallDisk: Sendable, CustomTestStringConvertible {

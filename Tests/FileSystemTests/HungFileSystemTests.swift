@@ -1,15 +1,11 @@
-import AppGroup
 import Dispatch
-import PropertyLists
 import Synchronization
-import SystemCalls
-import TestScopes
-import TestSupport
 import Testing
+import WormholePropertyLists
+import WormholeTestSupport
 
-@testable import Containers
-@testable import Monitoring
-@testable import Values
+@testable import Wormhole
+@testable import WormholeSystem
 
 /// Two containers in one process; the file system of one of them does not answer.
 @Suite("While a file system does not answer", .blocking, .enabled(if: Mirror.isPossible))

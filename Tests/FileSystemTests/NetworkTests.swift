@@ -1,11 +1,10 @@
-import AppGroup
 import Dispatch
-import PropertyLists
 import Synchronization
-import SystemCalls
-import TestScopes
-import TestSupport
 import Testing
+import Wormhole
+import WormholePropertyLists
+import WormholeSystem
+import WormholeTestSupport
 
 /// The same directory twice: directly, and through a FUSE file system, which counts as a network
 /// file system because inotify does not report other processes' changes there.

@@ -1,10 +1,9 @@
-import AppGroup
 import FoundationEssentials
-import PropertyLists
-import SystemCalls
-import TestScopes
-import TestSupport
 import Testing
+import Wormhole
+import WormholePropertyLists
+import WormholeSystem
+import WormholeTestSupport
 
 /// FUSE without `RENAME_NOREPLACE` and `RENAME_EXCHANGE`, as NFS is, too (renameat2(2)).
 @Suite(

@@ -1,9 +1,8 @@
 import Foundation
 import GroupDefaults
-import PropertyLists
-import TestScopes
-import TestSupport
 import Testing
+import WormholePropertyLists
+import WormholeTestSupport
 
 @Suite("A getter converts as the original does", .blocking)
 struct ConversionTests {

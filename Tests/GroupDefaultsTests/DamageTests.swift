@@ -1,11 +1,10 @@
-import AppGroup
 import FoundationEssentials
 import GroupDefaults
-import PropertyLists
-import SystemCalls
-import TestScopes
-import TestSupport
 import Testing
+import Wormhole
+import WormholePropertyLists
+import WormholeSystem
+import WormholeTestSupport
 
 @Suite("Defaults whose file cannot be used", .blocking, .bothEngines)
 struct DamageTests {

@@ -1,8 +1,8 @@
-import AppGroup
 import GroupDefaults
 import Synchronization
-import TestSupport
 import Testing
+import Wormhole
+import WormholeTestSupport
 
 /// A container of one test, its defaults, and the errors that they report.
 final class DefaultsScene: Sendable {

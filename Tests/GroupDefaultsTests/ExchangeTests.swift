@@ -1,11 +1,10 @@
-import AppGroup
 import Foundation
 import GroupDefaults
-import PropertyLists
-import SystemCalls
-import TestScopes
-import TestSupport
 import Testing
+import Wormhole
+import WormholePropertyLists
+import WormholeSystem
+import WormholeTestSupport
 
 @Suite("A suite and other tools", .blocking)
 struct ExchangeTests {

@@ -1,12 +1,11 @@
-import AppGroup
 import Dispatch
 import GroupDefaults
-import PropertyLists
 import Synchronization
-import SystemCalls
-import TestScopes
-import TestSupport
 import Testing
+import Wormhole
+import WormholePropertyLists
+import WormholeSystem
+import WormholeTestSupport
 
 @Suite("Changes of defaults", .blocking, .bothEngines)
 struct ObservingTests {

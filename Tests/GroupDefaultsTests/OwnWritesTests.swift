@@ -1,6 +1,6 @@
-import PropertyLists
-import TestScopes
 import Testing
+import WormholePropertyLists
+import WormholeTestSupport
 
 @testable import GroupDefaults
 

@@ -1,10 +1,9 @@
-import AppGroup
 import GroupDefaults
-import PropertyLists
-import SystemCalls
-import TestScopes
-import TestSupport
 import Testing
+import Wormhole
+import WormholePropertyLists
+import WormholeSystem
+import WormholeTestSupport
 
 @Suite("Defaults that several processes share", .blocking, .bothEngines)
 struct SharingTests {

@@ -1,12 +1,11 @@
-import AppGroup
 import Foundation
 import GroupDefaults
-import PropertyLists
 import Synchronization
-import SystemCalls
-import TestScopes
-import TestSupport
 import Testing
+import Wormhole
+import WormholePropertyLists
+import WormholeSystem
+import WormholeTestSupport
 
 @Suite("Defaults of one process", .blocking, .bothEngines)
 struct StoringTests {

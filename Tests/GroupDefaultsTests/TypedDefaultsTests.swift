@@ -1,9 +1,8 @@
-import AppGroup
 import GroupDefaults
-import PropertyLists
-import TestScopes
-import TestSupport
 import Testing
+import Wormhole
+import WormholePropertyLists
+import WormholeTestSupport
 
 @Suite("Defaults with types of the program", .blocking, .bothEngines)
 struct TypedDefaultsTests {

@@ -1,10 +1,9 @@
 import Glibc
-import HTTPTransfers
 import Synchronization
-import SystemCalls
-import TestScopes
-import TestSupport
 import Testing
+import WormholeEtcd
+import WormholeSystem
+import WormholeTestSupport
 
 /// A wrong answer, and what the caller is told.
 struct WrongAnswer: Sendable, CustomTestStringConvertible {
@@ -176,8 +175,8 @@ struct CallTests {
     pthread_sigmask(SIG_UNBLOCK, &signals, nil)
     let pipe = try makePipe()
     let write = pipe.takeWrite()
-    let failure = withoutBrokenPipeSignal { () -> SystemCalls.Errno? in
-      do throws(SystemCalls.Errno) {
+    let failure = withoutBrokenPipeSignal { () -> WormholeSystem.Errno? in
+      do throws(WormholeSystem.Errno) {
         try write.descriptor.writeAll([1])
         return nil
       } catch {

@@ -1,9 +1,9 @@
-import CCurl
 import Glibc
-import TestScopes
 import Testing
+import WormholeShims
+import WormholeTestSupport
 
-@testable import HTTPTransfers
+@testable import WormholeEtcd
 
 @Suite("libcurl", .blocking)
 struct CurlLibraryTests {

@@ -1,6 +1,6 @@
-import HTTPTransfers
-import TestScopes
 import Testing
+import WormholeEtcd
+import WormholeTestSupport
 
 @Suite("The time in an answer's header", .blocking) struct HTTPDateTests {
   @Test("is read to the second, and anything else is none")

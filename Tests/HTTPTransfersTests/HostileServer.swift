@@ -1,8 +1,8 @@
 import Glibc
-import HTTPTransfers
 import Synchronization
-import SystemCalls
-import TestSupport
+import WormholeEtcd
+import WormholeSystem
+import WormholeTestSupport
 
 /// A server of HTTP on loopback that answers as the test wants, also wrongly.
 final class HostileServer: Sendable {
@@ -61,7 +61,7 @@ final class HostileServer: Sendable {
 
   private static func listen() throws -> (Int32, UInt16) {
     let raw = socket(AF_INET, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
-    guard raw != -1 else { throw SystemCalls.Errno(rawValue: errno) }
+    guard raw != -1 else { throw WormholeSystem.Errno(rawValue: errno) }
     var address = sockaddr_in()
     address.sin_family = sa_family_t(AF_INET)
     address.sin_addr.s_addr = UInt32(0x7f00_0001).bigEndian
@@ -72,7 +72,7 @@ final class HostileServer: Sendable {
           || getsockname(raw, $0, &length) == -1
       }
     }
-    guard !failed else { throw SystemCalls.Errno(rawValue: errno) }
+    guard !failed else { throw WormholeSystem.Errno(rawValue: errno) }
     return (raw, UInt16(bigEndian: address.sin_port))
   }
 }

@@ -1,9 +1,8 @@
-import HTTPTransfers
 import Synchronization
-import SystemCalls
-import TestScopes
-import TestSupport
 import Testing
+import WormholeEtcd
+import WormholeSystem
+import WormholeTestSupport
 
 /// What a stream handed out.
 final class Received: Sendable {

@@ -1,5 +1,5 @@
 import Foundation
-import TestSupport
+import WormholeTestSupport
 
 /// Two processes of an app that was written for MMWormhole, which share a group of their own.
 struct AppScene {

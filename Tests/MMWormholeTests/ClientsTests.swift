@@ -1,7 +1,6 @@
 import Foundation
-import TestScopes
-import TestSupport
 import Testing
+import WormholeTestSupport
 
 /// The code of `Clients` is compiled unchanged in the mode of Swift 5.
 @Suite("Code written for MMWormhole", .blocking, .bothEngines)
@@ -46,7 +45,7 @@ struct ClientsTests {
     #expect(try app.mm("pass a alarm tea") == "done")
     let archive = try scene.wormhole("read", "wormhole/a")
     #expect(archive.contains(#""$archiver":"NSKeyedArchiver""#), "\(archive)")
-    #expect(archive.contains(#""WormholeClients.Alarm""#), "\(archive)")
+    #expect(archive.contains(#""WormholeMessageClients.Alarm""#), "\(archive)")
     #expect(try app.mm("listen b") == "done")
     #expect(try scene.wormhole("send", "wormhole/b", #"{"value":true}"#) == "")
     #expect(try app.mm("heard 1") == "value:true")

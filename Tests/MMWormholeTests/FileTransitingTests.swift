@@ -1,10 +1,9 @@
-import AppGroup
 import Foundation
 import MMWormhole
-import PropertyLists
-import TestScopes
-import TestSupport
 import Testing
+import Wormhole
+import WormholePropertyLists
+import WormholeTestSupport
 
 @Suite("MMWormholeFileTransiting", .blocking, .bothEngines)
 struct FileTransitingTests {

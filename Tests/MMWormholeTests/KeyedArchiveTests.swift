@@ -1,12 +1,11 @@
-import AppGroup
 import Foundation
 import MMWormhole
-import PropertyLists
 import Synchronization
-import TestScopes
-import TestSupport
 import Testing
-import WormholeClients
+import Wormhole
+import WormholeMessageClients
+import WormholePropertyLists
+import WormholeTestSupport
 
 /// A list whose elements follow one another. At the top level, because only such a class has a name.
 final class Node: NSObject, NSCoding {

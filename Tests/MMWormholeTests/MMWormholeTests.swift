@@ -1,13 +1,12 @@
-import AppGroup
 import Dispatch
 import Foundation
 import MMWormhole
-import PropertyLists
 import Synchronization
-import SystemCalls
-import TestScopes
-import TestSupport
 import Testing
+import Wormhole
+import WormholePropertyLists
+import WormholeSystem
+import WormholeTestSupport
 
 /// The messages of a listener, in a form that can be compared.
 final class Told: Sendable {

@@ -1,10 +1,9 @@
-import AppGroup
 import Foundation
 import MMWormhole
 import Synchronization
-import TestScopes
-import TestSupport
 import Testing
+import Wormhole
+import WormholeTestSupport
 
 /// Without a session here; with one in `ClientsTests`.
 @Suite("The session's kinds of wormhole", .blocking)

@@ -1,10 +1,9 @@
-import AppGroup
 import Foundation
 import MMWormhole
 import Synchronization
-import TestScopes
-import TestSupport
 import Testing
+import Wormhole
+import WormholeTestSupport
 
 /// The same code in the mode of Swift 6, where an app's model belongs to the main actor.
 @MainActor

@@ -1,7 +1,7 @@
 /*
  * The gate of a shared lease: overlapping shared holders must not starve an exclusive waiter.
  *
- * This is rule 7 of Sources/Facades/AppGroup/AppGroup.docc/RulesOfTheLease.md.
+ * This is rule 7 of Sources/Core/Wormhole/Wormhole.docc/RulesOfTheLease.md.
  *
  * One writer (LOCK_EX) and READERS readers (LOCK_SH) share the lease `held`; no lock call blocks,
  * and a process whose call fails tries again.  One `atomic` is one system call.  All claims are under

@@ -1,7 +1,7 @@
 /*
  * The lease of a value, or of an item: exclusive change that cannot deadlock.
  *
- * "Rule <n>" is that of Sources/Facades/AppGroup/AppGroup.docc/RulesOfTheLease.md.
+ * "Rule <n>" is that of Sources/Core/Wormhole/Wormhole.docc/RulesOfTheLease.md.
  *
  * One statement marked `atomic` is one system call (with the decision that follows from its
  * result), so every interleaving of system calls is explored.  A suspended client is one that does

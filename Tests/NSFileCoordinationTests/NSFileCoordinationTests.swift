@@ -1,9 +1,8 @@
-import FoundationClients
 import NSFileCoordination
 import Synchronization
-import TestScopes
-import TestSupport
 import Testing
+import WormholeFoundationClients
+import WormholeTestSupport
 
 @Suite("Code written for NSFileCoordinator", .blocking)
 final class NSFileCoordinationTests {

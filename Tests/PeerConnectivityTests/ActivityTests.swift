@@ -1,12 +1,12 @@
-import AppGroup
 import Dispatch
-import PropertyLists
 import Synchronization
-import TestScopes
-import TestSupport
 import Testing
+import Wormhole
+import WormholePropertyLists
+import WormholeSystem
+import WormholeTestSupport
 
-@testable import PeerConnectivity
+@testable import WormholePeers
 
 @Suite("An activity", .blocking, .bothEngines)
 struct ActivityTests {

@@ -1,13 +1,12 @@
-import AppGroup
-import EtcdClient
 import FoundationEssentials
 import Synchronization
-import SystemCalls
-import TestScopes
-import TestSupport
 import Testing
+import Wormhole
+import WormholeEtcd
+import WormholeSystem
+import WormholeTestSupport
 
-@testable import PeerConnectivity
+@testable import WormholePeers
 
 @Suite(
   "A file on etcd that was broken off goes on where it was", .blocking,

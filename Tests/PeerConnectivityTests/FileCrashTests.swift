@@ -1,11 +1,10 @@
-import AppGroup
 import FoundationEssentials
-import SystemCalls
-import TestScopes
-import TestSupport
 import Testing
+import Wormhole
+import WormholeSystem
+import WormholeTestSupport
 
-@testable import PeerConnectivity
+@testable import WormholePeers
 
 @Suite(
   "A file between peers, whatever happens to its processes,", .blocking, .bothEngines)

@@ -1,12 +1,11 @@
-import AppGroup
 import FoundationEssentials
 import Synchronization
-import SystemCalls
-import TestScopes
-import TestSupport
 import Testing
+import Wormhole
+import WormholeSystem
+import WormholeTestSupport
 
-@testable import PeerConnectivity
+@testable import WormholePeers
 
 /// The sender's outcome, the receiver's file, and the place of the file agree, whatever failed.
 ///

@@ -1,14 +1,13 @@
-import AppGroup
 import Dispatch
 import FoundationEssentials
-import PropertyLists
 import Synchronization
-import SystemCalls
-import TestScopes
-import TestSupport
 import Testing
+import Wormhole
+import WormholePropertyLists
+import WormholeSystem
+import WormholeTestSupport
 
-@testable import PeerConnectivity
+@testable import WormholePeers
 
 @Suite("A file between peers", .blocking, .bothEngines)
 struct FileTransferTests {

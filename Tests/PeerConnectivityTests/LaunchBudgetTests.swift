@@ -1,11 +1,9 @@
-import AppGroup
-import SystemCalls
-import TestScopes
-import TestSupport
 import Testing
+import Wormhole
+import WormholeSystem
+import WormholeTestSupport
 
-@testable import PeerConnectivity
-@testable import PeerLaunching
+@testable import WormholePeers
 
 @Suite("A budget of starts", .blocking)
 struct LaunchBudgetTests {

@@ -1,13 +1,12 @@
-import AppGroup
 import FoundationEssentials
-import PropertyLists
-import SystemCalls
-import TestScopes
-import TestSupport
 import Testing
+import Wormhole
+import WormholeInspection
+import WormholePropertyLists
+import WormholeSystem
+import WormholeTestSupport
 
-@testable import PeerConnectivity
-@testable import PeerLaunching
+@testable import WormholePeers
 
 /// A few steps of each call by default; all of them with LAUNCH_EVERY_STEP set.
 @Suite("Starting a peer, whatever happens to the launcher,", .blocking)

@@ -1,11 +1,10 @@
-import AppGroup
 import FoundationEssentials
-import PropertyLists
-import SystemCalls
-import TestSupport
+import Wormhole
+import WormholePropertyLists
+import WormholeSystem
+import WormholeTestSupport
 
-@testable import PeerConnectivity
-@testable import PeerLaunching
+@testable import WormholePeers
 
 /// A container with a peer "p" that others start. Started programs end with the scene, before its
 /// directory is removed, because a presence would create it again.

@@ -1,13 +1,11 @@
-import AppGroup
-import PropertyLists
 import Synchronization
-import SystemCalls
-import TestScopes
-import TestSupport
 import Testing
+import Wormhole
+import WormholePropertyLists
+import WormholeSystem
+import WormholeTestSupport
 
-@testable import PeerConnectivity
-@testable import PeerLaunching
+@testable import WormholePeers
 
 @Suite("Starting a peer", .blocking)
 struct LaunchTests {

@@ -1,13 +1,11 @@
-import AppGroup
 import FoundationEssentials
-import PropertyLists
-import SystemCalls
-import TestScopes
-import TestSupport
 import Testing
+import Wormhole
+import WormholePropertyLists
+import WormholeSystem
+import WormholeTestSupport
 
-@testable import PeerConnectivity
-@testable import PeerLaunching
+@testable import WormholePeers
 
 @Suite("A registration of a program", .blocking)
 struct LaunchTrustTests {

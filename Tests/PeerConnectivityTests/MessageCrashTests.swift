@@ -1,12 +1,11 @@
-import AppGroup
-import PropertyLists
 import Synchronization
-import SystemCalls
-import TestScopes
-import TestSupport
 import Testing
+import Wormhole
+import WormholePropertyLists
+import WormholeSystem
+import WormholeTestSupport
 
-@testable import PeerConnectivity
+@testable import WormholePeers
 
 @Suite("Guaranteed messages, whatever happens to their processes,", .blocking, .bothEngines)
 struct MessageCrashTests {

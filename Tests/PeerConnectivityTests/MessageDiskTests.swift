@@ -1,10 +1,9 @@
-import AppGroup
-import PropertyLists
-import TestScopes
-import TestSupport
 import Testing
+import Wormhole
+import WormholePropertyLists
+import WormholeTestSupport
 
-@testable import PeerConnectivity
+@testable import WormholePeers
 
 private let isPossible: Bool = {
   let obstacle = MountNamespace.obstacle(to: "mount -t tmpfs tmpfs .")

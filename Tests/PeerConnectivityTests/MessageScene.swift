@@ -1,10 +1,10 @@
-import AppGroup
-import PropertyLists
-import SystemCalls
-import TestSupport
 import Testing
+import Wormhole
+import WormholePropertyLists
+import WormholeSystem
+import WormholeTestSupport
 
-@testable import PeerConnectivity
+@testable import WormholePeers
 
 /// A phone and a watch in a new container; the test is one of them, or none.
 struct MessageScene {

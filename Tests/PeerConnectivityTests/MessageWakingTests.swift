@@ -1,12 +1,11 @@
-import AppGroup
 import FoundationEssentials
-import PropertyLists
-import SystemCalls
-import TestScopes
-import TestSupport
 import Testing
+import Wormhole
+import WormholePropertyLists
+import WormholeSystem
+import WormholeTestSupport
 
-@testable import PeerConnectivity
+@testable import WormholePeers
 
 @Suite("A guaranteed message to a peer with a registered program", .blocking)
 struct MessageWakingTests {

@@ -1,13 +1,13 @@
-import AppGroup
 import FoundationEssentials
-import PropertyLists
 import Synchronization
-import SystemCalls
-import TestScopes
-import TestSupport
 import Testing
+import Wormhole
+import WormholeInspection
+import WormholePropertyLists
+import WormholeSystem
+import WormholeTestSupport
 
-@testable import PeerConnectivity
+@testable import WormholePeers
 
 @Suite("Peers that have ended", .blocking)
 struct PeerSweepTests {

@@ -1,12 +1,12 @@
-import AppGroup
 import Dispatch
-import PeerConnectivity
-import PropertyLists
 import Synchronization
-import SystemCalls
-import TestScopes
-import TestSupport
 import Testing
+import Wormhole
+import WormholeInspection
+import WormholePeers
+import WormholePropertyLists
+import WormholeSystem
+import WormholeTestSupport
 
 @Suite(.blocking, .bothEngines) struct ReachabilityTests {
   @Test("Without a process, a request fails at once, and names the last one")

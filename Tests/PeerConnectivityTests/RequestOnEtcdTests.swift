@@ -1,9 +1,8 @@
-import AppGroup
-import PeerConnectivity
-import PropertyLists
-import TestScopes
-import TestSupport
 import Testing
+import Wormhole
+import WormholePeers
+import WormholePropertyLists
+import WormholeTestSupport
 
 @Suite(
   "A request on etcd", .blocking, .disabled(if: EtcdNode.isMissing, "etcd is not installed"))

@@ -1,13 +1,12 @@
-import AppGroup
 import Dispatch
-import PropertyLists
 import Synchronization
-import SystemCalls
-import TestScopes
-import TestSupport
 import Testing
+import Wormhole
+import WormholePropertyLists
+import WormholeSystem
+import WormholeTestSupport
 
-@testable import PeerConnectivity
+@testable import WormholePeers
 
 /// The results when two ends of a call come at the same time: one of them counts, once.
 @Suite(.blocking, .bothEngines) struct RequestRaceTests {

@@ -1,10 +1,10 @@
-import AppGroup
 import Dispatch
-import PeerConnectivity
-import PropertyLists
 import Synchronization
-import TestSupport
 import Testing
+import Wormhole
+import WormholePeers
+import WormholePropertyLists
+import WormholeTestSupport
 
 /// A container with a session of the test, and another process.
 struct RequestScene {

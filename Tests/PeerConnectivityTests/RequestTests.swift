@@ -1,13 +1,12 @@
-import AppGroup
 import Dispatch
 import FoundationEssentials
-import PeerConnectivity
-import PropertyLists
 import Synchronization
-import SystemCalls
-import TestScopes
-import TestSupport
 import Testing
+import Wormhole
+import WormholePeers
+import WormholePropertyLists
+import WormholeSystem
+import WormholeTestSupport
 
 @Suite(.blocking, .bothEngines) struct RequestTests {
   @Test("Another process answers a thread")

@@ -1,8 +1,7 @@
 import Foundation
-import PropertyLists
-import TestScopes
-import TestSupport
 import Testing
+import WormholePropertyLists
+import WormholeTestSupport
 
 @Suite("An annotation of a binary property list", .blocking)
 struct AnnotationTests {

@@ -1,7 +1,7 @@
 import Foundation
-import PropertyLists
-import TestScopes
 import Testing
+import WormholePropertyLists
+import WormholeTestSupport
 
 @Suite("Codable values as property lists", .blocking)
 struct CodingTests {

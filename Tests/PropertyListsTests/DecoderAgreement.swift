@@ -1,5 +1,5 @@
 import Foundation
-import PropertyLists
+import WormholePropertyLists
 
 /// A comparison of Foundation's decoder with our reader, value by value.
 ///

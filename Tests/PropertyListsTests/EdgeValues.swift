@@ -1,5 +1,5 @@
 import Foundation
-import PropertyLists
+import WormholePropertyLists
 
 /// Values at the limits of the format.
 enum EdgeValues {

@@ -1,7 +1,7 @@
 import Foundation
-import PropertyLists
-import TestScopes
 import Testing
+import WormholePropertyLists
+import WormholeTestSupport
 
 @Suite("Property lists whose bytes are fixed", .blocking)
 struct FixtureTests {

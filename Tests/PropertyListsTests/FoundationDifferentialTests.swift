@@ -1,8 +1,7 @@
 import Foundation
-import PropertyLists
-import TestScopes
-import TestSupport
 import Testing
+import WormholePropertyLists
+import WormholeTestSupport
 
 @Suite("Foundation and we read each other's files alike", .blocking)
 struct FoundationDifferentialTests {

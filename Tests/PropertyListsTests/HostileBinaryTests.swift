@@ -1,7 +1,7 @@
 import Foundation
-import PropertyLists
-import TestScopes
 import Testing
+import WormholePropertyLists
+import WormholeTestSupport
 
 @Suite(
   "Hostile binary property lists are refused before anything is built", .blocking,

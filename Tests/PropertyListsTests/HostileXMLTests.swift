@@ -1,7 +1,7 @@
 import Foundation
-import PropertyLists
-import TestScopes
 import Testing
+import WormholePropertyLists
+import WormholeTestSupport
 
 @Suite("XML property lists: what is read, and what is refused", .blocking, .timeLimit(.minutes(1)))
 struct HostileXMLTests {

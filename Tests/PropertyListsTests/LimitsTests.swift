@@ -1,8 +1,7 @@
 import Foundation
-import PropertyLists
-import TestScopes
-import TestSupport
 import Testing
+import WormholePropertyLists
+import WormholeTestSupport
 
 @Suite("Limits are exact: a file at the limit passes, one more does not", .blocking)
 struct LimitsTests {

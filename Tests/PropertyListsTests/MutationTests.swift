@@ -1,8 +1,7 @@
 import Foundation
-import PropertyLists
-import TestScopes
-import TestSupport
 import Testing
+import WormholePropertyLists
+import WormholeTestSupport
 
 /// Thousands of damaged files: none traps, hangs or gets two verdicts.
 ///

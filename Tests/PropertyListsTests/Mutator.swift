@@ -1,6 +1,6 @@
 import Foundation
-import PropertyLists
-import TestSupport
+import WormholePropertyLists
+import WormholeTestSupport
 
 /// A generator that damages good files in ways that reach deep into a parser.
 struct Mutator {

@@ -1,7 +1,7 @@
 import Foundation
-import PropertyLists
-import TestSupport
 import Testing
+import WormholePropertyLists
+import WormholeTestSupport
 
 /// Python's `plistlib`, which shares no code with this package, as the other side of a comparison.
 enum Python {

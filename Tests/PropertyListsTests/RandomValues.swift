@@ -1,6 +1,6 @@
 import Foundation
-import PropertyLists
-import TestSupport
+import WormholePropertyLists
+import WormholeTestSupport
 
 /// The limits of random values, so that the other side of a comparison can hold them too.
 struct RandomProfile {

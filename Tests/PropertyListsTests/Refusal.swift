@@ -1,5 +1,5 @@
-import PropertyLists
 import Testing
+import WormholePropertyLists
 
 /// Returns the verdict of the guard and the reader on some bytes, which must be the same.
 func verdict(

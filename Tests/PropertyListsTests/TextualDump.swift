@@ -1,5 +1,5 @@
 import Foundation
-import PropertyLists
+import WormholePropertyLists
 
 /// Returns a value as one line of words, a format that the Python script of the differential tests
 /// shares.

@@ -1,8 +1,7 @@
 import Foundation
-import PropertyLists
-import TestScopes
-import TestSupport
 import Testing
+import WormholePropertyLists
+import WormholeTestSupport
 
 @Suite("Property-list values", .blocking)
 struct ValueTests {

@@ -1,6 +1,6 @@
 import Synchronization
-import SystemCalls
-import TestSupport
+import WormholeSystem
+import WormholeTestSupport
 
 /// One run of one wrapped call: its own directory, and a plan that interrupts the call.
 final class CallBench: Sendable {

@@ -1,4 +1,4 @@
-import SystemCalls
+import WormholeSystem
 
 extension CallTable {
   static let copying: [CallRow] = [

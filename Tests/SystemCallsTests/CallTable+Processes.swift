@@ -1,6 +1,6 @@
 import Foundation
-import SystemCalls
-import TestSupport
+import WormholeSystem
+import WormholeTestSupport
 
 extension CallTable {
   static let locksAndEvents: [CallRow] = [

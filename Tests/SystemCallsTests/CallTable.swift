@@ -1,4 +1,4 @@
-import SystemCalls
+import WormholeSystem
 
 /// The table of all wrapped calls, with one row each.
 ///

@@ -1,4 +1,4 @@
-import SystemCalls
+import WormholeSystem
 
 /// Helpers that run programs to their end.
 enum Children {

@@ -1,5 +1,5 @@
 import Foundation
-import SystemCalls
+import WormholeSystem
 
 /// The kernel's view of raw descriptors, read without the module under test.
 enum Descriptors {

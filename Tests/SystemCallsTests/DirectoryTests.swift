@@ -1,9 +1,8 @@
 import Foundation
 import Synchronization
-import SystemCalls
-import TestScopes
-import TestSupport
 import Testing
+import WormholeSystem
+import WormholeTestSupport
 
 @Suite("A directory", .blocking)
 struct DirectoryTests {

@@ -1,8 +1,7 @@
 import Foundation
-import SystemCalls
-import TestScopes
-import TestSupport
 import Testing
+import WormholeSystem
+import WormholeTestSupport
 
 @Suite("A descriptor", .blocking)
 struct FileDescriptorTests {

@@ -1,6 +1,6 @@
-import SystemCalls
-import TestScopes
 import Testing
+import WormholeSystem
+import WormholeTestSupport
 
 @Suite("Every system call", .blocking)
 struct InterruptionTests {

@@ -1,7 +1,6 @@
-import SystemCalls
-import TestScopes
-import TestSupport
 import Testing
+import WormholeSystem
+import WormholeTestSupport
 
 @Suite("A lock", .blocking)
 struct LockTests {

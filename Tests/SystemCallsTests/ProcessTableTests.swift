@@ -1,9 +1,8 @@
 import Foundation
-import TestScopes
-import TestSupport
 import Testing
+import WormholeTestSupport
 
-@testable import SystemCalls
+@testable import WormholeSystem
 
 @Suite("The table of processes", .blocking)
 struct ProcessTableTests {

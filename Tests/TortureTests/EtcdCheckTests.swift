@@ -1,18 +1,17 @@
-import AppGroup
-import Histories
-import TestScopes
-import TestSupport
 import Testing
+import Wormhole
+import WormholeTestSupport
+import WormholeWorkshop
 
-@testable import EtcdClient
-@testable import Torture
+@testable import WormholeEtcd
+@testable import WormholeTorture
 
 @Suite("The checks of the torture program on etcd", .blocking)
 struct EtcdCheckTests {
   // MARK: Outcomes
 
   private func journal(
-    of code: AppGroupError.Code, _ call: Operation.Call = .write(7)
+    of code: AppGroupError.Code, _ call: HistoryOperation.Call = .write(7)
   ) throws -> [JournalEntry] {
     let directory = RunDirectory(
       path: try TemporaryDirectory().path + "-run", etcd: "etcd://127.0.0.1/x")
@@ -70,14 +69,14 @@ struct EtcdCheckTests {
   @Test("allow an observer to be behind, but not to go back")
   func observers() {
     let write = { (number: UInt64, time: UInt64) in
-      Operation(
+      HistoryOperation(
         process: 1, key: "register/0", call: .write(number), invocation: time,
         outcome: .completed(.done, at: time + 1))
     }
     var records = Records()
     records.operations = [write(1, 10), write(2, 20)]
     records.observations = [
-      Operation(
+      HistoryOperation(
         process: 2, key: "register/0", call: .read, invocation: 30,
         outcome: .completed(.value(1), at: 31))
     ]

@@ -1,51 +1,56 @@
-import Histories
+import WormholeWorkshop
 
 /// Operations as a test lists them: the value, the process, the call and the return.
-func write(_ value: Value, by process: Int, _ from: UInt64, _ to: UInt64) -> Histories.Operation {
+func write(_ value: HistoryValue, by process: Int, _ from: UInt64, _ to: UInt64) -> HistoryOperation
+{
   completed(.write(value), .done, by: process, from, to)
 }
 
-func read(_ value: Value?, by process: Int, _ from: UInt64, _ to: UInt64) -> Histories.Operation {
+func read(_ value: HistoryValue?, by process: Int, _ from: UInt64, _ to: UInt64) -> HistoryOperation
+{
   completed(.read, .value(value), by: process, from, to)
 }
 
 func swap(
-  _ expected: Value?, for new: Value, _ swapped: Bool, by process: Int, _ from: UInt64,
+  _ expected: HistoryValue?, for new: HistoryValue, _ swapped: Bool, by process: Int,
+  _ from: UInt64,
   _ to: UInt64
-) -> Histories.Operation {
+) -> HistoryOperation {
   completed(
     .compareAndSwap(expected: expected, new: new), .swapped(swapped), by: process, from, to)
 }
 
-func update(_ from: Value?, to: Value?, by process: Int, _ called: UInt64, _ returned: UInt64)
-  -> Histories.Operation
+func update(
+  _ from: HistoryValue?, to: HistoryValue?, by process: Int, _ called: UInt64, _ returned: UInt64
+)
+  -> HistoryOperation
 {
   completed(.update(from: from, to: to), .done, by: process, called, returned)
 }
 
-func remove(by process: Int, _ from: UInt64, _ to: UInt64) -> Histories.Operation {
+func remove(by process: Int, _ from: UInt64, _ to: UInt64) -> HistoryOperation {
   completed(.remove, .done, by: process, from, to)
 }
 
-func increment(finding found: Value?, by process: Int, _ from: UInt64, _ to: UInt64)
-  -> Histories.Operation
+func increment(finding found: HistoryValue?, by process: Int, _ from: UInt64, _ to: UInt64)
+  -> HistoryOperation
 {
   completed(.increment, .value(found), by: process, from, to)
 }
 
 func completed(
-  _ call: Histories.Operation.Call, _ answer: Histories.Operation.Answer, by process: Int,
+  _ call: HistoryOperation.Call, _ answer: HistoryOperation.Answer, by process: Int,
   _ from: UInt64, _ to: UInt64, key: String = "k"
-) -> Histories.Operation {
-  Histories.Operation(
+) -> HistoryOperation {
+  HistoryOperation(
     process: process, key: key, call: call, invocation: from,
     outcome: .completed(answer, at: to))
 }
 
-func unknown(_ call: Histories.Operation.Call, by process: Int, _ from: UInt64)
-  -> Histories.Operation
+func unknown(_ call: HistoryOperation.Call, by process: Int, _ from: UInt64)
+  -> HistoryOperation
 {
-  Histories.Operation(process: process, key: "k", call: call, invocation: from, outcome: .unknown)
+  HistoryOperation(process: process, key: "k", call: call, invocation: from, outcome: .unknown)
 }
 
 extension Verdict {

@@ -1,13 +1,13 @@
-import Histories
-import TestScopes
 import Testing
+import WormholeTestSupport
+import WormholeWorkshop
 
 /// A history and its meaning.
 struct NamedHistory: CustomTestStringConvertible {
   let testDescription: String
-  let operations: [Histories.Operation]
+  let operations: [HistoryOperation]
 
-  init(_ what: String, _ operations: [Histories.Operation]) {
+  init(_ what: String, _ operations: [HistoryOperation]) {
     testDescription = what
     self.operations = operations
   }
@@ -248,7 +248,7 @@ struct LinearizabilityTests {
   @Test("shows only the operations that contradict each other, however long the history")
   func smallestWindow() throws {
     // Given a long quiet history with one stale read in its middle
-    var history: [Histories.Operation] = []
+    var history: [HistoryOperation] = []
     for turn in UInt64(0)..<500 {
       history.append(write(turn + 1, by: 1, turn * 100, turn * 100 + 10))
       history.append(read(turn + 1, by: 2, turn * 100 + 20, turn * 100 + 30))

@@ -1,8 +1,8 @@
-import AppGroup
-import TestScopes
 import Testing
+import Wormhole
+import WormholeTestSupport
 
-@testable import Torture
+@testable import WormholeTorture
 
 @Suite("The checks of messages, files and requests find", .blocking)
 struct PeerCheckTests {

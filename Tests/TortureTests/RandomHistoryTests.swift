@@ -1,12 +1,12 @@
 import FoundationEssentials
-import Histories
-import TestScopes
 import Testing
+import WormholeTestSupport
+import WormholeWorkshop
 
-@testable import Torture
+@testable import WormholeTorture
 
 /// Tries every order of at most six operations, by the definition alone.
-private func hasOrder(of history: [Histories.Operation], value: Value? = nil) -> Bool {
+private func hasOrder(of history: [HistoryOperation], value: HistoryValue? = nil) -> Bool {
   let required = history.compactMap(\.response)
   if required.isEmpty { return true }
   for (index, operation) in history.enumerated() {
@@ -21,7 +21,7 @@ private func hasOrder(of history: [Histories.Operation], value: Value? = nil) ->
 }
 
 /// Returns the register's content after the operation, or `nil` if the answer is impossible.
-private func result(of operation: Histories.Operation, on value: Value?) -> Value?? {
+private func result(of operation: HistoryOperation, on value: HistoryValue?) -> HistoryValue?? {
   let isUnknown = operation.outcome == .unknown
   switch operation.call {
   case .read:
@@ -45,22 +45,23 @@ private func result(of operation: Histories.Operation, on value: Value?) -> Valu
 
 /// Returns up to six operations on few values, executed in a true order, some of them then
 /// falsified.
-private func randomHistory(using random: inout SeededGenerator) -> [Histories.Operation] {
+private func randomHistory(using random: inout SeededGenerator) -> [HistoryOperation] {
   let count = Int.random(in: 1...6, using: &random)
   let span = UInt64.random(in: 1...12, using: &random)
-  var value: Value?
-  var history: [Histories.Operation] = []
+  var value: HistoryValue?
+  var history: [HistoryOperation] = []
   for turn in 0..<count {
     let instant = UInt64(turn) * 4 + 20
     let called = instant - UInt64.random(in: 0...span, using: &random)
     let returned = instant + UInt64.random(in: 0...span, using: &random)
     let isUnknown = Int.random(in: 0..<5, using: &random) == 0
     let lies = Int.random(in: 0..<7, using: &random) == 0
-    let other: Value? = Bool.random(using: &random) ? nil : .random(in: 1...3, using: &random)
+    let other: HistoryValue? =
+      Bool.random(using: &random) ? nil : .random(in: 1...3, using: &random)
     let found = lies ? other : value
-    let new = Value.random(in: 1...3, using: &random)
-    var call = Histories.Operation.Call.read
-    var answer = Histories.Operation.Answer.done
+    let new = HistoryValue.random(in: 1...3, using: &random)
+    var call = HistoryOperation.Call.read
+    var answer = HistoryOperation.Answer.done
     var after = value
     switch Int.random(in: 0..<8, using: &random) {
     case 0, 1: answer = .value(found)
@@ -77,7 +78,7 @@ private func randomHistory(using random: inout SeededGenerator) -> [Histories.Op
     }
     if !isUnknown || Bool.random(using: &random) { value = after }
     history.append(
-      Histories.Operation(
+      HistoryOperation(
         process: turn, key: "k", call: call, invocation: called,
         outcome: isUnknown ? .unknown : .completed(answer, at: returned)))
   }
@@ -137,10 +138,10 @@ struct RandomHistoryTests {
   /// Returns the view of eight processes on one working register; every written value is new.
   private func longHistory(
     operations: Int, processes: Int, using random: inout SeededGenerator
-  ) -> [Histories.Operation] {
+  ) -> [HistoryOperation] {
     var free = Array(repeating: UInt64(0), count: processes)
-    var value: Value?
-    var history: [Histories.Operation] = []
+    var value: HistoryValue?
+    var history: [HistoryOperation] = []
     for turn in 1...operations {
       let instant = UInt64(turn) * 100
       let process = free.indices.filter { free[$0] < instant }.randomElement(using: &random) ?? 0
@@ -149,12 +150,12 @@ struct RandomHistoryTests {
       let returned = max(called, instant) + .random(in: 0...60, using: &random)
       free[process] = returned
       guard called <= instant else { continue }
-      let new = Value(turn)
+      let new = HistoryValue(turn)
       let isKilled = turn % 50 == 0
-      let outcome = { (answer: Histories.Operation.Answer) -> Histories.Operation.Outcome in
+      let outcome = { (answer: HistoryOperation.Answer) -> HistoryOperation.Outcome in
         isKilled ? .unknown : .completed(answer, at: returned)
       }
-      let operation: (Histories.Operation.Call, Histories.Operation.Outcome)
+      let operation: (HistoryOperation.Call, HistoryOperation.Outcome)
       switch Int.random(in: 0..<10, using: &random) {
       case 0..<5: operation = (.read, outcome(.value(value)))
       case 5..<8:
@@ -168,7 +169,7 @@ struct RandomHistoryTests {
         value = new
       }
       history.append(
-        Histories.Operation(
+        HistoryOperation(
           process: process, key: "k", call: operation.0, invocation: called, outcome: operation.1))
     }
     return history
@@ -177,7 +178,7 @@ struct RandomHistoryTests {
 
 /// Returns the knowledge at a time: an operation that had not returned by then may or may not have
 /// acted.
-private func known(of history: [Histories.Operation], at end: UInt64) -> [Histories.Operation] {
+private func known(of history: [HistoryOperation], at end: UInt64) -> [HistoryOperation] {
   history.compactMap { operation in
     if operation.invocation > end { return nil }
     guard case .completed(let answer, at: let response) = operation.outcome, response > end
@@ -189,7 +190,7 @@ private func known(of history: [Histories.Operation], at end: UInt64) -> [Histor
       call = .update(from: found, to: (found ?? 0) + 1)
     default: break
     }
-    return Histories.Operation(
+    return HistoryOperation(
       process: operation.process, key: operation.key, call: call,
       invocation: operation.invocation, outcome: .unknown)
   }

@@ -1,8 +1,9 @@
-import Histories
-import TestScopes
 import Testing
+import WormholeEtcd
+import WormholeTestSupport
+import WormholeWorkshop
 
-@testable import Torture
+@testable import WormholeTorture
 
 @Suite("Recorded histories", .blocking)
 struct RecordedHistoryTests {
@@ -17,7 +18,7 @@ struct RecordedHistoryTests {
   ]
 
   /// The entries that a recorder writes for an operation.
-  private func entries(_ operation: Operation) -> [JournalEntry] {
+  private func entries(_ operation: HistoryOperation) -> [JournalEntry] {
     var entries = [
       JournalEntry.began(key: operation.key, operation.call, at: operation.invocation)
     ]
@@ -35,7 +36,7 @@ struct RecordedHistoryTests {
     try entries.map { try $0.line }.joined()
   }
 
-  private func operations(_ text: String) -> [Operation] {
+  private func operations(_ text: String) -> [HistoryOperation] {
     JournalEntry.parse(text).operations(of: 1)
   }
 

@@ -1,6 +1,6 @@
-import Histories
-import TestScopes
 import Testing
+import WormholeTestSupport
+import WormholeWorkshop
 
 @Suite("Cheap checks of histories", .blocking)
 struct SequentialCheckTests {

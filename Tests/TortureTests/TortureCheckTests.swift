@@ -1,12 +1,13 @@
-import AppGroup
-import Histories
-import PropertyLists
-import SystemCalls
-import TestScopes
-import TestSupport
 import Testing
+import Wormhole
+import WormholeEtcd
+import WormholeInspection
+import WormholePropertyLists
+import WormholeSystem
+import WormholeTestSupport
+import WormholeWorkshop
 
-@testable import Torture
+@testable import WormholeTorture
 
 @Suite("The checks of the torture program find", .blocking)
 struct TortureCheckTests {
@@ -16,14 +17,16 @@ struct TortureCheckTests {
 
   // MARK: Histories
 
-  private func increment(_ from: UInt64?, at time: UInt64, finished: Bool = true) -> Operation {
-    Operation(
+  private func increment(_ from: UInt64?, at time: UInt64, finished: Bool = true)
+    -> HistoryOperation
+  {
+    HistoryOperation(
       process: 1, key: Workload.counters[0], call: .update(from: from, to: (from ?? 0) + 1),
       invocation: time, outcome: finished ? .completed(.done, at: time + 5) : .unknown)
   }
 
   private func checks(
-    _ operations: [Operation], observed: [Operation] = [], last: UInt64
+    _ operations: [HistoryOperation], observed: [HistoryOperation] = [], last: UInt64
   ) -> [Check] {
     var records = Records()
     records.operations = operations
@@ -33,8 +36,8 @@ struct TortureCheckTests {
     ).all
   }
 
-  private func read(_ value: UInt64, _ from: UInt64, _ to: UInt64) -> Operation {
-    Operation(
+  private func read(_ value: UInt64, _ from: UInt64, _ to: UInt64) -> HistoryOperation {
+    HistoryOperation(
       process: 2, key: Workload.counters[0], call: .read, invocation: from,
       outcome: .completed(.value(value), at: to))
   }

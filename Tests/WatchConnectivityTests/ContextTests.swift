@@ -1,6 +1,5 @@
-import TestScopes
-import TestSupport
 import Testing
+import WormholeTestSupport
 
 @Suite("An application context", .blocking, .bothEngines)
 struct ContextTests {

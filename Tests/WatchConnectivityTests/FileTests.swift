@@ -1,6 +1,5 @@
-import TestScopes
-import TestSupport
 import Testing
+import WormholeTestSupport
 
 @Suite("A transferred file", .blocking, .bothEngines)
 struct FileTests {

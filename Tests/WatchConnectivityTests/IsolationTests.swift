@@ -1,8 +1,6 @@
-import LineProcesses
-import SystemCalls
-import TestScopes
-import TestSupport
 import Testing
+import WormholeSystem
+import WormholeTestSupport
 
 /// Code whose isolation the compiler relies on without a diagnostic; see the targets
 /// `CinemaTutorial` and `MainActorApp`, and `SwiftSixModel`.
@@ -43,8 +41,7 @@ struct IsolationTests {
         """, to: source)
       let command =
         "swiftc -typecheck -swift-version 6 -default-isolation MainActor -I '\(modules)' "
-        + "-Xcc '-fmodule-map-file=\(root)/Sources/Core/CSystemCalls/module.modulemap' "
-        + "-Xcc '-fmodule-map-file=\(root)/Sources/Core/CCurl/module.modulemap' "
+        + "-Xcc '-fmodule-map-file=\(root)/Sources/Core/WormholeShims/module.modulemap' "
         + "'\(source)' 2>&1; echo over"
       let compiler = try LineProcess(
         "sh", ["-c", command],

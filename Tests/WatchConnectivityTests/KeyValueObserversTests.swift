@@ -1,9 +1,8 @@
 import Foundation
-import KeyValueObserving
 import Synchronization
-import TestScopes
-import TestSupport
 import Testing
+import WatchConnectivity
+import WormholeTestSupport
 
 @Suite("An observation by key path", .blocking)
 struct KeyValueObserversTests {

@@ -1,9 +1,8 @@
 import Foundation
-import PeerConnectivity
-import SystemCalls
-import TestScopes
-import TestSupport
 import Testing
+import WormholePeers
+import WormholeSystem
+import WormholeTestSupport
 
 @Suite("A message", .blocking, .bothEngines)
 struct MessageTests {

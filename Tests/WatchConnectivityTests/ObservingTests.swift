@@ -1,10 +1,7 @@
-import LineProcesses
-import PeerConnectivity
-import SystemCalls
-import TestScopes
-import TestSupport
 import Testing
-import WatchPairing
+import WormholePeers
+import WormholeSystem
+import WormholeTestSupport
 
 /// Code that observes the session by key path, in two processes; see the target `WatchClients`.
 @Suite("An observed session", .blocking, .bothEngines)

@@ -1,13 +1,11 @@
-import AppGroup
 import Dispatch
-import PeerConnectivity
-import PropertyLists
 import Synchronization
-import TestScopes
-import TestSupport
 import Testing
+import Wormhole
+import WormholePropertyLists
+import WormholeTestSupport
 
-@testable import WatchPairing
+@testable import WormholePeers
 
 @Suite("A pairing", .blocking, .bothEngines)
 struct PairingTests {

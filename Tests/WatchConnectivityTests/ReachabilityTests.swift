@@ -1,8 +1,7 @@
-import PeerConnectivity
-import SystemCalls
-import TestScopes
-import TestSupport
 import Testing
+import WormholePeers
+import WormholeSystem
+import WormholeTestSupport
 
 /// The reports to a delegate about its counterpart, and the results of queries.
 @Suite("Reachability", .blocking, .bothEngines)

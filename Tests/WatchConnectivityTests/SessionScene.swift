@@ -1,7 +1,6 @@
-import AppGroup
-import PeerConnectivity
-import TestSupport
-import WatchPairing
+import Wormhole
+import WormholePeers
+import WormholeTestSupport
 
 /// A container with a phone and one or two watches.
 struct SessionScene {

@@ -1,7 +1,7 @@
 import Foundation
-import TestScopes
 import Testing
 import WatchConnectivity
+import WormholeTestSupport
 
 @Suite("WCError", .blocking)
 struct WCErrorTests {

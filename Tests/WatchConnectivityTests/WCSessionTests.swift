@@ -1,14 +1,12 @@
-import AppGroup
 import Foundation
-import LineProcesses
-import PeerConnectivity
-import PropertyLists
 import Synchronization
-import SystemCalls
-import TestScopes
-import TestSupport
 import Testing
 import WatchConnectivity
+import Wormhole
+import WormholePeers
+import WormholePropertyLists
+import WormholeSystem
+import WormholeTestSupport
 
 @Suite("WCSession", .blocking, .bothEngines)
 struct WCSessionTests {

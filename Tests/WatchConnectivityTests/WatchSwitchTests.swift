@@ -1,9 +1,7 @@
-import PeerConnectivity
-import SystemCalls
-import TestScopes
-import TestSupport
 import Testing
-import WatchPairing
+import WormholePeers
+import WormholeSystem
+import WormholeTestSupport
 
 @Suite("Another watch", .blocking, .bothEngines)
 struct WatchSwitchTests {

@@ -1,5 +1,5 @@
-public import AppGroup
-import PropertyLists
+public import Wormhole
+import WormholePropertyLists
 
 /// A key with the type of its value, and the value that it has before one is stored.
 ///

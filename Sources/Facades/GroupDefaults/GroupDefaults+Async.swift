@@ -1,6 +1,6 @@
-public import AppGroup
-public import PropertyLists
 import Synchronization
+public import Wormhole
+public import WormholePropertyLists
 
 extension GroupDefaults {
   /// Returns the value of a key in the search list; see the form without `async`. Blocks no thread

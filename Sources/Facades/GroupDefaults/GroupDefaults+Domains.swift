@@ -1,5 +1,5 @@
-import PropertyLists
 import Synchronization
+import WormholePropertyLists
 
 extension GroupDefaults {
   /// Adds a suite to the search list, after this suite and those added before.

@@ -1,6 +1,6 @@
-public import AppGroup
 public import FoundationEssentials
-import PropertyLists
+public import Wormhole
+import WormholePropertyLists
 
 extension GroupDefaults {
   /// The treatment of existing keys by an import.

@@ -1,5 +1,6 @@
-package import AppGroup
-import PropertyLists
+package import Wormhole
+package import WormholeInspection
+import WormholePropertyLists
 
 /// For programs that show a container to people.
 extension GroupDefaults {

@@ -1,7 +1,7 @@
-import AppGroup
 public import FoundationEssentials
-import PropertyLists
 import Synchronization
+import Wormhole
+import WormholePropertyLists
 
 extension GroupDefaults {
   /// Returns the value of a key in the first domain of the search list that has one.

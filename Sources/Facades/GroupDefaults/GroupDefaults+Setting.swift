@@ -1,7 +1,7 @@
-import AppGroup
 public import FoundationEssentials
-import PropertyLists
 import Synchronization
+import Wormhole
+import WormholePropertyLists
 
 extension GroupDefaults {
   /// Stores a value; nil removes it.

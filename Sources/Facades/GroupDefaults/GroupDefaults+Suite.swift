@@ -1,5 +1,5 @@
-public import AppGroup
-import PropertyLists
+public import Wormhole
+import WormholePropertyLists
 
 /// A whole suite as one value of the program: a property of the type for each key.
 extension GroupDefaults {

@@ -1,6 +1,7 @@
-public import AppGroup
 import FoundationEssentials
-public import PropertyLists
+public import Wormhole
+import WormholeInspection
+public import WormholePropertyLists
 
 extension GroupDefaults {
   /// Returns the value of a key in the first domain of the search list that has one, or nil.

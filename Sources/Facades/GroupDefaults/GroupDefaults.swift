@@ -1,7 +1,7 @@
-public import AppGroup
 import FoundationEssentials
-import PropertyLists
 import Synchronization
+public import Wormhole
+import WormholePropertyLists
 
 /// Defaults that any number of processes share; source-compatible with `UserDefaults(suiteName:)`.
 ///

@@ -1,5 +1,5 @@
-public import AppGroup
-import PropertyLists
+public import Wormhole
+import WormholePropertyLists
 
 /// A failure that concerns defaults and not their container.
 ///

@@ -1,6 +1,6 @@
-import AppGroup
-import PropertyLists
 import Synchronization
+import Wormhole
+import WormholePropertyLists
 
 /// The defaults of one suite: one value of a container, a dictionary with exactly the user's keys.
 ///

@@ -1,7 +1,8 @@
-public import AppGroup
 import Dispatch
 public import Foundation
 import Synchronization
+public import Wormhole
+import WormholeSystem
 
 /// A passage for messages between the processes of an App Group; source-compatible with MMWormhole
 /// 2.0.

@@ -1,7 +1,7 @@
-public import AppGroup
 public import Foundation
-import PropertyLists
 import Synchronization
+public import Wormhole
+import WormholePropertyLists
 
 /// A messenger that stores each message as one property-list file of the container: a `Value` whose
 /// identifier is the message's, after "directory/" if there is a directory.

@@ -1,5 +1,5 @@
-import AppGroup
 public import Foundation
+import Wormhole
 
 extension FileManager {
   /// Returns the directory of a group's container, and makes it at its first use.

@@ -1,5 +1,5 @@
-public import FileCoordination
 public import Foundation
+public import WormholeFiles
 
 /// One item of an access to several; the accessor finds the item's place here.
 ///

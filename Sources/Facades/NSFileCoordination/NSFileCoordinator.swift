@@ -1,7 +1,7 @@
 import Dispatch
-public import FileCoordination
 public import Foundation
 import Synchronization
+public import WormholeFiles
 
 /// Coordinates reading and writing of files and directories among processes and among the objects of
 /// one; source-compatible with Foundation's class of Apple's systems.
@@ -30,9 +30,9 @@ import Synchronization
 /// ```
 open class NSFileCoordinator: NSObject, @unchecked Sendable {
   /// How an item is to be read.
-  public typealias ReadingOptions = FileCoordination.ReadingOptions
+  public typealias ReadingOptions = WormholeFiles.ReadingOptions
   /// How an item is to be written; one at a time.
-  public typealias WritingOptions = FileCoordination.WritingOptions
+  public typealias WritingOptions = WormholeFiles.WritingOptions
 
   let coordinator: FileCoordinator
 

@@ -1,8 +1,8 @@
-import AppGroup
 import Dispatch
-import FileCoordination
 import Foundation
 import Synchronization
+import Wormhole
+import WormholeFiles
 
 /// A registered `NSFilePresenter` as the coordination knows it: each call becomes an operation on the
 /// presenter's queue.

@@ -1,6 +1,6 @@
-import AppGroup
-import PropertyLists
-import SystemCalls
+import Wormhole
+import WormholePropertyLists
+import WormholeSystem
 
 /// The process around a command; tests pass their own.
 struct CommandEnvironment: Sendable {

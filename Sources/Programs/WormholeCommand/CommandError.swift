@@ -1,8 +1,8 @@
-import AppGroup
-import FileCoordination
 import GroupDefaults
-import PeerConnectivity
-import SystemCalls
+import Wormhole
+import WormholeFiles
+import WormholePeers
+import WormholeSystem
 
 /// Why a command could not do its work, with the status that tells scripts so.
 struct CommandError: Error, Equatable, CustomStringConvertible {

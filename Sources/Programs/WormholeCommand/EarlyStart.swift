@@ -1,4 +1,4 @@
-import SystemCalls
+import WormholeSystem
 
 /// What the linker puts among the functions that run before `main`, by its number before those of Swift's
 /// runtime. It may use nothing of the runtime.

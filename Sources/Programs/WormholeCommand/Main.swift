@@ -1,5 +1,5 @@
-import AppGroup
-import SystemCalls
+import Wormhole
+import WormholeSystem
 
 @main
 struct Main {

@@ -1,5 +1,5 @@
-import AppGroup
-import SystemCalls
+import Wormhole
+import WormholeSystem
 
 /// The program without its process: arguments and an environment in, an exit status out.
 struct WormholeProgram {

@@ -1,8 +1,8 @@
 #if canImport(ConnectivityTesting)
   import ConnectivityTesting
-  import StepCounter
   import Testing
   import WatchConnectivity
+  import WormholeStepCounter
 
   @Suite struct StepCounterTests {
     // A delegate's method, called by the test: no session sends anything.

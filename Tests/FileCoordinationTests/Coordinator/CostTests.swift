@@ -1,13 +1,11 @@
 #if DEBUG
-  import AppGroup
   import FoundationEssentials
-  import SystemCalls
-  import TestScopes
-  import TestSupport
   import Testing
+  import Wormhole
+  import WormholeSystem
+  import WormholeTestSupport
 
-  @testable import FileClaims
-  @testable import FileCoordination
+  @testable import WormholeFiles
 
   /// The system calls of an access to a file that no other process uses, without those for presenters.
   @Suite("The cost of an access", .blocking)

@@ -1,11 +1,9 @@
 import FoundationEssentials
-import SystemCalls
-import TestScopes
-import TestSupport
 import Testing
+import WormholeSystem
+import WormholeTestSupport
 
-@testable import FileClaims
-@testable import FileCoordination
+@testable import WormholeFiles
 
 /// Many accesses of one process to one item.
 @Suite("A crowd at one item", .blocking)

@@ -1,8 +1,7 @@
-import FileCoordination
 import Foundation
-import TestScopes
-import TestSupport
 import Testing
+import WormholeFiles
+import WormholeTestSupport
 
 @Suite("A holder can ask whether it still has access", .blocking)
 struct HeldAccessTests {

@@ -1,8 +1,7 @@
-import FileCoordination
 import Foundation
-import TestScopes
-import TestSupport
 import Testing
+import WormholeFiles
+import WormholeTestSupport
 
 @Suite("A deadline that has passed already", .blocking)
 struct PastDeadlineTests {

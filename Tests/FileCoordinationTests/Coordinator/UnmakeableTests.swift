@@ -1,10 +1,9 @@
-import AppGroup
 import FoundationEssentials
-import TestScopes
 import Testing
+import Wormhole
+import WormholeTestSupport
 
-@testable import FileClaims
-@testable import FileCoordination
+@testable import WormholeFiles
 
 @Suite("Where no hidden directory can be created", .blocking)
 struct UnmakeableTests {

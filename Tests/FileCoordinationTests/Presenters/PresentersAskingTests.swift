@@ -1,14 +1,12 @@
-import AppGroup
 import Dispatch
 import FoundationEssentials
 import Synchronization
-import SystemCalls
-import TestScopes
-import TestSupport
 import Testing
+import Wormhole
+import WormholeSystem
+import WormholeTestSupport
 
-@testable import FileClaims
-@testable import FileCoordination
+@testable import WormholeFiles
 
 @Suite("Presenters of the same process are asked before an access", .blocking)
 struct PresentersAskingTests {

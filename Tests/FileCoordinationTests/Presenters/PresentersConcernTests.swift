@@ -1,8 +1,7 @@
-import TestScopes
 import Testing
+import WormholeTestSupport
 
-@testable import FileClaims
-@testable import FileCoordination
+@testable import WormholeFiles
 
 @Suite("The requests to each presenter", .blocking)
 struct PresentersConcernTests {

@@ -1,13 +1,11 @@
 import Dispatch
 import FoundationEssentials
 import Synchronization
-import SystemCalls
-import TestScopes
-import TestSupport
 import Testing
+import WormholeSystem
+import WormholeTestSupport
 
-@testable import FileClaims
-@testable import FileCoordination
+@testable import WormholeFiles
 
 @Suite("Presenters and coordinators together", .blocking)
 struct PresentersCoordinatorTests {

@@ -1,12 +1,9 @@
-import AppGroup
-import SystemCalls
-import TestScopes
-import TestSupport
 import Testing
+import Wormhole
+import WormholeTestSupport
 
-@testable import FileClaims
-@testable import FileCoordination
-@testable import Monitoring
+@testable import WormholeFiles
+@testable import WormholeSystem
 
 @Suite("A presenter of a directory, when others do not coordinate", .blocking)
 struct PresentersDirectoryWatchingTests {

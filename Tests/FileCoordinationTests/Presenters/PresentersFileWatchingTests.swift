@@ -1,12 +1,10 @@
-import AppGroup
 import Synchronization
-import SystemCalls
-import TestScopes
-import TestSupport
 import Testing
+import Wormhole
+import WormholeSystem
+import WormholeTestSupport
 
-@testable import FileClaims
-@testable import FileCoordination
+@testable import WormholeFiles
 
 @Suite("A presenter of a file, when others do not coordinate", .blocking)
 struct PresentersFileWatchingTests {

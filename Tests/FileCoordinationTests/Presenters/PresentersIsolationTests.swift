@@ -1,7 +1,6 @@
-import SystemCalls
-import TestScopes
-import TestSupport
 import Testing
+import WormholeSystem
+import WormholeTestSupport
 
 /// Callbacks come from other threads. A conformance that is isolated to the main actor would make
 /// them run there without a diagnostic.
@@ -16,15 +15,14 @@ struct PresentersIsolationTests {
   private func compiled(_ source: String) throws -> String {
     let directory = try TemporaryDirectory()
     let file = directory.path + "/Presenter.swift"
-    let imports = "import Dispatch\nimport FileCoordination\nimport Foundation\n"
+    let imports = "import Dispatch\nimport WormholeFiles\nimport Foundation\n"
     try FileDescriptor.open(file, [.writeOnly, .create]).writeAll(Array((imports + source).utf8))
     let here = #filePath
     let root = here[..<(here.firstRange(of: "/Tests/")?.lowerBound ?? here.startIndex)]
     let modules = try BuiltProgram.path("Modules")
     let command = """
       swiftc \(Self.options) -I '\(modules)' \
-      -Xcc -fmodule-map-file='\(root)/Sources/Core/CSystemCalls/module.modulemap' \
-      -Xcc -fmodule-map-file='\(root)/Sources/Core/CCurl/module.modulemap' \
+      -Xcc -fmodule-map-file='\(root)/Sources/Core/WormholeShims/module.modulemap' \
       -module-cache-path '\(directory.path)/cache' '\(file)' >'\(directory.path)/said' 2>&1
       """
     let compiler = try ChildProcess(

@@ -1,14 +1,12 @@
-import AppGroup
 import Dispatch
 import FoundationEssentials
-import PropertyLists
-import SystemCalls
-import TestScopes
-import TestSupport
 import Testing
+import Wormhole
+import WormholePropertyLists
+import WormholeSystem
+import WormholeTestSupport
 
-@testable import FileClaims
-@testable import FileCoordination
+@testable import WormholeFiles
 
 @Suite("A presenter is asked only for what it implements", .blocking)
 struct PresentersOmittingTests {

@@ -1,10 +1,8 @@
-import SystemCalls
-import TestScopes
-import TestSupport
 import Testing
+import WormholeSystem
+import WormholeTestSupport
 
-@testable import FileClaims
-@testable import FileCoordination
+@testable import WormholeFiles
 
 @Suite("The path of an item", .blocking)
 struct PresentersPathTests {

@@ -1,12 +1,11 @@
-import AppGroup
 import Dispatch
-import FileCoordination
 import FoundationEssentials
 import Synchronization
-import SystemCalls
-import TestScopes
-import TestSupport
 import Testing
+import Wormhole
+import WormholeFiles
+import WormholeSystem
+import WormholeTestSupport
 
 /// A presenter that wants to know who changed its item.
 private final class CuriousPresenter: FilePresenter {

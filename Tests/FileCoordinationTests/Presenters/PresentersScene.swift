@@ -1,9 +1,8 @@
-import AppGroup
-import SystemCalls
-import TestSupport
+import Wormhole
+import WormholeSystem
+import WormholeTestSupport
 
-@testable import FileClaims
-@testable import FileCoordination
+@testable import WormholeFiles
 
 /// A container with items, so that presenters of several processes meet only in it.
 struct PresenterScene {

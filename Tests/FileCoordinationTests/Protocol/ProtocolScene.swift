@@ -1,11 +1,10 @@
-import AppGroup
 import FoundationEssentials
 import Synchronization
-import SystemCalls
-import TestSupport
+import Wormhole
+import WormholeSystem
+import WormholeTestSupport
 
-@testable import FileClaims
-@testable import FileCoordination
+@testable import WormholeFiles
 
 /// Accesses of several owners in one process, one step at a time.
 struct ProtocolScene {

@@ -1,13 +1,11 @@
-import AppGroup
 import FoundationEssentials
 import Synchronization
-import SystemCalls
-import TestScopes
-import TestSupport
 import Testing
+import Wormhole
+import WormholeSystem
+import WormholeTestSupport
 
-@testable import FileClaims
-@testable import FileCoordination
+@testable import WormholeFiles
 
 /// The rules whose absence Tests/Models/claims.pml and contents.pml detect, in the code.
 @Suite("The protocol of claims", .blocking)

@@ -1,12 +1,10 @@
-import AppGroup
 import FoundationEssentials
-import SystemCalls
-import TestScopes
-import TestSupport
 import Testing
+import Wormhole
+import WormholeSystem
+import WormholeTestSupport
 
-@testable import FileClaims
-@testable import FileCoordination
+@testable import WormholeFiles
 
 /// The contents and neighbours of a site: remains, foreign entries, names.
 @Suite("Sites and names", .blocking)
@@ -38,7 +36,7 @@ struct SiteTests {
   @Test("A site with a loose mode does not block the directory that it is in")
   func unsafeSite() throws {
     try scene.makeDirectory("d")
-    try SystemCalls.makeDirectory(scene.directory.path + "/d/.coordination-x", mode: 0o755)
+    try WormholeSystem.makeDirectory(scene.directory.path + "/d/.coordination-x", mode: 0o755)
     try FileCoordinator().coordinate(writingItemAt: scene.url("d"), options: .forDeleting) {
       try FileManager.default.removeItem(at: $0)
     }

@@ -1,12 +1,10 @@
-import AppGroup
 import Dispatch
 import FoundationEssentials
-import TestScopes
-import TestSupport
 import Testing
+import Wormhole
+import WormholeTestSupport
 
-@testable import FileClaims
-@testable import FileCoordination
+@testable import WormholeFiles
 
 /// Accesses of one purpose never wait for each other. The last one to publish used to win, and the
 /// other's change was lost without an error.

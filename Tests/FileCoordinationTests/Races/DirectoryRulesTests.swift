@@ -1,11 +1,9 @@
 import FoundationEssentials
-import SystemCalls
-import TestScopes
-import TestSupport
 import Testing
+import WormholeSystem
+import WormholeTestSupport
 
-@testable import FileClaims
-@testable import FileCoordination
+@testable import WormholeFiles
 
 /// The original's rules (macOS): "reader/writer of a non-package directory does not wait for
 /// ops on contained items (except deleting/moving/replacing)".

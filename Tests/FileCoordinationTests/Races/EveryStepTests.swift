@@ -1,12 +1,10 @@
 #if DEBUG
   import FoundationEssentials
-  import SystemCalls
-  import TestScopes
-  import TestSupport
   import Testing
+  import WormholeSystem
+  import WormholeTestSupport
 
-  @testable import FileClaims
-  @testable import FileCoordination
+  @testable import WormholeFiles
 
   /// A complete coordinated change, stopped or killed before each of its system calls.
   @Suite("A coordinated change that ends or stops at any step", .blocking)

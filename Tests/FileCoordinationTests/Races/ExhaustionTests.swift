@@ -1,13 +1,11 @@
 #if DEBUG
-  import AppGroup
   import FoundationEssentials
-  import SystemCalls
-  import TestScopes
-  import TestSupport
   import Testing
+  import Wormhole
+  import WormholeSystem
+  import WormholeTestSupport
 
-  @testable import FileClaims
-  @testable import FileCoordination
+  @testable import WormholeFiles
 
   @Suite("When the disk or the descriptors are used up", .blocking)
   struct ExhaustionTests {

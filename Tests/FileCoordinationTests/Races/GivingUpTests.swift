@@ -1,13 +1,11 @@
-import AppGroup
 import FoundationEssentials
 import Synchronization
-import SystemCalls
-import TestScopes
-import TestSupport
 import Testing
+import Wormhole
+import WormholeSystem
+import WormholeTestSupport
 
-@testable import FileClaims
-@testable import FileCoordination
+@testable import WormholeFiles
 
 /// Accesses that are given up while they wait, or after they got their items.
 @Suite("An access that is given up", .blocking)

@@ -1,11 +1,9 @@
 import Foundation
-import SystemCalls
-import TestScopes
-import TestSupport
 import Testing
+import WormholeSystem
+import WormholeTestSupport
 
-@testable import FileClaims
-@testable import FileCoordination
+@testable import WormholeFiles
 
 /// COORDINATION_LARGE gives them their full size; otherwise they are smaller ones of the same kind.
 @Suite("Large items", .blocking)

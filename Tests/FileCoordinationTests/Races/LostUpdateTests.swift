@@ -1,11 +1,9 @@
 import FoundationEssentials
-import SystemCalls
-import TestScopes
-import TestSupport
 import Testing
+import WormholeSystem
+import WormholeTestSupport
 
-@testable import FileClaims
-@testable import FileCoordination
+@testable import WormholeFiles
 
 /// COORDINATION_UPDATES sets the number of updates of each process, instead of the few of an
 /// ordinary run.

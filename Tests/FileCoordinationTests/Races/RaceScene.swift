@@ -1,12 +1,11 @@
-import AppGroup
 import FoundationEssentials
 import Synchronization
-import SystemCalls
-import TestSupport
 import Testing
+import Wormhole
+import WormholeSystem
+import WormholeTestSupport
 
-@testable import FileClaims
-@testable import FileCoordination
+@testable import WormholeFiles
 
 /// Items of one test, and the processes that coordinate them.
 ///

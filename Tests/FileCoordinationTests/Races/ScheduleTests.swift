@@ -1,12 +1,10 @@
-import AppGroup
 import FoundationEssentials
-import SystemCalls
-import TestScopes
-import TestSupport
 import Testing
+import Wormhole
+import WormholeSystem
+import WormholeTestSupport
 
-@testable import FileClaims
-@testable import FileCoordination
+@testable import WormholeFiles
 
 /// The waits between readers and writers. Each line is a gate: the next one begins after it.
 @Suite("Readers and writers in several processes", .blocking)

@@ -1,12 +1,10 @@
-import AppGroup
 import FoundationEssentials
-import SystemCalls
-import TestScopes
-import TestSupport
 import Testing
+import Wormhole
+import WormholeSystem
+import WormholeTestSupport
 
-@testable import FileClaims
-@testable import FileCoordination
+@testable import WormholeFiles
 
 /// TN2408: "a process that is suspended while it has access holds everybody up". Not here.
 @Suite("A process suspended with access to an item", .blocking)

@@ -1,9 +1,7 @@
-import SystemCalls
-import TestScopes
-import TestSupport
 import Testing
+import WormholeTestSupport
 
-@testable import FileTrees
+@testable import WormholeSystem
 
 @Suite("The copy of an item, by place and user", .blocking)
 struct TreesCopyPlacesTests {

@@ -1,10 +1,8 @@
 import Foundation
-import SystemCalls
-import TestScopes
-import TestSupport
 import Testing
+import WormholeTestSupport
 
-@testable import FileTrees
+@testable import WormholeSystem
 
 @Suite("The copy of an item", .blocking)
 struct TreesCopyTests {

@@ -1,8 +1,7 @@
-import SystemCalls
-import TestScopes
 import Testing
+import WormholeTestSupport
 
-@testable import FileTrees
+@testable import WormholeSystem
 
 @Suite("The path of an entry in a tree", .blocking)
 struct TreesPathTests {

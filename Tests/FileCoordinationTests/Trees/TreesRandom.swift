@@ -1,5 +1,5 @@
-import SystemCalls
-import TestSupport
+import WormholeSystem
+import WormholeTestSupport
 
 /// Random trees with everything that a file system can hold.
 struct RandomTree {

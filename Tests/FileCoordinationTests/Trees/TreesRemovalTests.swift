@@ -1,10 +1,8 @@
 import Dispatch
-import SystemCalls
-import TestScopes
-import TestSupport
 import Testing
+import WormholeTestSupport
 
-@testable import FileTrees
+@testable import WormholeSystem
 
 @Suite("The removal of an item", .blocking)
 struct TreesRemovalTests {

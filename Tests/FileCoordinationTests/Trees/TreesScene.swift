@@ -1,8 +1,7 @@
 import Foundation
-import SystemCalls
-import TestSupport
+import WormholeTestSupport
 
-@testable import FileTrees
+@testable import WormholeSystem
 
 /// A directory of one test, with the item and the place of its copy.
 struct TreesScene {

@@ -1,11 +1,9 @@
-import AppGroup
 import GroupDefaults
-import Monitoring
-import PropertyLists
-import SystemCalls
-import TestScopes
-import TestSupport
 import Testing
+import Wormhole
+import WormholePropertyLists
+import WormholeSystem
+import WormholeTestSupport
 
 @Suite("The age of a value after a power cut", .blocking, .enabled(if: !Disk.usable.isEmpty))
 struct AgeTests {

@@ -1,9 +1,8 @@
-import AppGroup
-import PropertyLists
-import SystemCalls
-import TestScopes
-import TestSupport
 import Testing
+import Wormhole
+import WormholePropertyLists
+import WormholeSystem
+import WormholeTestSupport
 
 @Suite("The power is cut while processes write", .blocking, .enabled(if: !Disk.usable.isEmpty))
 struct BusyTests {

@@ -1,10 +1,9 @@
-import AppGroup
-import FileCoordination
 import FoundationEssentials
-import SystemCalls
-import TestScopes
-import TestSupport
 import Testing
+import Wormhole
+import WormholeFiles
+import WormholeSystem
+import WormholeTestSupport
 
 @Suite("Coordinated files after a power cut", .blocking, .enabled(if: !Disk.usable.isEmpty))
 struct CoordinatedTests {

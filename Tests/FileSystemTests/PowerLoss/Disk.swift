@@ -1,5 +1,5 @@
-import SystemCalls
-import TestSupport
+import WormholeSystem
+import WormholeTestSupport
 
 /// A file system on its own disk, whose power can be cut.
 ///

@@ -1,8 +1,8 @@
-import AppGroup
 import FoundationEssentials
-import PropertyLists
-import SystemCalls
 import Testing
+import Wormhole
+import WormholePropertyLists
+import WormholeSystem
 
 /// One durable change, with the state before it and the required state after it has returned.
 struct DurableChange: Sendable, CustomTestStringConvertible {

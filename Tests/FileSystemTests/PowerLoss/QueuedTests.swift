@@ -1,9 +1,9 @@
-import AppGroup
-import PropertyLists
-import SystemCalls
-import TestScopes
-import TestSupport
 import Testing
+import Wormhole
+import WormholeInspection
+import WormholePropertyLists
+import WormholeSystem
+import WormholeTestSupport
 
 @Suite("Entries sent .durable survive a power cut", .blocking, .enabled(if: !Disk.usable.isEmpty))
 struct QueuedTests {

@@ -1,11 +1,11 @@
-import AppGroup
 import FoundationEssentials
 import GroupDefaults
-import PropertyLists
-import SystemCalls
-import TestScopes
-import TestSupport
 import Testing
+import Wormhole
+import WormholeInspection
+import WormholePropertyLists
+import WormholeSystem
+import WormholeTestSupport
 
 @Suite(
   "Writes without durability are old or new after a power cut, never damaged", .blocking,

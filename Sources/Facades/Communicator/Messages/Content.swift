@@ -1,6 +1,6 @@
 internal import Foundation
-internal import PropertyLists
 internal import WatchConnectivity
+internal import WormholePropertyLists
 
 /// The content of messages: keys with values that a property list can hold (strings, numbers,
 /// booleans, dates, data, arrays and dictionaries).

@@ -1,7 +1,7 @@
-import AppGroup
-import PeerConnectivity
 import WatchConnectivity
-import WatchPairing
+import Wormhole
+import WormholePeers
+import WormholeSystem
 
 // What the side under test knows of the counterpart's device; each call changes one value of the container.
 extension Counterpart {

@@ -1,7 +1,8 @@
-import AppGroup
 public import Foundation
-import PeerConnectivity
-public import PropertyLists
+import Wormhole
+import WormholePeers
+public import WormholePropertyLists
+import WormholeSystem
 
 extension Counterpart {
   /// Something that a counterpart got from the session under test.

@@ -1,7 +1,7 @@
-import AppGroup
 public import Foundation
-public import PeerConnectivity
-public import PropertyLists
+import Wormhole
+public import WormholePeers
+public import WormholePropertyLists
 
 // What a counterpart sends to the session under test. It need not be there to send, only to be asked.
 extension Counterpart {

@@ -1,11 +1,11 @@
-public import AppGroup
 import Dispatch
 import Foundation
-import PeerConnectivity
-import PropertyLists
 import Synchronization
 public import WatchConnectivity
-import WatchPairing
+public import Wormhole
+import WormholePeers
+import WormholePropertyLists
+import WormholeSystem
 
 /// The other side of a session under test, in the test's own process: it does what its script says.
 ///

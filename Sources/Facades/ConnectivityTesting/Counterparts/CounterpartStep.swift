@@ -1,4 +1,4 @@
-public import PropertyLists
+public import WormholePropertyLists
 
 extension Counterpart {
   /// What a counterpart does with a message.

@@ -1,7 +1,6 @@
-import AppGroup
-import LineProcesses
 import Synchronization
-import SystemCalls
+import Wormhole
+import WormholeSystem
 
 /// The other side as a process of its own: a test starts it, reads its output line by line, stops it, continues
 /// it and kills it. It is killed when this object is released, at the latest.

@@ -1,5 +1,6 @@
-import AppGroup
 import Synchronization
+import Wormhole
+import WormholeSystem
 
 /// Things that come in an order, for tests that wait for the next one.
 final class Arrivals<Element: Sendable>: Sendable {

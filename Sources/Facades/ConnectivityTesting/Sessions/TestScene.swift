@@ -1,7 +1,8 @@
-public import AppGroup
 public import Foundation
 import Synchronization
 public import WatchConnectivity
+public import Wormhole
+import WormholeSystem
 
 /// What one test has for itself: a container, and the sessions, counterparts and processes that share it.
 ///

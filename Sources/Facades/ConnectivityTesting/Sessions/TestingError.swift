@@ -1,4 +1,4 @@
-public import AppGroup
+public import Wormhole
 
 /// The kit could not do what a test asked for: mostly, what the test waited for did not happen.
 ///

@@ -1,6 +1,7 @@
-import AppGroup
 import Synchronization
 public import WatchConnectivity
+import Wormhole
+import WormholeSystem
 
 // Sessions that end: an app has one for as long as its process runs, a test has its own.
 extension WCSession {

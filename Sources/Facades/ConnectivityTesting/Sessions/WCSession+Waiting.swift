@@ -1,6 +1,7 @@
-import AppGroup
 import Synchronization
 public import WatchConnectivity
+import Wormhole
+import WormholeSystem
 
 extension WCSession {
   /// Waits until a property that can be observed is true: `isReachable`, `isPaired`, `isWatchAppInstalled`,

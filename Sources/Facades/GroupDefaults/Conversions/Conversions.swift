@@ -1,5 +1,5 @@
 import FoundationEssentials
-import PropertyLists
+import WormholePropertyLists
 
 /// The conversions of the typed getters. The quoted rules are the comments of NSUserDefaults.h.
 enum Conversions {

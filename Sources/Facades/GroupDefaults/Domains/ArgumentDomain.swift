@@ -1,4 +1,4 @@
-import PropertyLists
+import WormholePropertyLists
 
 /// The argument domain: `-key value` pairs of the command line, which precede all stored values.
 ///

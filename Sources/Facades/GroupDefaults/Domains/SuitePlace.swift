@@ -1,4 +1,4 @@
-import AppGroup
+import Wormhole
 
 /// The place that a suite's name refers to.
 enum SuitePlace: Sendable {

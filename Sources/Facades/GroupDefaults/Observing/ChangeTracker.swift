@@ -1,6 +1,6 @@
-import AppGroup
-import PropertyLists
 import Synchronization
+import Wormhole
+import WormholePropertyLists
 
 /// The last reported state of one observer, and the changes still to be reported.
 ///

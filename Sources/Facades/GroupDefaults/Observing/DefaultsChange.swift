@@ -1,5 +1,5 @@
-public import AppGroup
-public import PropertyLists
+public import Wormhole
+public import WormholePropertyLists
 
 /// A changed key of a suite.
 ///

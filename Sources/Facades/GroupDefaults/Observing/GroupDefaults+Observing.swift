@@ -1,6 +1,7 @@
-public import AppGroup
 public import Dispatch
 import Synchronization
+public import Wormhole
+import WormholeSystem
 
 extension GroupDefaults {
   /// Calls a handler for each key of the suite that any process changes.

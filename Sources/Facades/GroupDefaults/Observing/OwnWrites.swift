@@ -1,5 +1,5 @@
-import PropertyLists
 import Synchronization
+import WormholePropertyLists
 
 /// The keys that one object has written itself. With them its observers tell its own changes from
 /// those of others, key by key, because one report may contain the changes of several writers.

@@ -1,5 +1,5 @@
 import Foundation
-import PropertyLists
+import WormholePropertyLists
 
 /// An object that is no property list, as `NSKeyedArchiver` archives it: its XML form, in which a
 /// reference is a dictionary `{"CF$UID": NUMBER}`. So the file is a property list of the allowed

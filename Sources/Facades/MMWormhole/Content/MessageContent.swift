@@ -1,5 +1,5 @@
 import Foundation
-import PropertyLists
+import WormholePropertyLists
 
 /// A message as it is stored and sent: the property list itself if the object is one, otherwise a
 /// keyed archive.

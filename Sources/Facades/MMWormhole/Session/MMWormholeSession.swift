@@ -1,8 +1,8 @@
-import AppGroup
 public import Foundation
-import PropertyLists
 import Synchronization
 public import WatchConnectivity
+import Wormhole
+import WormholePropertyLists
 
 /// The receiver of messages that come through the watch session; pass messages with an `MMWormhole`
 /// of one of the session's kinds.

@@ -1,7 +1,7 @@
 public import Foundation
-import PropertyLists
 import Synchronization
 import WatchConnectivity
+import WormholePropertyLists
 
 /// A messenger that keeps the latest message of each identifier in the application context of
 /// `WCSession.default`: the counterpart gets them when it runs, also after a restart.

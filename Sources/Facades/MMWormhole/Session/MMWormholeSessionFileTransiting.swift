@@ -1,6 +1,6 @@
 public import Foundation
-import PropertyLists
 import WatchConnectivity
+import WormholePropertyLists
 
 /// A messenger that sends each message as a file through `WCSession.default`: it is delivered for
 /// certain, whenever the counterpart runs.

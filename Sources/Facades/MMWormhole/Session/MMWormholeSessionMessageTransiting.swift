@@ -1,7 +1,7 @@
-import AppGroup
 public import Foundation
-import PropertyLists
 import WatchConnectivity
+import Wormhole
+import WormholePropertyLists
 
 /// A messenger that sends each message at once through `WCSession.default`, and starts the phone's
 /// app if that is registered for it. Messages are not kept.

@@ -1,5 +1,5 @@
-import AppGroup
-import PeerConnectivity
+import Wormhole
+import WormholePeers
 
 /// The table from errors between peers to errors of a session.
 extension WCError {

@@ -1,7 +1,6 @@
-import AppGroup
 import Foundation
-import PeerConnectivity
-import WatchPairing
+import Wormhole
+import WormholePeers
 
 /// The properties of a session whose changes a delegate is told of.
 struct CounterpartState: Sendable, Equatable {

@@ -1,6 +1,6 @@
-import AppGroup
 import Foundation
-import PeerConnectivity
+import Wormhole
+import WormholePeers
 
 /// Where a file lies while the delegate has it: `<container>/own/inbox/<peer>/<transfer>/<name>`.
 ///

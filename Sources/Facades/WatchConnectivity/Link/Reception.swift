@@ -1,7 +1,7 @@
-import AppGroup
 import Dispatch
-import PeerConnectivity
 import Synchronization
+import Wormhole
+import WormholePeers
 
 /// Takes one delivery after the other out of a queue, and hands it over on the session's queue.
 ///

@@ -1,6 +1,6 @@
-import AppGroup
-import PeerConnectivity
-import PropertyLists
+import Wormhole
+import WormholePeers
+import WormholePropertyLists
 
 // Hands everything that arrives to the delegate; all of it on the session's queue.
 extension SessionLink {

@@ -1,10 +1,10 @@
-import AppGroup
 import Dispatch
 import Foundation
-import PeerConnectivity
-import PropertyLists
 import Synchronization
-import WatchPairing
+import Wormhole
+import WormholePeers
+import WormholePropertyLists
+import WormholeSystem
 
 /// One activation of a session: with one counterpart, until the phone has another active watch.
 final class SessionLink: Sendable {

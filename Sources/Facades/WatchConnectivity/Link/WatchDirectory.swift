@@ -1,7 +1,6 @@
-import AppGroup
 import Foundation
-import PeerConnectivity
-import WatchPairing
+import Wormhole
+import WormholePeers
 
 /// A directory of the phone for each watch: `<container>/own/watches/<name>`.
 ///

@@ -1,5 +1,4 @@
-import PeerConnectivity
-import WatchPairing
+import WormholePeers
 
 /// The pairing as one side sees it at one moment: read once for everything that one call decides.
 struct PairingView: Sendable {

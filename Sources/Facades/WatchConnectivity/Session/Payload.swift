@@ -1,5 +1,5 @@
 import Foundation
-import PropertyLists
+import WormholePropertyLists
 
 /// Payloads, between the objects of Apple's interface and property lists.
 ///

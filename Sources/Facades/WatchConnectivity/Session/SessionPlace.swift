@@ -1,7 +1,6 @@
-import AppGroup
 import Foundation
-import PeerConnectivity
-import WatchPairing
+import Wormhole
+import WormholePeers
 
 /// The container and the role of a session, by the configuration call or the environment.
 struct SessionPlace: Sendable {

@@ -1,7 +1,8 @@
-import AppGroup
 import Dispatch
-import PeerConnectivity
 import Synchronization
+import Wormhole
+import WormholePeers
+import WormholeSystem
 
 extension WCSession {
   /// Begins the session, and tells the delegate when that has ended: afterwards it sends and receives,

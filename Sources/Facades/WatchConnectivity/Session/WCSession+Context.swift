@@ -1,7 +1,7 @@
-import AppGroup
 import Foundation
-import PeerConnectivity
-import PropertyLists
+import Wormhole
+import WormholePeers
+import WormholePropertyLists
 
 extension WCSession {
   /// Replaces the counterpart's context: it gets the latest one, when it runs, once. The same

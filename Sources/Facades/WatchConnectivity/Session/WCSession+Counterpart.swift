@@ -1,8 +1,7 @@
-import AppGroup
 public import Foundation
-import PeerConnectivity
 import Synchronization
-import WatchPairing
+import Wormhole
+import WormholePeers
 
 // The state of the other side. Each property reads the pairing when it is called, so that the answer is
 // true then; that costs reading one file, on a watch two.

@@ -1,5 +1,5 @@
-import AppGroup
 import Synchronization
+import Wormhole
 
 extension WCSession {
   /// The session that is the default one in the current task, or in the current call of a delegate.

@@ -1,6 +1,6 @@
-package import AppGroup
-import PeerConnectivity
 import Synchronization
+package import Wormhole
+import WormholePeers
 
 // Several sessions in one process, each of which ends; for tests. An app has one, which lasts as long as its
 // process.

@@ -1,6 +1,6 @@
-import AppGroup
 public import Foundation
-import PeerConnectivity
+import Wormhole
+import WormholePeers
 
 /// An extension that Apple's framework does not have: what is sent can lose its worth, with time or by
 /// something newer.

@@ -1,9 +1,10 @@
-import AppGroup
 import Dispatch
 public import Foundation
-import PeerConnectivity
-import PropertyLists
 import Synchronization
+import Wormhole
+import WormholePeers
+import WormholePropertyLists
+import WormholeSystem
 
 /// The type that sends messages: `WCSession`, and no other.
 ///

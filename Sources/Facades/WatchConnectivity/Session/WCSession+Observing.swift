@@ -1,5 +1,4 @@
 import Dispatch
-public import KeyValueObserving
 
 extension WCSession {
   /// The properties that Apple's samples observe, and those whose changes a delegate is told.

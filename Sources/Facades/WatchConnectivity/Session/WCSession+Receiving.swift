@@ -1,8 +1,8 @@
-import AppGroup
 import Foundation
-import PeerConnectivity
-import PropertyLists
 import Synchronization
+import Wormhole
+import WormholePeers
+import WormholePropertyLists
 
 // Messages that come; everything here is on the session's queue.
 extension WCSession {

@@ -1,8 +1,7 @@
-import AppGroup
 import Dispatch
 public import Foundation
-import PeerConnectivity
-import WatchPairing
+import Wormhole
+import WormholePeers
 
 extension WCSession {
   /// Sends a dictionary that is delivered for certain, in the order of sending, whenever the

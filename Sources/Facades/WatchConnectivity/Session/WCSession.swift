@@ -1,9 +1,8 @@
-public import AppGroup
 import Dispatch
 public import Foundation
-import KeyValueObserving
-import PeerConnectivity
 import Synchronization
+public import Wormhole
+import WormholePeers
 
 /// The session between a phone process and a watch process; source-compatible with Apple's.
 ///

@@ -1,8 +1,7 @@
-import AppGroup
 import Foundation
-import PeerConnectivity
-import PropertyLists
-import WatchPairing
+import Wormhole
+import WormholePeers
+import WormholePropertyLists
 
 /// The number of transfers for the complication that a watch still gets today, and the current one.
 ///

@@ -1,8 +1,8 @@
-import AppGroup
 import Foundation
-import PeerConnectivity
-import PropertyLists
 import Synchronization
+import Wormhole
+import WormholePeers
+import WormholePropertyLists
 
 /// A transfer that no session sends, for the tests of a delegate.
 private final class MadeTransfer: PeerTransfer {

@@ -1,7 +1,7 @@
-import AppGroup
 import Foundation
-import PeerConnectivity
 import Synchronization
+import Wormhole
+import WormholePeers
 
 /// A transfer of either kind, on its way to the counterpart.
 protocol OutgoingTransfer: AnyObject, Sendable {

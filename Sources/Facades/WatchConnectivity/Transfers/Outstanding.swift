@@ -1,7 +1,7 @@
-import AppGroup
 import Dispatch
-import PeerConnectivity
 import Synchronization
+import Wormhole
+import WormholePeers
 
 /// The transfers that have not ended, in the order of sending; the delegate is told their ends.
 ///

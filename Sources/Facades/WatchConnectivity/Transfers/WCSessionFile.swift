@@ -1,5 +1,5 @@
 public import Foundation
-import PropertyLists
+import WormholePropertyLists
 
 /// A file that is sent, or that came.
 ///

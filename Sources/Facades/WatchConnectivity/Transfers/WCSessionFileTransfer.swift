@@ -1,7 +1,6 @@
-import AppGroup
 public import Foundation
-import KeyValueObserving
-import PeerConnectivity
+import Wormhole
+import WormholePeers
 
 /// A file on its way to the counterpart; made by `transferFile`. Two that mean the same transfer are
 /// equal.

@@ -1,7 +1,7 @@
-import AppGroup
 public import Foundation
-import PeerConnectivity
-import PropertyLists
+import Wormhole
+import WormholePeers
+import WormholePropertyLists
 
 /// A dictionary on its way to the counterpart; made by `transferUserInfo`. Two that mean the same
 /// transfer are equal.

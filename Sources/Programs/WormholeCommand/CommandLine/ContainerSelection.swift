@@ -1,5 +1,5 @@
-import AppGroup
-import SystemCalls
+import Wormhole
+import WormholeSystem
 
 /// The container that a command works on.
 enum ContainerSelection: Sendable, Equatable {

@@ -1,4 +1,4 @@
-import Terminals
+import WormholeWorkshop
 
 /// The help of one command, in the layout of swift-argument-parser.
 ///

@@ -1,6 +1,6 @@
-import AppGroup
 import GroupDefaults
-import PeerConnectivity
+import Wormhole
+import WormholePeers
 
 /// The names that exist at this moment, for a completion script: what may be completed depends on the
 /// container and not on the description of the command.

@@ -1,4 +1,4 @@
-import SystemCalls
+import WormholeSystem
 
 /// The names of this program.
 ///

@@ -1,5 +1,5 @@
 import FoundationEssentials
-import PropertyLists
+import WormholePropertyLists
 
 /// The words of defaults(1) that say of which type the next word is: `-int 5`,
 /// `-dict-add left -int 1 right -int 2`.

@@ -1,5 +1,6 @@
-import AppGroup
 import FoundationEssentials
+import Wormhole
+import WormholeInspection
 
 /// What is wrong, or will be, with the etcd cluster of a container.
 enum ClusterFindings {

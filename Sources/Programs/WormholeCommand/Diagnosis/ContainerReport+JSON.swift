@@ -1,6 +1,7 @@
-import AppGroup
 import FoundationEssentials
-import PropertyLists
+import Wormhole
+import WormholeInspection
+import WormholePropertyLists
 
 /// The output of `status --json`. Keys are only ever added; a key with an unknown value is left out.
 extension ContainerReport {

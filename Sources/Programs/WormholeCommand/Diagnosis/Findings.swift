@@ -1,7 +1,8 @@
-import AppGroup
-import PropertyLists
-import SystemCalls
-import Terminals
+import Wormhole
+import WormholeInspection
+import WormholePropertyLists
+import WormholeSystem
+import WormholeWorkshop
 
 /// One problem of a container: what, where, and how to repair it.
 struct Finding: Equatable {

@@ -1,7 +1,7 @@
-import AppGroup
 import GroupDefaults
-import PeerConnectivity
-import WatchPairing
+import Wormhole
+import WormholeInspection
+import WormholePeers
 
 /// Titles for the values and queues that the package keeps for itself; the modules that own the names
 /// define the titles.

@@ -1,5 +1,6 @@
-import AppGroup
 import FoundationEssentials
+import Wormhole
+import WormholeInspection
 
 // The parts of a report as the cells of tables for people.
 

@@ -1,9 +1,10 @@
-import AppGroup
 import FoundationEssentials
 import GroupDefaults
-import PeerConnectivity
-import PropertyLists
-import Terminals
+import Wormhole
+import WormholeInspection
+import WormholePeers
+import WormholePropertyLists
+import WormholeWorkshop
 
 /// The text that `status` prints for people.
 struct StatusText {

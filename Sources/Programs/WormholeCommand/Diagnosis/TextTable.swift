@@ -1,4 +1,4 @@
-import Terminals
+import WormholeWorkshop
 
 /// Rows under a head: columns as wide as their content, as long as the lines fit.
 ///

@@ -1,4 +1,4 @@
-import PropertyLists
+import WormholePropertyLists
 
 /// Reads JSON text (RFC 8259) as a property list.
 ///

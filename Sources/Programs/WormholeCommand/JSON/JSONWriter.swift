@@ -1,4 +1,4 @@
-import PropertyLists
+import WormholePropertyLists
 
 /// Writes a property list as JSON, with the keys in the order of their bytes: on one line without spaces,
 /// or on indented lines.

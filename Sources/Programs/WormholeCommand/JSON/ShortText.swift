@@ -1,4 +1,4 @@
-import PropertyLists
+import WormholePropertyLists
 
 extension PropertyListValue {
   /// The longest text in a line, in characters, and the largest value that is written at all.

@@ -1,5 +1,5 @@
 import FoundationEssentials
-import PropertyLists
+import WormholePropertyLists
 
 /// The scalars that JSON lacks, as dictionaries with one key:
 ///

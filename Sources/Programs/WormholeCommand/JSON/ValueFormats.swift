@@ -1,5 +1,5 @@
 import FoundationEssentials
-import PropertyLists
+import WormholePropertyLists
 
 /// JSON from an argument, standard input or a program: as a value, or as an error that names the place.
 enum JSONInput {

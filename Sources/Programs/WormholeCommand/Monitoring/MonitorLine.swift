@@ -1,7 +1,8 @@
-import AppGroup
 import FoundationEssentials
-import PropertyLists
-import SystemCalls
+import Wormhole
+import WormholeInspection
+import WormholePropertyLists
+import WormholeSystem
 
 /// A line of `wormhole monitor`.
 struct MonitorLine: Sendable {

@@ -1,7 +1,8 @@
-import AppGroup
 import GroupDefaults
-import PeerConnectivity
-import PropertyLists
+import Wormhole
+import WormholeInspection
+import WormholePeers
+import WormholePropertyLists
 
 /// Turns the events of a container into those that people know: defaults by their keys, peers by their
 /// names.

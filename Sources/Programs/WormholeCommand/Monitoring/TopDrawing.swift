@@ -1,5 +1,6 @@
-import AppGroup
-import PeerConnectivity
+import Wormhole
+import WormholeInspection
+import WormholePeers
 
 /// The screen of `top` as lines: a title, tables that share the rows, and the keys.
 struct TopDrawing {

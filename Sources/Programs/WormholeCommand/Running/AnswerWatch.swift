@@ -1,6 +1,6 @@
 import Dispatch
 import Synchronization
-import SystemCalls
+import WormholeSystem
 
 /// Ends the program when the file system that it uses does not answer.
 ///

@@ -1,5 +1,6 @@
-import AppGroup
 import Synchronization
+import Wormhole
+import WormholeSystem
 
 /// Items that other threads have reported and the main thread has not handled yet.
 ///

@@ -1,4 +1,4 @@
-import SystemCalls
+import WormholeSystem
 
 /// Paths as a command line gives them.
 enum CommandLinePath {

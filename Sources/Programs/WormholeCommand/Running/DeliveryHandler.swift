@@ -1,8 +1,8 @@
-import AppGroup
 import FoundationEssentials
-import PeerConnectivity
-import PropertyLists
-import SystemCalls
+import Wormhole
+import WormholePeers
+import WormholePropertyLists
+import WormholeSystem
 
 /// Something that this process has received, to be settled when it is handled.
 protocol HandledDelivery {

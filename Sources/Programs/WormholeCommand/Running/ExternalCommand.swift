@@ -1,4 +1,4 @@
-import SystemCalls
+import WormholeSystem
 
 /// The command line of another program, given after `--`.
 struct ExternalCommand: Sendable {

@@ -1,6 +1,6 @@
-import AppGroup
 import Synchronization
-import SystemCalls
+import Wormhole
+import WormholeSystem
 
 /// Receives the signals that would end the program: a command that has taken an item to handle
 /// finishes it, or gives it back, before the program ends.

@@ -1,4 +1,4 @@
-import SystemCalls
+import WormholeSystem
 
 /// Tells the starter of this program that it is ready: that it misses nothing from now on.
 ///

@@ -1,4 +1,4 @@
-import SystemCalls
+import WormholeSystem
 
 /// When a command that has ended is started again: the decision of `run`, without a clock or a process.
 struct RestartPolicy: Sendable {

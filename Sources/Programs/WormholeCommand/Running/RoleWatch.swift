@@ -1,7 +1,7 @@
-import AppGroup
 import Dispatch
 import Synchronization
-import SystemCalls
+import Wormhole
+import WormholeSystem
 
 /// The watch over an exclusive role, of a process whose command may run only as long as it has it.
 ///

@@ -1,7 +1,7 @@
-import AppGroup
-import Measurements
-import PropertyLists
-import SystemCalls
+import Wormhole
+import WormholePropertyLists
+import WormholeSystem
+import WormholeWorkshop
 
 extension CommandDescription {
   static let bench = CommandDescription(

@@ -1,4 +1,4 @@
-import AppGroup
+import Wormhole
 
 extension CommandDescription {
   /// Asked by the completion scripts. It makes nothing, says nothing, and never keeps a shell waiting.

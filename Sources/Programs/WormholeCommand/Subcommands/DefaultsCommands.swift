@@ -1,8 +1,8 @@
-import AppGroup
 import Dispatch
 import FoundationEssentials
 import GroupDefaults
-import PropertyLists
+import Wormhole
+import WormholePropertyLists
 
 extension CommandDescription {
   /// The commands for defaults: the values of `GroupDefaults`.

@@ -1,6 +1,6 @@
-import AppGroup
 import GroupDefaults
-import PropertyLists
+import Wormhole
+import WormholePropertyLists
 
 extension CommandDescription {
   static let defaultsReadType = CommandDescription(

@@ -1,5 +1,5 @@
-import SystemCalls
-import Terminals
+import WormholeSystem
+import WormholeWorkshop
 
 extension CommandDescription {
   static let demo = CommandDescription(

@@ -1,7 +1,8 @@
-import AppGroup
-import Measurements
-import PropertyLists
-import SystemCalls
+import Wormhole
+import WormholeInspection
+import WormholePropertyLists
+import WormholeSystem
+import WormholeWorkshop
 
 extension CommandDescription {
   static let latency = CommandDescription(

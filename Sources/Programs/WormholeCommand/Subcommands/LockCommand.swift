@@ -1,7 +1,7 @@
-import AppGroup
-import FileCoordination
 import FoundationEssentials
-import SystemCalls
+import Wormhole
+import WormholeFiles
+import WormholeSystem
 
 extension CommandDescription {
   static let lock = CommandDescription(

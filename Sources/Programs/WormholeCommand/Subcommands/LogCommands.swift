@@ -1,6 +1,6 @@
-import AppGroup
 import FoundationEssentials
-import PropertyLists
+import Wormhole
+import WormholePropertyLists
 
 extension CommandDescription {
   /// The commands for logs: messages that stay, with numbers.

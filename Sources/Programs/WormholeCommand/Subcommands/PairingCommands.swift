@@ -1,6 +1,6 @@
-import AppGroup
-import PropertyLists
-import WatchPairing
+import Wormhole
+import WormholePeers
+import WormholePropertyLists
 
 extension CommandDescription {
   /// The group of commands for the pairing of phones and watches, as WatchConnectivity shows it.

@@ -1,5 +1,5 @@
-import AppGroup
-import PropertyLists
+import Wormhole
+import WormholePropertyLists
 
 // Arguments that several commands share.
 

@@ -1,6 +1,7 @@
-import AppGroup
-import PeerConnectivity
-import SystemCalls
+import Wormhole
+import WormholeInspection
+import WormholePeers
+import WormholeSystem
 
 extension CommandDescription {
   static let backup = CommandDescription(

@@ -1,5 +1,6 @@
-import AppGroup
-import PeerConnectivity
+import Wormhole
+import WormholeInspection
+import WormholePeers
 
 extension CommandDescription {
   static let copy = CommandDescription(

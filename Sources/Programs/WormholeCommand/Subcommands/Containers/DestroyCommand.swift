@@ -1,4 +1,5 @@
-import AppGroup
+import Wormhole
+import WormholeInspection
 
 extension CommandDescription {
   static let destroy = CommandDescription(

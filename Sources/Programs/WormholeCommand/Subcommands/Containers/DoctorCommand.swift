@@ -1,7 +1,8 @@
-import AppGroup
 import FoundationEssentials
-import PeerConnectivity
-import PropertyLists
+import Wormhole
+import WormholeInspection
+import WormholePeers
+import WormholePropertyLists
 
 extension CommandDescription {
   static let doctor = CommandDescription(

@@ -1,6 +1,7 @@
-import AppGroup
-import PropertyLists
 import Synchronization
+import Wormhole
+import WormholeInspection
+import WormholePropertyLists
 
 extension CommandDescription {
   static let monitor = CommandDescription(

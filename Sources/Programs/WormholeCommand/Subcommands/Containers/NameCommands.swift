@@ -1,8 +1,9 @@
-import AppGroup
 import FoundationEssentials
-import PeerConnectivity
-import PropertyLists
-import Terminals
+import Wormhole
+import WormholeInspection
+import WormholePeers
+import WormholePropertyLists
+import WormholeWorkshop
 
 extension CommandDescription {
   static let names = CommandDescription(

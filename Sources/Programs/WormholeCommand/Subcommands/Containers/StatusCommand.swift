@@ -1,7 +1,8 @@
-import AppGroup
-import PeerConnectivity
-import PropertyLists
-import SystemCalls
+import Wormhole
+import WormholeInspection
+import WormholePeers
+import WormholePropertyLists
+import WormholeSystem
 
 extension CommandDescription {
   static let status = CommandDescription(

@@ -1,9 +1,10 @@
-import AppGroup
 import Dispatch
-import PeerConnectivity
 import Synchronization
-import SystemCalls
-import Terminals
+import Wormhole
+import WormholeInspection
+import WormholePeers
+import WormholeSystem
+import WormholeWorkshop
 
 extension CommandDescription {
   static let top = CommandDescription(

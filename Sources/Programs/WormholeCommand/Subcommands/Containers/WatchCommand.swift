@@ -1,9 +1,9 @@
 import Dispatch
-import FileCoordination
 import FoundationEssentials
-import PropertyLists
 import Synchronization
-import SystemCalls
+import WormholeFiles
+import WormholePropertyLists
+import WormholeSystem
 
 extension CommandDescription {
   static let watch = CommandDescription(

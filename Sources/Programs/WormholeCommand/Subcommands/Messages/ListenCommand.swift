@@ -1,6 +1,7 @@
-import AppGroup
 import Dispatch
-import PropertyLists
+import Wormhole
+import WormholeInspection
+import WormholePropertyLists
 
 extension CommandDescription {
   static let listen = CommandDescription(

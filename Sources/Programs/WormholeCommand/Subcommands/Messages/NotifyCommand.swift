@@ -1,7 +1,7 @@
-import AppGroup
 import Dispatch
 import FoundationEssentials
-import PropertyLists
+import Wormhole
+import WormholePropertyLists
 
 extension CommandDescription {
   /// The commands for notifications: names without a payload.

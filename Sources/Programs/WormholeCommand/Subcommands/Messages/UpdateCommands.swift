@@ -1,6 +1,6 @@
-import AppGroup
-import PropertyLists
 import Synchronization
+import Wormhole
+import WormholePropertyLists
 
 extension CommandDescription {
   static let update = CommandDescription(

@@ -1,5 +1,5 @@
 import FoundationEssentials
-import PropertyLists
+import WormholePropertyLists
 
 // How a value is given on the command line: as JSON, or as text or bytes that need no quoting.
 

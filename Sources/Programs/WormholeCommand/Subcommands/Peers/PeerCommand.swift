@@ -1,5 +1,5 @@
-import AppGroup
-import PeerConnectivity
+import Wormhole
+import WormholePeers
 
 extension CommandDescription {
   /// The commands for peers: processes that others know by a name.

@@ -1,6 +1,6 @@
-import AppGroup
-import PeerConnectivity
-import PropertyLists
+import Wormhole
+import WormholePeers
+import WormholePropertyLists
 
 extension CommandDescription {
   /// The commands that register how a peer is started.

@@ -1,7 +1,7 @@
-import AppGroup
 import FoundationEssentials
-import PeerConnectivity
-import PropertyLists
+import Wormhole
+import WormholePeers
+import WormholePropertyLists
 
 extension CommandDescription {
   static let peerList = CommandDescription(

@@ -1,5 +1,5 @@
-import AppGroup
-import PeerConnectivity
+import Wormhole
+import WormholePeers
 
 extension CommandDescription {
   static let peerSend = CommandDescription(

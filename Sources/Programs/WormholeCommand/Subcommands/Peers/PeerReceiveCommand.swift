@@ -1,6 +1,6 @@
-import AppGroup
-import PeerConnectivity
-import PropertyLists
+import Wormhole
+import WormholePeers
+import WormholePropertyLists
 
 extension CommandDescription {
   static let peerReceive = CommandDescription(

@@ -1,8 +1,8 @@
-import AppGroup
 import FoundationEssentials
-import PeerConnectivity
-import PropertyLists
-import SystemCalls
+import Wormhole
+import WormholePeers
+import WormholePropertyLists
+import WormholeSystem
 
 extension CommandDescription {
   static let peerReceiveFiles = CommandDescription(

@@ -1,6 +1,6 @@
-import AppGroup
 import FoundationEssentials
-import PeerConnectivity
+import Wormhole
+import WormholePeers
 
 extension CommandDescription {
   static let peerOutstanding = CommandDescription(

@@ -1,9 +1,9 @@
-import AppGroup
 import Dispatch
-import PeerConnectivity
-import PropertyLists
 import Synchronization
-import SystemCalls
+import Wormhole
+import WormholePeers
+import WormholePropertyLists
+import WormholeSystem
 
 extension CommandDescription {
   static let peerServe = CommandDescription(

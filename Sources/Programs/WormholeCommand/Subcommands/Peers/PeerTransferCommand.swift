@@ -1,7 +1,7 @@
-import AppGroup
 import FoundationEssentials
-import PeerConnectivity
 import Synchronization
+import Wormhole
+import WormholePeers
 
 extension CommandDescription {
   static let peerTransfer = CommandDescription(

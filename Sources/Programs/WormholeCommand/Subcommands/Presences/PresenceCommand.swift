@@ -1,6 +1,6 @@
-import AppGroup
 import Dispatch
-import PropertyLists
+import Wormhole
+import WormholePropertyLists
 
 extension CommandDescription {
   /// The commands for presences: which processes are there under a name.

@@ -1,6 +1,6 @@
-import AppGroup
-import PropertyLists
-import SystemCalls
+import Wormhole
+import WormholePropertyLists
+import WormholeSystem
 
 extension CommandDescription {
   static let presenceEnter = CommandDescription(

@@ -1,5 +1,5 @@
-import AppGroup
-import PropertyLists
+import Wormhole
+import WormholePropertyLists
 
 extension CommandDescription {
   /// The commands for queues: entries that wait until somebody has handled them.

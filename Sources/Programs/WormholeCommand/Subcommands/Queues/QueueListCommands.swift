@@ -1,6 +1,7 @@
-import AppGroup
 import FoundationEssentials
-import PropertyLists
+import Wormhole
+import WormholeInspection
+import WormholePropertyLists
 
 extension CommandDescription {
   static let queueList = CommandDescription(

@@ -1,4 +1,4 @@
-import AppGroup
+import Wormhole
 
 extension CommandDescription {
   static let queueCancel = CommandDescription(

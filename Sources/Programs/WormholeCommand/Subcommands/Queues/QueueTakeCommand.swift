@@ -1,7 +1,7 @@
-import AppGroup
 import FoundationEssentials
-import PropertyLists
 import Synchronization
+import Wormhole
+import WormholePropertyLists
 
 extension CommandDescription {
   static let queueTake = CommandDescription(

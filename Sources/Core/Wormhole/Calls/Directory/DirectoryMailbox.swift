@@ -1,0 +1,267 @@
+import Dispatch
+import Synchronization
+import WormholePropertyLists
+import WormholeSystem
+
+/// A mailbox in a directory; see `MailboxDirectory` for its files.
+///
+/// A few small entries are read on the monitor's own thread, because each hop to another thread costs
+/// more than reading them; many entries, large ones and complete scans go to a queue.
+final class DirectoryMailbox: MailboxHold {
+  /// How many entries are read on the monitor's thread at most.
+  private static let promptEntries = 8
+  private static let promptBytes = 65_536
+
+  private struct State {
+    var watch: Watch?
+    /// Whether entries may be read on the monitor's thread: not on a network's file system.
+    var isPrompt = false
+    /// Whether a thread is reading; it looks for more news before it stops.
+    var isReading = false
+    var news: WatchNews?
+    /// Entries that were delivered but could not be unlinked, and are not to be delivered again.
+    var stuck: Set<EntryFile> = []
+    /// The threads that wait for the end of a complete scan that begins from now on.
+    var waiting: [DispatchSemaphore] = []
+  }
+
+  private struct Ownership {
+    var directory: MailboxDirectory.LockedDirectory?
+    var isClosed = false
+    /// The watch that reports the removal of the lock's file, and the directory that the file is
+    /// in.
+    var watch: (watch: Watch, directory: MailboxDirectory.LockedDirectory)?
+  }
+
+  private let place: MailboxDirectory
+  private let deliver: @Sendable (PropertyListValue) -> Void
+  private let state = Mutex(State())
+  private let ownership = Mutex(Ownership())
+  private let making = Mutex(())
+  private let queue = Blocking.queue()
+
+  init(
+    _ place: MailboxDirectory, deliver: @escaping @Sendable (PropertyListValue) -> Void
+  ) throws {
+    self.place = place
+    self.deliver = deliver
+    try reporting("make a mailbox", path: place.path) { try prepare() }
+    let root = place.root
+    let watch = ChangeMonitor.shared.watch(
+      path: place.path, parents: [root.path, root.path + "/" + MailboxDirectory.kind],
+      [.movedTo], prepare: { [weak self] in try self?.prepare() },
+      hear: { [weak self] in self?.hear($0) })
+    state.withLock { state in
+      state.watch = watch
+      state.isPrompt = watch.detection == .events
+    }
+    watchOwner()
+  }
+
+  deinit { end(asDeath: false) }
+
+  func end(asDeath: Bool) {
+    let watch = state.withLock { state in
+      defer { state.watch = nil }
+      return state.watch
+    }
+    watch?.cancel()
+    let old = ownership.withLock { ownership in
+      // Excludes: the monitor recreating it after this.
+      defer { ownership = Ownership(isClosed: true) }
+      return ownership
+    }
+    old.watch?.watch.cancel()
+    guard old.directory != nil, !asDeath else { return }
+    // Its lock ends now in any case, and the next sweep tries again.
+    try? place.remove()
+  }
+
+  /// Creates the directory if it is missing, under the address that others know.
+  private func prepare() throws {
+    // Excludes: two threads creating it at once. Reading does not take this lock, so that the
+    // monitor's thread does not wait for a file system that does not respond.
+    try making.withLock { _ in
+      let old = ownership.withLock { $0 }
+      guard !old.isClosed else { throw Errno.noSuchFile }
+      if let directory = old.directory {
+        // One that cannot be looked at is not there.
+        let found = try? fileStatus(place.path)
+        if found?.isSameFile(as: directory.status) == true { return }
+      }
+      let new = try place.make()
+      let isWanted = ownership.withLock { ownership in
+        guard !ownership.isClosed else { return false }
+        ownership.directory = new
+        return true
+      }
+      guard !isWanted else { return }
+      try place.remove()
+      throw Errno.noSuchFile
+    }
+  }
+
+  // An open directory, or a file in it, reports its own removal only when it is closed (inotify(7),
+  // IN_DELETE_SELF); the lock's file reports at once that it has lost a name.
+  private func watchOwner() {
+    let (current, watched) = ownership.withLock { ($0.directory, $0.watch?.directory) }
+    guard let current, watched !== current else { return }
+    let queue = queue
+    let look: @Sendable () -> Void = { [weak self] in self?.leaveIfRemoved(current) }
+    let watch = ChangeMonitor.shared.watchOpen(current.owner, [.attributes]) { _ in
+      queue.async(execute: look)
+    }
+    let old = ownership.withLock { ownership in
+      defer { ownership.watch = ownership.isClosed ? nil : (watch, current) }
+      return ownership.watch
+    }
+    old?.watch.cancel()
+    leaveIfRemoved(current)
+  }
+
+  private func leaveIfRemoved(_ directory: MailboxDirectory.LockedDirectory) {
+    guard directory.isRemoved else { return }
+    let old = ownership.withLock { ownership -> Ownership? in
+      guard ownership.directory === directory else { return nil }
+      defer { ownership = Ownership(isClosed: ownership.isClosed) }
+      return ownership
+    }
+    old?.watch?.watch.cancel()
+    ChangeMonitor.shared.noteRemoval(in: place.root.path)
+    ChangeMonitor.shared.whenSettled(place.root.path, on: queue) { [weak self] in
+      self?.makeAgain()
+    }
+  }
+
+  private func makeAgain() {
+    do {
+      try prepare()
+      hear(.everything)
+    } catch {
+      // Closed; or an error of the file system: the monitor tries again when the directory is gone.
+      return
+    }
+  }
+
+  // MARK: Reading
+
+  private func hear(_ news: WatchNews) {
+    let (mustRead, isPrompt) = state.withLock { state in
+      // Excludes: two readers at once, because the second could overtake the first.
+      guard !state.isReading else {
+        state.news = state.news ?? WatchNews()
+        state.news?.merge(news)
+        return (false, false)
+      }
+      state.isReading = true
+      return (true, state.isPrompt)
+    }
+    guard mustRead else { return }
+    if isPrompt, let names = promptNames(news) {
+      for name in names { take(name) }
+      guard !isDone() else { return }
+    } else {
+      state.withLock { $0.news = news }
+    }
+    queue.async { [weak self] in self?.readOn() }
+  }
+
+  func lookAgain() { hear(.everything) }
+
+  func catchUp() {
+    let look = DispatchSemaphore(value: 0)
+    state.withLock { $0.waiting.append(look) }
+    hear(.everything)
+    look.wait()
+  }
+
+  private func readOn() {
+    while !isDone() {
+      let (found, waiting) = state.withLock { state in
+        let news = state.news.take()
+        guard news?.isEverything == true else { return (news, [DispatchSemaphore]()) }
+        defer { state.waiting = [] }
+        return (news, state.waiting)
+      }
+      defer { for look in waiting { look.signal() } }
+      guard let news = found else { continue }
+      if news.isEverything || !news.own.isEmpty {
+        lookAtEverything()
+      } else {
+        let names = news.names.keys.compactMap { EntryFile(bytes: $0.bytes) }
+        for name in names.sorted() { take(name) }
+      }
+    }
+  }
+
+  /// Returns whether there is no more news; if so, nobody is reading from now on.
+  private func isDone() -> Bool {
+    state.withLock { state in
+      state.isReading = state.news != nil
+      return !state.isReading
+    }
+  }
+
+  private func promptNames(_ news: WatchNews) -> [EntryFile]? {
+    guard !news.isEverything, news.own.isEmpty, news.names.count <= Self.promptEntries else {
+      return nil
+    }
+    let names = news.names.keys.compactMap { EntryFile(bytes: $0.bytes) }
+    guard names.reduce(0, { $0 + $1.bytes }) <= Self.promptBytes else { return nil }
+    return names.count > 1 ? names.sorted() : names
+  }
+
+  // Anything later than this scan has an event of its own.
+  private func lookAtEverything() {
+    watchOwner()
+    do {
+      guard let directory = ownership.withLock(\.directory) else { return }
+      for name in try EntryFile.ordered({ (try entries(directory), false) }) { take(name) }
+    } catch {
+      // A lack of descriptors, for example, which may pass.
+      Blocking.timers.asyncAfter(deadline: .now() + ChangeMonitor.pollInterval.dispatchInterval) {
+        [weak self] in self?.hear(.everything)
+      }
+    }
+  }
+
+  private func entries(_ mailbox: MailboxDirectory.LockedDirectory) throws(Errno) -> [EntryFile] {
+    let directory = mailbox.directory.rawValue
+    let names = try SharedContainer.entries(".", at: directory)?.map(\.name) ?? []
+    for name in names where name.hasPrefix(MailboxDirectory.stagedPrefix) {
+      ContainerRoot.sweepStaged(name.text, at: directory)
+    }
+    return names.compactMap { EntryFile(bytes: $0.bytes) }
+  }
+
+  // MARK: One entry
+
+  private func take(_ name: EntryFile) {
+    guard let mailbox = ownership.withLock(\.directory),
+      !state.withLock({ $0.stuck.contains(name) })
+    else { return }
+    let text = name.text
+    let directory = mailbox.directory.rawValue
+    do throws(Errno) {
+      let content = try place.root.readEntry(
+        text, at: directory, beside: mailbox.status, maximumBytes: Mailbox.maximumBytes)
+      switch content {
+      // Read already, or the whole mailbox is gone.
+      case .missing: return
+      case .foreign: try removeFile(text, at: directory)
+      case .bytes(let bytes):
+        // The reason does not matter: its sender wrote no property list, and it can be looked at there.
+        guard let value = try? PropertyListValue(bytes: bytes) else {
+          return try Quarantine.take(FileName(text), at: directory, root: place.root)
+        }
+        // Before the unlink, because nobody needs to wait for it: if this process dies in between,
+        // the mailbox dies with it, and so does the receiver of the entry.
+        deliver(value)
+        try removeFile(text, at: directory)
+      }
+    } catch {
+      guard error != .noSuchFile else { return }
+      state.withLock { _ = $0.stuck.insert(name) }
+    }
+  }
+}

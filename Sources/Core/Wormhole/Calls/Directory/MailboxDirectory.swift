@@ -1,0 +1,160 @@
+import WormholeSystem
+
+/// `mailboxes/<address>/`: messages to one process while it lives.
+///
+/// ```
+/// owner            locked by the mailbox's process for as long as the mailbox exists
+/// staged-<nonce>   an entry being written; its writer holds a lock on it
+/// <entry>          an entry: complete before it was renamed to this name, see `EntryFile`
+/// ```
+///
+/// **Creation.** Only the owner creates the directory, a sender never does; so a post into a
+/// mailbox that is gone fails. Posting is create, write, rename.
+///
+/// **At most once.** Only the owner reads an entry, and unlinks it. What was not read ends with the
+/// owner: nobody else ever takes it.
+///
+/// **Death.** A mailbox is dead if its `owner` is unlocked or missing. The lock's file is open for
+/// writing, so its end is IN_CLOSE_WRITE for those who watch it, sent just before the lock is free;
+/// checks open it for reading, and cause no event.
+///
+/// **What a crash leaves**: `.new-*` of a process that died while creating one; the directory of a
+/// dead owner, which the next process that opens a mailbox or a sweep of the container removes; an
+/// unlocked `staged-*`, which the owner removes in a complete scan, or with the directory.
+package struct MailboxDirectory: Sendable {
+  let root: ContainerRoot
+  let address: String
+  /// Relative to the container.
+  let relativePath: String
+
+  init(root: ContainerRoot, address: String) {
+    self.root = root
+    self.address = address
+    relativePath = Self.kind + "/" + address
+  }
+
+  /// The container's directory of all mailboxes.
+  package static let kind = "mailboxes"
+  static let owner = "owner"
+  static let stagedPrefix = "staged-"
+  static let newPrefix = ".new-"
+
+  var path: String { root.path + "/" + relativePath }
+
+  // MARK: Making
+
+  /// The owner's directory, with the lock that proves that the owner lives.
+  final class LockedDirectory: Sendable {
+    let directory: FileDescriptor
+    let status: FileStatus
+    let owner: FileDescriptor
+
+    init(_ directory: consuming FileDescriptor, _ owner: consuming FileDescriptor) throws(Errno) {
+      status = try directory.status()
+      self.directory = directory
+      self.owner = owner
+    }
+
+    /// Whether the lock's file was removed.
+    var isRemoved: Bool {
+      // One that cannot be looked at is made again.
+      (try? owner.status().links == 0) ?? true
+    }
+  }
+
+  /// Creates the directory with its lock, and only then gives it its name: nobody ever sees an
+  /// unlocked mailbox that is not dead for good.
+  func make() throws -> LockedDirectory {
+    for attempt in 0..<renameRaceLimit {
+      // A sweeper, or somebody who removes everything, may be at work.
+      if attempt > 0 { pauseThread(.microseconds(100)) }
+      let container = try root.refreshed(root.handle()).descriptor.rawValue
+      let staged = Self.kind + "/" + Self.newPrefix + Nonce.next()
+      do throws(Errno) {
+        try root.makeDirectoryIfMissing(Self.kind, at: container)
+        guard let new = try stage(staged, at: container) else { continue }
+        try rename(staged, at: container, to: relativePath, at: container, .keep)
+        return new
+      } catch {
+        // Its own directory without the lock's file, which somebody has removed.
+        if error == .alreadyExists, try isDead() { try remove() }
+        guard error == .noSuchFile || error == .alreadyExists else { throw error }
+        try MailboxDirectory.remove(staged, at: container)
+      }
+    }
+    throw Errno.deviceBusy
+  }
+
+  private func stage(_ path: String, at container: Int32) throws(Errno) -> LockedDirectory? {
+    try root.makeDirectoryIfMissing(path, at: container)
+    let directory = try FileDescriptor.openBeneath(path, at: container, [.pathOnly, .directory])
+    let owner = try root.access.createFile(Self.owner, at: directory.rawValue)
+    guard try owner.tryLock(.exclusive), try owner.status().links > 0 else { return nil }
+    return try LockedDirectory(directory, owner)
+  }
+
+  // MARK: Its end
+
+  /// Returns whether nobody owns it any more.
+  func isDead() throws -> Bool {
+    try Self.isDead(relativePath, at: root.handle().descriptor.rawValue)
+  }
+
+  private static func isDead(_ path: String, at container: Int32) throws(Errno) -> Bool {
+    do throws(Errno) {
+      let owner = try FileDescriptor.openBeneath(
+        path + "/" + Self.owner, at: container, [.readOnly, .nonBlocking])
+      return try owner.tryLock(.shared)
+    } catch {
+      switch error {
+      case .noSuchFile, .notDirectory, .tooManyLinks, .noSuchDevice: return true
+      default: throw error
+      }
+    }
+  }
+
+  /// Removes all of it, repeatedly: new entries may arrive as long as the directory is there.
+  func remove() throws {
+    try Self.remove(relativePath, at: root.handle().descriptor.rawValue)
+  }
+
+  private static func remove(_ path: String, at container: Int32) throws(Errno) {
+    for _ in 0..<renameRaceLimit {
+      do throws(Errno) {
+        guard let entries = try SharedContainer.entries(path, at: container) else { return }
+        let directory = try FileDescriptor.openBeneath(
+          path, at: container, [.pathOnly, .directory])
+        for entry in entries { try removeIfPresent(entry.name, at: directory.rawValue) }
+        return try removeDirectory(path, at: container)
+      } catch {
+        // Gone, because another process was faster.
+        guard error != .noSuchFile else { return }
+        guard error == .directoryNotEmpty else { throw error }
+      }
+    }
+  }
+
+  // MARK: Sweeping
+
+  /// Returns the mailboxes of one container that nobody owns any more, as paths in the container;
+  /// including those whose creators died.
+  package static func dead(in root: ContainerRoot) throws -> [String] {
+    let container = try root.handle().descriptor.rawValue
+    return try (SharedContainer.entries(kind, at: container) ?? []).compactMap { entry in
+      let path = kind + "/" + entry.name.text
+      let isNew = entry.name.hasPrefix(newPrefix)
+      // A new one that cannot be looked at has its final name by now.
+      let isAbandoned = try? !isNew || fileStatus(path, at: container).isStale
+      guard isNew || Mailbox.isAddress(entry.name.text), try isDead(path, at: container),
+        isAbandoned == true
+      else { return nil }
+      return path
+    }
+  }
+
+  package static func sweep(_ path: String, in root: ContainerRoot) throws {
+    let container = try root.handle().descriptor.rawValue
+    guard try isDead(path, at: container) else { return }
+    try remove(path, at: container)
+  }
+}

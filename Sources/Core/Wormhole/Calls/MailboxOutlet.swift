@@ -1,0 +1,74 @@
+import Dispatch
+package import WormholePropertyLists
+import WormholeSystem
+
+/// The other end of calls, a process that calls or is called: a writer into its mailbox, which keeps
+/// the order of posts made one after another. Thread-safe.
+package final class MailboxOutlet: Sendable {
+  /// How a post ended.
+  package enum Outcome: Sendable {
+    case posted
+    /// The mailbox's owner has ended, or has closed it.
+    case gone
+    /// The mailbox has reached its limits.
+    case full
+  }
+
+  private let writer: any MailboxWriter
+  var path: String { writer.path }
+  /// The mailbox's.
+  package let address: String
+  private let end: ObservationToken?
+  /// Whether somebody is notified of the end of the mailbox's owner.
+  var isWatched: Bool { end != nil }
+
+  /// - Parameters:
+  ///   - entries: how many entries may wait in the mailbox before a post is refused.
+  ///   - bytes: how many bytes they may have together.
+  ///   - end: the observation of the owner's end, if somebody is notified of it.
+  /// - Returns: nil for a text that is no mailbox's address.
+  package init?(
+    in container: SharedContainer, to address: String, entries: Int = 10_000,
+    bytes: Int = 256 << 20, notifying end: ObservationToken? = nil
+  ) {
+    guard Mailbox.isAddress(address) else { return nil }
+    self.address = address
+    self.end = end
+    writer = container.mailboxes.outlet(to: address, entries: entries, bytes: bytes)
+  }
+
+  func post(_ message: CallMessage) throws -> Outcome {
+    try post(message.propertyList(spansMachines: writer.spansMachines))
+  }
+
+  /// Posts a message that the other end can do without.
+  func postLater(_ message: CallMessage) {
+    // On a queue, because this may be a task, or the monitor's thread. After an error (a full disk,
+    // for example) the other end times out, or learns that this one has ended.
+    Blocking.queue().async { [self] in _ = try? post(message) }
+  }
+
+  /// Posts an entry: it is in the mailbox when this returns `posted`.
+  ///
+  /// - Throws: `AppGroupError`: `unsupportedValue` for a value that is no property list or too
+  ///   large, or errors of the file system; nothing is posted then. On etcd `tooLarge` beyond 1 MiB,
+  ///   and `outcomeUnknown` if an answer was lost and the mailbox ended, or no other answer came in
+  ///   10 seconds.
+  /// - Complexity: create, flock, write, rename, close; a listing after each sixteenth of the
+  ///   limits. On etcd one transaction.
+  package func post(_ value: PropertyListValue) throws -> Outcome {
+    let action = "post into a mailbox"
+    let bytes: [UInt8]
+    do throws(PropertyListError) {
+      bytes = try value.binaryBytes(limits: .standard)
+      guard bytes.count <= Mailbox.maximumBytes else {
+        throw PropertyListError(
+          .tooManyBytes, at: .keyPath(""),
+          "it has \(bytes.count) bytes, and at most \(Mailbox.maximumBytes) are taken")
+      }
+    } catch {
+      throw AppGroupError.unacceptable(error, action, path: path)
+    }
+    return try reporting(action, path: path) { try writer.post(bytes) }
+  }
+}

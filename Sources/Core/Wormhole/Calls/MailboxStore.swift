@@ -1,0 +1,65 @@
+import WormholePropertyLists
+
+/// Where the mailboxes of a container are: the part of them that depends on its engine.
+protocol MailboxStore: Sendable {
+  /// Creates a mailbox; see `Mailbox`.
+  func make(
+    _ address: String, deliver: @escaping @Sendable (PropertyListValue) -> Void
+  ) throws -> any MailboxHold
+
+  /// Returns a writer into a mailbox; see `MailboxOutlet`.
+  ///
+  /// - Parameters:
+  ///   - entries: How many entries may wait before a post is refused.
+  ///   - bytes: How many bytes they may have together.
+  func outlet(to address: String, entries: Int, bytes: Int) -> any MailboxWriter
+
+  /// Calls a closure once when the owner of a mailbox has ended; see `Mailbox.observeEnd`.
+  func observeEnd(
+    of address: String, ended: @escaping @Sendable () -> Void
+  ) throws -> ObservationToken?
+
+  /// Removes what processes have left that have ended.
+  func sweep() throws
+}
+
+/// A mailbox of this process, which ends when it is released at the latest.
+protocol MailboxHold: AnyObject, Sendable {
+  /// Ends it; further calls have no effect.
+  ///
+  /// - Parameter asDeath: Whether others are to find what a process leaves that dies.
+  func end(asDeath: Bool)
+
+  /// Waits until everything posted before this call is delivered; blocks.
+  func catchUp()
+
+  /// Looks at everything that waits, as after news that was lost.
+  func lookAgain()
+}
+
+/// A writer into one mailbox, which keeps the order of posts made one after another.
+protocol MailboxWriter: Sendable {
+  /// The place of the mailbox, for messages.
+  var path: String { get }
+  /// Whether its owner may be on another machine, with another clock.
+  var spansMachines: Bool { get }
+
+  /// Posts an entry; see `MailboxOutlet.post`.
+  func post(_ bytes: [UInt8]) throws -> MailboxOutlet.Outcome
+}
+
+extension SharedContainer {
+  var mailboxes: any MailboxStore {
+    switch engine {
+    case .directory(let root): DirectoryMailboxes(root: root)
+    case .etcd(let etcd): EtcdMailboxes(etcd: etcd)
+    }
+  }
+
+  /// Removes the mailboxes of processes that have ended.
+  ///
+  /// On etcd there is nothing to remove.
+  ///
+  /// - Complexity: one listing of the directory of mailboxes, and open, flock and close for each.
+  package func sweepMailboxes() throws { try mailboxes.sweep() }
+}

@@ -1,0 +1,207 @@
+public import FoundationEssentials
+
+/// Messages of one type under one identifier: the latest message is kept, and every listener
+/// receives it.
+///
+/// Any number of processes send and listen. The file holds exactly the message as a property list,
+/// so the `wormhole` command and `MMWormhole` with the same identifier take part. Copies of a
+/// channel are one participant: a message that one copy sends is an echo to all of them.
+///
+/// ```swift
+/// struct Ticket: Codable, Sendable { var film: String; var seats: [Int] }
+///
+/// let tickets = Channel<Ticket>("tickets", in: container)
+/// try await tickets.publish(Ticket(film: "Metropolis", seats: [7, 8]))
+/// try await tickets.update { $0?.seats.append(9) }
+/// for await received in try tickets.messages(startsWithCurrent: true) {
+///   print(try received.message.seats)
+/// }
+/// ```
+public struct Channel<Message: Codable & Sendable>: Sendable {
+  /// The container that the processes share.
+  public var container: SharedContainer { content.value.container }
+  /// The identifier of the messages.
+  public var identifier: String { content.value.identifier }
+
+  private let content: TypedValue<Message>
+  private let own = OwnStamps()
+
+  /// Creates a channel in a container. No file is touched before the first use.
+  public init(_ identifier: String, in container: SharedContainer) {
+    content = TypedValue(container.value(identifier), willPublish: own.add)
+  }
+
+  /// Passes a message, which replaces the last one in one step.
+  ///
+  /// - Parameters:
+  ///   - message: Any `Codable` value that a property list can hold, even a string or a number.
+  ///   - durability: What the message survives.
+  ///   - lifetime: The time from now for which it is the latest message, and listeners that have not
+  ///     received it still do; nil for ever. See `Value.replace`.
+  ///   - deadline: The latest instant to wait for another process's update of the same identifier;
+  ///     by default `Value.standardWait` from now.
+  /// - Throws: The error of encoding the message, or `AppGroupError`, as `Value.replace`.
+  @available(*, noasync, message: "it blocks; await the other form, in an async function")
+  public func publish(
+    _ message: Message, durability: Durability = .standard,
+    expiresAfter lifetime: Duration? = nil, until deadline: ContinuousClock.Instant? = nil
+  ) throws {
+    try content.replace(
+      with: message, durability: durability, expiresAfter: lifetime, until: deadline)
+  }
+
+  /// Passes a message; see the form without `async`. Blocks no thread of the cooperative pool.
+  public func publish(
+    _ message: Message, durability: Durability = .standard,
+    expiresAfter lifetime: Duration? = nil, until deadline: ContinuousClock.Instant? = nil
+  ) async throws {
+    try await content.replace(
+      with: message, durability: durability, expiresAfter: lifetime, until: deadline)
+  }
+
+  /// Returns the latest message, or nil if there never was one or it was cleared.
+  ///
+  /// - Throws: `AppGroupError`: `damaged` for bytes that are not a `Message`, otherwise as
+  ///   `Value.snapshot`.
+  @available(*, noasync, message: "it blocks; await the other form, in an async function")
+  public func latest() throws -> Message? { try content.read() }
+
+  /// Returns the latest message; see the form without `async`.
+  public func latest() async throws -> Message? { try await content.read() }
+
+  /// Removes the latest message. Listeners receive only the next message.
+  ///
+  /// - Throws: `AppGroupError`, as `Value.remove`.
+  @available(*, noasync, message: "it blocks; await the other form, in an async function")
+  public func clear(until deadline: ContinuousClock.Instant? = nil) throws {
+    try content.value.remove(until: deadline)
+  }
+
+  /// Removes the latest message; see the form without `async`.
+  public func clear(until deadline: ContinuousClock.Instant? = nil) async throws {
+    try await content.value.remove(until: deadline)
+  }
+
+  /// Changes the latest message atomically: no other message comes between reading and writing.
+  ///
+  /// - Parameters:
+  ///   - durability: What the message survives.
+  ///   - deadline: The latest instant to wait for other updates.
+  ///   - body: Receives the latest message, nil if there is none, and leaves the new one there; nil
+  ///     clears it. It runs **again**, with the latest message, if this process was stopped in the
+  ///     middle and its lease was taken over. So it should have no other effects.
+  /// - Returns: The result of `body`.
+  /// - Throws: The error of `body`, or `AppGroupError`, as `Value.update`.
+  @available(*, noasync, message: "it blocks; await the other form, in an async function")
+  public func update<Result: Sendable>(
+    durability: Durability = .standard, until deadline: ContinuousClock.Instant? = nil,
+    _ body: @escaping @Sendable (inout Message?) throws -> Result
+  ) throws -> Result {
+    try content.update(durability: durability, until: deadline, body)
+  }
+
+  /// Changes the latest message; see the form without `async`.
+  public func update<Result: Sendable>(
+    durability: Durability = .standard, until deadline: ContinuousClock.Instant? = nil,
+    _ body: @escaping @Sendable (inout Message?) throws -> Result
+  ) async throws -> Result {
+    try await content.update(durability: durability, until: deadline, body)
+  }
+
+  /// Returns the messages from now on, for `for await`: after any burst at least the last message,
+  /// and never an older message after a newer one.
+  ///
+  /// Any number of listeners may iterate, each over its own sequence. Listening begins when this
+  /// method returns and ends with the iteration or its task.
+  ///
+  /// - Parameter startsWithCurrent: Whether the current message comes first.
+  /// - Throws: `AppGroupError` if the container cannot be used any more.
+  public func messages(startsWithCurrent: Bool = false) throws -> Messages<Message> {
+    Messages(snapshots: try content.value.snapshots(startsWithCurrent: startsWithCurrent), own: own)
+  }
+}
+
+/// A message as a listener receives it.
+///
+/// ```swift
+/// for await received in try Channel<String>("greeting", in: container).messages() {
+///   guard !received.isOwn else { continue }
+///   print(try received.message, "from", received.publisher?.program ?? "a foreign program")
+/// }
+/// ```
+public struct Received<Message: Codable & Sendable>: Sendable {
+  private let snapshot: ValueSnapshot
+  /// The moment from which it is the latest message no more; nil if it does not expire.
+  public var expiration: Date? { snapshot.expiration }
+  /// Whether the listener's own channel, or a copy of it, sent the message.
+  public let isOwn: Bool
+
+  init(snapshot: ValueSnapshot, isOwn: Bool) {
+    self.snapshot = snapshot
+    self.isOwn = isOwn
+  }
+
+  /// The process that sent the message, and when; nil if a program that does not use this package
+  /// wrote it. See `ValueSnapshot.publisher`.
+  public var publisher: Publisher? { snapshot.publisher }
+
+  /// The message.
+  ///
+  /// Throws `AppGroupError`, as `Channel.latest`, for a file that does not hold such a message. One
+  /// damaged message does not end the listening.
+  public var message: Message {
+    get throws {
+      guard let message = try snapshot.decode(Message.self) else {
+        preconditionFailure("an absent message is never delivered")
+      }
+      return message
+    }
+  }
+}
+
+/// The messages of a channel as they arrive.
+///
+/// ```swift
+/// let greetings = try Channel<String>("greeting", in: container).messages(startsWithCurrent: true)
+/// for await greeting in greetings { print(try greeting.message) }
+/// ```
+public struct Messages<Message: Codable & Sendable>: AsyncSequence, Sendable {
+  let snapshots: ValueSnapshots
+  let own: OwnStamps
+
+  /// Creates an iterator; one task at a time.
+  public func makeAsyncIterator() -> Iterator {
+    Iterator(snapshots: snapshots.makeAsyncIterator(), own: own)
+  }
+
+  /// Waits for the next message.
+  public struct Iterator: AsyncIteratorProtocol {
+    private var snapshots: ValueSnapshots.Iterator
+    private let own: OwnStamps
+
+    init(snapshots: ValueSnapshots.Iterator, own: OwnStamps) {
+      self.snapshots = snapshots
+      self.own = own
+    }
+
+    /// Returns the next message, or nil if the task was cancelled.
+    public mutating func next() async -> Received<Message>? {
+      while let snapshot = await snapshots.next() {
+        guard !isAbsence(snapshot) else { continue }
+        let isOwn = snapshot.version.map { own.contains($0.stamp) } ?? false
+        return Received(snapshot: snapshot, isOwn: isOwn)
+      }
+      return nil
+    }
+
+    // A cleared message is not a message. An unreadable message is one, and the listener gets its
+    // error.
+    private func isAbsence(_ snapshot: ValueSnapshot) -> Bool {
+      do {
+        return try snapshot.bytes() == nil
+      } catch {
+        return false
+      }
+    }
+  }
+}

@@ -1,0 +1,164 @@
+package import FoundationEssentials
+package import WormholeSystem
+
+/// The users that may use a container.
+///
+/// ```swift
+/// // Every user of the directory's Unix group may take part.
+/// let directory = URL(filePath: "/srv/cinema", directoryHint: .isDirectory)
+/// let shared = try SharedContainer(url: directory, access: .group)
+/// ```
+public enum ContainerAccess: Sendable, Hashable {
+  /// Only its owner: directories are 0700 and files 0600.
+  case owner
+  /// Also the members of the directory's Unix group: directories are 2770 and files 0660.
+  case group
+
+  /// The access that a directory's mode tells: 2770 is set for nothing else.
+  init(toldBy status: FileStatus) { self = status.permissions == 0o2770 ? .group : .owner }
+
+  var directoryMode: UInt32 { self == .owner ? 0o700 : 0o2770 }
+  package var fileMode: UInt32 { self == .owner ? 0o600 : 0o660 }
+
+  /// Refuses a container that lets other users in.
+  ///
+  /// - Parameter isContainer: Whether the directory is a container already. Any other directory may
+  ///   be a project or a home, whose mode is no concern of ours.
+  func check(_ status: FileStatus, path: String, isContainer: () -> Bool) throws(AppGroupError) {
+    let right = self == .owner ? "0700" : "2770"
+    let elsewhere =
+      "chmod \(right) '\(path)' if it is for the container alone, or name a directory of its own: "
+      + "mkdir -m \(right) DIRECTORY"
+    let action = "open the container"
+    guard status.kind == .directory else {
+      throw AppGroupError(
+        .containerUnsafe, action, path: path, reason: "it is not a directory",
+        remedy: "name the directory itself", errorNumber: Errno.notDirectory.rawValue)
+    }
+    let user = Program.effectiveUser
+    let mode = String(status.permissions, radix: 8)
+    switch self {
+    case .owner:
+      guard status.owner == user else {
+        throw AppGroupError(
+          .containerUnsafe, action, path: path,
+          reason: "it belongs to user \(status.owner), not to user \(user)",
+          remedy: "run as its owner, or chown it")
+      }
+      guard status.permissions & 0o7077 == 0 else {
+        throw AppGroupError(
+          .containerUnsafe, action, path: path,
+          reason: "its mode is \(mode), which lets others in",
+          remedy: !isContainer()
+            ? elsewhere
+            : status.permissions == 0o2770
+              ? "open it with the access of its group, or chmod 0700 '\(path)'"
+              : "chmod 0700 '\(path)'")
+      }
+    case .group:
+      guard status.owner == user || Program.isMember(ofGroup: status.group) else {
+        throw AppGroupError(
+          .containerUnsafe, action, path: path,
+          reason: "user \(user) is not in its group \(status.group)",
+          remedy: "add the user to the group, or chgrp it")
+      }
+      guard status.permissions == 0o2770 || status.permissions & 0o7077 == 0 else {
+        throw AppGroupError(
+          .containerUnsafe, action, path: path,
+          reason: "its mode is \(mode); a shared container's is 2770",
+          remedy: isContainer() ? "chmod 2770 '\(path)'" : elsewhere)
+      }
+    }
+  }
+
+  /// Returns whether an authorized user wrote a file inside.
+  package func trusts(_ status: FileStatus, in directory: FileStatus) -> Bool {
+    self == .group || status.owner == directory.owner
+  }
+}
+
+/// The creation of directories and files with the mode of a container's access.
+extension ContainerAccess {
+  /// Creates a directory with the mode of this access; succeeds if it exists.
+  ///
+  /// - Parameter staging: The place where the directory is created first, if the umask may remove
+  ///   the group's bits. The directory becomes visible only with its full mode, so it never keeps
+  ///   the group's other members out, even after a crash.
+  package func makeDirectoryIfMissing(
+    _ path: String, at directory: Int32, staging: String? = nil
+  ) throws(Errno) {
+    do throws(Errno) {
+      guard self == .group else {
+        return try makeDirectory(path, at: directory, mode: directoryMode)
+      }
+      guard try !exists(path, at: directory) else { return }
+      let parent = path.lastIndex(of: "/").map { path[...$0] } ?? ""
+      try makeShared(path, (staging ?? parent + ".new-") + Nonce.next(), at: directory)
+    } catch {
+      guard error == .alreadyExists else { throw error }
+    }
+  }
+
+  private func makeShared(_ path: String, _ staged: String, at directory: Int32) throws(Errno) {
+    try makeDirectory(staged, at: directory, mode: directoryMode & 0o777)
+    do throws(Errno) {
+      try share(staged, at: directory)
+      try rename(staged, at: directory, to: path, at: directory, .keep)
+    } catch {
+      let cause = error
+      do throws(Errno) { try removeDirectory(staged, at: directory) } catch {
+        // A sweep removed it already. Otherwise it is empty and harmless.
+      }
+      throw cause
+    }
+  }
+
+  private func share(_ path: String, at directory: Int32) throws(Errno) {
+    let made = try FileDescriptor.openBeneath(path, at: directory, [.readOnly, .directory])
+    try made.setPermissions(directoryMode)
+  }
+
+  // Made once: as an argument it would be an array on the heap each time.
+  private static let creation: OpenOptions = [.writeOnly, .create, .exclusive, .noFollow]
+
+  /// Creates a file with the mode of this access, for writing; fails if the name is taken.
+  package func createFile(_ path: String, at directory: Int32) throws(Errno) -> FileDescriptor {
+    let file = try FileDescriptor.open(path, at: directory, Self.creation, mode: fileMode)
+    if self == .group { try file.setPermissions(fileMode) }
+    return file
+  }
+
+  /// Writes content that will be published to a file that this access created.
+  ///
+  /// A file whose content expires is marked: see `FileStatus.isMarked`.
+  package func write(
+    _ content: PublishedContent, to file: borrowing FileDescriptor
+  ) throws(Errno) {
+    try content.write(to: file)
+    guard content.expires else { return }
+    do throws(Errno) {
+      try file.setPermissions(fileMode | FileStatus.mark)
+    } catch {
+      // A file system without modes shows the same mode for each file.
+      guard error == .notPermitted || error == .unsupported else { throw error }
+    }
+  }
+}
+
+extension FileStatus {
+  /// The mark of a value's file: its owner may execute it.
+  package static let mark: UInt32 = 0o100
+
+  /// Whether the content of a value's file may not be the value: because it may expire, or because a
+  /// transaction may be about to replace it. A reader sees that in the status that it looks at in any
+  /// case, and looks further only then.
+  package var isMarked: Bool { kind == .regular && permissions & Self.mark != 0 }
+
+  /// Whether a file on its way to its name is so old that nobody works on it any more: a minute.
+  package var isStale: Bool { modifiedSeconds <= realTime().seconds - 60 }
+
+  /// When its content was last changed, by the system's clock.
+  package var modified: Date {
+    Date(timeIntervalSince1970: Double(modifiedSeconds) + Double(modifiedNanoseconds) / 1e9)
+  }
+}

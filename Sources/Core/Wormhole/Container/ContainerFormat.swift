@@ -1,0 +1,131 @@
+import FoundationEssentials
+import WormholePropertyLists
+package import WormholeSystem
+
+/// `container.plist`: the version of the container's on-disk format, its group, and the time of its
+/// creation. The first process writes it once, as a whole; it never changes.
+///
+/// A reader of another major version is refused, because it would have to guess.
+package enum ContainerFormat {
+  package static let fileName = "container.plist"
+  static let majorVersion: Int64 = 2
+
+  /// Returns whether a directory is a container already.
+  package static func isPresent(at directory: Int32) throws(Errno) -> Bool {
+    try exists(fileName, at: directory)
+  }
+
+  /// Checks the container's version, or writes it if this is a new container.
+  static func establish(in root: ContainerRoot, group: String?) throws {
+    let handle = try root.handle()
+    let path = root.path + "/" + fileName
+    try reporting("write the container's version", path: path) {
+      if try check(handle, path: path) { return }
+      try write(in: root, handle, group: group)
+      _ = try check(handle, path: path)
+    }
+  }
+
+  /// - Returns: False if there is no such file yet.
+  private static func check(_ handle: ContainerRoot.Handle, path: String) throws -> Bool {
+    guard let bytes = try read(handle, path: path) else { return false }
+    let content: PropertyListValue
+    do {
+      content = try PropertyListValue(bytes: bytes)
+    } catch {
+      throw unreadable(path, error.description)
+    }
+    guard let version = content["formatVersion"]?.int64Value else {
+      throw unreadable(path, "it has no formatVersion")
+    }
+    guard version >= majorVersion else { throw older(version, path) }
+    guard version == majorVersion else {
+      throw AppGroupError(
+        .formatTooNew, "open the container", path: path,
+        reason: "its format version is \(version), and this program knows \(majorVersion)",
+        remedy: "use a newer version of this program")
+    }
+    return true
+  }
+
+  /// In version 1 the package's own names lay among its users' names, so the owner of
+  /// `values/@defaults` could not be told. Such a container is refused, because converting it would
+  /// be a guess.
+  private static func older(_ version: Int64, _ path: String) -> AppGroupError {
+    let container = String(path.dropLast(fileName.count + 1))
+    return AppGroupError(
+      .formatTooOld, "open the container", path: path,
+      reason: "its format version is \(version), of before the first release, and this program "
+        + "knows \(majorVersion)",
+      remedy: "end its programs and move '\(container)' aside: a new container is made then, and "
+        + "each message of the old one is a property list, values/NAME/value.plist")
+  }
+
+  private static func read(_ handle: ContainerRoot.Handle, path: String) throws -> [UInt8]? {
+    do {
+      let file = try FileDescriptor.openBeneath(
+        fileName, at: handle.descriptor.rawValue, [.readOnly, .nonBlocking])
+      let status = try file.status()
+      guard status.kind == .regular else { throw unreadable(path, "it is not a regular file") }
+      return try file.readToEnd(expectedBytes: Int(status.size), maximumBytes: 65_536)
+    } catch let error as Errno where error == .noSuchFile {
+      return nil
+    }
+  }
+
+  private static func unreadable(_ path: String, _ reason: String) -> AppGroupError {
+    AppGroupError(
+      .damaged, "open the container", path: path, reason: reason,
+      remedy: "if the container is of format \(majorVersion), remove this file: it is written again"
+    )
+  }
+
+  private static func write(
+    in root: ContainerRoot, _ handle: ContainerRoot.Handle, group: String?
+  ) throws(Errno) {
+    var content: PropertyListValue = [
+      "formatVersion": .integer(majorVersion), "created": .date(Date()),
+    ]
+    if let group { content["group"] = .string(group) }
+    let directory = handle.descriptor.rawValue
+    let staged = ".container-\(Nonce.next()).plist"
+    let file = try root.access.createFile(staged, at: directory)
+    do throws(Errno) {
+      try file.writeAll(content.xmlForFormatFile)
+      try file.synchronize()
+      try publish(staged, at: directory)
+      try handle.descriptor.synchronize()
+    } catch {
+      let cause = error
+      do throws(Errno) { try removeFile(staged, at: directory) } catch {
+        // The file is in place already; otherwise, the cause of this failure blocks the rest, too.
+        throw cause
+      }
+      throw cause
+    }
+  }
+
+  // A second process finds the first one's file, and both wrote the same.
+  private static func publish(_ staged: String, at directory: Int32) throws(Errno) {
+    do throws(Errno) {
+      try rename(staged, at: directory, to: fileName, at: directory, .keep)
+    } catch {
+      guard error == .alreadyExists else {
+        guard error == .unsupported else { throw error }
+        return try rename(staged, at: directory, to: fileName, at: directory)
+      }
+      try removeFile(staged, at: directory)
+    }
+  }
+}
+
+extension PropertyListValue {
+  // XML, so that `cat` shows what an unknown directory is.
+  fileprivate var xmlForFormatFile: [UInt8] {
+    do {
+      return try Array(xmlData())
+    } catch {
+      preconditionFailure("an integer, a date and an encoded group name fit into XML: \(error)")
+    }
+  }
+}

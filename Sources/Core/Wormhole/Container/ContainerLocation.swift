@@ -1,0 +1,133 @@
+import WormholePropertyLists
+import WormholeSystem
+
+/// The location of groups' containers: `$XDG_DATA_HOME/app-groups/<group>`, by default
+/// `~/.local/share/app-groups/<group>` (XDG Base Directory Specification 0.8).
+package enum ContainerLocation {
+  package static func path(forGroup group: String) throws(AppGroupError) -> String {
+    let action = "find the container of group \"\(group)\""
+    guard !group.isEmpty else { throw empty }
+    return try directory(action) + "/" + EncodedName(group).component
+  }
+
+  /// The variable that says where the containers of groups are, if not in a directory.
+  static let groupsVariable = "WORMHOLE_GROUPS"
+
+  /// Returns the place of a group's container on etcd; nil if it is a directory.
+  package static func etcd(forGroup group: String) throws -> EtcdLocation? {
+    guard let base = Program.environment(groupsVariable), EtcdLocation.isMeant(by: base) else {
+      return nil
+    }
+    guard !group.isEmpty else { throw empty }
+    var location = try EtcdLocation(base)
+    location.prefix += "/" + EncodedName(group).component
+    return location
+  }
+
+  private static var empty: AppGroupError {
+    AppGroupError(
+      .containerMissing, "find the container of group \"\"", path: "",
+      reason: "the group identifier is empty", remedy: "name one such as group.com.example.app")
+  }
+
+  private static func directory(_ action: String) throws(AppGroupError) -> String {
+    // The specification says that a relative XDG_DATA_HOME must be ignored.
+    if let data = Program.environment("XDG_DATA_HOME"), data.hasPrefix("/") {
+      return data + "/app-groups"
+    }
+    if let home = Program.homeDirectory, home.hasPrefix("/") {
+      return home + "/.local/share/app-groups"
+    }
+    let home = Program.homeDirectory.map { "HOME is '\($0)', which is no absolute path" }
+    throw AppGroupError(
+      .containerMissing, action, path: "",
+      reason: home ?? "neither XDG_DATA_HOME nor HOME is set",
+      remedy: "set HOME, or name a directory instead of a group")
+  }
+
+  /// Returns the groups that have a container, sorted by name.
+  ///
+  /// - Complexity: One listing; a look at each container, and one file read for each identifier
+  ///   that is too long for a file name.
+  package static func groups() throws -> [(identifier: String, path: String)] {
+    let action = "list the groups"
+    let directory = try directory(action)
+    return try reporting(action, path: directory) {
+      let entries = try entries(of: directory)
+      return entries.compactMap { entry in
+        let path = directory + "/" + entry.name.text
+        return group(entry.name, at: path).map { ($0, path) }
+      }.sorted { $0.identifier.utf8.lexicographicallyPrecedes($1.identifier.utf8) }
+    }
+  }
+
+  private static func entries(of directory: String) throws(Errno) -> [FileDescriptor.Entry] {
+    // No group was ever used.
+    return try ifPresent(FileDescriptor.open(directory, [.readOnly, .directory]).entries()) ?? []
+  }
+
+  /// Returns the group of a container's directory; nil if it is not a container or cannot be read.
+  private static func group(_ name: FileName, at path: String) -> String? {
+    let file = path + "/" + ContainerFormat.fileName
+    switch EncodedName.decode(name.bytes) {
+    case .foreign: return nil
+    case .identifier(let group): return exists(file, otherwise: false) ? group : nil
+    case .long:
+      do {
+        let open = try FileDescriptor.open(file, [.readOnly, .nonBlocking, .noFollow])
+        let content = try PropertyListValue(
+          bytes: open.readToEnd(expectedBytes: 0, maximumBytes: 65_536))
+        return content["group"]?.stringValue
+      } catch {
+        // It belongs to another user or is damaged, so its group is unknown.
+        return nil
+      }
+    }
+  }
+
+  /// Creates the directory and its missing parents, private to the user, and flushes them to the
+  /// disk: durable content needs a durable container.
+  package static func create(_ path: String) throws(AppGroupError) {
+    var missing: [Substring] = []
+    var rest = path[...]
+    while !rest.isEmpty, !exists(String(rest)) {
+      missing.append(rest)
+      guard let slash = rest.lastIndex(of: "/") else { break }
+      rest = rest[..<slash]
+    }
+    for directory in missing.reversed() {
+      do throws(Errno) {
+        try makeDirectory(String(directory), mode: 0o700)
+      } catch {
+        // Another process may have been quicker.
+        guard error == .alreadyExists else {
+          throw .refused("make the container", path: String(directory), error)
+        }
+      }
+      synchronizeParent(of: directory)
+    }
+  }
+
+  private static func synchronizeParent(of directory: Substring) {
+    let parent = directory[..<(directory.lastIndex(of: "/") ?? directory.startIndex)]
+    do throws(Errno) {
+      try FileDescriptor.open(parent.isEmpty ? "/" : String(parent), [.readOnly, .directory])
+        .synchronize()
+    } catch {
+      // The directory may be changed but not read, or the file system cannot flush it. The
+      // container exists, and is as durable as it can be.
+      return
+    }
+  }
+
+  /// - Parameter otherwise: The result if the existence cannot be determined.
+  private static func exists(_ path: String, otherwise: Bool = true) -> Bool {
+    do throws(Errno) {
+      _ = try fileStatus(path)
+      return true
+    } catch {
+      // Creating it will report any other fault.
+      return error != .noSuchFile && otherwise
+    }
+  }
+}

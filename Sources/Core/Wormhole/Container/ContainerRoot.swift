@@ -1,0 +1,159 @@
+import Synchronization
+package import WormholeSystem
+
+/// The container's directory, held open and checked.
+///
+/// Everything inside is opened relative to this descriptor, so nothing on the path can be replaced
+/// by a link. At most once a second an operation checks whether the path still names the same
+/// directory, and opens the new directory if it was replaced.
+package final class ContainerRoot: Sendable {
+  /// One open directory.
+  package final class Handle: Sendable {
+    package let descriptor: FileDescriptor
+    package let status: FileStatus
+    package let synchronizedNames = SynchronizedNames()
+    private let scope = Mutex<CommitScope?>(nil)
+
+    init(descriptor: consuming FileDescriptor, status: FileStatus) {
+      self.descriptor = descriptor
+      self.status = status
+    }
+
+    /// What an fsync of a file inside puts on the disk; found out once.
+    package func commitScope() throws(Errno) -> CommitScope {
+      if let known = scope.withLock({ $0 }) { return known }
+      let found = try descriptor.commitScope()
+      scope.withLock { $0 = found }
+      return found
+    }
+  }
+
+  package let path: String
+  package let access: ContainerAccess
+  private let state: Mutex<(handle: Handle, checked: ContinuousClock.Instant)>
+  /// How long a path is trusted to name the directory that was opened by it.
+  package static let recheck: Duration = .seconds(1)
+  /// Whether the file system is known to keep a file's time to the nanosecond.
+  let keepsNanoseconds = Atomic(false)
+  /// The values that this process published a moment ago.
+  package let followUps = FollowUps()
+  /// Whether a copier wants changes to wait now and then.
+  let picture = PictureSign()
+
+  /// - Parameter access: nil for the access that the directory's mode tells.
+  package init(path: String, access: ContainerAccess?) throws {
+    let handle = try Self.open(path, access)
+    self.path = path
+    self.access = access ?? ContainerAccess(toldBy: handle.status)
+    if self.access == .group { ForeignLinks.expect() }
+    state = Mutex((handle, ContinuousClock.now))
+    lookForPicture(at: handle)
+  }
+
+  private static func open(_ path: String, _ access: ContainerAccess?) throws -> Handle {
+    let action = "open the container"
+    do {
+      let named = try fileStatus(path)
+      guard named.kind == .directory else {
+        throw AppGroupError(
+          .containerUnsafe, action, path: path,
+          reason: named.kind == .symbolicLink ? "it is a symbolic link" : "it is not a directory",
+          remedy: "name the directory itself",
+          errorNumber: named.kind == .symbolicLink ? nil : Errno.notDirectory.rawValue)
+      }
+      let descriptor = try FileDescriptor.open(path, [.readOnly, .directory, .noFollow])
+      let status = try descriptor.status()
+      try (access ?? ContainerAccess(toldBy: status)).check(status, path: path) {
+        do throws(Errno) {
+          return try ContainerFormat.isPresent(at: descriptor.rawValue)
+        } catch {
+          // Whatever it is, this process cannot use it.
+          return false
+        }
+      }
+      return Handle(descriptor: descriptor, status: status)
+    } catch let error as Errno {
+      guard error == .noSuchFile || error == .notDirectory else {
+        throw AppGroupError.refused(action, path: path, error)
+      }
+      throw AppGroupError(
+        .containerMissing, action, path: path, reason: "there is no such directory",
+        remedy: "mkdir -m 0700 '\(path)'", errorNumber: error.rawValue)
+    }
+  }
+
+  /// Returns the directory that the path names, or named at most a second ago.
+  package func handle() throws -> Handle {
+    let now = ContinuousClock.now
+    let (handle, checked) = state.withLock { ($0.handle, $0.checked) }
+    if now - checked < Self.recheck { return handle }
+    return try refreshed(handle, now: now)
+  }
+
+  /// The directory that the path named at the last look; no call. For callers that know from events
+  /// that it was not replaced.
+  package var lastHandle: Handle { state.withLock(\.handle) }
+
+  /// Opens the directory again if the path names another one than before, without waiting a second;
+  /// for callers that found their directory removed.
+  package func refreshed(_ old: Handle, now: ContinuousClock.Instant = .now) throws -> Handle {
+    var current: FileStatus?
+    do throws(Errno) {
+      current = try fileStatus(path)
+    } catch {
+      // Opening it below reports the fault of the path.
+      current = nil
+    }
+    let handle: Handle
+    if let current, current.isSameFile(as: old.status),
+      current.permissions == old.status.permissions,
+      current.owner == old.status.owner
+    {
+      handle = old
+    } else {
+      handle = try Self.open(path, access)
+      keepsNanoseconds.store(false, ordering: .relaxed)
+    }
+    state.withLock { $0 = (handle, now) }
+    lookForPicture(at: handle)
+    return handle
+  }
+
+  /// Watches a directory inside, also one that is made later.
+  ///
+  /// - Parameter parents: See `ChangeMonitor.watch`.
+  package func watch(
+    _ path: String, below parents: [String], _ events: WatchEvents = .content,
+    readsNames: Bool = true, _ hear: @escaping @Sendable (WatchNews) -> Void
+  ) -> Watch {
+    ChangeMonitor.shared.watch(
+      path: path, parents: parents, events, readsNames: readsNames,
+      // Called when a directory was replaced. The check once a second would be too late for the
+      // observers, which are signalled right after this.
+      prepare: { _ = try self.refreshed(self.handle()) }, hear: hear)
+  }
+
+  /// Returns what an fsync of a file or directory inside puts on the disk.
+  ///
+  /// - Parameter device: Its own: something else may be mounted on a directory of the container.
+  package func commitScope(on device: UInt64) throws(Errno) -> CommitScope {
+    let container: Handle
+    do {
+      container = try handle()
+    } catch let error as Errno {
+      throw error
+    } catch {
+      // The container has just been replaced, and what is inside with it.
+      throw .staleHandle
+    }
+    guard device == container.status.device else { return .content }
+    return try container.commitScope()
+  }
+
+  /// Creates a directory inside with the container's mode; succeeds if it exists.
+  package func makeDirectoryIfMissing(
+    _ path: String, at directory: Int32, staging: String? = nil
+  ) throws(Errno) {
+    try access.makeDirectoryIfMissing(path, at: directory, staging: staging)
+  }
+}

@@ -1,0 +1,68 @@
+// The hooks are a target of their own; what is told of other processes is told here.
+package import WormholeSystem
+
+extension Diagnostics {
+  /// Notes that something was taken over from another process.
+  ///
+  /// - Parameter what: a word.
+  package static func noteTakeover(
+    of what: String, _ path: @autoclosure () -> String,
+    from holder: @autoclosure () -> LeaseHolder?,
+    in container: @autoclosure () -> String? = nil
+  ) {
+    guard isWanted else { return }
+    let (path, holder) = (path(), holder())
+    let victim = holder.map { "\($0)" } ?? "a process that cannot be told"
+    note(
+      .takeover, .notice, "took over the \(what) of \(path) from \(victim)", in: container(),
+      dimensions: ["what": what, "state": (holder?.state ?? .unknown).rawValue],
+      fields: ["path": path, "from": victim])
+  }
+}
+
+extension SharedContainer {
+  /// Its name in events: its path.
+  package var place: String { root.path }
+}
+
+/// Measures one wait for other processes, and notes it when it has ended.
+package struct WaitMeter {
+  private var began: ContinuousClock.Instant?
+
+  package init() {}
+
+  /// Takes a step of the wait.
+  ///
+  /// - Parameter what: what is waited for: a word.
+  package mutating func take<Outcome>(
+    _ what: String, path: @autoclosure () -> String, in container: @autoclosure () -> String? = nil,
+    _ step: () throws -> WaitingStep<Outcome>
+  ) rethrows -> WaitingStep<Outcome> {
+    do {
+      let result = try step()
+      switch result {
+      case .wait: began = began ?? .now
+      case .done: note(what, path(), container(), "done")
+      case .spin: break
+      }
+      return result
+    } catch {
+      let code = (error as? any DescribedError).map { "\($0.code)" }
+      note(what, path(), container(), code ?? "failed")
+      throw error
+    }
+  }
+
+  private mutating func note(
+    _ what: String, _ path: @autoclosure () -> String, _ container: @autoclosure () -> String?,
+    _ outcome: String
+  ) {
+    // One that got what it wanted at once has not waited.
+    guard let began = began.take() else { return }
+    let duration = ContinuousClock.now - began
+    Diagnostics.note(
+      .wait, .debug, "waited \(duration.tenthsOfSeconds) s for the \(what) of \(path())",
+      in: container(), lasting: duration, dimensions: ["what": what, "outcome": outcome],
+      fields: ["path": path()])
+  }
+}

@@ -1,0 +1,124 @@
+import Synchronization
+import WormholeSystem
+
+extension SharedContainer {
+  /// Whether everything that this process published without durability is on the disk.
+  package var hasFollowedUp: Bool { root.followUps.isDone }
+
+  /// Flushes now what this process published without durability in the last second, for a program that
+  /// is about to end.
+  ///
+  /// Does nothing on a file system that does so by itself within five seconds (ext4).
+  ///
+  /// - Complexity: As the follow-up itself: two fsyncs for each value.
+  package static func followUpBeforeExit() { FollowUps.finishAll() }
+}
+
+/// The values of one container that this process changed a moment ago. They are flushed to the disk
+/// a second later, so that a loss of power undoes at most the last seconds.
+///
+/// Without this, the time depends on the file system (ext4 5 s for a name, xfs 30 s, and the kernel
+/// 30 s for content), as it does for the changes in the last second of a process. The cost is one
+/// fsync of a file and its directory per second, however often the value was published.
+package final class FollowUps: Sendable {
+  private struct State {
+    var due: [String: NameKind] = [:]
+    /// Whether a look is scheduled: only one at a time, even if a file system hangs.
+    var isScheduled = false
+  }
+
+  private let state = Mutex(State())
+  /// The containers that have something to flush.
+  private static let pending = Mutex<[ObjectIdentifier: ContainerRoot]>([:])
+  private static let delay: Duration = .seconds(1)
+
+  /// Returns whether a value will be flushed.
+  package func contains(_ path: String) -> Bool { state.withLock { $0.due[path] != nil } }
+
+  /// Whether nothing is pending any more.
+  var isDone: Bool { state.withLock { $0.due.isEmpty && !$0.isScheduled } }
+
+  /// Schedules a flush of a value, or of its removal, in a second.
+  ///
+  /// - Parameters:
+  ///   - path: The path of its file, relative to the container.
+  ///   - root: The container, which is kept open until then.
+  package func add(_ path: String, _ kind: NameKind, in root: ContainerRoot) {
+    let isFirst = state.withLock { state in
+      if state.due[path] == nil { state.due[path] = kind }
+      defer { state.isScheduled = true }
+      return !state.isScheduled
+    }
+    guard isFirst else { return }
+    Self.pending.withLock { $0[ObjectIdentifier(root)] = root }
+    schedule(root)
+  }
+
+  fileprivate static func finishAll() {
+    for root in pending.withLock({ Array($0.values) }) {
+      do {
+        guard try !root.handle().descriptor.fileSystem().commitsWithinSeconds else { continue }
+      } catch {
+        // It is not known, or the container is gone, which the flush notices.
+      }
+      root.followUps.finish(root)
+    }
+  }
+
+  private func finish(_ root: ContainerRoot) {
+    let due = state.withLock { state in
+      defer { state.due = [:] }
+      return state.due
+    }
+    for (path, kind) in due where !Self.synchronize(path, kind, in: root) { break }
+  }
+
+  // Its own thread, because the dispatch library ends a process that gets no descriptor for its timers,
+  // and waits as long as the process cannot have more threads.
+  private func schedule(_ root: ContainerRoot) {
+    do throws(Errno) {
+      try startThread(name: "wormhole.flush") { [self] in
+        repeat {
+          pauseThread(Self.delay)
+          // A publication from here on is added again, and waits for the disk.
+          finish(root)
+        } while state.withLock { state in
+          state.isScheduled = !state.due.isEmpty
+          return state.isScheduled
+        }
+        Self.pending.withLock { pending in
+          // Excludes: a value that was added since, whose container would be forgotten.
+          if isDone { pending[ObjectIdentifier(root)] = nil }
+        }
+      }
+    } catch {
+      // The next publication tries again; a program flushes it when it ends.
+      state.withLock { $0.isScheduled = false }
+    }
+  }
+
+  /// - Returns: False if the disk has failed, which is reported once and not for each value.
+  private static func synchronize(
+    _ path: String, _ kind: NameKind, in root: ContainerRoot
+  ) -> Bool {
+    do {
+      let handle = try root.handle()
+      let container = handle.descriptor.rawValue
+      // The removal must last as well.
+      _ = try ifPresent(
+        FileDescriptor.openBeneath(path, at: container, [.readOnly, .nonBlocking]).synchronize())
+      let directory = path.split(separator: "/").dropLast().joined(separator: "/")
+      try FileDescriptor.openBeneath(directory, at: container, [.readOnly, .directory])
+        .synchronize()
+      try handle.synchronizedNames.synchronize(kind, in: handle.descriptor)
+      return true
+    } catch let error as Errno where error == .inputOutput || error == .noSpace {
+      Diagnostics.report(
+        AppGroupError.refused("put a value on the disk", path: root.path + "/" + path, error))
+      return false
+    } catch {
+      // The file is gone, perhaps with the container; or it is a foreign entry.
+      return true
+    }
+  }
+}

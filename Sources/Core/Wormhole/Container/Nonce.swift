@@ -1,0 +1,22 @@
+import Synchronization
+import WormholeSystem
+
+/// Names that no other process and no earlier call has used: the process, its start time, and a
+/// count. In practice they are also unique across machines and namespaces. They are used only where
+/// a clash would be a reported error, never a loss.
+package enum Nonce {
+  private static let count = Atomic<UInt64>(0)
+  private static let origin = UInt64.random(in: .min ... .max)
+
+  package static func next() -> String { String(nextNumber(), radix: 16) }
+
+  static func nextNumber() -> UInt64 {
+    let number = count.wrappingAdd(1, ordering: .relaxed).newValue
+    return origin &+ number &* 0x9E37_79B9_7F4A_7C15
+  }
+
+  /// Whether a byte is a lower-case hex digit, as all of a nonce are.
+  package static func isDigit(_ byte: UInt8) -> Bool {
+    (48...57).contains(byte) || (97...102).contains(byte)
+  }
+}

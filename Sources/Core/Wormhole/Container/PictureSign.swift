@@ -1,0 +1,174 @@
+import Synchronization
+package import WormholeSystem
+
+/// The pause in which a copier reads a container that is changed faster than it can be read.
+///
+/// ```
+/// own/picture   an empty file that a copier makes; it holds the lock as long as it works
+/// ```
+///
+/// | step | made by | effect |
+/// |---|---|---|
+/// | the file, with a shared lock | a copier that has found changes in several passes | a process that opens the container sees it, and any other one within a second, with its look at the container's path: it costs a change no call |
+/// | the exclusive lock | the copier, more than a second later, for at most `longest` | a change that would begin now waits |
+/// | the file is unlinked | the copier; or a process that finds it unlocked, or its holder overdue | all go on |
+///
+/// The pause is a courtesy. The picture is right because of what the copier has seen, not because
+/// others wait; so a change that does not wait, or was under way, costs the copier another pass. And
+/// nobody waits long: not for a holder that was stopped for 50 ms, as with a lease, and never for
+/// more than `longest`.
+///
+/// **If you break this rule**, and change something in the pause, a copy of a busy container takes
+/// longer; it is never wrong.
+package final class PictureSign: Sendable {
+  /// The longest pause: the term of a lease.
+  package static let longest = LeaseDeclaration.standardTerm
+  /// How long a copier waits with its first pause, so that all processes know of it.
+  package static let notice = ContainerRoot.recheck + .milliseconds(100)
+  /// After a holder was overdue, others are not waited for: nobody waits for more than a quarter of the
+  /// time. A copier goes on for longer (`ContainerPicture.patience`), so a pause that was too long costs
+  /// it more passes, and not its work.
+  private static let distrust: Duration = longest * 3
+
+  /// Relative to the container.
+  package static let path = NameKind.own + "/picture"
+
+  private let isThere = Atomic(false)
+  private let distrustedUntil = Mutex(ContinuousClock.now)
+
+  /// Looks whether there is a copier, and removes what a dead one has left.
+  func look(at container: Int32) {
+    isThere.store(isHeld(at: container), ordering: .relaxed)
+  }
+
+  private func isHeld(at container: Int32) -> Bool {
+    do throws(Errno) {
+      guard try exists(Self.path, at: container), let file = try Self.open(at: container) else {
+        return false
+      }
+      guard try file.tryLock(.exclusive) else { return true }
+      try removeIfPresent(Self.path, at: container)
+      return false
+    } catch {
+      // A courtesy that cannot be shown is none.
+      return false
+    }
+  }
+
+  private static func open(at container: Int32) throws(Errno) -> FileDescriptor? {
+    try ifPresent(.openBeneath(path, at: container, [.readOnly, .nonBlocking]))
+  }
+
+  /// One change's wait for the end of a pause.
+  package struct Courtesy {
+    private var since: ContinuousClock.Instant?
+    private var observed = Observed()
+
+    package init() {}
+
+    /// Whether a change should not begin yet: look again a millisecond later.
+    ///
+    /// - Complexity: No call, unless there is a copier: then open, flock and close.
+    package mutating func mustWait(
+      in root: ContainerRoot, until deadline: ContinuousClock.Instant
+    ) -> Bool {
+      guard root.picture.isThere.load(ordering: .relaxed) else { return false }
+      let now = ContinuousClock.now
+      let first = since ?? now
+      since = first
+      guard now < deadline else { return false }
+      do throws(Errno) {
+        let container = root.lastHandle.descriptor.rawValue
+        guard let file = try PictureSign.open(at: container) else {
+          root.picture.isThere.store(false, ordering: .relaxed)
+          return false
+        }
+        if try file.tryLock(.shared) { return false }
+        let isOverdue = try observed.waiterIsOverdue(file.status(), now: now)
+        guard isOverdue || now - first >= longest else { return true }
+        root.picture.distrust()
+        try removeIfPresent(PictureSign.path, at: container)
+        return false
+      } catch {
+        // As above.
+        return false
+      }
+    }
+
+    /// Blocks the calling thread until a change may begin.
+    package mutating func wait(in root: ContainerRoot) {
+      while mustWait(in: root, until: .now + longest) { pauseThread(.milliseconds(1)) }
+    }
+  }
+
+  private func distrust() {
+    isThere.store(false, ordering: .relaxed)
+    distrustedUntil.withLock { $0 = .now + Self.distrust }
+  }
+
+  fileprivate var isTrusted: Bool { distrustedUntil.withLock { $0 } <= .now }
+}
+
+extension ContainerRoot {
+  /// Looks for a copier: with each opening, and once a second.
+  func lookForPicture(at handle: Handle) {
+    guard picture.isTrusted else { return }
+    picture.look(at: handle.descriptor.rawValue)
+  }
+}
+
+/// A copier's side.
+package final class PicturePause: Sendable {
+  private let root: ContainerRoot
+  private let file: FileDescriptor
+  private let begun = ContinuousClock.now
+
+  /// Makes the sign.
+  ///
+  /// - Throws: `Errno` where nothing can be created: `.alreadyExists` while another copier works.
+  package init(in root: ContainerRoot, at container: Int32) throws(Errno) {
+    self.root = root
+    try root.makeDirectoryIfMissing(NameKind.own, at: container)
+    // Removes what a dead one has left.
+    root.picture.look(at: container)
+    file = try root.access.createFile(PictureSign.path, at: container)
+    _ = try file.tryLock(.shared)
+  }
+
+  /// When the first pause may begin.
+  package var notice: ContinuousClock.Instant { begun + PictureSign.notice }
+
+  /// Holds changes back while a closure runs, if no process looks at the sign just now for longer than
+  /// a moment.
+  package func run<Result>(_ body: () throws -> Result) throws -> Result {
+    for _ in 0..<50 {
+      if try file.tryLock(.exclusive) { break }
+      pauseThread(.microseconds(100))
+    }
+    defer { release() }
+    return try body()
+  }
+
+  private func release() {
+    do throws(Errno) {
+      _ = try file.tryLock(.shared)
+    } catch {
+      // Unlocked at the latest when the file is closed.
+      return
+    }
+  }
+
+  /// Removes the sign.
+  package func end() {
+    do throws(Errno) {
+      let container = root.lastHandle.descriptor.rawValue
+      guard try fileStatus(PictureSign.path, at: container).isSameFile(as: file.status()) else {
+        return
+      }
+      try removeFile(PictureSign.path, at: container)
+    } catch {
+      // A process that finds it unlocked removes it.
+      return
+    }
+  }
+}

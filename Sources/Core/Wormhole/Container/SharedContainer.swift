@@ -1,0 +1,237 @@
+public import FoundationEssentials
+package import WormholeSystem
+
+/// One place through which any number of processes share state: a directory, or, for processes of
+/// several machines, a prefix of keys on an etcd cluster.
+///
+/// A directory's content is property-list files: `ls`, Python's `plistlib` or a shell script can read it and
+/// take part. No process can block another by being suspended or killed, no reader sees half a
+/// file, and no update is lost; `OnDiskFormat` in the documentation explains how.
+///
+/// A directory is cheap to open (five system calls), and takes one descriptor. A container on etcd
+/// is opened with one request; see "Beyond one machine" for what differs there. Thread-safe.
+///
+/// ```swift
+/// let container = try SharedContainer(group: "group.com.example.cinema")
+/// try await container.value("seats").replace(with: [7, 8])
+/// print(try container.valueIdentifiers(), container.location)
+/// ```
+public final class SharedContainer: Sendable {
+  /// The container's directory; of a container on etcd the directory of this machine that belongs to
+  /// it, for files that other machines need not see.
+  public let url: URL
+  /// The container's place as text: its directory's path, or "etcds://h1:2379,h2:2379/cinema".
+  public let location: String
+  /// The group's identifier, if the container was opened by it.
+  public let groupIdentifier: String?
+
+  /// What stands behind values, queues, presences and notifications.
+  package let engine: ContainerEngine
+  /// The directory of `url`.
+  package let root: ContainerRoot
+
+  /// Opens the container of a group, and creates it if it is missing.
+  ///
+  /// It lives in `$XDG_DATA_HOME/app-groups/<group>`, by default
+  /// `~/.local/share/app-groups/<group>`; or on etcd, if `WORMHOLE_GROUPS` says so:
+  /// `etcds://host1,host2/prefix` is then followed by the group. A directory whose mode is 2770 is
+  /// opened for the members of its Unix group, too (`ContainerAccess.group`).
+  ///
+  /// - Parameter group: An App Group identifier such as `group.com.example.cinema`; any string.
+  /// - Throws: `AppGroupError`: `containerUnsafe` if its owner or mode lets others in,
+  ///   `formatTooNew`, or an error of the file system.
+  public convenience init(group: String) throws {
+    if let location = try ContainerLocation.etcd(forGroup: group) {
+      try self.init(etcd: location, group: group, companion: nil)
+    } else {
+      let path = try ContainerLocation.path(forGroup: group)
+      try ContainerLocation.create(path)
+      try self.init(path: path, group: group, access: nil)
+    }
+  }
+
+  /// Opens any directory as a container.
+  ///
+  /// - Parameters:
+  ///   - url: A directory of this user with mode 0700; an empty directory becomes a container.
+  ///   - access: `.group` for a directory that the members of its Unix group share (mode 2770).
+  /// - Throws: `AppGroupError`: `containerMissing`, `containerUnsafe` (also for a symbolic link),
+  ///   `formatTooNew`, or an error of the file system.
+  public convenience init(url: URL, access: ContainerAccess = .owner) throws {
+    try self.init(path: url.path, group: nil, access: access)
+  }
+
+  package init(path: String, group: String? = nil, access: ContainerAccess? = .owner) throws {
+    let absolute = try Self.absolute(path)
+    root = try ContainerRoot(path: absolute, access: access)
+    engine = .directory(root)
+    url = URL(filePath: absolute, directoryHint: .isDirectory)
+    location = absolute
+    groupIdentifier = group
+    try ContainerFormat.establish(in: root, group: group)
+  }
+
+  /// Opens a container on etcd, and creates it if it is missing. All containers of a process at one
+  /// location share its connections.
+  ///
+  /// - Throws: `AppGroupError`: `unreachable` with what each member said: at once where that cannot
+  ///   change (a certificate, something else than etcd); after 2 seconds where nobody listens, or the
+  ///   host has no address; after 10 seconds where nobody answers. `permissionDenied`, `formatTooNew`, `notSupported` if libcurl is missing.
+  @available(*, noasync, message: "it blocks; open it before, or on a thread of its own")
+  public convenience init(etcd location: EtcdLocation) throws {
+    try self.init(etcd: location, companion: nil)
+  }
+
+  /// Opens a directory or a container on etcd.
+  ///
+  /// - Parameter location: A directory's path, or a text such as `etcds://host1,host2/cinema`; see
+  ///   `EtcdLocation`. A directory whose mode is 2770 is opened for the members of its Unix group,
+  ///   too (`ContainerAccess.group`).
+  /// - Throws: As the other initializers.
+  @available(*, noasync, message: "it blocks; open it before, or on a thread of its own")
+  public convenience init(location: String) throws {
+    if EtcdLocation.isMeant(by: location) {
+      try self.init(etcd: EtcdLocation(location))
+    } else {
+      try self.init(path: location, access: nil)
+    }
+  }
+
+  /// - Parameter companion: The directory of this machine; nil for the usual place.
+  package convenience init(
+    etcd location: EtcdLocation, group: String? = nil, companion: String?
+  ) throws {
+    guard let container = try EtcdContainer.open(location, until: CallLimit.deadline) else {
+      preconditionFailure("one that is missing is made")
+    }
+    try self.init(container, group: group, companion: companion)
+  }
+
+  /// A container on etcd that is known to be one.
+  package init(_ container: EtcdContainer, group: String? = nil, companion: String?) throws {
+    engine = .etcd(container)
+    let path = try companion ?? Companion.path(of: container)
+    try ContainerLocation.create(path)
+    root = try ContainerRoot(path: path, access: .owner)
+    url = URL(filePath: path, directoryHint: .isDirectory)
+    location = container.location.description
+    groupIdentifier = group
+    try ContainerFormat.establish(in: root, group: group)
+  }
+
+  /// Opens an existing container, and makes none.
+  ///
+  /// - Returns: nil for a directory that could become a container but is not one yet, and for a prefix
+  ///   without one.
+  /// - Throws: As `init(location:)`.
+  package static func existing(location: String) throws -> SharedContainer? {
+    guard EtcdLocation.isMeant(by: location) else { return try existing(path: location) }
+    return try existing(etcd: EtcdLocation(location))
+  }
+
+  /// Opens the existing container of a group, and makes none.
+  ///
+  /// - Throws: As `init(group:)`.
+  package static func existing(group: String) throws -> SharedContainer? {
+    if let location = try ContainerLocation.etcd(forGroup: group) {
+      return try existing(etcd: location, group: group)
+    }
+    do {
+      return try existing(path: ContainerLocation.path(forGroup: group), group: group)
+    } catch let error as AppGroupError where error.code == .containerMissing {
+      return nil
+    }
+  }
+
+  private static func existing(
+    etcd location: EtcdLocation, group: String? = nil
+  ) throws -> SharedContainer? {
+    let container = try EtcdContainer.open(location, creates: false, until: CallLimit.deadline)
+    return try container.map { try SharedContainer($0, group: group, companion: nil) }
+  }
+
+  private static func existing(path: String, group: String? = nil) throws -> SharedContainer? {
+    let path = try absolute(path)
+    let isPresent = try reporting("open the container", path: path) {
+      let handle = try ContainerRoot(path: path, access: nil).handle()
+      return try ContainerFormat.isPresent(at: handle.descriptor.rawValue)
+    }
+    return isPresent ? try SharedContainer(path: path, group: group, access: nil) : nil
+  }
+
+  /// Returns the place of a group's container, whether or not it exists.
+  package static func location(ofGroup group: String) throws -> String {
+    try ContainerLocation.etcd(forGroup: group)?.description
+      ?? ContainerLocation.path(forGroup: group)
+  }
+
+  // Resolved once, because the program may change its directory later.
+  package static func absolute(_ path: String) throws -> String {
+    let path = path.count > 1 && path.hasSuffix("/") ? String(path.dropLast()) : path
+    guard !path.hasPrefix("/") else { return path }
+    let current = try reporting("find the current directory", path: ".") {
+      try linkTarget("/proc/self/cwd")
+    }
+    return path == "." ? current : current + "/" + path
+  }
+
+  package func identifiers(of kind: NameKind) throws -> [String] {
+    switch engine {
+    case .directory(let root): try Self.identifiers(of: kind, in: root)
+    case .etcd(let container):
+      try reporting("list the container", path: location) { try container.identifiers(of: kind) }
+    }
+  }
+
+  private static func identifiers(of kind: NameKind, in root: ContainerRoot) throws -> [String] {
+    let path = root.path + "/" + kind.path
+    return try reporting("list the container", path: path) {
+      let handle = try root.handle()
+      guard let entries = try Self.entries(kind.path, at: handle.descriptor.rawValue) else {
+        return []
+      }
+      return try entries.compactMap {
+        try identifier(of: $0.name, kind, at: handle.descriptor.rawValue)
+      }
+    }
+  }
+
+  /// Returns the identifier of an entry in the directory of a kind; nil for a foreign entry.
+  ///
+  /// - Parameter directory: The container.
+  package static func identifier(
+    of name: FileName, _ kind: NameKind, at directory: Int32
+  ) throws -> String? {
+    switch EncodedName.decode(name.bytes) {
+    case .identifier(let identifier): identifier
+    case .foreign: nil
+    case .long: try NamedDirectory.listedIdentifier(name.text, of: kind, at: directory)
+    }
+  }
+
+  package static func entries(
+    _ path: String, at directory: Int32
+  ) throws(Errno) -> [FileDescriptor.Entry]? {
+    try ifPresent(
+      FileDescriptor.openBeneath(path, at: directory, [.readOnly, .directory]).remainingEntries())
+  }
+}
+
+extension SharedContainer {
+  /// Refuses what only a directory can do.
+  ///
+  /// - Throws: `AppGroupError.notSupported` for a container on etcd.
+  package func requireDirectory(_ action: String, remedy: String) throws {
+    guard case .etcd = engine else { return }
+    throw AppGroupError(
+      .notSupported, action, path: location, reason: "that needs a directory, and it is on etcd",
+      remedy: remedy)
+  }
+}
+
+/// What stands behind the primitives of a container. Each of them chooses its store by it, once, and
+/// nothing else does.
+package enum ContainerEngine: Sendable {
+  case directory(ContainerRoot)
+  case etcd(EtcdContainer)
+}

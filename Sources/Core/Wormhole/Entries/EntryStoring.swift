@@ -1,0 +1,93 @@
+package import WormholePropertyLists
+package import WormholeSystem
+
+/// Storing a file that others only see complete: it is written under a name of its own, which its
+/// writer holds locked, and gets the name that others know in one step.
+///
+/// **What a crash leaves**: a file under such a name that nobody has locked; a sweep removes it.
+extension ContainerRoot {
+  /// Writes a file and has it published.
+  ///
+  /// - Parameters:
+  ///   - prefix: the path of staged files in the directory; a nonce completes it.
+  ///   - publish: gives the staged file the name that others know, in one or several steps, and puts
+  ///     it on the disk if need be; called when everything is written.
+  /// - Throws: what `publish` throws; `.noSuchFile` if there is no such directory.
+  /// - Complexity: create, flock, write.
+  package func store(
+    _ bytes: [UInt8], staging prefix: String, at directory: Int32,
+    publish: (_ staged: String, _ file: borrowing FileDescriptor) throws(Errno) -> Void
+  ) throws(Errno) {
+    for _ in 0..<renameRaceLimit {
+      let staged = prefix + Nonce.next()
+      let file = try access.createFile(staged, at: directory)
+      // A sweeper that holds the lock now removes the file; use another one.
+      guard try file.tryLock(.exclusive) else { continue }
+      do throws(Errno) {
+        try file.writeAll(bytes)
+        return try publish(staged, file)
+      } catch {
+        if error == .noSuchFile, try file.status().links == 0 { continue }
+        let cause = error
+        try removeIfPresent(staged, at: directory)
+        throw cause
+      }
+    }
+    throw .deviceBusy
+  }
+
+  /// Removes a staged file, unless its writer is alive.
+  package static func sweepStaged(_ path: String, at directory: Int32) {
+    do throws(Errno) {
+      let file = try FileDescriptor.openBeneath(path, at: directory, [.readOnly, .nonBlocking])
+      if try file.tryLock(.exclusive) { try removeIfPresent(path, at: directory) }
+    } catch {
+      // Renamed by its writer, or not a file of this package.
+      return
+    }
+  }
+}
+
+/// The content of a file with the name of an entry.
+package enum EntryContent {
+  case bytes([UInt8])
+  case missing
+  /// Not a regular file of this container's users, or too large.
+  case foreign(Errno)
+}
+
+extension ContainerRoot {
+  /// Reads an entry's file; a link, a FIFO or a file of another user is not read.
+  ///
+  /// - Parameter status: the directory's status.
+  /// - Complexity: open, fstat, read, close.
+  package func readEntry(
+    _ path: String, at directory: Int32, beside status: FileStatus, maximumBytes: Int
+  ) throws(Errno) -> EntryContent {
+    do throws(Errno) {
+      let bytes = try FileDescriptor.readBeneath(
+        path, at: directory, maximumBytes: maximumBytes
+      ) { access.trusts($0, in: status) }
+      return .bytes(bytes)
+    } catch {
+      switch error {
+      case .noSuchFile: return .missing
+      case .tooManyLinks, .noSuchDevice, .fileTooLarge, .isDirectory: return .foreign(error)
+      default: throw error
+      }
+    }
+  }
+}
+
+extension AppGroupError {
+  /// Returns the error for a value that a reader of entries would not accept.
+  package static func unacceptable(
+    _ error: PropertyListError, _ action: String, path: String
+  ) -> AppGroupError {
+    AppGroupError(
+      error.code.isOfSize ? .tooLarge : .unsupportedValue, action, path: path,
+      reason: "its receiver would not accept it: \(error.reason)",
+      remedy: error.code.isOfSize
+        ? "an entry is meant to be small; share large content as a file" : nil)
+  }
+}

@@ -1,0 +1,64 @@
+package import FoundationEssentials
+package import WormholePropertyLists
+import WormholeSystem
+
+/// The moment from which an entry is too late: by a clock that nobody can set for as long as the
+/// machine runs, otherwise by the time of day.
+package struct Expiry: Sendable {
+  package let date: Date
+  let uptime: UInt64
+  /// The start of the machine that the uptime refers to.
+  let namespace: UInt64
+
+  /// The expiry of what is never too late.
+  package static var never: Expiry { Expiry(after: .seconds(longest)) }
+  private static let longest: Int64 = 3_000_000_000
+
+  package var isNever: Bool { remainingUnlessNever == nil }
+
+  /// The time left; nil for what is never too late.
+  package var remainingUnlessNever: Duration? {
+    let remaining = remaining
+    return remaining > .seconds(Self.longest / 2) ? nil : remaining
+  }
+
+  package init(after duration: Duration) {
+    let nanoseconds = max(0, duration / .nanoseconds(1))
+    date = Date(timeIntervalSinceNow: nanoseconds / 1e9)
+    uptime = UInt64(min(Double(bootTimeNanoseconds()) + nanoseconds, 9e18))
+    namespace = ProcessIdentity.current.namespace
+  }
+
+  package init?(_ value: PropertyListValue) {
+    guard let date = value["expires"]?.dateValue else { return nil }
+    self.date = date
+    uptime = value["uptime"]?.uint64Value ?? 0
+    namespace = value["namespace"]?.uint64Value ?? 0
+  }
+
+  package func write(into value: inout PropertyListValue) {
+    value["expires"] = .date(date)
+    value["uptime"] = PropertyListValue(uptime)
+    value["namespace"] = PropertyListValue(namespace)
+  }
+
+  /// Whether it was set by a process that has the same uptime.
+  package var isOfThisMachine: Bool {
+    namespace != 0 && namespace == ProcessIdentity.current.namespace
+  }
+
+  package var hasPassed: Bool {
+    let here = ProcessIdentity.current.namespace
+    guard namespace == here, here != 0 else { return Date() >= date }
+    return bootTimeNanoseconds() >= uptime
+  }
+
+  /// The time left; zero once it has passed.
+  package var remaining: Duration {
+    let here = ProcessIdentity.current.namespace
+    guard namespace == here, here != 0 else {
+      return .milliseconds(Int64(min(max(date.timeIntervalSinceNow, 0), 3e9) * 1_000))
+    }
+    return .nanoseconds(Int64(clamping: uptime - min(uptime, bootTimeNanoseconds())))
+  }
+}

@@ -1,0 +1,295 @@
+import Dispatch
+import Synchronization
+import WormholeSystem
+
+/// The hooks for a program's log and its metrics. The library itself prints nothing.
+///
+/// A handler is called on a queue of this type, one call at a time and in the order of what happened:
+/// never under a lock of the library, and never on a thread that the library waits for. So it may block,
+/// or use the library. If it falls behind, at most 10,000 calls wait for it; what comes then is dropped,
+/// and an event of the kind `dropped` says how much. When the process exits, what waits is delivered
+/// within a second.
+///
+/// Without a handler nothing is made: a place that could report something costs one relaxed load.
+///
+/// See <doc:LogsAndMetrics> for bridges to swift-log and swift-metrics.
+///
+/// ```swift
+/// Diagnostics.onEvent = { event in
+///   guard event.level >= .notice else { return }
+///   print(event.level, event.message, event.fields)
+/// }
+/// ```
+public enum Diagnostics {
+  /// How serious an event is: the levels of swift-log, by the same names.
+  ///
+  /// ```swift
+  /// Diagnostics.onEvent = { event in if event.level > .info { print(event) } }
+  /// ```
+  public enum Level: String, Sendable, Hashable, CaseIterable, Comparable {
+    /// Every step.
+    case trace
+    /// What a developer wants to see.
+    case debug
+    /// What happens in ordinary use.
+    case info
+    /// What is ordinary, and yet worth a look.
+    case notice
+    /// What is no failure, and should not last.
+    case warning
+    /// What failed.
+    case error
+    /// What keeps the program from going on.
+    case critical
+
+    /// Orders the levels: the more serious one is the greater one.
+    public static func < (left: Level, right: Level) -> Bool { left.rank < right.rank }
+
+    private var rank: Int { Self.allCases.firstIndex(of: self) ?? 0 }
+  }
+
+  /// The kind of an event, for programs that act on it.
+  ///
+  /// ```swift
+  /// Diagnostics.onEvent = { event in if event.kind == .takeover { print(event.message) } }
+  /// ```
+  #if hasAttribute(nonexhaustive)
+    @nonexhaustive
+  #endif
+  public enum Kind: String, Sendable, Hashable, CaseIterable {
+    /// An error that an interface has no way to return. Level `error`; `error` has it.
+    case failure
+    /// Something was taken over from another process that was stopped or took too long. Level `notice`;
+    /// fields `what`, `path`, `from` and `state`.
+    case takeover
+    /// A change begins again, because its lease was taken over. Level `notice`; fields `what` and `path`.
+    case retry
+    /// A wait for other processes has ended. Level `debug`; fields `what`, `path`, `seconds` and
+    /// `outcome`: "done", or the code of the error.
+    case wait
+    /// Content that cannot be used was put aside. Level `warning`; fields `path` and `from`.
+    case quarantine
+    /// An entry of a queue was delivered for the first time. Measured only.
+    case delivery
+    /// An entry of a queue was delivered again. Level `info`; fields `queue`, `entry` and `deliveries`.
+    case redelivery
+    /// A peer became reachable, or is not any more. Level `info`; fields `peer`, `state` and `reason`.
+    case reachability
+    /// The handlers fell behind. Level `warning`; field `count`.
+    case dropped
+  }
+
+  /// Something that a program may want in its log.
+  ///
+  /// ```swift
+  /// Diagnostics.onEvent = { event in
+  ///   print(event.level, event.kind, event.message, event.container ?? "", event.fields)
+  /// }
+  /// ```
+  public struct Event: Sendable, CustomStringConvertible {
+    /// How serious it is.
+    public let level: Level
+    /// What kind of event it is.
+    public let kind: Kind
+    /// The event, as a sentence for people.
+    public let message: String
+    /// The particulars by name, `container` among them where one is concerned; see `Kind`.
+    public let fields: [String: String]
+    /// The error, of a `failure`.
+    public let error: (any Error)?
+
+    /// The path of the container, where one is concerned.
+    public var container: String? { fields["container"] }
+
+    /// "warning: MESSAGE".
+    public var description: String { "\(level.rawValue): \(message)" }
+  }
+
+  /// Something that a program may want to count, or to measure.
+  ///
+  /// ```swift
+  /// Diagnostics.onMeasurement = { sample in
+  ///   print(sample.name, sample.duration ?? .zero, sample.dimensions)
+  /// }
+  /// ```
+  public struct Measurement: Sendable, Hashable {
+    /// What is measured: "wormhole." and the kind of the event.
+    public let name: String
+    /// How long it took, of a `wait`; nil for what is only counted, once each.
+    public let duration: Duration?
+    /// The few values by which it may be grouped: those of the event's fields that are words, as `what`,
+    /// `state` and `outcome`; never a path.
+    public let dimensions: [String: String]
+  }
+
+  private struct State {
+    var onEvent: (@Sendable (Event) -> Void)?
+    var onMeasurement: (@Sendable (Measurement) -> Void)?
+    var waiting = 0
+    /// Whether anything was ever given to the queue.
+    var wasUsed = false
+    var dropped = 0
+    var isExitAwaited = false
+  }
+
+  /// How many calls may wait for the handlers.
+  static let maximumWaiting = 10_000
+  private static let exitPatience: Duration = .seconds(1)
+
+  private static let state = Mutex(State())
+  /// Whether there is a handler.
+  private static let wanted = Atomic(false)
+  private static let queue = DispatchQueue(label: "wormhole.diagnostics")
+
+  /// Receives every event from now on; nil for nobody.
+  ///
+  /// Its predecessor may still be called with what happened before; see `flush(until:)`.
+  public static var onEvent: (@Sendable (Event) -> Void)? {
+    get { state.withLock { $0.onEvent } }
+    set {
+      change { state in
+        defer { state.onEvent = newValue }
+        return state.onEvent
+      }
+    }
+  }
+
+  /// Receives every measurement from now on; nil for nobody.
+  public static var onMeasurement: (@Sendable (Measurement) -> Void)? {
+    get { state.withLock { $0.onMeasurement } }
+    set {
+      change { state in
+        defer { state.onMeasurement = newValue }
+        return state.onMeasurement
+      }
+    }
+  }
+
+  /// - Parameter replace: returns the old handler.
+  private static func change<Handler: Sendable>(_ replace: (inout State) -> Handler) {
+    let (old, mustAwaitExit) = state.withLock { state in
+      let old = replace(&state)
+      let isWanted = state.onEvent != nil || state.onMeasurement != nil
+      wanted.store(isWanted, ordering: .relaxed)
+      defer { state.isExitAwaited = state.isExitAwaited || isWanted }
+      return (old, isWanted && !state.isExitAwaited)
+    }
+    // Released outside the lock, because its captures may call back here.
+    withExtendedLifetime(old) {}
+    if mustAwaitExit {
+      Program.atExit { Diagnostics.flush(until: .now + Diagnostics.exitPatience) }
+    }
+  }
+
+  /// Waits until the handlers have received everything that happened before.
+  ///
+  /// - Parameter deadline: until when to wait for a handler that is slow, or that calls this itself.
+  /// - Returns: whether they have.
+  @available(*, noasync, message: "it blocks; await the other form, in an async function")
+  @discardableResult
+  public static func flush(until deadline: ContinuousClock.Instant) -> Bool {
+    // Most programs end without an event, and need no thread to find that out.
+    guard state.withLock(\.wasUsed) else { return true }
+    let isDone = DispatchSemaphore(value: 0)
+    queue.async { isDone.signal() }
+    let patience = ContinuousClock.now.duration(to: deadline)
+    return isDone.wait(timeout: .now() + patience.dispatchInterval) == .success
+  }
+
+  /// Waits until the handlers have received everything that happened before; see the form without
+  /// `async`.
+  @discardableResult
+  public static func flush(until deadline: ContinuousClock.Instant) async -> Bool {
+    // The body throws nothing, so that this never fails.
+    (try? await Blocking.run { flush(until: deadline) }) ?? false
+  }
+}
+
+// MARK: For the library
+
+extension Diagnostics {
+  /// Reports an error that a caller cannot be given.
+  package static func report(_ error: any Error) {
+    note(.failure, .error, "\(error)", error: error)
+  }
+
+  /// Notes that something happened. Costs one load if nobody wants to know.
+  ///
+  /// May be called anywhere, also under a lock: it only enqueues.
+  ///
+  /// - Parameters:
+  ///   - level: nil for what is measured only.
+  ///   - container: the path of the container, if one is concerned.
+  ///   - duration: how long it took, for a wait.
+  ///   - dimensions: the fields that are words, by which a measurement is grouped.
+  ///   - fields: the other fields.
+  package static func note(
+    _ kind: Kind, _ level: Level?, _ message: @autoclosure () -> String,
+    in container: @autoclosure () -> String? = nil, lasting duration: Duration? = nil,
+    dimensions: @autoclosure () -> [String: String] = [:],
+    fields: @autoclosure () -> [String: String] = [:], error: (any Error)? = nil
+  ) {
+    guard isWanted else { return }
+    let dimensions = dimensions()
+    let event = level.map { level in
+      var all = fields().merging(dimensions) { own, _ in own }
+      all["container"] = container()
+      if let duration { all["seconds"] = "\(duration / .seconds(1))" }
+      return Event(level: level, kind: kind, message: message(), fields: all, error: error)
+    }
+    let measurement = Measurement(
+      name: "wormhole." + kind.rawValue, duration: duration, dimensions: dimensions)
+    let isFull = state.withLock { state in
+      guard state.waiting < maximumWaiting else {
+        state.dropped += 1
+        return true
+      }
+      state.waiting += 1
+      state.wasUsed = true
+      return false
+    }
+    if !isFull { queue.async { deliver(event, measurement) } }
+  }
+
+  package static var isWanted: Bool { wanted.load(ordering: .relaxed) }
+
+  private static func deliver(_ event: Event?, _ measurement: Measurement) {
+    let (onEvent, onMeasurement, dropped) = state.withLock { state in
+      state.waiting -= 1
+      defer { state.dropped = 0 }
+      return (state.onEvent, state.onMeasurement, state.dropped)
+    }
+    if dropped > 0 {
+      let message = "\(dropped) events were dropped, because a handler fell behind"
+      onEvent?(
+        Event(
+          level: .warning, kind: .dropped, message: message, fields: ["count": "\(dropped)"],
+          error: nil))
+      onMeasurement?(Measurement(name: "wormhole.dropped", duration: nil, dimensions: [:]))
+    }
+    if let event { onEvent?(event) }
+    onMeasurement?(measurement)
+  }
+}
+
+/// The receiver of errors that a source-compatible method has no way to return.
+package final class ErrorReporter: Sendable {
+  private let stored = Mutex<(@Sendable (any Error) -> Void)?>(nil)
+
+  package init() {}
+
+  /// By default they are events; see `Diagnostics`.
+  package var handler: (@Sendable (any Error) -> Void)? {
+    get { stored.withLock { $0 } }
+    set {
+      // The old handler is released outside the lock, because its captures may call back here.
+      let last = stored.withLock { handler in
+        defer { handler = newValue }
+        return handler
+      }
+      withExtendedLifetime(last) {}
+    }
+  }
+
+  package func report(_ error: any Error) { (handler ?? Diagnostics.report)(error) }
+}

@@ -1,0 +1,114 @@
+package import WormholeSystem
+
+/// The holder of a lease, the beginning and its term: the name of the entry that every holder
+/// creates in the lease's directory, so that the declaration needs no extra write.
+///
+/// `<x|s>-<pid>-<start ticks>-<namespace>-<boot time ms>-<term ms>-<nonce>`, the numbers in hex; x
+/// is exclusive and its entry receives the content to publish, s is shared and its entry is empty.
+package struct LeaseDeclaration: Hashable, Sendable {
+  package let mode: LockMode
+  package let identity: ProcessIdentity
+  /// The time of taking the lease, on the clock that all processes of this machine share.
+  let since: UInt64
+  package let term: Duration
+  package let name: String
+
+  /// The term of a change that says nothing else.
+  package static let standardTerm: Duration = .seconds(2)
+
+  /// The term of a holder that keeps the lease for as long as it runs.
+  package static let whileRunning: Duration = .milliseconds(Int64.max)
+
+  /// The limit of any declared term, whatever its origin, unless the holder is seen to run with the
+  /// lease: anybody who may create an entry can declare another process, and any term.
+  package static let longestUnseenTerm: Duration = .seconds(3_600)
+
+  /// Creates the declaration of this process, which takes the lease now.
+  package init(mode: LockMode, term: Duration) {
+    self.init(
+      mode: mode, identity: .current, since: bootTimeNanoseconds() / 1_000_000,
+      term: min(max(term, .zero), Self.whileRunning), nonce: Nonce.nextNumber())
+  }
+
+  private init(
+    mode: LockMode, identity: ProcessIdentity, since: UInt64, term: Duration, nonce: UInt64
+  ) {
+    self.mode = mode
+    self.identity = identity
+    self.since = since
+    self.term = term
+    let (seconds, attoseconds) = term.components
+    let milliseconds = UInt64(seconds * 1_000 + attoseconds / 1_000_000_000_000_000)
+    name = Self.name(
+      mode,
+      [
+        UInt64(UInt32(bitPattern: identity.processID)), identity.startTicks, identity.namespace,
+        since, milliseconds, nonce,
+      ])
+  }
+
+  // Each change of a value makes such a name, so its digits are written in place.
+  private static func name(_ mode: LockMode, _ numbers: [UInt64]) -> String {
+    String(unsafeUninitializedCapacity: 1 + numbers.count * 17) { buffer in
+      buffer[0] = UInt8(ascii: mode == .exclusive ? "x" : "s")
+      var end = 1
+      for number in numbers {
+        buffer[end] = UInt8(ascii: "-")
+        let digits = max(1, (67 - number.leadingZeroBitCount) / 4)
+        for place in 1...digits {
+          let digit = UInt8(truncatingIfNeeded: number >> UInt64(4 * (digits - place))) & 0xF
+          buffer[end + place] = digit + UInt8(ascii: digit < 10 ? "0" : "W")
+        }
+        end += 1 + digits
+      }
+      return end
+    }
+  }
+
+  /// Returns the same lease, held by another process from now on.
+  package func held(by identity: ProcessIdentity) -> LeaseDeclaration {
+    LeaseDeclaration(
+      mode: mode, identity: identity, since: since, term: term,
+      nonce: name.split(separator: "-").last.flatMap { UInt64($0, radix: 16) } ?? 0)
+  }
+
+  /// Returns the same lease under another name: a sign of life for those who cannot see the holder.
+  package func renewed() -> LeaseDeclaration {
+    LeaseDeclaration(
+      mode: mode, identity: identity, since: since, term: term, nonce: Nonce.nextNumber())
+  }
+
+  /// Whether the lease was held for its whole term when another declaration began.
+  package func isPastItsTerm(at later: LeaseDeclaration) -> Bool {
+    .milliseconds(Int64(clamping: later.since) - Int64(clamping: since)) >= term
+  }
+
+  /// Reads an entry's name; nil if it is not a declaration.
+  package init?(_ entry: FileName) {
+    let fields = entry.bytes.split(separator: UInt8(ascii: "-"), omittingEmptySubsequences: false)
+    guard fields.count == 7, fields[0].count == 1 else { return nil }
+    let numbers = fields[1...5].map { UInt64(String(decoding: $0, as: UTF8.self), radix: 16) }
+    guard let processID = numbers[0].flatMap({ Int32(exactly: $0) }), let start = numbers[1],
+      let namespace = numbers[2], let since = numbers[3], let term = numbers[4]
+    else { return nil }
+    switch fields[0].first {
+    case UInt8(ascii: "x"): mode = .exclusive
+    case UInt8(ascii: "s"): mode = .shared
+    default: return nil
+    }
+    identity = ProcessIdentity(processID: processID, startTicks: start, namespace: namespace)
+    self.since = since
+    self.term = .milliseconds(Int64(clamping: term))
+    name = entry.text
+  }
+
+  /// The time for which the lease has been held, if the entry alone determines it.
+  ///
+  /// Nil for an entry of a process in another namespace, possibly on another machine, because the
+  /// clocks may differ. Nil, too, for a beginning in the future.
+  package var age: Duration? {
+    let now = bootTimeNanoseconds() / 1_000_000
+    guard identity.isVisible, since <= now else { return nil }
+    return .milliseconds(Int64(min(now - since, UInt64(Int64.max))))
+  }
+}

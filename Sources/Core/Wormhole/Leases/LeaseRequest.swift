@@ -1,0 +1,240 @@
+package import WormholeSystem
+
+/// One attempt after another to get a lease, until it succeeds or the deadline has passed.
+///
+/// Schedule of a contended lease:
+///
+/// ```
+/// this process                          the holder
+/// flock LOCK_NB: busy                   …works
+/// a few tries at short intervals        …closes: unlocked, one of the tries succeeds
+///   (all fail) watch held, try again    …still works
+/// wait ── until its close is reported ─ closes
+///      └─ or every 50 ms: is it stopped, is its term over? then take the lease away
+/// ```
+package final class LeaseRequest: Waiting {
+  /// The shortest time for which a stopped process keeps its lease.
+  package static let grace: Duration = .milliseconds(50)
+  /// The number of attempts, for about 10 ms, before sleeping: a change takes far less, and with
+  /// many waiters the close of each would wake all the others.
+  private static let shortTries = 13
+  /// The number of attempts after a close was reported, because the lock is released just after it.
+  private static let triesAfterClose = 4
+
+  let site: LeaseSite
+  let mode: LockMode
+  let term: Duration
+  let deadline: ContinuousClock.Instant
+  /// Created only if there is something to wait for.
+  private(set) lazy var latch = WakeLatch()
+
+  private var held: HeldDirectory?
+  private var watch: Watch?
+  private var lineWatch: Watch?
+  private var tries = 0
+  private var triesBeforeSleep = LeaseRequest.shortTries
+  private var observed = Observed()
+  private var line: WaitingLine
+  private var meter = WaitMeter()
+
+  package init(site: LeaseSite, mode: LockMode, term: Duration, deadline: ContinuousClock.Instant) {
+    self.site = site
+    self.mode = mode
+    self.term = term
+    self.deadline = deadline
+    line = WaitingLine(site: site)
+  }
+
+  deinit {
+    // It became no lease: after a failed step it may be locked.
+    if held != nil { site.letGo() }
+  }
+
+  /// Tries to get the lease now.
+  ///
+  /// - Throws: `timedOut` with the holder if the deadline has passed. There is one attempt even
+  ///   after that, so a deadline in the past means "only if it is free".
+  package func step() throws -> WaitingStep<Lease> {
+    try meter.take("lease", path: site.path, in: site.containerPath) { try attempt() }
+  }
+
+  private func attempt() throws -> WaitingStep<Lease> {
+    while true {
+      do {
+        if let lease = try tryOnce() { return .done(lease) }
+      } catch let error as Errno where error == .noSuchFile {
+        // Taken over between two of our steps: a new generation.
+        try forget()
+      } catch let error as Errno where error == .deviceBusy {
+        return try waitForClose()
+      }
+      let now = ContinuousClock.now
+      if now >= deadline { throw try timedOut() }
+      if tries < triesBeforeSleep {
+        // 20, 40, 80 … 1280, 1280 … µs: the close is reported before the lock is released (rule 1).
+        // Not more often, because a waiter that wakes up often takes the processor from the holder.
+        defer { tries += 1 }
+        return .spin(.microseconds(20 << min(tries, 6)))
+      }
+      tries = 0
+      triesBeforeSleep = Self.triesAfterClose
+      do {
+        guard try armed() else { continue }
+        if try takenAway(now: now) { continue }
+      } catch let error as Errno where error == .noSuchFile {
+        // The same between our looks at its holder: a removed directory has no entries to read
+        // (getdents(2), ENOENT). Or our place in the line was swept before it was taken.
+        try forget()
+        continue
+      } catch let error as Errno where error == .deviceBusy {
+        return try waitForClose()
+      }
+      return .wait(for: latch, until: min(deadline, now.advanced(by: Self.grace)))
+    }
+  }
+
+  // No process may act before the lease that was taken over is removed (rule 5). On NFS or FUSE it
+  // cannot be removed while its late holder lives. No lock is held meanwhile.
+  private func waitForClose() throws -> WaitingStep<Lease> {
+    try forget()
+    let now = ContinuousClock.now
+    guard now < deadline else {
+      throw AppGroupError(
+        .timedOut, mode == .exclusive ? "change the value" : "share the value", path: site.path,
+        reason: "its lease was taken from a process that was stopped, and this network file "
+          + "system keeps the lease's files until that process closes them",
+        remedy: "continue or end the stopped process, and try again")
+    }
+    return .wait(for: latch, until: min(deadline, now.advanced(by: Self.grace)))
+  }
+
+  private func forget() throws(Errno) {
+    // While the old lease still leads to it.
+    _ = try site.directory()
+    site.letGo()
+    held = nil
+    watch = nil
+    observed = Observed()
+  }
+
+  private func tryOnce() throws -> Lease? {
+    if mode == .shared, try !line.isEmpty() { return nil }
+    lineWatch = nil
+    let isFresh = self.held == nil
+    let held = try self.held ?? site.openHeld()
+    self.held = held
+    guard try held.descriptor.tryLock(mode) else {
+      // Not each time: many waiters that look at the path slow the holder down.
+      if tries.isMultiple(of: 4), try !site.names(held) { try forget() }
+      return nil
+    }
+    // A fresh one was at the path a moment ago; an old one may have been removed long ago. Sharers
+    // publish nothing that could fail, so they check in any case.
+    if !isFresh || mode == .shared {
+      guard try site.names(held) else {
+        try forget()
+        return nil
+      }
+    }
+    // While waiting we may have read it to its end.
+    if !isFresh { try held.descriptor.rewind() }
+    let found = try clearedHeld(held)
+    let lease = try Lease(
+      site: site, held: held, mode: mode, term: term, surroundings: found.surroundings)
+    do {
+      if let remains = found.remains { try lease.begin(after: remains) }
+    } catch let error as AppGroupError where error.code == .leaseLost {
+      try forget()
+      return nil
+    }
+    // A later close of our own waiting descriptor must not release the lease: the lease owns it
+    // now.
+    self.held = nil
+    watch = nil
+    line.leave()
+    return lease
+  }
+
+  /// What the holders before this one have left in the lease.
+  struct Remains {
+    let entries: [FileDescriptor.Entry]
+    let isClean: Bool
+  }
+
+  // Rule 5: no process acts as holder of a new generation before every older one is removed.
+  private func clearedHeld(
+    _ held: HeldDirectory
+  ) throws(Errno) -> (surroundings: [FileDescriptor.Entry], remains: Remains?) {
+    var isClean = false
+    var leftovers: [FileDescriptor.Entry] = []
+    // One call shows all entries of a healthy lease; a second look is worth it only for leftovers.
+    _ = try held.descriptor.nextEntries { entry in
+      if entry.name.bytes.elementsEqual(LeaseSite.cleanMark.utf8) {
+        isClean = true
+      } else {
+        leftovers.append(entry)
+      }
+    }
+    if mode == .exclusive, !leftovers.isEmpty {
+      leftovers = try held.descriptor.entries().filter {
+        !$0.name.hasPrefix(LeaseSite.cleanMark)
+      }
+    } else {
+      leftovers = []
+    }
+    let isPassing = site.layout.isPassing
+    if isPassing { try site.removeLeftovers(leftovers, in: held) }
+    #if DEBUG
+      if LeaseFault.actingBeforeRemoval.isActive {
+        return ([], isPassing ? nil : Remains(entries: leftovers, isClean: true))
+      }
+    #endif
+    let surroundings = isClean ? [] : try site.clearRemains()
+    let isHealthy = isPassing || isClean && leftovers.isEmpty
+    return (surroundings, isHealthy ? nil : Remains(entries: leftovers, isClean: isClean))
+  }
+
+  // Watch first, then try again, so that a lock that is released in between is not missed.
+  private func armed() throws -> Bool {
+    if mode == .exclusive { try line.join() }
+    if watch != nil { return true }
+    guard let held else { return try mode == .shared && armedInLine() }
+    let latch = latch
+    watch = ChangeMonitor.shared.watchOpen(
+      held.descriptor, [.closedWithoutWriting, .selfMoved, .selfDeleted]
+    ) { _ in latch.raise() }
+    return false
+  }
+
+  private func armedInLine() throws -> Bool {
+    if lineWatch != nil { return true }
+    let latch = latch
+    lineWatch = line.watch { latch.raise() }
+    return false
+  }
+
+  private func takenAway(now: ContinuousClock.Instant) throws -> Bool {
+    guard let held else {
+      guard try line.takeAwayIfOverdue(observed: &observed, now: now) else { return false }
+      lineWatch = nil
+      return true
+    }
+    guard let overdue = try observed.overdue(held, now: now) else { return false }
+    try site.breakLease(held, from: overdue.declaration)
+    try forget()
+    return true
+  }
+
+  private func timedOut() throws -> AppGroupError {
+    var holder: LeaseHolder?
+    if let held {
+      // Taken over from its holder at this moment, so there is none to name.
+      holder = try ifPresent(observed.holder(held)) ?? nil
+    }
+    let who = holder.map { "\($0), holds its lease" } ?? "it is in use"
+    return AppGroupError(
+      .timedOut, mode == .exclusive ? "change the value" : "share the value", path: site.path,
+      reason: "the deadline passed while \(who)",
+      remedy: "try again, or with a later deadline", holder: holder)
+  }
+}

@@ -1,0 +1,128 @@
+package import WormholeSystem
+
+/// A waiter's observations of the holders so far, for rule 3: a holder is overdue if one of these
+/// holds.
+///
+/// - Its own declared term has passed, by its own clock if we share it, otherwise since our first
+///   look; or an hour of it, unless /proc shows that the holder runs and has the lease open. So a
+///   holder keeps its lease as long as it declares and runs, and an entry that somebody made in the
+///   name of another process keeps nothing.
+/// - /proc shows it stopped, and we have observed it for the grace already.
+/// - /proc shows it dead, but we have observed its lock for 2 seconds all the same: a related
+///   process keeps the lock.
+/// - It has declared nothing (stopped between locking and declaring, or a foreign program), and
+///   /proc/locks names a stopped process, or the default term has passed since our first look.
+package struct Observed {
+  struct Overdue {
+    let declaration: LeaseDeclaration?
+  }
+
+  private var firstSeen: [LeaseDeclaration: ContinuousClock.Instant] = [:]
+  private var undeclaredSince: ContinuousClock.Instant?
+
+  package init() {}
+
+  mutating func overdue(
+    _ held: HeldDirectory, now: ContinuousClock.Instant
+  ) throws(Errno) -> Overdue? {
+    let living = try Self.declarations(in: held).filter { Self.mayLive($0) }
+    guard !living.isEmpty else {
+      firstSeen = [:]
+      return try undeclaredIsOverdue(held.status(), now: now) ? Overdue(declaration: nil) : nil
+    }
+    undeclaredSince = nil
+    return try overdue(among: living, now: now) { _ throws(Errno) in try held.status() }
+      .map { Overdue(declaration: $0) }
+  }
+
+  /// Returns the first of the living holders that is overdue.
+  ///
+  /// - Parameter directory: Returns what a holder has locked.
+  package mutating func overdue(
+    among living: [LeaseDeclaration], now: ContinuousClock.Instant,
+    _ directory: (LeaseDeclaration) throws(Errno) -> FileStatus?
+  ) throws(Errno) -> LeaseDeclaration? {
+    firstSeen = firstSeen.filter { living.contains($0.key) }
+    for declaration in living {
+      let since = firstSeen[declaration] ?? now
+      firstSeen[declaration] = since
+      let seen = since.duration(to: now)
+      let age = max(declaration.age ?? .zero, seen)
+      if age >= declaration.term { return declaration }
+      if age >= LeaseDeclaration.longestUnseenTerm {
+        let locked = try directory(declaration)
+        guard let locked, try declaration.identity.isSeenToHave(locked) else { return declaration }
+      }
+      guard seen >= LeaseRequest.grace, declaration.identity.isVisible else { continue }
+      let status = declaration.identity.status
+      if status?.isStopped == true { return declaration }
+      if status?.isDead ?? true, seen >= LeaseDeclaration.standardTerm { return declaration }
+    }
+    return nil
+  }
+
+  /// Returns whether a lock without a declaration is overdue: a lease in its first moment, or a
+  /// foreign program's.
+  private mutating func undeclaredIsOverdue(
+    _ file: FileStatus, now: ContinuousClock.Instant
+  ) throws(Errno) -> Bool {
+    let seen = undeclared(now: now)
+    if seen >= LeaseDeclaration.standardTerm { return true }
+    guard seen >= LeaseRequest.grace else { return false }
+    return try LockTable.current().holders(of: file).contains {
+      ProcessStatus.of($0)?.isStopped == true
+    }
+  }
+
+  /// Returns whether a waiting writer is overdue; it may wait for any time as long as it is seen to
+  /// run.
+  package mutating func waiterIsOverdue(
+    _ file: FileStatus, now: ContinuousClock.Instant
+  ) throws(Errno) -> Bool {
+    try lockIsOverdue(file, now) { $0.contains(where: \.isStopped) }
+  }
+
+  /// Returns whether a shared lock is overdue: it is passed over only if all visible holders are
+  /// stopped (Tests/Models/claims.pml, ANY_STOPPED).
+  package mutating func readersAreOverdue(
+    _ file: FileStatus, now: ContinuousClock.Instant
+  ) throws(Errno) -> Bool {
+    try lockIsOverdue(file, now) { $0.allSatisfy(\.isStopped) }
+  }
+
+  /// - Parameter areStopped: Decides for the visible holders.
+  private mutating func lockIsOverdue(
+    _ file: FileStatus, _ now: ContinuousClock.Instant, _ areStopped: ([ProcessStatus]) -> Bool
+  ) throws(Errno) -> Bool {
+    let seen = undeclared(now: now)
+    guard seen >= LeaseRequest.grace else { return false }
+    let holders = try LockTable.current().holders(of: file).compactMap { ProcessStatus.of($0) }
+    return holders.isEmpty ? seen >= LeaseDeclaration.standardTerm : areStopped(holders)
+  }
+
+  private mutating func undeclared(now: ContinuousClock.Instant) -> Duration {
+    let since = undeclaredSince ?? now
+    undeclaredSince = since
+    return since.duration(to: now)
+  }
+
+  /// Returns the process to name to waiters.
+  func holder(_ held: HeldDirectory) throws(Errno) -> LeaseHolder? {
+    for declaration in try Self.declarations(in: held) where Self.mayLive(declaration) {
+      return LeaseHolder(identity: declaration.identity, held: declaration.age)
+    }
+    guard let visible = try LockTable.current().holders(of: held.status()).first else { return nil }
+    return LeaseHolder(visible: visible, held: nil)
+  }
+
+  static func declarations(in held: HeldDirectory) throws(Errno) -> [LeaseDeclaration] {
+    try held.descriptor.entries().compactMap { LeaseDeclaration($0.name) }
+  }
+
+  // The kernel has released the lock of a dead process, and its leftovers block nothing.
+  private static func mayLive(_ declaration: LeaseDeclaration) -> Bool {
+    guard declaration.identity.isVisible else { return true }
+    guard let status = declaration.identity.status else { return false }
+    return !status.isDead
+  }
+}

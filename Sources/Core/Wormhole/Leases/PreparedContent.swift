@@ -1,0 +1,60 @@
+package import WormholeSystem
+
+/// Content that is written, and fsynced, before the lease is taken: the time under a lease stays
+/// short, however large or durable the content is.
+///
+/// The file lies in the site's `lease` directory, locked by its writer. An unlocked file was left
+/// by a dead process, and the next process that prepares content removes it.
+package final class PreparedContent: Sendable {
+  let path: String
+  package let stamp: Stamp
+  private let site: LeaseSite
+  private let file: FileDescriptor
+
+  /// Content of at least this size is prepared, smaller content only if it should be durable.
+  package static let worthwhileBytes = 65_536
+
+  package init(_ content: PublishedContent, at site: LeaseSite, durability: Durability)
+    throws(Errno)
+  {
+    self.site = site
+    try site.home.makeDirectoryIfMissing(LeaseSite.lease, at: try site.directory(), staging: nil)
+    do throws(Errno) {
+      try site.clearRemains()
+    } catch {
+      // The next process that wants the lease waits for that.
+      guard error == .deviceBusy else { throw error }
+    }
+    let path = LeaseSite.lease + "/" + LeaseSite.preparedPrefix + Nonce.next()
+    let file = try site.home.access.createFile(path, at: try site.directory())
+    do throws(Errno) {
+      // Free: only a sweeper opens it, and that removes it, so renaming it will fail.
+      _ = try file.tryLock(.exclusive)
+      try site.home.access.write(content, to: file)
+      stamp = try site.home.stamp(file)
+      if durability == .durable {
+        try site.synchronizeContent(file)
+      } else {
+        try file.writeBack()
+      }
+    } catch {
+      let cause = error
+      do throws(Errno) { try removeFile(path, at: try site.directory()) } catch {
+        // Swept already, or left to the next sweep.
+        throw cause
+      }
+      throw cause
+    }
+    self.path = path
+    self.file = file
+  }
+
+  deinit {
+    do throws(Errno) {
+      try removeFile(path, at: try site.directory())
+    } catch {
+      // Published or swept: in either case it is not here any more.
+      return
+    }
+  }
+}

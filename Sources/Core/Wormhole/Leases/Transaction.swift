@@ -1,0 +1,232 @@
+import Synchronization
+package import WormholeSystem
+
+/// A change of several values in one step: every process sees all of it or nothing, even if its
+/// writer is killed or stopped in the middle.
+///
+/// ```
+/// own/transactions/<nonce>/open        it may still fail; its writer has the file locked
+/// own/transactions/<nonce>/committed   the same file, renamed: this makes the change visible
+/// own/transactions/<nonce>/<n>         the content for part n until it is published; empty if the
+///                                      value is to be removed
+/// values/<name>/lease/transaction      the part of this value: nonce, n, and the kind of change
+/// ```
+///
+/// | step | made by | effect |
+/// |---|---|---|
+/// | the note `lease/transaction`, through the lease's descriptor (rule 2) | the writer, for each value | none yet |
+/// | the mark on each file that is to be replaced (`FileStatus.isMarked`) | the writer | readers of the file look for the note |
+/// | `open` becomes `committed` | the writer | readers take the content from here |
+/// | the part is published, and its note removed | the writer, or the next holder of that lease | readers take the value's file |
+/// | `open` is unlinked | a holder that finds a note of an uncommitted transaction | it can't be committed any more |
+///
+/// So the fence of a lease is also the fence of the transaction: a process that takes one of the
+/// leases over ends the transaction before it does anything else, or completes its part. A reader
+/// pays nothing for a file that takes part in no transaction (Tests/Models/transaction.pml).
+///
+/// The mark is never taken back, because a late writer could take back the mark of a later
+/// transaction. After a transaction that was not committed, it costs each reader two calls until the
+/// next publication.
+package struct Transaction: Sendable {
+  /// The change of one value in it.
+  package enum Kind: String, Sendable {
+    /// Only read; but the transaction must not be committed after another change of this value.
+    case keep, replace, remove
+  }
+
+  /// One value's part.
+  package struct Part: Sendable {
+    package let transaction: Transaction
+    let number: Int
+    package let kind: Kind
+
+    package init(transaction: Transaction, number: Int, kind: Kind) {
+      self.transaction = transaction
+      self.number = number
+      self.kind = kind
+    }
+
+    package var content: String { "\(transaction.path)/\(number)" }
+    fileprivate var note: String { "\(transaction.nonce) \(number) \(kind.rawValue)\n" }
+  }
+
+  package static let directory = NameKind.own + "/transactions"
+
+  let nonce: String
+
+  package init(nonce: String) { self.nonce = nonce }
+
+  /// Its directory, relative to the container.
+  package var path: String { Self.directory + "/" + nonce }
+  package var open: String { path + "/open" }
+  package var committed: String { path + "/committed" }
+
+  /// Reads the note of a value's lease.
+  ///
+  /// - Parameters:
+  ///   - site: The directory of the value, seen from an open directory.
+  ///   - isTrusted: Whether a file with this status was written by a user of the container.
+  /// - Returns: nil if there is none, or a foreign entry in its place.
+  package static func part(
+    of site: String, at directory: Int32, _ isTrusted: (FileStatus) -> Bool
+  ) throws(Errno) -> Part? {
+    let foreign: [Errno] = [
+      .noSuchFile, .notDirectory, .tooManyLinks, .noSuchDevice, .fileTooLarge,
+    ]
+    let bytes = try tolerating(
+      foreign,
+      FileDescriptor.readBeneath(
+        site + "/" + LeaseSite.lease + "/" + LeaseSite.transaction, at: directory,
+        maximumBytes: 256, isTrusted: isTrusted))
+    let fields = (bytes ?? []).split(whereSeparator: { $0 == 32 || $0 == 10 })
+    guard fields.count == 3, fields[0].count <= 16, fields[0].allSatisfy(Nonce.isDigit),
+      let number = Int(String(decoding: fields[1], as: UTF8.self)), number >= 0,
+      let kind = Kind(rawValue: String(decoding: fields[2], as: UTF8.self))
+    else { return nil }
+    let nonce = String(decoding: fields[0], as: UTF8.self)
+    return Part(transaction: Transaction(nonce: nonce), number: number, kind: kind)
+  }
+
+  /// Makes sure that an uncommitted transaction is never committed.
+  ///
+  /// - Returns: Whether it was committed before. False, too, if all of its parts are settled.
+  package func isCommitted(at container: Int32) throws(Errno) -> Bool {
+    if try removeIfPresent(open, at: container) { return false }
+    return try exists(committed, at: container)
+  }
+
+  /// Removes the directory if every part is settled.
+  func removeIfSettled(at container: Int32) throws(Errno) {
+    let entries = try SharedContainer.entries(path, at: container) ?? []
+    guard entries.allSatisfy({ path + "/" + $0.name.text == committed }) else { return }
+    try removeIfPresent(committed, at: container)
+    _ = try tolerating(
+      [.noSuchFile, .directoryNotEmpty, .alreadyExists], removeDirectory(path, at: container))
+  }
+
+  /// Removes the directory of a transaction of which nothing is to be published any more.
+  package func discard(at container: Int32) throws(Errno) {
+    for entry in try SharedContainer.entries(path, at: container) ?? [] {
+      try removeIfPresent(path + "/" + entry.name.text, at: container)
+    }
+    try removeIfSettled(at: container)
+  }
+}
+
+/// What an inspection and a sweep need.
+extension Transaction {
+  /// Returns the transaction that is noted in the lease of a value.
+  ///
+  /// - Parameter site: The value's directory, relative to the container.
+  package static func nonce(notedAt site: String, in root: ContainerRoot) -> String? {
+    do {
+      let handle = try root.handle()
+      return try part(of: site, at: handle.descriptor.rawValue) {
+        root.access.trusts($0, in: handle.status)
+      }?.transaction.nonce
+    } catch {
+      // It can't be read, so it names none.
+      return nil
+    }
+  }
+
+  /// Returns the files of which one is there as long as there is something to settle; its writer has
+  /// it locked.
+  package static func stateFiles(of nonce: String) -> [String] {
+    let transaction = Transaction(nonce: nonce)
+    return [transaction.open, transaction.committed]
+  }
+
+  /// Removes what a dead writer has left of a transaction, unless a value still needs it.
+  ///
+  /// - Parameter path: Its directory, relative to the container.
+  package static func sweep(_ path: String, in root: ContainerRoot) throws {
+    let container = try root.handle().descriptor.rawValue
+    let transaction = Transaction(nonce: String(path.dropFirst(directory.utf8.count + 1)))
+    if try transaction.isCommitted(at: container) {
+      for kind in [NameKind.value, .ownValue] {
+        for entry in try SharedContainer.entries(kind.path, at: container) ?? []
+        where nonce(notedAt: kind.path + "/" + entry.name.text, in: root) == transaction.nonce {
+          return
+        }
+      }
+    }
+    try transaction.discard(at: container)
+  }
+}
+
+extension Lease {
+  /// Leaves the note of a transaction, through this lease.
+  ///
+  /// From here on this holder's declaration stays when it ends, so that the next holder looks for
+  /// the note.
+  package func note(_ part: Transaction.Part) throws {
+    isDeclared.store(false, ordering: .relaxed)
+    let entry = nextEntry()
+    let (directory, held) = (stagingPlace.directory, held.descriptor.rawValue)
+    try failingAsLost { () throws(Errno) in
+      let file = try site.home.access.createFile(entry, at: directory)
+      try file.writeAll(Array(part.note.utf8))
+      // An empty note after a loss of power would undo this part alone.
+      try file.writeBack()
+      try rename(entry, at: directory, to: "../" + LeaseSite.transaction, at: held)
+    }
+  }
+
+  /// Gives the content of a part a name in the lease, from where it can be published.
+  package func nameInLease(_ part: Transaction.Part, at container: Int32) throws -> String {
+    let entry = nextEntry()
+    try failingAsLost { () throws(Errno) in
+      try link(part.content, at: container, to: entry, at: stagingPlace.directory)
+    }
+    return entry
+  }
+}
+
+extension ContainerRoot {
+  package func settle(_ lease: Lease) throws { try settle(lease, staged: nil) }
+
+  /// - Parameter staged: The content of the part in the lease, if it is there already.
+  package func settle(_ lease: Lease, staged: String?) throws {
+    let site = try lease.site.directory()
+    let handle = try handle()
+    let note = LeaseSite.lease + "/" + LeaseSite.transaction
+    guard try exists(note, at: site) else { return }
+    if let part = try Transaction.part(of: ".", at: site, { access.trusts($0, in: handle.status) })
+    {
+      try settle(part, lease, staged, handle.descriptor.rawValue)
+    }
+    if let entry = try lease.takeIn(note) { try lease.discard(entry) }
+  }
+
+  private func settle(
+    _ part: Transaction.Part, _ lease: Lease, _ staged: String?, _ container: Int32
+  ) throws {
+    if try part.transaction.isCommitted(at: container), part.kind != .keep,
+      try exists(part.content, at: container)
+    {
+      try publish(part, lease, staged, container)
+    } else if let staged {
+      try lease.discard(staged)
+    }
+    // The transaction goes before the note, because nothing leads to it without one.
+    try removeIfPresent(part.content, at: container)
+    try part.transaction.removeIfSettled(at: container)
+  }
+
+  /// Publishes the content of a part. The part keeps it until then, because this process may end
+  /// here, too.
+  private func publish(
+    _ part: Transaction.Part, _ lease: Lease, _ staged: String?, _ container: Int32
+  ) throws {
+    // No version from before may stand in for one that is published after this, or a loss of power
+    // could undo this value's part alone.
+    try lease.dropKept(of: LeaseSite.value)
+    guard part.kind == .replace else {
+      if let entry = try lease.takeIn(LeaseSite.value) { try lease.discard(entry) }
+      return
+    }
+    try lease.moveOut(
+      staged ?? lease.nameInLease(part, at: container), as: LeaseSite.value, .exchange)
+  }
+}

@@ -1,0 +1,192 @@
+import WormholePropertyLists
+import WormholeSystem
+
+/// Appending and taking away, both under the lease of `log.plist`.
+extension Log {
+  struct Appended: Sendable {
+    let number: Int
+    /// Whether the bounds are exceeded by enough.
+    let isTrimDue: Bool
+  }
+
+  private static let atOnce = 10_000
+
+  /// - Returns: what appends a message; nil if the log has to be begun first.
+  func appending(
+    _ bytes: [UInt8], _ durability: Durability, _ deadline: ContinuousClock.Instant
+  ) -> sending Change<Appended?> {
+    let log = self
+    let record = PublicationRecord(
+      peer: ActivePeers.single(in: container.root.path), base: .unknown, expiry: nil)
+    let content = PublishedContent(bytes, record)
+    // Written before the lease is taken.
+    let isPrepared = durability == .durable || bytes.count >= 65_536
+    let prepare: (@Sendable () -> PublishedContent)? = isPrepared ? { @Sendable in content } : nil
+    return Change(
+      value.directory, protecting: value.fileName, .init(durability, until: deadline),
+      preparing: prepare
+    ) { lease, prepared in
+      guard let state = try log.memory.state(of: log.value), state.isCurrent else { return nil }
+      guard bytes.count <= state.bounds.bytes else { throw log.tooLarge(bytes.count, state) }
+      let staged = try lease.stage(content, prepared)
+      let number = try log.moveOut(staged, lease, after: log.memory.head(state))
+      if durability == .durable { try lease.synchronize(path: LogDirectory.entries) }
+      let appended = log.memory.note(number, bytes: content.count)
+      return Appended(number: number, isTrimDue: state.isTrimDue(at: number, appended: appended))
+    }
+  }
+
+  /// Gives a message the number after the last.
+  private func moveOut(_ staged: String, _ lease: Lease, after known: Int) throws -> Int {
+    var head = known
+    for _ in 0..<renameRaceLimit {
+      guard head < LogState.largest else { throw Errno.invalidArgument }
+      if try lease.add(staged, as: LogDirectory.path(head + 1), in: LogDirectory.entries) {
+        return head + 1
+      }
+      // Others have appended since.
+      head = try LogDirectory.head(after: head) { number throws(Errno) in
+        try lease.seesFile(LogDirectory.path(number))
+      }
+    }
+    throw Errno.deviceBusy
+  }
+
+  private func tooLarge(_ bytes: Int, _ state: LogState) -> AppGroupError {
+    AppGroupError(
+      .tooLarge, "append to \"\(name)\"", path: path,
+      reason: "it has \(bytes) bytes, and the log keeps at most \(state.bounds.bytes)",
+      remedy: "share large content as a file, or set wider bounds")
+  }
+
+  /// Publishes that the log exists, or that the machine has started; and sets its bounds.
+  func begin(_ bounds: Bounds? = nil, until deadline: ContinuousClock.Instant) throws {
+    let log = self
+    let state = try value.edit(.init(.durable, until: deadline)) { snapshot -> (Edit, LogState?) in
+      let old = try LogState.read(snapshot, at: log.value.path)
+      var state = old ?? LogState(id: Nonce.next())
+      let place = try LogDirectory(log)
+      if old == nil { state.head = try place?.numbers().max() ?? 0 }
+      if !state.isCurrent {
+        let head = try place?.head(after: log.memory.head(state)) ?? 0
+        state.boots.append(.init(id: ProcessIdentity.boot, first: head + 1))
+        state.boots.removeFirst(max(0, state.boots.count - LogState.rememberedBoots))
+      }
+      if let bounds { state.setBounds = bounds }
+      guard state != old else { return (.keep, nil) }
+      return (.replace(try state.content.binaryBytes()), state)
+    }
+    // What a process left that died while it took messages away.
+    if let state { try removeLeftovers(below: state.first) }
+  }
+
+  /// Removes messages that were taken away and not unlinked.
+  ///
+  /// - Returns: their numbers.
+  @discardableResult
+  package func removeLeftovers(below first: Int) throws -> [Int] {
+    try reporting("take old messages of \"\(name)\" away", path: path) {
+      guard let place = try LogDirectory(self) else { return [] }
+      return try place.remove(place.numbers().filter { $0 < first })
+    }
+  }
+
+  /// Takes away what exceeds the bounds.
+  ///
+  /// - Returns: the messages that were taken away.
+  @discardableResult
+  package func trim(until deadline: ContinuousClock.Instant) throws -> [Int] {
+    var all: [Int] = []
+    while true {
+      let gone = try trimOnce(until: deadline)
+      all += gone
+      // A lease is not held for long, so there may be more.
+      guard gone.count >= Self.atOnce else { return all }
+    }
+  }
+
+  private func trimOnce(until deadline: ContinuousClock.Instant) throws -> [Int] {
+    let log = self
+    let gone = try value.edit(.init(until: deadline)) { snapshot -> (Edit, Range<Int>) in
+      guard let old = try LogState.read(snapshot, at: log.value.path),
+        let place = try LogDirectory(log)
+      else { return (.keep, 0..<0) }
+      var state = old
+      try state.count(to: place.head(after: log.memory.head(state)), place, Self.atOnce)
+      try state.takeAway(place, Self.atOnce)
+      guard state != old else { return (.keep, 0..<0) }
+      return (.replace(try state.content.binaryBytes()), old.first..<state.first)
+    }
+    guard !gone.isEmpty else { return [] }
+    return try reporting("take old messages of \"\(name)\" away", path: path) {
+      guard let place = try LogDirectory(self) else { return [] }
+      // A gap that others made may be of any length.
+      guard gone.count > Self.atOnce else { return try place.remove(gone) }
+      return try place.remove(place.numbers().filter { gone.contains($0) })
+    }
+  }
+}
+
+extension LogState {
+  /// Returns whether the bounds are exceeded by a sixteenth.
+  ///
+  /// - Parameter bytes: what this process has appended since it learned this state.
+  func isTrimDue(at number: Int, appended bytes: Int) -> Bool {
+    let kept = number - first + 1
+    guard kept <= bounds.messages + bounds.messages / 16,
+      self.bytes + bytes <= bounds.bytes + bounds.bytes / 16
+    else { return true }
+    guard let age = bounds.age, first <= head, number - head < Self.stride else {
+      // So that the end is found soon by others, and its age is known.
+      return number - head >= (bounds.age == nil ? Self.stride : 1)
+    }
+    return .seconds(realTime().seconds - oldest) > age + age / 16
+  }
+
+  /// Adds the messages up to the end of the log.
+  fileprivate mutating func count(
+    to end: Int, _ place: borrowing LogDirectory, _ limit: Int
+  ) throws(Errno) {
+    var numbers: [Int]?
+    for _ in 0..<limit where head < end {
+      if let status = try place.status(head + 1) {
+        head += 1
+        bytes += head >= first ? Int(clamping: status.size) : 0
+      } else {
+        let next = try Self.next(after: head + 1, place, &numbers) ?? end + 1
+        head = min(next - 1, end)
+      }
+    }
+  }
+
+  /// Returns the first message after one that is missing, because another program removed it.
+  private static func next(
+    after number: Int, _ place: borrowing LogDirectory, _ numbers: inout [Int]?
+  ) throws(Errno) -> Int? {
+    if numbers == nil { numbers = try place.numbers().sorted() }
+    return numbers?.first { $0 > number }
+  }
+
+  /// Forgets the oldest until the bounds hold.
+  fileprivate mutating func takeAway(
+    _ place: borrowing LogDirectory, _ limit: Int
+  ) throws(Errno) {
+    let now = realTime().seconds
+    var numbers: [Int]?
+    for _ in 0..<limit where first <= head {
+      guard let status = try place.status(first) else {
+        let next = try Self.next(after: first, place, &numbers) ?? head + 1
+        first = min(next, head + 1)
+        continue
+      }
+      let isOld = bounds.age.map { .seconds(now - status.modifiedSeconds) >= $0 } ?? false
+      guard head - first + 1 > bounds.messages || bytes > bounds.bytes || isOld else {
+        oldest = status.modifiedSeconds
+        return
+      }
+      bytes = max(0, bytes - Int(clamping: status.size))
+      first += 1
+    }
+    if first > head { bytes = 0 }
+  }
+}

@@ -1,0 +1,196 @@
+public import WormholePropertyLists
+import WormholeSystem
+
+/// A channel with history: messages with consecutive numbers, appended by any process, and read by
+/// any number of subscribers, each at its own pace.
+///
+/// A **named** subscriber reads every message once, across restarts: its position is stored. See
+/// `Reader` for what that means when it is killed. A reader without a name begins where it wants to,
+/// and its position is forgotten.
+///
+/// The log is **bounded**, by the number of its messages, their bytes and their age. The oldest go
+/// first; a subscriber that had not read them is told how many it missed, exactly, because numbers
+/// are consecutive. Nobody waits for a slow subscriber.
+///
+/// ```swift
+/// struct Sale: Codable { var film: String }
+///
+/// let log = container.log("events")
+/// try await log.append(PropertyListValue(encoding: Sale(film: "Metropolis")))
+///
+/// for try await message in try await log.subscribe("printer").messages() {
+///   print(message.number, try message.payload.decode(as: Sale.self), message.missed)
+/// }
+/// ```
+///
+/// Messages are appended under the log's lease, by one rename whose source is the lease's own
+/// directory (rule 2). So a writer that was stopped in the middle, and replaced, appends nothing;
+/// and when a message can be seen, so can all before it. A reader needs no lock.
+public struct Log: Sendable {
+  /// The container that the log is in.
+  public let container: SharedContainer
+  /// The log's name.
+  public let name: String
+
+  /// The log's file `log.plist`, under whose lease messages are appended.
+  package let value: Value
+  let memory = LogMemory()
+
+  /// The bounds of a log. Once they are exceeded by a sixteenth, the next message that is appended
+  /// takes the oldest away until they hold; each process that appends counts for itself the bytes of
+  /// the last messages.
+  ///
+  /// ```swift
+  /// // A week of sales, at most 100,000 of them.
+  /// let bounds = Log.Bounds(messages: 100_000, bytes: 64 << 20, age: .seconds(7 * 86_400))
+  /// try await container.log("sales").setBounds(bounds)
+  /// ```
+  public struct Bounds: Sendable, Hashable {
+    /// The largest number of messages.
+    public var messages: Int
+    /// The largest total size of their files in bytes; no larger message is accepted.
+    public var bytes: Int
+    /// The age at which a message goes; nil for any age. It goes with the next message, or with the
+    /// next sweep, and is delivered until then.
+    public var age: Duration?
+
+    /// Ten thousand messages, 64 MiB, of any age.
+    public static let standard = Bounds(messages: 10_000, bytes: 64 << 20)
+
+    /// Creates bounds.
+    ///
+    /// - Parameters:
+    ///   - messages: the largest number of messages, at least 1.
+    ///   - bytes: the largest total size of their files in bytes.
+    ///   - age: the age at which a message goes.
+    public init(messages: Int, bytes: Int, age: Duration? = nil) {
+      self.messages = max(1, messages)
+      self.bytes = max(1, bytes)
+      self.age = age
+    }
+  }
+
+  package init(container: SharedContainer, name: String) {
+    self.container = container
+    self.name = name
+    value = Value(container: container, identifier: name, kind: .log)
+  }
+
+  /// The path of the log's directory, which need not exist.
+  public var path: String { value.directory.path }
+
+  // MARK: Appending
+
+  /// Appends a message; it can be read when this returns.
+  ///
+  /// - Parameters:
+  ///   - payload: the content.
+  ///   - durability: with `.durable` the message survives a loss of power from then on, as do all
+  ///     before it.
+  ///   - deadline: how long to wait for other processes that append; by default 10 seconds from now.
+  /// - Returns: the message's number: 1 for the first, and one more for each.
+  /// - Throws: `AppGroupError`: `timedOut`, naming the process that appends; `tooLarge` if the message
+  ///   alone exceeds the bounds; `unsupportedValue` for a value that is no property list; `damaged`
+  ///   for a damaged `log.plist`; or errors of the file system. The message is not appended then;
+  ///   only after an error of the last fsyncs of `.durable`, or of taking old messages away, it is.
+  /// - Complexity: as replacing a value: create, write, set the time, one rename, and nine cheap
+  ///   calls for the lease; `.durable` adds one fsync on ext4 and xfs, elsewhere three. Taking old
+  ///   messages away costs an unlink for each, and a publication for each sixteenth of the bound.
+  @available(*, noasync, message: "it blocks; await the other form, in an async function")
+  @discardableResult
+  public func append(
+    _ payload: PropertyListValue, durability: Durability = .standard,
+    until deadline: ContinuousClock.Instant? = nil
+  ) throws -> Int {
+    let bytes = try encoded(payload)
+    let deadline = deadline ?? .now + Value.standardWait
+    while true {
+      if let appended = try appending(bytes, durability, deadline).run() {
+        if appended.isTrimDue { try trim(until: deadline) }
+        return appended.number
+      }
+      try begin(until: deadline)
+    }
+  }
+
+  /// Appends a message; see the form without `async`. Cancelling the task ends the wait for other
+  /// processes with `CancellationError`; the message is not appended then.
+  @discardableResult
+  public func append(
+    _ payload: PropertyListValue, durability: Durability = .standard,
+    until deadline: ContinuousClock.Instant? = nil
+  ) async throws -> Int {
+    let bytes = try encoded(payload)
+    let deadline = deadline ?? .now + Value.standardWait
+    while true {
+      if let appended = try await runSuspending({ appending(bytes, durability, deadline) }) {
+        if appended.isTrimDue { _ = try await Blocking.run { try trim(until: deadline) } }
+        return appended.number
+      }
+      try await Blocking.run { try begin(until: deadline) }
+    }
+  }
+
+  private func encoded(_ payload: PropertyListValue) throws -> [UInt8] {
+    try container.requireDirectory(
+      "append to the log \"\(name)\"", remedy: "take a queue, or a container that is a directory")
+    do throws(PropertyListError) {
+      return try payload.binaryBytes(limits: .standard)
+    } catch {
+      throw AppGroupError.unacceptable(error, "append to \"\(name)\"", path: path)
+    }
+  }
+
+  // MARK: Bounds
+
+  /// The bounds of the log.
+  ///
+  /// - Throws: `AppGroupError`: as reading a value.
+  @available(*, noasync, message: "it blocks; await the other form, in an async function")
+  public func bounds() throws -> Bounds { try memory.state(of: value)?.bounds ?? .standard }
+
+  /// The bounds of the log; see the form without `async`.
+  public func bounds() async throws -> Bounds {
+    try await Blocking.run { try memory.state(of: value)?.bounds ?? .standard }
+  }
+
+  /// Sets the bounds of the log, for all processes, and takes away what exceeds them.
+  ///
+  /// - Parameters:
+  ///   - bounds: the new bounds; they stay until they are set again.
+  ///   - deadline: how long to wait for other processes that append; by default 10 seconds from now.
+  /// - Throws: `AppGroupError`: as `append`.
+  /// - Complexity: a durable publication; then as for taking messages away.
+  @available(*, noasync, message: "it blocks; await the other form, in an async function")
+  public func setBounds(
+    _ bounds: Bounds, until deadline: ContinuousClock.Instant? = nil
+  ) throws {
+    let deadline = deadline ?? .now + Value.standardWait
+    try begin(bounds, until: deadline)
+    try trim(until: deadline)
+  }
+
+  /// Sets the bounds of the log; see the form without `async`.
+  public func setBounds(
+    _ bounds: Bounds, until deadline: ContinuousClock.Instant? = nil
+  ) async throws {
+    let deadline = deadline ?? .now + Value.standardWait
+    try await Blocking.run {
+      try begin(bounds, until: deadline)
+      try trim(until: deadline)
+    }
+  }
+}
+
+extension SharedContainer {
+  /// Returns the log of a name; no file is touched before it is used. Keep it to append many messages:
+  /// it remembers where the log ends.
+  ///
+  /// - Parameter name: any string, compared byte by byte.
+  public func log(_ name: String) -> Log { Log(container: self, name: name) }
+
+  /// Returns the names of all logs that were ever appended to or read, in no order.
+  ///
+  /// - Throws: `AppGroupError` for errors of the file system.
+  public func logNames() throws -> [String] { try identifiers(of: .log) }
+}

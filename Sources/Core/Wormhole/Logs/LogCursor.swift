@@ -1,0 +1,186 @@
+package import WormholePropertyLists
+import WormholeSystem
+
+/// The position of a named subscriber: the own value `log/<log>/<subscriber>`.
+///
+/// Only the process that is exclusively present under the same name reads for the subscriber, and each
+/// of its steps publishes the position with the id of its registration, under the value's lease, and
+/// only if that id is still there. So a process that was replaced while it was stopped moves nothing,
+/// and delivers nothing more.
+package struct LogCursor: Sendable {
+  package struct Position: Sendable, Equatable {
+    /// The log that it is a position in.
+    var log: String
+    /// The first message that is not read.
+    package var next: Int
+    /// Whether that message was delivered, and perhaps handled.
+    package var isDelivered = false
+    /// The start of the machine in which it was there.
+    var boot = ProcessIdentity.boot
+    /// The registration that reads; empty if none does.
+    var reader = ""
+
+    init(log: String, next: Int) {
+      self.log = log
+      self.next = next
+    }
+
+    package init?(_ value: PropertyListValue) {
+      guard let log = value["log"]?.stringValue, let next = value["next"]?.intValue,
+        LogState.numbers.contains(next)
+      else { return nil }
+      self.log = log
+      self.next = next
+      isDelivered = value["delivered"] == true
+      boot = value["boot"]?.stringValue ?? ""
+      reader = value["reader"]?.stringValue ?? ""
+    }
+
+    var content: PropertyListValue {
+      [
+        "log": .string(log), "next": PropertyListValue(next), "delivered": .boolean(isDelivered),
+        "boot": .string(boot), "reader": .string(reader),
+      ]
+    }
+  }
+
+  private static let prefix = "log/"
+
+  let log: Log
+  let subscriber: String
+  let registration: PresenceRegistration
+
+  /// The name of a subscriber's value and presence in `own/`.
+  static func name(_ subscriber: String, of log: String) -> String {
+    prefix + EncodedName(log).component + "/" + subscriber
+  }
+
+  /// Returns the log and the subscriber that an own name is about; nil for any other name.
+  package static func subscriber(ofOwnName name: String) -> (log: String, subscriber: String)? {
+    guard name.hasPrefix(prefix) else { return nil }
+    let rest = name.dropFirst(prefix.count)
+    guard let slash = rest.firstIndex(of: "/"),
+      case .identifier(let log) = EncodedName.decode(rest[..<slash].utf8)
+    else { return nil }
+    return (log, String(rest[rest.index(after: slash)...]))
+  }
+
+  static func value(_ subscriber: String, of log: Log) -> Value {
+    log.container.own.value(name(subscriber, of: log.name))
+  }
+
+  static func presence(_ subscriber: String, of log: Log) -> Presence {
+    log.container.own.presence(name(subscriber, of: log.name))
+  }
+
+  private var value: Value { Self.value(subscriber, of: log) }
+
+  /// Takes the position over from the process before.
+  ///
+  /// - Parameter start: the first position of a new subscriber.
+  func claim(_ state: LogState, start: @escaping @Sendable () throws -> Int) throws -> Position {
+    let id = registration.id
+    return try value.edit { snapshot in
+      let old = try snapshot.propertyList().flatMap(Position.init)
+      var position: Position
+      if let old, old.log == state.id {
+        position = old
+        position.next = state.next(old.next, asOf: old.boot)
+        position.isDelivered = old.isDelivered && position.next == old.next
+      } else {
+        // A new subscriber; or a new log of the same name, of which it has read nothing.
+        position = Position(log: state.id, next: try old == nil ? start() : state.first)
+      }
+      position.boot = ProcessIdentity.boot
+      position.reader = id
+      return (.replace(try position.content.binaryBytes()), position)
+    }
+  }
+
+  /// Publishes a position.
+  ///
+  /// - Throws: `leaseLost` if another process reads for the subscriber by now.
+  func save(_ position: Position, _ durability: Durability) throws {
+    let (id, cursor) = (registration.id, self)
+    try value.edit(.init(durability)) { snapshot in
+      guard try snapshot.propertyList().flatMap(Position.init)?.reader == id else {
+        throw cursor.replaced()
+      }
+      return (.replace(try position.content.binaryBytes()), ())
+    }
+  }
+
+  private func replaced() -> AppGroupError {
+    AppGroupError(
+      .leaseLost, "read \"\(log.name)\" as \"\(subscriber)\"", path: log.path,
+      reason: "another process reads under this name, because this one was stopped, or its "
+        + "position was removed",
+      remedy: "subscribe again")
+  }
+}
+
+/// A named subscriber of a log, and how far it is.
+///
+/// ```swift
+/// for subscriber in try await container.log("sales").subscribers() {
+///   print(subscriber.name, "has", subscriber.behind, "messages to read")
+/// }
+/// ```
+public struct LogSubscriber: Sendable, Hashable {
+  /// The name.
+  public let name: String
+  /// The first message that it has not read.
+  public let next: Int
+  /// The number of messages that it has not read, including those that were taken away.
+  public let behind: Int
+}
+
+extension Log {
+  /// Returns the named subscribers that were ever there, in no order, unless they were forgotten.
+  ///
+  /// - Throws: `AppGroupError` for errors of the file system. A damaged position is left out.
+  /// - Complexity: a listing of the package's own values, and one read for each subscriber.
+  @available(*, noasync, message: "it blocks; await the other form, in an async function")
+  public func subscribers() throws -> [LogSubscriber] {
+    let state = try memory.state(of: value)
+    let head = try reporting("look for the end of \"\(name)\"", path: path) {
+      try LogDirectory(self)?.head(after: memory.head(state)) ?? 0
+    }
+    return try container.own.valueIdentifiers().compactMap { identifier in
+      guard let (log, subscriber) = LogCursor.subscriber(ofOwnName: identifier),
+        log.utf8.elementsEqual(name.utf8)
+      else { return nil }
+      do {
+        guard
+          let position = try container.own.value(identifier).read().flatMap(LogCursor.Position.init)
+        else { return nil }
+        let next = position.log == state?.id ? position.next : 1
+        return LogSubscriber(name: subscriber, next: next, behind: max(0, head - next + 1))
+      } catch let error as AppGroupError where error.code == .damaged {
+        return nil
+      }
+    }
+  }
+
+  /// Returns the named subscribers; see the form without `async`.
+  public func subscribers() async throws -> [LogSubscriber] {
+    try await Blocking.run { try subscribers() }
+  }
+
+  /// Forgets the position of a named subscriber: if it comes again, it is a new one. A process that
+  /// reads under the name gets `leaseLost`.
+  ///
+  /// - Returns: whether it was known.
+  /// - Throws: `AppGroupError`: as removing a value.
+  @available(*, noasync, message: "it blocks; await the other form, in an async function")
+  @discardableResult
+  public func forget(subscriber: String) throws -> Bool {
+    try LogCursor.value(subscriber, of: self).remove()
+  }
+
+  /// Forgets a subscriber; see the form without `async`.
+  @discardableResult
+  public func forget(subscriber: String) async throws -> Bool {
+    try await LogCursor.value(subscriber, of: self).remove()
+  }
+}

@@ -1,0 +1,329 @@
+import FoundationEssentials
+import Synchronization
+import WormholePropertyLists
+import WormholeSystem
+
+extension Log {
+  /// Reads messages without a name: nothing is stored, and any number of readers may do so.
+  ///
+  /// - Parameter start: where to begin.
+  /// - Throws: `AppGroupError`: `damaged` for a damaged `log.plist`, or errors of the file system.
+  /// - Complexity: a listing of the log; for a date, a look at each message before it.
+  @available(*, noasync, message: "it blocks; await the other form, in an async function")
+  public func read(from start: LogStart = .beginning) throws -> Reader {
+    try reading(from: start, nil)
+  }
+
+  /// Reads messages without a name; see the form without `async`.
+  public func read(from start: LogStart = .beginning) async throws -> Reader {
+    try await Blocking.run { try reading(from: start, nil) }
+  }
+
+  /// Reads for a named subscriber, from where it was: until `close()`, until the reader is released,
+  /// or until the process ends. One process at a time reads for a subscriber; a stopped one is
+  /// replaced.
+  ///
+  /// - Parameters:
+  ///   - subscriber: any string.
+  ///   - start: where a new subscriber begins.
+  ///   - deadline: how long to wait for the process that reads under this name; a past deadline means
+  ///     "only if there is none". By default 10 seconds from now.
+  /// - Throws: `AppGroupError`: `timedOut`, whose `holder` is that process; otherwise as `read`.
+  /// - Complexity: as becoming exclusively present, an update of a value, and a listing of the log.
+  @available(*, noasync, message: "it blocks; await the other form, in an async function")
+  public func subscribe(
+    _ subscriber: String, from start: LogStart = .beginning,
+    until deadline: ContinuousClock.Instant? = nil
+  ) throws -> Reader {
+    let presence = LogCursor.presence(subscriber, of: self)
+    let registration = try presence.enterExclusively(until: deadline)
+    return try reading(
+      from: start, .init(log: self, subscriber: subscriber, registration: registration))
+  }
+
+  /// Reads for a named subscriber; see the form without `async`.
+  public func subscribe(
+    _ subscriber: String, from start: LogStart = .beginning,
+    until deadline: ContinuousClock.Instant? = nil
+  ) async throws -> Reader {
+    let presence = LogCursor.presence(subscriber, of: self)
+    let registration = try await presence.enterExclusively(until: deadline)
+    return try await Blocking.run {
+      try reading(from: start, .init(log: self, subscriber: subscriber, registration: registration))
+    }
+  }
+
+  private func reading(from start: LogStart, _ cursor: LogCursor?) throws -> Reader {
+    do {
+      return try reporting("read \"\(name)\"", path: path) {
+        let reader = Reader(self, cursor)
+        try reader.begin(at: start)
+        return reader
+      }
+    } catch {
+      cursor?.registration.close()
+      throw error
+    }
+  }
+
+  /// A reader of a log. Thread-safe; one caller waits for a message at a time.
+  ///
+  /// **Every message once.** A message counts as read when its reader asks for the next one, or says
+  /// `acknowledge()`. The position of a named subscriber is then stored, before the next message is
+  /// delivered. If the process is killed before that, the message is delivered once more, to the next
+  /// process with this name, and marked `isRedelivery`; so is one that a process had in its hands when
+  /// it was stopped and replaced. There are no other repetitions, except after a loss of power: then
+  /// the messages of the last second before it may be delivered again, unmarked.
+  ///
+  /// **Slow readers.** If messages were taken away before they were read, the next one says how many:
+  /// see `LogMessage.missed`.
+  ///
+  /// ```swift
+  /// let reader = try await container.log("sales").subscribe("statistics", from: .end)
+  /// while let message = try await reader.next(until: .now + .seconds(5)) {
+  ///   print(message.payload)
+  ///   try await reader.acknowledge()            // after a crash: not this one again
+  /// }
+  /// reader.close()
+  /// ```
+  public final class Reader: Sendable {
+    /// The log.
+    public let log: Log
+    /// The subscriber's name; nil without one.
+    public var subscriber: String? { cursor?.subscriber }
+
+    private let cursor: LogCursor?
+    private let latch = WakeLatch()
+    /// From the first wait on.
+    private let watch = Mutex<Watch?>(nil)
+    /// What the kernel's events have shown since the last look.
+    private let news = News()
+    /// Taken only by one caller at a time, for as long as its look lasts.
+    private let state = Mutex(LogReading())
+    private let isClosed = Atomic(false)
+
+    private final class News: Sendable {
+      /// The highest number that has appeared.
+      let highest = Atomic(0)
+
+      func note(_ news: WatchNews) {
+        let number =
+          news.isEverything || !news.own.isEmpty
+          ? LogState.largest : news.names.keys.compactMap(LogDirectory.number).max() ?? 0
+        highest.max(number, ordering: .sequentiallyConsistent)
+      }
+    }
+
+    fileprivate init(_ log: Log, _ cursor: LogCursor?) {
+      self.log = log
+      self.cursor = cursor
+    }
+
+    deinit { close() }
+
+    /// Closes the reader. A message that was delivered and not acknowledged is delivered again. A
+    /// caller waiting in `next` is woken with `invalidToken`. Further calls have no effect.
+    public func close() {
+      isClosed.store(true, ordering: .sequentiallyConsistent)
+      watch.withLock { $0.take() }?.cancel()
+      cursor?.registration.close()
+      latch.raise()
+    }
+
+    fileprivate func begin(at start: LogStart) throws {
+      let log = log
+      guard let cursor else {
+        let next = try log.position(of: start)
+        return try state.withLock { try $0.begin(at: next, log) }
+      }
+      if try log.memory.state(of: log.value)?.isCurrent != true {
+        try log.begin(until: .now + Value.standardWait)
+      }
+      guard let known = try log.memory.state(of: log.value) else { throw Errno.staleHandle }
+      let position = try cursor.claim(known) { try log.position(of: start) }
+      // Stopped between the two steps, this may have replaced its own successor.
+      try cursor.registration.confirm()
+      state.withLock { $0.begin(at: position) }
+    }
+
+    /// Returns the next message, and waits for one if there is none. The message before counts as read
+    /// from then on.
+    ///
+    /// - Parameter deadline: how long to wait; a past deadline means "only if there is one now".
+    /// - Returns: nil once the deadline has passed.
+    /// - Throws: `AppGroupError`: `leaseLost` if another process has replaced this one as the
+    ///   subscriber, `invalidToken` after it was closed, or errors of the file system. The next call
+    ///   then continues where this one was.
+    /// - Complexity: open, fstat, read, close; for a named subscriber also an update of a value, and
+    ///   another one if it had to wait.
+    @available(*, noasync, message: "it blocks; await the other form, in an async function")
+    public func next(until deadline: ContinuousClock.Instant) throws -> LogMessage? {
+      try NextMessage(of: self, until: deadline).run()
+    }
+
+    /// Returns the next message; see the form without `async`. Cancelling the task ends the wait with
+    /// `CancellationError`.
+    public func next(until deadline: ContinuousClock.Instant) async throws -> LogMessage? {
+      try await runSuspending { NextMessage(of: self, until: deadline) }
+    }
+
+    /// Returns the next message, however long it takes; see the form with a deadline.
+    public func next() async throws -> LogMessage {
+      guard let message = try await runSuspending({ NextMessage(of: self, until: nil) }) else {
+        preconditionFailure("without a deadline none passes")
+      }
+      return message
+    }
+
+    /// Returns the messages as they come, for `for try await`; one loop at a time.
+    ///
+    /// The loop ends when the reader is closed, and throws as `next`. The message that it has when it
+    /// is left counts as read only after `acknowledge()`.
+    public func messages() -> LogMessages { LogMessages(reader: self) }
+
+    /// Counts the last message as read, without asking for the next one. Further calls have no effect.
+    ///
+    /// - Parameter durability: with `.durable` the position also survives a loss of power.
+    /// - Throws: `AppGroupError`: as `next`.
+    /// - Complexity: for a named subscriber an update of a value.
+    @available(*, noasync, message: "it blocks; await the other form, in an async function")
+    public func acknowledge(durability: Durability = .standard) throws {
+      try looking { reading in
+        reading.finish()
+        try save(&reading, durability)
+      }
+    }
+
+    /// Counts the last message as read; see the form without `async`.
+    public func acknowledge(durability: Durability = .standard) async throws {
+      try await Blocking.run {
+        try self.looking { reading in
+          reading.finish()
+          try self.save(&reading, durability)
+        }
+      }
+    }
+
+    /// Continues elsewhere: messages that were read are delivered again, or others are passed over.
+    /// They are not counted as missed, and not marked.
+    ///
+    /// - Throws: `AppGroupError`: as `next`.
+    /// - Complexity: as beginning to read.
+    @available(*, noasync, message: "it blocks; await the other form, in an async function")
+    public func seek(to start: LogStart) throws {
+      try looking { reading in
+        try reading.seek(to: log.position(of: start))
+        try save(&reading)
+      }
+    }
+
+    /// Continues elsewhere; see the form without `async`.
+    public func seek(to start: LogStart) async throws {
+      try await Blocking.run {
+        try self.looking { reading in
+          try reading.seek(to: self.log.position(of: start))
+          try self.save(&reading)
+        }
+      }
+    }
+
+    private final class NextMessage: Waiting {
+      private let reader: Reader
+      private let deadline: ContinuousClock.Instant?
+
+      init(of reader: Reader, until deadline: ContinuousClock.Instant?) {
+        self.reader = reader
+        self.deadline = deadline
+      }
+
+      // One look before each wait: anything later raises the latch.
+      func step() throws -> WaitingStep<LogMessage?> {
+        if let message = try reader.take() { return .done(message) }
+        if let deadline, ContinuousClock.now >= deadline { return .done(nil) }
+        if reader.beginWatching() { return .again }
+        return .wait(for: reader.latch, until: deadline)
+      }
+    }
+
+    /// - Returns: whether it has just begun, so that the caller has to look once more.
+    private func beginWatching() -> Bool {
+      guard watch.withLock({ $0 == nil }) else { return false }
+      let (news, latch) = (news, latch)
+      let begun = log.value.directory.watch(part: LogDirectory.entries) {
+        news.note($0)
+        latch.raise()
+      }
+      // A part that was removed before shows in no event.
+      news.highest.store(LogState.largest, ordering: .sequentiallyConsistent)
+      // Another caller may have been faster; one watch is released.
+      watch.withLock { $0 = begun }
+      if isClosed.load(ordering: .sequentiallyConsistent) { close() }
+      return true
+    }
+
+    /// For tests: whether a caller waits in `next`.
+    package var isAwaited: Bool { latch.isAwaited }
+
+    private func take() throws -> LogMessage? {
+      try looking { reading in
+        reading.finish()
+        let highest = news.highest.exchange(0, ordering: .sequentiallyConsistent)
+        guard let message = try reading.look(log, highest) else {
+          try save(&reading)
+          return nil
+        }
+        var delivered = reading
+        delivered.deliver()
+        try save(&delivered)
+        reading = delivered
+        return message
+      }
+    }
+
+    private func looking<Result>(_ body: (inout LogReading) throws -> Result) throws -> Result {
+      try reporting("read \"\(log.name)\"", path: log.path) {
+        guard !isClosed.load(ordering: .sequentiallyConsistent) else {
+          throw AppGroupError(
+            .invalidToken, "read \"\(log.name)\"", path: log.path, reason: "the reader was closed",
+            remedy: "read again")
+        }
+        return try state.withLock { try body(&$0) }
+      }
+    }
+
+    private func save(_ reading: inout LogReading, _ durability: Durability = .standard) throws {
+      guard let cursor, let position = reading.unsaved(durability) else { return }
+      try cursor.save(position, durability)
+      reading.noteSaved()
+    }
+  }
+}
+
+/// The messages of a log as a reader gets them.
+///
+/// ```swift
+/// let reader = try await container.log("sales").subscribe("statistics")
+/// for try await message in reader.messages() { print(message.number, message.payload) }
+/// ```
+public struct LogMessages: AsyncSequence, Sendable {
+  let reader: Log.Reader
+
+  /// Makes an iterator; for one task at a time.
+  public func makeAsyncIterator() -> Iterator { Iterator(reader: reader) }
+
+  /// The iterator.
+  public struct Iterator: AsyncIteratorProtocol {
+    let reader: Log.Reader
+
+    /// Returns the next message; nil after the reader was closed.
+    ///
+    /// - Throws: As `Log.Reader.next`.
+    public func next() async throws -> LogMessage? {
+      do {
+        return try await reader.next()
+      } catch let error as AppGroupError where error.code == .invalidToken {
+        return nil
+      }
+    }
+  }
+}

@@ -1,0 +1,149 @@
+import WormholePropertyLists
+import WormholeSystem
+
+/// How far a reader is, and its steps, none of which waits.
+struct LogReading: Sendable {
+  /// The position as it is to be stored.
+  private var position = LogCursor.Position(log: "", next: 1)
+  /// The position as it is stored.
+  private var saved: LogCursor.Position?
+  /// Whether this reader has delivered the next message, and not only a process before.
+  private var isHeld = false
+  private var missed = 0
+  private var unreadable = 0
+  /// The highest number that is known to have appeared. If the next message is missing before that,
+  /// the log is listed, because a part of it is gone that nobody took away. So it is once at first.
+  private var highest = LogState.largest
+
+  /// Begins without a name.
+  mutating func begin(at next: Int, _ log: Log) throws {
+    position = .init(log: try log.memory.state(of: log.value)?.id ?? "", next: next)
+  }
+
+  mutating func begin(at position: LogCursor.Position) {
+    self.position = position
+    saved = position
+  }
+
+  mutating func seek(to next: Int) {
+    move(to: next)
+    (missed, unreadable) = (0, 0)
+    highest = LogState.largest
+  }
+
+  /// Counts the message that was delivered as read.
+  mutating func finish() {
+    if isHeld { move(to: position.next + 1) }
+  }
+
+  mutating func deliver() {
+    position.isDelivered = true
+    isHeld = true
+    (missed, unreadable) = (0, 0)
+  }
+
+  private mutating func move(to next: Int) {
+    position.next = next
+    position.isDelivered = false
+    isHeld = false
+  }
+
+  /// Returns the position if it is to be published: if it is not stored as it is, and before each
+  /// delivery. A message that is delivered again changes nothing in it, but publishing finds out
+  /// whether another process reads by now.
+  func unsaved(_ durability: Durability) -> LogCursor.Position? {
+    saved == position && !isHeld && durability == .standard ? nil : position
+  }
+
+  mutating func noteSaved() { saved = position }
+
+  /// Returns the next message; nil if there is none yet.
+  ///
+  /// - Parameter highest: the highest number that has appeared lately.
+  mutating func look(_ log: Log, _ highest: Int) throws -> LogMessage? {
+    self.highest = max(self.highest, highest)
+    guard let place = try LogDirectory(log) else { return nil }
+    while position.next < LogState.largest {
+      switch try place.read(position.next) {
+      case .message(var bytes, let status):
+        let publisher = PublicationRecord.take(from: &bytes)?.publisher
+        do throws(PropertyListError) {
+          return message(try PropertyListValue(bytes: bytes), status, publisher)
+        } catch {
+          // It stays where it is, because its number tells others that there was a message.
+          unreadable += 1
+          move(to: position.next + 1)
+        }
+      case .unreadable:
+        unreadable += 1
+        move(to: position.next + 1)
+      case .missing:
+        guard try skip(log, place) else { return nil }
+      }
+    }
+    return nil
+  }
+
+  private func message(
+    _ payload: PropertyListValue, _ status: FileStatus, _ publisher: Publisher?
+  ) -> LogMessage {
+    LogMessage(
+      number: position.next, date: status.modified, publisher: publisher, payload: payload,
+      isRedelivery: position.isDelivered, missed: missed, unreadable: unreadable)
+  }
+
+  /// Passes over messages that are gone.
+  ///
+  /// - Returns: false if the next one has not been appended yet.
+  private mutating func skip(_ log: Log, _ place: borrowing LogDirectory) throws -> Bool {
+    var furthest = LogState.largest
+    if let state = try log.memory.state(of: log.value) {
+      furthest = state.furthest
+      if position.log.isEmpty { position.log = state.id }
+      guard position.log == state.id else {
+        // The log was removed, and began again.
+        position.log = state.id
+        move(to: state.first)
+        highest = LogState.largest
+        return true
+      }
+      if position.next < state.first { return jump(to: state.first) }
+    }
+    guard highest > position.next else { return false }
+    highest = 0
+    let later = try place.numbers().filter { $0 > position.next && $0 <= furthest }
+    guard let found = later.min() else { return false }
+    return jump(to: try place.first(position.next, listed: found))
+  }
+
+  private mutating func jump(to next: Int) -> Bool {
+    missed += next - position.next
+    move(to: next)
+    return true
+  }
+}
+
+extension Log {
+  /// Returns the first message of a reader that begins there.
+  func position(of start: LogStart) throws -> Int {
+    try reporting("read \"\(name)\"", path: path) {
+      let state = try memory.state(of: value)
+      let first = state?.first ?? 1
+      guard let place = try LogDirectory(self) else { return first }
+      let furthest = state?.furthest ?? LogState.largest
+      let numbers = try place.numbers().filter { $0 <= furthest }
+      let end = max(try place.head(after: memory.head(state)), numbers.max() ?? 0)
+      memory.note(state == nil ? 0 : end)
+      switch start {
+      case .beginning: return try place.first(first, listed: max(first, numbers.min() ?? end + 1))
+      case .end: return end + 1
+      case .number(let number): return min(max(number, 1), end + 1)
+      case .date(let date):
+        let found = try numbers.sorted().first { number in
+          try place.status(number).map { $0.modified >= date } ?? false
+        }
+        return try place.first(first, listed: found ?? end + 1) { $0.modified >= date }
+      }
+    }
+  }
+}

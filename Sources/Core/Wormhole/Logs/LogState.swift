@@ -1,0 +1,172 @@
+import Synchronization
+package import WormholePropertyLists
+import WormholeSystem
+
+/// `log.plist`: what the processes of a log agree on.
+///
+/// It is a value like any other, and is published at the beginning of a log, when bounds are set, once
+/// after each start of the machine, and when messages are taken away. In between the log grows, so
+/// `head` is only a lower bound of its end.
+package struct LogState: Sendable, Equatable {
+  /// Distinguishes this log from one of the same name that was removed.
+  package var id: String
+  /// Nil if they were never set.
+  package var setBounds: Log.Bounds?
+  /// The oldest message that is kept.
+  package var first = 1
+  /// A message that was appended, or was taken away.
+  package var head = 0
+  /// The size of the messages from `first` to `head`.
+  var bytes = 0
+  /// When `first` was appended, in seconds since 1970.
+  var oldest: Int64 = 0
+  /// The starts of the machine, the last at the end, each with the first number that was given to a
+  /// message then. A loss of power may undo the last names: their numbers are given again, and a
+  /// subscriber that had read them must read the new ones.
+  var boots: [Boot] = []
+
+  struct Boot: Sendable, Equatable {
+    let id: String
+    let first: Int
+  }
+
+  package var bounds: Log.Bounds { setBounds ?? .standard }
+
+  /// How many starts of the machine are remembered. A subscriber that was not there for longer may
+  /// get messages again.
+  static let rememberedBoots = 64
+  /// Numbers up to this are valid, so that they can be added up.
+  package static let largest = 1 << 60
+  package static let numbers = 1...largest
+
+  /// How far the log grows until `head` is published again.
+  static let stride = 1_024
+  /// No message has a larger number, so that a planted file does not make readers pass over messages.
+  package var furthest: Int { head + 2 * Self.stride }
+
+  init(id: String) { self.id = id }
+
+  /// - Returns: nil for anything but a log's file.
+  package init?(_ value: PropertyListValue) {
+    guard let id = value["id"]?.stringValue, let first = Self.number(value["first"]),
+      let head = value["head"]?.intValue, (0...Self.largest).contains(head), first <= head + 1
+    else { return nil }
+    self.id = id
+    self.first = first
+    self.head = head
+    bytes = min(max(value["bytes"]?.intValue ?? 0, 0), Self.largest)
+    oldest = value["oldest"]?.int64Value ?? 0
+    if let messages = value["maximumMessages"]?.intValue,
+      let most = value["maximumBytes"]?.intValue
+    {
+      let age = value["maximumAge"]?.doubleValue.flatMap { $0 > 0 && $0 < 1e10 ? $0 : nil }
+      setBounds = .init(messages: messages, bytes: most, age: age.map { .seconds($0) })
+    }
+    boots = (value["boots"]?.arrayValue ?? []).compactMap { boot in
+      guard let id = boot["id"]?.stringValue, let first = Self.number(boot["first"]) else {
+        return nil
+      }
+      return Boot(id: id, first: first)
+    }
+  }
+
+  private static func number(_ value: PropertyListValue?) -> Int? {
+    value?.intValue.flatMap { numbers.contains($0) ? $0 : nil }
+  }
+
+  var content: PropertyListValue {
+    var value: PropertyListValue = [
+      "id": .string(id), "first": PropertyListValue(first), "head": PropertyListValue(head),
+      "bytes": PropertyListValue(bytes), "oldest": .integer(oldest),
+      "boots": .array(
+        boots.map { ["id": .string($0.id), "first": PropertyListValue($0.first)] }),
+    ]
+    if let setBounds {
+      value["maximumMessages"] = PropertyListValue(setBounds.messages)
+      value["maximumBytes"] = PropertyListValue(setBounds.bytes)
+      if let age = setBounds.age { value["maximumAge"] = .real(age / .seconds(1)) }
+    }
+    return value
+  }
+
+  /// Whether it knows of this start of the machine.
+  var isCurrent: Bool { boots.last?.id == ProcessIdentity.boot }
+
+  /// Returns the message that a subscriber reads next that was last active in a start of the machine.
+  func next(_ next: Int, asOf boot: String) -> Int {
+    guard let index = boots.lastIndex(where: { $0.id == boot }) else {
+      return boots.reduce(next) { min($0, $1.first) }
+    }
+    return boots[(index + 1)...].reduce(next) { min($0, $1.first) }
+  }
+}
+
+/// What this process knows about a log: with it, an append needs one look whether `log.plist` has
+/// changed, and no search for the end of the log.
+final class LogMemory: Sendable {
+  private struct Known {
+    var version: Version?
+    var state: LogState?
+    /// The last message that this process has appended or found.
+    var head = 0
+    /// The size of what this process has appended since it learned the state.
+    var bytes = 0
+  }
+
+  private let known = Mutex(Known())
+
+  /// Returns the log's file; nil if there is none.
+  ///
+  /// - Throws: `AppGroupError`: `damaged`, and as reading a value.
+  func state(of value: Value) throws -> LogState? {
+    try value.container.requireDirectory(
+      "use the log \"\(value.identifier)\"",
+      remedy: "take a queue, or a container that is a directory")
+    if let version = try value.version(),
+      let state = known.withLock({ $0.version == version ? $0.state : nil })
+    {
+      return state
+    }
+    let snapshot = try value.snapshot()
+    let state = try LogState.read(snapshot, at: value.path)
+    known.withLock { known in
+      if known.state?.id != state?.id { known.head = 0 }
+      known.version = snapshot.version
+      known.state = state
+      known.bytes = 0
+    }
+    return state
+  }
+
+  /// Returns a message that was appended, or is known to have been taken away.
+  func head(_ state: LogState?) -> Int {
+    known.withLock { known in
+      let own = known.state?.id == state?.id ? known.head : 0
+      return max(own, state?.head ?? 0)
+    }
+  }
+
+  /// - Returns: the size of what this process has appended since it learned the state.
+  @discardableResult
+  func note(_ number: Int, bytes: Int = 0) -> Int {
+    known.withLock { known in
+      known.head = max(known.head, number)
+      known.bytes += bytes
+      return known.bytes
+    }
+  }
+}
+
+extension LogState {
+  /// - Returns: nil if there is no such file.
+  package static func read(_ snapshot: ValueSnapshot, at path: String) throws -> LogState? {
+    guard let content = try snapshot.propertyList() else { return nil }
+    guard let state = LogState(content) else {
+      throw AppGroupError(
+        .damaged, "read what is known about a log", path: path,
+        reason: "it has not the keys of a log",
+        remedy: "put it aside: the log's messages stay, and its bounds have to be set again")
+    }
+    return state
+  }
+}

@@ -1,0 +1,32 @@
+package import WormholeSystem
+
+/// What stands behind a notification: a file that is renamed, or a key on etcd.
+///
+/// Errors of the kernel and of etcd come as they are; the callers put them into a sentence.
+protocol BellStore: Sendable {
+  /// The directory's path, or the words for the key.
+  var path: String { get }
+
+  /// Posts.
+  func ring() throws
+  func sound() throws -> BellSound
+
+  /// Listens from now on.
+  ///
+  /// - Parameter signal: Called when there may have been a post, on a thread that must not wait.
+  func listen(_ signal: @escaping @Sendable () -> Void) throws -> any BellWatching
+}
+
+/// A bell that is being listened to.
+protocol BellWatching: Watching {
+  /// Returns the sound as of now, or later than the last signal.
+  func sound() throws -> BellSound
+}
+
+/// The marks of a bell at one moment; equal as long as no process has rung.
+package struct BellSound: Hashable, Sendable {
+  package let marks: Set<FileName>
+
+  /// The sound of a bell that was never rung.
+  package static let silence = BellSound(marks: [])
+}

@@ -1,0 +1,89 @@
+package import WormholeSystem
+
+/// The mechanism of a notification: its directory holds one empty file whose name is new after
+/// every post, `bell-<nonce>`.
+///
+/// Ringing renames that file to a name that was never used. The rename is atomic, possible on a
+/// full disk, an inotify event, and visible afterwards, so that a check, or an observer whose
+/// events were lost, sees that there was a post. If two processes post at once, the one whose
+/// rename does not find the old name knows that another post happened during its own, and that post
+/// rings for both. A crash leaves the old name or the new one.
+package struct Bell: BellStore {
+  let directory: NamedDirectory
+  private static let prefix = "bell-"
+
+  package init(root: ContainerRoot, name: String) {
+    directory = NamedDirectory(root: root, kind: .notification, identifier: name)
+  }
+
+  func ring() throws {
+    for _ in 0..<renameRaceLimit {
+      let place = try directory.openOrMake()
+      // Nil if a sweep has removed the directory meanwhile.
+      if try ifPresent(ring(at: place)) == true { return }
+    }
+    throw Errno.noSuchFile
+  }
+
+  /// - Returns: False if a sweep has removed the bell meanwhile and no process has rung.
+  private func ring(at place: borrowing FileDescriptor) throws(Errno) -> Bool {
+    let bells = try names(in: place)
+    let new = Self.prefix + Nonce.next()
+    guard let first = bells.first else {
+      _ = try directory.root.access.createFile(new, at: place.rawValue)
+      return true
+    }
+    guard
+      try ifPresent(rename(first.text, at: place.rawValue, to: new, at: place.rawValue)) != nil
+    else {
+      // Another post has rung meanwhile, or has removed this file as surplus after ringing. The
+      // rest must not be removed here, because only a process that has rung leaves a file there for
+      // certain.
+      return try !names(in: place).isEmpty
+    }
+    // Two first posts at once have created two files; one is enough.
+    for surplus in bells.dropFirst() { try removeIfPresent(surplus, at: place.rawValue) }
+    return true
+  }
+
+  /// Removes the bell, so that it is as if it had never been rung.
+  ///
+  /// - Parameter sound: The sound at the time of the decision. A name is never used again, so a
+  ///   post since then stays.
+  /// - Returns: False if a process has rung since.
+  package func remove(_ sound: BellSound) throws -> Bool {
+    guard let place = try directory.open() else { return true }
+    for name in sound.marks {
+      guard try removeIfPresent(name, at: place.rawValue) else { return false }
+    }
+    return true
+  }
+
+  package static func isName(_ name: FileName) -> Bool { name.hasPrefix(prefix) }
+
+  package func sound() throws -> BellSound {
+    try directory.look { BellSound(marks: Set(try names(in: $0))) } ?? .silence
+  }
+
+  private func names(in place: borrowing FileDescriptor) throws(Errno) -> [FileName] {
+    let readable = try FileDescriptor.open(".", at: place.rawValue, [.readOnly, .directory])
+    return try readable.entries().map(\.name).filter { $0.hasPrefix(Self.prefix) }
+  }
+
+  var path: String { directory.path }
+
+  func listen(_ signal: @escaping @Sendable () -> Void) throws -> any BellWatching {
+    FileBellWatch(bell: self, watch: try directory.watch(signal))
+  }
+}
+
+private struct FileBellWatch: BellWatching {
+  let bell: Bell
+  let watch: Watch
+
+  var detection: ChangeDetection { watch.detection }
+
+  func cancel() { watch.cancel() }
+
+  func sound() throws -> BellSound { try bell.sound() }
+}

@@ -1,0 +1,163 @@
+import Dispatch
+import Synchronization
+public import WormholeSystem
+
+/// One registration for a notification, called a token in notify(3).
+///
+/// ```swift
+/// let registration = try container.notification("lights-out").register()
+/// if try registration.check() { print("posted since the last check") }
+/// registration.cancel()
+/// ```
+public final class NotificationRegistration: Sendable, Cancelling {
+  private struct Condition {
+    /// The sound at the last check or call; nil before the first check.
+    var checked: BellSound?
+    var suspensions = 0
+    var postedWhileSuspended = false
+    var isCancelled = false
+    var watch: (any BellWatching)?
+    var observation: ObservationToken?
+    var delivery: ChangeDelivery<BellSound?>?
+  }
+
+  /// The largest nesting depth of suspensions; further ones do not count (notify_suspend(3)).
+  static let deepestSuspension = 255
+
+  /// The notification.
+  public let notification: DarwinNotification
+  private let bell: any BellStore
+  private let condition = Mutex(Condition())
+
+  init(_ notification: DarwinNotification, bell: any BellStore) {
+    self.notification = notification
+    self.bell = bell
+  }
+
+  deinit { cancel() }
+
+  func begin(
+    startsWithPast: Bool, on queue: DispatchQueue,
+    _ handler: @escaping @Sendable (NotificationRegistration) -> Void
+  ) throws {
+    let call: @Sendable () -> Void = { [weak self] in
+      if let self, self.mayCall() { handler(self) }
+    }
+    let delivery = ChangeDelivery<BellSound?>(initial: nil, on: queue) { [weak self] last in
+      do {
+        guard let sound = try self?.heardSound() else { return (last, nil) }
+        return (sound, sound == last ? nil : call)
+      } catch {
+        // It is unknown whether there was a post: a false alarm is allowed, silence is not.
+        return (nil, call)
+      }
+    }
+    let watch = try reporting("listen", path: bell.path) { try bell.listen { delivery.signal() } }
+    let observation = ObservationToken(watch: watch, delivery: delivery)
+    condition.withLock {
+      $0.watch = watch
+      $0.observation = observation
+      $0.delivery = delivery
+    }
+    let known = try reporting("listen", path: bell.path) { try watch.sound() }
+    delivery.open(known: startsWithPast ? .silence : known, signalled: startsWithPast)
+  }
+
+  /// Nil after its end.
+  private func heardSound() throws -> BellSound? { try condition.withLock(\.watch)?.sound() }
+
+  private func mayCall() -> Bool {
+    condition.withLock { condition in
+      guard !condition.isCancelled else { return false }
+      guard condition.suspensions == 0 else {
+        condition.postedWhileSuspended = true
+        return false
+      }
+      return true
+    }
+  }
+
+  /// Returns whether there was a post since the last check; true at the first check.
+  ///
+  /// A sweep of the container drops the record of a post after a day: see the limits.
+  ///
+  /// - Throws: `AppGroupError`: `invalidToken` after `cancel()`, or an error of the file system.
+  public func check() throws -> Bool {
+    try valid()
+    let path = bell.path
+    let sound = try reporting("check the notification", path: path) { try bell.sound() }
+    return condition.withLock { condition in
+      defer { condition.checked = sound }
+      return condition.checked != sound
+    }
+  }
+
+  /// Holds calls back until as many calls of `resume()` follow. Posts in the meantime become one
+  /// call at the last `resume()`. Other registrations of the name are not affected.
+  ///
+  /// - Throws: `AppGroupError.invalidToken` after `cancel()`.
+  public func suspend() throws {
+    try valid()
+    condition.withLock { $0.suspensions = min($0.suspensions + 1, Self.deepestSuspension) }
+  }
+
+  /// Ends one suspension; has no effect without one.
+  ///
+  /// - Throws: `AppGroupError.invalidToken` after `cancel()`.
+  public func resume() throws {
+    try valid()
+    let delivery = condition.withLock { condition -> ChangeDelivery<BellSound?>? in
+      guard condition.suspensions > 0 else { return nil }
+      condition.suspensions -= 1
+      guard condition.suspensions == 0, condition.postedWhileSuspended else { return nil }
+      condition.postedWhileSuspended = false
+      return condition.delivery
+    }
+    delivery?.redeliver(from: nil)
+  }
+
+  /// Returns the name's 64-bit state; see `DarwinNotification.state()`.
+  ///
+  /// - Throws: `AppGroupError`: `invalidToken` after `cancel()`, or an error of reading it.
+  public func state() throws -> UInt64 {
+    try valid()
+    return try notification.state()
+  }
+
+  /// Sets the name's 64-bit state; see `DarwinNotification.setState(_:until:)`.
+  ///
+  /// - Throws: `AppGroupError`: `invalidToken` after `cancel()`, or an error of writing it.
+  public func setState(_ state: UInt64) throws {
+    try valid()
+    try notification.setState(state)
+  }
+
+  /// Whether the registration has not been cancelled.
+  public var isValid: Bool { condition.withLock { !$0.isCancelled } }
+
+  /// The way in which posts are noticed; nil after `DarwinNotification.register`, which calls no
+  /// handler.
+  public var detection: ChangeDetection? { condition.withLock { $0.observation?.detection } }
+
+  /// Ends the registration; see `ObservationToken.cancel()`.
+  public func cancel() {
+    let observation = condition.withLock { condition in
+      condition.isCancelled = true
+      defer {
+        condition.watch = nil
+        condition.observation = nil
+        condition.delivery = nil
+      }
+      return condition.observation
+    }
+    observation?.cancel()
+  }
+
+  private func valid() throws {
+    guard isValid else {
+      throw AppGroupError(
+        .invalidToken, "use the registration for \"\(notification.name)\"",
+        path: bell.path, reason: "it was cancelled", remedy: "register again")
+    }
+  }
+}

@@ -1,0 +1,137 @@
+import Synchronization
+import WormholePropertyLists
+import WormholeSystem
+
+/// One attempt after another to become exclusively present, until it succeeds or the deadline has
+/// passed.
+final class DirectoryEntry: Waiting, Sendable {
+  /// The interval at which a waiter checks whether the present process is stopped, which causes no
+  /// event.
+  private static let lookInterval: Duration = .seconds(1)
+
+  private struct State {
+    var hasBegun = false
+    var watch: Watch?
+    /// The present process, and the last registration before it, as of the latest look.
+    var waitsFor: (member: PresenceMember, last: String?)?
+    /// The process that was present when its file was removed.
+    var removed: PresenceMember?
+    var stopped = StoppedHolders()
+  }
+
+  private let latch: WakeLatch
+  private let presence: DirectoryPresence
+  private let record: PresenceRecord
+  private let overtaking: Presence.Overtaking
+  private let deadline: ContinuousClock.Instant
+  private let looks: FollowUpChecks
+  private let state = Mutex(State())
+
+  init(
+    _ presence: DirectoryPresence, _ record: PresenceRecord,
+    _ overtaking: Presence.Overtaking, _ deadline: ContinuousClock.Instant
+  ) {
+    let latch = WakeLatch()
+    self.latch = latch
+    self.presence = presence
+    self.record = record
+    self.overtaking = overtaking
+    self.deadline = deadline
+    looks = FollowUpChecks { latch.raise() }
+  }
+
+  deinit { looks.cancel() }
+
+  func step() throws -> WaitingStep<any PresenceHold> {
+    try begin()
+    do {
+      return try attempt()
+    } catch let error as Errno where error == .noSuchFile && ContinuousClock.now < deadline {
+      // The directory was removed meanwhile, and the removing process may not have finished.
+      return .wait(for: latch, until: .now + .milliseconds(1))
+    }
+  }
+
+  private func begin() throws {
+    guard !state.withLock(\.hasBegun) else { return }
+    try presence.place.sweep()
+    state.withLock { $0.hasBegun = true }
+  }
+
+  private func attempt() throws -> WaitingStep<any PresenceHold> {
+    if let member = state.withLock(\.removed) {
+      guard ChangeMonitor.shared.isSettled(presence.container.root.path) else {
+        return try pause(for: member)
+      }
+      state.withLock { $0.removed = nil }
+    }
+    switch try take() {
+    case .taken(let post, let fence):
+      let registration = DirectoryRegistration(presence, record)
+      try registration.begin(with: post, fence)
+      return .done(registration)
+    case .removed(let member):
+      state.withLock { ($0.removed, $0.waitsFor) = (member, nil) }
+      ChangeMonitor.shared.noteRemoval(in: presence.container.root.path)
+      return try pause(for: member)
+    case .busy(let member):
+      let now = ContinuousClock.now
+      guard now < deadline else { throw busy(member) }
+      if state.withLock({ $0.waitsFor?.member.id != member.id }) {
+        let last = try presence.place.lastRecord()?.id
+        state.withLock { $0.waitsFor = (member, last) }
+      }
+      // First the watch, then the look.
+      guard try isWatching() else { return try attempt() }
+      let next =
+        overtaking == .suspended && member.state == .suspended
+        ? LeaseRequest.grace : Self.lookInterval
+      return .wait(for: latch, until: min(deadline, now + next))
+    }
+  }
+
+  // A program may be removing the whole container: until that has ended nothing is created.
+  private func pause(for member: PresenceMember) throws -> WaitingStep<any PresenceHold> {
+    guard ContinuousClock.now < deadline else { throw busy(member) }
+    return .wait(for: latch, until: min(deadline, .now + ChangeMonitor.pollInterval))
+  }
+
+  private func take() throws -> DirectoryPresence.RoleOutcome {
+    do {
+      return try presence.takeRole(record, until: deadline, removedMember: removedMember) {
+        [self] in mayOvertake($0)
+      }
+    } catch let error as AppGroupError where error.code == .containerMissing {
+      guard let (member, _) = state.withLock(\.waitsFor) else { throw error }
+      return .removed(member)
+    }
+  }
+
+  /// Returns the process that was waited for if a program has removed its file or its role.
+  private func removedMember() throws -> PresenceMember? {
+    guard let (member, last) = state.withLock(\.waitsFor) else { return nil }
+    // A live one keeps its role, or loses it to another. One that leaves or dies is recorded as the
+    // last.
+    if try presence.place.living(member.id) != nil {
+      return try presence.roleID() == nil ? member : nil
+    }
+    let current = try presence.place.lastRecord()?.id
+    return current == nil || current == last && current != member.id ? member : nil
+  }
+
+  private func mayOvertake(_ member: PresenceMember) -> Bool {
+    state.withLock { $0.stopped.mayOvertake(member, overtaking) }
+  }
+
+  /// - Returns: Whether there was a watch already.
+  private func isWatching() throws -> Bool {
+    guard state.withLock({ $0.watch == nil }) else { return true }
+    let watch = try presence.place.directory.watch { [looks] in looks.begin() }
+    state.withLock { $0.watch = watch }
+    return false
+  }
+
+  private func busy(_ member: PresenceMember) -> AppGroupError {
+    presence.title.busy(member, path: presence.path)
+  }
+}

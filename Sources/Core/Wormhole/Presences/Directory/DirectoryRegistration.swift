@@ -1,0 +1,282 @@
+import Dispatch
+import FoundationEssentials
+import Synchronization
+import WormholePropertyLists
+import WormholeSystem
+
+/// The registration of this process in a directory: its file, which is created again when a program
+/// has removed it.
+final class DirectoryRegistration: PresenceHold {
+  private enum Phase {
+    case new
+    case here(PresencePost)
+    case left
+    /// Another registration has the role.
+    case overtaken(LeaseHolder?)
+  }
+
+  private struct Condition {
+    var phase = Phase.new
+    /// The number of its last exclusive entering.
+    var fence: UInt64 = 0
+    var watch: Watch?
+    var isToBeMadeAgain = false
+    /// Whether a thread is creating it again at this moment.
+    var isBeingMade = false
+  }
+
+  private let presence: DirectoryPresence
+  let record: PresenceRecord
+  private let condition = Mutex(Condition())
+  private let queue = Blocking.queue()
+  /// Raised when an attempt to create it has ended.
+  private let made = WakeLatch()
+  let lossHandlers = LossHandlers()
+
+  init(_ presence: DirectoryPresence, _ record: PresenceRecord) {
+    self.presence = presence
+    self.record = record
+  }
+
+  deinit { end(asDeath: false) }
+
+  func end(asDeath: Bool) {
+    let (watch, post) = condition.withLock { condition -> (Watch?, PresencePost?) in
+      let watch = condition.watch
+      condition.watch = nil
+      guard case .here(let post) = condition.phase else { return (watch, nil) }
+      // Excludes: a check that creates the registration again after this.
+      condition.phase = .left
+      return (watch, post)
+    }
+    // An attempt that has begun notices the end, and removes what it has created.
+    while condition.withLock(\.isBeingMade) { made.block(until: nil) }
+    if let post, record.identity == .current {
+      end(post, asDeath: asDeath)
+    }
+    watch?.cancel()
+  }
+
+  private func end(_ post: PresencePost, asDeath: Bool) {
+    if !asDeath, ChangeMonitor.shared.isSettled(presence.container.root.path) {
+      return withExtendedLifetime(post) { presence.place.remove(record) }
+    }
+    // In a container that is being removed its file is left to the removing program, which would
+    // fail without it (`rm -r`). After an error closing it has the same effect, perhaps a moment later.
+    try? post.unlock()
+  }
+
+  func confirm() throws {
+    if try !stands(orMakeAgain: false) { noteRemoval() }
+    switch condition.withLock({ $0.phase }) {
+    case .here: return
+    case .new, .left: throw presence.title.ended(path: presence.path)
+    case .overtaken(let holder):
+      throw presence.title.overtaken(by: holder, path: presence.path)
+    }
+  }
+
+  var fenceNumber: UInt64 { condition.withLock(\.fence) }
+
+  // Its watch tells every takeover.
+  func watchLoss() { if let loss { lossHandlers.tell(loss) } }
+
+  var loss: AppGroupError? {
+    do {
+      try confirm()
+      return nil
+    } catch let error as AppGroupError where error.code == .leaseLost {
+      return error
+    } catch {
+      // Too few descriptors, for example: the next look tells.
+      return nil
+    }
+  }
+
+  // MARK: Beginning, and beginning again
+
+  /// Watches first, so that every later removal causes an event.
+  func begin() throws {
+    // Before the watch, which would otherwise wait for it in the container, and wake up for each new file
+    // there from then on.
+    _ = try presence.place.directory.openOrMake()
+    try watch()
+    try presence.place.sweep()
+    let post = try presence.place.post(record)
+    condition.withLock { $0.phase = .here(post) }
+  }
+
+  /// Begins for a registration that has its role and has entered already.
+  func begin(with post: PresencePost, _ fence: UInt64) throws {
+    condition.withLock { ($0.phase, $0.fence) = (.here(post), fence) }
+    try watch()
+    // Removed just before.
+    if try !stands(orMakeAgain: false) { noteRemoval() }
+  }
+
+  private func watch() throws {
+    let queue = queue
+    let check: @Sendable () -> Void = { [weak self] in self?.checkAfterEvent() }
+    // Not on the monitor's thread.
+    let watch = try presence.place.directory.watch { queue.async(execute: check) }
+    condition.withLock { $0.watch = watch }
+  }
+
+  private func checkAfterEvent() {
+    do {
+      if try !stands(orMakeAgain: false) { noteRemoval() }
+    } catch {
+      // A full disk, or no descriptor left: there is no caller for the error, and it may pass.
+      makeAgainSoon()
+    }
+  }
+
+  private func noteRemoval() {
+    // Once for each removal: looks in between are not further removals.
+    if !condition.withLock(\.isToBeMadeAgain) {
+      ChangeMonitor.shared.noteRemoval(in: presence.container.root.path)
+    }
+    makeAgainSoon()
+  }
+
+  private func makeAgainSoon() {
+    let isExpected = condition.withLock { condition in
+      defer { condition.isToBeMadeAgain = true }
+      return condition.isToBeMadeAgain
+    }
+    guard !isExpected else { return }
+    ChangeMonitor.shared.whenSettled(presence.container.root.path, on: queue) { [weak self] in
+      self?.makeAgain()
+    }
+  }
+
+  private func makeAgain() {
+    condition.withLock { $0.isToBeMadeAgain = false }
+    do {
+      _ = try stands(orMakeAgain: true)
+    } catch {
+      // As above.
+      makeAgainSoon()
+    }
+  }
+
+  /// Returns whether the registration exists; ends it if its role is gone.
+  private func stands(orMakeAgain: Bool) throws -> Bool {
+    guard record.identity == .current else { return true }
+    guard case .here(let post) = condition.withLock(\.phase) else { return true }
+    if record.isExclusive, let id = try presence.roleID(), id != record.id {
+      presence.place.remove(record)
+      _ = replace(post, by: .overtaken(try presence.place.living(id)?.holder))
+      return true
+    }
+    if try presence.place.isThere(post, record) { return true }
+    // It was left meanwhile, which removes it.
+    guard case .here(let now) = condition.withLock(\.phase), now === post else { return true }
+    guard orMakeAgain,
+      condition.withLock({ condition in
+        // Excludes: an attempt that begins after `end`.
+        guard case .here = condition.phase else { return false }
+        condition.isBeingMade = true
+        return true
+      })
+    else { return orMakeAgain }
+    defer {
+      condition.withLock { $0.isBeingMade = false }
+      made.raise()
+    }
+    let new = try madeAgain()
+    if !replace(post, by: new), case .here = new { presence.place.remove(record) }
+    return true
+  }
+
+  /// - Returns: False if it was left meanwhile.
+  private func replace(_ post: PresencePost, by new: Phase) -> Bool {
+    let isReplaced = condition.withLock { condition in
+      guard case .here(let current) = condition.phase, current === post else { return false }
+      condition.phase = new
+      return true
+    }
+    if isReplaced, case .overtaken(let holder) = new {
+      lossHandlers.tell(presence.title.overtaken(by: holder, path: presence.path))
+    }
+    return isReplaced
+  }
+
+  private func madeAgain() throws -> Phase {
+    guard record.isExclusive else { return .here(try presence.place.post(record)) }
+    switch try presence.takeRole(record, until: .now, overtakes: { _ in false }) {
+    case .taken(let post, let fence):
+      condition.withLock { $0.fence = fence }
+      return .here(post)
+    case .busy(let member), .removed(let member): return .overtaken(member.holder)
+    }
+  }
+}
+
+extension PresenceDirectory {
+  /// Writes a registration, and gives it its name.
+  func post(_ record: PresenceRecord) throws -> PresencePost {
+    for _ in 0..<renameRaceLimit {
+      let place = try directory.openOrMake()
+      do {
+        let post = try PresencePost.stage(record, at: place, in: root)
+        try publish(record, at: place)
+        return post
+      } catch let error as Errno where error == .noSuchFile {
+        // The directory was removed meanwhile.
+        continue
+      }
+    }
+    throw Errno.noSuchFile
+  }
+
+  func publish(_ record: PresenceRecord, at place: borrowing FileDescriptor) throws(Errno) {
+    try rename(
+      Self.enteringName(record.id), at: place.rawValue, to: Self.memberName(record.id),
+      at: place.rawValue)
+  }
+
+  func isThere(_ post: PresencePost, _ record: PresenceRecord) throws -> Bool {
+    let handle = try root.handle()
+    return try post.isNamed(
+      directory.relativePath + "/" + Self.memberName(record.id), at: handle.descriptor.rawValue)
+  }
+
+  package func living(_ id: String) throws -> PresenceMember? {
+    try directory.look { try living(id, at: $0) } ?? nil
+  }
+
+  /// Removes a registration, and records it as the last one.
+  func remove(_ record: PresenceRecord) {
+    do {
+      guard let place = try directory.open() else { return }
+      note(record, at: place)
+      try removeIfPresent(Self.memberName(record.id), at: place.rawValue)
+    } catch {
+      // Whatever the obstacle is, its lock ends now, and so the registration is gone for all
+      // processes.
+      return
+    }
+  }
+
+  private func note(_ record: PresenceRecord, at place: borrowing FileDescriptor) {
+    var record = record
+    record.ended = Date()
+    do {
+      // Locked while it is written, so that a sweeper leaves it alone.
+      let post = try PresencePost.stage(record, at: place, in: root)
+      try withExtendedLifetime(post) {
+        try rename(
+          Self.enteringName(record.id), at: place.rawValue, to: Self.last, at: place.rawValue)
+      }
+    } catch {
+      // A full disk: the last registration is not recorded, but it is gone all the same.
+      discardStaged(record, at: place)
+    }
+  }
+
+  func discardStaged(_ record: PresenceRecord, at place: borrowing FileDescriptor) {
+    // What is left is swept when it is unlocked.
+    _ = try? removeIfPresent(Self.enteringName(record.id), at: place.rawValue)
+  }
+}

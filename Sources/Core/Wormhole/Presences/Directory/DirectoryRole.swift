@@ -1,0 +1,113 @@
+import WormholePropertyLists
+import WormholeSystem
+
+// The exclusive role: a value that names the registration that has it.
+extension DirectoryPresence {
+  enum RoleOutcome {
+    case taken(PresencePost, fence: UInt64)
+    case busy(PresenceMember)
+    /// The process that was waited for did not leave: a program has removed its registration.
+    case removed(PresenceMember)
+  }
+
+  /// The value that names the registration with the exclusive role.
+  package var role: Value {
+    Value(container: container, identifier: title.name, kind: title.kind)
+  }
+
+  /// Returns the id of the registration with the role, or nil if there is none.
+  package func roleID() throws -> String? { try Self.id(in: role.snapshot()) }
+
+  private static func id(in snapshot: ValueSnapshot) throws -> String? {
+    do {
+      return try snapshot.propertyList()?["id"]?.stringValue
+    } catch let error as AppGroupError where error.code == .damaged {
+      // No process can claim the role by it.
+      return nil
+    }
+  }
+
+  /// Returns the number of the next entering, which is larger than each one before: the milliseconds
+  /// since 1970, because a sweep or a program may have removed the last one; or that one and one more.
+  private static func fence(after snapshot: ValueSnapshot) -> UInt64 {
+    let (seconds, nanoseconds) = realTime()
+    let now = UInt64(max(0, seconds)) * 1_000 + UInt64(nanoseconds) / 1_000_000
+    // Of a damaged one nobody knows the number, and nobody can claim the role by it.
+    let last = (try? RoleProof.number(in: snapshot)) ?? 0
+    return max(now, last &+ 1)
+  }
+
+  func proof(of number: UInt64) -> RoleProof {
+    RoleProof(
+      value: role, number: number, conditions: [], location: container.location,
+      lost: title.fenced(path: path))
+  }
+
+  /// Gives the role to a registration, unless another live one has it.
+  ///
+  /// The registration's file is complete and locked before the role names it, so a reader of the
+  /// role sees at once that it is alive.
+  ///
+  /// - Parameter removedMember: Called when the role seems to be free.
+  func takeRole(
+    _ record: PresenceRecord, until deadline: ContinuousClock.Instant,
+    removedMember: () throws -> PresenceMember? = { nil },
+    overtakes: @escaping @Sendable (PresenceMember) -> Bool
+  ) throws -> RoleOutcome {
+    if let holder = try livingHolder(try roleID(), record), !overtakes(holder) {
+      return .busy(holder)
+    }
+    if let member = try removedMember() { return .removed(member) }
+    let directory = SharedDescriptor(try place.directory.openOrMake())
+    let post = try PresencePost.stage(record, at: directory.descriptor, in: container.root)
+    var hasEntered = false
+    defer {
+      if !hasEntered { place.discardStaged(record, at: directory.descriptor) }
+    }
+    let holders = try role.edit(.init(until: deadline)) {
+      snapshot -> (Edit, (fence: UInt64?, other: PresenceMember?)) in
+      let other = try livingHolder(try Self.id(in: snapshot), record)
+      if let other, !overtakes(other) { return (.keep, (nil, other)) }
+      let fence = Self.fence(after: snapshot)
+      let mine: PropertyListValue = [
+        "id": .string(record.id), RoleProof.key: PropertyListValue(fence),
+      ]
+      return (.replace(try mine.binaryBytes()), (fence, other))
+    }
+    guard let fence = holders.fence else {
+      guard let other = holders.other else {
+        preconditionFailure("nobody else keeps a process out")
+      }
+      return .busy(other)
+    }
+    if let other = holders.other {
+      Diagnostics.noteTakeover(
+        of: title.role, path, from: other.holder, in: container.root.path)
+      try place.retire([other])
+    }
+    try place.publish(record, at: directory.descriptor)
+    hasEntered = true
+    return .taken(post, fence: fence)
+  }
+
+  /// Removes the file that names the holder of the role, unless the holder is alive.
+  ///
+  /// - Parameter lease: The lease of the role.
+  /// - Returns: False if a process has the role.
+  package func removeRole(_ lease: Lease) throws -> Bool {
+    if let id = try roleID(), try place.living(id) != nil { return false }
+    _ = try lease.remove(role.fileName, durability: .standard)
+    return true
+  }
+
+  /// Removes the record of the last registration.
+  package func removeLast() throws {
+    guard let place = try place.directory.open() else { return }
+    try removeIfPresent(PresenceDirectory.last, at: place.rawValue)
+  }
+
+  private func livingHolder(_ id: String?, _ record: PresenceRecord) throws -> PresenceMember? {
+    guard let id, id != record.id else { return nil }
+    return try place.living(id)
+  }
+}

@@ -1,0 +1,78 @@
+import WormholeSystem
+
+/// Looks at the members of a directory after its events, and a few times again. The dead are not moved
+/// aside: on ext4 that takes longer than all else, and nobody who is told of a death has to wait for it.
+final class DirectorySight: PresenceSight {
+  private let presence: DirectoryPresence
+  private let looks = FollowUpChecks()
+
+  init(_ presence: DirectoryPresence) {
+    self.presence = presence
+  }
+
+  func begin(_ signal: @escaping @Sendable () -> Void) throws -> (any Watching)? {
+    looks.use(signal)
+    return try presence.place.directory.watch { [looks] in looks.begin() }
+  }
+
+  func current() throws -> [PresenceMember] {
+    try reporting("look who is present", path: presence.path) { try presence.look().live }
+  }
+
+  func lookAgain() { looks.begin() }
+
+  func retry() { looks.check() }
+
+  func cancel() { looks.cancel() }
+
+  func look(last: [PresenceMember]?) throws -> PresenceLook {
+    let mayHaveChanged = looks.takeEvent()
+    do {
+      if let last, !mayHaveChanged, try presence.place.areLocked(last.map(\.id)) {
+        return PresenceLook(live: last)
+      }
+      let look = try presence.look(movesAside: false)
+      return mayHaveChanged && look.live == last ? try afterMoment(look) : look
+    } catch {
+      looks.noteFailure()
+      throw error
+    }
+  }
+
+  /// The event told of something, and nothing has changed: most likely a lock that is about to be
+  /// free. Trying for a moment is sooner than any timer.
+  private func afterMoment(_ look: PresenceLook) throws -> PresenceLook {
+    guard !look.live.isEmpty else { return look }
+    for tries in 0..<4 {
+      pauseThread(.microseconds(20 << tries))
+      if try !presence.place.areLocked(look.live.map(\.id)) {
+        return try presence.look(movesAside: false)
+      }
+    }
+    return look
+  }
+
+  func retire(_ dead: [PresenceMember]) {
+    // If it fails, the next look finds them again.
+    try? presence.place.retire(dead)
+  }
+}
+
+extension PresenceDirectory {
+  /// Whether all these are still there and locked, by whomever.
+  fileprivate func areLocked(_ ids: [String]) throws -> Bool {
+    guard !ids.isEmpty else { return true }
+    guard let place = try directory.open() else { return false }
+    for id in ids {
+      do throws(Errno) {
+        let file = try FileDescriptor.openBeneath(
+          Self.memberName(id), at: place.rawValue, [.readOnly, .nonBlocking])
+        if try file.tryLock(.shared) { return false }
+      } catch {
+        guard Self.isPassedOver(error) else { throw error }
+        return false
+      }
+    }
+    return true
+  }
+}

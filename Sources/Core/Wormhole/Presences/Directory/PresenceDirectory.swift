@@ -1,0 +1,175 @@
+import WormholePropertyLists
+package import WormholeSystem
+
+/// `presence/<name>/`: one file for each live registration, locked as long as it lives.
+///
+/// ```
+/// entering-<id>.plist   being written; its process created it, locked it, and then writes
+/// member-<id>.plist     a registration: complete before it got this name, and locked
+/// last.plist            the last registration; with `ended` if it left, without it if it died
+/// exclusive.plist       the registration with the exclusive role, changed under lease/ like a value
+/// ```
+///
+/// **Presence.** A member is present if its file is locked and names this directory. No process
+/// locks another's file, except for the shared lock that a check takes for a moment. So a check that
+/// gets the lock has found a dead member, and renames it to `last.plist`; an observer is told first.
+///
+/// **Events.** The kernel closes the open files of a dead process. The file was open for writing, so
+/// watchers of the directory get IN_CLOSE_WRITE. Checks open it only for reading, and cause no
+/// event. The event comes just before the lock is released: see `FollowUpChecks`. A leaving process
+/// removes its file first, which is visible at once.
+///
+/// **What a crash leaves**: an unlocked `entering-` file, which the next process that enters or a
+/// sweep of the container removes, or a dead member, which the next check moves aside.
+package struct PresenceDirectory: Sendable {
+  let directory: NamedDirectory
+  private let vacancy = Vacancy()
+
+  init(directory: NamedDirectory) {
+    self.directory = directory
+  }
+
+  package static let memberPrefix = "member-"
+  package static let enteringPrefix = "entering-"
+  static let suffix = ".plist"
+  package static let last = "last.plist"
+  /// More entries than this are a planted directory, and examining it would never end.
+  static let maximumEntries = 10_000
+
+  var root: ContainerRoot { directory.root }
+
+  package static func memberName(_ id: String) -> String { memberPrefix + id + suffix }
+  static func enteringName(_ id: String) -> String { enteringPrefix + id + suffix }
+
+  /// Returns the id in a name of ours, or nil for any other name.
+  package static func id(in name: FileName, after prefix: String) -> String? {
+    guard name.bytes.count <= 64, name.hasPrefix(prefix),
+      name.bytes.suffix(suffix.utf8.count).elementsEqual(suffix.utf8)
+    else { return nil }
+    let id = name.bytes.dropFirst(prefix.utf8.count).dropLast(suffix.utf8.count)
+    let isOurs = id.allSatisfy { Nonce.isDigit($0) || $0 == UInt8(ascii: "-") }
+    return isOurs && !id.isEmpty ? String(decoding: id, as: UTF8.self) : nil
+  }
+
+  // MARK: Looking
+
+  /// - Parameter movesAside: Whether the last dead registration is recorded as such.
+  /// - Returns: nil if there is no such directory.
+  /// - Complexity: one system call if there was nobody at the last look, and nothing has changed since.
+  package func look(movesAside: Bool = true) throws -> PresenceLook? {
+    if try vacancy.isKnown(at: directory) { return PresenceLook() }
+    return try directory.look([.readOnly, .directory]) { try look(at: $0, movesAside: movesAside) }
+  }
+
+  private func look(at place: borrowing FileDescriptor, movesAside: Bool) throws -> PresenceLook {
+    // Before the look, so that the next one notices what comes during this one.
+    let status = try place.status()
+    let names = try names(in: place)
+    var look = PresenceLook()
+    guard !names.isEmpty else {
+      vacancy.note(status)
+      return look
+    }
+    let examiner = try Examiner(place, root)
+    for (name, id) in names {
+      guard let member = try examiner.examine(name, id) else { continue }
+      if member.state == .gone { look.dead.append(member) } else { look.live.append(member) }
+    }
+    look.live.sort { $0.isBefore($1) }
+    look.dead.sort { $0.isBefore($1) }
+    if movesAside { moveAside(look.dead, in: place) }
+    return look
+  }
+
+  private func names(in place: borrowing FileDescriptor) throws -> [(name: String, id: String)] {
+    var names: [(String, String)] = []
+    var count = 0
+    var more = true
+    while more {
+      more = try place.nextEntries { entry in
+        count += 1
+        guard entry.isDirectory != true,
+          let id = Self.id(in: entry.name, after: Self.memberPrefix)
+        else { return }
+        names.append((entry.name.text, id))
+      }
+      guard count <= Self.maximumEntries else {
+        throw AppGroupError(
+          .tooLarge, "look who is present", path: directory.path,
+          reason: "there are more than \(Self.maximumEntries) files",
+          remedy: "remove what is not the container's")
+      }
+    }
+    return names
+  }
+
+  /// Returns the live registration with an id, even one that has not quite entered.
+  func living(_ id: String, at place: borrowing FileDescriptor) throws -> PresenceMember? {
+    let examiner = try Examiner(place, root)
+    // It may get its other name between two looks.
+    for name in [Self.memberName(id), Self.enteringName(id), Self.memberName(id)] {
+      guard let member = try examiner.examine(name, id) else { continue }
+      return member.state == .gone ? nil : member
+    }
+    return nil
+  }
+
+  /// Returns the last registration, with the time at which it left; nil if there is none, or its
+  /// record cannot be read.
+  func lastRecord() throws -> PresenceRecord? {
+    try directory.look { try Examiner($0, root).read(Self.last, id: nil)?.record } ?? nil
+  }
+
+  /// Returns whether any process was ever present.
+  package func hasLast() throws -> Bool {
+    guard let place = try directory.open() else { return false }
+    return try exists(Self.last, at: place.rawValue)
+  }
+
+  // MARK: Sweeping
+
+  // Ids are never reused, so a dead registration stays dead, even if another process moves it
+  // aside.
+  private func moveAside(_ dead: [PresenceMember], in place: borrowing FileDescriptor) {
+    for member in dead {
+      // Another process may come first; or the file system is read-only, where it does no harm.
+      try? rename(
+        Self.memberName(member.id), at: place.rawValue, to: Self.last, at: place.rawValue)
+    }
+  }
+
+  /// Moves registrations aside that are dead, or have lost their role to another.
+  func retire(_ members: [PresenceMember]) throws {
+    guard !members.isEmpty, let place = try directory.open() else { return }
+    moveAside(members, in: place)
+  }
+
+  /// Moves the dead registrations aside, and removes the leftovers of processes that died while
+  /// they entered.
+  package func sweep() throws {
+    guard try look() != nil else { return }
+    _ = try directory.look([.readOnly, .directory]) { try sweep(at: $0) }
+  }
+
+  private func sweep(at place: borrowing FileDescriptor) throws {
+    let examiner = try Examiner(place, root)
+    for entry in try place.entries() where entry.isDirectory != true {
+      do throws(Errno) {
+        _ = try examiner.isAbandoned(entry.name, removing: true)
+      } catch {
+        guard Self.isPassedOver(error) else { throw error }
+      }
+    }
+  }
+
+  // Gone; or a link, a socket or another user's file.
+  static func isPassedOver(_ error: Errno) -> Bool {
+    [.noSuchFile, .tooManyLinks, .noSuchDevice, .accessDenied].contains(error)
+  }
+}
+
+extension PresenceMember {
+  fileprivate func isBefore(_ other: PresenceMember) -> Bool {
+    (enteredAt, id) < (other.enteredAt, other.id)
+  }
+}

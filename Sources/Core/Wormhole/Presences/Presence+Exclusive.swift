@@ -1,0 +1,88 @@
+public import WormholePropertyLists
+package import WormholeSystem
+
+extension Presence {
+  /// The registrations that another process may take over.
+  ///
+  /// ```swift
+  /// // One process at a time; a stopped one keeps the role.
+  /// let role = try await container.presence("cleaner")
+  ///   .enterExclusively(overtaking: .nobody, until: .now + .seconds(5))
+  /// try role.confirm()                          // before an action that must not happen twice
+  /// ```
+  public enum Overtaking: Sendable, Hashable {
+    /// That of a process of this machine that has been stopped for at least 50 ms; it finds out when
+    /// it is continued.
+    case suspended
+    /// None of a live process.
+    case nobody
+  }
+
+  /// Registers this process as the exclusive one.
+  ///
+  /// Only one registration has the role at a time. Others wait, and enter when it leaves or dies.
+  /// Before an action that two processes must not take at the same time, call `confirm()`, because
+  /// the process may have been stopped and overtaken just before.
+  ///
+  /// - Parameters:
+  ///   - content: A small value for other processes.
+  ///   - overtaking: Whether a suspended process loses the role to this one.
+  ///   - deadline: The latest instant to wait; an instant in the past means "only if the role is
+  ///     free". By default 10 seconds from now.
+  /// - Throws: `AppGroupError`: `timedOut` with the present process as its `holder`; otherwise as
+  ///   `enter`.
+  /// - Complexity: As `enter`, and one update of a value. Waits for an event; checks once a second
+  ///   whether a stopped process can be overtaken.
+  @available(*, noasync, message: "it blocks; await the other form, in an async function")
+  public func enterExclusively(
+    content: PropertyListValue? = nil, overtaking: Overtaking = .suspended,
+    until deadline: ContinuousClock.Instant? = nil
+  ) throws -> PresenceRegistration {
+    try ExclusiveEntry(self, content, overtaking, deadline).run()
+  }
+
+  /// Returns the wait of `enterExclusively`, for a wait that contains it.
+  package func exclusiveEntry(
+    until deadline: ContinuousClock.Instant?
+  ) -> any Waiting<PresenceRegistration> { ExclusiveEntry(self, nil, .suspended, deadline) }
+
+  /// Registers this process as the exclusive one; see the form without `async`. Cancelling the task
+  /// ends the wait with `CancellationError`.
+  public func enterExclusively(
+    content: PropertyListValue? = nil, overtaking: Overtaking = .suspended,
+    until deadline: ContinuousClock.Instant? = nil
+  ) async throws -> PresenceRegistration {
+    try await runSuspending { ExclusiveEntry(self, content, overtaking, deadline) }
+  }
+}
+
+/// The wait of one call for the exclusive role.
+private final class ExclusiveEntry: Waiting {
+  private let presence: Presence
+  private let record: PresenceRecord
+  private let entry: any Waiting<any PresenceHold>
+  private var isChecked = false
+  private var meter = WaitMeter()
+
+  init(
+    _ presence: Presence, _ content: PropertyListValue?, _ overtaking: Presence.Overtaking,
+    _ deadline: ContinuousClock.Instant?
+  ) {
+    self.presence = presence
+    record = PresenceRecord(isExclusive: true, content: content, host: presence.store.host)
+    entry = presence.store.exclusiveEntry(
+      record, overtaking, until: deadline ?? .now + Value.standardWait)
+  }
+
+  func step() throws -> WaitingStep<PresenceRegistration> {
+    try meter.take(
+      presence.title.role, path: presence.path, in: presence.container.place
+    ) {
+      try reporting(presence.title.action, path: presence.path) {
+        if !isChecked { try presence.check(record) }
+        isChecked = true
+        return try entry.step().then { .done(PresenceRegistration(presence, $0)) }
+      }
+    }
+  }
+}

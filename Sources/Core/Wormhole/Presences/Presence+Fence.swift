@@ -1,0 +1,112 @@
+public import WormholePropertyLists
+import WormholeSystem
+
+extension Presence {
+  /// The proof that the exclusive role is still that of one entering: a change that has it is refused
+  /// once another process has entered, also if the process that makes it was stopped just before.
+  ///
+  /// It is checked in the same step as the change, so unlike `confirm()` it leaves no moment between. Any
+  /// process may use it that knows the number: a command under `wormhole presence enter --exclusive`
+  /// has it in `WORMHOLE_FENCE`.
+  ///
+  /// ```swift
+  /// let role = try await container.presence("cleaner").enterExclusively()
+  /// try await container.value("rooms").update(while: role.fence) { $0 = ["clean": true] }
+  /// try await container.queue("jobs").sender("cleaner").enqueue("next", while: role.fence)
+  /// ```
+  public struct Fence: Sendable {
+    /// The presence whose role it is.
+    public let presence: Presence
+    /// Larger with each exclusive entering under the name, so that other systems can refuse a smaller one
+    /// than they have seen: on etcd the revision; in a directory the milliseconds since 1970, or one
+    /// more than the last number.
+    ///
+    /// In a directory whose record of the role was removed, for example by a sweep a day after the last
+    /// use, that takes a clock that was not set back.
+    public let number: UInt64
+
+    package var proof: RoleProof { presence.store.proof(of: number) }
+  }
+
+  /// Returns the fence of an exclusive entering by its number.
+  ///
+  /// - Parameter number: As `Fence.number` gave it to the process that has entered.
+  public func fence(_ number: UInt64) -> Fence { Fence(presence: self, number: number) }
+}
+
+extension Value {
+  /// Reads the value, changes it and publishes the result, as `update` without a fence, but only as long
+  /// as the role is that of the fence.
+  ///
+  /// - Parameters:
+  ///   - fence: That of a role in the same container.
+  ///   - durability: The failures that the write survives.
+  ///   - deadline: The latest instant to wait for the leases; by default `standardWait` from now.
+  ///   - term: As in `update`; for the lease of the role, too.
+  ///   - body: As in `update`: may run more than once; an unchanged value is not published again.
+  /// - Returns: The result of `body`.
+  /// - Throws: `leaseLost` if another process has entered since, or the role has ended; then nothing
+  ///   has changed. Otherwise as `update`.
+  /// - Complexity: As `SharedContainer.update` of one value; on etcd two round trips, and one more if it
+  ///   is refused or changes nothing.
+  @available(*, noasync, message: "it blocks; await the other form, in an async function")
+  public func update<Result: Sendable>(
+    while fence: Presence.Fence, durability: Durability = .standard,
+    until deadline: ContinuousClock.Instant? = nil, term: Duration = Value.standardTerm,
+    _ body: @escaping @Sendable (inout PropertyListValue?) throws -> Result
+  ) throws -> Result {
+    let terms = ChangeTerms(durability, until: deadline, term: term)
+    return try change(under: fence.proof, terms, body).run()
+  }
+
+  /// Reads, changes and publishes under a fence; see the form without `async`.
+  public func update<Result: Sendable>(
+    while fence: Presence.Fence, durability: Durability = .standard,
+    until deadline: ContinuousClock.Instant? = nil, term: Duration = Value.standardTerm,
+    _ body: @escaping @Sendable (inout PropertyListValue?) throws -> Result
+  ) async throws -> Result {
+    let terms = ChangeTerms(durability, until: deadline, term: term)
+    return try await runSuspending { self.change(under: fence.proof, terms, body) }
+  }
+
+  /// Replaces the value as long as the role is that of the fence; see `update(while:)`.
+  @available(*, noasync, message: "it blocks; await the other form, in an async function")
+  public func replace(
+    with value: PropertyListValue, while fence: Presence.Fence, durability: Durability = .standard,
+    until deadline: ContinuousClock.Instant? = nil
+  ) throws {
+    try update(while: fence, durability: durability, until: deadline) { $0 = value }
+  }
+
+  /// Replaces the value under a fence; see the form without `async`.
+  public func replace(
+    with value: PropertyListValue, while fence: Presence.Fence, durability: Durability = .standard,
+    until deadline: ContinuousClock.Instant? = nil
+  ) async throws {
+    try await update(while: fence, durability: durability, until: deadline) { $0 = value }
+  }
+}
+
+extension SharedContainer {
+  /// Changes several values in one step, as `update` without a fence, but only as long as the role is
+  /// that of the fence; see `Value.update(while:)`.
+  @available(*, noasync, message: "it blocks; await the other form, in an async function")
+  public func update<Result: Sendable>(
+    _ identifiers: [String], while fence: Presence.Fence, durability: Durability = .standard,
+    until deadline: ContinuousClock.Instant? = nil, term: Duration = Value.standardTerm,
+    _ body: @escaping @Sendable (inout [String: PropertyListValue]) throws -> Result
+  ) throws -> Result {
+    let terms = ChangeTerms(durability, until: deadline, term: term)
+    return try change(identifiers, under: fence.proof, terms, body).run()
+  }
+
+  /// Changes several values in one step under a fence; see the form without `async`.
+  public func update<Result: Sendable>(
+    _ identifiers: [String], while fence: Presence.Fence, durability: Durability = .standard,
+    until deadline: ContinuousClock.Instant? = nil, term: Duration = Value.standardTerm,
+    _ body: @escaping @Sendable (inout [String: PropertyListValue]) throws -> Result
+  ) async throws -> Result {
+    let terms = ChangeTerms(durability, until: deadline, term: term)
+    return try await runSuspending { self.change(identifiers, under: fence.proof, terms, body) }
+  }
+}

@@ -1,0 +1,137 @@
+public import Dispatch
+public import WormholeSystem
+
+extension Presence {
+  /// Calls a handler whenever a process enters, leaves or dies.
+  ///
+  /// Each call delivers the present processes at that moment, so no delivery is older than the one
+  /// before. A failed look, perhaps for lack of descriptors, is repeated until it succeeds.
+  ///
+  /// - Parameters:
+  ///   - startsWithCurrent: Whether the present processes are delivered first, even if there are
+  ///     none.
+  ///   - queue: The queue on which the handler is called, one call at a time.
+  ///   - handler: Receives the present processes, the oldest first.
+  /// - Returns: The observation, which lasts until it is cancelled or released. No process that
+  ///   enters or leaves after this method returns is missed.
+  /// - Throws: `AppGroupError` if the container cannot be used any more. A lack of watches is not
+  ///   an error: the observation then polls, and `detection` says so.
+  public func observe(
+    startsWithCurrent: Bool = false, on queue: DispatchQueue,
+    _ handler: @escaping @Sendable ([PresenceMember]) -> Void
+  ) throws -> ObservationToken {
+    let sight = store.sight()
+    let delivery = ChangeDelivery<[PresenceMember]?>(initial: nil, on: queue) { last in
+      do {
+        let look = try sight.look(last: last)
+        guard look.live != last else {
+          sight.retire(look.dead)
+          return (last, nil)
+        }
+        return (
+          look.live,
+          {
+            handler(look.live)
+            sight.retire(look.dead)
+          }
+        )
+      } catch {
+        Blocking.timers.asyncAfter(deadline: .now() + Self.retry.dispatchInterval) {
+          sight.retry()
+        }
+        return (last, nil)
+      }
+    }
+    let watch = try sight.begin { [weak delivery] in delivery?.signal() }
+    let known = startsWithCurrent ? nil : try sight.current()
+    delivery.open(known: known, signalled: known == nil)
+    // The event of a process that ended between the watch and the look may have come already.
+    sight.lookAgain()
+    return ObservationToken(ObservationToken(watch: watch, delivery: delivery), delivery: sight)
+  }
+
+  /// The pause after which a failed look is repeated.
+  fileprivate static let retry: Duration = .milliseconds(200)
+
+  /// Returns the present processes at each change, for `for await`, with the promises of `observe`.
+  ///
+  /// Watching begins when this method returns and ends with the sequence.
+  ///
+  /// - Throws: As `observe`.
+  public func changes(startsWithCurrent: Bool = true) throws -> PresenceChanges {
+    let latch = WakeLatch()
+    let sight = store.sight()
+    let watch = try sight.begin { latch.raise() }
+    let known = startsWithCurrent ? nil : try sight.current()
+    // The event of a process that ended between the watch and this look may have come already.
+    sight.lookAgain()
+    return PresenceChanges(
+      observation: ObservationToken(watch: watch, delivery: sight), latch: latch, sight: sight,
+      known: known)
+  }
+}
+
+/// The processes that are present under a name, as they change.
+///
+/// ```swift
+/// for await members in try container.presence("tills").changes() {
+///   print(members.count, "tills are open")
+/// }
+/// ```
+public struct PresenceChanges: AsyncSequence, Sendable {
+  let observation: ObservationToken
+  let latch: WakeLatch
+  let sight: any PresenceSight
+  let known: [PresenceMember]?
+
+  /// The way in which changes are noticed.
+  public var detection: ChangeDetection { observation.detection }
+
+  public func makeAsyncIterator() -> Iterator { Iterator(sequence: self, known: known) }
+
+  /// The iterator; for one task at a time.
+  public struct Iterator: AsyncIteratorProtocol {
+    private let sequence: PresenceChanges
+    private var known: [PresenceMember]?
+
+    init(sequence: PresenceChanges, known: [PresenceMember]?) {
+      self.sequence = sequence
+      self.known = known
+    }
+
+    /// Returns the present processes after the next change, or nil if the task was cancelled.
+    public mutating func next() async -> [PresenceMember]? {
+      let (sequence, last) = (sequence, known)
+      do {
+        known = try await runSuspending(after: sequence.latch) { NextMembers(of: sequence, last) }
+        return known
+      } catch {
+        // Its steps throw nothing, so the task was cancelled.
+        return nil
+      }
+    }
+  }
+
+  /// One wait for other members than the known ones.
+  private final class NextMembers: Waiting {
+    private let sequence: PresenceChanges
+    private let known: [PresenceMember]?
+
+    init(of sequence: PresenceChanges, _ known: [PresenceMember]?) {
+      self.sequence = sequence
+      self.known = known
+    }
+
+    func step() -> WaitingStep<[PresenceMember]> {
+      do {
+        let sight = sequence.sight
+        let look = try sight.look(last: known)
+        if !look.dead.isEmpty { Blocking.queue().async { sight.retire(look.dead) } }
+        return look.live == known ? .wait(for: sequence.latch, until: nil) : .done(look.live)
+      } catch {
+        // Perhaps a lack of descriptors, which may pass.
+        return .wait(for: sequence.latch, until: .now + Presence.retry)
+      }
+    }
+  }
+}

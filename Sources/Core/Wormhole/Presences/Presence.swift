@@ -1,0 +1,148 @@
+public import WormholePropertyLists
+package import WormholeSystem
+
+/// The processes that are present under a name: exact, without heartbeats, and updated at the
+/// moment of a process's death.
+///
+/// In a directory a registration is a file that its process has locked. The kernel releases the lock when the
+/// process ends, however it ends, and notifies watchers. No process polls, and no process is taken
+/// for alive because its number was reused or because the directory was copied.
+///
+/// One change causes no event: stopping or continuing a process. Each look reads this state from
+/// /proc, so a change of it appears at the next look and calls no observer.
+///
+/// On etcd a registration is a key that ends with the session of its process: at once if the process
+/// exits; otherwise when it was not heard of for the session's lifetime, 5 seconds by default. A
+/// process that was stopped or cut off for longer has lost its registration by then, and enters again
+/// when it goes on. Every method then waits for a round trip to the cluster, at most 10 seconds, and
+/// throws `unreachable` after that.
+///
+/// ```swift
+/// let tills = container.presence("tills")
+/// let here = try tills.enter(content: ["hall": 3])
+/// for await members in try tills.changes() { print(members.map(\.program)) }
+/// here.close()
+/// ```
+public struct Presence: Sendable {
+  /// The container that the name belongs to.
+  public let container: SharedContainer
+  /// The name.
+  public let name: String
+
+  let kind: NameKind
+  let store: any PresenceStore
+
+  /// The largest size of a registration's file in bytes, including its `content`: 64 KiB.
+  public static let maximumBytes = PresenceRecord.limits.maximumBytes
+
+  package init(container: SharedContainer, name: String, kind: NameKind = .presence) {
+    self.container = container
+    self.name = name
+    self.kind = kind
+    store =
+      switch container.engine {
+      case .directory: DirectoryPresence(container: container, name: name, kind: kind)
+      case .etcd(let etcd): EtcdPresence(etcd, name: name, kind: kind)
+      }
+  }
+
+  /// The path of the directory of registrations, whether or not it exists; on etcd the words for its
+  /// keys.
+  public var path: String { store.path }
+
+  var title: PresenceTitle { PresenceTitle(name: name, kind: kind) }
+
+  /// Registers this process until `close()`, until the registration is released, or until the
+  /// process ends. A process may have several registrations.
+  ///
+  /// A registration outlives the removal of its file or directory, or of the whole container: a
+  /// fifth of a second later it is created again, in the directory that is there then.
+  ///
+  /// - Parameter content: A small value for other processes; it never changes.
+  /// - Throws: `AppGroupError`: `unsupportedValue` for content that is too large or not a property
+  ///   list, or an error of the file system.
+  /// - Complexity: Create, lock, write, rename; and a watch on the directory.
+  public func enter(content: PropertyListValue? = nil) throws -> PresenceRegistration {
+    let record = PresenceRecord(isExclusive: false, content: content, host: store.host)
+    return try reporting(title.action, path: path) {
+      try check(record)
+      return PresenceRegistration(self, try store.enter(record))
+    }
+  }
+
+  /// Returns the present processes, the oldest first.
+  ///
+  /// - Throws: `AppGroupError` for an error of the file system, and `tooLarge` for a directory with
+  ///   more than 10,000 files.
+  /// - Complexity: Opens and lists one directory. For each member: open, fstat, flock, read and
+  ///   close of its file, and a look in /proc.
+  public func members() throws -> [PresenceMember] {
+    try look().live
+  }
+
+  /// Returns whether a process is present; if not, the last one.
+  ///
+  /// - Throws: As `members`.
+  public func status() throws -> PresenceStatus {
+    let look = try look()
+    if let member = look.live.first(where: { $0.state == .running }) { return .running(member) }
+    if let member = look.live.first(where: { $0.state == .unknown }) { return .unknown(member) }
+    if let member = look.live.first { return .suspended(member) }
+    return try reporting("look who was present", path: path) { try store.last(after: look) }
+  }
+
+  /// Looks who is present: nobody where nobody ever was.
+  private func look() throws -> PresenceLook {
+    try reporting("look who is present", path: path) { try store.look() }
+  }
+
+  func check(_ record: PresenceRecord) throws {
+    do throws(PropertyListError) {
+      _ = try record.bytes()
+    } catch {
+      throw AppGroupError(
+        .unsupportedValue, title.action, path: path,
+        reason: "nobody would accept its content: \(error.reason)",
+        remedy: "say little here, and put the rest into a value")
+    }
+  }
+}
+
+extension SharedContainer {
+  /// Returns the presence under a name; no file is touched before the first registration or
+  /// observation.
+  ///
+  /// - Parameter name: Any string, byte for byte.
+  public func presence(_ name: String) -> Presence { Presence(container: self, name: name) }
+
+  /// Returns the names under which a process has entered, unordered.
+  ///
+  /// - Throws: `AppGroupError` for an error of the file system.
+  public func presenceNames() throws -> [String] {
+    try identifiers(of: .presence)
+  }
+}
+
+extension OwnNames {
+  /// Returns the presence under a name of the package; no file is touched before the first use.
+  package func presence(_ name: String) -> Presence {
+    Presence(container: container, name: name, kind: .ownPresence)
+  }
+
+  /// Calls a closure whenever the package may have a new name of a presence.
+  ///
+  /// - Parameter signal: Called on a thread that must not be blocked, so it must be short.
+  /// - Returns: The watch, which lasts until it is cancelled or released.
+  package func watchPresenceNames(
+    _ signal: @escaping @Sendable () -> Void
+  ) throws -> any Cancelling {
+    switch container.engine {
+    case .directory(let root):
+      return try DirectoryPresence.watchNames(of: .ownPresence, in: root, signal)
+    case .etcd(let etcd):
+      return try reporting("watch the names of presences", path: container.location) {
+        try EtcdNameWatch(etcd, isOwn: true, signal)
+      }
+    }
+  }
+}

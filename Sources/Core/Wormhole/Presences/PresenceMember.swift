@@ -1,0 +1,127 @@
+public import FoundationEssentials
+public import WormholePropertyLists
+package import WormholeSystem
+
+/// A process that is present under a name, or the last one that was.
+///
+/// ```swift
+/// for member in try container.presence("tills").members() {
+///   print(member.program, member.processID, member.state, member.content ?? [:])
+/// }
+/// ```
+public struct PresenceMember: Sendable, Hashable {
+  /// The state of the process, as far as /proc shows it.
+  ///
+  /// ```swift
+  /// let running = try container.presence("tills").members().filter { $0.state == .running }
+  /// print(running.count)
+  /// ```
+  public enum State: String, Sendable, Hashable {
+    /// It runs, or could at any time.
+    case running
+    /// Stopped by a signal or a debugger.
+    case suspended
+    /// Not present any more.
+    case gone
+    /// Present, because its lock is held, but invisible: in another namespace, on another machine,
+    /// or the lock was left to a child that it forked. On etcd every process of another machine is:
+    /// it was heard of at most the lifetime of a session ago.
+    case unknown
+  }
+
+  /// Unique among all registrations, and constant as long as the registration lasts.
+  public let id: String
+  /// Its process number, in its own namespace.
+  public let processID: Int32
+  /// The name of its program, at most 15 bytes.
+  public let program: String
+  /// The name of its machine in a container on etcd; nil in a directory, whose processes are all on
+  /// this machine.
+  public let host: String?
+  /// Its state at the time of the look.
+  public let state: State
+  /// The time of entering, by the clock of its machine.
+  public let since: Date
+  /// Whether it has, or waits for, the exclusive role.
+  public let isExclusive: Bool
+  /// The content that it entered with.
+  public let content: PropertyListValue?
+
+  package let identity: ProcessIdentity
+  /// The time of entering, in nanoseconds on the clock that cannot be set (`bootTimeNanoseconds`).
+  package let enteredAt: UInt64
+
+  init(_ record: PresenceRecord, state: State) {
+    id = record.id
+    processID = record.identity.processID
+    program = record.program
+    host = record.host
+    self.state = state
+    since = record.since
+    isExclusive = record.isExclusive
+    content = record.content
+    identity = record.identity
+    enteredAt = record.enteredAt
+  }
+
+  /// Reads the record under a key of etcd; nil for what is no registration with this id.
+  package init?(key value: [UInt8], id: String) {
+    guard let record = PresenceRecord(value, id: id) else { return nil }
+    self.init(record, state: .unknown)
+  }
+
+  /// Whether it is stopped now; nil if it has ended, or is invisible. Reads one file of /proc, and
+  /// does not tell whether the process is still present.
+  package var isStopped: Bool? {
+    guard state != .unknown, let status = ProcessStatus.of(processID),
+      status.startTicks == identity.startTicks, !status.isDead
+    else { return nil }
+    return status.isStopped
+  }
+
+  /// Whether it is a registration of this very process.
+  public var isOwnProcess: Bool { identity == .current }
+
+  /// The process in the way, for errors.
+  package var holder: LeaseHolder {
+    let states: [State: LeaseHolder.State] = [
+      .running: .running, .suspended: .stopped, .gone: .gone,
+    ]
+    let age = Date().timeIntervalSince(since)
+    return LeaseHolder(
+      processID: processID, program: program, host: host, state: states[state] ?? .unknown,
+      held: age >= 0 && age < 3e9 ? .milliseconds(Int64(age * 1_000)) : nil)
+  }
+}
+
+extension PresenceMember: CustomStringConvertible {
+  /// "process 4711 (swift-daemon), suspended".
+  /// With a host: "process 4711 (swift-daemon) on h2, unknown".
+  public var description: String {
+    "process \(processID) (\(program))\(host.map { " on \($0)" } ?? ""), \(state.rawValue)"
+  }
+}
+
+/// The state of a presence, in one word.
+///
+/// ```swift
+/// switch try container.presence("tills").status() {
+/// case .running(let member): print("open since \(member.since)")
+/// case .suspended(let member): print("process \(member.processID) is stopped")
+/// case .gone(_, let ended): print("closed", ended ?? "at some time")
+/// case .neverSeen, .unknown: print("nobody knows")
+/// }
+/// ```
+public enum PresenceStatus: Sendable, Hashable {
+  /// A process is present and runs; the oldest of several.
+  case running(PresenceMember)
+  /// Every present process is stopped.
+  case suspended(PresenceMember)
+  /// A process is present, but its state is invisible.
+  case unknown(PresenceMember)
+  /// No process is present any more; the last one, if its record can be read, and the time at which
+  /// it left; nil if it was killed.
+  case gone(last: PresenceMember?, ended: Date?)
+  /// No process was ever present.
+  case neverSeen
+}

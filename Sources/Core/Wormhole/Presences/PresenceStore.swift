@@ -1,0 +1,177 @@
+import WormholeEtcd
+import WormholeSystem
+
+/// Where the registrations of one name are: the part of a presence that depends on the engine of the
+/// container. Each engine keeps the promises of `Presence` in its own way.
+protocol PresenceStore: Sendable {
+  /// The place of the registrations, for messages.
+  var path: String { get }
+  /// What a record says about its machine; nil where all processes are on one.
+  var host: String? { get }
+
+  /// Looks who is present.
+  func look() throws -> PresenceLook
+
+  /// Returns who was present last.
+  ///
+  /// - Parameter look: A look that has found nobody.
+  /// - Returns: `gone` or `neverSeen`.
+  func last(after look: PresenceLook) throws -> PresenceStatus
+
+  /// Enters, without the exclusive role.
+  func enter(_ record: PresenceRecord) throws -> any PresenceHold
+
+  /// Returns the wait for the exclusive role. Only one thread at a time takes a step.
+  func exclusiveEntry(
+    _ record: PresenceRecord, _ overtaking: Presence.Overtaking,
+    until deadline: ContinuousClock.Instant
+  ) -> any Waiting<any PresenceHold>
+
+  /// Returns what an observer needs.
+  func sight() -> any PresenceSight
+
+  /// Returns the proof that the exclusive role is that of an entering.
+  func proof(of number: UInt64) -> RoleProof
+}
+
+/// The live and the dead registrations, each in the order of entering.
+package struct PresenceLook: Sendable {
+  package var live: [PresenceMember] = []
+  /// Those of processes that have died, and that nobody has cleared away yet.
+  package var dead: [PresenceMember] = []
+}
+
+/// One registration of this process, which ends when it is released at the latest.
+protocol PresenceHold: AnyObject, Sendable {
+  var record: PresenceRecord { get }
+
+  /// Ends it; further calls have no effect.
+  ///
+  /// - Parameter asDeath: Whether others are to find what a process leaves that dies.
+  func end(asDeath: Bool)
+
+  /// Checks that it still exists; see `PresenceRegistration.confirm`.
+  func confirm() throws
+
+  /// See `PresenceRegistration.conditions`.
+  var conditions: [EtcdTransaction.Condition] { get throws }
+
+  /// The number of its last entering.
+  var fenceNumber: UInt64 { get }
+
+  /// See `PresenceRegistration.session`.
+  var session: EtcdSession? { get }
+
+  /// Until when it certainly lasts; nil where that does not depend on a clock.
+  var limits: HoldLimits? { get }
+
+  /// See `PresenceRegistration.loss`.
+  var loss: AppGroupError? { get }
+
+  /// See `PresenceRegistration.onLoss`.
+  var lossHandlers: LossHandlers { get }
+
+  /// Tells the handlers if it is lost, now or later.
+  func watchLoss()
+}
+
+// A directory has none of them.
+extension PresenceHold {
+  var conditions: [EtcdTransaction.Condition] { [] }
+  var session: EtcdSession? { nil }
+  var limits: HoldLimits? { nil }
+}
+
+/// The sight of one observer: notices that members may have come or gone, and looks at them.
+protocol PresenceSight: Cancelling {
+  /// Begins to watch.
+  ///
+  /// - Parameter signal: Called on a thread that must not be blocked.
+  /// - Returns: The watch, where the kernel or the monitor has one.
+  func begin(_ signal: @escaping @Sendable () -> Void) throws -> (any Watching)?
+
+  /// Returns the present members, for an observer that is told only of later changes.
+  func current() throws -> [PresenceMember]
+
+  /// Signals as if members had come or gone.
+  func lookAgain()
+
+  /// Signals once more, after a look that has failed.
+  func retry()
+
+  /// Looks at the members; never sees what is older than at the look before.
+  ///
+  /// - Parameter last: The members that the last look found.
+  func look(last: [PresenceMember]?) throws -> PresenceLook
+
+  /// Clears away what dead members have left; the observer has been told of their deaths.
+  func retire(_ dead: [PresenceMember])
+}
+
+/// What a presence is called in messages.
+struct PresenceTitle: Sendable {
+  let name: String
+  let kind: NameKind
+
+  private var isConsumer: Bool { kind.primitive == .consumer }
+
+  /// The action of a process that enters: the consumer of a queue is present as such.
+  var action: String { (isConsumer ? "consume" : "enter") + " \"\(name)\"" }
+
+  /// The role, for events.
+  var role: String { isConsumer ? "consumer" : "role" }
+
+  /// The error of a process that has waited for another one in vain.
+  func busy(_ member: PresenceMember, path: String) -> AppGroupError {
+    AppGroupError(
+      .timedOut, action + (isConsumer ? "" : " exclusively"), path: path,
+      reason: isConsumer
+        ? "\(member.holder), consumes it already, and only one does at a time"
+        : "\(member.holder) is here",
+      remedy: "wait longer, or end that process", holder: member.holder)
+  }
+
+  /// The error of a registration that was closed.
+  func ended(path: String) -> AppGroupError {
+    AppGroupError(
+      .invalidToken, "confirm being present", path: path, reason: "it was ended",
+      remedy: "enter again")
+  }
+
+  /// The error of a registration that etcd has not heard of for so long that it may end soon.
+  func unheard(path: String) -> AppGroupError {
+    AppGroupError(
+      .leaseLost, "stay present", path: path,
+      reason: "etcd has not answered for most of the session's lifetime (ttl=), so it may end",
+      remedy: "stop what only its holder may do, and enter again when etcd can be reached")
+  }
+
+  /// The error of a change that comes after the role.
+  func fenced(path: String) -> AppGroupError {
+    AppGroupError(
+      .leaseLost, "change anything while \(role) \"\(name)\" is held", path: path,
+      reason: "it has ended, or another process has it; nothing of the change is visible",
+      remedy: "enter again, and repeat the change")
+  }
+
+  /// The error of a registration that has lost its role.
+  func overtaken(by holder: LeaseHolder?, path: String) -> AppGroupError {
+    let taker = holder.map { "\($0)" } ?? "another process"
+    return AppGroupError(
+      .leaseLost, "confirm being the only one", path: path,
+      reason: "\(taker) has taken the role over", remedy: "enter again", holder: holder)
+  }
+}
+
+/// The processes that a waiter has seen stopped, and since when: one that stays so may lose its role.
+struct StoppedHolders: Sendable {
+  private var since: [String: ContinuousClock.Instant] = [:]
+
+  /// Returns whether a holder has been stopped for long enough.
+  mutating func mayOvertake(_ member: PresenceMember, _ overtaking: Presence.Overtaking) -> Bool {
+    guard overtaking == .suspended, member.state == .suspended else { return false }
+    let first = since[member.id] ?? .now
+    since = [member.id: first]
+    return ContinuousClock.now - first >= LeaseRequest.grace
+  }
+}

@@ -1,0 +1,188 @@
+import WormholeSystem
+
+/// What a publication tells about itself, in the same file and written by the same call: its
+/// publisher, the publication before, and its expiry.
+///
+/// It is the annotation of a binary property list (see `BinaryPropertyListAnnotation`), so the file
+/// still holds exactly the user's property list for every program. A file without a record, or with
+/// one that is malformed in any way, was written by a foreign program: nothing is told.
+///
+/// ```
+/// 1 byte    the version of this layout: 1
+/// 4 bytes   the number of the process
+/// 8 bytes   the time of publication in nanoseconds since 1970
+/// 8 bytes   the expiry, likewise; 0 for none
+/// 12 bytes  what was there before the publisher's run of publications: the seconds and nanoseconds
+///           of a stamp
+/// 1 + n     the length and the text of the program's name, in UTF-8
+/// 1 + n     the same of the peer's name; empty for none
+/// ```
+/// All numbers have their most significant byte first.
+package struct PublicationRecord: Hashable, Sendable {
+  /// The publication that was there before an unbroken run of publications by one process. With it
+  /// an observer that has missed some publications knows whether one process made them all.
+  package enum Base: Hashable, Sendable {
+    case nothing
+    case stamp(seconds: Int64, nanoseconds: Int64)
+    /// The publisher did not look.
+    case unknown
+  }
+
+  /// The record as it lies in the file; the fields are read from it when they are asked for.
+  package private(set) var bytes: [UInt8]
+
+  package static let maximumProgramBytes = 64
+  package static let maximumPeerBytes = 100
+
+  private enum Place {
+    static let process = 1
+    static let time = 5
+    static let expiry = 13
+    static let baseSeconds = 21
+    static let baseNanoseconds = 29
+    static let program = 33
+  }
+
+  private static let version: UInt8 = 1
+
+  /// Creates the record of a publication that this process makes now.
+  ///
+  /// - Parameter processID: Its number, if the caller knows it: asking for it is a system call.
+  package init(
+    processID: Int32 = ProcessIdentity.current.processID, peer: String?, base: Base, expiry: Int64?
+  ) {
+    self.init(processID, at: Self.now, program: Self.ownProgram, peer, base, expiry)
+  }
+
+  package init(_ publisher: Publisher, base: Base, expiry: Int64?) {
+    self.init(
+      publisher.processID, at: publisher.nanosecondsSince1970,
+      program: Self.field(publisher.program, maximumBytes: Self.maximumProgramBytes),
+      publisher.peer, base, expiry)
+  }
+
+  private init(
+    _ processID: Int32, at time: Int64, program: [UInt8], _ peer: String?, _ base: Base,
+    _ expiry: Int64?
+  ) {
+    var bytes: [UInt8] = []
+    bytes.reserveCapacity(Self.maximumProgramBytes + Place.program)
+    bytes.append(Self.version)
+    bytes.append(number: processID)
+    bytes.append(number: time)
+    bytes.append(number: expiry ?? 0)
+    let (seconds, nanoseconds): (Int64, Int32) =
+      switch base {
+      case .unknown: (0, -1)
+      case .nothing: (0, -2)
+      case .stamp(let seconds, let nanoseconds): (seconds, Int32(truncatingIfNeeded: nanoseconds))
+      }
+    bytes.append(number: seconds)
+    bytes.append(number: nanoseconds)
+    bytes += program
+    if let peer {
+      bytes += Self.field(peer, maximumBytes: Self.maximumPeerBytes)
+    } else {
+      bytes.append(0)
+    }
+    self.bytes = bytes
+  }
+
+  private static let ownProgram = field(ProcessIdentity.program, maximumBytes: maximumProgramBytes)
+
+  /// Returns a text with its length, cut between two characters if it is too long.
+  private static func field(_ text: String, maximumBytes: Int) -> [UInt8] {
+    var text = text[...]
+    while text.utf8.count > maximumBytes { text.removeLast() }
+    return [UInt8(text.utf8.count)] + text.utf8
+  }
+
+  /// Reads bytes of any origin; nil if they are not a record.
+  package init?(_ bytes: [UInt8]) {
+    guard bytes.count >= Place.program + 2, bytes[0] == Self.version else { return nil }
+    self.bytes = bytes
+    guard number(at: Place.process, as: Int32.self) > 0,
+      number(at: Place.expiry, as: Int64.self) >= 0,
+      (-2..<1_000_000_000).contains(number(at: Place.baseNanoseconds, as: Int32.self)),
+      bytes[Place.program] <= Self.maximumProgramBytes, peerPlace < bytes.count,
+      bytes[peerPlace] <= Self.maximumPeerBytes,
+      bytes.count == peerPlace + 1 + Int(bytes[peerPlace]),
+      bytes[Place.program...].allSatisfy({ $0 < 0x80 }) || areTextsValid
+    else { return nil }
+  }
+
+  // MARK: Fields
+
+  package var publisher: Publisher {
+    Publisher(
+      processID: number(at: Place.process, as: Int32.self), program: text(at: Place.program) ?? "",
+      peer: bytes[peerPlace] == 0 ? nil : text(at: peerPlace),
+      nanosecondsSince1970: number(at: Place.time, as: Int64.self))
+  }
+
+  package var base: Base {
+    switch number(at: Place.baseNanoseconds, as: Int32.self) {
+    case -1: .unknown
+    case -2: .nothing
+    case let nanoseconds:
+      .stamp(
+        seconds: number(at: Place.baseSeconds, as: Int64.self), nanoseconds: Int64(nanoseconds))
+    }
+  }
+
+  /// Continues the run of publications that another record belongs to.
+  package mutating func takeBase(of other: PublicationRecord) {
+    for place in Place.baseSeconds..<Place.program { bytes[place] = other.bytes[place] }
+  }
+
+  /// The moment from which the content counts as never written, in nanoseconds since 1970.
+  package var expiry: Int64? {
+    let expiry = number(at: Place.expiry, as: Int64.self)
+    return expiry == 0 ? nil : expiry
+  }
+
+  /// Returns whether the same process made both publications.
+  package func isOfSameProcess(as other: PublicationRecord) -> Bool {
+    number(at: Place.process, as: Int32.self) == other.number(at: Place.process, as: Int32.self)
+      && bytes[Place.program...] == other.bytes[Place.program...]
+  }
+
+  private var peerPlace: Int { Place.program + 1 + Int(bytes[Place.program]) }
+
+  private var areTextsValid: Bool { text(at: Place.program) != nil && text(at: peerPlace) != nil }
+
+  private func text(at place: Int) -> String? {
+    String(validating: bytes[(place + 1)..<(place + 1 + Int(bytes[place]))], as: UTF8.self)
+  }
+
+  private func number<Number: FixedWidthInteger>(at place: Int, as: Number.Type) -> Number {
+    bytes.withUnsafeBytes {
+      Number(bigEndian: $0.loadUnaligned(fromByteOffset: place, as: Number.self))
+    }
+  }
+
+  // MARK: Time
+
+  /// The time of day in nanoseconds since 1970.
+  package static var now: Int64 {
+    let (seconds, nanoseconds) = realTime()
+    return seconds * 1_000_000_000 + nanoseconds
+  }
+
+  /// Returns the moment after a duration from now, in nanoseconds since 1970; at most the year 2262.
+  package static func expiry(after duration: Duration) -> Int64 {
+    let nanoseconds = min(max(duration / .nanoseconds(1), 0), 9e18)
+    let (sum, overflow) = now.addingReportingOverflow(Int64(nanoseconds))
+    return overflow ? .max : sum
+  }
+
+  /// Whether the content counts as never written by now.
+  package var hasExpired: Bool { expiry.map { $0 <= Self.now } ?? false }
+}
+
+extension [UInt8] {
+  /// Appends the bytes of a number, most significant byte first.
+  fileprivate mutating func append(number: some FixedWidthInteger) {
+    Swift.withUnsafeBytes(of: number.bigEndian) { append(contentsOf: $0) }
+  }
+}

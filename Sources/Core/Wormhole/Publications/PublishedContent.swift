@@ -1,0 +1,50 @@
+import WormholePropertyLists
+package import WormholeSystem
+
+/// The bytes of a file that is about to be published: a property list, with a record of the
+/// publication if it is a binary one.
+package struct PublishedContent: Sendable {
+  /// The property list as the caller gave it, which is not copied.
+  private let document: [UInt8]
+  private let unchanged: Int
+  private let end: [UInt8]
+  /// Whether the content expires.
+  package let expires: Bool
+
+  package init(_ document: [UInt8], _ record: PublicationRecord?) {
+    self.document = document
+    let end = record.flatMap {
+      BinaryPropertyListAnnotation.end(with: $0.bytes, of: document)
+    }
+    unchanged = end?.unchanged ?? document.count
+    self.end = end?.bytes ?? []
+    expires = record?.expiry != nil
+    precondition(!expires || end != nil, "only a binary property list can expire")
+  }
+
+  /// The number of bytes of the file.
+  package var count: Int { unchanged + end.count }
+
+  /// Returns the largest file for a property list of a size.
+  package static func largest(_ count: Int) -> Int {
+    count + min(BinaryPropertyListAnnotation.maximumGrowth, Int.max - count)
+  }
+
+  /// The bytes of the file.
+  package var bytes: [UInt8] { document.prefix(unchanged) + end }
+
+  /// Writes the bytes, in one system call.
+  package func write(to file: borrowing FileDescriptor) throws(Errno) {
+    try file.writeAll(document, count: unchanged, end)
+  }
+}
+
+extension PublicationRecord {
+  /// Removes the record from the bytes of a file, which are then the property list as it was
+  /// published.
+  ///
+  /// - Returns: nil if there is none, or one that is malformed.
+  package static func take(from file: inout [UInt8]) -> PublicationRecord? {
+    BinaryPropertyListAnnotation.remove(from: &file).flatMap { PublicationRecord($0) }
+  }
+}

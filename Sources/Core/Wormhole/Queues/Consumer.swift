@@ -1,0 +1,294 @@
+import Synchronization
+import WormholeSystem
+
+extension Queue {
+  /// Becomes the queue's consumer, until `close()`, until the consumer is released, or until the
+  /// process ends. There is one consumer at a time; a stopped one is replaced.
+  ///
+  /// - Parameters:
+  ///   - deadline: how long to wait for the current consumer; a past deadline means "only if there
+  ///     is none". By default 10 seconds from now.
+  ///   - maximumDeliveries: after this many deliveries, including those to earlier consumers, an
+  ///     entry that has not ended has failed: it is kept, and `failures()` lists it. By default any
+  ///     number.
+  /// - Throws: `AppGroupError`: `timedOut`, whose `holder` is the current consumer; or errors of
+  ///   the file system.
+  @available(*, noasync, message: "it blocks; await the other form, in an async function")
+  public func consume(
+    until deadline: ContinuousClock.Instant? = nil, maximumDeliveries: Int? = nil
+  ) throws -> Consumer {
+    try join(ConsumerTerms(maximumDeliveries), until: deadline)
+  }
+
+  /// Becomes the queue's consumer; see the form without `async`.
+  public func consume(
+    until deadline: ContinuousClock.Instant? = nil, maximumDeliveries: Int? = nil
+  ) async throws -> Consumer {
+    try await join(ConsumerTerms(maximumDeliveries), until: deadline)
+  }
+
+  /// Becomes one of the queue's workers: each entry goes to one of them, until `close()`, until the
+  /// consumer is released, or until the process ends. What a worker has not acknowledged when it
+  /// dies, or when it has been stopped for 50 ms, is delivered to the others, marked; a stopped one
+  /// is noticed within a second.
+  ///
+  /// The entries of one sender are taken in their order. Several workers may handle them at the same
+  /// time, unless all workers keep the order: then a worker gets none of a sender as long as another
+  /// has one that is not acknowledged. For that, each priority of a sender counts as a sender of its
+  /// own, and a delayed entry may be handled beside any. Entries that were stored together, because their sender sent
+  /// faster than it stored, go to one worker.
+  ///
+  /// Workers wait for a consumer that has the queue alone. A consumer does not wait for workers: one
+  /// that begins beside them takes its share, as they do.
+  ///
+  /// - Parameters:
+  ///   - deadline: how long to wait for a consumer that has the queue alone; by default 10 seconds
+  ///     from now.
+  ///   - maximumDeliveries: see `consume`.
+  ///   - keepsOrder: whether no two workers handle entries of one sender at the same time. All workers
+  ///     of a queue have to agree.
+  /// - Throws: `AppGroupError`: as `consume`.
+  /// - Complexity: as `consume`, and a registration; with `keepsOrder` two listings for each other
+  ///   worker with each file that is taken. While there are other workers, a look at their
+  ///   registrations each second, and with each event.
+  @available(*, noasync, message: "it blocks; await the other form, in an async function")
+  public func work(
+    until deadline: ContinuousClock.Instant? = nil, maximumDeliveries: Int? = nil,
+    keepsOrder: Bool = false
+  ) throws -> Consumer {
+    try join(
+      ConsumerTerms(maximumDeliveries, isWorker: true, keepsOrder: keepsOrder), until: deadline)
+  }
+
+  /// Becomes one of the queue's workers; see the form without `async`.
+  public func work(
+    until deadline: ContinuousClock.Instant? = nil, maximumDeliveries: Int? = nil,
+    keepsOrder: Bool = false
+  ) async throws -> Consumer {
+    try await join(
+      ConsumerTerms(maximumDeliveries, isWorker: true, keepsOrder: keepsOrder), until: deadline)
+  }
+
+  package func join(
+    _ terms: ConsumerTerms, until deadline: ContinuousClock.Instant?
+  ) throws -> Consumer {
+    let wake = AlarmLatch()
+    return Consumer(self, terms, wake, try ConsumerEntry(self, terms, wake, until: deadline).run())
+  }
+
+  package func join(
+    _ terms: ConsumerTerms, until deadline: ContinuousClock.Instant?
+  ) async throws -> Consumer {
+    let wake = AlarmLatch()
+    let tenure = try await runSuspending { ConsumerEntry(self, terms, wake, until: deadline) }
+    return Consumer(self, terms, wake, tenure)
+  }
+
+  /// A queue's consumer, or one of its workers. Thread-safe.
+  ///
+  /// ```swift
+  /// let consumer = try await container.queue("jobs").consume()
+  /// while let entry = try await consumer.next(until: .now + .seconds(5)) {
+  ///   print(entry.payload)
+  ///   try entry.acknowledge()
+  /// }
+  /// consumer.close()
+  /// ```
+  public final class Consumer: Sendable {
+    /// The queue.
+    public let queue: Queue
+    let terms: ConsumerTerms
+    let wake: AlarmLatch
+    private let state: Mutex<State>
+
+    private struct State {
+      /// The one that is under way, or the last one.
+      var tenure: ConsumerTenure
+      var count = 1
+      /// Why it has to join again.
+      var loss: AppGroupError?
+      var isClosed = false
+      /// What a caller of `next` waits for that joins again.
+      var turn: WakeLatch?
+    }
+
+    init(
+      _ queue: Queue, _ terms: ConsumerTerms, _ wake: AlarmLatch, _ tenure: ConsumerTenure
+    ) {
+      self.queue = queue
+      self.terms = terms
+      self.wake = wake
+      state = Mutex(State(tenure: tenure))
+    }
+
+    deinit { close() }
+
+    /// Closes the consumer: what was not acknowledged goes to the next one. A caller waiting in
+    /// `next` is woken with `invalidToken`. Further calls have no effect.
+    public func close() { end { $0.close() } }
+
+    /// Closes the consumer as the death of its process would, for other processes; here as `close`.
+    package func abandon() { end { $0.abandon() } }
+
+    private func end(_ end: (PresenceRegistration) -> Void) {
+      let (tenure, turn) = state.withLock { state in
+        state.isClosed = true
+        return (state.tenure, state.turn)
+      }
+      tenure.end(end)
+      turn?.raise()
+      wake.raise()
+    }
+
+    /// How often it has joined, the first time included.
+    package var tenures: Int { state.withLock(\.count) }
+
+    /// Returns whether nothing waits, not even a delayed entry, and nothing taken is still to be
+    /// acknowledged.
+    ///
+    /// - Throws: `AppGroupError`: `leaseLost` after this consumer was replaced, until `next` has joined
+    ///   again; otherwise as `next`.
+    /// - Complexity: two listings, of waiting and of taken entries.
+    public func isIdle() throws -> Bool {
+      try reporting("consume \"\(queue.name)\"", path: queue.path) {
+        try confirmOpen()
+        let (tenure, loss) = state.withLock { ($0.tenure, $0.loss) }
+        if let loss { throw loss }
+        return try tenure.place.isIdle()
+      }
+    }
+
+    /// Calls a handler whenever `next` may have something new: something was stored, another
+    /// consumer replaced this one, or this one was closed. Callers check `next` after setting the
+    /// handler.
+    ///
+    /// - Parameter handler: called on the monitor's thread, so it must be short; replaces the
+    ///   previous one.
+    package func onWake(_ handler: @escaping @Sendable () -> Void) { wake.call(handler) }
+
+    /// Takes the next entry, and waits for one if there is none. Entries that were taken before and
+    /// are not acknowledged yet do not prevent this. There is one waiting caller at a time.
+    ///
+    /// A consumer that was replaced, because its process was stopped, joins again within this call: a
+    /// worker at once, the only consumer when its turn comes. What it had goes to its successor, and
+    /// acknowledging that throws `leaseLost`. One whose files a program has removed joins again when
+    /// there was no removal for two seconds, and the container is there.
+    ///
+    /// - Parameter deadline: how long to wait; a past deadline means "only if there is one now".
+    /// - Returns: nil once the deadline has passed.
+    /// - Throws: `AppGroupError`: `invalidToken` after it was closed, or errors of the file system.
+    /// - Complexity: one rename, open, fstat, read and close for all entries that were stored
+    ///   together; a scan of everything that waits once the entries of the last scan are taken. Once
+    ///   a second the queue's directory is opened again.
+    @available(*, noasync, message: "it blocks; await the other form, in an async function")
+    public func next(until deadline: ContinuousClock.Instant) throws -> QueueEntry? {
+      try NextEntry(of: self, until: deadline).run()
+    }
+
+    /// Takes the next entry; see the form without `async`. Cancelling the task ends the wait with
+    /// `CancellationError`.
+    public func next(until deadline: ContinuousClock.Instant) async throws -> QueueEntry? {
+      try await runSuspending { NextEntry(of: self, until: deadline) }
+    }
+
+    /// Takes the next entry, however long it takes. Cancelling the task ends the wait with
+    /// `CancellationError`, and closing the consumer with `invalidToken`.
+    ///
+    /// - Throws: As the form with a deadline.
+    public func next() async throws -> QueueEntry {
+      guard let entry = try await runSuspending({ NextEntry(of: self, until: nil) }) else {
+        preconditionFailure("without a deadline none passes")
+      }
+      return entry
+    }
+
+    /// Returns the entries as they are taken, for `for try await`; one loop at a time.
+    ///
+    /// The loop ends when the consumer is closed, and throws as `next`: `CancellationError` when its
+    /// task is cancelled. It goes on after the consumer was replaced. The consumer remains open as long
+    /// as the sequence is used.
+    public func entries() -> ConsumerEntries { ConsumerEntries(consumer: self) }
+
+    /// For tests: whether a caller waits in `next`.
+    package var isAwaited: Bool { wake.latch.isAwaited }
+
+    /// Takes an entry; nil if there is none now, or if this consumer has to join again.
+    func take() throws -> QueueEntry? {
+      try reporting("consume \"\(queue.name)\"", path: queue.path) {
+        try confirmOpen()
+        let tenure = state.withLock(\.tenure)
+        do {
+          return try tenure.take()
+        } catch  where tenure.isLoss(error) {
+          // On etcd, or it was closed just now.
+          try confirmOpen()
+          let loss = try tenure.noteLoss()
+          guard terms.joinsAgain else { throw loss }
+          Diagnostics.report(loss)
+          // Excludes: a loss of the tenure that another caller has begun meanwhile.
+          state.withLock { if $0.tenure === tenure { $0.loss = loss } }
+          tenure.end { $0.close() }
+          return nil
+        }
+      }
+    }
+
+    /// Whether it was replaced, and has not joined again.
+    var isLost: Bool { state.withLock { $0.loss != nil } }
+
+    /// Goes on with a new tenure, unless another caller was faster.
+    func goOn(_ tenure: ConsumerTenure) throws {
+      let isTaken = state.withLock { state in
+        // Excludes: a tenure that begins after the consumer was closed, and that nobody ends.
+        guard state.loss != nil, !state.isClosed else { return false }
+        (state.tenure, state.loss) = (tenure, nil)
+        state.count += 1
+        return true
+      }
+      if !isTaken { tenure.end { $0.close() } }
+      try confirmOpen()
+    }
+
+    /// Lets a caller that joins again be woken when this consumer is closed.
+    func willWait(for turn: WakeLatch) throws {
+      state.withLock { $0.turn = turn }
+      try confirmOpen()
+    }
+
+    func confirmOpen() throws {
+      guard state.withLock(\.isClosed) else { return }
+      throw AppGroupError(
+        .invalidToken, "consume \"\(queue.name)\"", path: queue.path, reason: "it was closed",
+        remedy: "consume again")
+    }
+  }
+}
+
+/// The entries that a consumer takes.
+///
+/// ```swift
+/// let worker = try await container.queue("jobs").work()
+/// for try await entry in worker.entries() { try entry.acknowledge() }
+/// ```
+public struct ConsumerEntries: AsyncSequence, Sendable {
+  let consumer: Queue.Consumer
+
+  /// Makes an iterator; for one task at a time.
+  public func makeAsyncIterator() -> Iterator { Iterator(consumer: consumer) }
+
+  /// The iterator.
+  public struct Iterator: AsyncIteratorProtocol {
+    let consumer: Queue.Consumer
+
+    /// Takes the next entry; nil after the consumer was closed.
+    ///
+    /// - Throws: As `Queue.Consumer.next`.
+    public func next() async throws -> QueueEntry? {
+      do {
+        return try await consumer.next()
+      } catch let error as AppGroupError where error.code == .invalidToken {
+        return nil
+      }
+    }
+  }
+}

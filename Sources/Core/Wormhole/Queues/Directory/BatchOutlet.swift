@@ -1,0 +1,180 @@
+import Synchronization
+import WormholePropertyLists
+import WormholeSystem
+
+/// The writer of a sender's batches, one after another: stamps them, checks the limits, and stores.
+final class BatchOutlet: QueueOutlet {
+  let queue: Queue
+  private let directory: OpenQueue
+  private let sender: String
+  private let state: Mutex<State>
+
+  private struct State {
+    /// The stamp of the last batch; nil before the first scan for what this sender left.
+    var last: UInt64?
+    var admission: Admission
+    /// The status of the queue's directory when it was last synchronized to the disk.
+    var durable: FileStatus?
+    /// When expired files are next removed.
+    var sweep = ContinuousClock.now
+  }
+
+  init(_ queue: Queue, _ sender: String, _ limits: Queue.Limits) {
+    self.queue = queue
+    directory = OpenQueue(queue)
+    self.sender = sender
+    state = Mutex(State(admission: Admission(entries: limits.entries, bytes: limits.bytes)))
+  }
+
+  // MARK: Storing
+
+  func store(
+    _ bytes: [UInt8], _ entries: [Batch.Entry], _ position: Submission.Place, _ isDurable: Bool,
+    under role: RoleProof?
+  ) throws -> EntryFile {
+    guard let role else { return try store(bytes, entries, position, isDurable) }
+    return try role.whileHeld(in: queue.container) { [self] lease in
+      try store(bytes, entries, position, isDurable, through: lease)
+    }
+  }
+
+  /// - Parameter lease: that of a role; nothing is stored once it was taken over.
+  private func store(
+    _ bytes: [UInt8], _ entries: [Batch.Entry], _ position: Submission.Place, _ isDurable: Bool,
+    through lease: Lease? = nil
+  ) throws -> EntryFile {
+    let count = entries.count
+    let keepsReceipt = entries.contains(where: \.keepsReceipt)
+    let keys = keys(of: entries)
+    for _ in 0..<renameRaceLimit {
+      let place = try directory.openOrMake()
+      let order = try nextStamp(at: place)
+      let scope = isDurable ? try place.commitScope() : .content
+      let name = EntryFile(
+        order: order, sender: sender, count: count, bytes: bytes.count,
+        priority: position.priority, due: position.delay.map { order + $0 })
+      do throws(Errno) {
+        // A part of its own, because most queues have no use for it.
+        if keepsReceipt { try place.makeDirectory(QueueDirectory.sent) }
+        try place.store(
+          bytes, as: QueueDirectory.pendingPath(name),
+          receipt: keepsReceipt ? QueueDirectory.sentPath(name) : nil, durable: isDurable,
+          scope: scope, through: lease
+        ) { staged throws(Errno) in try place.mark(staged, as: name, keys) }
+      } catch {
+        for (index, key) in keys { place.unmark(.init(batch: name, index: index), key) }
+        switch error {
+        // Not there yet, or removed in the meantime.
+        case .noSuchFile:
+          try lease?.confirm()
+          try place.makeParts()
+          directory.forget()
+        // Another process sends under the same name: try the next stamp.
+        case .alreadyExists: break
+        default: throw error
+        }
+        continue
+      }
+      if isDurable { try synchronize(place, scope, keepsReceipt, hasKeys: !keys.isEmpty) }
+      expire(at: place)
+      state.withLock { $0.admission.noteStored(name) }
+      return name
+    }
+    throw Errno.deviceBusy
+  }
+
+  // Once an hour, and only a few: a send must not wait for much.
+  private func expire(at place: QueueDirectory) {
+    let mustSweep = state.withLock { state in
+      guard ContinuousClock.now >= state.sweep else { return false }
+      state.sweep = .now + .seconds(3_600)
+      return true
+    }
+    guard mustSweep else { return }
+    do {
+      _ = try place.expire(of: sender, now: queue.clock(), limit: 64)
+    } catch {
+      // The entry is stored. The next sender or a sweep tries this again.
+      return
+    }
+  }
+
+  /// Stores a file from elsewhere in the queue as a batch of one.
+  ///
+  /// - Returns: nil if it is no longer there.
+  func adopt(_ path: String, _ priority: EntryPriority) throws -> QueueEntryID? {
+    for _ in 0..<renameRaceLimit {
+      let place = try directory.openOrMake()
+      try place.makeParts()
+      let order = try nextStamp(at: place)
+      do throws(Errno) {
+        let bytes = Int(try place.fileStatus(path).size)
+        let name = EntryFile(
+          order: order, sender: sender, count: 1, bytes: bytes, priority: priority)
+        try place.moveAlone(path, to: QueueDirectory.pendingPath(name))
+        return QueueEntryID(batch: name, index: 0)
+      } catch {
+        if error == .noSuchFile { return nil }
+        guard error == .alreadyExists else { throw error }
+      }
+    }
+    throw Errno.deviceBusy
+  }
+
+  private func keys(of entries: [Batch.Entry]) -> [Int: String] {
+    var keys: [Int: String] = [:]
+    for (index, entry) in entries.enumerated() { keys[index] = entry.key }
+    return keys
+  }
+
+  // The name in `pending/` must be on the disk; it does no harm if the name in `staged/` reappears,
+  // because it is swept there. The directories above must be on the disk as well; they change when
+  // something is created in them for the first time. For how a scan can tell, see
+  // `SynchronizedNames`. The fsync of the file may have done some of it, or all.
+  private func synchronize(
+    _ place: QueueDirectory, _ scope: CommitScope, _ keepsReceipt: Bool, hasKeys: Bool
+  ) throws {
+    guard !scope.isEverything else { return }
+    if keepsReceipt { try place.synchronize(QueueDirectory.sent) }
+    let hasOneName = !keepsReceipt && !hasKeys
+    if scope == .content || !hasOneName { try place.synchronize(QueueDirectory.pending) }
+    let status = try place.status()
+    if state.withLock(\.durable) != status {
+      let now = realTime()
+      try place.synchronize(".")
+      if status.modifiedSeconds < now.seconds - 1 { state.withLock { $0.durable = status } }
+    }
+    try queue.directory.synchronizeNames()
+  }
+
+  private func nextStamp(at place: QueueDirectory) throws -> UInt64 {
+    let last = try state.withLock(\.last) ?? highestStamp(at: place)
+    let stamp = EntryFile.order(after: last, now: queue.clock())
+    state.withLock { $0.last = stamp }
+    return stamp
+  }
+
+  private func highestStamp(at place: QueueDirectory) throws -> UInt64 {
+    var batches: [EntryFile] = []
+    _ = try place.search { part -> Void? in
+      batches += try place.batches(part) ?? []
+      return nil
+    }
+    batches += try place.batches(QueueDirectory.sent) ?? []
+    batches += try place.ids(in: QueueDirectory.outcomes).map(\.batch)
+    return batches.filter { $0.sender == sender }.map(\.order).max() ?? 0
+  }
+
+  // MARK: Limits
+
+  func admits(_ count: Int, _ size: Int) throws -> Bool {
+    if state.withLock({ $0.admission.allows(count, size) }) { return true }
+    return try reporting("look at what waits in \"\(queue.name)\"", path: queue.path) {
+      let place = try directory.openOrMake()
+      let waiting = try place.batches(QueueDirectory.pending) ?? []
+      return state.withLock { $0.admission.note(waiting: waiting, for: count, size) }
+    }
+  }
+
+  var admission: Admission { state.withLock(\.admission) }
+}

@@ -1,0 +1,389 @@
+import WormholePropertyLists
+import WormholeSystem
+
+/// A consumer's place in `taken/`, and how batches come there: first what was left to it, then what
+/// waits.
+struct DirectoryConsumer: ConsumerSource {
+  private let queue: Queue
+  /// The name of the directory in `taken/` that this consumer takes into.
+  private let ownName: String
+  private var others: OtherConsumers
+  /// Its directory, locked, if there was no room for a registration.
+  private var locked: SharedDescriptor?
+  /// How many further directories it has taken over: each has a number after `ownName`.
+  private var takeovers = 0
+  #if DEBUG
+    /// The directory itself, while `LeaseFault` has this consumer follow it to its successor.
+    private var followed: SharedDescriptor?
+  #endif
+  private let terms: DeliveryTerms
+  /// Receives what the watch of `pending/` reports.
+  private let arrivals = Arrivals()
+  /// Batches that others had taken before, with the next at the end; and those that this consumer
+  /// took and could not open.
+  private var left: [(directory: String, name: EntryFile, isTakenBefore: Bool)]
+  private var waiting: WaitingEntries
+  /// What other workers have, and this one waits for, because it keeps the order of senders.
+  private(set) var obstacles: Set<EntryFile> = []
+
+  private var consumer: String {
+    #if DEBUG
+      if let followed {
+        do throws(Errno) {
+          let target = try linkTarget("/proc/self/fd/\(followed.descriptor.rawValue)")
+          return String(target.split(separator: "/").last ?? "")
+        } catch {
+          // Without /proc it is not followed.
+          return ownName
+        }
+      }
+    #endif
+    return ownName
+  }
+
+  /// This consumer's directory, relative to the queue's.
+  var takenPath: String { QueueDirectory.taken + "/" + consumer }
+
+  /// Begins to consume: takes over what others have left that are gone.
+  ///
+  /// - Parameters:
+  ///   - name: the name of its directory, which was never used.
+  ///   - others: those that may consume beside it.
+  init(_ terms: DeliveryTerms, named name: String, beside others: OtherConsumers) throws {
+    queue = terms.directory.queue
+    self.terms = terms
+    self.others = others
+    ownName = name
+    left = []
+    waiting = WaitingEntries(clock: queue.clock, arrivals)
+    for _ in 0..<renameRaceLimit {
+      let place = try queue.openOrMake()
+      if !isUnregistered { try place.makeParts() }
+      guard try begin(at: place) else { continue }
+      #if DEBUG
+        if LeaseFault.consumingThroughOldDescriptor.isActive {
+          followed = SharedDescriptor(try place.openFile(takenPath, [.pathOnly, .directory]))
+        }
+      #endif
+      // From here on nobody else changes anything in it, so the listing is a snapshot.
+      try tidy(ownName, at: place)
+      try place.sweep()
+      try place.sweepAttachments()
+      return
+    }
+    throw Errno.deviceBusy
+  }
+
+  private var isUnregistered: Bool { OtherConsumers.declaration(ownName) != nil }
+
+  /// - Returns: false if other processes were faster.
+  private mutating func begin(at place: QueueDirectory) throws -> Bool {
+    others.noteChange()
+    let abandoned = try others.abandoned(at: place, own: ownName)
+    if let first = abandoned.first, try !isUnregistered || hasLocked(first, at: place) {
+      // The rest is taken over with the first look.
+      if abandoned.count > 1 { others.noteChange() }
+      let path = QueueDirectory.taken + "/" + first
+      guard try ifPresent(place.move(path, to: takenPath)) != nil else { return false }
+      return try locked.map {
+        try place.fileStatus(takenPath).isSameFile(as: $0.descriptor.status())
+      } ?? true
+    }
+    let others = try place.consumers()
+    guard others.isEmpty else {
+      // One that has the queue alone is there by right of the role, which this process has lost then.
+      guard !abandoned.isEmpty || others.allSatisfy(OtherConsumers.isWorker) else {
+        throw queue.replaced()
+      }
+      guard !isUnregistered else {
+        // Those that are left are locked by processes that are stopped.
+        try place.makeSpareTaken()
+        return false
+      }
+      return try ifPresent(place.makeDirectory(takenPath)) != nil
+    }
+    // Somebody removed it: an empty directory makes way for a complete one.
+    try place.removeEmptyTaken()
+    return false
+  }
+
+  private mutating func hasLocked(_ name: String, at place: QueueDirectory) throws(Errno) -> Bool {
+    let path = QueueDirectory.taken + "/" + name
+    guard let file = try ifPresent(place.openFile(path, [.readOnly, .directory])),
+      try file.tryLock(.exclusive)
+    else { return false }
+    locked = SharedDescriptor(file)
+    return true
+  }
+
+  /// Takes over what workers have left that died, or have been stopped for a grace.
+  private mutating func takeOver(at place: QueueDirectory) throws {
+    for other in try others.abandoned(at: place, own: consumer) {
+      let directory = "\(consumer).\(takeovers)"
+      let path = QueueDirectory.taken + "/" + directory
+      guard try ifPresent(place.move(QueueDirectory.taken + "/" + other, to: path)) != nil else {
+        continue
+      }
+      takeovers += 1
+      try tidy(directory, at: place)
+      do throws(Errno) {
+        try place.removeEmpty(path)
+      } catch {
+        // Something is in it, which ends with the entries.
+        guard error == .directoryNotEmpty || error == .alreadyExists else { throw error }
+      }
+    }
+  }
+
+  private mutating func tidy(_ directory: String, at place: QueueDirectory) throws {
+    let path = QueueDirectory.taken + "/" + directory
+    let names = try place.list(path)?.map(\.name.text) ?? []
+    let batches = names.compactMap { EntryFile($0) }
+    left += batches.map { (directory, $0, true) }
+    sortLeft()
+    let batchNames = Set(batches.map(\.text))
+    for name in names {
+      if name.hasPrefix(AttachmentPlace.makingPrefix) {
+        try place.removeAttachmentDirectory(path + "/" + name)
+        continue
+      }
+      let isOrphan =
+        QueueDirectory.batch(besideWhich: name).map { !batchNames.contains($0) } ?? false
+      guard isOrphan || name.hasPrefix(QueueDirectory.passingPrefix) else { continue }
+      try place.discard(path + "/" + name)
+    }
+    guard names.contains(where: { $0.hasPrefix(AttachmentPlace.takenPrefix) }) else { return }
+    let needed = try batches.reduce(into: Set<String>()) { needed, batch in
+      needed.formUnion(try place.attachmentIDs(batch, in: path).compactMap { $0 })
+    }
+    try place.sweepAttachments(takenBy: directory) { needed.contains($0) }
+  }
+
+  private mutating func sortLeft() { left.sort { $1.name.precedes($0.name) } }
+
+  var place: any ConsumerPlace {
+    Place(takenPath: takenPath, directory: directory, arrivals: arrivals, locked: locked)
+  }
+
+  /// The queue's directory, for as long as this consumer works.
+  private var directory: OpenQueue { terms.directory }
+
+  /// Another consumer came, left or died.
+  mutating func noteChange() { others.noteChange() }
+
+  /// When a delayed entry is due, or another consumer may be stopped.
+  var due: ContinuousClock.Instant? { [others.due, waiting.due].compactMap(\.self).min() }
+
+  mutating func take() throws -> Taking {
+    let place = try directory.openForConsumer()
+    try takeOver(at: place)
+    var turns = try turns(at: place)
+    defer { obstacles = turns.obstacles }
+    if let index = left.indices.last(where: { turns.mayDeliver(left[$0].name) }) {
+      let next = left[index]
+      let path = QueueDirectory.taken + "/" + next.directory + "/" + next.name.text
+      let batch = try open(
+        next.name, path, in: next.directory, isTakenBefore: next.isTakenBefore, at: place)
+      left.remove(at: index)
+      return batch.map { .batch($0) } ?? .again
+    }
+    guard
+      let name = try waiting.next(
+        { turns.mayTake($0) }, listing: { try place.ordered(QueueDirectory.pending) })
+    else {
+      // A replaced consumer must not wait forever.
+      try confirm(at: place)
+      return .nothing
+    }
+    let file = name.text
+    let path = takenPath + "/" + file
+    if try ifPresent(place.move(QueueDirectory.pending + "/" + file, to: path)) == nil {
+      // It was cancelled, another worker has it, or this consumer was replaced.
+      try confirm(at: place)
+      waiting.remove(name)
+      return .again
+    }
+    waiting.remove(name)
+    // If reading it fails now, for example for lack of descriptors, it is still the next.
+    left.append((consumer, name, false))
+    guard !terms.keepsOrder else {
+      sortLeft()
+      return .again
+    }
+    let batch = try open(name, path, in: consumer, isTakenBefore: false, at: place)
+    left.removeLast()
+    return batch.map { .batch($0) } ?? .again
+  }
+
+  private func turns(at place: QueueDirectory) throws -> SenderTurns {
+    SenderTurns(taken: terms.keepsOrder ? try others.taken(at: place, own: consumer) : [])
+  }
+
+  private func confirm(at place: QueueDirectory) throws {
+    guard try place.exists(takenPath) else { throw queue.replaced() }
+  }
+
+  /// - Returns: nil if nothing of it is to be delivered.
+  private func open(
+    _ name: EntryFile, _ path: String, in directory: String, isTakenBefore: Bool,
+    at place: QueueDirectory
+  ) throws -> TakenBatch? {
+    do {
+      guard let bytes = try place.read(path) else {
+        // Somebody removed it, or the whole queue.
+        try confirm(at: place)
+        return nil
+      }
+      let batch: Batch
+      do throws(Batch.Unreadable) {
+        batch = try Batch(bytes: bytes, count: name.count)
+      } catch {
+        guard Batch.isIncomplete(bytes, of: name.bytes) else { throw error }
+        try drop(name, in: directory, at: place)
+        return nil
+      }
+      let settled =
+        isTakenBefore ? try self.settled(name, in: directory, batch, at: place) : []
+      guard settled.count < batch.entries.count else {
+        // Its consumer died when everything was settled except for the last step.
+        try place.discard(path)
+        try place.discardNotes(beside: path)
+        return nil
+      }
+      let log =
+        isTakenBefore
+        ? DeliveryLog(
+          try place.readNote(path + QueueDirectory.deliveriesSuffix),
+          isTaken: name.count == 1) : DeliveryLog()
+      return TakenBatch(
+        name, batch, settled: settled, log, by: directory,
+        in: DirectoryTaken(directory: terms.directory, consumer: directory, path: path), terms)
+    } catch let error as Batch.Unreadable {
+      try putAside(name, in: directory, error.reason, at: place)
+      return nil
+    }
+  }
+
+  // An entry with a note, or one that is kept, has ended, even if its consumer died before settling
+  // it.
+  private func settled(
+    _ name: EntryFile, in directory: String, _ batch: Batch? = nil, at place: QueueDirectory
+  ) throws -> Set<Int> {
+    var settled = try place.settled(QueueDirectory.taken + "/" + directory + "/" + name.text)
+    let hasKept = try place.exists(QueueDirectory.failed)
+    for index in 0..<name.count {
+      let id = QueueEntryID(batch: name, index: index)
+      if hasKept, let entry = batch?.entries[index],
+        let failure = try place.failure(id)
+      {
+        // The step that its consumer did not reach.
+        try place.keep(entry, id, failure.reason, of: directory)
+        try place.note(.failed(reason: failure.reason), of: id, from: directory)
+      }
+      if try place.hasOutcome(id) { settled.insert(index) }
+    }
+    return settled.intersection(0..<name.count)
+  }
+
+  // The power failed before it was on the disk, which its sender had not been promised: so it does
+  // not exist. Only a sender that keeps a receipt may still ask for it.
+  private func drop(
+    _ name: EntryFile, in directory: String, at place: QueueDirectory
+  ) throws {
+    let path = QueueDirectory.taken + "/" + directory + "/" + name.text
+    do {
+      if try place.exists(QueueDirectory.sentPath(name)) {
+        try fail(name, in: directory, "the power failed before it was on the disk", at: place)
+      }
+      try place.remove(path)
+      try place.discardNotes(beside: path)
+    } catch let error as Errno where error == .noSuchFile {
+      throw queue.replaced()
+    }
+  }
+
+  /// Notes the failure of every entry that has not ended.
+  private func fail(
+    _ name: EntryFile, in directory: String, _ reason: String, at place: QueueDirectory
+  ) throws {
+    let settled = try settled(name, in: directory, at: place)
+    for index in Set(0..<name.count).subtracting(settled).sorted() {
+      let id = QueueEntryID(batch: name, index: index)
+      try place.note(.failed(reason: reason), of: id, from: directory)
+    }
+  }
+
+  // The notes first: its sender then learns of it, whatever happens next.
+  private func putAside(
+    _ name: EntryFile, in directory: String, _ reason: String, at place: QueueDirectory
+  ) throws {
+    let path = QueueDirectory.taken + "/" + directory
+    do {
+      try fail(name, in: directory, "it could not be read: \(reason)", at: place)
+      let taken = try place.openFile(path, [.pathOnly, .directory])
+      try Quarantine.take(FileName(name.text), at: taken.rawValue, root: queue.directory.root)
+      try place.discardNotes(beside: path + "/" + name.text)
+    } catch let error as Errno where error == .noSuchFile {
+      throw queue.replaced()
+    }
+  }
+}
+
+extension DirectoryConsumer {
+  /// The consumer's directory, for calls at any time.
+  fileprivate struct Place: ConsumerPlace {
+    let takenPath: String
+    let directory: OpenQueue
+    let arrivals: Arrivals
+    let locked: SharedDescriptor?
+
+    func isIdle() throws -> Bool {
+      let place = try directory.openForConsumer()
+      // In this order an entry that is just being taken is seen in one of the two.
+      let waiting = try place.batches(QueueDirectory.pending) ?? []
+      guard waiting.isEmpty else { return false }
+      guard let taken = try place.batches(takenPath) else { throw directory.queue.replaced() }
+      let others = try place.consumers().map { QueueDirectory.taken + "/" + $0 }
+      return try taken.isEmpty
+        && others.filter { $0.hasPrefix(takenPath + ".") }.allSatisfy {
+          try place.batches($0)?.isEmpty ?? true
+        }
+    }
+
+    func noteLoss() throws {
+      func hasOthers() throws -> Bool {
+        try directory.queue.open()?.consumers().isEmpty == false
+      }
+      if try hasOthers() {
+        // Their directories may be the next that a program removes.
+        pauseThread(LeaseRequest.grace)
+        if try hasOthers() { return }
+      }
+      ChangeMonitor.shared.noteRemoval(in: directory.queue.directory.root.path)
+    }
+
+    /// A successor finds by the registration, or by the lock, that this consumer is gone.
+    func end() {
+      // After an error the last close has the same effect.
+      try? locked?.descriptor.unlock()
+    }
+
+    // These only prompt another look: something was stored, or a successor has renamed this
+    // consumer's directory. What is taken from `pending/` prompts none.
+    func watch(_ signal: @escaping @Sendable () -> Void) -> [any Cancelling] {
+      let (arrivals, directory) = (arrivals, directory)
+      return [
+        directory.queue.directory.watch(part: QueueDirectory.pending, [.movedTo, .created]) {
+          news in
+          directory.note(news)
+          arrivals.note(news)
+          signal()
+        },
+        directory.queue.directory.watch(part: QueueDirectory.taken) { news in
+          directory.note(news)
+          signal()
+        },
+      ]
+    }
+  }
+}

@@ -1,0 +1,141 @@
+import WormholeSystem
+
+/// A batch in its consumer's directory: its entries are settled one by one, and the file is removed
+/// with the last of them.
+struct DirectoryTaken: TakenStore {
+  let directory: OpenQueue
+  /// The name of the directory in `taken/`.
+  let consumer: String
+  /// The batch's file, relative to the queue's directory.
+  let path: String
+
+  private func open() throws -> QueueDirectory { try directory.openForConsumer() }
+
+  /// Each step finds its directory gone if this consumer was replaced.
+  func confirm() {}
+
+  func confirmNow() throws {
+    guard try open().exists(path) else { throw Errno.noSuchFile }
+  }
+
+  func successor() throws -> LeaseHolder? {
+    let place = try open()
+    let batch = path.dropFirst(ownPath.count)
+    let owners = try place.consumers().filter {
+      try place.exists(QueueDirectory.taken + "/" + $0 + batch)
+    }
+    return try owners.first.flatMap {
+      try OtherConsumers.owner(of: $0, in: directory.queue)?.holder
+    }
+  }
+
+  func takeAttachment(_ id: String) throws { try open().takeAttachment(id, by: consumer) }
+
+  /// The directory shows it.
+  func noteClaimed(_ id: String) {}
+
+  func log(_ line: String) throws -> Bool {
+    let place = try open()
+    do throws(Errno) {
+      try place.append(line, to: path + QueueDirectory.deliveriesSuffix)
+      return true
+    } catch {
+      // Without free space it is delivered all the same, because processed entries make space.
+      guard error.isLackOfRoom else { throw error }
+      return false
+    }
+  }
+
+  // MARK: Settling
+
+  func settle(_ end: Settlement) throws {
+    let place = try open()
+    // What is stored first is final: an entry that is kept, or has a note, is not delivered again.
+    var isFinal = false
+    do {
+      if end.isKept, let reason = end.status.reason {
+        try place.keep(end.entry, end.id, reason, of: consumer)
+        isFinal = true
+      }
+      if end.status != .processed {
+        try place.note(end.status, of: end.id, from: consumer)
+        isFinal = true
+      }
+      if end.isLast {
+        try discard(hasNotes: end.hasNotes, at: place)
+      } else {
+        try place.makingRoom { () throws(Errno) in
+          try place.append("\(end.id.index)\n", to: path + QueueDirectory.doneSuffix)
+        }
+      }
+    } catch let error as Errno where error == .noSuchFile && isFinal {
+      // This consumer was replaced. The next one completes the rest.
+      return
+    }
+  }
+
+  func finish(hasNotes: Bool) throws {
+    do {
+      try discard(hasNotes: hasNotes, at: open())
+    } catch let error as Errno where error == .noSuchFile {
+      // This consumer was replaced, and all entries have ended. The next one finds that.
+      return
+    }
+  }
+
+  // The batch first: the record of settled entries means nothing without it. A batch of one that is
+  // delivered for the first time has nothing beside it.
+  private func discard(hasNotes: Bool, at place: QueueDirectory) throws {
+    try place.remove(path)
+    guard hasNotes else { return }
+    do throws(Errno) {
+      try place.discardNotes(beside: path)
+    } catch {
+      // All are settled; the next consumer sweeps what is left.
+      return
+    }
+  }
+
+  func clear(_ end: Settlement) {
+    guard end.entry.key != nil || end.entry.payload?.attachmentID != nil else { return }
+    do {
+      let place = try open()
+      if let key = end.entry.key { place.unmark(end.id, key) }
+      if let attachment = end.entry.payload?.attachmentID {
+        place.removeAttachment(attachment, of: consumer)
+      }
+    } catch {
+      // The next consumer sweeps what is left.
+      return
+    }
+  }
+
+  // MARK: Marking
+
+  private func markPath(_ index: Int) -> String {
+    "\(path).\(index)\(QueueDirectory.markSuffix)"
+  }
+
+  private var ownPath: String { QueueDirectory.taken + "/" + consumer }
+
+  func mark(_ index: Int, _ text: String, _ durability: Durability) throws {
+    let place = try open()
+    try place.store(
+      Array(text.utf8), as: markPath(index), durable: durability == .durable)
+    if durability == .durable { try place.synchronize(ownPath) }
+  }
+
+  func unmark(_ index: Int) throws {
+    let place = try open()
+    if try !place.discard(markPath(index)), try !place.exists(ownPath) { throw Errno.noSuchFile }
+  }
+
+  func marked(_ index: Int) throws -> String? {
+    let place = try open()
+    guard let bytes = try place.read(markPath(index)) else {
+      guard try place.exists(ownPath) else { throw Errno.noSuchFile }
+      return nil
+    }
+    return String(decoding: bytes, as: UTF8.self)
+  }
+}

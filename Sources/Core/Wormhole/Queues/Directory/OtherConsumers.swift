@@ -1,0 +1,126 @@
+import WormholeSystem
+
+/// The other consumers of a queue: which directories in `taken/` belong to none that lives.
+///
+/// The directory of a worker is named after its registration in the queue's presence; any other
+/// belongs to the consumer that has, or had, the queue alone. A worker that has been stopped for a
+/// grace loses its directories as a dead one does, and finds out when it continues: they are gone.
+///
+/// A worker for whose registration there was no room has its directory locked instead, which was the
+/// directory of a consumer that is gone, and declares itself in its name as the holder of a lease does.
+/// It locks the directory before it gives it that name; so what has such a name and is not locked is
+/// abandoned for good.
+struct OtherConsumers {
+  /// How often a consumer looks whether another is stopped, which causes no event.
+  private static let lookInterval: Duration = .seconds(1)
+  private static let prefix = "worker-"
+
+  private let queue: Queue
+  /// The exclusive registration of this process, at the beginning.
+  private let role: String?
+  /// Whether there may be others beside this consumer.
+  private var mayExist = true
+  private var nextLook = ContinuousClock.now
+  private var suspendedSince: [String: ContinuousClock.Instant] = [:]
+  private var observed: [LeaseDeclaration: Observed] = [:]
+
+  init(of queue: Queue, role: String?) {
+    self.queue = queue
+    self.role = role
+  }
+
+  /// The directory of a worker without a registration.
+  static func unregisteredDirectory() -> String {
+    prefix + LeaseDeclaration(mode: .exclusive, term: LeaseDeclaration.whileRunning).name
+  }
+
+  /// - Returns: nil for the directory of a registered consumer.
+  static func declaration(_ directory: String) -> LeaseDeclaration? {
+    LeaseDeclaration(FileName(id(directory)))
+  }
+
+  private static func id(_ directory: String) -> String {
+    String(directory.dropFirst(prefix.count).prefix { $0 != "." })
+  }
+
+  /// The directory of a worker.
+  static func directory(of registration: PresenceRegistration) -> String {
+    prefix + registration.id
+  }
+
+  /// Whether a directory is a worker's.
+  static func isWorker(_ directory: String) -> Bool { directory.hasPrefix(prefix) }
+
+  /// When to look again; nil if there are no others.
+  var due: ContinuousClock.Instant? { mayExist ? nextLook : nil }
+
+  /// Lets the next look be at once, because a consumer came, left or died.
+  mutating func noteChange() {
+    mayExist = true
+    nextLook = .now
+  }
+
+  /// Returns the directories whose consumers are gone; none if it is not time to look.
+  ///
+  /// - Parameter own: the directory of this consumer; those that it took over have longer names.
+  /// - Complexity: one listing, and a look at the registration of each other consumer.
+  mutating func abandoned(at place: QueueDirectory, own: String) throws -> [String] {
+    guard mayExist, nextLook <= .now else { return [] }
+    let others = try place.consumers().filter { $0 != own && !$0.hasPrefix(own + ".") }.sorted()
+    var suspended: [String: ContinuousClock.Instant] = [:]
+    let abandoned = try others.filter { directory in
+      if let declaration = Self.declaration(directory) {
+        return try isGone(declaration, at: place)
+      }
+      guard let owner = try owner(of: directory) else { return true }
+      guard owner.state == .suspended else { return false }
+      let since = suspendedSince[owner.id] ?? .now
+      suspended[owner.id] = since
+      return ContinuousClock.now - since >= LeaseRequest.grace
+    }
+    suspendedSince = suspended
+    mayExist = abandoned.count < others.count
+    nextLook = .now + (suspended.isEmpty ? Self.lookInterval : LeaseRequest.grace)
+    return abandoned
+  }
+
+  /// Returns whether a worker without a registration has ended, or has been stopped for a grace.
+  private mutating func isGone(
+    _ declaration: LeaseDeclaration, at place: QueueDirectory
+  ) throws(Errno) -> Bool {
+    let path = QueueDirectory.taken + "/" + Self.prefix + declaration.name
+    guard let file = try ifPresent(place.openFile(path, [.readOnly, .directory])),
+      try !file.tryLock(.shared)
+    else { return true }
+    let status = try file.status()
+    return try observed[declaration, default: Observed()]
+      .overdue(among: [declaration], now: .now) { _ throws(Errno) in status } != nil
+  }
+
+  /// Returns what the other consumers have taken; some of it may have ended.
+  ///
+  /// - Complexity: a listing for each of their directories.
+  func taken(at place: QueueDirectory, own: String) throws -> [EntryFile] {
+    for _ in 0..<renameRaceLimit {
+      let all = try place.consumers()
+      let others = all.filter { $0 != own && !$0.hasPrefix(own + ".") }
+      let taken = try others.flatMap { try place.batches(QueueDirectory.taken + "/" + $0) ?? [] }
+      // Otherwise one of them got another name meanwhile.
+      if try place.consumers() == all { return taken }
+    }
+    throw Errno.deviceBusy
+  }
+
+  /// - Returns: nil if it is not present any more.
+  private func owner(of directory: String) throws -> PresenceMember? {
+    let owner = try Self.owner(of: directory, in: queue)
+    return owner?.id == role ? nil : owner
+  }
+
+  /// - Returns: nil if it is not present any more.
+  static func owner(of directory: String, in queue: Queue) throws -> PresenceMember? {
+    let id =
+      isWorker(directory) ? id(directory) : try queue.role.roleID()
+    return try id.flatMap { try queue.role.place.living($0) }
+  }
+}

@@ -1,0 +1,61 @@
+import WormholeSystem
+
+/// Removal of a queue's parts, when nothing is in it and nobody consumes it.
+///
+/// The process that removes it is its consumer for that time, so nobody else is. Each part is
+/// removed only if it is empty, by a path through that consumer's own directory: a consumer that
+/// was replaced while it was stopped no longer removes anything (ENOENT). A sender that arrives at
+/// the same moment finds a part missing, creates all of them again, and stores its entry there; the
+/// directory is then not empty, and stays.
+extension Queue {
+  /// - Returns: whether all parts are gone except for the lease.
+  package func removeParts() throws -> Bool {
+    let registration = try role.enterExclusively(overtaking: .nobody, until: .now)
+    defer { registration.close() }
+    // Workers are not exclusive. One that begins now waits for this process.
+    guard try !role.members().contains(where: { !$0.isExclusive }) else { return false }
+    let consumer = try DirectoryConsumer(
+      DeliveryTerms(directory: OpenQueue(self), released: ReleasedEntries {}),
+      named: "consumer-" + Nonce.next(), beside: OtherConsumers(of: self, role: registration.id))
+    // As at the beginning of consuming.
+    try registration.confirm()
+    try sweep()
+    guard let place = try open(), try place.isEmpty() else {
+      return false
+    }
+    do throws(Errno) {
+      for part in QueueDirectory.parts {
+        let path = consumer.takenPath + "/../../" + part
+        do throws(Errno) {
+          try place.removeEmpty(path)
+        } catch {
+          // It may never have been created.
+          guard error == .noSuchFile, try place.exists(consumer.takenPath) else {
+            throw error
+          }
+        }
+      }
+      try place.removeEmpty(consumer.takenPath)
+      try place.removeEmpty(QueueDirectory.taken)
+      return true
+    } catch {
+      guard [.noSuchFile, .directoryNotEmpty, .alreadyExists].contains(error) else { throw error }
+      return false
+    }
+  }
+}
+
+extension Queue {
+  /// Removes expired records of all senders.
+  ///
+  /// - Parameter later: For tests: the time by which the clock is ahead.
+  /// - Returns: the removed paths.
+  package func expire(nanosecondsLater later: UInt64 = 0) throws -> [String] {
+    try store.expire(later: later)
+  }
+
+  /// Removes what dead senders and consumers left; nobody at work is disturbed.
+  package func sweep() throws {
+    try store.sweep()
+  }
+}

@@ -1,0 +1,114 @@
+import Dispatch
+import Synchronization
+package import WormholeSystem
+
+/// The checksum of a file's content.
+package enum AttachmentChecksum {
+  /// Little enough to stay in the cache of one core.
+  private static let piece = 256 << 10
+
+  /// Reads a file from where it is to its end.
+  ///
+  /// - Parameter check: called between pieces; what it throws ends the reading.
+  package static func value(
+    of file: borrowing FileDescriptor, check: () throws -> Void = {}
+  ) throws -> UInt64 {
+    var hash = XXH64()
+    _ = try read(file, into: &hash, atMost: .max, check)
+    return hash.value
+  }
+
+  /// - Returns: how many bytes were read; fewer only at the end of the file.
+  fileprivate static func read(
+    _ file: borrowing FileDescriptor, into hash: inout XXH64, atMost limit: Int64,
+    _ check: () throws -> Void
+  ) throws -> Int64 {
+    let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: piece, alignment: 64)
+    defer { buffer.deallocate() }
+    var done: Int64 = 0
+    while done < limit {
+      try check()
+      let room = Int(min(Int64(piece), limit - done))
+      let count = try file.read(into: UnsafeMutableRawBufferPointer(rebasing: buffer[..<room]))
+      if count == 0 { break }
+      hash.update(UnsafeRawBufferPointer(rebasing: buffer[..<count]))
+      done += Int64(count)
+    }
+    return done
+  }
+}
+
+/// The checksum of a file that is being copied, computed by a thread of its own from what has just
+/// been copied: it lies in memory then, and the copy does not wait.
+package final class OverlappedChecksum: Sendable {
+  private struct State {
+    var available: Int64 = 0
+    var isComplete = false
+    var result: Result<UInt64, any Error>?
+  }
+
+  private let file: SharedDescriptor
+  private let state = Mutex(State())
+  private let more = DispatchSemaphore(value: 0)
+  private let done = DispatchSemaphore(value: 0)
+
+  /// - Parameter file: opened for this alone, at its beginning.
+  package init(of file: consuming FileDescriptor) {
+    self.file = SharedDescriptor(file)
+    Blocking.queue().async { self.run() }
+  }
+
+  /// So much is copied.
+  package func advance(to offset: Int64) {
+    state.withLock { $0.available = max($0.available, offset) }
+    more.signal()
+  }
+
+  /// All is copied, up to here; waits for the result.
+  package func finish(at offset: Int64) throws -> UInt64 {
+    state.withLock { state in
+      state.available = offset
+      state.isComplete = true
+    }
+    more.signal()
+    done.wait()
+    guard let result = state.withLock({ $0.result }) else { throw Errno.inputOutput }
+    return try result.get()
+  }
+
+  /// Nobody wants the result any more. Without effect after `finish`.
+  package func abandon() {
+    state.withLock { state in
+      guard !state.isComplete else { return }
+      state.isComplete = true
+      state.available = -1
+    }
+    more.signal()
+  }
+
+  private func run() {
+    let result = Result { try hashAll() }
+    state.withLock { $0.result = result }
+    done.signal()
+  }
+
+  private func hashAll() throws -> UInt64 {
+    var hash = XXH64()
+    var offset: Int64 = 0
+    while true {
+      let (available, isComplete) = state.withLock { ($0.available, $0.isComplete) }
+      guard available >= 0 else { throw CancellationError() }
+      if offset < available {
+        let count = try AttachmentChecksum.read(
+          file.descriptor, into: &hash, atMost: available - offset, {})
+        offset += count
+        // It has become shorter: what was copied is not what is there.
+        guard count > 0 else { throw Errno.inputOutput }
+      } else if isComplete {
+        return hash.value
+      } else {
+        more.wait()
+      }
+    }
+  }
+}

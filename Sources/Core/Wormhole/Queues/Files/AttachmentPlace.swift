@@ -1,0 +1,180 @@
+package import WormholePropertyLists
+package import WormholeSystem
+
+/// The files that accompany the entries of a queue: where they are, and the one step that creates
+/// or moves each of them.
+///
+/// ```
+/// attachments/<id>/                          an attachment; its sender has the directory locked
+/// attachments/<id>/copying-<total>-<sender>  content being copied, and its final size
+/// attachments/<id>/content                   complete: renamed from copying-…, or handed over
+/// taken/<consumer>/attachment-<id>/          the consumer's: renamed from attachments/<id>
+/// taken/<consumer>/making-<id>/              of a queue that the sender itself consumes: an
+///                                            attachment for another queue, before it is renamed there
+/// ```
+///
+/// **Sending.** Create the directory and lock it; give it its content through its descriptor; store
+/// the entry, whose payload names it (`payloadKey`); only then close the directory.
+///
+/// **Receiving.** Before the consumer delivers an entry it renames the attachment into its own
+/// directory, and every step it takes with the attachment is a call on a path through that
+/// directory's name. So a consumer that was replaced while it was stopped finds nothing there
+/// (ENOENT): it neither claims nor deletes what its successor handles. When the entry ends the
+/// attachment is removed, unless its content was renamed away, that is claimed, before.
+///
+/// **Sent again.** A sender that forwards an entry of a queue it consumes creates the attachment in
+/// its directory in `taken/` of that queue, and renames it from there: if it has been replaced, it
+/// can create none. Its successor finds what it had created until then, and renames or removes it.
+/// If the stopped sender then renames content into the removed directory, through its descriptor,
+/// that fails (ENOENT), and an entry that it still stores names an attachment that is not there.
+///
+/// **What a crash leaves**: an unlocked directory without `content`, swept by the next consumer; an
+/// attachment in `taken/` that no entry there names, swept by the next consumer; and one with
+/// `content` in `attachments/` that no entry names. The last may be the only copy of a file, which
+/// only its sender knows; so only its sender finishes or removes it.
+package enum AttachmentPlace {
+  /// The key under which a payload, a dictionary, names its attachment.
+  package static let payloadKey = "@attachment"
+
+  package static let directory = "attachments"
+  package static let content = "content"
+  package static let copyingPrefix = "copying-"
+  package static let takenPrefix = "attachment-"
+  package static let makingPrefix = "making-"
+  package static let maximumIDBytes = 128
+
+  package static func path(_ id: String) -> String { directory + "/" + id }
+
+  package static func takenPath(_ id: String, by consumer: String) -> String {
+    "\(QueueDirectory.taken)/\(consumer)/\(takenPrefix)\(id)"
+  }
+
+  /// Parses the name of a file that is being copied; nil for any other name.
+  package static func copying(_ name: String) -> (total: Int64, sender: String)? {
+    guard name.hasPrefix(copyingPrefix) else { return nil }
+    let parts = name.dropFirst(copyingPrefix.count).split(
+      separator: "-", maxSplits: 1, omittingEmptySubsequences: false)
+    guard parts.count == 2, let total = Int64(parts[0]), total >= 0 else { return nil }
+    guard case .identifier(let sender) = EncodedName.decode(parts[1].utf8) else { return nil }
+    return (total, sender)
+  }
+
+  /// Returns whether a text can be the name of an attachment: one safe component of a path.
+  package static func isID(_ text: String) -> Bool {
+    guard (1...maximumIDBytes).contains(text.utf8.count), text.utf8.first != UInt8(ascii: ".")
+    else { return false }
+    return text.utf8.allSatisfy { byte in
+      switch byte {
+      case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+        UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"), UInt8(ascii: "."):
+        true
+      default: false
+      }
+    }
+  }
+}
+
+extension PropertyListValue {
+  /// The attachment that the payload of an entry names; nil if there is none.
+  package var attachmentID: String? {
+    guard case .dictionary = self, let id = self[AttachmentPlace.payloadKey]?.stringValue,
+      AttachmentPlace.isID(id)
+    else { return nil }
+    return id
+  }
+}
+
+extension QueueDirectory {
+  // MARK: Taking and removing
+
+  /// Makes an attachment the consumer's, before its entry is delivered or ends. A missing
+  /// attachment is no error: its entry reports it.
+  ///
+  /// - Throws: `.noSuchFile` if the consumer was replaced.
+  package func takeAttachment(_ id: String, by consumer: String) throws(Errno) {
+    do throws(Errno) {
+      try move(AttachmentPlace.path(id), to: AttachmentPlace.takenPath(id, by: consumer), .keep)
+    } catch {
+      guard error == .noSuchFile || error == .alreadyExists else { throw error }
+      guard try exists(Self.taken + "/" + consumer) else { throw .noSuchFile }
+    }
+  }
+
+  /// Removes the attachment of an entry that has ended.
+  ///
+  /// The entry's end is final, so nothing here is an error: what cannot be removed now, for example
+  /// because the consumer was just replaced, is removed by the next consumer.
+  package func removeAttachment(_ id: String, of consumer: String) {
+    do throws(Errno) {
+      try takeAttachment(id, by: consumer)
+      try removeAttachmentDirectory(AttachmentPlace.takenPath(id, by: consumer))
+    } catch {
+      // See above.
+      return
+    }
+  }
+
+  /// Removes an attachment and its content; one that is not there is no error.
+  package func removeAttachmentDirectory(_ path: String) throws(Errno) {
+    // Its sender may be adding a file at this moment; the number of attempts is limited.
+    for _ in 0..<renameRaceLimit {
+      guard let entries = try list(path) else { return }
+      for entry in entries { try discard(path + "/" + entry.name.text) }
+      do throws(Errno) {
+        return try removeEmpty(path)
+      } catch {
+        if error == .noSuchFile { return }
+        guard error == .directoryNotEmpty else { throw error }
+      }
+    }
+    throw .deviceBusy
+  }
+
+  // MARK: Sweeping
+
+  /// Removes what senders left that died while copying.
+  package func sweepAttachments() throws(Errno) {
+    for entry in try attachmentDirectories() {
+      let path = AttachmentPlace.path(entry)
+      do throws(Errno) {
+        let directory = try openFile(path, [.readOnly, .directory])
+        guard try directory.tryLock(.exclusive) else { continue }
+        let names = try directory.entries().map(\.name.text)
+        guard !names.contains(AttachmentPlace.content) else { continue }
+        try removeAttachmentDirectory(path)
+      } catch {
+        // Taken, removed, or not a file of this package.
+        continue
+      }
+    }
+  }
+
+  /// Removes what a consumer left that died after settling an entry.
+  ///
+  /// - Parameter isNeeded: returns whether a taken entry names the attachment.
+  package func sweepAttachments(takenBy consumer: String, isNeeded: (String) -> Bool) throws(Errno)
+  {
+    let path = Self.taken + "/" + consumer
+    for entry in try list(path) ?? [] {
+      let name = entry.name.text
+      guard name.hasPrefix(AttachmentPlace.takenPrefix),
+        !isNeeded(String(name.dropFirst(AttachmentPlace.takenPrefix.count)))
+      else { continue }
+      try removeAttachmentDirectory(path + "/" + name)
+    }
+  }
+
+  /// Returns the names of all attachments that are not taken.
+  package func attachmentDirectories() throws(Errno) -> [String] {
+    try (list(AttachmentPlace.directory) ?? [])
+      .filter { $0.isDirectory != false }.map(\.name.text).filter { AttachmentPlace.isID($0) }
+  }
+}
+
+extension QueueDirectory {
+  /// Returns the attachments that the entries of a batch name, in their order; none for a batch
+  /// that is gone or unreadable, because the attachments that it named belong to its sender.
+  package func attachmentIDs(_ name: EntryFile, in part: String) throws -> [String?] {
+    try batch(name, in: part)?.entries.map { $0.payload?.attachmentID } ?? []
+  }
+}

@@ -1,0 +1,111 @@
+import FoundationEssentials
+package import WormholePropertyLists
+import WormholeSystem
+
+/// The content of a batch's file: entries of one sender that were stored together.
+package struct Batch: Sendable {
+  /// One entry; a withdrawn one no longer has a payload.
+  package struct Entry: Sendable {
+    package var payload: PropertyListValue?
+    package var expiry: Expiry?
+    /// A newer entry of the same sender with the same key supersedes this one.
+    package var key: String?
+    /// Whether its sender wants to find it and its outcome after a restart.
+    package var keepsReceipt = false
+    /// How long the receipt is kept.
+    package var receiptTerm = QueueReceipt.Term.untilForgotten
+    /// How it has ended, if there is no payload.
+    package private(set) var withdrawal = QueueEntryStatus.cancelled
+
+    package init(
+      payload: PropertyListValue, expiry: Expiry? = nil, key: String? = nil,
+      keepsReceipt: Bool = false, receiptTerm: QueueReceipt.Term = .untilForgotten
+    ) {
+      self.payload = payload
+      self.expiry = expiry
+      self.key = key
+      self.keepsReceipt = keepsReceipt
+      self.receiptTerm = receiptTerm
+    }
+
+    package init(withdrawnAs status: QueueEntryStatus) { withdrawal = status }
+
+    package init(_ value: PropertyListValue) {
+      payload = value["payload"]
+      // Most have nothing else.
+      if payload != nil, case .dictionary(let fields) = value, fields.count == 1 { return }
+      expiry = Expiry(value)
+      key = value["key"]?.stringValue
+      keepsReceipt = value["receipt"] == true
+      if value["receiptExpires"] == true { receiptTerm = .dayAfterProcessing }
+      withdrawal = value["superseded"] == true ? .superseded : .cancelled
+    }
+
+    /// What it contains besides the few fields of its own.
+    package var footprint: PropertyListFootprint {
+      var footprint = (payload ?? true).footprint
+      footprint.contentBytes += key?.utf8.count ?? 0
+      footprint.nodes += 12
+      return footprint
+    }
+
+    package var value: PropertyListValue {
+      guard let payload else {
+        return withdrawal == .superseded ? ["superseded": true] : ["cancelled": true]
+      }
+      var value: PropertyListValue = ["payload": payload]
+      expiry?.write(into: &value)
+      if let key { value["key"] = .string(key) }
+      if keepsReceipt { value["receipt"] = true }
+      if keepsReceipt, receiptTerm == .dayAfterProcessing { value["receiptExpires"] = true }
+      return value
+    }
+  }
+
+  /// The reason why a file is no batch.
+  package struct Unreadable: Error {
+    package let reason: String
+  }
+
+  package var entries: [Entry]
+
+  /// The indices of the entries that keep a receipt.
+  package var kept: [Int] { entries.indices.filter { entries[$0].keepsReceipt } }
+
+  package var isWithdrawn: Bool { entries.allSatisfy { $0.payload == nil } }
+
+  package init(_ entries: [Entry]) { self.entries = entries }
+
+  /// Reads a file whose name gives the number of its entries.
+  package init(bytes: [UInt8], count: Int) throws(Unreadable) {
+    let value: PropertyListValue
+    do throws(PropertyListError) {
+      value = try PropertyListValue(bytes: bytes)
+    } catch {
+      throw Unreadable(reason: error.reason)
+    }
+    guard let list = value["entries"]?.arrayValue, list.count == count else {
+      throw Unreadable(reason: "it has not the \(count) entries that its name promises")
+    }
+    entries = list.map { Entry($0) }
+  }
+
+  /// Returns whether a part of what was stored never reached the disk: the file ends with a block
+  /// before its end, or has zeros in place of a block. For a file that cannot be read.
+  ///
+  /// - Parameter size: how large the file was when it was stored.
+  package static func isIncomplete(_ bytes: [UInt8], of size: Int) -> Bool {
+    // The smallest unit in which a file system stores content.
+    let block = 512
+    return bytes.count < size && bytes.count % block == 0
+      || stride(from: 0, to: bytes.count, by: block).contains { start in
+        bytes[start..<min(start + block, bytes.count)].allSatisfy { $0 == 0 }
+      }
+  }
+
+  /// - Throws: `PropertyListError` for entries that no consumer would accept.
+  package func bytes() throws(PropertyListError) -> [UInt8] {
+    let list = PropertyListValue.array(entries.map(\.value))
+    return try PropertyListValue.dictionary(["entries": list]).binaryBytes(limits: .standard)
+  }
+}

@@ -1,0 +1,113 @@
+import WormholePropertyLists
+package import WormholeSystem
+
+/// `outcomes/<batch>.<index>`: how an entry ended that was not processed, until its sender has
+/// learned of it. An entry that no longer exists anywhere was processed.
+package enum OutcomeFile {
+  package static func id(_ name: String) -> QueueEntryID? {
+    guard let dot = name.lastIndex(of: ".") else { return nil }
+    return QueueEntryID("\(name[..<dot])/\(name[name.index(after: dot)...])")
+  }
+
+  /// - Parameter moment: when it ended, in nanoseconds since 1970, where nothing else tells that.
+  package static func bytes(_ status: QueueEntryStatus, at moment: UInt64? = nil) throws -> [UInt8]
+  {
+    var value: PropertyListValue = [:]
+    if let moment { value["ended"] = PropertyListValue(moment) }
+    switch status {
+    case .processed: value["outcome"] = "processed"
+    case .cancelled: value["outcome"] = "cancelled"
+    case .superseded: value["outcome"] = "superseded"
+    case .expired: value["outcome"] = "expired"
+    case .failed(let reason):
+      value["outcome"] = "failed"
+      value["reason"] = .string(reason)
+    case .stored, .taken: preconditionFailure("only an end is noted")
+    }
+    return try value.binaryBytes()
+  }
+
+  /// Returns when the entry ended, as far as its note tells it.
+  package static func ended(_ bytes: [UInt8]) -> UInt64? {
+    do throws(PropertyListError) {
+      return try PropertyListValue(bytes: bytes)["ended"]?.uint64Value
+    } catch {
+      return nil
+    }
+  }
+
+  /// Unknown content means failure: the entry was not processed, or nobody had written the note.
+  package static func status(_ bytes: [UInt8]) -> QueueEntryStatus {
+    do throws(PropertyListError) {
+      let value = try PropertyListValue(bytes: bytes)
+      switch value["outcome"]?.stringValue {
+      case "processed": return .processed
+      case "cancelled": return .cancelled
+      case "superseded": return .superseded
+      case "expired": return .expired
+      default: return .failed(reason: value["reason"]?.stringValue ?? "no reason was given")
+      }
+    } catch {
+      return .failed(reason: "the note of its end is damaged: \(error.reason)")
+    }
+  }
+}
+
+extension QueueDirectory {
+  /// Returns the entries that have a file in a directory, in the order of sending.
+  package func ids(in path: String) throws(Errno) -> [QueueEntryID] {
+    try (list(path) ?? []).compactMap { OutcomeFile.id($0.name.text) }.sorted { $0.isBefore($1) }
+  }
+
+  package func hasOutcome(_ id: QueueEntryID) throws(Errno) -> Bool {
+    try exists(Self.outcomePath(id))
+  }
+
+  /// Records how an entry ended; the first note is final.
+  ///
+  /// - Parameter consumer: the directory in `taken/` of the consumer that reports it: the note goes
+  ///   through it, so that a replaced consumer leaves none.
+  /// - Throws: `.noSuchFile` if that consumer was replaced.
+  package func note(_ status: QueueEntryStatus, of id: QueueEntryID, from consumer: String?) throws
+  {
+    let bytes = try OutcomeFile.bytes(status)
+    for _ in 0..<renameRaceLimit {
+      do throws(Errno) {
+        return try note(bytes, of: id, from: consumer)
+      } catch {
+        // A sweep may have removed parts of the queue while it was empty.
+        let writer = consumer.map { Self.taken + "/" + $0 } ?? "."
+        let isWhole = try exists(Self.outcomes) && exists(Self.staged)
+        guard error == .noSuchFile, !isWhole, try exists(writer) else { throw error }
+        try makeParts()
+      }
+    }
+    throw Errno.noSuchFile
+  }
+
+  private func note(_ bytes: [UInt8], of id: QueueEntryID, from consumer: String?) throws(Errno) {
+    do throws(Errno) {
+      guard let consumer else {
+        return try store(bytes, as: Self.outcomePath(id))
+      }
+      try storeNote(bytes, as: Self.outcomePath(id), from: consumer)
+    } catch {
+      guard error == .alreadyExists else { throw error }
+    }
+  }
+
+  /// Stores a file through the directory of a consumer.
+  ///
+  /// - Throws: `.noSuchFile` if that consumer was replaced; `.alreadyExists` if the name is taken.
+  package func storeNote(_ bytes: [UInt8], as path: String, from consumer: String) throws(Errno) {
+    let passing = "\(Self.taken)/\(consumer)/\(Self.passingPrefix)\(Nonce.next())"
+    try store(bytes, as: passing)
+    do throws(Errno) {
+      try move(passing, to: path, .keep)
+    } catch {
+      let cause = error
+      try discard(passing)
+      throw cause
+    }
+  }
+}

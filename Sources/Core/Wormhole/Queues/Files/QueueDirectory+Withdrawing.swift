@@ -1,0 +1,88 @@
+import WormholeSystem
+
+/// What one withdrawal has done.
+package struct Withdrawal {
+  /// Whether all entries have ended so; false if they were taken, or have ended otherwise.
+  package var isComplete = false
+  /// How many were withdrawn by it.
+  package var count = 0
+}
+
+/// Withdrawing entries from a batch that waits: it is exchanged with one in which they are
+/// withdrawn. A consumer takes one of the two.
+extension QueueDirectory {
+  /// - Parameters:
+  ///   - status: how the entries end by this.
+  ///   - lease: the queue's; if two processes withdrew at once, the second would bring back what
+  ///     the first has withdrawn from the same batch.
+  package func withdraw(
+    _ indices: Set<Int>, of name: EntryFile, as status: QueueEntryStatus, _ lease: Lease
+  ) throws -> Withdrawal {
+    let path = Self.pendingPath(name)
+    var batch: Batch
+    do {
+      guard let bytes = try read(path) else {
+        return .init(
+          isComplete: try statuses(of: name, indices).values.allSatisfy { $0 == status })
+      }
+      batch = try Batch(bytes: bytes, count: name.count)
+    } catch is Batch.Unreadable {
+      // Its consumer puts it aside, and reports it.
+      return .init()
+    }
+    let waiting = indices.filter { batch.entries[$0].payload != nil }
+    let keys = waiting.compactMap { index in batch.entries[index].key.map { (index, $0) } }
+    if !waiting.isEmpty {
+      for index in waiting { batch.entries[index] = .init(withdrawnAs: status) }
+      guard try lease.exchange(try batch.bytes(), with: path) else { return .init() }
+      try synchronize(Self.pending)
+    }
+    for (index, key) in keys { unmark(.init(batch: name, index: index), key) }
+    if batch.isWithdrawn {
+      // Nobody sees any of it any longer; the notes first, or it would count as processed.
+      for (index, entry) in batch.entries.enumerated() {
+        try note(entry.withdrawal, of: .init(batch: name, index: index), from: nil)
+      }
+      try discard(path)
+    }
+    return .init(
+      isComplete: indices.allSatisfy { batch.entries[$0].withdrawal == status },
+      count: waiting.count)
+  }
+}
+
+extension Lease {
+  /// Exchanges a file with new content, and removes the old one.
+  ///
+  /// - Returns: false if there is no such file: only an existing file is exchanged.
+  /// - Throws: `leaseLost`; nothing has changed then.
+  fileprivate func exchange(_ bytes: [UInt8], with path: String) throws -> Bool {
+    let directory = stagingPlace.directory
+    let entry = nextEntry()
+    do throws(Errno) {
+      let file = try site.home.access.createFile(entry, at: directory)
+      try file.writeAll(bytes)
+      // Other entries in it may be durable.
+      try file.synchronize()
+      try rename(
+        entry, at: directory, to: site.layout.fromHeld + path, at: held.descriptor.rawValue,
+        .exchange)
+    } catch {
+      let cause = error
+      if cause == .noSuchFile, try held.isRemoved() { throw lost() }
+      try discardOld(entry)
+      switch cause {
+      case .noSuchFile: return false
+      case .unsupported:
+        throw AppGroupError(
+          .inputOutput, "withdraw an entry", path: site.path,
+          reason: "its file system cannot exchange two files (renameat2(2), RENAME_EXCHANGE)",
+          remedy: "let its consumer have it, or keep the container on another file system",
+          errorNumber: cause.rawValue)
+      default: throw cause
+      }
+    }
+    try discardOld(entry)
+    return true
+  }
+}

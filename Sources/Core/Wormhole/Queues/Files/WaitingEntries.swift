@@ -1,0 +1,111 @@
+import Synchronization
+import WormholeSystem
+
+/// What waits in `pending/` for one consumer, as of its last listing.
+///
+/// The next listing comes when all that it found is taken, so the cost of an entry does not grow with
+/// the number of waiting entries; or earlier, when something arrived that goes before the rest.
+///
+/// **Delayed entries** stay in `pending/` until they are due, so their sender can still cancel or
+/// supersede them. A consumer remembers them, and waits for the first with a timer. An entry is due at
+/// its time by the system's clock; or, if that was set back, when its delay has passed since this
+/// consumer saw it first.
+package struct WaitingEntries: Sendable {
+  private let clock: @Sendable () -> UInt64
+  /// Those that may be taken, with the next at the end.
+  private var ready: [EntryFile] = []
+  /// Those that are not due yet, with the next at the end.
+  private var delayed: [(name: EntryFile, due: ContinuousClock.Instant)] = []
+  /// When to list again, while all that may be taken has to wait for other workers.
+  private var nextScan: ContinuousClock.Instant?
+  /// The shortest time between such listings.
+  private static let scanInterval: Duration = .milliseconds(20)
+  /// Before this there is no listing for something that arrived: listings of many entries for that
+  /// take at most an eighth of the time, however much waits.
+  private var pause = ContinuousClock.now
+  /// As many entries are listed in about the time of one delivery, so there is no such pause.
+  private static let few = 64
+  private let arrivals: Arrivals
+
+  /// - Parameter clock: That of the queue, by which a delayed entry is due.
+  package init(clock: @escaping @Sendable () -> UInt64, _ arrivals: Arrivals) {
+    self.clock = clock
+    self.arrivals = arrivals
+  }
+
+  /// When there may be something to take without an event; nil if never.
+  package var due: ContinuousClock.Instant? {
+    [delayed.last?.due, nextScan].compactMap(\.self).min()
+  }
+
+  /// Returns the next entry to take; nil if there is none.
+  ///
+  /// - Parameters:
+  ///   - mayTake: asked for one entry after another, in their order.
+  ///   - listing: lists what waits, as it is to be delivered.
+  package mutating func next(
+    _ mayTake: (EntryFile) -> Bool, listing: () throws -> [EntryFile]
+  ) throws -> EntryFile? {
+    moveDue()
+    let isOvertaken = ready.last.map { arrivals.mayPrecede($0) && pause <= .now } ?? false
+    if !isOvertaken {
+      if let name = ready.last(where: mayTake) { return name }
+      if !ready.isEmpty, let nextScan, ContinuousClock.now < nextScan { return nil }
+    }
+    try list(listing)
+    let name = ready.last(where: mayTake)
+    nextScan = name == nil && !ready.isEmpty ? .now + Self.scanInterval : nil
+    return name
+  }
+
+  /// Forgets an entry that was taken, or is gone.
+  package mutating func remove(_ name: EntryFile) {
+    if let index = ready.lastIndex(of: name) { ready.remove(at: index) }
+  }
+
+  private mutating func list(_ listing: () throws -> [EntryFile]) throws {
+    let begun = ContinuousClock.now
+    // Before the listing: what arrives after this is noted again.
+    arrivals.clear()
+    let all = try listing()
+    let (now, moment) = (clock(), ContinuousClock.now)
+    let known = Dictionary(uniqueKeysWithValues: delayed.map { ($0.name, $0.due) })
+    delayed = []
+    ready.removeAll(keepingCapacity: true)
+    for name in all.reversed() {
+      if let due = Self.due(name, at: moment, now) {
+        let due = min(due, known[name] ?? due)
+        if due > moment {
+          delayed.append((name, due))
+          continue
+        }
+      }
+      ready.append(name)
+    }
+    delayed.sort { $0.due > $1.due }
+    nextScan = nil
+    pause = all.count > Self.few ? moment + (moment - begun) * 8 : moment
+  }
+
+  private static func due(
+    _ name: EntryFile, at moment: ContinuousClock.Instant, _ now: UInt64
+  ) -> ContinuousClock.Instant? {
+    guard let due = name.due else { return nil }
+    // A clock that was set back must not prolong the delay.
+    let pause = due - min(due, max(now, name.order))
+    return moment + .nanoseconds(Int64(clamping: pause))
+  }
+
+  private mutating func moveDue() {
+    while let (name, due) = delayed.last, due <= .now {
+      delayed.removeLast()
+      // Between those that it precedes, and those that precede it, by bisection.
+      var (low, high) = (0, ready.count)
+      while low < high {
+        let middle = (low + high) / 2
+        if name.precedes(ready[middle]) { low = middle + 1 } else { high = middle }
+      }
+      ready.insert(name, at: low)
+    }
+  }
+}

@@ -1,0 +1,83 @@
+import WormholeSystem
+
+/// What waits in a queue, for people and programs that care for it.
+extension Queue {
+  /// Returns the entries of all senders that are taken or wait: first those that are taken, then the
+  /// others in the order in which they are to be delivered.
+  ///
+  /// Consumers go on meanwhile, so an entry that is listed may have ended by now.
+  ///
+  /// - Parameter limit: How many of those that wait are enough; by default all. A few more may be
+  ///   returned, because entries that were stored together are looked at together.
+  /// - Throws: `AppGroupError` for errors of the file system. What cannot be read is left out.
+  /// - Complexity: Four listings or more, and reading each file that is returned.
+  public func outstanding(limit: Int = .max) throws -> [QueueReceipt] {
+    let found = try reporting("look for entries of \"\(name)\"", path: path) {
+      try store.unfinished(limit: limit)
+    }
+    let taken = found.filter { $0.status == .taken }.sorted { $0.id.isBefore($1.id) }
+    return taken + found.filter { $0.status == .stored }.sorted { $0.id.precedes($1.id) }
+  }
+
+  /// Waits for the first use of a queue that was never used, and makes nothing: neither a name nor a
+  /// registration.
+  ///
+  /// - Parameters:
+  ///   - deadline: How long to wait; a past deadline means "look once".
+  ///   - willWait: Called before each wait.
+  /// - Returns: Whether the queue was ever used.
+  /// - Throws: `AppGroupError` for errors of the file system. A container that was removed is waited for.
+  package func awaitFirstUse(
+    until deadline: ContinuousClock.Instant, willWait: () -> Void
+  ) throws -> Bool {
+    while true {
+      let latch = WakeLatch()
+      var watch: (any Cancelling)?
+      var pause = deadline
+      do {
+        watch = try CallLimit.within(deadline) {
+          try reporting("wait for \"\(name)\"", path: path) {
+            try store.watchFirstUse { latch.raise() }
+          }
+        }
+        if watch == nil { return true }
+      } catch let error as AppGroupError where error.code == .containerMissing {
+        pause = min(deadline, .now + ContainerRoot.recheck)
+      }
+      defer { watch?.cancel() }
+      guard ContinuousClock.now < deadline else { return false }
+      willWait()
+      latch.block(until: pause)
+    }
+  }
+
+  /// Cancels everything that waits, also what is delayed: it is not delivered, and its senders learn
+  /// that it was cancelled. What a consumer has taken stays with it.
+  ///
+  /// - Parameter deadline: How long to wait for other processes that cancel; by default 10 seconds for
+  ///   each step.
+  /// - Returns: How many entries this call has cancelled.
+  /// - Throws: `AppGroupError`: as `Sender.cancel`. What was cancelled before the error stays so.
+  /// - Complexity: One or two listings; for each file the cost of `Sender.cancel`. On etcd two round
+  ///   trips for each file.
+  @available(*, noasync, message: "it blocks; await the other form, in an async function")
+  @discardableResult
+  public func cancelAll(until deadline: ContinuousClock.Instant? = nil) throws -> Int {
+    try reporting("cancel what waits in \"\(name)\"", path: path) {
+      try store.cancelAll(until: deadline)
+    }
+  }
+
+  /// Cancels everything that waits; see the form without `async`.
+  @discardableResult
+  public func cancelAll(until deadline: ContinuousClock.Instant? = nil) async throws -> Int {
+    try await Blocking.run { try self.cancelAll(until: deadline) }
+  }
+}
+
+extension QueueEntryID {
+  /// Whether it is to be delivered before another entry.
+  fileprivate func precedes(_ other: QueueEntryID) -> Bool {
+    batch == other.batch ? index < other.index : batch.precedes(other.batch)
+  }
+}

@@ -1,0 +1,145 @@
+import FoundationEssentials
+import WormholeSystem
+
+/// Ordered entries that outlive the processes that sent them: many senders, and one consumer at a
+/// time (`consume`) or any number of workers that share the entries (`work`); each entry delivered
+/// until it is acknowledged.
+///
+/// The entries of one sender are delivered in their order, even across restarts, crashes and jumps
+/// of the clock; between senders the time of sending decides. An entry that a consumer took and did
+/// not acknowledge before it died, or before it was stopped and replaced, is delivered again, first
+/// and marked. An entry that its consumer gives back for a while waits alone: later entries of its
+/// sender are delivered in the meantime. Workers handle entries of one sender at the same time.
+///
+/// A sender may give an entry a **priority**: the order of its sender is kept among those of one
+/// priority. It may also **delay** an entry: nobody takes it before it is due, and until then its
+/// sender can cancel or supersede it. Then it has its place as if it had been sent at that moment.
+///
+/// ```swift
+/// let jobs = container.queue("jobs")
+/// try await jobs.sender("box office").enqueue(["film": "Metropolis", "copies": 2])
+///
+/// let worker = try await jobs.work(maximumDeliveries: 3)    // what fails three times is kept aside
+/// for try await entry in worker.entries() {
+///   print(entry.payload)
+///   try entry.acknowledge()
+/// }
+/// ```
+public struct Queue: Sendable {
+  /// The container that the queue is in.
+  public let container: SharedContainer
+  /// The queue's name.
+  public let name: String
+
+  package let directory: NamedDirectory
+  let clock: @Sendable () -> UInt64
+
+  /// The number of entries that may wait, and of their bytes, before a sender is refused.
+  ///
+  /// ```swift
+  /// let limits = Queue.Limits(entries: 1_000, bytes: 1 << 20)
+  /// let sender = try container.queue("jobs").sender("box office", limits: limits)
+  /// ```
+  public struct Limits: Sendable, Hashable {
+    /// The largest number of waiting entries.
+    public var entries: Int
+    /// The largest total size of their files in bytes.
+    public var bytes: Int
+
+    /// One million entries, 1 GiB.
+    public static let standard = Limits(entries: 1_000_000, bytes: 1 << 30)
+
+    /// Creates limits.
+    ///
+    /// - Parameters:
+    ///   - entries: the largest number of waiting entries.
+    ///   - bytes: the largest total size of their files in bytes.
+    public init(entries: Int, bytes: Int) {
+      self.entries = entries
+      self.bytes = bytes
+    }
+  }
+
+  package init(
+    container: SharedContainer, name: String, kind: NameKind = .queue,
+    clock: @escaping @Sendable () -> UInt64 = Queue.nanosecondsSince1970
+  ) {
+    self.container = container
+    self.name = name
+    self.clock = clock
+    directory = NamedDirectory(root: container.root, kind: kind, identifier: name)
+  }
+
+  /// Opens the queue's directory; nil if there is none.
+  package func open() throws -> QueueDirectory? {
+    guard let place = try directory.open() else { return nil }
+    return QueueDirectory(place, in: directory.root)
+  }
+
+  package func openOrMake() throws -> QueueDirectory {
+    QueueDirectory(try directory.openOrMake(), in: directory.root)
+  }
+
+  /// The path of the queue's directory, which need not exist; on etcd the place of its keys.
+  public var path: String { store.path }
+
+  /// Returns a sender of this process.
+  ///
+  /// Its order and the fate of its entries are known under its name; if two processes use one name
+  /// at the same time, each keeps its own order.
+  ///
+  /// - Parameters:
+  ///   - sender: any string of at most 160 bytes once encoded as the names of values are.
+  ///   - limits: how much of all senders together may wait.
+  /// - Throws: `AppGroupError`: `unsupportedValue` for a longer name.
+  public func sender(_ sender: String, limits: Limits = .standard) throws -> Sender {
+    let encoded = EncodedName(sender)
+    guard encoded.component.utf8.count <= EntryFile.maximumSenderBytes else {
+      throw AppGroupError(
+        .unsupportedValue, "send to \"\(name)\"", path: path,
+        reason: "the sender's name has \(encoded.component.utf8.count) bytes once encoded",
+        remedy: "take one of at most \(EntryFile.maximumSenderBytes)")
+    }
+    return Sender(self, name: sender, component: encoded.component, limits: limits)
+  }
+
+  /// Returns whether anything waits or is taken.
+  ///
+  /// - Throws: `AppGroupError` for errors of the file system.
+  /// - Complexity: two or three listings.
+  package func hasEntries() throws -> Bool {
+    try reporting("look at \"\(name)\"", path: path) { try store.hasEntries() }
+  }
+
+  static let nanosecondsSince1970: @Sendable () -> UInt64 = {
+    let (seconds, nanoseconds) = realTime()
+    return UInt64(max(seconds, 0)) &* 1_000_000_000 &+ UInt64(max(nanoseconds, 0))
+  }
+
+  /// The presence that the consumer holds exclusively.
+  package var role: Presence {
+    Presence(
+      container: container, name: name,
+      kind: NameKind(.consumer, isOwn: directory.kind.isOwn))
+  }
+}
+
+extension SharedContainer {
+  /// Returns the queue of a name; no file is touched before the first send or consumer.
+  ///
+  /// - Parameter name: any string, compared byte by byte.
+  public func queue(_ name: String) -> Queue { Queue(container: self, name: name) }
+
+  /// Returns the names of all queues that were ever sent to or consumed, in no order.
+  ///
+  /// - Throws: `AppGroupError` for errors of the file system.
+  public func queueNames() throws -> [String] { try identifiers(of: .queue) }
+}
+
+extension OwnNames {
+  /// Returns the queue of a name of the package; no file is touched before the first send or
+  /// consumer.
+  package func queue(_ name: String) -> Queue {
+    Queue(container: container, name: name, kind: .ownQueue)
+  }
+}

@@ -1,0 +1,197 @@
+import Synchronization
+import WormholeSystem
+
+/// A batch that this consumer has taken: its entries are settled one by one, and the file is
+/// removed with the last of them.
+package final class TakenBatch: Sendable {
+  package let name: EntryFile
+  package let entries: [Batch.Entry]
+  /// The consumer's directory in `taken/`, which has the files that accompany its entries.
+  package let consumer: String
+  let store: any TakenStore
+  private let terms: DeliveryTerms
+  private let state: Mutex<State>
+
+  private enum Stage {
+    case unsettled
+    /// A thread is settling it.
+    case underWay
+    case settled
+  }
+
+  private struct State {
+    var stages: [Stage]
+    /// The number of entries that are not settled.
+    var remaining: Int
+    var log: DeliveryLog
+
+    /// - Returns: whether everything else is settled already, and whether there are notes to
+    ///   remove; nil if it is settled, or about to be.
+    mutating func begin(_ index: Int) -> (isLast: Bool, hasNotes: Bool)? {
+      guard stages[index] == .unsettled else { return nil }
+      stages[index] = .underWay
+      return (remaining == 1, log.isWritten)
+    }
+
+    /// Ends what `begin` began.
+    ///
+    /// - Returns: whether all entries are settled now.
+    mutating func end(_ index: Int, isSettled: Bool) -> Bool {
+      if stages[index] == .settled { remaining += 1 }
+      stages[index] = isSettled ? .settled : .unsettled
+      if isSettled { remaining -= 1 }
+      return remaining == 0
+    }
+  }
+
+  init(
+    _ name: EntryFile, _ batch: Batch, settled: Set<Int>, _ log: DeliveryLog,
+    by consumer: String, in store: any TakenStore, _ terms: DeliveryTerms
+  ) {
+    self.name = name
+    self.consumer = consumer
+    self.terms = terms
+    entries = batch.entries
+    self.store = store
+    let stages = batch.entries.indices.map { settled.contains($0) ? Stage.settled : .unsettled }
+    let remaining = stages.count { $0 == .unsettled }
+    state = Mutex(State(stages: stages, remaining: remaining, log: log))
+  }
+
+  package var queue: Queue { terms.queue }
+
+  /// Opens the queue's directory; see `OpenQueue`.
+  package func open() throws -> QueueDirectory { try terms.directory.openForConsumer() }
+
+  /// Checks that no other consumer can have been given the batch.
+  package func confirm() throws {
+    try noticingLoss(store.confirmNow)
+  }
+
+  package func noteClaimed(_ attachment: String) throws { try store.noteClaimed(attachment) }
+
+  /// Takes a step; one that shows that this consumer has lost the batch fails with who has it now.
+  func noticingLoss<Result>(_ step: () throws -> Result) throws -> Result {
+    do {
+      return try step()
+    } catch let error as Errno where error == .noSuchFile {
+      throw lost()
+    } catch let error as AppGroupError where [.leaseLost, .containerMissing].contains(error.code) {
+      throw lost()
+    }
+  }
+
+  private func lost() -> AppGroupError {
+    do {
+      return queue.replaced(by: try store.successor())
+    } catch {
+      // That it is lost matters more than to whom.
+      return queue.replaced()
+    }
+  }
+
+  func isSettled(_ index: Int) -> Bool { state.withLock { $0.stages[index] == .settled } }
+
+  // MARK: Delivering
+
+  /// Returns until when an entry was given back by a consumer that is gone; nil if it was not.
+  func due(_ index: Int) -> ContinuousClock.Instant? { state.withLock { $0.log.due(index) } }
+
+  /// Counts a delivery that is about to happen.
+  ///
+  /// - Returns: the number of deliveries including this one; nil if the limit is exceeded: the
+  ///   entry has then failed, and is kept.
+  /// - Throws: `leaseLost` if this consumer was replaced.
+  func deliver(_ index: Int) throws -> Int? {
+    let before = state.withLock { $0.log.deliveries(of: index) }
+    guard before < terms.consumer.maximumDeliveries ?? .max else {
+      try fail(index, after: before)
+      return nil
+    }
+    // The first delivery of a batch of one is counted by the fact that it was taken.
+    if before > 0 || name.count > 1 { try log(DeliveryLog.line(index)) }
+    state.withLock { $0.log.noteDelivery(of: index) }
+    try store.confirm()
+    return before + 1
+  }
+
+  /// Gives an entry back, to be delivered again after a pause; or ends it as failed if it has
+  /// reached the limit of deliveries.
+  ///
+  /// - Throws: `leaseLost` if this consumer was replaced; its successor then has the entry.
+  func release(_ index: Int, after pause: Duration) throws {
+    let (isSettled, count) = state.withLock {
+      ($0.stages[index] == .settled, $0.log.deliveries(of: index))
+    }
+    guard !isSettled else { return }
+    guard count < terms.consumer.maximumDeliveries ?? .max else {
+      return try fail(index, after: count)
+    }
+    try log(DeliveryLog.line(index, pause: pause))
+    terms.released.giveBack(.init(batch: self, index: index, due: .now + pause))
+  }
+
+  private func fail(_ index: Int, after count: Int) throws {
+    let times = count == 1 ? "once" : "\(count) times"
+    let reason = "it was delivered \(times), and not processed"
+    try settle(index, as: .failed(reason: reason), isKept: true)
+  }
+
+  private func log(_ line: String) throws {
+    try reporting("count a delivery of \"\(queue.name)\"", path: queue.path) {
+      if try noticingLoss({ try store.log(line) }) { state.withLock { $0.log.isWritten = true } }
+    }
+  }
+
+  // MARK: Settling
+
+  /// Records that an entry is not to be delivered again, and how it ended if it was not processed.
+  ///
+  /// - Parameter isKept: whether it is kept for inspection, and possibly sent again.
+  /// - Throws: `leaseLost` if this consumer was replaced; its successor then has the entry.
+  func settle(_ index: Int, as status: QueueEntryStatus = .processed, isKept: Bool = false) throws {
+    try reporting("settle an entry of \"\(queue.name)\"", path: queue.path) {
+      guard let begun = state.withLock({ $0.begin(index) }) else { return }
+      let settlement = Settlement(
+        id: QueueEntryID(batch: name, index: index), entry: entries[index], status: status,
+        isKept: isKept, isLast: begun.isLast, hasNotes: name.count > 1 || begun.hasNotes)
+      do {
+        try noticingLoss { try store.settle(settlement) }
+        // If two threads settle the last two entries, neither finds its entry to be the last: the
+        // thread that finishes last ends the batch.
+        let isOver = state.withLock { $0.end(index, isSettled: true) }
+        if isOver, !begun.isLast {
+          try noticingLoss { try store.finish(hasNotes: settlement.hasNotes) }
+        }
+        store.clear(settlement)
+      } catch {
+        _ = state.withLock { $0.end(index, isSettled: false) }
+        throw error
+      }
+    }
+  }
+}
+
+/// The terms of a consumer's deliveries.
+struct DeliveryTerms: Sendable {
+  /// The queue, and its directory on this machine.
+  let directory: OpenQueue
+  var consumer = ConsumerTerms()
+  let released: ReleasedEntries
+
+  var queue: Queue { directory.queue }
+  var keepsOrder: Bool { consumer.keepsOrder }
+}
+
+extension Queue {
+  package func replaced(
+    by holder: LeaseHolder? = nil, remedy: String = "go on with the next entry"
+  ) -> AppGroupError {
+    AppGroupError(
+      .leaseLost, "consume \"\(name)\"", path: path,
+      reason: (holder.map { "\($0)," } ?? "another consumer")
+        + " has replaced this one, because it was stopped, or the queue was removed; what was not "
+        + "acknowledged is delivered to it again",
+      remedy: remedy, holder: holder)
+  }
+}

@@ -1,0 +1,129 @@
+import WormholePropertyLists
+package import WormholeSystem
+
+/// One change from beginning to end: take the lease, do the work, publish. Begins again if the lease
+/// was taken over meanwhile.
+///
+/// A change of several values takes their leases one after another, in the order that it is given.
+package final class Change<Result: Sendable>: Waiting {
+  private let places: [(directory: NamedDirectory, file: String)]
+  private let terms: ChangeTerms
+  private let content: (@Sendable () -> PublishedContent)?
+  private let work: @Sendable ([Lease], PreparedContent?) throws -> Result
+  private var request: LeaseRequest?
+  private var prepared: PreparedContent?
+  /// The leases that it has; the next one is that of the place with this number.
+  private var leases: [Lease] = []
+  private var courtesy = PictureSign.Courtesy()
+
+  private var path: String {
+    let place = places.dropFirst(leases.count).first ?? places.last
+    return place.map { $0.directory.path + "/" + $0.file } ?? ""
+  }
+
+  /// - Parameters:
+  ///   - directory: the directory that contains the lease.
+  ///   - file: the file in it that the lease protects, for messages.
+  ///   - content: made and written before the lease is taken, and given to the work as a prepared
+  ///     file; not given if it is small and durable, and there is no disk.
+  ///   - work: done under the lease; done again, with newly prepared content, after a lost lease.
+  package convenience init(
+    _ directory: NamedDirectory, protecting file: String = LeaseSite.lease, _ terms: ChangeTerms,
+    preparing content: (@Sendable () -> PublishedContent)? = nil,
+    _ work: @escaping @Sendable (Lease, PreparedContent?) throws -> Result
+  ) {
+    self.init([(directory, file)], terms, preparing: content) { try work($0[0], $1) }
+  }
+
+  /// - Parameter places: in an order on which all processes agree, or two of them could wait for each
+  ///   other until a lease is overdue.
+  init(
+    _ places: [(directory: NamedDirectory, file: String)], _ terms: ChangeTerms,
+    preparing content: (@Sendable () -> PublishedContent)? = nil,
+    _ work: @escaping @Sendable ([Lease], PreparedContent?) throws -> Result
+  ) {
+    self.places = places
+    self.terms = terms
+    self.content = content
+    self.work = work
+  }
+
+  package func step() throws -> WaitingStep<Result> {
+    try reporting("change the value", path: path) {
+      // Only a change of nothing gets here with all of its leases.
+      guard leases.count < places.count else { return try perform() }
+      if leases.isEmpty, request == nil, let place = places.first,
+        courtesy.mustWait(in: place.directory.root, until: terms.deadline)
+      {
+        return .spin(.milliseconds(1))
+      }
+      let step: WaitingStep<Lease>
+      do {
+        step = try current().step()
+      } catch let error as Errno where error == .staleHandle || isUnprepared(error) {
+        // The value's directory was removed, perhaps with the whole container.
+        guard ContinuousClock.now < terms.deadline else {
+          throw AppGroupError(
+            .timedOut, "change the value", path: path,
+            reason: "the deadline passed while another process removed its empty directory",
+            remedy: "try again, or with a later deadline", errorNumber: error.rawValue)
+        }
+        self.request = nil
+        // The removing process may not have finished.
+        return .spin(.milliseconds(1))
+      }
+      return try step.then { lease in
+        self.request = nil
+        leases.append(lease)
+        return leases.count == places.count ? try perform() : .again
+      }
+    }
+  }
+
+  // The directory is missing before the request was made.
+  private func isUnprepared(_ error: Errno) -> Bool { request == nil && error == .noSuchFile }
+
+  private func current() throws -> LeaseRequest {
+    if let request { return request }
+    let place = places[leases.count]
+    let site = try place.directory.leaseSite(protecting: place.file)
+    let scope = terms.durability == .durable ? try site.commitScope() : .content
+    if terms.durability == .durable, !scope.isEverything {
+      try place.directory.synchronizeNames()
+    }
+    prepared = try content.flatMap { make in
+      let content = make()
+      // Small content that waits for no disk is written under the lease in no time.
+      guard scope != .everythingAtOnce || content.count >= PreparedContent.worthwhileBytes else {
+        return nil
+      }
+      return try PreparedContent(content, at: site, durability: terms.durability)
+    }
+    let request = LeaseRequest(
+      site: site, mode: .exclusive, term: terms.term, deadline: terms.deadline)
+    self.request = request
+    return request
+  }
+
+  private func perform() throws -> WaitingStep<Result> {
+    defer { leases = [] }
+    do {
+      return .done(try work(leases, prepared))
+    } catch let error as BodyError {
+      throw error.cause
+    } catch let error as AppGroupError where error.code == .leaseLost {
+      try beginAgain(after: error)
+    } catch let error as Errno where error == .noSuchFile {
+      // A step before publishing found the lease's directory removed.
+      try beginAgain(after: leases[0].lost())
+    }
+    return .again
+  }
+
+  private func beginAgain(after loss: AppGroupError) throws {
+    guard terms.repeatsAfterLoss, ContinuousClock.now < terms.deadline else { throw loss }
+    Diagnostics.note(
+      .retry, .notice, "a change begins again: \(loss)", in: leases.first?.site.containerPath,
+      dimensions: ["what": "lease"], fields: ["path": path])
+  }
+}

@@ -1,0 +1,159 @@
+import Synchronization
+import WormholePropertyLists
+import WormholeSystem
+
+/// One update of several values under their leases.
+struct TransactionWork<Result: Sendable>: Sendable {
+  let update: ValuesUpdate<Result>
+  /// Those of the values, after that of the role: all processes take the lease of the one role first.
+  let files: [ValueFile]
+
+  private var container: SharedContainer { update.container }
+  private var terms: ChangeTerms { update.terms }
+  private var durability: Durability { update.terms.durability }
+
+  init(_ update: ValuesUpdate<Result>) {
+    self.update = update
+    files = [update.role?.value?.store.file].compactMap(\.self) + update.values.map(\.store.file)
+  }
+
+  func change() -> sending Change<Result> {
+    Change(files.map { ($0.directory, LeaseSite.value) }, terms) { leases, _ in
+      try perform(leases)
+    }
+  }
+
+  private func perform(_ leases: [Lease]) throws -> Result {
+    let found = try files.map { try $0.snapshot(limits: .standard) }
+    var (edits, result): ([Edit], Result)
+    if let role = update.role {
+      try role.check(found[0])
+      (edits, result) = try update.decide(Array(found.dropFirst()))
+      edits.insert(.keep, at: 0)
+    } else {
+      (edits, result) = try update.decide(found)
+    }
+    let kinds = edits.map(\.kind)
+    guard kinds.contains(where: { $0 != .keep }) else {
+      if durability == .durable { for lease in leases { try lease.synchronize(LeaseSite.value) } }
+      return result
+    }
+    var contents: [PublishedContent?] = []
+    for (index, edit) in edits.enumerated() {
+      guard case .replace(let bytes) = edit else {
+        contents.append(nil)
+        continue
+      }
+      contents.append(files[index].content(bytes, terms, after: found[index]))
+    }
+    let transaction = Transaction(nonce: Nonce.next())
+    let parts = kinds.enumerated().map { number, kind in
+      Transaction.Part(transaction: transaction, number: number, kind: kind)
+    }
+    try publish(transaction, parts, contents, replacing: found, leases)
+    for (file, part) in zip(files, parts) where part.kind != .keep { file.followUp(durability) }
+    return result
+  }
+
+  private func publish(
+    _ transaction: Transaction, _ parts: [Transaction.Part], _ contents: [PublishedContent?],
+    replacing found: [ValueSnapshot], _ leases: [Lease]
+  ) throws {
+    let handle = try container.root.handle()
+    let directory = handle.descriptor.rawValue
+    for path in [NameKind.own, Transaction.directory, transaction.path] {
+      try container.root.makeDirectoryIfMissing(path, at: directory)
+    }
+    // Locked until all is settled: without a lock it was left by a dead process.
+    let state = try container.root.access.createFile(transaction.open, at: directory)
+    var staged: [Int: String] = [:]
+    do {
+      _ = try state.tryLock(.exclusive)
+      for (part, content) in zip(parts, contents) where part.kind != .keep {
+        let file = try container.root.access.createFile(part.content, at: directory)
+        try content?.write(to: file)
+        _ = try container.root.stamp(file)
+        if durability == .durable { try file.synchronize() } else { try file.writeBack() }
+      }
+      for (number, lease) in leases.enumerated() {
+        let part = parts[number]
+        try lease.note(part)
+        if part.kind == .replace { staged[number] = try nameInLease(part, lease, directory) }
+        if part.kind != .keep, !found[number].isAbsent {
+          try files[number].mark(lease)
+        }
+      }
+      if durability == .durable { try synchronize(transaction, leases, directory) }
+      guard
+        try ifPresent(
+          rename(transaction.open, at: directory, to: transaction.committed, at: directory)) != nil
+      else { throw try (leases.first { try $0.held.isRemoved() } ?? leases[0]).lost() }
+    } catch {
+      abandon(transaction, leases, staged, directory)
+      throw error
+    }
+    // All is visible from here on. What can't be done now, the next holder does.
+    if durability == .durable { try synchronize(transaction.path, directory) }
+    for (number, lease) in leases.enumerated() { settle(lease, staged[number]) }
+    if durability == .durable { for lease in leases { try lease.synchronizeDirectories() } }
+    withExtendedLifetime(state) {}
+  }
+
+  private func nameInLease(
+    _ part: Transaction.Part, _ lease: Lease, _ directory: Int32
+  ) throws -> String {
+    do {
+      return try lease.nameInLease(part, at: directory)
+    } catch let error as Errno where [.notPermitted, .unsupported, .noFunction].contains(error) {
+      throw AppGroupError.unsuitableFileSystem(container, "hard links", error)
+    }
+  }
+
+  private func settle(_ lease: Lease, _ staged: String?) {
+    do {
+      try container.root.settle(lease, staged: staged)
+      lease.isDeclared.store(true, ordering: .relaxed)
+    } catch {
+      // The lease was taken over, or the disk has failed: the note and this holder's declaration are
+      // still there, so the next holder of the lease does the same.
+    }
+  }
+
+  private func abandon(
+    _ transaction: Transaction, _ leases: [Lease], _ staged: [Int: String], _ directory: Int32
+  ) {
+    do {
+      // First: from here on it can't be committed.
+      let isCommitted = try transaction.isCommitted(at: directory)
+      for (number, lease) in leases.enumerated() { settle(lease, staged[number]) }
+      if !isCommitted { try transaction.discard(at: directory) }
+    } catch {
+      // The disk has failed, and the caller gets its first error. The next holder of each lease, and
+      // a sweep, find what is left.
+    }
+  }
+
+  /// Puts all that a commit relies on on the disk, before it.
+  private func synchronize(
+    _ transaction: Transaction, _ leases: [Lease], _ directory: Int32
+  ) throws {
+    for path in [transaction.path, Transaction.directory, NameKind.own, "."] {
+      try synchronize(path, directory)
+    }
+    for lease in leases { try lease.site.openLeaseDirectory().synchronize() }
+  }
+
+  private func synchronize(_ path: String, _ directory: Int32) throws(Errno) {
+    try FileDescriptor.openBeneath(path, at: directory, [.readOnly, .directory]).synchronize()
+  }
+}
+
+extension Edit {
+  fileprivate var kind: Transaction.Kind {
+    switch self {
+    case .keep: .keep
+    case .replace: .replace
+    case .remove: .remove
+    }
+  }
+}

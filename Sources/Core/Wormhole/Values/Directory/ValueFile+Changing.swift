@@ -1,0 +1,118 @@
+import WormholePropertyLists
+import WormholeSystem
+
+/// How the file of a value is changed, under its lease.
+extension ValueFile {
+  func replacement(_ bytes: [UInt8], _ terms: ChangeTerms) -> sending any Waiting<Void> {
+    let value = self
+    let durability = terms.durability
+    let isPrepared = durability == .durable || bytes.count >= PreparedContent.worthwhileBytes
+    let content: (@Sendable () -> PublishedContent)? =
+      isPrepared ? { @Sendable in value.content(bytes, terms) } : nil
+    return Change(directory, protecting: name, terms, preparing: content) { lease, prepared in
+      if let prepared {
+        terms.willPublish(prepared.stamp)
+        try lease.publish(
+          prepared: prepared, as: value.name, exists: true, durability: durability)
+      } else {
+        try value.publish(value.content(bytes, terms, lease), lease, terms, exists: true)
+      }
+      value.followUp(durability)
+    }
+  }
+
+  func removal(_ terms: ChangeTerms) -> sending any Waiting<Bool> {
+    let value = self
+    // A removal makes no name, so it need not put the names above it on the disk.
+    var beforeLease = terms
+    beforeLease.durability = .standard
+    return Change(directory, protecting: name, beforeLease) { lease, _ in
+      try value.remove(lease, terms.durability)
+    }
+  }
+
+  func modification<Result: Sendable>(
+    _ terms: ChangeTerms, _ decide: @escaping @Sendable (ValueSnapshot) throws -> (Edit, Result)
+  ) -> sending any Waiting<Result> {
+    let value = self
+    let durability = terms.durability
+    return Change(directory, protecting: name, terms) { lease, _ in
+      let old = try value.snapshot(limits: .standard)
+      let (edit, result): (Edit, Result)
+      do { (edit, result) = try decide(old) } catch { throw BodyError(cause: error) }
+      switch edit {
+      case .keep where old.isExpired: _ = try value.remove(lease, durability)
+      case .keep: if durability == .durable { try lease.synchronize(value.name) }
+      case .replace(let bytes):
+        try value.publish(
+          value.content(bytes, terms, lease, after: old), lease, terms, exists: !old.isAbsent)
+        value.followUp(durability)
+      case .remove: _ = try value.remove(lease, durability)
+      }
+      return result
+    }
+  }
+
+  private func remove(_ lease: Lease, _ durability: Durability) throws -> Bool {
+    // An expired value is removed, and was not there.
+    let isValue = try version() != nil
+    let isRemoved = try lease.remove(name, durability: durability)
+    followUp(durability)
+    return isRemoved && isValue
+  }
+
+  /// Returns bytes together with the record of their publication by this process.
+  ///
+  /// - Parameter old: What they replace; nil if nobody looked.
+  func content(
+    _ bytes: [UInt8], _ terms: ChangeTerms, _ lease: Lease? = nil, after old: ValueSnapshot? = nil
+  ) -> PublishedContent {
+    PublishedContent(
+      bytes,
+      PublicationRecord(
+        lease, peer: terms.peer ?? ActivePeers.single(in: container.root.path),
+        after: old?.publication,
+        expiry: terms.expiry))
+  }
+
+  private func publish(
+    _ content: PublishedContent, _ lease: Lease, _ terms: ChangeTerms, exists: Bool
+  ) throws {
+    try lease.publish(
+      content, as: name, exists: exists,
+      diligence: try diligence(terms.durability, byteCount: content.count),
+      willPublish: terms.willPublish)
+  }
+
+  private func diligence(_ durability: Durability, byteCount: Int) throws -> Diligence {
+    guard durability == .standard else { return .durable }
+    let root = container.root
+    guard try byteCount <= min(KeptVersion.maximumBytes, root.handle().status.blockBytes) else {
+      return .written
+    }
+    return .relaxed(isFollowedUp: root.followUps.contains(relativePath))
+  }
+
+  func followUp(_ durability: Durability) {
+    guard durability == .standard else { return }
+    container.root.followUps.add(relativePath, directory.kind, in: container.root)
+  }
+
+  func follow(_ signal: @escaping @Sendable () -> Void) throws -> any ValueFollowing {
+    FollowedFile(file: self, watch: try directory.watch(signal))
+  }
+}
+
+/// A file that is watched, and read when it is asked for.
+private struct FollowedFile: ValueFollowing {
+  let file: ValueFile
+  let watch: Watch
+
+  var detection: ChangeDetection { watch.detection }
+
+  func cancel() { watch.cancel() }
+
+  func snapshot() throws -> ValueSnapshot { try file.snapshot(limits: .standard) }
+
+  func promptSnapshot() -> ValueSnapshot? { watch.hasEvents ? file.promptSnapshot() : nil }
+}

@@ -1,0 +1,184 @@
+package import FoundationEssentials
+import WormholePropertyLists
+import WormholeSystem
+
+/// The file of a value: how it is read.
+final class ValueFile: ValueStore {
+  let container: SharedContainer
+  let identifier: String
+  let directory: NamedDirectory
+  let name: String
+  /// The path relative to the container.
+  let relativePath: String
+
+  init(container: SharedContainer, identifier: String, kind: NameKind) {
+    self.container = container
+    self.identifier = identifier
+    directory = NamedDirectory(root: container.root, kind: kind, identifier: identifier)
+    name =
+      switch kind.primitive {
+      case .value: LeaseSite.value
+      case .notification: "state.plist"
+      case .presence, .consumer: "exclusive.plist"
+      case .log: "log.plist"
+      case .queue: preconditionFailure("a queue has a lease, and no value")
+      }
+    relativePath = directory.relativePath + "/" + name
+  }
+
+  var path: String { directory.path + "/" + name }
+
+  var file: ValueFile { self }
+
+  // MARK: Reading
+
+  func snapshot(limits: PropertyListLimits) throws -> ValueSnapshot {
+    let handle = try container.root.handle()
+    let found = try settled(in: handle) { path in
+      try ifThere(snapshot(at: handle.descriptor.rawValue, path, handle.status, limits))
+    }
+    if let found { return found }
+    let fresh = try container.root.refreshed(handle)
+    return try fresh === handle
+      ? ValueSnapshot(bytes: nil, version: nil, of: self) : snapshot(limits: limits)
+  }
+
+  /// Returns the current value if that takes a few calls that never wait for anybody, for the monitor's
+  /// thread, which has been told of a change.
+  ///
+  /// - Returns: Nil if `snapshot` has to look, on another thread: for any error, for no value or a large
+  ///   one, and where a transaction or an expiry has to be looked at.
+  func promptSnapshot() -> ValueSnapshot? {
+    let handle = container.root.lastHandle
+    // The reason does not matter, because the other look finds it.
+    let found = try? snapshot(
+      at: handle.descriptor.rawValue, relativePath, handle.status, Self.promptLimits)
+    guard let found, !found.status.isMarked else { return nil }
+    return found.snapshot
+  }
+
+  /// Less than the time of waking another thread.
+  private static let promptLimits = PropertyListLimits(maximumBytes: 65_536)
+
+  private func ifThere<Found>(_ look: @autoclosure () throws -> Found) throws -> Found? {
+    do {
+      return try look()
+    } catch let error as Errno where error == .noSuchFile || error == .notDirectory {
+      return nil
+    }
+  }
+
+  func version() throws -> Version? {
+    let handle = try container.root.handle()
+    let found = try ifThere(fileStatus(relativePath, at: handle.descriptor.rawValue))
+    if let found, !found.isMarked { return Version(found) }
+    do {
+      return try snapshot(limits: .standard).version
+    } catch let error as AppGroupError {
+      // It cannot be read, and is a publication all the same.
+      guard let found else { throw error }
+      return Version(found)
+    }
+  }
+
+  /// - Parameter isSecondLook: Whether a first look has found no content and nothing in its place.
+  private func snapshot(
+    at start: Int32, _ name: String, _ owner: FileStatus, _ limits: PropertyListLimits,
+    isSecondLook: Bool = false
+  ) throws -> (snapshot: ValueSnapshot, status: FileStatus) {
+    let file = try FileDescriptor.openBeneath(name, at: start, [.readOnly, .nonBlocking])
+    let status = try file.status()
+    guard status.kind == .regular else { throw notAValue("it is not a regular file") }
+    guard container.root.access.trusts(status, in: owner) else {
+      throw notAValue("it belongs to user \(status.owner)")
+    }
+    let bytes: [UInt8]
+    do throws(Errno) {
+      bytes = try file.readToEnd(
+        expectedBytes: Int(status.size), maximumBytes: PublishedContent.largest(limits.maximumBytes)
+      )
+    } catch {
+      guard error == .fileTooLarge else { throw error }
+      throw tooLarge(Int(status.size), limits)
+    }
+    guard KeptVersion.isMissing(bytes) else {
+      return (try snapshot(of: bytes, status, limits), status)
+    }
+    if let kept = try standIn(at: start, owner, limits) {
+      return (try snapshot(of: kept.bytes, status, limits, standsInFrom: kept.published), status)
+    }
+    // A publication after the loss removes the kept version, perhaps just now.
+    guard isSecondLook else {
+      return try snapshot(at: start, name, owner, limits, isSecondLook: true)
+    }
+    return (ValueSnapshot(bytes: bytes, version: Version(status), of: self), status)
+  }
+
+  private func snapshot(
+    of file: consuming [UInt8], _ status: FileStatus, _ limits: PropertyListLimits,
+    standsInFrom published: Date? = nil
+  ) throws -> ValueSnapshot {
+    var bytes = file
+    let record = PublicationRecord.take(from: &bytes)
+    guard bytes.count <= limits.maximumBytes else { throw tooLarge(bytes.count, limits) }
+    return ValueSnapshot(
+      bytes: bytes, version: Version(status), of: self, record: record, standsInFrom: published)
+  }
+
+  private func tooLarge(_ count: Int, _ limits: PropertyListLimits) -> AppGroupError {
+    AppGroupError(
+      .tooLarge, "read the value", path: path,
+      reason: "it has \(count) bytes, more than the limit of \(limits.maximumBytes)",
+      remedy: "raise the limit, or remove the file")
+  }
+
+  /// Returns when the kept version was published, if there is one that can be read.
+  func keptDate() throws -> Date? {
+    let handle = try container.root.handle()
+    guard let kept = try standIn(at: handle.descriptor.rawValue, handle.status, .standard) else {
+      return nil
+    }
+    var bytes = kept.bytes
+    _ = PublicationRecord.take(from: &bytes)
+    do throws(PropertyListError) { _ = try PropertyListValue(bytes: bytes) } catch { return nil }
+    return kept.published
+  }
+
+  /// Returns the copy that is kept in case the last publication is lost before it is on the disk.
+  private func standIn(
+    at start: Int32, _ owner: FileStatus, _ limits: PropertyListLimits
+  ) throws(Errno) -> (bytes: [UInt8], published: Date)? {
+    var published = Date.distantPast
+    do throws(Errno) {
+      let lease = try FileDescriptor.openBeneath(
+        directory.relativePath + "/" + LeaseSite.lease, at: start, [.readOnly, .directory])
+      guard let name = try KeptVersion.standIn(in: lease) else { return nil }
+      let bytes = try FileDescriptor.readBeneath(
+        name, at: lease.rawValue, maximumBytes: PublishedContent.largest(limits.maximumBytes)
+      ) {
+        published = $0.modified
+        return container.root.access.trusts($0, in: owner)
+      }
+      // A program that emptied the value in place has emptied its second name, too.
+      return KeptVersion.isMissing(bytes) ? nil : (bytes, published)
+    } catch {
+      switch error {
+      // There is none, or a foreign entry in its place: the damage is reported.
+      case .noSuchFile, .notDirectory, .tooManyLinks, .noSuchDevice, .fileTooLarge: return nil
+      default: throw error
+      }
+    }
+  }
+
+  private func notAValue(_ reason: String) -> AppGroupError {
+    AppGroupError(
+      .notAValue, "read the value", path: path, reason: reason,
+      remedy: "remove it: rm -r '\(path)'")
+  }
+}
+
+extension Value {
+  /// Returns when the version was published that is kept in case the last one is lost; nil if there is
+  /// none that can be read.
+  package func keptDate() throws -> Date? { try store.file.keptDate() }
+}

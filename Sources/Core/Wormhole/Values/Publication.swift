@@ -1,0 +1,57 @@
+import WormholeSystem
+
+/// The publication that somebody saw last: its stamp and what it told about itself.
+package struct Publication: Sendable {
+  /// Nil if there was no value.
+  let stamp: Stamp?
+  let record: PublicationRecord?
+
+  /// Returns the process that made every change since another publication; nil if several did, or if
+  /// it is not told.
+  ///
+  /// Records tell it only for publications that are changes of what was there before (`update` and
+  /// `edit`): those of one process in a row have the same base.
+  ///
+  /// - Parameter last: Nil if there was no value.
+  package func publisher(since last: Publication?) -> Publisher? {
+    guard let record else { return nil }
+    switch record.base {
+    case .unknown: return nil
+    case last?.base ?? .nothing: return record.publisher
+    case let base:
+      guard let lastRecord = last?.record, lastRecord.base == base,
+        lastRecord.isOfSameProcess(as: record)
+      else { return nil }
+      return record.publisher
+    }
+  }
+
+  /// The base of a publication that follows this one.
+  fileprivate var base: PublicationRecord.Base {
+    stamp.map { .stamp(seconds: $0.seconds, nanoseconds: $0.nanoseconds) } ?? .nothing
+  }
+}
+
+extension PublicationRecord {
+  /// Creates the record of a publication that this process makes now.
+  ///
+  /// - Parameters:
+  ///   - lease: The lease under which it is made, if it is held already; it knows the process.
+  ///   - old: What it replaces; nil if nobody looked.
+  init(_ lease: Lease?, peer: String?, after old: Publication?, expiry: Int64?) {
+    let processID = lease?.declaration.identity.processID ?? ProcessIdentity.current.processID
+    self.init(processID: processID, peer: peer, base: old?.base ?? .unknown, expiry: expiry)
+    guard let record = old?.record, record.isOfSameProcess(as: self), record.base != .unknown else {
+      return
+    }
+    takeBase(of: record)
+  }
+}
+
+extension SharedContainer {
+  /// Notes a peer that this process is from now on, for the records of what it publishes here.
+  package func beginPublishing(as peer: String) { ActivePeers.add(peer, in: root.path) }
+
+  /// Notes that this process is not that peer any more.
+  package func endPublishing(as peer: String) { ActivePeers.remove(peer, in: root.path) }
+}

@@ -1,0 +1,103 @@
+package import WormholeEtcd
+package import WormholePropertyLists
+package import WormholeSystem
+
+/// The proof that an exclusive role is still that of one entering, checked in the same step as the
+/// change that it guards.
+///
+/// In a directory the role's value takes part in the change as one that is only read, so a process that
+/// takes the role over ends the change before it acts, or comes after it (see `Transaction`). On etcd
+/// the conditions are part of the transaction.
+package struct RoleProof: Sendable {
+  /// The value that names the holder of the role; nil on etcd.
+  package let value: Value?
+  /// The number that it has.
+  package let number: UInt64
+  package let conditions: [EtcdTransaction.Condition]
+  /// The location of its container.
+  package let location: String
+  /// The error of a change that comes too late.
+  package let lost: AppGroupError
+
+  /// The key of the number in the role's value.
+  package static let key = "fence"
+
+  package init(
+    value: Value?, number: UInt64, conditions: [EtcdTransaction.Condition], location: String,
+    lost: AppGroupError
+  ) {
+    self.value = value
+    self.number = number
+    self.conditions = conditions
+    self.location = location
+    self.lost = lost
+  }
+
+  /// Returns the number in what a role's value holds; 0 if it has none.
+  package static func number(in snapshot: ValueSnapshot) throws -> UInt64 {
+    try snapshot.propertyList()?[key]?.uint64Value ?? 0
+  }
+
+  /// Checks what the role's value holds, under its lease.
+  ///
+  /// - Throws: `lost`, so that the change does not begin again.
+  package func check(_ snapshot: ValueSnapshot) throws {
+    guard try Self.number(in: snapshot) == number else { throw BodyError(cause: lost) }
+  }
+
+  /// Runs a closure under the lease of the role's value, if that has the number; again after a lost
+  /// lease, and with the wait of a change.
+  ///
+  /// - Parameter body: Publishes through the lease, so that nothing is published after a takeover.
+  package func whileHeld<Result: Sendable>(
+    in container: SharedContainer, _ body: @escaping @Sendable (Lease) throws -> Result
+  ) throws -> Result {
+    requireContainer(container)
+    guard let file = value?.store.file else {
+      preconditionFailure("a role in a directory has a value")
+    }
+    return try Change(file.directory, protecting: file.name, .init()) { lease, _ in
+      try check(file.snapshot(limits: .standard))
+      return try body(lease)
+    }.run()
+  }
+
+  /// Checks the conditions after a change that was refused, because of them or of others.
+  package func check(
+    on etcd: EtcdContainer, until deadline: ContinuousClock.Instant
+  ) throws {
+    let outcome = try etcd.repeating(EtcdTransaction(if: conditions, then: []), until: deadline)
+    guard outcome.succeeded else { throw lost }
+  }
+
+  /// - Parameter other: The container of the change.
+  func requireContainer(_ other: SharedContainer) {
+    precondition(
+      location == other.location, "the role \(lost.path) is not in the container \(other.location)")
+  }
+}
+
+extension Value {
+  /// Returns a change of this value that is published only under a role; see `update`.
+  package func change<Result: Sendable>(
+    under role: RoleProof, _ terms: ChangeTerms,
+    _ body: @escaping @Sendable (inout PropertyListValue?) throws -> Result
+  ) -> sending any Waiting<Result> {
+    var terms = terms
+    terms.peer = peer
+    let name = identifier
+    return ValuesUpdate(container, [self], terms, under: role) { content in
+      try body(&content[name])
+    }.change()
+  }
+}
+
+extension SharedContainer {
+  /// Returns a change of several values that is published only under a role; see `update`.
+  package func change<Result: Sendable>(
+    _ identifiers: [String], under role: RoleProof, _ terms: ChangeTerms,
+    _ body: @escaping @Sendable (inout [String: PropertyListValue]) throws -> Result
+  ) -> sending any Waiting<Result> {
+    ValuesUpdate(self, Set(identifiers).map(value), terms, under: role, body).change()
+  }
+}

@@ -1,0 +1,155 @@
+import Synchronization
+public import WormholePropertyLists
+import WormholeSystem
+
+extension SharedContainer {
+  /// Reads several values, changes them and publishes all changes in one step: every process sees
+  /// all of them or none, and no other change comes between.
+  ///
+  /// The leases of all values are taken in one order, so two such updates never wait for each other.
+  /// If this process is killed or stopped in the middle, the next process that changes one of the
+  /// values finishes the update or undoes it; a reader sees the result of that before.
+  ///
+  /// - Parameters:
+  ///   - identifiers: The values that `body` may read and change.
+  ///   - durability: The failures that the changes survive.
+  ///   - deadline: The latest instant to wait for the leases; by default `Value.standardWait` from
+  ///     now.
+  ///   - term: As in `Value.update`, for each lease from the moment when it is taken.
+  ///   - repeatsAfterLoss: As in `Value.update`; the loss of one lease is enough.
+  ///   - body: Receives the values that exist, and leaves the new ones there. A value that is missing
+  ///     then is removed; an unchanged one is not published again. If the closure throws, nothing
+  ///     changes.
+  /// - Returns: The result of `body`.
+  /// - Throws: The error of `body`, or `AppGroupError`: as `Value.update`; `unsupportedValue` for a
+  ///   value that is not among `identifiers`; `inputOutput` on a file system without hard links or permissions.
+  /// - Complexity: About 20 system calls for each changed value, 10 for an unchanged one, and 10 more.
+  ///   The content is written before the change becomes visible. `.durable` adds five fsyncs for each
+  ///   value, and two.
+  @available(*, noasync, message: "it blocks; await the other form, in an async function")
+  public func update<Result: Sendable>(
+    _ identifiers: [String], durability: Durability = .standard,
+    until deadline: ContinuousClock.Instant? = nil, term: Duration = Value.standardTerm,
+    repeatsAfterLoss: Bool = true,
+    _ body: @escaping @Sendable (inout [String: PropertyListValue]) throws -> Result
+  ) throws -> Result {
+    let terms = ChangeTerms(
+      durability, until: deadline, term: term, repeatsAfterLoss: repeatsAfterLoss)
+    return try ValuesUpdate(self, identifiers, terms, body).change().run()
+  }
+
+  /// Reads, changes and publishes several values; see the form without `async`. `body` runs on a
+  /// thread that may block.
+  public func update<Result: Sendable>(
+    _ identifiers: [String], durability: Durability = .standard,
+    until deadline: ContinuousClock.Instant? = nil, term: Duration = Value.standardTerm,
+    repeatsAfterLoss: Bool = true,
+    _ body: @escaping @Sendable (inout [String: PropertyListValue]) throws -> Result
+  ) async throws -> Result {
+    let terms = ChangeTerms(
+      durability, until: deadline, term: term, repeatsAfterLoss: repeatsAfterLoss)
+    let update = ValuesUpdate(self, identifiers, terms, body)
+    return try await runSuspending { update.change() }
+  }
+
+  /// Returns several values as they were at one moment.
+  ///
+  /// - Returns: The values that existed.
+  /// - Throws: As `Value.read`. `timedOut` if the values change so often that this process has to
+  ///   wait for their leases, and does not get them within `Value.standardWait`.
+  /// - Complexity: As reading each value, and one more call for each; again if one of them was
+  ///   changed meanwhile.
+  @available(*, noasync, message: "it blocks; await the other form, in an async function")
+  public func read(_ identifiers: [String]) throws -> [String: PropertyListValue] {
+    if case .directory = engine, let found = try readWithoutLease(identifiers) { return found }
+    return try update(identifiers) { $0 }
+  }
+
+  /// - Returns: Nil if the values were changed during each of several tries.
+  private func readWithoutLease(_ identifiers: [String]) throws -> [String: PropertyListValue]? {
+    let values = Set(identifiers).map(value)
+    for _ in 0..<renameRaceLimit {
+      let found = try values.map { try $0.snapshot() }
+      guard try zip(values, found).allSatisfy({ try $0.version() == $1.version }) else { continue }
+      return try ValuesUpdate<Void>.content(of: values, found)
+    }
+    return nil
+  }
+
+  /// Returns several values as they were at one moment; see the form without `async`.
+  public func read(_ identifiers: [String]) async throws -> [String: PropertyListValue] {
+    try await Blocking.run { try self.read(identifiers) }
+  }
+}
+
+/// One update of several values: what its closure decides, whatever stands behind them.
+struct ValuesUpdate<Result: Sendable>: Sendable {
+  typealias Body = @Sendable (inout [String: PropertyListValue]) throws -> Result
+
+  let container: SharedContainer
+  /// In the order in which all processes take their leases.
+  let values: [Value]
+  let terms: ChangeTerms
+  /// The role under which it is published; nil for any process at any time.
+  let role: RoleProof?
+  private let body: Body
+
+  init(
+    _ container: SharedContainer, _ identifiers: [String], _ terms: ChangeTerms,
+    _ body: @escaping Body
+  ) {
+    self.init(container, Set(identifiers).map(container.value), terms, under: nil, body)
+  }
+
+  /// - Parameter values: Different ones.
+  init(
+    _ container: SharedContainer, _ values: [Value], _ terms: ChangeTerms, under role: RoleProof?,
+    _ body: @escaping Body
+  ) {
+    role?.requireContainer(container)
+    self.container = container
+    self.values = values.sorted { $0.store.file.relativePath < $1.store.file.relativePath }
+    self.terms = terms
+    self.role = role
+    self.body = body
+  }
+
+  func change() -> sending any Waiting<Result> {
+    switch container.engine {
+    case .directory: TransactionWork(self).change()
+    case .etcd(let etcd): EtcdValuesChange(self, on: etcd)
+    }
+  }
+
+  static func content(
+    of values: [Value], _ found: [ValueSnapshot]
+  ) throws -> [String: PropertyListValue] {
+    var content: [String: PropertyListValue] = [:]
+    for (value, snapshot) in zip(values, found) {
+      content[value.identifier] = try snapshot.propertyList()
+    }
+    return content
+  }
+
+  /// Calls the closure.
+  ///
+  /// - Returns: Its decision about each value, and its result.
+  func decide(_ found: [ValueSnapshot]) throws -> (edits: [Edit], result: Result) {
+    let old = try Self.content(of: values, found)
+    var new = old
+    let result: Result
+    do { result = try body(&new) } catch { throw BodyError(cause: error) }
+    if let other = new.keys.first(where: { key in !values.contains { $0.identifier == key } }) {
+      throw AppGroupError(
+        .unsupportedValue, "change several values", path: container.location,
+        reason: "the closure has set \"\(other)\", which is not among the values to change",
+        remedy: "name it among the identifiers")
+    }
+    let edits = try values.map { value in
+      let content = new[value.identifier]
+      guard content != old[value.identifier] else { return Edit.keep }
+      return try content.map { .replace(try value.encode($0)) } ?? .remove
+    }
+    return (edits, result)
+  }
+}

@@ -1,0 +1,54 @@
+public import WormholePropertyLists
+
+/// Changes that are made only if nobody has changed the value since the caller looked at it: for
+/// decisions that take longer than a lease, such as a person's.
+extension Value {
+  /// Replaces or removes the value if it is still of the version that the caller has seen.
+  ///
+  /// - Parameters:
+  ///   - version: As a snapshot or `version()` gave it; nil means that there was no value.
+  ///   - new: The new value; nil removes it.
+  ///   - durability: The failures that the write survives.
+  ///   - deadline: The latest instant to wait for the lease; by default `standardWait` from now.
+  /// - Returns: Whether it was of that version. Otherwise nothing has changed.
+  /// - Throws: `AppGroupError`, as `replace`.
+  /// - Complexity: As `update`.
+  @available(*, noasync, message: "it blocks; await the other form, in an async function")
+  public func compareAndSet(
+    _ version: Version?, _ new: PropertyListValue?, durability: Durability = .standard,
+    until deadline: ContinuousClock.Instant? = nil
+  ) throws -> Bool {
+    try edit(.init(durability, until: deadline), comparison({ $0 == version }, new))
+  }
+
+  /// The same for a program that has the version as `Version.text`.
+  ///
+  /// - Parameters:
+  ///   - text: Nil means that there was no value.
+  ///   - lifetime: The time from now for which the new value is the value; nil for ever.
+  package func compareAndSet(
+    versionText text: String?, _ new: PropertyListValue?, durability: Durability = .standard,
+    expiresAfter lifetime: Duration? = nil, until deadline: ContinuousClock.Instant? = nil
+  ) throws -> Bool {
+    try edit(
+      publicationTerms(durability, lifetime, deadline), comparison({ $0?.text == text }, new))
+  }
+
+  /// Replaces or removes the value if it is still of a version; see the form without `async`.
+  public func compareAndSet(
+    _ version: Version?, _ new: PropertyListValue?, durability: Durability = .standard,
+    until deadline: ContinuousClock.Instant? = nil
+  ) async throws -> Bool {
+    try await edit(.init(durability, until: deadline), comparison({ $0 == version }, new))
+  }
+
+  private func comparison(
+    _ isExpected: @escaping @Sendable (Version?) -> Bool, _ new: PropertyListValue?
+  ) throws -> @Sendable (ValueSnapshot) -> (Edit, Bool) {
+    let edit = try new.map { Edit.replace(try encode($0)) }
+    return { snapshot in
+      guard isExpected(snapshot.version) else { return (.keep, false) }
+      return (edit ?? (snapshot.isAbsent ? .keep : .remove), true)
+    }
+  }
+}

@@ -1,0 +1,225 @@
+public import Dispatch
+import Synchronization
+import WormholePropertyLists
+public import WormholeSystem
+
+extension Value {
+  /// Calls a handler whenever the value has changed.
+  ///
+  /// After any burst of changes at least the last value is delivered. Each delivered value was
+  /// really published, and none comes after a newer one. Publications of this process are
+  /// delivered, too. An unreadable value is delivered as a snapshot whose methods throw, and the
+  /// expiry of a value as an absent one.
+  ///
+  /// - Parameters:
+  ///   - startsWithCurrent: Whether the current value, even an absent one, is delivered first.
+  ///     Otherwise the current value counts as known.
+  ///   - queue: The queue on which the handler is called, one call at a time.
+  ///   - handler: Receives the value at the time of the call.
+  /// - Returns: The observation, which lasts until it is cancelled or released. No publication
+  ///   after this method returns is missed.
+  /// - Throws: `AppGroupError` if the container cannot be used any more. A lack of watches is not
+  ///   an error: the observation then polls, and `detection` says so.
+  public func observe(
+    startsWithCurrent: Bool = false, on queue: DispatchQueue,
+    _ handler: @escaping @Sendable (ValueSnapshot) -> Void
+  ) throws -> ObservationToken {
+    let timer = ExpiryTimer(on: Blocking.timers)
+    let followed = FollowedValue(store)
+    let delivery = ChangeDelivery<Seen>(initial: .nothing, on: queue) { last in
+      let snapshot = followed.snapshot()
+      timer.set(snapshot.expiry)
+      let now = Seen.version(snapshot)
+      let call: @Sendable () -> Void = { handler(snapshot) }
+      return (now, now == last ? nil : call)
+    }
+    timer.use { [weak delivery] in delivery?.signal() }
+    try followed.begin { delivery.signal() }
+    if startsWithCurrent {
+      delivery.open(signalled: true)
+    } else {
+      let known = followed.snapshot()
+      timer.set(known.expiry)
+      delivery.open(known: Seen.version(known))
+    }
+    return ObservationToken(watch: followed, delivery: delivery)
+  }
+
+  /// Returns the values from now on, for `for await`, with the promises of `observe`.
+  ///
+  /// Each value is read when it is requested, so a slow iteration gets the value of that moment and
+  /// not that of the event.
+  ///
+  /// Watching begins when this method returns, so no later publication is missed, and ends with the
+  /// iteration or its task.
+  ///
+  /// - Throws: As `observe`.
+  public func snapshots(startsWithCurrent: Bool = false) throws -> ValueSnapshots {
+    let latch = WakeLatch()
+    let followed = FollowedValue(store)
+    try followed.begin { latch.raise() }
+    let timer = ExpiryTimer(on: Blocking.timers)
+    timer.use { latch.raise() }
+    var known = Seen.nothing
+    if startsWithCurrent {
+      latch.raise()
+    } else {
+      let snapshot = followed.snapshot()
+      timer.set(snapshot.expiry)
+      known = .version(snapshot)
+    }
+    return ValueSnapshots(followed: followed, latch: latch, timer: timer, known: known)
+  }
+}
+
+/// A value that an observer follows, as soon as it has begun to.
+final class FollowedValue: Watching {
+  private let store: any ValueStore
+  private let following = Mutex<(any ValueFollowing)?>(nil)
+
+  init(_ store: any ValueStore) { self.store = store }
+
+  /// - Parameter signal: Called when the value may have changed, possibly before this returns.
+  func begin(_ signal: @escaping @Sendable () -> Void) throws {
+    let new = try reporting("observe the value", path: store.path) { try store.follow(signal) }
+    following.withLock { $0 = new }
+  }
+
+  var detection: ChangeDetection { following.withLock { $0?.detection } ?? .events }
+
+  func cancel() { following.withLock { $0 }?.cancel() }
+
+  /// Returns the value, or why it cannot be read.
+  func snapshot() -> ValueSnapshot {
+    do {
+      return try reporting("read the value", path: store.path) {
+        try following.withLock { $0 }?.snapshot() ?? store.snapshot(limits: .standard)
+      }
+    } catch let error as AppGroupError {
+      return ValueSnapshot(failure: error, version: nil, of: store)
+    } catch {
+      let wrapped = AppGroupError(
+        .inputOutput, "read the value", path: store.path, reason: "\(error)")
+      return ValueSnapshot(failure: wrapped, version: nil, of: store)
+    }
+  }
+
+  /// Returns the same with calls that never wait; nil if `snapshot` has to look.
+  func promptSnapshot() -> ValueSnapshot? { following.withLock { $0 }?.promptSnapshot() }
+}
+
+/// The last state that an observer has seen.
+enum Seen: Sendable, Hashable {
+  case nothing
+  case absent
+  case present(Version)
+  /// A failure; the same failure is reported once.
+  case failure(String)
+
+  static func version(_ snapshot: ValueSnapshot) -> Seen {
+    if let version = snapshot.version { return .present(version) }
+    do {
+      _ = try snapshot.bytes()
+      return .absent
+    } catch {
+      return .failure("\(error)")
+    }
+  }
+}
+
+/// The values of an identifier as they change.
+///
+/// ```swift
+/// for await snapshot in try container.value("seats").snapshots(startsWithCurrent: true) {
+///   print(try snapshot.propertyList() ?? "never written")
+/// }
+/// ```
+public struct ValueSnapshots: AsyncSequence, Sendable {
+  let followed: FollowedValue
+  let latch: WakeLatch
+  let timer: ExpiryTimer
+  let known: Seen
+
+  /// The way in which changes are noticed.
+  public var detection: ChangeDetection { followed.detection }
+
+  public func makeAsyncIterator() -> Iterator { Iterator(sequence: self, known: known) }
+
+  /// The iterator; for one task at a time.
+  public struct Iterator: AsyncIteratorProtocol {
+    private let sequence: ValueSnapshots
+    private var known: Seen
+
+    init(sequence: ValueSnapshots, known: Seen) {
+      self.sequence = sequence
+      self.known = known
+    }
+
+    /// Returns the next value, or nil if the task was cancelled.
+    public mutating func next() async -> ValueSnapshot? { await next(by: nil) }
+
+    /// Returns the next value, and blocks the calling thread until there is one.
+    ///
+    /// - Parameter deadline: How long to wait; a past deadline means "only if there is one now".
+    /// - Returns: Nil once the deadline has passed.
+    /// - Complexity: Open, fstat, read, close; no lock.
+    @available(*, noasync, message: "it blocks; await the other form, in an async function")
+    public mutating func next(until deadline: ContinuousClock.Instant) -> ValueSnapshot? {
+      let wait = NextSnapshot(of: sequence, known, until: deadline)
+      var step = WaitingStep<ValueSnapshot?>.wait(for: sequence.latch, until: deadline)
+      while true {
+        if let outcome = step.block() { return know(outcome) }
+        step = wait.step()
+      }
+    }
+
+    /// Returns the next value; see the form without `async`. It is also nil if the task was cancelled.
+    public mutating func next(until deadline: ContinuousClock.Instant) async -> ValueSnapshot? {
+      await next(by: deadline)
+    }
+
+    private mutating func next(by deadline: ContinuousClock.Instant?) async -> ValueSnapshot? {
+      let (sequence, known) = (sequence, known)
+      do {
+        return know(
+          try await runSuspending(after: sequence.latch, until: deadline) {
+            NextSnapshot(of: sequence, known, until: deadline)
+          })
+      } catch {
+        // Its steps throw nothing, so the task was cancelled.
+        return nil
+      }
+    }
+
+    private mutating func know(_ snapshot: ValueSnapshot?) -> ValueSnapshot? {
+      if let snapshot { known = .version(snapshot) }
+      return snapshot
+    }
+  }
+
+  /// One wait for another value than the known one.
+  private final class NextSnapshot: Waiting {
+    private let sequence: ValueSnapshots
+    private let known: Seen
+    private let deadline: ContinuousClock.Instant?
+
+    init(of sequence: ValueSnapshots, _ known: Seen, until deadline: ContinuousClock.Instant?) {
+      self.sequence = sequence
+      self.known = known
+      self.deadline = deadline
+    }
+
+    func step() -> WaitingStep<ValueSnapshot?> { step(sequence.followed.snapshot()) }
+
+    func promptStep() -> WaitingStep<ValueSnapshot?>? {
+      sequence.followed.promptSnapshot().map(step)
+    }
+
+    private func step(_ snapshot: ValueSnapshot) -> WaitingStep<ValueSnapshot?> {
+      sequence.timer.set(snapshot.expiry)
+      if .version(snapshot) != known { return .done(snapshot) }
+      if let deadline, ContinuousClock.now >= deadline { return .done(nil) }
+      return .wait(for: sequence.latch, until: deadline)
+    }
+  }
+}

@@ -1,0 +1,212 @@
+public import WormholePropertyLists
+import WormholeSystem
+
+extension Value {
+  /// Replaces the value, whatever the old one is.
+  ///
+  /// - Parameters:
+  ///   - value: The new value.
+  ///   - durability: The failures that the write survives.
+  ///   - lifetime: The time from now for which it is the value; nil for ever. See
+  ///     <doc:ExpiryOfValues>.
+  ///   - deadline: The latest instant to wait for the lease; an instant in the past means "only if
+  ///     it is free now". By default `standardWait` from now.
+  /// - Throws: `AppGroupError`: `timedOut` with the holder; `unsupportedValue`; `noSpace` and other
+  ///   errors of the file system. If it throws, the old value is intact.
+  /// - Complexity: Create, write, rename and unlink, and eight cheap calls for the lease;
+  ///   `.durable` adds one fsync on ext4 and xfs, elsewhere three, and two more if identifiers were new
+  ///   lately. Content of 64 KiB and more, and durable content, is written before the lease is taken.
+  @available(*, noasync, message: "it blocks; await the other form, in an async function")
+  public func replace(
+    with value: PropertyListValue, durability: Durability = .standard,
+    expiresAfter lifetime: Duration? = nil, until deadline: ContinuousClock.Instant? = nil
+  ) throws {
+    try replace(
+      withBytes: encode(value), durability: durability, expiresAfter: lifetime, until: deadline)
+  }
+
+  /// Replaces the bytes; the caller guarantees that the new ones are a property list.
+  ///
+  /// - Parameter willPublish: Receives the version just before it becomes visible.
+  package func replace(
+    withBytes bytes: [UInt8], durability: Durability = .standard,
+    expiresAfter lifetime: Duration? = nil, until deadline: ContinuousClock.Instant? = nil,
+    willPublish: @escaping @Sendable (Stamp) -> Void = { _ in }
+  ) throws {
+    let terms = publicationTerms(durability, lifetime, deadline, willPublish)
+    try store.replacement(bytes, terms).run()
+  }
+
+  /// Removes the value; afterwards it reads as never written.
+  ///
+  /// - Returns: Whether there was one.
+  /// - Throws: `AppGroupError`: `timedOut` with the holder, or an error of the file system.
+  @available(*, noasync, message: "it blocks; await the other form, in an async function")
+  @discardableResult
+  public func remove(
+    durability: Durability = .standard, until deadline: ContinuousClock.Instant? = nil
+  ) throws -> Bool {
+    try store.removal(.init(durability, until: deadline)).run()
+  }
+
+  /// Reads the value, changes it and publishes the result atomically: no other change comes
+  /// between.
+  ///
+  /// - Parameters:
+  ///   - durability: The failures that the write survives.
+  ///   - deadline: The latest instant to wait for the lease; by default `standardWait` from now.
+  ///   - term: The time that `body` may take before other processes may take over the lease. While this
+  ///     process is seen to run it may be of any length; others that cannot see it wait an hour at most.
+  ///   - repeatsAfterLoss: Whether to begin again silently after a takeover (for example because
+  ///     this process was stopped in the middle). `body` then runs **more than once**, each time
+  ///     with the latest value, so it should have no other effects. Otherwise `leaseLost` is
+  ///     thrown.
+  ///   - lifetime: The time from the call for which the new value is the value; nil for ever.
+  ///   - body: Receives the value, nil if there is none, and leaves the new one there; nil removes
+  ///     it. An unchanged value is not published again (`.durable` flushes it to the disk), and keeps
+  ///     its expiry. If the closure throws, nothing changes.
+  /// - Returns: The result of `body`.
+  /// - Throws: The error of `body`, or `AppGroupError`: `timedOut`, `damaged`, `leaseLost` with the
+  ///   new holder, or an error of the file system.
+  @available(*, noasync, message: "it blocks; await the other form, in an async function")
+  public func update<Result: Sendable>(
+    durability: Durability = .standard, until deadline: ContinuousClock.Instant? = nil,
+    term: Duration = Value.standardTerm, repeatsAfterLoss: Bool = true,
+    expiresAfter lifetime: Duration? = nil,
+    _ body: @escaping @Sendable (inout PropertyListValue?) throws -> Result
+  ) throws -> Result {
+    let terms = updateTerms(durability, deadline, term, repeatsAfterLoss, lifetime)
+    return try modification(terms, edited(body)).run()
+  }
+
+  /// Reads the bytes and publishes the decision of a closure; see `update`.
+  package func edit<Result: Sendable>(
+    _ terms: ChangeTerms = .init(),
+    _ body: @escaping @Sendable (ValueSnapshot) throws -> (Edit, Result)
+  ) throws -> Result {
+    try modification(terms, body).run()
+  }
+
+  // MARK: The same for tasks
+
+  /// Reads the bytes and publishes the decision of a closure; see `update`.
+  package func edit<Result: Sendable>(
+    _ terms: ChangeTerms = .init(),
+    _ body: @escaping @Sendable (ValueSnapshot) throws -> (Edit, Result)
+  ) async throws -> Result {
+    try await runSuspending { modification(terms, body) }
+  }
+
+  /// Replaces the value; see the form without `async`. Cancelling the task ends the wait for the
+  /// lease with `CancellationError`.
+  public func replace(
+    with value: PropertyListValue, durability: Durability = .standard,
+    expiresAfter lifetime: Duration? = nil, until deadline: ContinuousClock.Instant? = nil
+  ) async throws {
+    let bytes = try encode(value)
+    return try await replace(
+      withBytes: bytes, durability: durability, expiresAfter: lifetime, until: deadline)
+  }
+
+  /// Replaces the bytes; see the form without `async`.
+  package func replace(
+    withBytes bytes: [UInt8], durability: Durability = .standard,
+    expiresAfter lifetime: Duration? = nil, until deadline: ContinuousClock.Instant? = nil,
+    willPublish: @escaping @Sendable (Stamp) -> Void = { _ in }
+  ) async throws {
+    let terms = publicationTerms(durability, lifetime, deadline, willPublish)
+    try await runSuspending { store.replacement(bytes, terms) }
+  }
+
+  /// Removes the value; see the form without `async`.
+  @discardableResult
+  public func remove(
+    durability: Durability = .standard, until deadline: ContinuousClock.Instant? = nil
+  ) async throws -> Bool {
+    try await runSuspending { store.removal(.init(durability, until: deadline)) }
+  }
+
+  /// Reads, changes and publishes; see the form without `async`. `body` runs on a thread that may
+  /// block.
+  public func update<Result: Sendable>(
+    durability: Durability = .standard, until deadline: ContinuousClock.Instant? = nil,
+    term: Duration = Value.standardTerm, repeatsAfterLoss: Bool = true,
+    expiresAfter lifetime: Duration? = nil,
+    _ body: @escaping @Sendable (inout PropertyListValue?) throws -> Result
+  ) async throws -> Result {
+    let edit = edited(body)
+    let terms = updateTerms(durability, deadline, term, repeatsAfterLoss, lifetime)
+    return try await runSuspending { modification(terms, edit) }
+  }
+
+  /// Returns the current value; see the form without `async`.
+  public func read(limits: PropertyListLimits = .standard) async throws -> PropertyListValue? {
+    try await Blocking.run { try read(limits: limits) }
+  }
+
+  /// Returns the current value as bytes, with its version; see the form without `async`.
+  public func snapshot(limits: PropertyListLimits = .standard) async throws -> ValueSnapshot {
+    try await Blocking.run { try snapshot(limits: limits) }
+  }
+}
+
+extension Value {
+  /// Removes the file of a value that has expired.
+  ///
+  /// - Returns: Whether it had.
+  package func removeExpired(until deadline: ContinuousClock.Instant) throws -> Bool {
+    guard try snapshot().isExpired else { return false }
+    return try edit(.init(until: deadline)) { (.keep, $0.isExpired) }
+  }
+
+  func publicationTerms(
+    _ durability: Durability, _ lifetime: Duration?, _ deadline: ContinuousClock.Instant?,
+    _ willPublish: @escaping @Sendable (Stamp) -> Void = { _ in }
+  ) -> ChangeTerms {
+    var terms = ChangeTerms(durability, until: deadline, willPublish: willPublish)
+    terms.expiry = lifetime.map(PublicationRecord.expiry)
+    terms.peer = peer
+    return terms
+  }
+
+  private func updateTerms(
+    _ durability: Durability, _ deadline: ContinuousClock.Instant?, _ term: Duration,
+    _ repeatsAfterLoss: Bool, _ lifetime: Duration?
+  ) -> ChangeTerms {
+    var terms = ChangeTerms(
+      durability, until: deadline, term: term, repeatsAfterLoss: repeatsAfterLoss)
+    terms.expiry = lifetime.map(PublicationRecord.expiry)
+    return terms
+  }
+
+  private func modification<Result: Sendable>(
+    _ terms: ChangeTerms, _ decide: @escaping @Sendable (ValueSnapshot) throws -> (Edit, Result)
+  ) -> sending any Waiting<Result> {
+    var terms = terms
+    terms.peer = peer
+    return store.modification(terms, decide)
+  }
+
+  func encode(_ value: PropertyListValue) throws -> [UInt8] {
+    do throws(PropertyListError) {
+      return try value.binaryBytes(limits: .standard)
+    } catch {
+      throw AppGroupError(
+        .unsupportedValue, "write the value", path: path,
+        reason: "no reader would accept it: \(error.reason)",
+        remedy: "a value is meant to be small; share large content as a file")
+    }
+  }
+
+  private func edited<Result: Sendable>(
+    _ body: @escaping @Sendable (inout PropertyListValue?) throws -> Result
+  ) -> @Sendable (ValueSnapshot) throws -> (Edit, Result) {
+    { snapshot in
+      let old = try snapshot.propertyList()
+      var new = old
+      let result = try body(&new)
+      guard new != old else { return (.keep, result) }
+      return (try new.map { .replace(try encode($0)) } ?? .remove, result)
+    }
+  }
+}

@@ -1,0 +1,127 @@
+public import FoundationEssentials
+public import WormholePropertyLists
+
+/// The state of a value at one moment: whole, and read without any lock.
+///
+/// ```swift
+/// let snapshot = try await container.value("seats").snapshot()
+/// if let seats = try snapshot.decode([Int].self) {
+///   print(seats, "by", snapshot.publisher?.program ?? "a foreign program")
+/// }
+/// ```
+public struct ValueSnapshot: Sendable {
+  private let content: Result<[UInt8]?, AppGroupError>
+  private let store: any ValueStore
+  /// The publication; nil if the value was never written, was removed, or has expired.
+  public let version: Version?
+  private let record: PublicationRecord?
+  /// Whether there is a file whose content has expired.
+  package let isExpired: Bool
+  /// When the content was published, if it stands in for later content that is lost.
+  package let standsInFrom: Date?
+
+  /// - Parameters:
+  ///   - bytes: The content, without the record of its publication.
+  ///   - record: What the publication told about itself.
+  ///   - mayHaveExpired: Whether the record's expiry counts; on etcd its own lease decides.
+  ///   - standsInFrom: When it was published, if it stands in for later content.
+  init(
+    bytes: [UInt8]?, version: Version?, of store: any ValueStore, record: PublicationRecord? = nil,
+    mayHaveExpired: Bool = true, standsInFrom: Date? = nil
+  ) {
+    self.standsInFrom = standsInFrom
+    isExpired = mayHaveExpired && record?.hasExpired ?? false
+    content = .success(isExpired ? nil : bytes)
+    self.version = isExpired ? nil : version
+    self.store = store
+    self.record = isExpired ? nil : record
+  }
+
+  init(failure: AppGroupError, version: Version?, of store: any ValueStore) {
+    content = .failure(failure)
+    self.version = version
+    self.store = store
+    record = nil
+    isExpired = false
+    standsInFrom = nil
+  }
+
+  /// The process that published the content, and when; nil if it is not told: there is no value, or
+  /// a program that does not use this package wrote the file.
+  ///
+  /// It is read from the same file, in the same call, as the content. See `Publisher` for what it
+  /// proves.
+  public var publisher: Publisher? { record?.publisher }
+
+  /// The moment from which the value reads as never written, by the time of day; nil if it does not
+  /// expire.
+  public var expiration: Date? { record?.expiry.map { Date(nanosecondsSince1970: $0) } }
+
+  /// The same in nanoseconds since 1970.
+  var expiry: Int64? { record?.expiry }
+
+  package var publication: Publication { Publication(stamp: version?.stamp, record: record) }
+
+  /// Whether the value was never written, was removed, or has expired.
+  public var isAbsent: Bool { version == nil }
+
+  /// Returns the property list as it was published, or nil if there is no value. The file may have
+  /// more bytes: the record of the publication.
+  ///
+  /// - Throws: `AppGroupError`, as reading the file did.
+  public func bytes() throws -> [UInt8]? { try content.get() }
+
+  /// Returns the bytes as they are stored, with the record of their publication; nil if there is no
+  /// value.
+  package func storedBytes() throws -> [UInt8]? {
+    try content.get().map { PublishedContent($0, record).bytes }
+  }
+
+  /// Returns the value; nil only if it was never written or was removed.
+  ///
+  /// - Throws: `AppGroupError.damaged` for bytes that are not a property list, or a hostile one.
+  public func propertyList(limits: PropertyListLimits = .standard) throws -> PropertyListValue? {
+    guard let bytes = try content.get() else { return nil }
+    do throws(PropertyListError) {
+      return try PropertyListValue(bytes: bytes, limits: limits)
+    } catch {
+      throw AppGroupError.damaged(store.path, error)
+    }
+  }
+
+  /// Returns the value as a type of the program.
+  ///
+  /// - Throws: `AppGroupError.damaged` for bytes that are not a property list, a hostile one, or
+  ///   one of another shape.
+  public func decode<Content: Decodable>(
+    _ type: Content.Type = Content.self, limits: PropertyListLimits = .standard
+  ) throws -> Content? {
+    guard let bytes = try content.get() else { return nil }
+    do {
+      return try PropertyListCoding.decode(type, from: Data(bytes), limits: limits)
+    } catch let error as DecodingError {
+      throw AppGroupError(
+        .damaged, "read the value as \(type)", path: store.path,
+        reason: "it is a property list of another shape: \(error)",
+        remedy: "its writer uses this identifier for another type")
+    } catch {
+      throw AppGroupError.damaged(store.path, error)
+    }
+  }
+}
+
+extension AppGroupError {
+  package static func damaged(_ path: String, _ error: any Error) -> AppGroupError {
+    AppGroupError(
+      .damaged, "read the value", path: path, reason: "\(error)",
+      remedy: "replace it, remove it, or \(puttingAside(path))")
+  }
+
+  /// How a value that cannot be read is kept for a look, in words.
+  ///
+  /// - Parameter path: The value's file, or the words for its key.
+  package static func puttingAside(_ path: String) -> String {
+    EtcdLocation.isMeant(by: path)
+      ? "look at its key with etcdctl get, and delete it" : "put it aside with quarantine()"
+  }
+}

@@ -1,0 +1,84 @@
+import WormholePropertyLists
+import WormholeSystem
+
+/// What stands behind a value: its file, or its key on etcd.
+///
+/// Calls may block. Errors of the kernel and of etcd come as they are; `Value` puts them into a
+/// sentence.
+protocol ValueStore: AnyObject, Sendable {
+  var container: SharedContainer { get }
+  var identifier: String { get }
+  /// The file's path, or the words for the key.
+  var path: String { get }
+  /// The value's file, or the one that it would have in this machine's directory.
+  var file: ValueFile { get }
+
+  func snapshot(limits: PropertyListLimits) throws -> ValueSnapshot
+  func version() throws -> Version?
+
+  /// Returns a change that publishes bytes, whatever is there.
+  func replacement(_ bytes: [UInt8], _ terms: ChangeTerms) -> sending any Waiting<Void>
+  /// Returns a change that removes the value; its outcome says whether there was one.
+  func removal(_ terms: ChangeTerms) -> sending any Waiting<Bool>
+  /// Returns a change that reads the value and publishes the decision of a closure. An error of the
+  /// closure is thrown as `BodyError`.
+  func modification<Result: Sendable>(
+    _ terms: ChangeTerms, _ decide: @escaping @Sendable (ValueSnapshot) throws -> (Edit, Result)
+  ) -> sending any Waiting<Result>
+
+  /// Follows the value from now on.
+  ///
+  /// - Parameter signal: Called when it may have changed, on a thread that must not wait.
+  func follow(_ signal: @escaping @Sendable () -> Void) throws -> any ValueFollowing
+}
+
+/// A value that is being followed: what it is now, and whether that is told by events.
+protocol ValueFollowing: Watching {
+  /// Returns the value as of now, or later than the last signal.
+  func snapshot() throws -> ValueSnapshot
+  /// Returns the same with calls that never wait, on any thread; nil if `snapshot` has to look.
+  func promptSnapshot() -> ValueSnapshot?
+}
+
+/// The terms of a change: what it survives, how long it may take, and whether it is repeated after a
+/// lost lease.
+package struct ChangeTerms: Sendable {
+  package var durability: Durability
+  package var deadline: ContinuousClock.Instant
+  /// How long the work may take before others may take the lease over.
+  package var term: Duration
+  package var repeatsAfterLoss: Bool
+  /// Receives the new version just before it becomes visible; again after a lost lease.
+  package var willPublish: @Sendable (Stamp) -> Void
+  /// The moment from which the new content counts as never written, in nanoseconds since 1970.
+  package var expiry: Int64?
+  /// The peer that publishes; nil for the only one that this process is.
+  var peer: String?
+
+  /// - Parameter deadline: the end of the wait for the lease; by default `Value.standardWait` from now.
+  package init(
+    _ durability: Durability = .standard, until deadline: ContinuousClock.Instant? = nil,
+    term: Duration = Value.standardTerm, repeatsAfterLoss: Bool = true,
+    willPublish: @escaping @Sendable (Stamp) -> Void = { _ in }
+  ) {
+    self.durability = durability
+    self.deadline = deadline ?? .now + Value.standardWait
+    self.term = term
+    self.repeatsAfterLoss = repeatsAfterLoss
+    self.willPublish = willPublish
+  }
+}
+
+/// The decision of an update about a value.
+package enum Edit: Sendable {
+  /// Keeps the value; nothing is published.
+  case keep
+  case replace([UInt8])
+  case remove
+}
+
+/// The error of an update's body. It never means that the update itself lost its lease, even if
+/// another change within the body threw exactly that error.
+struct BodyError: Error {
+  let cause: any Error
+}

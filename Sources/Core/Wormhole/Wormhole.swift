@@ -1,0 +1,11 @@
+// What a client of containers needs beside this module's own declarations.
+@_exported public import WormholePropertyLists
+
+@_exported public import enum WormholeSystem.ChangeDetection
+
+extension SharedContainer {
+  /// The names of the container's own entries; all others are the user's.
+  package static let ownEntries = Set(
+    [ContainerFormat.fileName, MailboxDirectory.kind, Quarantine.directory, NameKind.own]
+      + NameKind.users.map(\.path))
+}

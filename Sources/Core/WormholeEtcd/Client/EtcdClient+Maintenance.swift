@@ -1,0 +1,167 @@
+import WormholeSystem
+
+// What an operator looks at.
+extension EtcdClient {
+  /// What a member says about itself.
+  package struct MemberStatus: Hashable, Sendable {
+    package let version: String
+    package let memberID: String
+    /// Nil while the cluster has none.
+    package let leaderID: String?
+    package let revision: Int64
+    /// The size of its database's file, and how much of it is in use.
+    package let databaseBytes: Int64
+    package let usedBytes: Int64
+    package let roundTrip: Duration
+  }
+
+  /// A member as the cluster knows it.
+  package struct Member: Hashable, Sendable {
+    package let memberID: String
+    package let name: String
+    /// The addresses that it tells clients.
+    package let endpoints: [String]
+  }
+
+  /// The addresses of the configuration.
+  package var endpoints: [String] { cluster.configuration.endpoints }
+
+  /// Asks one member about itself.
+  ///
+  /// - Throws: `.unreachable` with what it said.
+  package func status(
+    of endpoint: String, until deadline: ContinuousClock.Instant
+  ) throws(EtcdError) -> MemberStatus {
+    let start = ContinuousClock.now
+    let answer = try cluster.ask(endpoint, .init("maintenance/status"), until: deadline) {
+      (answer: WireStatusAnswer, _) in answer
+    }
+    return MemberStatus(
+      version: EtcdWire.shown(answer.version ?? ""), memberID: answer.header?.memberId ?? "",
+      leaderID: answer.leader.flatMap { $0 == "0" ? nil : $0 },
+      revision: answer.header?.revision?.value ?? 0,
+      databaseBytes: answer.dbSize?.value ?? 0, usedBytes: answer.dbSizeInUse?.value ?? 0,
+      roundTrip: ContinuousClock.now - start)
+  }
+
+  /// Compares a member's clock with that of this machine.
+  ///
+  /// - Returns: By how much this machine's clock is ahead, at least; negative if it is behind; zero if
+  ///   both may agree, because a member tells whole seconds only. Nil if it does not tell.
+  /// - Throws: `.unreachable` with what it said.
+  package func clockDifference(
+    of endpoint: String, until deadline: ContinuousClock.Instant
+  ) throws(EtcdError) -> Duration? {
+    let asked = Self.now
+    guard let told = try cluster.time(at: endpoint, until: deadline) else { return nil }
+    return Self.difference(asked: asked, answered: Self.now, told: told)
+  }
+
+  /// - Parameters:
+  ///   - asked: The time before the question, since 1970, by this machine's clock.
+  ///   - answered: The time after the answer.
+  ///   - told: What the member said in between, cut to whole seconds.
+  static func difference(asked: Duration, answered: Duration, told: Int64) -> Duration {
+    let (first, last) = (Duration.seconds(told), Duration.seconds(told + 1))
+    if asked > last { return asked - last }
+    return answered < first ? answered - first : .zero
+  }
+
+  private static var now: Duration {
+    let (seconds, nanoseconds) = realTime()
+    return .seconds(seconds) + .nanoseconds(nanoseconds)
+  }
+
+  /// Lets one member, and no other, tell the history of a key in a watch.
+  ///
+  /// - Returns: How long that took.
+  /// - Throws: `.unreachable` if it told nothing in time.
+  package func watchDelay(
+    of key: [UInt8], at endpoint: String, until deadline: ContinuousClock.Instant
+  ) throws(EtcdError) -> Duration {
+    var configuration = cluster.configuration
+    configuration.endpoints = [endpoint]
+    let client = EtcdClient(configuration)
+    let start = ContinuousClock.now
+    do throws(EtcdError) {
+      _ = try client.firstChange(of: key, from: 1, until: deadline)
+    } catch {
+      // That its history was given up is told by the watch, too.
+      guard error.code == .compacted else { throw error }
+    }
+    return .now - start
+  }
+
+  /// Returns all members of the cluster.
+  package func members(until deadline: ContinuousClock.Instant) throws(EtcdError) -> [Member] {
+    try cluster.call(.init("cluster/member/list"), .repeatable, until: deadline) {
+      (answer: WireMembersAnswer, _) in
+      (answer.members ?? []).map {
+        Member(
+          memberID: $0.number ?? "", name: EtcdWire.shown($0.name ?? ""),
+          endpoints: ($0.addresses ?? []).map { EtcdWire.shown($0) })
+      }
+    }
+  }
+
+  /// Returns the raised alarms: "NOSPACE", "CORRUPT".
+  package func alarms(until deadline: ContinuousClock.Instant) throws(EtcdError) -> [String] {
+    try cluster.call(
+      .init("maintenance/alarm", ["action": .word("GET")]), .repeatable, until: deadline
+    ) { (answer: WireAlarmsAnswer, _) in
+      (answer.alarms ?? []).map { EtcdWire.shown($0.alarm ?? "") }.filter { !$0.isEmpty }
+    }
+  }
+
+  /// Returns the number of keys in a range.
+  package func count(
+    _ range: KeyRange, until deadline: ContinuousClock.Instant
+  ) throws(EtcdError) -> Int {
+    try cluster.call(
+      .init("kv/range", .range(range, countOnly: true)), .repeatable, until: deadline
+    ) { (answer: WireRangeAnswer, _) in
+      let count = answer.count?.value ?? 0
+      return count >= 0 && (answer.kvs ?? []).isEmpty ? Int(exactly: count) : nil
+    }
+  }
+}
+
+struct WireStatusAnswer: WireAnswer {
+  let header: WireHeader?
+  let version: String?
+  let leader: String?
+  let dbSize: WireInteger?
+  let dbSizeInUse: WireInteger?
+}
+
+struct WireMembersAnswer: WireAnswer {
+  struct Member: Decodable {
+    enum CodingKeys: String, CodingKey {
+      case number = "ID"
+      case name
+      case addresses = "clientURLs"
+    }
+
+    let number: String?
+    let name: String?
+    let addresses: [String]?
+  }
+
+  let header: WireHeader?
+  let members: [Member]?
+
+  // It has no revision: the members are no part of the history.
+  var isHeaded: Bool { header?.isIdentity ?? false }
+}
+
+struct WireAlarmsAnswer: WireAnswer {
+  struct Alarm: Decodable {
+    let alarm: String?
+  }
+
+  let header: WireHeader?
+  let alarms: [Alarm]?
+
+  // Of no alarms etcd 3.4 says nothing at all.
+  var isHeaded: Bool { alarms == nil || header?.isIdentity ?? true }
+}

@@ -1,0 +1,328 @@
+import FoundationEssentials
+import WormholeSystem
+
+/// A client of etcd's v3 gateway: reads, transactions, leases and watches.
+///
+/// Each call blocks its thread, at most until its deadline, and is made on the member that answered
+/// last or on the next one. Thread-safe; keeps connections for further calls.
+package final class EtcdClient: Sendable {
+  let cluster: EtcdCluster
+  private let watches: EtcdWatches
+
+  package init(_ configuration: EtcdConfiguration) {
+    cluster = EtcdCluster(configuration)
+    let watches = EtcdWatches(cluster)
+    self.watches = watches
+    cluster.onReplacement { [weak watches] _ in watches?.endFormer() }
+  }
+
+  deinit { watches.end() }
+
+  /// What a range holds at a revision.
+  package struct Content: Hashable, Sendable {
+    package let moment: EtcdMoment
+    /// In the order of the keys.
+    package let items: [KeyValue]
+
+    package var revision: Int64 { moment.revision }
+
+    package init(moment: EtcdMoment, items: [KeyValue]) {
+      self.moment = moment
+      self.items = items
+    }
+  }
+
+  /// What is read of a range.
+  package struct Part: Sendable {
+    package let range: KeyRange
+    /// Whether the values are left out.
+    package let keysOnly: Bool
+
+    package init(_ range: KeyRange, keysOnly: Bool = false) {
+      self.range = range
+      self.keysOnly = keysOnly
+    }
+  }
+
+  /// Reads all keys of a range at one revision, in as many requests as pages.
+  ///
+  /// - Parameters:
+  ///   - keysOnly: Whether the values are left out.
+  ///   - revision: A revision of the past; nil for the newest that the cluster agreed on.
+  ///   - pageSize: How many keys one answer has.
+  /// - Throws: As the reading of several ranges.
+  package func read(
+    _ range: KeyRange, keysOnly: Bool = false, at revision: Int64? = nil, pageSize: Int = 1_000,
+    until deadline: ContinuousClock.Instant
+  ) throws(EtcdError) -> Content {
+    let (moment, items) = try read(
+      [Part(range, keysOnly: keysOnly)], at: revision, pageSize: pageSize, until: deadline)
+    return Content(moment: moment, items: items[0])
+  }
+
+  /// Reads all keys of ranges at one revision, in as many requests as pages.
+  ///
+  /// The newest revision may be compacted away between two pages. Then it reads all of them again, at
+  /// the revision that is the newest by then.
+  ///
+  /// - Parameters:
+  ///   - revision: A revision of the past; nil for the newest that the cluster agreed on.
+  ///   - pageSize: How many keys one answer has.
+  /// - Returns: The moment, and the keys of each range.
+  /// - Throws: `.compacted` if the revision of the past was given up, or the newest one was each time
+  ///   until the deadline; otherwise `.unreachable` and what the cluster refuses.
+  package func read(
+    _ parts: [Part], at revision: Int64? = nil, pageSize: Int = 1_000,
+    until deadline: ContinuousClock.Instant
+  ) throws(EtcdError) -> (moment: EtcdMoment, items: [[KeyValue]]) {
+    while true {
+      do throws(EtcdError) {
+        var first = moment(of: revision)
+        var items: [[KeyValue]] = []
+        for part in parts {
+          items.append(try read(part, at: &first, pageSize: pageSize, until: deadline))
+        }
+        return (first ?? cluster.moment, items)
+      } catch {
+        guard error.code == .compacted, revision == nil, .now < deadline else { throw error }
+      }
+    }
+  }
+
+  private func read(
+    _ part: Part, at first: inout EtcdMoment?, pageSize: Int,
+    until deadline: ContinuousClock.Instant
+  ) throws(EtcdError) -> [KeyValue] {
+    var rest = part.range
+    var items: [KeyValue] = []
+    while true {
+      let page = try page(
+        rest, keysOnly: part.keysOnly, at: first?.revision, limit: pageSize, until: deadline)
+      items += page.items
+      first = first ?? page.moment
+      guard first?.history == page.moment.history else { throw .replaced }
+      guard page.isIncomplete, let last = page.items.last else { return items }
+      rest = rest.after(last.key)
+    }
+  }
+
+  /// The first keys of a range.
+  package struct Page: Sendable {
+    package let moment: EtcdMoment
+    package let items: [KeyValue]
+    /// Whether there are more; then there is at least one.
+    package let isIncomplete: Bool
+
+    package var revision: Int64 { moment.revision }
+  }
+
+  /// Reads the first keys of a range, in one request; in further ones if the answer would be too long,
+  /// for fewer keys each time.
+  ///
+  /// - Throws: As `read`, and `.tooLarge` for one key that is too long.
+  package func page(
+    _ range: KeyRange, keysOnly: Bool = false, at revision: Int64? = nil, limit: Int,
+    until deadline: ContinuousClock.Instant
+  ) throws(EtcdError) -> Page {
+    var limit = limit
+    while true {
+      do throws(EtcdError) {
+        return try cluster.call(
+          .init(
+            "kv/range", .range(range, revision: revision, limit: limit, keysOnly: keysOnly),
+            maximumBytes: limit == 1 ? AnswerLimit.key : AnswerLimit.keys), .repeatable,
+          until: deadline
+        ) { (answer: WireRangeAnswer, history) in
+          guard let newest = answer.header?.revision?.value,
+            let items = answer.items(of: range, limit: limit, upTo: revision ?? newest)
+          else { return nil }
+          return Page(
+            moment: .init(history: history, revision: newest), items: items,
+            isIncomplete: answer.more ?? false)
+        }
+      } catch {
+        guard error.code == .tooLarge, limit > 1 else { throw error }
+        limit = max(1, limit / 8)
+      }
+    }
+  }
+
+  /// Returns the first change of a key from a revision on, and waits for one.
+  ///
+  /// - Throws: `.compacted` if the history begins later; `.unreachable` once the deadline has passed.
+  package func firstChange(
+    of key: [UInt8], from revision: Int64, until deadline: ContinuousClock.Instant
+  ) throws(EtcdError) -> EtcdEvent {
+    // It is not of this history then, which would be silent.
+    guard revision <= cluster.moment.revision + 1 else { throw .replaced }
+    let found = Awaited<Result<EtcdEvent, EtcdError>>()
+    let watch = try watch(.key(key), from: revision) { news in
+      switch news {
+      case .events(let events):
+        if let first = events.first, !found.isSettled { found.settle(.success(first)) }
+      case .ended(let error): found.settle(.failure(error))
+      case .resumed: return
+      }
+    }
+    defer { watch.cancel() }
+    guard let outcome = found.wait(until: deadline) else {
+      throw EtcdError(.unreachable, "no member told the history of the key in time")
+    }
+    return try outcome.get()
+  }
+
+  /// The number of the history; see `EtcdMoment`.
+  package var history: Int { cluster.moment.history }
+
+  /// Calls a closure each time the history was replaced, on a queue where it may block.
+  package func onReplacement(_ handler: @escaping @Sendable (EtcdReplacement) -> Void) {
+    cluster.onReplacement(handler)
+  }
+
+  private func moment(of revision: Int64?) -> EtcdMoment? {
+    revision.map { EtcdMoment(history: history, revision: $0) }
+  }
+
+  /// The number of the cluster; nil before its first answer.
+  package var clusterID: String? { cluster.clusterID }
+
+  /// Makes a change under conditions. Sent at most once, unless it only reads.
+  ///
+  /// - Throws: `.outcomeUnknown` if it was sent and its answer lost; otherwise nothing was changed:
+  ///   `.unreachable`, `.leaseGone`, `.noSpace`, `.tooLarge`, `.permissionDenied`, ….
+  package func commit(
+    _ transaction: EtcdTransaction, until deadline: ContinuousClock.Instant
+  ) throws(EtcdError) -> EtcdTransaction.Outcome {
+    try cluster.call(
+      .init("kv/txn", WireText(transaction), maximumBytes: transaction.maximumAnswerBytes),
+      transaction.operations.allSatisfy(\.isRead) ? .repeatable : .once, until: deadline
+    ) { (answer: WireTransactionAnswer, history) in answer.outcome(of: transaction, in: history) }
+  }
+
+  /// Puts a key whose content never changes, without a condition.
+  ///
+  /// A late copy of it overwrites nothing, but the key may come back after it was deleted. So the
+  /// caller deletes keys that nothing refers to. For large contents: the gateway reads what stands in
+  /// a transaction several times, which takes twice as long as the same put alone.
+  ///
+  /// - Throws: `.unreachable`: it may have been put; what the cluster refuses.
+  package func put(
+    _ key: [UInt8], _ value: [UInt8], until deadline: ContinuousClock.Instant
+  ) throws(EtcdError) {
+    try cluster.call(.init("kv/put", .put(key, value)), .repeatableWrite, until: deadline) {
+      (_: WirePlainAnswer, _) in ()
+    }
+  }
+
+  /// Watches a range from a revision on; see `EtcdWatch`.
+  ///
+  /// - Parameters:
+  ///   - revision: The first revision of interest: the one after the last that is known.
+  ///   - history: The history in which it counts; nil for the one that there is.
+  ///   - onNews: Called one at a time, on a thread that it must not block.
+  package func watch(
+    _ range: KeyRange, from revision: Int64, of history: Int? = nil,
+    onNews: @escaping @Sendable (EtcdNews) -> Void
+  ) throws(EtcdError) -> EtcdWatch {
+    precondition(revision > 0, "revisions begin with 1")
+    return try watches.add(
+      range, from: .init(history: history ?? self.history, revision: revision), onNews)
+  }
+
+  /// Watches a range from what was read of it on.
+  package func watch(
+    _ range: KeyRange, after moment: EtcdMoment,
+    onNews: @escaping @Sendable (EtcdNews) -> Void
+  ) throws(EtcdError) -> EtcdWatch {
+    try watch(range, from: moment.revision + 1, of: moment.history, onNews: onNews)
+  }
+}
+
+extension EtcdClient {
+  /// How often the connection of the watches was lost.
+  package var lostConnections: Int { watches.lostConnections }
+  /// The member that serves them; nil without a connection.
+  package var watchedEndpoint: String? { watches.endpoint }
+  /// How often it was made.
+  package var madeConnections: Int { watches.madeConnections }
+}
+
+// Leases.
+extension EtcdClient {
+  /// What is left of a lease.
+  package struct LeaseStatus: Hashable, Sendable {
+    package let left: Duration
+    package let granted: Duration
+    package let keys: [[UInt8]]
+  }
+
+  /// Makes a lease. Its number is ours, so that asking twice makes one lease.
+  ///
+  /// - Parameter lifetime: In whole seconds; etcd grants no less than about 2.
+  /// - Returns: The lease's number.
+  package func grantLease(
+    lifetime: Duration, until deadline: ContinuousClock.Instant
+  ) throws(EtcdError) -> Int64 {
+    let number = Int64.random(in: 1...(.max))
+    let seconds = max(1, lifetime.components.seconds)
+    do throws(EtcdError) {
+      try cluster.call(
+        .init("lease/grant", ["ID": .number(number), "TTL": .number(seconds)]), .repeatable,
+        until: deadline
+      ) { (answer: WireLeaseAnswer, _) in answer.lease?.value == number ? () : nil }
+    } catch {
+      // Our own, by an earlier try whose answer was lost.
+      guard error.code == .refused, error.reason.contains("already exists") else { throw error }
+    }
+    return number
+  }
+
+  /// Lets a lease live for its whole lifetime again.
+  ///
+  /// - Throws: `.leaseGone` if it has ended.
+  package func keepLeaseAlive(
+    _ lease: Int64, until deadline: ContinuousClock.Instant
+  ) throws(EtcdError) {
+    let isAlive = try cluster.call(
+      .init("lease/keepalive", ["ID": .number(lease)]), .repeatable, until: deadline
+    ) { (answer: WireKeepAliveAnswer, _) -> Result<Bool, EtcdError>? in
+      if let error = answer.error {
+        return .failure(EtcdError(.refused, EtcdWire.shown(error.message ?? "no reason")))
+      }
+      guard let result = answer.result, result.lease?.value == lease else { return nil }
+      return .success(result.timeToLive?.value ?? 0 > 0)
+    }.get()
+    guard isAlive else { throw EtcdError(.leaseGone, "the lease has ended") }
+  }
+
+  /// Ends a lease and deletes its keys. A lease that has ended is as it should be.
+  package func revokeLease(
+    _ lease: Int64, until deadline: ContinuousClock.Instant
+  ) throws(EtcdError) {
+    do throws(EtcdError) {
+      try cluster.call(
+        .init("lease/revoke", ["ID": .number(lease)]), .repeatable, until: deadline
+      ) { (_: WirePlainAnswer, _) in () }
+    } catch {
+      guard error.code == .leaseGone else { throw error }
+    }
+  }
+
+  /// Looks at a lease.
+  ///
+  /// - Throws: `.leaseGone` if it has ended.
+  package func leaseStatus(
+    _ lease: Int64, until deadline: ContinuousClock.Instant
+  ) throws(EtcdError) -> LeaseStatus {
+    let answer = try cluster.call(
+      .init(
+        "lease/timetolive", ["ID": .number(lease), "keys": .yes], maximumBytes: AnswerLimit.keys),
+      .repeatable, until: deadline
+    ) { (answer: WireLeaseAnswer, _) in answer.lease?.value == lease ? answer : nil }
+    let left = answer.timeToLive?.value ?? 0
+    guard left >= 0 else { throw EtcdError(.leaseGone, "the lease has ended") }
+    return LeaseStatus(
+      left: .seconds(left), granted: .seconds(answer.grantedTTL?.value ?? 0),
+      keys: (answer.keys ?? []).map { Array($0) })
+  }
+}

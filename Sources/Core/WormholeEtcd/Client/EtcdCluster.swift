@@ -1,0 +1,402 @@
+import Dispatch
+import Synchronization
+import WormholeSystem
+
+/// The members of a cluster as one: which of them is asked, who we are there, and that it is one
+/// cluster.
+final class EtcdCluster: Sendable {
+  /// What it means to ask twice.
+  enum Effect {
+    /// Nothing more than asking once: a read, a keep-alive, a grant of a lease with a number.
+    case repeatable
+    /// The same, but another cluster would take it, too: a put of what never changes.
+    case repeatableWrite
+    /// It could happen twice, so it is sent once.
+    case once
+  }
+
+  private struct State {
+    /// The index of the endpoint that answered last.
+    var preferred = 0
+    /// The cluster that answered first; all others are refused.
+    var cluster: String?
+    /// The endpoints that answered as members of it.
+    var verified: Set<String> = []
+    var token: String?
+    /// The history as it is, and the highest revision that is known of it.
+    var moment = EtcdMoment(history: 0, revision: 0)
+    var onReplacement: [@Sendable (EtcdReplacement) -> Void] = []
+  }
+
+  let configuration: EtcdConfiguration
+  private let state = Mutex(State())
+
+  init(_ configuration: EtcdConfiguration) { self.configuration = configuration }
+
+  /// Asks the members one after the other, beginning with the one that answered last, until one
+  /// answers or the deadline passes.
+  ///
+  /// - Parameter understand: Makes the result of an answer that has a header, and of the number of its
+  ///   history; nil if it does not fit what was asked. Then the outcome is as unknown as without an answer.
+  func call<Answer: WireAnswer, Result>(
+    _ question: Question, _ effect: Effect, until deadline: ContinuousClock.Instant,
+    _ understand: (Answer, Int) -> Result?
+  ) throws(EtcdError) -> Result {
+    let begin = ContinuousClock.now
+    var reasons: [String: String] = [:]
+    var pause = Duration.milliseconds(10)
+    while true {
+      var best = Prospect.none
+      for endpoint in endpointsInOrder {
+        guard ContinuousClock.now < deadline else { throw unreachable(reasons) }
+        let prospect: Prospect
+        switch try ask(endpoint, question, effect, until: deadline, understand) {
+        case .answered(let answer): return answer
+        case .failed(let reason, let found): (reasons[endpoint], prospect) = (reason, found)
+        case .doubtful(let reason, let found):
+          if effect == .once {
+            dislike(endpoint)
+            throw EtcdError(.outcomeUnknown, "\(endpoint): \(reason)")
+          }
+          (reasons[endpoint], prospect) = (reason, found)
+        case .tooLarge(let reason):
+          throw EtcdError(effect == .once ? .outcomeUnknown : .tooLarge, "\(endpoint): \(reason)")
+        }
+        if prospect.rawValue > best.rawValue { best = prospect }
+        dislike(endpoint)
+      }
+      guard best != .none, ContinuousClock.now + pause < end(begin, best, deadline) else {
+        throw unreachable(reasons)
+      }
+      pauseThread(pause)
+      pause = min(pause * 2, .milliseconds(500))
+    }
+  }
+
+  /// Until when the members are asked again.
+  private func end(
+    _ begin: ContinuousClock.Instant, _ best: Prospect, _ deadline: ContinuousClock.Instant
+  ) -> ContinuousClock.Instant {
+    guard best == .poor, clusterID == nil, let patience = configuration.firstPatience else {
+      return deadline
+    }
+    return min(deadline, begin + patience)
+  }
+
+  private func unreachable(_ reasons: [String: String]) -> EtcdError {
+    .unreachable(
+      configuration.endpoints.map { ($0, reasons[$0] ?? "there was no time left to ask it") })
+  }
+
+  private var endpointsInOrder: [String] {
+    let all = configuration.endpoints
+    let first = state.withLock { $0.preferred } % all.count
+    return Array(all[first...] + all[..<first])
+  }
+
+  /// The endpoint that answered last.
+  var preferred: String {
+    configuration.endpoints[state.withLock { $0.preferred } % configuration.endpoints.count]
+  }
+
+  /// From now on another endpoint is asked first.
+  func dislike(_ endpoint: String) {
+    state.withLock { state in
+      if configuration.endpoints[state.preferred % configuration.endpoints.count] == endpoint {
+        state.preferred = (state.preferred + 1) % configuration.endpoints.count
+      }
+    }
+  }
+
+  private func ask<Answer: WireAnswer, Result>(
+    _ endpoint: String, _ question: Question, _ effect: Effect,
+    until deadline: ContinuousClock.Instant, _ understand: (Answer, Int) -> Result?
+  ) throws(EtcdError) -> Attempt<Result> {
+    let deadline = min(deadline, .now + configuration.patience)
+    // Another cluster would take a write, too, and what is no etcd may answer all the same. The first
+    // member shows which cluster it is.
+    if effect != .repeatable, !state.withLock({ $0.verified.contains(endpoint) }) {
+      let status: Attempt<WirePlainAnswer> = try send(
+        endpoint, Question("maintenance/status"), until: deadline
+      ) { answer, _ in answer }
+      if let failure = status.failure { return .failed(failure.reason, failure.prospect) }
+    }
+    return try send(endpoint, question, until: deadline, understand)
+  }
+
+  private func send<Answer: WireAnswer, Result>(
+    _ endpoint: String, _ question: Question, until deadline: ContinuousClock.Instant,
+    _ understand: (Answer, Int) -> Result?
+  ) throws(EtcdError) -> Attempt<Result> {
+    var isRepeated = false
+    while true {
+      let token = try self.token(at: endpoint, until: deadline)
+      if let failure = token.failure { return .failed(failure.reason, failure.prospect) }
+      let answer: HTTPAnswer
+      let asked = moment
+      do throws(HTTPError) {
+        answer = try post(endpoint, question, token: token.answer ?? nil, until: deadline)
+      } catch {
+        return try attempt(of: error)
+      }
+      if answer.status == 200 {
+        return self.answer(
+          answer.content, from: endpoint, asked: asked, isOfNewest: question.isOfNewest, understand)
+      }
+      switch Self.refusal(of: answer) {
+      case .final(let error): throw error
+      case .lasting(let reason): return .failed(reason, .none)
+      case .passing(let reason): return .failed(reason, .good)
+      case .doubtful(let reason): return .doubtful(reason, .good)
+      case .tokenExpired:
+        // Refused before anything was done, so asking again is no second time.
+        guard let token = token.answer ?? nil, !isRepeated else {
+          throw EtcdError(.credentialsRefused, "the token was refused")
+        }
+        forget(token)
+        isRepeated = true
+      }
+    }
+  }
+
+  /// Believes nothing: the one place that every answer passes.
+  private func answer<Answer: WireAnswer, Result>(
+    _ content: [UInt8], from endpoint: String, asked: EtcdMoment, isOfNewest: Bool,
+    _ understand: (Answer, Int) -> Result?
+  ) -> Attempt<Result> {
+    guard let message = EtcdWire.decode(content, as: Answer.self), message.isHeaded else {
+      return .doubtful("its answer is not what etcd says: \(EtcdWire.shown(content))", .poor)
+    }
+    var history = asked.history
+    if let header = message.header {
+      switch take(header, from: endpoint, asked: asked, isOfNewest: isOfNewest) {
+      case .success(let found): history = found
+      case .failure(let error): return .doubtful(error.reason, .good)
+      }
+    }
+    guard let result = understand(message, history) else {
+      return .doubtful("its answer does not fit the question: \(EtcdWire.shown(content))", .poor)
+    }
+    return .answered(result)
+  }
+
+  private static func refusal(of answer: HTTPAnswer) -> Refusal {
+    let error = EtcdWire.decode(answer.content, as: WireError.self)
+    let message = error?.code == nil ? nil : error?.message
+    return Refusal(
+      status: answer.status, code: error?.code,
+      message: message.map { EtcdWire.shown($0) } ?? EtcdWire.shown(answer.content))
+  }
+
+  private func attempt<Answer>(of error: HTTPError) throws(EtcdError) -> Attempt<Answer> {
+    switch error.code {
+    case .libraryMissing: throw EtcdError(.libraryMissing, error.reason)
+    case .certificate: return .failed(error.reason, .none)
+    case .refused, .nameNotFound: return .failed(error.reason, .poor)
+    case .timedOut: return .failed(error.reason, .good)
+    case .tooLarge: return .tooLarge(error.reason)
+    case .inDoubt, .ended, .cancelled: return .doubtful(error.reason, .good)
+    }
+  }
+
+  private func post(
+    _ endpoint: String, _ question: Question, token: String?,
+    until deadline: ContinuousClock.Instant
+  ) throws(HTTPError) -> HTTPAnswer {
+    try configuration.transport.post(
+      request(endpoint, question.path, question.content, token: token),
+      maximumBytes: min(question.maximumBytes, configuration.maximumAnswerBytes), until: deadline)
+  }
+
+  private func request(
+    _ endpoint: String, _ path: String, _ content: [UInt8], token: String?
+  ) -> HTTPRequest {
+    var headers = ["Content-Type: application/json"]
+    if let token { headers.append("Authorization: \(token)") }
+    return HTTPRequest(
+      url: "\(endpoint)/v3/\(path)", headers: headers, content: content,
+      security: configuration.security)
+  }
+}
+
+// Who we are, and where.
+extension EtcdCluster {
+  /// Takes what a header says: which cluster speaks, and how far its history has come.
+  ///
+  /// - Parameters:
+  ///   - asked: What was known of the history when it was asked. An answer of the newest revision is of that
+  ///     revision at least, unless the history was replaced, for example by a snapshot. What was asked
+  ///     before that was found out counts no longer, because nobody knows of which history its answer is.
+  /// - Returns: The number of the history that the answer is of; what is wrong with it. The first answer
+  ///   says which cluster is ours.
+  func take(
+    _ header: WireHeader?, from endpoint: String, asked: EtcdMoment, isOfNewest: Bool
+  ) -> Result<Int, EtcdError> {
+    guard let header, header.isIdentity, let cluster = header.clusterId else {
+      return .failure(
+        EtcdError(.unreachable, "its answer does not say which cluster it is"))
+    }
+    let revision = header.revision?.value ?? 0
+    return state.withLock { state in
+      guard state.cluster ?? cluster == cluster else {
+        return .failure(
+          EtcdError(
+            .unreachable, "it belongs to another cluster (\(cluster)) than the other endpoints"))
+      }
+      guard asked.history == state.moment.history else { return .failure(.replaced) }
+      state.cluster = cluster
+      state.verified.insert(endpoint)
+      if let index = configuration.endpoints.firstIndex(of: endpoint) { state.preferred = index }
+      if isOfNewest, revision < asked.revision {
+        replaceHistory(&state, by: revision)
+      } else {
+        state.moment.revision = max(state.moment.revision, revision)
+      }
+      return .success(state.moment.history)
+    }
+  }
+
+  private func replaceHistory(_ state: inout State, by revision: Int64) {
+    let replacement = EtcdReplacement(known: state.moment.revision, found: revision)
+    state.moment = EtcdMoment(history: state.moment.history + 1, revision: revision)
+    let handlers = state.onReplacement
+    Blocking.queue().async { for handler in handlers { handler(replacement) } }
+  }
+
+  /// The history as it is, and the highest revision that is known of it.
+  var moment: EtcdMoment { state.withLock(\.moment) }
+
+  /// Calls a closure each time the history was replaced, on a queue where it may block.
+  func onReplacement(_ handler: @escaping @Sendable (EtcdReplacement) -> Void) {
+    state.withLock { $0.onReplacement.append(handler) }
+  }
+
+  /// The number of the cluster that answered first; nil before.
+  var clusterID: String? { state.withLock(\.cluster) }
+
+  /// The next call gets a new token.
+  func forget(_ token: String) {
+    state.withLock { if $0.token == token { $0.token = nil } }
+  }
+
+  /// Returns the token of the user, or nil without one.
+  private func token(
+    at endpoint: String, until deadline: ContinuousClock.Instant
+  ) throws(EtcdError) -> Attempt<String?> {
+    guard let credentials = configuration.credentials else { return .answered(nil) }
+    if let token = state.withLock({ $0.token }) { return .answered(token) }
+    let question = Question(
+      "auth/authenticate",
+      [
+        "name": try .quoted(credentials.user), "password": try .quoted(credentials.password),
+      ])
+    let answer: HTTPAnswer
+    let asked = moment
+    do throws(HTTPError) {
+      answer = try post(endpoint, question, token: nil, until: deadline)
+    } catch {
+      return try attempt(of: error)
+    }
+    if answer.status == 200 {
+      let token: Attempt<String?> = self.answer(
+        answer.content, from: endpoint, asked: asked, isOfNewest: false
+      ) { (message: WirePlainAnswer, _) in
+        message.token.flatMap { $0.isEmpty ? nil : $0 }
+      }
+      if let known = token.answer ?? nil { state.withLock { $0.token = known } }
+      return token
+    }
+    switch Self.refusal(of: answer) {
+    // It asks nobody for a password.
+    case .final(let error) where error.reason.contains("authentication is not enabled"):
+      return .answered(nil)
+    case .final(let error): throw error
+    case .lasting(let reason): return .failed(reason, .none)
+    case .passing(let reason), .doubtful(let reason): return .failed(reason, .good)
+    case .tokenExpired: return .failed("it wants a token for a token", .good)
+    }
+  }
+
+  /// Asks one member for the newest revision: whether it is there, knows the others, and has the history
+  /// that it had.
+  func look(at endpoint: String, reading key: [UInt8]) throws(EtcdError) {
+    try ask(
+      endpoint, Question("kv/range", .range(.key(key), countOnly: true)),
+      until: .now + configuration.probePatience
+    ) { (_: WireRangeAnswer, _) in () }
+  }
+
+  /// Asks one member for its time of day.
+  ///
+  /// - Returns: The seconds since 1970, without fractions; nil if it does not say.
+  func time(at endpoint: String, until deadline: ContinuousClock.Instant) throws(EtcdError)
+    -> Int64?
+  {
+    // Any answer has the time, also a refusal, so it needs no token.
+    do throws(HTTPError) {
+      return try post(endpoint, Question("maintenance/status"), token: nil, until: deadline)
+        .date.flatMap(HTTPDate.seconds)
+    } catch {
+      throw .unreachable([(endpoint, error.reason)])
+    }
+  }
+
+  /// Asks one member, and no other, what changes nothing.
+  func ask<Answer: WireAnswer, Result>(
+    _ endpoint: String, _ question: Question, until deadline: ContinuousClock.Instant,
+    _ understand: (Answer, Int) -> Result?
+  ) throws(EtcdError) -> Result {
+    let attempt = try send(endpoint, question, until: deadline, understand)
+    guard let answer = attempt.answer else {
+      throw .unreachable([(endpoint, attempt.failure?.reason ?? "it said nothing")])
+    }
+    return answer
+  }
+
+  /// Why a stream cannot begin.
+  struct StreamFailure: Error {
+    let error: EtcdError
+    /// Whether the same member would say it again.
+    let isFinal: Bool
+  }
+
+  /// Prepares a stream: returns the request for what it asks for, and the token in it.
+  func stream(
+    _ path: String, at endpoint: String
+  ) throws(StreamFailure) -> (request: ([UInt8]) -> HTTPRequest, token: String?) {
+    let found: Attempt<String?>
+    do throws(EtcdError) {
+      found = try token(at: endpoint, until: .now + configuration.patience)
+    } catch {
+      throw StreamFailure(error: error, isFinal: true)
+    }
+    if let failure = found.failure {
+      throw StreamFailure(
+        error: .unreachable([(endpoint, failure.reason)]), isFinal: failure.prospect == .none)
+    }
+    let token = found.answer ?? nil
+    return (
+      { content in
+        var request = self.request(endpoint, path, content, token: token)
+        // A member that has lost the others ends the stream instead of staying silent.
+        request.headers.append("Grpc-Metadata-hasleader: true")
+        return request
+      }, token
+    )
+  }
+
+  /// Returns why a stream ended that the member refuses for good; nil if the next one may last.
+  func refusal(of end: HTTPStreamEnd, from endpoint: String) -> EtcdError? {
+    switch end {
+    case .failed(let error) where error.code == .certificate:
+      return .unreachable([(endpoint, error.reason)])
+    case .failed: return nil
+    case .answered(let answer):
+      switch Self.refusal(of: answer) {
+      case .final(let error): return error
+      case .lasting(let reason): return .unreachable([(endpoint, reason)])
+      case .passing, .doubtful, .tokenExpired: return nil
+      }
+    }
+  }
+}

@@ -1,0 +1,53 @@
+/// Where a cluster is, and how to be known there.
+package struct EtcdConfiguration: Sendable {
+  /// The addresses of members, such as "http://127.0.0.1:2379"; at least one.
+  package var endpoints: [String]
+  /// The files of TLS, for endpoints with "https://".
+  package var security = TransportSecurity()
+  /// The user, if the cluster asks for one.
+  package var credentials: Credentials?
+  /// How long one member may take for an answer before another one is asked.
+  package var patience = Duration.seconds(3)
+  /// How long a cluster that has never answered is asked again if each member says what it may say for
+  /// ever: nobody listens there, the host has no address, it is no etcd. Nil for the whole time of a call.
+  package var firstPatience: Duration?
+  /// How often the member that serves watches is looked at, because one that hangs is silent.
+  package var probeInterval = Duration.seconds(5)
+  /// How long that member may take for its answer.
+  package var probePatience = Duration.seconds(1)
+
+  /// The longest answer of any kind; most kinds have a shorter limit, see `AnswerLimit`.
+  package var maximumAnswerBytes = 64 << 20
+  /// What takes a request to a member; by default the network.
+  package var transport: any EtcdTransport = HTTPClient()
+
+  package init(endpoints: [String]) {
+    precondition(!endpoints.isEmpty, "a cluster has at least one endpoint")
+    self.endpoints = endpoints
+  }
+}
+
+/// The way of a request to a member. A test has one of its own, which answers wrongly.
+package protocol EtcdTransport: Sendable {
+  /// Posts a request, as `HTTPClient` does.
+  func post(
+    _ request: HTTPRequest, maximumBytes: Int, until deadline: ContinuousClock.Instant
+  ) throws(HTTPError) -> HTTPAnswer
+}
+
+extension HTTPClient: EtcdTransport {}
+
+/// A user of etcd. Its description has no password.
+package struct Credentials: Sendable, CustomStringConvertible, CustomReflectable {
+  package let user: String
+  let password: String
+
+  package init(user: String, password: String) {
+    self.user = user
+    self.password = password
+  }
+
+  package var description: String { user }
+
+  package var customMirror: Mirror { Mirror(self, children: ["user": user]) }
+}

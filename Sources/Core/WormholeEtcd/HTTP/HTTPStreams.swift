@@ -1,0 +1,240 @@
+import Synchronization
+import WormholeShims
+import WormholeSystem
+
+/// The answer to a request that goes on: it is handed out line by line as it comes. The request may go
+/// on, too: some servers read it while they answer.
+package final class HTTPStream: Sendable {
+  let request: HTTPRequest
+  let maximumLineBytes: Int
+  let connectLimit: Duration
+  let onLine: @Sendable ([UInt8]) -> Void
+  let onEnd: @Sendable (HTTPStreamEnd) -> Void
+  let isOpen: Bool
+  let isCancelled = Atomic(false)
+  private let unsent = Mutex<[UInt8]>([])
+
+  /// Starts a stream; its functions are called one at a time on the thread of all streams, which
+  /// they must not block.
+  ///
+  /// - Parameters:
+  ///   - maximumLineBytes: The longest line.
+  ///   - connectLimit: The time until there is a connection. What follows has no limit.
+  ///   - isOpen: Whether `send` adds to the request's content, which then never ends. The server is
+  ///     asked to close the connection after its answer. One that closes it before its header, or
+  ///     without having said so, is not noticed.
+  ///   - onLine: Gets each line.
+  ///   - onEnd: Called exactly once, after the last line.
+  /// - Throws: `.libraryMissing`, or `.refused` if the process has no resources for a thread.
+  package init(
+    _ request: HTTPRequest, maximumLineBytes: Int, connectLimit: Duration, isOpen: Bool = false,
+    onLine: @escaping @Sendable ([UInt8]) -> Void,
+    onEnd: @escaping @Sendable (HTTPStreamEnd) -> Void
+  ) throws(HTTPError) {
+    self.request = request
+    self.maximumLineBytes = maximumLineBytes
+    self.connectLimit = connectLimit
+    self.isOpen = isOpen
+    self.onLine = onLine
+    self.onEnd = onEnd
+    try HTTPStreams.shared.get().start(self)
+  }
+
+  /// Adds to the content of the request. Returns at once.
+  package func send(_ content: [UInt8]) {
+    precondition(isOpen, "the length of the content has been sent")
+    let isFirst = unsent.withLock { unsent in
+      defer { unsent += content }
+      return unsent.isEmpty
+    }
+    guard isFirst, case .success(let streams) = HTTPStreams.shared else { return }
+    streams.wake()
+  }
+
+  func takeUnsent() -> [UInt8] {
+    unsent.withLock { unsent in
+      defer { unsent = [] }
+      return unsent
+    }
+  }
+
+  /// Ends the stream. Returns at once; a line that is being handed out is the last one.
+  package func cancel() {
+    guard !isCancelled.exchange(true, ordering: .acquiringAndReleasing) else { return }
+    // Without the thread this stream would not exist.
+    guard case .success(let streams) = HTTPStreams.shared else { return }
+    streams.wake()
+  }
+}
+
+/// How a stream ended.
+package enum HTTPStreamEnd: Sendable {
+  /// `.ended` is the end that the server chose.
+  case failed(HTTPError)
+  /// The answer's status is not 200, so its content is not a stream.
+  case answered(HTTPAnswer)
+}
+
+/// The thread that serves all streams of the process. It sleeps until a stream has news or another
+/// thread wakes it.
+final class HTTPStreams: Sendable {
+  static let shared = Result { () throws(HTTPError) in try HTTPStreams() }
+
+  // libcurl allows other threads to wake the poll of a multi handle, which is all that they do with
+  // it (curl_multi_wakeup(3)); the rest is done by the streams' thread.
+  private struct Multi: @unchecked Sendable {
+    let raw: UnsafeMutableRawPointer
+  }
+
+  private let library: CurlLibrary
+  private let multi: Multi
+  private let starting = Mutex<[HTTPStream]>([])
+
+  private init() throws(HTTPError) {
+    library = try CurlLibrary.get()
+    guard let raw = library.functions.pointee.multi_init() else {
+      throw HTTPError(.refused, "libcurl has no memory for streams")
+    }
+    multi = Multi(raw: raw)
+    do throws(Errno) {
+      try startThread(name: "http streams") { [self] in run() }
+    } catch {
+      throw HTTPError(.refused, "the process cannot have another thread: \(error)")
+    }
+  }
+
+  func start(_ stream: HTTPStream) {
+    starting.withLock { $0.append(stream) }
+    wake()
+  }
+
+  func wake() {
+    // Fails only if the pipe of the wake-up is broken, which would be a fault of this process.
+    _ = library.functions.pointee.multi_wakeup(multi.raw)
+  }
+
+  private func run() {
+    var active: [UnsafeMutableRawPointer: Active] = [:]
+    while true {
+      begin(&active)
+      for (raw, stream) in active
+      where stream.stream.isCancelled.load(ordering: .acquiring) {
+        end(raw, Active.cancelled, &active)
+      }
+      var running: Int32 = 0
+      _ = library.functions.pointee.multi_perform(multi.raw, &running)
+      if resume(active.values) {
+        _ = library.functions.pointee.multi_perform(multi.raw, &running)
+      }
+      var code: Int32 = 0
+      while let raw = ccurl_take_ended(library.functions, multi.raw, &code) {
+        guard let stream = active[raw] else { continue }
+        end(raw, stream.result(code), &active)
+      }
+      // Returns earlier for news, a wake-up (also one of before), or a deadline of libcurl's own.
+      let failure = library.functions.pointee.multi_poll(multi.raw, nil, 0, Int32.max, nil)
+      // No memory: the streams go on as soon as there is some.
+      if failure != 0 { pauseThread(.milliseconds(100)) }
+    }
+  }
+
+  private func begin(_ active: inout [UnsafeMutableRawPointer: Active]) {
+    let new = starting.withLock { starting in
+      defer { starting = [] }
+      return starting
+    }
+    for stream in new {
+      do throws(HTTPError) {
+        let begun = try Active(stream, library)
+        guard library.functions.pointee.multi_add_handle(multi.raw, begun.handle.raw) == 0 else {
+          throw HTTPError(.refused, "libcurl has no memory for a stream")
+        }
+        active[begun.handle.raw] = begun
+      } catch {
+        stream.onEnd(.failed(error))
+      }
+    }
+  }
+
+  /// Lets streams go on that wait for content, even if there is none: libcurl does not tell the end
+  /// of a paused one.
+  ///
+  /// - Returns: Whether there is one.
+  private func resume(_ active: some Sequence<Active>) -> Bool {
+    var isAny = false
+    for stream in active where stream.resume() { isAny = true }
+    return isAny
+  }
+
+  private func end(
+    _ raw: UnsafeMutableRawPointer, _ end: HTTPStreamEnd,
+    _ active: inout [UnsafeMutableRawPointer: Active]
+  ) {
+    guard let stream = active.removeValue(forKey: raw) else { return }
+    // Fails only for handles that are not this one's.
+    _ = library.functions.pointee.multi_remove_handle(multi.raw, raw)
+    stream.stream.onEnd(end)
+  }
+}
+
+/// A stream with its connection; belongs to the streams' thread.
+private final class Active {
+  let stream: HTTPStream
+  let handle: EasyHandle
+  private let transfer: Transfer
+  private let answer: Answer
+
+  static let cancelled = HTTPStreamEnd.failed(HTTPError(.cancelled, "it was cancelled"))
+
+  /// What came so far.
+  private final class Answer {
+    var lines: LineSplitter
+    /// The content, if its status is not 200.
+    var content: [UInt8] = []
+
+    init(_ stream: HTTPStream) { lines = LineSplitter(maximumBytes: stream.maximumLineBytes) }
+  }
+
+  init(_ stream: HTTPStream, _ library: CurlLibrary) throws(HTTPError) {
+    let handle = try EasyHandle(library)
+    let answer = Answer(stream)
+    transfer = Transfer(
+      sending: stream.request.content, isOpen: stream.isOpen,
+      maximumBytes: stream.maximumLineBytes
+    ) { bytes in
+      // The rest of what a fast server has sent is not read.
+      guard !stream.isCancelled.load(ordering: .acquiring) else { return false }
+      guard handle.status == 200 else {
+        answer.content += bytes
+        return answer.content.count <= stream.maximumLineBytes
+      }
+      return answer.lines.take(bytes) { line in
+        if !stream.isCancelled.load(ordering: .acquiring) { stream.onLine(line) }
+      }
+    }
+    self.stream = stream
+    self.handle = handle
+    self.answer = answer
+    try handle.prepare(
+      stream.request, for: transfer, limit: nil,
+      connectLimit: max(1, Int(stream.connectLimit.pollMilliseconds)))
+  }
+
+  /// - Returns: Whether it was paused.
+  func resume() -> Bool {
+    guard transfer.isPaused else { return false }
+    transfer.resume(stream.takeUnsent())
+    // Without memory it is tried again.
+    transfer.isPaused = !handle.resume()
+    return !transfer.isPaused
+  }
+
+  func result(_ code: Int32) -> HTTPStreamEnd {
+    guard !stream.isCancelled.load(ordering: .acquiring) else { return Self.cancelled }
+    if let error = handle.error(code, of: transfer) { return .failed(error) }
+    guard handle.status == 200 else {
+      return .answered(HTTPAnswer(status: handle.status, content: answer.content))
+    }
+    return .failed(HTTPError(.ended, "it ended the stream"))
+  }
+}

@@ -1,0 +1,190 @@
+package import Wormhole
+import WormholeSystem
+
+/// The copy of a whole container to another place, of either kind: complete, or not made at all.
+///
+/// What outlives processes is copied: values with their publishers and expiry, states of notifications,
+/// who was present last, queues with everything that waits, is taken, kept or noted, their files, and
+/// between directories logs; and the files that lie beside the container's entries. What is tied to
+/// living processes is not: leases, registrations, mailboxes. An entry that a consumer has is delivered
+/// again in the copy, marked as redelivered.
+///
+/// **Consistent.** It is as the container was at one moment. etcd is read at one revision; of a directory
+/// in use a picture is made (`ContainerPicture`), which ends however busy it is.
+package struct ContainerCopy {
+  private let source: SharedContainer
+  /// Whether it is made although processes use the container: they go on with the original.
+  package var allowsUse = false
+  /// Whether nobody can change it: an unpacked backup.
+  var isStill = false
+  /// Whether a copy in a directory is on the disk in the end.
+  var isDurable = true
+  /// What is left out, of the package's own values.
+  package var leavesOut: @Sendable (_ ownValue: String) -> Bool = { _ in false }
+  /// Told after each part how many there were, and their bytes; what it throws ends the copy.
+  package var progress: (_ keys: Int, _ bytes: Int) throws -> Void = { _, _ in }
+
+  package init(of source: SharedContainer) { self.source = source }
+
+  /// What was copied.
+  package struct Summary: Sendable {
+    package fileprivate(set) var keys = 0
+    package fileprivate(set) var bytes = 0
+    /// The number of items beside the container's own entries.
+    package fileprivate(set) var items = 0
+
+    fileprivate mutating func add(_ size: Int) {
+      keys += 1
+      bytes += size
+    }
+  }
+
+  /// Makes the copy.
+  ///
+  /// - Parameters:
+  ///   - location: A directory that does not exist or is empty, or a place on etcd without a container.
+  ///   - group: The group whose container it becomes; nil for none.
+  ///   - deadline: Looked at between all steps; not while a still container is copied.
+  /// - Throws: `AppGroupError`: `nameCollision` if something is there; `timedOut` if processes use the
+  ///   container, if other programs change files beside it all the time, or if the deadline has passed;
+  ///   `tooLarge` for what etcd does not take; `notSupported` for logs on etcd; an error of either place.
+  ///   Nothing is made then.
+  package func run(
+    to location: String, group: String? = nil, until deadline: ContinuousClock.Instant
+  ) throws -> Summary {
+    let isOnEtcd = EtcdLocation.isMeant(by: location)
+    if isOnEtcd { try refuseLogs() }
+    while true {
+      try refuseUse()
+      let target: any CopyTarget =
+        isOnEtcd
+        ? try EtcdTarget(EtcdLocation(location))
+        : try DirectoryTarget(path: location, group: group, isDurable: isDurable)
+      do {
+        if let done = try fill(target, until: deadline) { return done }
+      } catch {
+        target.abandon()
+        throw error
+      }
+      target.abandon()
+    }
+  }
+
+  /// - Returns: Nil if it has to be tried again.
+  private func fill(
+    _ target: any CopyTarget, until deadline: ContinuousClock.Instant
+  ) throws -> Summary? {
+    switch source.engine {
+    case .etcd(let container):
+      return try put(
+        EtcdSource(container: container), besides: source.root, target, progress
+      ) {
+        try check(deadline)
+      }
+    case .directory(let root) where isStill:
+      return try put(
+        DirectorySource(container: source, root: root), besides: root, target, progress
+      ) {}
+    case .directory(let root):
+      if let target = target as? DirectoryTarget {
+        let summary = try picture(root, target, until: deadline, progress)
+        try refuseUse()
+        try target.finish()
+        return summary
+      }
+      let place = try DirectoryTarget(
+        path: target.directory + ".picture", group: nil, isDurable: false)
+      defer { place.abandon() }
+      _ = try picture(root, place, until: deadline, progress)
+      return try put(
+        DirectorySource(container: place.container, root: place.root), besides: place.root, target,
+        { _, _ in }, check: { try check(deadline) })
+    }
+  }
+
+  private func picture(
+    _ root: ContainerRoot, _ target: DirectoryTarget, until deadline: ContinuousClock.Instant,
+    _ progress: @escaping (_ keys: Int, _ bytes: Int) throws -> Void
+  ) throws -> Summary {
+    var summary = Summary()
+    let picture = ContainerPicture(
+      of: source, root: root, to: target, leavesOut: leavesOut, check: { try check(deadline) },
+      copied: {
+        summary.add($0)
+        try progress(summary.keys, summary.bytes)
+      })
+    do {
+      try reading { try picture.make() }
+    } catch is ContainerPicture.Unsettled {
+      throw AppGroupError(
+        .timedOut, "copy the container", path: source.location,
+        reason: "files in it were changed all the time, by programs that do not wait for a copy",
+        remedy: "stop them, and try again")
+    }
+    (summary.keys, summary.bytes) = picture.size
+    summary.items = picture.items
+    return summary
+  }
+
+  /// Copies keys, and the files beside them.
+  ///
+  /// - Returns: Nil if the source was changed meanwhile, so that not all of it is of one moment.
+  private func put(
+    _ reader: any CopySource, besides root: ContainerRoot, _ target: any CopyTarget,
+    _ progress: (_ keys: Int, _ bytes: Int) throws -> Void,
+    check: @escaping () throws -> Void
+  ) throws -> Summary? {
+    var summary = Summary()
+    let hasLogs = target is DirectoryTarget
+    let beside = try BesideCopy(root, to: target.directory, hasLogs: hasLogs, check: check)
+    var isDone = false
+    defer { if !isDone { beside.remove() } }
+    _ = try reading { try beside.copy() }
+    let isWhole = try reading {
+      try reader.read { item in
+        if item.letter == .value, item.isOwn, leavesOut(item.name) { return }
+        try check()
+        summary.add(item.value.count)
+        try target.put(item)
+        try progress(summary.keys, summary.bytes)
+      }
+    }
+    let changes = try reading { try beside.copy() }
+    guard isWhole, changes == 0 else { return nil }
+    summary.items = beside.count
+    try refuseUse()
+    try target.finish()
+    isDone = true
+    return summary
+  }
+
+  func check(_ deadline: ContinuousClock.Instant) throws {
+    guard ContinuousClock.now >= deadline else { return }
+    throw AppGroupError(
+      .timedOut, "copy the container", path: source.location,
+      reason: "the deadline passed before all of it was copied", remedy: "try a later deadline")
+  }
+
+  private func reading<Result>(_ body: () throws -> Result) throws -> Result {
+    try reporting("copy the container", path: source.location, body)
+  }
+
+  // MARK: Refusing
+
+  /// Refuses to copy while somebody is there who would go on with the original.
+  private func refuseUse() throws {
+    guard !allowsUse else { return }
+    try ContainerUse.refuse(
+      "copy the container", source,
+      remedy: "end it first, so that it does not go on with the original")
+  }
+
+  private func refuseLogs() throws {
+    for name in try source.identifiers(of: .log) {
+      throw AppGroupError(
+        .notSupported, "copy the container", path: source.location,
+        reason: "there is a log, \"\(name)\", and etcd has none",
+        remedy: "remove it first, or copy to a directory")
+    }
+  }
+}

@@ -1,0 +1,85 @@
+package import Wormhole
+import WormholeEtcd
+import WormholeSystem
+
+/// The removal of a whole container.
+///
+/// **What a crash leaves.** In a directory the file that makes it a container goes last, so a removal
+/// that was ended in the middle can be repeated. On etcd all keys go in one step, and after it this
+/// machine's directory of the container. A process that goes on with the container makes parts of it
+/// again.
+package struct ContainerRemoval {
+  private let container: SharedContainer
+  /// Whether it is removed although processes use it.
+  package var allowsUse = false
+  /// Whether the files go, too, that programs keep beside the container's own entries.
+  package var removesFiles = false
+
+  private static let action = "remove the container"
+
+  package init(of container: SharedContainer) { self.container = container }
+
+  /// Removes the container.
+  ///
+  /// - Returns: The names of what was left in its directory, sorted: the files of programs.
+  /// - Throws: `AppGroupError`: `timedOut` with a process that uses it; or an error of the file system or
+  ///   of etcd: the rest is still there.
+  /// - Complexity: One call for a file, four for a directory. On etcd one transaction.
+  package func run() throws -> [String] {
+    if !allowsUse {
+      try ContainerUse.refuse(
+        Self.action, container, remedy: "end it first, so that it does not begin again")
+    }
+    return try reporting(Self.action, path: container.location) {
+      if case .etcd(let etcd) = container.engine { try removeKeys(etcd) }
+      return try removeDirectory()
+    }
+  }
+
+  /// Removes the keys of the container that was opened, not those of one that was made after it.
+  private func removeKeys(_ etcd: EtcdContainer) throws {
+    let deadline = CallLimit.deadline
+    let found = try etcd.client.page(.key(etcd.formatKey), limit: 1, until: deadline).items.first
+    guard let found else { return }
+    _ = try etcd.repeating(
+      EtcdTransaction(
+        if: EtcdTransaction.Condition.unchanged(found), then: [.delete(etcd.keys)]),
+      until: deadline)
+  }
+
+  private func removeDirectory() throws -> [String] {
+    let handle = try container.root.handle()
+    let directory = handle.descriptor.rawValue
+    let all = try SharedContainer.entries(".", at: directory) ?? []
+    let ours = all.filter { removesFiles || Self.isOurs($0.name.text) }.map(\.name)
+    let format = FileName(ContainerFormat.fileName)
+    for name in ours where name != format { try TreeRemoval().remove(name, at: directory) }
+    try TreeRemoval().remove(format, at: directory)
+    let left = try SharedContainer.entries(".", at: directory) ?? []
+    if left.isEmpty, isOwnDirectory {
+      // One that is not empty any more belongs to somebody else by now.
+      _ = try tolerating(
+        [.directoryNotEmpty, .alreadyExists, .noSuchFile],
+        WormholeSystem.removeDirectory(container.root.path))
+    }
+    return left.map(\.name.text).sorted()
+  }
+
+  private static func isOurs(_ name: String) -> Bool {
+    SharedContainer.ownEntries.contains(name) || name.hasPrefix(".container-")
+      || name.hasPrefix(".new-")
+  }
+
+  /// Whether the package has made the directory itself, because it is that of a group or a companion; not
+  /// one that a user has named.
+  private var isOwnDirectory: Bool {
+    if case .etcd = container.engine { return true }
+    do throws(AppGroupError) {
+      guard let group = container.groupIdentifier else { return false }
+      return try ContainerLocation.path(forGroup: group) == container.root.path
+    } catch {
+      // Without a home directory there is none of a group.
+      return false
+    }
+  }
+}

@@ -1,0 +1,56 @@
+import Wormhole
+import WormholeSystem
+
+/// The copy of what lies in a container's directory and is nobody's keys, to a directory where others may
+/// have files: those that a group keeps beside the container's own entries, and the logs of a directory.
+///
+/// On etcd they lie in this machine's directory of the container.
+struct BesideCopy {
+  private let items: [TreePicture.Item]
+  private let picture: TreePicture?
+  private let path: String
+
+  /// - Throws: `AppGroupError.nameCollision` if the directory has something of one of these names.
+  init(
+    _ source: ContainerRoot, to path: String, hasLogs: Bool, check: @escaping () throws -> Void
+  ) throws {
+    self.path = path
+    let list = {
+      try TreePicture.Item.beside(in: source)
+        + (hasLogs ? TreePicture.Item.logs(in: source) : [])
+    }
+    items = try list()
+    guard !items.isEmpty else {
+      picture = nil
+      return
+    }
+    try ContainerLocation.create(path)
+    let target = try ContainerRoot(path: path, access: .owner)
+    let directory = try target.handle().descriptor.rawValue
+    for item in items where try exists(FileName(bytes: item.path), at: directory) {
+      throw AppGroupError(
+        .nameCollision, "copy the container",
+        path: path + "/" + String(decoding: item.path, as: UTF8.self),
+        reason: "there is something already", remedy: "move it away")
+    }
+    picture = TreePicture(of: source, to: target, check: check, items: list)
+  }
+
+  var count: Int { picture?.count ?? 0 }
+
+  /// Copies what was changed since the last time, and returns how much that was.
+  func copy() throws -> Int { try picture?.pass() ?? 0 }
+
+  /// Removes what was copied.
+  func remove() {
+    do {
+      let directory = try FileDescriptor.open(path, [.readOnly, .directory])
+      for item in items {
+        try TreeRemoval().remove(FileName(bytes: item.path), at: directory.rawValue)
+      }
+    } catch {
+      // The caller reports why the copy failed, and the next copy names what is in its way.
+      return
+    }
+  }
+}

@@ -1,0 +1,280 @@
+import Wormhole
+import WormholePropertyLists
+import WormholeSystem
+
+/// A picture of a directory that processes go on using: a container of its own, as the original was at
+/// one moment.
+///
+/// | step | what it costs others |
+/// |---|---|
+/// | a pass reads everything, and notes the version of each thing | nothing |
+/// | further passes read again what has another version by now, until one finds no change: then the picture is as the container was when that pass began | nothing |
+/// | if three find changes, a sign is put up, and a second later changes wait for a pass or two (`PictureSign`) | the time of the passes: one call for each name |
+///
+/// So it ends however busy the container is, as long as its users are of this package; files that
+/// other programs change all the time are read for `patience`, and then given up.
+///
+/// **What is in it.** Values, states and records of presence are written as a look finds them, so a
+/// transaction is in it whole or not at all. Queues, logs and files are as they are on the disk,
+/// without what belongs to living processes: as after a crash of all of them at that moment.
+final class ContainerPicture {
+  private let root: ContainerRoot
+  private let values: ValuePicture
+  private let trees: TreePicture
+  private let check: () throws -> Void
+  /// How long passes go on finding changes in spite of pauses.
+  static let patience: Duration = .seconds(60)
+  /// How many passes are tried without a pause.
+  static let passesWithoutPause = 3
+  /// For tests: the number of passes.
+  private(set) var passes = 0
+  private(set) var pauses = 0
+
+  /// - Parameters:
+  ///   - target: Where it is made; nobody knows that place yet.
+  ///   - check: Called between all steps; what it throws ends the work.
+  ///   - copied: Told of each value.
+  init(
+    of container: SharedContainer, root: ContainerRoot, to target: DirectoryTarget,
+    leavesOut: @escaping (_ ownValue: String) -> Bool, check: @escaping () throws -> Void,
+    copied: @escaping (_ bytes: Int) throws -> Void
+  ) {
+    self.root = root
+    self.check = check
+    values = ValuePicture(
+      of: container, root: root, to: target, leavesOut: leavesOut, check: check, copied: copied)
+    trees = TreePicture(of: root, to: target.root, check: check) {
+      try TreePicture.Item.beside(in: root) + TreePicture.Item.logs(in: root)
+        + TreePicture.Item.queues(in: root)
+    }
+  }
+
+  var size: (entries: Int, bytes: Int) {
+    (values.count + trees.size.entries, values.bytes + trees.size.bytes)
+  }
+
+  /// The number of items that are copied as files.
+  var items: Int { trees.count }
+
+  private func pass() throws -> Int {
+    passes += 1
+    return try values.pass() + trees.pass()
+  }
+
+  /// - Throws: `Unsettled` if there were changes all the time.
+  func make() throws {
+    _ = try pass()
+    for _ in 0..<Self.passesWithoutPause where try pass() == 0 { return }
+    let end = ContinuousClock.now + Self.patience
+    while ContinuousClock.now < end {
+      guard let pause = try putUpSign() else {
+        // Nothing can be created there, or another copier is at work, whose pauses serve this one, too.
+        if try pass() == 0 { return }
+        try sleep(until: .now + .milliseconds(10))
+        continue
+      }
+      defer { pause.end() }
+      try sleep(until: pause.notice)
+      // What has gathered meanwhile is read before others have to wait.
+      if try pass() == 0 { return }
+      pauses += 1
+      let isDone = try pause.run {
+        let end = ContinuousClock.now + PictureSign.longest
+        repeat { if try pass() == 0 { return true } } while ContinuousClock.now < end
+        return false
+      }
+      if isDone { return }
+    }
+    throw Unsettled()
+  }
+
+  struct Unsettled: Error {}
+
+  private func putUpSign() throws -> PicturePause? {
+    let container = try root.handle().descriptor.rawValue
+    do throws(Errno) {
+      return try PicturePause(in: root, at: container)
+    } catch {
+      // The caller goes on without.
+      return nil
+    }
+  }
+
+  private func sleep(until moment: ContinuousClock.Instant) throws {
+    while ContinuousClock.now < moment {
+      try check()
+      pauseThread(.milliseconds(10))
+    }
+  }
+}
+
+/// The values of a picture, the states of notifications, and who was present last.
+private final class ValuePicture {
+  private struct Thing {
+    let identifier: String
+    /// The file of which a look learns whether anything has changed.
+    let file: String
+    var seen: Seen?
+    var bytes = 0
+  }
+
+  private enum Seen: Equatable {
+    /// There is no file; the version of the directory, where that tells more.
+    case nothing(Version?)
+    case file(Version)
+    /// Only a look at the value itself tells: it may expire, or be part of a transaction.
+    case marked(Version?)
+  }
+
+  private static let kinds: [(kind: NameKind, file: String, letter: CopiedKey.Letter)] = [
+    (.value, LeaseSite.value, .value), (.ownValue, LeaseSite.value, .value),
+    (.notification, "state.plist", .state), (.notification, "", .bell),
+    (.presence, PresenceDirectory.last, .presence),
+    (.ownPresence, PresenceDirectory.last, .presence),
+    (NameKind(.consumer), PresenceDirectory.last, .consumer),
+    (NameKind(.consumer, isOwn: true), PresenceDirectory.last, .consumer),
+  ]
+
+  private let container: SharedContainer
+  private let root: ContainerRoot
+  private let target: DirectoryTarget
+  private let leavesOut: (String) -> Bool
+  private let check: () throws -> Void
+  private let copied: (Int) throws -> Void
+  private var things: [[FileName: Thing]] = Array(repeating: [:], count: kinds.count)
+
+  init(
+    of container: SharedContainer, root: ContainerRoot, to target: DirectoryTarget,
+    leavesOut: @escaping (String) -> Bool, check: @escaping () throws -> Void,
+    copied: @escaping (Int) throws -> Void
+  ) {
+    self.container = container
+    self.root = root
+    self.target = target
+    self.leavesOut = leavesOut
+    self.check = check
+    self.copied = copied
+  }
+
+  var count: Int { things.reduce(0) { $0 + $1.values.count { $0.bytes > 0 } } }
+  var bytes: Int { things.reduce(0) { $1.values.reduce($0) { $0 + $1.bytes } } }
+
+  func pass() throws -> Int {
+    var changes = 0
+    for index in Self.kinds.indices { changes += try pass(index) }
+    return changes
+  }
+
+  private func pass(_ index: Int) throws -> Int {
+    let (kind, file, letter) = Self.kinds[index]
+    let directory = try root.handle().descriptor.rawValue
+    var left = things[index]
+    var changes = 0
+    for entry in try SharedContainer.entries(kind.path, at: directory) ?? [] {
+      try check()
+      guard
+        var thing = try left.removeValue(forKey: entry.name)
+          ?? found(entry.name, kind, file, at: directory)
+      else {
+        continue
+      }
+      if try look(&thing, kind, letter, at: directory) { changes += 1 }
+      things[index][entry.name] = thing
+    }
+    for (name, thing) in left {
+      if thing.bytes > 0 {
+        changes += 1
+        try target.remove(CopiedKey(letter, kind, thing.identifier, []))
+      }
+      things[index][name] = nil
+    }
+    return changes
+  }
+
+  /// - Returns: Nil for a foreign entry, and for what is left out.
+  private func found(
+    _ name: FileName, _ kind: NameKind, _ file: String, at directory: Int32
+  ) throws -> Thing? {
+    guard let identifier = try SharedContainer.identifier(of: name, kind, at: directory),
+      kind != .ownValue || !leavesOut(identifier)
+    else { return nil }
+    return Thing(identifier: identifier, file: kind.path + "/" + name.text + "/" + file)
+  }
+
+  /// - Returns: Whether it has changed since the last look.
+  private func look(
+    _ thing: inout Thing, _ kind: NameKind, _ letter: CopiedKey.Letter, at directory: Int32
+  ) throws -> Bool {
+    if letter == .bell { return try lookAtBell(&thing, kind) }
+    let status = try tolerating(
+      [.noSuchFile, .notDirectory], fileStatus(thing.file, at: directory))
+    if let status, !status.isMarked, thing.seen == .file(Version(status)) { return false }
+    let absent = status == nil ? try absence(thing, letter, at: directory) : nil
+    if let absent, thing.seen == absent { return false }
+    let (bytes, version) = try read(thing, kind, letter, at: directory)
+    let seen: Seen
+    if let status, !status.isMarked {
+      seen = version.map { .file($0) } ?? .file(Version(status))
+    } else {
+      seen = absent ?? .marked(version)
+    }
+    guard thing.seen != seen || bytes?.count ?? 0 != thing.bytes else { return false }
+    thing.seen = seen
+    if bytes != nil || thing.bytes > 0 { try put(bytes, of: &thing, kind, letter) }
+    return true
+  }
+
+  /// Nil if a transaction may have something in the place of a missing file.
+  private func absence(
+    _ thing: Thing, _ letter: CopiedKey.Letter, at directory: Int32
+  ) throws -> Seen? {
+    guard letter == .value else { return .nothing(nil) }
+    let place = String(thing.file.dropLast(LeaseSite.value.utf8.count + 1))
+    let status = try tolerating([.noSuchFile, .notDirectory], fileStatus(place, at: directory))
+    let note = place + "/" + LeaseSite.lease + "/" + LeaseSite.transaction
+    guard try tolerating([.notDirectory], exists(note, at: directory)) != true else { return nil }
+    return .nothing(status.map { Version($0) })
+  }
+
+  private func read(
+    _ thing: Thing, _ kind: NameKind, _ letter: CopiedKey.Letter, at directory: Int32
+  ) throws -> (bytes: [UInt8]?, version: Version?) {
+    switch letter {
+    case .presence, .consumer:
+      let bytes = try tolerating(
+        [.noSuchFile, .notDirectory],
+        FileDescriptor.readBeneath(
+          thing.file, at: directory, maximumBytes: Presence.maximumBytes
+        ) { _ in true })
+      return (bytes, nil)
+    default:
+      let snapshot = try Value(container: container, identifier: thing.identifier, kind: kind)
+        .snapshot()
+      return (try snapshot.storedBytes(), snapshot.version)
+    }
+  }
+
+  private func lookAtBell(_ thing: inout Thing, _ kind: NameKind) throws -> Bool {
+    let hasRung = try !Bell(root: root, name: thing.identifier).sound().marks.isEmpty
+    guard hasRung != (thing.bytes > 0) else { return false }
+    try put(hasRung ? [0] : nil, of: &thing, kind, .bell)
+    return true
+  }
+
+  private func put(
+    _ bytes: [UInt8]?, of thing: inout Thing, _ kind: NameKind, _ letter: CopiedKey.Letter
+  ) throws {
+    let isNew = thing.bytes == 0
+    thing.bytes = bytes?.count ?? 0
+    let isStamped = letter == .value || letter == .state
+    let stamp = [UInt8](repeating: 0, count: isStamped ? CopiedKey.stampBytes : 0)
+    let part = kind.primitive == .presence || kind.primitive == .consumer ? "last" : ""
+    guard let bytes else {
+      return try target.remove(CopiedKey(letter, kind, thing.identifier, part: part, []))
+    }
+    let key = CopiedKey(letter, kind, thing.identifier, part: part, stamp + bytes)
+    if !isNew { try target.remove(key) }
+    try target.put(key)
+    if isNew { try copied(bytes.count) }
+  }
+}

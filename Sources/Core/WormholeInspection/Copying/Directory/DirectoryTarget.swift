@@ -1,0 +1,139 @@
+import Wormhole
+import WormholePropertyLists
+import WormholeSystem
+
+/// Writes keys into a directory beside the new container's, which gets its name as the last step.
+final class DirectoryTarget: CopyTarget {
+  /// The path of the container.
+  private let path: String
+  /// Where it is made.
+  private let staged: String
+  let container: SharedContainer
+  /// Whether it is on the disk in the end.
+  private let isDurable: Bool
+  /// The queue whose keys come at present.
+  private var queue: (name: String, isOwn: Bool, writer: QueueWriter)?
+
+  var directory: String { staged }
+
+  var root: ContainerRoot { container.root }
+
+  /// - Throws: `AppGroupError.nameCollision` if there is something at the path.
+  init(path: String, group: String?, isDurable: Bool = true) throws {
+    self.isDurable = isDurable
+    self.path = try SharedContainer.absolute(path)
+    try Self.check(self.path)
+    if let slash = self.path.lastIndex(of: "/"), slash > self.path.startIndex {
+      try ContainerLocation.create(String(self.path[..<slash]))
+    }
+    staged = "\(self.path).copying-\(Nonce.next())"
+    let staged = staged
+    try reporting("copy the container", path: staged) { try makeDirectory(staged, mode: 0o700) }
+    container = try SharedContainer(path: staged, group: group)
+  }
+
+  private static func check(_ path: String) throws {
+    let isFree = try reporting("copy the container", path: path) {
+      guard let status = try ifPresent(fileStatus(path)) else { return true }
+      guard status.kind == .directory else { return false }
+      return try FileDescriptor.open(path, [.readOnly, .directory]).entries().isEmpty
+    }
+    guard isFree else {
+      throw AppGroupError(
+        .nameCollision, "copy the container", path: path, reason: "there is something already",
+        remedy: "name a directory that does not exist, or an empty one")
+    }
+  }
+
+  // MARK: Writing
+
+  func put(_ item: CopiedKey) throws {
+    let directory = NamedDirectory(root: container.root, kind: item.kind, identifier: item.name)
+    switch item.letter {
+    case .value: try putValue(item.value, LeaseSite.value, in: directory.openOrMake())
+    case .state: try putValue(item.value, "state.plist", in: directory.openOrMake())
+    case .bell:
+      let place = try directory.openOrMake()
+      _ = try container.root.access.createFile("bell-" + Nonce.next(), at: place.rawValue)
+    case .presence, .consumer:
+      guard item.part == "last" else { return }
+      let place = try directory.openOrMake()
+      try container.root.access.createFile("last.plist", at: place.rawValue).writeAll(item.value)
+    case .queue: try writer(for: item).put(item.part, item.value)
+    }
+  }
+
+  /// Removes what was put, but for a queue.
+  func remove(_ item: CopiedKey) throws {
+    let directory = NamedDirectory(root: container.root, kind: item.kind, identifier: item.name)
+    guard let place = try directory.open() else { return }
+    switch item.letter {
+    case .value: try removeIfPresent(LeaseSite.value, at: place.rawValue)
+    case .state: try removeIfPresent("state.plist", at: place.rawValue)
+    case .bell:
+      let bell = Bell(root: root, name: item.name)
+      _ = try bell.remove(bell.sound())
+    case .presence, .consumer: try removeIfPresent("last.plist", at: place.rawValue)
+    case .queue: return
+    }
+  }
+
+  private func putValue(
+    _ stamped: [UInt8], _ name: String, in place: consuming FileDescriptor
+  ) throws {
+    var bytes = Array(stamped.dropFirst(CopiedKey.stampBytes))
+    // It was removed.
+    guard !bytes.isEmpty else { return }
+    let record = PublicationRecord.take(from: &bytes)
+    let file = try container.root.access.createFile(name, at: place.rawValue)
+    try container.root.access.write(PublishedContent(bytes, record), to: file)
+  }
+
+  private func writer(for item: CopiedKey) throws -> QueueWriter {
+    if let queue, queue.name == item.name, queue.isOwn == item.isOwn { return queue.writer }
+    try finishQueue()
+    let place = try Queue(container: container, name: item.name, kind: item.kind).openOrMake()
+    let writer = try QueueWriter(place)
+    queue = (item.name, item.isOwn, writer)
+    return writer
+  }
+
+  private func finishQueue() throws {
+    try queue?.writer.finish()
+    queue = nil
+  }
+
+  // MARK: The end
+
+  func finish() throws {
+    try finishQueue()
+    try reporting("copy the container", path: path) {
+      let parent = try openParent()
+      if isDurable {
+        try TreeSynchronization.run(stagedName, fileStatus(staged), at: parent.rawValue)
+      }
+      // An empty directory of this name gives way.
+      try rename(staged, at: Directory.current, to: path, at: Directory.current)
+      if isDurable { try parent.synchronize() }
+    }
+  }
+
+  private var stagedName: FileName {
+    FileName(staged.split(separator: "/").last ?? "")
+  }
+
+  private func openParent() throws(Errno) -> FileDescriptor {
+    let end = staged.lastIndex(of: "/") ?? staged.startIndex
+    return try .open(String(staged[...end]), [.readOnly, .directory])
+  }
+
+  func abandon() {
+    do {
+      let parent = try openParent()
+      try TreeRemoval().remove(stagedName, at: parent.rawValue)
+    } catch {
+      // Its name says what it is, and nobody takes it for a container of theirs.
+      return
+    }
+  }
+}

@@ -1,0 +1,241 @@
+import FoundationEssentials
+import Wormhole
+import WormholePropertyLists
+import WormholeSystem
+
+/// Reads a queue's directory as keys: what each file there would be on etcd.
+struct QueueKeys {
+  let place: QueueDirectory
+
+  typealias Put = (_ part: String, _ value: [UInt8]) throws -> Void
+
+  /// The consumer of what was taken: none of this name is ever there, so it is delivered again.
+  static let goneConsumer = "copied"
+
+  func read(_ put: Put) throws {
+    let failures = try place.ids(in: QueueDirectory.failed)
+    for id in failures { try readFailure(id, put) }
+    for attachment in try attachments(in: QueueDirectory.failed) {
+      try readFile(QueueDirectory.failed, attachment, .taken, put)
+    }
+    try readWaitingFiles(put)
+    let claimed = try readTakenFiles(put)
+    let batches = try readBatches(claimed: claimed, put)
+    let receipts = try readReceipts(put)
+    let outcomes = try readOutcomes(put)
+    try putSenders(of: batches + receipts + outcomes + failures.map(\.batch), put)
+  }
+
+  // MARK: Entries
+
+  /// Reads what waits and what is taken, in the order of sending.
+  private func readBatches(claimed: Set<String>, _ put: Put) throws -> [EntryFile] {
+    var found = try (place.batches(QueueDirectory.pending) ?? []).map {
+      (batch: $0, part: QueueDirectory.pending)
+    }
+    for consumer in try place.consumers() {
+      let part = QueueDirectory.taken + "/" + consumer
+      found += try (place.batches(part) ?? []).map { ($0, part) }
+    }
+    var newest: [String: QueueEntryID] = [:]
+    for (name, part) in found.sorted(by: { $0.batch < $1.batch }) {
+      guard let bytes = try place.read(part + "/" + name.text) else { continue }
+      let entries = entries(bytes, of: name)
+      if part != QueueDirectory.pending {
+        try put("d/" + name.text, claim(name, entries, in: part, claimed))
+      }
+      try put("e/" + name.text, bytes)
+      for (index, entry) in entries.enumerated() where entry.payload != nil {
+        guard let key = entry.key else { continue }
+        newest["k/\(name.sender)/\(EncodedName.text(ofKey: key))"] = .init(
+          batch: name, index: index)
+      }
+    }
+    for (part, id) in newest.sorted(by: { $0.key < $1.key }) {
+      try put(part, Array("\(id.batch.text).\(id.index)".utf8))
+    }
+    return found.map(\.batch)
+  }
+
+  /// None for what is no batch: its consumer finds the same.
+  private func entries(_ bytes: [UInt8], of name: EntryFile) -> [Batch.Entry] {
+    do throws(Batch.Unreadable) {
+      return try Batch(bytes: bytes, count: name.count).entries
+    } catch {
+      return []
+    }
+  }
+
+  private func claim(
+    _ name: EntryFile, _ entries: [Batch.Entry], in part: String, _ claimed: Set<String>
+  ) throws -> [UInt8] {
+    let path = part + "/" + name.text
+    var claim = EtcdClaim(consumer: Self.goneConsumer)
+    if let lines = try place.readNote(path + QueueDirectory.deliveriesSuffix) {
+      claim.deliveries = String(decoding: lines, as: UTF8.self)
+    }
+    claim.settled = try place.settled(path)
+    for index in 0..<name.count {
+      guard let mark = try place.readNote("\(path).\(index)\(QueueDirectory.markSuffix)") else {
+        continue
+      }
+      claim.marks["\(index)"] = String(decoding: mark, as: UTF8.self)
+    }
+    for id in entries.compactMap({ $0.payload?.attachmentID }) where claimed.contains(id) {
+      claim.marks[EtcdClaim.claimedMark + id] = ""
+    }
+    return try claim.bytes(stamp: "0")
+  }
+
+  private func putSenders(of batches: [EntryFile], _ put: Put) throws {
+    var orders: [String: UInt64] = [:]
+    for batch in batches { orders[batch.sender] = max(orders[batch.sender] ?? 0, batch.order) }
+    for (sender, order) in orders.sorted(by: { $0.key < $1.key }) {
+      try put("s/" + sender, Array("0 \(String(order, radix: 16))".utf8))
+    }
+  }
+
+  // MARK: Records
+
+  private func readReceipts(_ put: Put) throws -> [EntryFile] {
+    let batches = try (place.batches(QueueDirectory.sent) ?? []).sorted()
+    for name in batches {
+      let path = QueueDirectory.sentPath(name)
+      guard var bytes = try place.read(path) else { continue }
+      let forgotten = try place.numbers(path + QueueDirectory.forgottenSuffix)
+      var batch = Batch(entries(bytes, of: name))
+      for index in batch.kept where forgotten.contains(index) {
+        batch.entries[index].keepsReceipt = false
+      }
+      if !forgotten.isEmpty { bytes = try batch.bytes() }
+      try put("r/\(name.sender)/\(name.text)", bytes)
+      // On etcd nothing else tells when an entry was processed whose receipt expires.
+      let expiring = batch.kept.filter { batch.entries[$0].receiptTerm == .dayAfterProcessing }
+      let statuses = try place.statuses(of: name, Set(expiring))
+      for index in expiring where statuses[index] == .processed {
+        let moment = try place.fileStatus(path).changedNanoseconds1970
+        try put(outcome(name, index), OutcomeFile.bytes(.processed, at: moment))
+      }
+    }
+    return batches
+  }
+
+  private func readOutcomes(_ put: Put) throws -> [EntryFile] {
+    let ids = try place.ids(in: QueueDirectory.outcomes)
+    for id in ids {
+      let path = QueueDirectory.outcomePath(id)
+      guard let bytes = try place.readNote(path) else { continue }
+      let moment = try place.fileStatus(path).changedNanoseconds1970
+      try put(
+        outcome(id.batch, id.index), OutcomeFile.bytes(OutcomeFile.status(bytes), at: moment))
+    }
+    return ids.map(\.batch)
+  }
+
+  private func outcome(_ batch: EntryFile, _ index: Int) -> String {
+    "o/\(batch.sender)/\(batch.text).\(index)"
+  }
+
+  private func readFailure(_ id: QueueEntryID, _ put: Put) throws {
+    let path = QueueDirectory.failedPath(id)
+    guard let bytes = try place.readNote(path) else { return }
+    do {
+      var value = try PropertyListValue(bytes: bytes)
+      guard case .dictionary = value else { return }
+      value["date"] = .date(try place.fileStatus(path).modified)
+      try put("f/\(id.batch.text).\(id.index)", value.binaryBytes())
+    } catch is PropertyListError {
+      // No failure of a queue: nobody shows it.
+      return
+    }
+  }
+
+  // MARK: Files
+
+  private enum FileState: String {
+    case waiting = "a"
+    case taken = "u"
+  }
+
+  private func attachments(in part: String) throws -> [String] {
+    try (place.list(part) ?? []).map(\.name.text).filter {
+      $0.hasPrefix(AttachmentPlace.takenPrefix)
+    }.map { String($0.dropFirst(AttachmentPlace.takenPrefix.count)) }
+      .filter { AttachmentPlace.isID($0) }.sorted()
+  }
+
+  // One that is not whole is begun again by its sender.
+  private func readWaitingFiles(_ put: Put) throws {
+    for id in try place.attachmentDirectories().sorted() {
+      let path = AttachmentPlace.path(id)
+      if try place.exists(path + "/" + AttachmentPlace.content) {
+        try putFile(path, id, .waiting, put)
+      }
+    }
+  }
+
+  /// - Returns: The ids of those that were claimed.
+  private func readTakenFiles(_ put: Put) throws -> Set<String> {
+    var claimed: Set<String> = []
+    for consumer in try place.consumers().sorted() {
+      let part = QueueDirectory.taken + "/" + consumer
+      for id in try attachments(in: part) {
+        if try !readFile(part, id, .taken, put) { claimed.insert(id) }
+      }
+    }
+    return claimed
+  }
+
+  @discardableResult
+  private func readFile(
+    _ part: String, _ id: String, _ state: FileState, _ put: Put
+  ) throws -> Bool {
+    try putFile("\(part)/\(AttachmentPlace.takenPrefix)\(id)", id, state, put)
+  }
+
+  /// Puts the pieces of a file, then its manifest; of one that was claimed the manifest alone.
+  ///
+  /// - Returns: Whether it is there.
+  @discardableResult
+  private func putFile(
+    _ path: String, _ id: String, _ state: FileState, _ put: Put
+  ) throws -> Bool {
+    let content = path + "/" + AttachmentPlace.content
+    let found = try putPieces(of: content, id, put)
+    var manifest = EtcdAttachments.Manifest(content: id, size: found?.size ?? 0, sender: "")
+    manifest.whole = found?.whole ?? .init()
+    try put("\(state.rawValue)/\(id)", manifest.bytes())
+    return found != nil
+  }
+
+  private func putPieces(
+    of content: String, _ id: String, _ put: Put
+  ) throws -> (size: Int64, whole: EtcdAttachments.Manifest.Whole)? {
+    // It was claimed.
+    guard try place.exists(content) else { return nil }
+    let file = try place.openFile(content, [.readOnly, .nonBlocking])
+    guard try file.status().kind == .regular else { throw Errno.tooManyLinks }
+    let buffer = UnsafeMutableRawBufferPointer.allocate(
+      byteCount: EtcdAttachments.piece, alignment: 64)
+    defer { buffer.deallocate() }
+    var (hash, size) = (XXH64(), Int64(0))
+    var whole = EtcdAttachments.Manifest.Whole()
+    while true {
+      let piece = UnsafeRawBufferPointer(rebasing: buffer[..<(try file.fill(buffer))])
+      whole.checksum = hash.value
+      guard !piece.isEmpty else { return (size, whole) }
+      hash.update(piece)
+      let bytes = Array(piece)
+      let checksum = XXH64.checksum(of: bytes)
+      try put(EtcdAttachments.piecePart(id, whole.pieces.count, checksum), bytes)
+      whole.pieces.append(checksum)
+      size += Int64(piece.count)
+    }
+  }
+}
+
+extension FileStatus {
+  fileprivate var changedNanoseconds1970: UInt64 {
+    UInt64(max(changedSeconds, 0)) * 1_000_000_000 + UInt64(max(changedNanoseconds, 0))
+  }
+}

@@ -1,0 +1,193 @@
+import FoundationEssentials
+import Wormhole
+import WormholePropertyLists
+import WormholeSystem
+
+/// Writes the keys of a queue as the files of its directory, where nobody else works yet.
+final class QueueWriter {
+  private let place: QueueDirectory
+  /// What is taken, by its batch; a claim comes before its batch.
+  private var claims: [String: EtcdClaim] = [:]
+  /// The ids of files that are kept with failures.
+  private var kept: Set<String> = []
+  private var waiting: [(id: String, manifest: EtcdAttachments.Manifest)] = []
+  private var taken: [(id: String, manifest: EtcdAttachments.Manifest)] = []
+  private var contents: [String: Content] = [:]
+
+  /// The pieces of a file, as far as they have come.
+  private struct Content {
+    var size: Int64 = 0
+    var next: Int64 = 0
+    var hash = XXH64()
+  }
+
+  /// The directory of what was taken: the next consumer's.
+  private static let gone = QueueDirectory.taken + "/free"
+
+  init(_ place: QueueDirectory) throws {
+    self.place = place
+    try place.makeParts()
+  }
+
+  func put(_ part: String, _ value: [UInt8]) throws {
+    let parts = part.split(separator: "/", omittingEmptySubsequences: false).map(String.init)
+    guard parts.count > 1 else { return }
+    let rest = parts[1]
+    // Keys are foreign text: no name becomes a path with parts of its own.
+    guard parts.count == 2 || ["r", "o", "t"].contains(parts[0]) else { return }
+    switch parts[0] {
+    case "d": claims[rest] = EtcdClaim(value)
+    case "e": try putBatch(rest, value)
+    case "r": try parts.last.flatMap { EntryFile($0) }.map { try putReceipt($0, value) }
+    case "o": try parts.last.flatMap { OutcomeFile.id($0) }.map { try putOutcome($0, value) }
+    case "f": try OutcomeFile.id(rest).map { try putFailure($0, value) }
+    case "a": try manifest(rest, value).map { waiting.append($0) }
+    case "u": try manifest(rest, value).map { taken.append($0) }
+    case "t": try putPiece(content: parts[1], value)
+    // Senders find their order in what they have sent, and keys are in the batches.
+    default: return
+    }
+  }
+
+  // MARK: Entries
+
+  private func putBatch(_ text: String, _ bytes: [UInt8]) throws {
+    guard let name = EntryFile(text) else { return }
+    let claim = claims[text]
+    let path = (claim == nil ? QueueDirectory.pending : Self.gone) + "/" + text
+    try write(bytes, as: path)
+    if let claim { try putClaim(claim, path) }
+    guard let batch = content(bytes, of: name) else { return }
+    var keys: [Int: String] = [:]
+    for (index, entry) in batch.entries.enumerated() where entry.payload != nil {
+      keys[index] = entry.key
+    }
+    try place.mark(path, as: name, keys)
+  }
+
+  private func putClaim(_ claim: EtcdClaim, _ path: String) throws {
+    if !claim.deliveries.isEmpty {
+      try write(Array(claim.deliveries.utf8), as: path + QueueDirectory.deliveriesSuffix)
+    }
+    for index in claim.settled.sorted() {
+      try place.append("\(index)\n", to: path + QueueDirectory.doneSuffix)
+    }
+    for (mark, text) in claim.marks {
+      if let index = Int(mark) {
+        try write(Array(text.utf8), as: "\(path).\(index)\(QueueDirectory.markSuffix)")
+      }
+    }
+  }
+
+  /// Nil for what is no batch: its consumer finds the same.
+  private func content(_ bytes: [UInt8], of name: EntryFile) -> Batch? {
+    do throws(Batch.Unreadable) {
+      return try Batch(bytes: bytes, count: name.count)
+    } catch {
+      return nil
+    }
+  }
+
+  // MARK: Records
+
+  private func putReceipt(_ name: EntryFile, _ bytes: [UInt8]) throws {
+    try place.makeDirectory(QueueDirectory.sent)
+    try write(bytes, as: QueueDirectory.sentPath(name))
+  }
+
+  /// In a directory, an entry without a note that is not there was processed.
+  private func putOutcome(_ id: QueueEntryID, _ bytes: [UInt8]) throws {
+    let status = OutcomeFile.status(bytes)
+    guard status != .processed else { return }
+    try write(OutcomeFile.bytes(status), as: QueueDirectory.outcomePath(id))
+  }
+
+  private func putFailure(_ id: QueueEntryID, _ bytes: [UInt8]) throws {
+    try place.makeDirectory(QueueDirectory.failed)
+    let path = QueueDirectory.failedPath(id)
+    try write(bytes, as: path)
+    do {
+      let value = try PropertyListValue(bytes: bytes)
+      if let payload = try Batch(bytes: bytes, count: 1).entries[0].payload?.attachmentID {
+        kept.insert(payload)
+      }
+      guard let date = value["date"]?.dateValue?.timeIntervalSince1970, abs(date) < 1e11 else {
+        return
+      }
+      let seconds = date.rounded(.down)
+      try place.openFile(path, .writeOnly)
+        .setModified(seconds: Int64(seconds), nanoseconds: Int64((date - seconds) * 1e9))
+    } catch is PropertyListError {
+      // No failure of a queue: nobody shows it.
+      return
+    } catch is Batch.Unreadable {
+      return
+    }
+  }
+
+  // MARK: Files
+
+  // One that is not whole is begun again by its sender.
+  private func manifest(
+    _ id: String, _ bytes: [UInt8]
+  ) throws -> (id: String, manifest: EtcdAttachments.Manifest)? {
+    guard AttachmentPlace.isID(id), let manifest = EtcdAttachments.Manifest(bytes),
+      manifest.isWhole
+    else { return nil }
+    return (id, manifest)
+  }
+
+  private func stagedPath(_ content: String) -> String {
+    QueueDirectory.staged + "/" + content
+  }
+
+  private func putPiece(content name: String, _ bytes: [UInt8]) throws {
+    guard AttachmentPlace.isID(name) else { return }
+    var content = contents[name] ?? Content()
+    if content.next == 0 { try write([], as: stagedPath(name)) }
+    try place.openFile(stagedPath(name), [.writeOnly, .append]).writeAll(bytes)
+    bytes.withUnsafeBytes { content.hash.update($0) }
+    content.size += Int64(bytes.count)
+    content.next += 1
+    contents[name] = content
+  }
+
+  /// Gives each file the place of its entry.
+  func finish() throws {
+    let claimed = Set(
+      claims.values.flatMap(\.marks.keys).filter { $0.hasPrefix(EtcdClaim.claimedMark) }.map {
+        String($0.dropFirst(EtcdClaim.claimedMark.count))
+      })
+    if !waiting.isEmpty { try place.makeDirectory(AttachmentPlace.directory) }
+    for (id, manifest) in waiting { try putFile(manifest, in: AttachmentPlace.path(id)) }
+    for (id, manifest) in taken {
+      let part = kept.contains(id) ? QueueDirectory.failed : Self.gone
+      let path = "\(part)/\(AttachmentPlace.takenPrefix)\(id)"
+      // That the directory is empty tells that the file was claimed.
+      if claimed.contains(id) {
+        try place.makeDirectory(path)
+      } else {
+        try putFile(manifest, in: path)
+      }
+    }
+    try place.sweep()
+  }
+
+  private func putFile(_ manifest: EtcdAttachments.Manifest, in path: String) throws {
+    try place.makeDirectory(path)
+    let content = path + "/" + AttachmentPlace.content
+    let found = contents[manifest.content] ?? Content()
+    guard found.size == manifest.size, found.hash.value == manifest.whole?.checksum else {
+      throw AppGroupError(
+        .damaged, "copy the container", path: manifest.content,
+        reason: "of this file \(found.size) bytes were found that are not those that were sent",
+        remedy: "let its receiver have it first, which reports it, or cancel it")
+    }
+    if found.next == 0 { return try write([], as: content) }
+    try place.move(stagedPath(manifest.content), to: content, .keep)
+  }
+
+  private func write(_ bytes: [UInt8], as path: String) throws {
+    try place.createFile(path).writeAll(bytes)
+  }
+}

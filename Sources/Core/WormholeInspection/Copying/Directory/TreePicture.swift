@@ -1,0 +1,244 @@
+import Wormhole
+import WormholeSystem
+
+/// A second copy of directories that others go on changing: each pass copies again only what was
+/// changed since the last one.
+///
+/// After a pass that finds no change, the copy is as the original was when that pass began: each entry
+/// was seen before that moment and after it, and was the same both times. Names stay bytes.
+final class TreePicture {
+  /// What is copied as a whole: a file, or a directory with all below it.
+  struct Item {
+    /// The directory that holds it, relative to the container; empty for the container itself.
+    let place: [UInt8]
+    let name: FileName
+    /// Whether it belongs to a queue, or to a log, whose parts count as one.
+    var owner: NameKind.Primitive?
+    /// Which names below it are left out.
+    var leavesOut: @Sendable (FileName) -> Bool = { _ in false }
+
+    var path: [UInt8] { place.isEmpty ? name.bytes : place + [0x2F] + name.bytes }
+  }
+
+  private let source: ContainerRoot
+  private let target: ContainerRoot
+  private let list: () throws -> [Item]
+  /// Called after each item and each copied entry.
+  private let check: () throws -> Void
+  private var known: [[UInt8]: (item: Item, manifest: TreeManifest)] = [:]
+
+  /// - Parameters:
+  ///   - target: The container of the copy, which nobody else uses.
+  ///   - items: What there is at present.
+  init(
+    of source: ContainerRoot, to target: ContainerRoot, check: @escaping () throws -> Void,
+    items: @escaping () throws -> [Item]
+  ) {
+    self.source = source
+    self.target = target
+    self.check = check
+    list = items
+  }
+
+  /// The number of logs, and of items that belong to no queue.
+  var count: Int {
+    let items = known.values.lazy.filter { $0.manifest.root != nil && $0.item.owner != .queue }
+    return Set(items.map { $0.item.owner == .log ? $0.item.place : $0.item.path }).count
+  }
+
+  /// How many files of queues there are, and the bytes of all files.
+  var size: (entries: Int, bytes: Int) {
+    known.values.reduce((0, 0)) { size, next in
+      let files = next.manifest.entries.filter { $0.kind == .regular }
+      return (
+        size.0 + (next.item.owner == .queue ? files.count : 0),
+        files.reduce(size.1) { $0 + Int($1.size) }
+      )
+    }
+  }
+
+  /// Copies what was changed since the last pass.
+  ///
+  /// - Returns: How much that was.
+  func pass() throws -> Int {
+    var left = known
+    var changes = 0
+    let handle = try source.handle()
+    for item in try list() {
+      try check()
+      let before = left.removeValue(forKey: item.path)?.manifest
+      guard let place = try open(item.place, at: handle.descriptor.rawValue) else {
+        // It has vanished, or a link has taken its place: the next listing shows that.
+        if let before { left[item.path] = (item, before) }
+        continue
+      }
+      let now = try TreeManifest(
+        of: item.name, at: place.rawValue, leavingOut: item.leavesOut)
+      let found = now.changes(since: before ?? TreeManifest(), atMost: .max)
+      changes += found.count
+      try copy(found, of: item, at: place.rawValue)
+      known[item.path] = (item, now)
+    }
+    for (path, gone) in left {
+      if gone.manifest.root != nil { changes += 1 }
+      try remove(TreePath(), of: gone.item)
+      known[path] = nil
+    }
+    return changes
+  }
+
+  /// Opens a directory, without following a link on the way.
+  private func open(_ path: [UInt8], at root: Int32) throws(Errno) -> FileDescriptor? {
+    var place = try FileDescriptor.open(".", at: root, [.pathOnly, .directory])
+    for part in path.split(separator: 0x2F) {
+      let next = try tolerating(
+        [.noSuchFile, .notDirectory],
+        FileDescriptor.open(
+          FileName(bytes: Array(part)), at: place.rawValue, [.pathOnly, .directory, .noFollow]))
+      guard let next else { return nil }
+      place = next
+    }
+    return place
+  }
+
+  private func copy(_ changes: [TreePath], of item: Item, at place: Int32) throws {
+    for path in changes {
+      do {
+        try copy(path, of: item, at: place)
+      } catch let error as Errno where error == .noSuchFile {
+        // A directory on the way was not there when it was to be copied.
+        try remove(TreePath(), of: item)
+        return try copy(TreePath(), of: item, at: place)
+      }
+    }
+  }
+
+  /// - Throws: `.noSuchFile` if the copy has no directory for it.
+  private func copy(_ path: TreePath, of item: Item, at place: Int32) throws {
+    let (above, name) = Self.split(path, of: item)
+    try remove(path, of: item)
+    // Without following a link that has taken the place of a directory.
+    guard let from = try open(above, at: place) else { return }
+    let to = try makePlace(item, above)
+    do {
+      try TreeCopy(leavesOut: item.leavesOut, check: check)
+        .copy(name, at: from.rawValue, to: name, at: to.rawValue)
+    } catch let error as TreeError where error.isVanishing {
+      return
+    }
+  }
+
+  /// Removes a part of the copy.
+  private func remove(_ path: TreePath, of item: Item) throws {
+    let (above, name) = Self.split(path, of: item)
+    let root = try target.handle().descriptor.rawValue
+    guard let place = try open(item.place, at: root), let to = try open(above, at: place.rawValue)
+    else { return }
+    try TreeRemoval().remove(name, at: to.rawValue)
+  }
+
+  /// - Returns: Where the directory is that holds a path, seen from the item's, and the last name.
+  private static func split(_ path: TreePath, of item: Item) -> (above: [UInt8], name: FileName) {
+    guard let slash = path.bytes.lastIndex(of: 0x2F) else {
+      return path.bytes.isEmpty
+        ? ([], item.name) : (item.name.bytes, FileName(bytes: path.bytes))
+    }
+    return (
+      item.name.bytes + [0x2F] + path.bytes[..<slash],
+      FileName(bytes: Array(path.bytes[(slash + 1)...]))
+    )
+  }
+
+  private func makePlace(_ item: Item, _ above: [UInt8]) throws -> FileDescriptor {
+    let root = try target.handle().descriptor.rawValue
+    for end in item.place.indices where item.place[end] == 0x2F {
+      try target.makeDirectoryIfMissing(
+        String(decoding: item.place[..<end], as: UTF8.self), at: root)
+    }
+    if !item.place.isEmpty {
+      try target.makeDirectoryIfMissing(String(decoding: item.place, as: UTF8.self), at: root)
+    }
+    guard let place = try open(item.place, at: root), let to = try open(above, at: place.rawValue)
+    else { throw Errno.noSuchFile }
+    return to
+  }
+}
+
+// MARK: What there is
+
+extension TreePicture.Item {
+  /// The entries of a container that are read as keys, or belong to living processes.
+  private static let ofContainer: Set<String> = Set(
+    NameKind.users.map(\.path) + [
+      NameKind.own, ContainerFormat.fileName, "mailboxes", "quarantine",
+    ])
+  private static let ofWatches = NameKind.own + "/watches"
+  /// What of a queue outlives processes, besides the files of its entries.
+  private static let ofQueue = [
+    "identifier", "pending", "taken", "outcomes", "sent", "failed", "keys",
+  ]
+  private static let ofLog = ["identifier", "log.plist", "entries"]
+
+  /// The files that a group keeps beside the container's own entries, and a phone app's directories for
+  /// its watches.
+  static func beside(in root: ContainerRoot) throws -> [Self] {
+    let directory = try root.handle().descriptor.rawValue
+    let own = try names(".", at: directory).filter {
+      !ofContainer.contains($0.text) && !$0.hasPrefix(".container-") && !$0.hasPrefix(".new-")
+    }
+    return own.map { Self(place: [], name: $0) }
+      + (try names(ofWatches, at: directory).map { Self(place: Array(ofWatches.utf8), name: $0) })
+  }
+
+  static func logs(in root: ContainerRoot) throws -> [Self] {
+    try parts(ofLog, of: [.log], in: root)
+  }
+
+  static func queues(in root: ContainerRoot) throws -> [Self] {
+    let directory = try root.handle().descriptor.rawValue
+    var items = try parts(ofQueue, of: [.queue, .ownQueue], in: root)
+    for kind in [NameKind.queue, .ownQueue] {
+      for name in try named(kind, at: directory) {
+        let path = kind.path + "/" + name.text + "/attachments"
+        for id in try names(path, at: directory) {
+          // What is still being copied is begun again by its sender.
+          items.append(
+            Self(place: Array(path.utf8), name: id, owner: .queue) { $0.hasPrefix("copying-") })
+        }
+      }
+    }
+    return items
+  }
+
+  private static func parts(
+    _ parts: [String], of kinds: [NameKind], in root: ContainerRoot
+  ) throws -> [Self] {
+    let directory = try root.handle().descriptor.rawValue
+    return try kinds.flatMap { kind in
+      try named(kind, at: directory).flatMap { name in
+        parts.map {
+          Self(
+            place: Array("\(kind.path)/\(name.text)".utf8), name: FileName($0),
+            owner: kind.primitive)
+        }
+      }
+    }
+  }
+
+  /// The directories of identifiers, without foreign entries.
+  private static func named(_ kind: NameKind, at directory: Int32) throws -> [FileName] {
+    try names(kind.path, at: directory).filter { EncodedName.decode($0.bytes) != .foreign }
+  }
+
+  private static func names(_ path: String, at directory: Int32) throws -> [FileName] {
+    let found = try tolerating(
+      [.notDirectory, .tooManyLinks], SharedContainer.entries(path, at: directory))
+    return (found ?? nil)?.map(\.name) ?? []
+  }
+}
+
+extension TreeError {
+  fileprivate var isVanishing: Bool {
+    [.noSuchFile, .staleHandle].contains { reason == .refused($0) }
+  }
+}

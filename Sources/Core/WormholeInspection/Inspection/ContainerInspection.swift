@@ -1,0 +1,261 @@
+import FoundationEssentials
+import Wormhole
+import WormholePropertyLists
+import WormholeSystem
+
+/// Examines a container without changing anything in it.
+///
+/// An inspection ends, whatever the container holds: files are opened without waiting for a FIFO's
+/// other end and without following links, directories are listed up to a limit, and after
+/// `patience` or `maximumBytes` the rest is left out and the report says so.
+struct ContainerInspection {
+  /// The largest number of names of a kind, and of entries in any other directory, that are
+  /// examined.
+  static let maximumNames = 100_000
+  static let maximumEntries = 1_000
+  static let maximumBytes: Int64 = 512 << 20
+  static let patience: Duration = .seconds(10)
+
+  /// The owner of the directory that an entry lies in.
+  typealias Owner = (kind: NameKind, identifier: String)
+
+  let container: SharedContainer
+  let handle: ContainerRoot.Handle
+  let locks: LockTable?
+  /// Returns the fault in the content of one of the package's own values.
+  let problem: (_ name: String, _ content: PropertyListValue) -> String?
+  var report: ContainerReport
+  private let deadline = ContinuousClock.now + Self.patience
+  private var bytesLeft = Self.maximumBytes
+
+  init(
+    _ container: SharedContainer, _ problem: @escaping (String, PropertyListValue) -> String?
+  ) throws {
+    self.container = container
+    self.problem = problem
+    handle = try container.root.handle()
+    report = ContainerReport(path: container.root.path)
+    // Without /proc only the declarations of the holders are known.
+    locks = try? LockTable.current()
+  }
+
+  static func report(
+    on container: SharedContainer, _ problem: @escaping (String, PropertyListValue) -> String?
+  ) throws -> ContainerReport {
+    var inspection = try Self(container, problem)
+    try inspection.run()
+    return inspection.report
+  }
+
+  private mutating func run() throws {
+    readFormat()
+    report.networkFileSystem = try handle.descriptor.fileSystem().networkName
+    lookAtTopLevel()
+    lookAtOwn()
+    for kind in NameKind.users + NameKind.owns { lookAtNames(of: kind) }
+    lookAtTransactions()
+    lookAtMailboxes()
+    lookAtQuarantine()
+    report.names.sort()
+    report.own.sort()
+    // An entry that is gone at a second look belonged to a process that has finished.
+    report.leftovers = report.leftovers.filter { status($0.path) != nil }
+  }
+
+  private mutating func readFormat() {
+    let action = "read the container's version"
+    attempt(action, ContainerFormat.fileName) { inspection in
+      let file = try FileDescriptor.openBeneath(
+        ContainerFormat.fileName, at: inspection.directory, [.readOnly, .nonBlocking])
+      let content = try PropertyListValue(
+        bytes: file.readToEnd(expectedBytes: 0, maximumBytes: 65_536))
+      inspection.report.formatVersion = content["formatVersion"]?.int64Value
+      inspection.report.groupIdentifier = content["group"]?.stringValue
+      inspection.report.created = content["created"]?.dateValue
+    }
+  }
+
+  private mutating func lookAtTopLevel() {
+    for entry in list(".") {
+      let name = entry.name.text
+      if SharedContainer.ownEntries.contains(name) {
+        checkOwnerAndMode(name)
+      } else if name.hasPrefix(".container-") && name.hasSuffix(".plist")
+        || name.hasPrefix(".new-") && name.dropFirst(5).utf8.allSatisfy(Nonce.isDigit)
+      {
+        if isStale(name) { add(.abandonedCreation, name, nil) }
+      }
+      // All other entries are the user's, because the files of a group lie in its container, too.
+    }
+  }
+
+  /// Unlike the container, `own/` holds no files of the user.
+  private mutating func lookAtOwn() {
+    for entry in list(NameKind.own) {
+      let path = NameKind.own + "/" + entry.name.text
+      if NameKind.owns.contains(where: { $0.path == path }) {
+        checkOwnerAndMode(path)
+      } else if entry.name.hasPrefix(".new-") {
+        if isStale(path) { add(.abandonedCreation, path, nil) }
+      } else if !NameKind.otherOwn.contains(entry.name.text) {
+        addForeign(path)
+      }
+    }
+  }
+
+  /// After the names, because a sweep settles the values of a transaction before it removes the
+  /// transaction.
+  private mutating func lookAtTransactions() {
+    for entry in list(Transaction.directory) where isAbandoned(transaction: entry.name.text) {
+      add(.abandonedChange, Transaction.directory + "/" + entry.name.text, nil)
+    }
+  }
+
+  private mutating func lookAtQuarantine() {
+    for entry in list(Quarantine.directory) {
+      let path = Quarantine.directory + "/" + entry.name.text
+      guard let status = status(path) else { continue }
+      report.quarantine.append(
+        .init(path: absolute(path), bytes: status.size, modified: status.modified))
+    }
+  }
+
+  private mutating func lookAtMailboxes() {
+    attempt("look at the mailboxes", MailboxDirectory.kind) { inspection in
+      for path in try MailboxDirectory.dead(in: inspection.container.root) {
+        inspection.add(.abandonedMailbox, path, nil)
+      }
+    }
+  }
+
+  private mutating func lookAtNames(of kind: NameKind) {
+    for entry in list(kind.path, limit: Self.maximumNames) {
+      guard ContinuousClock.now < deadline else {
+        report.isPartial = true
+        return
+      }
+      let path = kind.path + "/" + entry.name.text
+      switch EncodedName.decode(entry.name.bytes) {
+      case .identifier(let identifier): lookAtName(identifier, of: kind, at: path)
+      case .long:
+        attempt("read the identifier", path) { inspection in
+          let identifier = try NamedDirectory.longIdentifier(path, at: inspection.directory)
+          guard let identifier else { return inspection.addForeign(path) }
+          inspection.lookAtName(identifier, of: kind, at: path)
+        }
+      case .foreign where entry.name.hasPrefix(".new-"):
+        if isStale(path) { add(.abandonedCreation, path, nil) }
+      case .foreign: addForeign(path)
+      }
+    }
+  }
+}
+
+/// The common parts of an inspection.
+extension ContainerInspection {
+  var directory: Int32 { handle.descriptor.rawValue }
+
+  func absolute(_ path: String) -> String {
+    path == "." ? container.root.path : container.root.path + "/" + path
+  }
+
+  /// Returns the status of a path inside or of an absolute path; nil if there is nothing, or
+  /// nothing visible.
+  func status(_ path: String) -> FileStatus? {
+    // What cannot be seen is reported where it is listed or read.
+    try? fileStatus(path, at: directory)
+  }
+
+  /// Runs a part of the inspection; notes its failure and continues with the rest.
+  mutating func attempt(
+    _ action: String, _ path: String, _ body: (inout ContainerInspection) throws -> Void
+  ) {
+    do {
+      try body(&self)
+    } catch let error as AppGroupError {
+      report.failures.append(error)
+    } catch let error as Errno {
+      report.failures.append(.refused(action, path: absolute(path), error))
+    } catch {
+      report.failures.append(
+        AppGroupError(.damaged, action, path: absolute(path), reason: "\(error)"))
+    }
+  }
+
+  /// Returns the entries of a directory up to a limit; none if there is nothing to list.
+  mutating func list(_ path: String, limit: Int = maximumEntries) -> [FileDescriptor.Entry] {
+    if let kind = status(path)?.kind, kind != .directory {
+      addForeign(path, isInTheWay: true)
+      return []
+    }
+    var entries: [FileDescriptor.Entry] = []
+    attempt("list the directory", path) { inspection in
+      guard
+        let open = try ifPresent(
+          FileDescriptor.openBeneath(path, at: inspection.directory, [.readOnly, .directory]))
+      else { return }
+      var more = true
+      while more, entries.count <= limit { more = try open.nextEntries { entries.append($0) } }
+      guard more else { return }
+      entries = Array(entries.prefix(limit))
+      inspection.report.isPartial = true
+    }
+    return entries
+  }
+
+  func isStale(_ path: String) -> Bool {
+    status(path)?.isStale ?? false
+  }
+
+  /// Returns whether a number of bytes may still be read.
+  mutating func mayRead(_ bytes: Int64) -> Bool {
+    guard bytes <= bytesLeft, ContinuousClock.now < deadline else {
+      report.isPartial = true
+      return false
+    }
+    bytesLeft -= bytes
+    return true
+  }
+
+  mutating func add(
+    _ kind: ContainerReport.Leftover.Kind, _ path: String,
+    _ owner: Owner?
+  ) {
+    guard report.leftovers.count < Self.maximumNames else {
+      report.isPartial = true
+      return
+    }
+    report.leftovers.append(.init(kind: kind, path: absolute(path), owner: owner))
+  }
+
+  mutating func addForeign(_ path: String, isInTheWay: Bool = false) {
+    guard isInTheWay || report.foreignEntries.count < Self.maximumEntries else {
+      report.isPartial = true
+      return
+    }
+    report.foreignEntries.append(.init(path: absolute(path), isInTheWay: isInTheWay))
+  }
+
+  mutating func change(_ kind: NameKind, _ body: (inout ContainerReport.Names) -> Void) {
+    if kind.isOwn { body(&report.own) } else { body(&report.names) }
+  }
+
+  /// Notes an entry that another user owns or could write to.
+  ///
+  /// That others could read it is no fault: the container's own mode keeps them out, and a script
+  /// that takes part writes its files with its user's umask.
+  mutating func checkOwnerAndMode(_ path: String) {
+    guard let status = status(path), status.kind != .symbolicLink else { return }
+    let isForeign = !container.root.access.trusts(status, in: handle.status)
+    let mask: UInt32 = container.root.access == .owner ? 0o022 : 0o002
+    guard isForeign || status.permissions & mask != 0 else { return }
+    guard report.looseEntries.count < Self.maximumEntries else {
+      report.isPartial = true
+      return
+    }
+    report.looseEntries.append(
+      .init(
+        path: absolute(path), owner: status.owner, permissions: status.permissions,
+        isForeign: isForeign))
+  }
+}

@@ -1,0 +1,154 @@
+package import FoundationEssentials
+import Wormhole
+package import WormholePropertyLists
+import WormholeSystem
+
+/// Something that happened in a container, as a monitor saw it.
+package struct ContainerEvent: Sendable {
+  /// What it happened to.
+  package enum Kind: String, Sendable {
+    case value, notification, presence, consumer, queue, log, call, lease
+  }
+
+  /// What happened.
+  package enum Change: String, Sendable {
+    /// It was there when the monitor began: a presence, or a value of the package's own.
+    case known
+    // A value, or the state of a notification.
+    case changed, removed
+    // A notification, or a message into a mailbox.
+    case posted
+    // A process.
+    case entered, left, died
+    // Entries of a queue.
+    case sent, taken, released, acknowledged, failed, cancelled, superseded, expired
+    // A message of a log.
+    case appended
+    // A lease.
+    case takenOver = "taken over"
+  }
+
+  package let kind: Kind
+  /// The identifier; the address of a mailbox.
+  package let name: String
+  /// Whether the package chose the name, not a user.
+  package let isOwn: Bool
+  package let change: Change
+  /// When the monitor saw it.
+  package let time = Date()
+  /// What it is now.
+  package var value: PropertyListValue?
+  /// How large that is.
+  package var bytes: Int?
+  /// How many entries it concerns.
+  package var count: Int?
+  /// The sender of an entry, or the address of the mailbox that a call is from.
+  package var sender: String?
+  /// The number of a log's message.
+  package var number: Int?
+  /// Which process did it, where that is recorded.
+  package var processID: Int32?
+  package var program: String?
+  package var peer: String?
+  package var host: String?
+  /// What else is known: the reason of a failure, the kind of a call.
+  package var detail: String?
+  /// Why the content cannot be read.
+  package var problem: String?
+
+  init(_ kind: Kind, _ name: String, isOwn: Bool = false, _ change: Change) {
+    self.kind = kind
+    self.name = name
+    self.isOwn = isOwn
+    self.change = change
+  }
+}
+
+extension ContainerEvent {
+  mutating func take(_ publisher: Publisher?) {
+    processID = publisher?.processID
+    program = publisher?.program
+    peer = publisher?.peer
+  }
+
+  mutating func take(_ member: PresenceMember?) {
+    processID = member?.processID
+    program = member?.program
+    host = member?.host
+  }
+
+  /// Takes the bytes of a file, which may be anything: a property list with or without the record of
+  /// its publication.
+  mutating func take(content: [UInt8]) {
+    var content = content
+    take(PublicationRecord.take(from: &content)?.publisher)
+    bytes = content.count
+    do throws(PropertyListError) {
+      value = try PropertyListValue(bytes: content)
+    } catch {
+      problem = "\(error)"
+    }
+  }
+
+  /// The event of a message into a mailbox: see `CallMessage` for its keys.
+  ///
+  /// - Parameter content: Nil if it was delivered before it could be read.
+  static func posted(into address: String, _ content: [UInt8]?, bytes: Int) -> Self {
+    var event = Self(.call, address, .posted)
+    event.bytes = bytes
+    guard let content else { return event }
+    event.take(content: content)
+    let message = event.value
+    event.value = message?["value"]
+    event.detail = message?["kind"]?.stringValue ?? "message"
+    event.sender = message?["replyTo"]?.stringValue
+    if event.detail == "failure" { event.value = message?["reason"] }
+    return event
+  }
+
+  /// The event of entries of a queue.
+  ///
+  /// - Parameter isOne: Whether it concerns one of the entries that were sent together.
+  static func entries(
+    _ batch: EntryFile, of queue: String, isOwn: Bool, _ change: Change, isOne: Bool = false
+  ) -> Self {
+    var event = Self(.queue, queue, isOwn: isOwn, change)
+    event.sender = batch.senderName
+    event.count = isOne ? 1 : batch.count
+    event.bytes = change == .sent ? batch.bytes : nil
+    return event
+  }
+}
+
+/// The consumers of queues and the others that are present, as a monitor knows them.
+struct KnownMembers {
+  private var members: [String: [String: PresenceMember]] = [:]
+
+  /// Notes who is present under a name now.
+  ///
+  /// - Parameter place: The name with its kind.
+  /// - Returns: Those that came, and those that went.
+  mutating func update(
+    _ place: String, _ live: [PresenceMember]
+  ) -> (came: [PresenceMember], went: [PresenceMember]) {
+    let before = members[place] ?? [:]
+    let now = Dictionary(live.map { ($0.id, $0) }) { first, _ in first }
+    members[place] = now.isEmpty ? nil : now
+    return (
+      live.filter { before[$0.id] == nil },
+      before.values.filter { now[$0.id] == nil }.sorted { $0.id < $1.id }
+    )
+  }
+
+  /// The members of a name.
+  func all(_ place: String) -> [PresenceMember] { Array((members[place] ?? [:]).values) }
+
+  /// Returns the consumer that a name in a queue belongs to: it ends with the id of a registration,
+  /// and otherwise belongs to the one that has the queue alone.
+  func consumer(_ name: String, _ place: String) -> PresenceMember? {
+    let members = members[place] ?? [:]
+    return members.values.first { name.hasSuffix($0.id) }
+      ?? members.values.first(where: \.isExclusive)
+      ?? (members.count == 1 ? members.values.first : nil)
+  }
+}

@@ -1,0 +1,68 @@
+import Dispatch
+import Synchronization
+package import Wormhole
+import WormholeEtcd
+package import WormholeSystem
+
+/// Tells what happens in a container, until it is cancelled or released.
+///
+/// It only reads: it makes nothing, takes no lease, and consumes nothing. In a directory the kernel's
+/// events say where to look, and each name is compared with what was seen before; so of a burst the
+/// last state is told. On etcd one watch of all keys tells every change.
+package final class ContainerMonitor: Sendable {
+  private let sight: any ContainerSight
+  private let queue = DispatchQueue(label: "wormhole.events")
+
+  /// Begins to watch; changes after this call are told.
+  ///
+  /// What is told first, before this call returns, is what is known from the beginning: see
+  /// `ContainerEvent.Change.known`.
+  ///
+  /// - Parameters:
+  ///   - isNew: Whether all that is there already is told as if it had just happened.
+  ///   - hear: Called one at a time.
+  /// - Throws: `AppGroupError` if the container cannot be read.
+  package init(
+    _ container: SharedContainer, isNew: Bool = false,
+    hear: @escaping @Sendable (ContainerEvent) -> Void
+  ) throws {
+    sight = try reporting("watch the container", path: container.location) {
+      switch container.engine {
+      case .directory: DirectorySight(container, hear)
+      case .etcd(let etcd): EtcdKeySight(container, etcd, hear)
+      }
+    }
+    let sight = sight
+    let queue = queue
+    // Weak, because the watches of a sight keep what they call.
+    let look: @Sendable () -> Void = { [weak sight] in
+      queue.async { [weak sight] in sight?.look() }
+    }
+    try reporting("watch the container", path: container.location) {
+      try queue.sync { try sight.begin(isNew: isNew, look) }
+    }
+  }
+
+  deinit { cancel() }
+
+  /// How changes are noticed.
+  package var detection: ChangeDetection { sight.detection }
+
+  /// Ends the watch.
+  package func cancel() { sight.cancel() }
+}
+
+/// What a monitor sees of a container on one engine. It begins and looks on one queue.
+protocol ContainerSight: AnyObject, Sendable {
+  var detection: ChangeDetection { get }
+
+  /// Begins to watch, and tells what is known from the beginning.
+  ///
+  /// - Parameter signal: Called when something may have changed.
+  func begin(isNew: Bool, _ signal: @escaping @Sendable () -> Void) throws
+
+  /// Looks at what may have changed, and tells it.
+  func look()
+
+  func cancel()
+}

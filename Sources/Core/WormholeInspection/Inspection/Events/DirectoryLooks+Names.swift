@@ -1,0 +1,167 @@
+import FoundationEssentials
+import Wormhole
+import WormholePropertyLists
+import WormholeSystem
+
+/// What was seen of a value's content.
+enum ValueMark: Equatable {
+  case version(Version)
+  case problem(String)
+}
+
+// Values, notifications, presences, logs, mailboxes and leases.
+extension DirectoryLooks {
+  mutating func lookAtValue(_ place: Place) {
+    let value = Value(container: container, identifier: place.identifier, kind: place.kind)
+    let event = { (change: ContainerEvent.Change) in
+      ContainerEvent(
+        place.kind.primitive == .notification ? .notification : .value, place.identifier,
+        isOwn: place.kind.isOwn, change)
+    }
+    do {
+      let mark = try value.version().map { ValueMark.version($0) }
+      guard mark != values[place.directory] else { return }
+      values[place.directory] = mark
+      guard mark != nil else { return tell(event(.removed)) }
+      guard !isBeginning || place.kind.isOwn else { return }
+      let snapshot = try value.snapshot()
+      guard let version = snapshot.version else {
+        values[place.directory] = nil
+        return tell(event(.removed))
+      }
+      values[place.directory] = .version(version)
+      var changed = event(isBeginning ? .known : .changed)
+      changed.take(snapshot.publisher)
+      changed.bytes = try snapshot.bytes()?.count
+      do {
+        changed.value = try snapshot.propertyList()
+      } catch let error as AppGroupError {
+        changed.problem = error.reason
+      }
+      tell(changed)
+    } catch let error as AppGroupError where error.code == .containerMissing {
+      if values.removeValue(forKey: place.directory) != nil { tell(event(.removed)) }
+    } catch {
+      let problem = (error as? AppGroupError)?.reason ?? "\(error)"
+      guard values[place.directory] != .problem(problem) else { return }
+      values[place.directory] = .problem(problem)
+      var changed = event(.changed)
+      changed.problem = problem
+      tell(changed)
+    }
+  }
+
+  mutating func lookAtNotification(_ place: Place) {
+    if place.file == "state.plist" || place.rest.isEmpty { lookAtValue(place) }
+    let sound = Set(list(place.directory).map { FileName($0) }.filter(Bell.isName))
+    let old = bells[place.directory] ?? []
+    bells[place.directory] = sound.isEmpty ? nil : sound
+    // A bell that is gone was swept.
+    guard !sound.subtracting(old).isEmpty else { return }
+    tell(ContainerEvent(.notification, place.identifier, .posted))
+  }
+
+  /// Looks who is present. A look asks for the lock of each registration for a moment, as everybody does
+  /// who looks who is present.
+  mutating func lookAtPresence(_ place: Place, _ events: WatchEvents) {
+    let presence = DirectoryPresence(
+      container: container, name: place.identifier, kind: place.kind)
+    let look: PresenceLook?
+    do {
+      look = try presence.place.look(movesAside: false)
+    } catch {
+      // Too many files, or none that may be read: nobody is known to have come or gone.
+      return
+    }
+    let (came, went) = members.update(place.directory, look?.live ?? [])
+    let kind: ContainerEvent.Kind = place.kind.primitive == .consumer ? .consumer : .presence
+    for member in came {
+      tell(member, isBeginning ? .known : .entered, kind, place)
+    }
+    let left = went.isEmpty ? nil : lastToLeave(place)
+    for member in went {
+      let isLeft = look?.dead.contains { $0.id == member.id } ?? false
+      let hasDied = isLeft || left.map { $0 == (member.id, false) } ?? false
+      tell(member, hasDied ? .died : .left, kind, place)
+    }
+    // The kernel tells that a file was closed just before it frees its lock.
+    guard events.contains(.closedAfterWriting), let name = place.rest.first else { return }
+    let directory = place.directory
+    let checks =
+      followUps[directory]
+      ?? FollowUpChecks { [weak tree] in tree?.lookAgain(at: FileName(name), of: directory) }
+    followUps[directory] = checks
+    checks.begin()
+  }
+
+  private func tell(
+    _ member: PresenceMember, _ change: ContainerEvent.Change, _ kind: ContainerEvent.Kind,
+    _ place: Place
+  ) {
+    var event = ContainerEvent(kind, place.identifier, isOwn: place.kind.isOwn, change)
+    event.take(member)
+    event.value = member.content
+    tell(event)
+  }
+
+  /// Returns the last registration that is recorded, and whether it left by itself.
+  private func lastToLeave(_ place: Place) -> (id: String, hasLeft: Bool)? {
+    let path = place.directory + "/" + PresenceDirectory.last
+    guard let bytes = read(path, maximumBytes: 65_536) else { return nil }
+    do throws(PropertyListError) {
+      let record = try PropertyListValue(bytes: bytes)
+      return record["id"]?.stringValue.map { ($0, record["ended"]?.dateValue != nil) }
+    } catch {
+      return nil
+    }
+  }
+
+  mutating func lookAtMessage(_ place: Place, _ path: String) {
+    guard place.rest.first == LogDirectory.entries,
+      let number = LogDirectory.number(FileName(place.file)),
+      number > lastMessages[place.directory] ?? 0, status(path) != nil
+    else { return }
+    lastMessages[place.directory] = number
+    guard !isBeginning else { return }
+    var event = ContainerEvent(.log, place.identifier, .appended)
+    event.number = number
+    if let content = read(path, maximumBytes: Value.maximumFileBytes) {
+      event.take(content: content)
+    }
+    tell(event)
+  }
+
+  /// A message into a mailbox is often delivered before anybody else can read it.
+  mutating func lookAtMailbox(_ address: String, _ path: String, _ events: WatchEvents) {
+    let name = path.split(separator: "/").last.map(String.init) ?? ""
+    guard let entry = EntryFile(name) else { return }
+    let isNew = notes[address]?.contains(name) != true
+    let isThere = status(path) != nil
+    if isThere { notes[address, default: []].insert(name) } else { notes[address]?.remove(name) }
+    if notes[address]?.isEmpty == true { notes[address] = nil }
+    guard isNew, isThere || !events.isDisjoint(with: [.movedTo, .created]) else { return }
+    tell(
+      .posted(
+        into: address, read(path, maximumBytes: Value.maximumFileBytes), bytes: entry.bytes))
+  }
+
+  mutating func lookAtLease(_ place: Place, _ path: String) {
+    guard place.rest.count == 2, place.file == "taken.plist", let status = status(path) else {
+      return
+    }
+    let stamp = status.changedSeconds &* 1_000_000_000 &+ status.changedNanoseconds
+    guard takeovers.updateValue(stamp, forKey: path) != stamp, !isBeginning else { return }
+    var event = ContainerEvent(.lease, place.identifier, isOwn: place.kind.isOwn, .takenOver)
+    guard let bytes = read(path, maximumBytes: 65_536) else { return tell(event) }
+    do throws(PropertyListError) {
+      let note = try PropertyListValue(bytes: bytes)
+      event.processID = note["breakerProcess"]?.int64Value.flatMap { Int32(exactly: $0) }
+      event.program = event.processID.flatMap { ProcessStatus.of($0)?.program }
+      let victim = note["victim"]?.stringValue.flatMap { LeaseDeclaration(FileName($0)) }
+      event.detail = victim.map { "from process \($0.identity.processID)" }
+    } catch {
+      event.problem = "\(error)"
+    }
+    tell(event)
+  }
+}

@@ -1,0 +1,206 @@
+import Wormhole
+import WormholePropertyLists
+import WormholeSystem
+
+/// Where a batch of a queue is.
+enum QueuePlace: Equatable {
+  case waiting
+  /// In the directory of a consumer.
+  case taken(String)
+}
+
+// Queues.
+extension DirectoryLooks {
+  /// Beyond so many senders of a queue, those that sent first are forgotten. An entry of one of them that
+  /// was settled before it was seen could be told of twice.
+  static let maximumSenders = 1_000
+
+  static let notedParts = [QueueDirectory.failed, QueueDirectory.outcomes]
+  private static let parts = [QueueDirectory.pending, QueueDirectory.taken] + notedParts
+
+  /// Whether a path below a queue is a directory to watch.
+  static func isPartOfQueue(_ rest: ArraySlice<String>) -> Bool {
+    guard let first = rest.first else { return false }
+    return rest.count == 1
+      ? parts.contains(first) : rest.count == 2 && first == QueueDirectory.taken
+  }
+
+  mutating func lookAtQueue(_ place: Place, _ path: String, _ events: WatchEvents) {
+    guard let part = place.rest.first else { return }
+    if part == QueueDirectory.pending || part == QueueDirectory.taken {
+      lookAtBatch(place, path, isNew: part == QueueDirectory.pending && events.contains(.movedTo))
+    } else if Self.notedParts.contains(part) {
+      lookAtNote(place, path, isOutcome: part == QueueDirectory.outcomes)
+    }
+  }
+
+  /// - Parameter isNew: Whether the kernel has told that it was stored.
+  private mutating func lookAtBatch(_ place: Place, _ path: String, isNew: Bool) {
+    if let name = QueueDirectory.batch(besideWhich: place.file), let batch = EntryFile(name) {
+      lookAtDeliveries(place, path, batch)
+    } else if let batch = EntryFile(place.file) {
+      compare(batch, place, isNew: isNew)
+    }
+  }
+
+  /// Compares all batches that are known with what is there.
+  mutating func lookAtBatches(_ place: Place) {
+    for name in (batches[place.directory] ?? [:]).keys {
+      if let batch = EntryFile(name) { compare(batch, place) }
+    }
+  }
+
+  private mutating func compare(_ batch: EntryFile, _ place: Place, isNew: Bool = false) {
+    let name = batch.text
+    let old = batches[place.directory]?[name]
+    let new = find(name, place.directory)
+    // The batches of a sender have rising orders.
+    let last = newest[place.directory]?[batch.sender] ?? 0
+    newest[place.directory, default: [:]][batch.sender] = max(last, batch.order)
+    forgetOldSenders(of: place.directory)
+    if old == nil, new == nil, isNew, batch.order > last { tell(batch, .sent, place) }
+    guard old != new || isNew && old == nil && batch.order > last else { return }
+    batches[place.directory, default: [:]][name] = new
+    if case .taken(let consumer)? = new {
+      if old == nil { tell(batch, .sent, place) }
+      tell(batch, .taken, place, by: consumer)
+    } else if new == .waiting {
+      tell(batch, old == nil ? .sent : .released, place)
+    } else if !isNoted(batch, place.directory) {
+      if case .taken(let consumer)? = old {
+        tell(batch, .acknowledged, place, by: consumer)
+      } else {
+        // What is nowhere any more was processed.
+        tell(batch, .acknowledged, place)
+      }
+    }
+  }
+
+  /// Many senders send only once, from a process each.
+  private mutating func forgetOldSenders(of directory: String) {
+    guard let all = newest[directory], all.count > Self.maximumSenders else { return }
+    let kept = all.sorted { $0.value > $1.value }.prefix(Self.maximumSenders / 2)
+    newest[directory] = Dictionary(kept.map { ($0.key, $0.value) }) { first, _ in first }
+  }
+
+  /// Looks twice, because a batch may be taken between looks at the two places where it can be.
+  private func find(_ name: String, _ directory: String) -> QueuePlace? {
+    for _ in 0..<2 {
+      if status(directory + "/" + QueueDirectory.pending + "/" + name) != nil { return .waiting }
+      let taken = directory + "/" + QueueDirectory.taken
+      for consumer in list(taken) where status("\(taken)/\(consumer)/\(name)") != nil {
+        return .taken(consumer)
+      }
+    }
+    return nil
+  }
+
+  /// Whether a note tells how an entry of a batch ended.
+  private func isNoted(_ batch: EntryFile, _ directory: String) -> Bool {
+    (0..<batch.count).contains { index in
+      Self.notedParts.contains { status("\(directory)/\($0)/\(batch.text).\(index)") != nil }
+    }
+  }
+
+  private func tell(
+    _ batch: EntryFile, _ change: ContainerEvent.Change, _ place: Place, by consumer: String? = nil
+  ) {
+    var event = ContainerEvent.entries(
+      batch, of: place.identifier, isOwn: place.kind.isOwn, change)
+    if change == .sent { event.take(payloadOf: content(of: batch, place)) }
+    if let consumer { event.take(self.consumer(consumer, of: place)) }
+    tell(event)
+  }
+
+  /// Returns a batch as long as it waits or is taken; nil if it was settled since.
+  private func content(of batch: EntryFile, _ place: Place) -> [UInt8]? {
+    guard !isBeginning, batch.count == 1, batch.bytes <= ContainerEvent.largestPayload else {
+      return nil
+    }
+    let path =
+      switch find(batch.text, place.directory) {
+      case .waiting?: QueueDirectory.pending
+      case .taken(let consumer)?: QueueDirectory.taken + "/" + consumer
+      case nil: ""
+      }
+    return read(
+      "\(place.directory)/\(path)/\(batch.text)", maximumBytes: ContainerEvent.largestPayload)
+  }
+
+  private func consumer(_ directory: String, of place: Place) -> PresenceMember? {
+    let kind = NameKind(.consumer, isOwn: place.kind.isOwn)
+    let name = place.directory.split(separator: "/").last ?? ""
+    return members.consumer(directory, kind.path + "/" + name)
+  }
+
+  private mutating func lookAtDeliveries(_ place: Place, _ path: String, _ batch: EntryFile) {
+    guard path.hasSuffix(QueueDirectory.deliveriesSuffix), !isBeginning,
+      let text = read(path, maximumBytes: 1 << 20), ContainerEvent.isGivenBack(text)
+    else { return }
+    tell(
+      .entries(batch, of: place.identifier, isOwn: place.kind.isOwn, .released, isOne: true))
+  }
+
+  private mutating func lookAtNote(_ place: Place, _ path: String, isOutcome: Bool) {
+    guard let id = OutcomeFile.id(place.file) else { return }
+    let directory = place.directory + (isOutcome ? "/outcomes" : "/failed")
+    guard status(path) != nil else {
+      notes[directory]?.remove(place.file)
+      return
+    }
+    guard notes[directory, default: []].insert(place.file).inserted, !isBeginning else { return }
+    // What is kept after a failure is told once: by the note of the outcome, if there is one.
+    if !isOutcome, status("\(place.directory)/\(QueueDirectory.outcomes)/\(place.file)") != nil {
+      return
+    }
+    guard let bytes = read(path, maximumBytes: 1 << 20) else { return }
+    tell(.ended(id, bytes, isOutcome: isOutcome, of: place.identifier, isOwn: place.kind.isOwn))
+  }
+}
+
+extension ContainerEvent {
+  /// The largest entry of a queue that is read to be shown.
+  static let largestPayload = 1 << 20
+
+  /// Takes what a batch of one entry holds.
+  mutating func take(payloadOf content: [UInt8]?) {
+    guard let content, count == 1 else { return }
+    do {
+      value = try Batch(bytes: content, count: 1).entries[0].payload
+    } catch {
+      problem = "it is no entry"
+    }
+  }
+
+  /// Whether a record of deliveries ends with an entry that was given back: see `DeliveryLog`.
+  static func isGivenBack(_ deliveries: [UInt8]) -> Bool {
+    let last = deliveries.split(separator: UInt8(ascii: "\n")).last
+    return last?.split(separator: UInt8(ascii: " ")).count == 3
+  }
+
+  /// The event of an entry that was not processed.
+  static func ended(
+    _ id: QueueEntryID, _ note: [UInt8], isOutcome: Bool, of queue: String, isOwn: Bool
+  ) -> Self {
+    let (change, reason): (Change, String?) =
+      switch isOutcome ? OutcomeFile.status(note) : .failed(reason: reason(ofFailure: note)) {
+      case .processed: (.acknowledged, nil)
+      case .cancelled: (.cancelled, nil)
+      case .superseded: (.superseded, nil)
+      case .expired: (.expired, nil)
+      case .failed(let reason): (.failed, reason)
+      case .stored, .taken: (.acknowledged, nil)
+      }
+    var event = entries(id.batch, of: queue, isOwn: isOwn, change, isOne: true)
+    event.detail = reason
+    return event
+  }
+
+  private static func reason(ofFailure note: [UInt8]) -> String {
+    do throws(PropertyListError) {
+      return try PropertyListValue(bytes: note)["reason"]?.stringValue ?? "no reason was given"
+    } catch {
+      return "its note is damaged: \(error)"
+    }
+  }
+}

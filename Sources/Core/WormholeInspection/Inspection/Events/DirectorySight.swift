@@ -1,0 +1,302 @@
+import Dispatch
+import Synchronization
+import Wormhole
+import WormholeSystem
+
+/// What a monitor sees of a container that is a directory.
+final class DirectorySight: ContainerSight {
+  private let tree = Mutex<DirectoryTree?>(nil)
+  /// The monitor's queue alone uses it, so nobody waits for this lock.
+  private let looks: Mutex<DirectoryLooks>
+
+  /// How often the path is compared with the container. The kernel does not tell that a directory was
+  /// removed as long as somebody has it open, and this process has.
+  static let checkInterval: Duration = .seconds(1)
+
+  init(_ container: SharedContainer, _ hear: @escaping @Sendable (ContainerEvent) -> Void) {
+    looks = Mutex(DirectoryLooks(container, hear))
+  }
+
+  var detection: ChangeDetection { tree.withLock { $0 }?.detection ?? .events }
+
+  func begin(isNew: Bool, _ signal: @escaping @Sendable () -> Void) throws {
+    let tree = looks.withLock { looks in
+      let tree = DirectoryTree(looks.container.root, signal)
+      looks.begin(in: tree, isNew: isNew)
+      return tree
+    }
+    self.tree.withLock { $0 = tree }
+    lookLater(signal)
+  }
+
+  private func lookLater(_ signal: @escaping @Sendable () -> Void) {
+    let next = DispatchTime.now() + Self.checkInterval.dispatchInterval
+    Blocking.timers.asyncAfter(deadline: next) { [weak self] in
+      guard let self, tree.withLock({ $0?.isCancelled == false }) else { return }
+      signal()
+      lookLater(signal)
+    }
+  }
+
+  func look() { looks.withLock { $0.look() } }
+
+  /// For tests: how much it remembers of what it has seen.
+  var remembered: Int { looks.withLock(\.remembered) }
+
+  func cancel() { tree.withLock { $0 }?.cancel() }
+}
+
+/// The looks at the names of a directory: each compares what is there with what was there before, and
+/// tells the difference.
+struct DirectoryLooks {
+  /// An entry of the container, by the primitive that it belongs to.
+  struct Place {
+    let kind: NameKind
+    let identifier: String
+    /// The directory of the name, relative to the container.
+    let directory: String
+    /// The parts of the path below that directory.
+    let rest: ArraySlice<String>
+
+    var file: String { rest.last ?? "" }
+  }
+
+  /// The largest number of entries of one directory that are looked at.
+  static let maximumEntries = 200_000
+
+  let container: SharedContainer
+  let hear: (ContainerEvent) -> Void
+  /// Whether what is found was there before the monitor.
+  private(set) var isBeginning = true
+  private(set) var tree: DirectoryTree?
+  /// The container's directory; nil if it cannot be opened now, so that nothing is seen.
+  private var directory: ContainerRoot.Handle?
+  /// When it was looked at last.
+  private var checked = ContinuousClock.now
+  /// The identifiers of the directories of names; nil for a name that is no identifier's.
+  private var identifiers: [String: String?] = [:]
+  var values: [String: ValueMark] = [:]
+  var bells: [String: Set<FileName>] = [:]
+  var members = KnownMembers()
+  var followUps: [String: FollowUpChecks] = [:]
+  var batches: [String: [String: QueuePlace]] = [:]
+  /// The order of the last batch of each sender that was seen in a queue.
+  var newest: [String: [String: UInt64]] = [:]
+  var notes: [String: Set<String>] = [:]
+  var lastMessages: [String: Int] = [:]
+  var takeovers: [String: Int64] = [:]
+
+  init(_ container: SharedContainer, _ hear: @escaping @Sendable (ContainerEvent) -> Void) {
+    self.container = container
+    self.hear = hear
+  }
+
+  /// For tests: see `DirectorySight`.
+  fileprivate var remembered: Int {
+    let nested =
+      bells.values.map(\.count) + batches.values.map(\.count) + newest.values.map(\.count)
+      + notes.values.map(\.count)
+    return identifiers.count + values.count + followUps.count + lastMessages.count + takeovers.count
+      + nested.reduce(bells.count + batches.count + newest.count + notes.count, +)
+  }
+
+  mutating func begin(in tree: DirectoryTree, isNew: Bool) {
+    self.tree = tree
+    isBeginning = !isNew
+    _ = tree.enter(DirectoryTree.top)
+    findContainer()
+    isBeginning = false
+  }
+
+  mutating func look() {
+    if directory == nil || ContinuousClock.now - checked >= DirectorySight.checkInterval {
+      findContainer()
+    }
+    for (path, news) in tree?.take() ?? [] {
+      if news.isEverything {
+        lookAtAll(in: path)
+      } else {
+        for (name, events) in news.names { look(at: name.text, in: path, events) }
+      }
+    }
+  }
+
+  /// Opens the container again if the path names another directory now.
+  private mutating func findContainer() {
+    let old = directory
+    do {
+      directory = try container.root.refreshed(container.root.handle())
+    } catch {
+      // There is none now; when it is there again, everything is looked at.
+      directory = nil
+    }
+    checked = .now
+    guard directory !== old else { return }
+    tree?.leaveAll()
+    if directory != nil { lookAtAll(in: DirectoryTree.top) }
+  }
+
+  func tell(_ event: ContainerEvent) {
+    guard !isBeginning || event.change == .known else { return }
+    hear(event)
+  }
+
+  func status(_ path: String) -> FileStatus? {
+    guard let directory else { return nil }
+    do throws(Errno) {
+      return try fileStatus(path, at: directory.descriptor.rawValue)
+    } catch {
+      // Gone, or not to be seen: it has no content here.
+      return nil
+    }
+  }
+
+  /// Returns the names of a directory's entries; none if it is not there.
+  func list(_ path: String) -> [String] {
+    guard let directory else { return [] }
+    var names: [String] = []
+    do throws(Errno) {
+      let open = try FileDescriptor.openBeneath(
+        path, at: directory.descriptor.rawValue, [.readOnly, .directory])
+      while names.count < Self.maximumEntries,
+        try open.nextEntries({ names.append($0.name.text) })
+      {}
+    } catch {
+      // Gone meanwhile: what was read of it counts.
+      return names
+    }
+    return names
+  }
+
+  /// Returns the content of a file; nil if there is none, or one that is no file of the container.
+  func read(_ path: String, maximumBytes: Int) -> [UInt8]? {
+    guard let directory else { return nil }
+    do throws(Errno) {
+      return try FileDescriptor.readBeneath(
+        path, at: directory.descriptor.rawValue, maximumBytes: maximumBytes
+      ) { _ in true }
+    } catch {
+      return nil
+    }
+  }
+
+  // MARK: Finding the way
+
+  /// Watches a directory, and looks at all in it if it is new.
+  private mutating func enter(_ path: String) {
+    if path != DirectoryTree.top, status(path)?.kind != .directory {
+      tree?.leave(path)
+    } else if tree?.enter(path) == true {
+      lookAtAll(in: path)
+    }
+  }
+
+  private mutating func lookAtAll(in path: String) {
+    var names = Set(list(path))
+    // Names that are gone; parts of a name are looked at below.
+    if Self.kinds.contains(path) {
+      for known in identifiers.keys where known.hasPrefix(path + "/") {
+        names.insert(String(known.dropFirst(path.count + 1)))
+      }
+    }
+    for name in names { look(at: name, in: path, []) }
+    if let place = place(of: path) { lookAtMissing(place) }
+  }
+
+  private mutating func look(at name: String, in directory: String, _ events: WatchEvents) {
+    let path = directory == DirectoryTree.top ? name : directory + "/" + name
+    let parts = path.split(separator: "/").map(String.init)
+    let depth = parts.count - (parts.first == NameKind.own ? 1 : 0)
+    switch depth {
+    case 0: enter(path)
+    case 1:
+      if path == Self.mailboxes || Self.kinds.contains(path) { enter(path) }
+    default:
+      if parts[0] == Self.mailboxes {
+        guard parts.count == 2 else { return lookAtMailbox(parts[1], path, events) }
+        enter(path)
+        if status(path) == nil { notes[parts[1]] = nil }
+      } else if let place = place(of: path) {
+        if place.rest.isEmpty { enterName(place) } else { lookAtPart(place, path, events) }
+      }
+    }
+  }
+
+  private static let mailboxes = "mailboxes"
+  private static let kinds = Set((NameKind.users + NameKind.owns).map(\.path))
+
+  private mutating func enterName(_ place: Place) {
+    enter(place.directory)
+    guard status(place.directory) == nil else { return }
+    lookAtMissing(place)
+    identifiers[place.directory] = nil
+    followUps[place.directory] = nil
+    batches[place.directory] = nil
+    newest[place.directory] = nil
+    lastMessages[place.directory] = nil
+    takeovers[place.directory + "/" + LeaseSite.taken] = nil
+    for part in Self.notedParts { notes[place.directory + "/" + part] = nil }
+  }
+
+  /// - Returns: Nil for an entry that belongs to no name.
+  private mutating func place(of path: String) -> Place? {
+    let parts = path.split(separator: "/").map(String.init)
+    let isOwn = parts.first == NameKind.own
+    let depth = isOwn ? 2 : 1
+    guard parts.count > depth, let primitive = NameKind.Primitive(rawValue: parts[depth - 1])
+    else { return nil }
+    let kind = NameKind(primitive, isOwn: isOwn)
+    let directory = parts[...depth].joined(separator: "/")
+    guard let identifier = identifier(of: directory, parts[depth]) else { return nil }
+    return Place(
+      kind: kind, identifier: identifier, directory: directory, rest: parts[(depth + 1)...])
+  }
+
+  private mutating func identifier(of directory: String, _ name: String) -> String? {
+    if let known = identifiers[directory] { return known }
+    // Late news of what is gone: remembered, it would never be forgotten.
+    guard status(directory) != nil else { return nil }
+    let found: String?
+    switch EncodedName.decode(Array(name.utf8)) {
+    case .identifier(let identifier): found = identifier
+    case .foreign: return nil
+    case .long:
+      do {
+        guard let root = self.directory else { return nil }
+        found = try NamedDirectory.longIdentifier(directory, at: root.descriptor.rawValue)
+      } catch {
+        return nil
+      }
+    }
+    // A long one that is being made has none yet.
+    if let found { identifiers[directory] = found }
+    return found
+  }
+
+  private mutating func lookAtPart(_ place: Place, _ path: String, _ events: WatchEvents) {
+    if place.rest.first == LeaseSite.lease {
+      if place.rest.count == 1 { enter(path) } else { lookAtLease(place, path) }
+      return
+    }
+    switch place.kind.primitive {
+    case .value: if place.file == LeaseSite.value { lookAtValue(place) }
+    case .notification: lookAtNotification(place)
+    case .presence, .consumer: lookAtPresence(place, events)
+    case .queue:
+      if Self.isPartOfQueue(place.rest) { enter(path) } else { lookAtQueue(place, path, events) }
+    case .log:
+      if place.rest.count == 1 { enter(path) } else { lookAtMessage(place, path) }
+    }
+  }
+
+  /// Looks for what may have gone without an event of its own.
+  private mutating func lookAtMissing(_ place: Place) {
+    switch place.kind.primitive {
+    case .value: if place.rest.isEmpty { lookAtValue(place) }
+    case .notification: if place.rest.isEmpty { lookAtNotification(place) }
+    case .presence, .consumer: lookAtPresence(place, [])
+    case .queue: lookAtBatches(place)
+    case .log: break
+    }
+  }
+}

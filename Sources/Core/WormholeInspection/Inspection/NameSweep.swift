@@ -1,0 +1,178 @@
+import Synchronization
+package import Wormhole
+import WormholeSystem
+
+/// The removal of unused names: a directory is removed when it is empty and no process holds its
+/// lease or waits for it. A process that watches it goes on to watch the nearest directory that
+/// exists.
+///
+/// | step | a process that arrives at the same moment |
+/// |---|---|
+/// | the lease is taken, if it is free | waits for it |
+/// | the value's file is missing | cannot publish, because that takes the lease |
+/// | the rest of `lease/held` is unlinked, `lease/held` removed | has the removed directory open, can create nothing in it (ENOENT), and begins again |
+/// | `lease` is removed, if it is empty | has made another `held`, or waits with a file in it: the name stays |
+/// | the directory is removed, if it is empty | has made another `lease`: the name stays; has the removed directory open: begins again |
+///
+/// No directory is ever moved or removed with content, so files that were created in the meantime
+/// stay (Tests/Models/names.pml). A crash leaves the name without a part of its lease, which the
+/// next change creates again, or the directory of a long name without its file `identifier`, which
+/// is also created again.
+///
+/// The other removals only delete the record of a past event (see `Bell.remove` and
+/// `Presence.removeLast`), or a part of a queue (see `Queue.removeParts`).
+struct NameSweep {
+  /// The seconds for which an unused name records the last post, or the last present process.
+  private static let memory: Int64 = 24 * 60 * 60
+
+  let container: SharedContainer
+
+  /// Removes the directory of a name if it is unused.
+  ///
+  /// - Returns: Whether it is gone.
+  /// - Throws: An error of the file system.
+  func remove(_ identifier: String, of kind: NameKind) throws -> Bool {
+    let directory = NamedDirectory(root: container.root, kind: kind, identifier: identifier)
+    switch kind.primitive {
+    case .value:
+      guard try look(at: directory, { _ in false }) != nil, try removeLease(of: directory)
+      else { return false }
+    case .notification:
+      let bell = Bell(root: container.root, name: identifier)
+      // Read before its age, because a later post gets another name.
+      let sound = try bell.sound()
+      guard let status = try look(at: directory, Bell.isName),
+        sound == .silence || isForgotten(status),
+        try removeLease(of: directory), try bell.remove(sound)
+      else { return false }
+    case .presence, .consumer:
+      guard try removePresence(directory) else { return false }
+    case .queue:
+      guard try removeQueue(directory) else { return false }
+    case .log:
+      guard try removeLog(directory) else { return false }
+    }
+    return try directory.removeIfEmpty()
+  }
+
+  // MARK: Looking
+
+  private static let parts: Set<String> = [LeaseSite.lease, NamedDirectory.identifierFile]
+
+  /// - Parameter isForgettable: Returns whether another entry may be ignored.
+  /// - Returns: nil if the name must stay.
+  private func look(
+    at directory: NamedDirectory, _ isForgettable: (FileName) -> Bool
+  ) throws -> FileStatus? {
+    guard let place = try directory.open([.readOnly, .directory]) else { return nil }
+    let status = try place.status()
+    let isEmpty = try place.entries().allSatisfy {
+      Self.parts.contains($0.name.text) || isForgettable($0.name)
+    }
+    return isEmpty ? status : nil
+  }
+
+  /// Returns whether a directory has not changed for long enough; a time in the future is no age.
+  private func isForgotten(_ status: FileStatus) -> Bool {
+    let age = realTime().seconds - status.modifiedSeconds
+    return age >= Self.memory
+  }
+
+  // MARK: Removing
+
+  /// Removes the lease of a value or notification without a file.
+  private func removeLease(of directory: NamedDirectory) throws -> Bool {
+    let name = value(of: directory).fileName
+    return try removeLease(of: directory) { try !exists(name, at: $0.site.directory()) }
+  }
+
+  /// - Parameter isEmpty: Called under the lease.
+  private func removeLease(
+    of directory: NamedDirectory, _ isEmpty: @escaping @Sendable (Lease) throws -> Bool
+  ) throws -> Bool {
+    let change = Change<Bool>(directory, .init(until: .now, repeatsAfterLoss: false)) { lease, _ in
+      try isEmpty(lease) && lease.removeSite()
+    }
+    return try unlessInUse { try change.run() }
+  }
+
+  private func value(of directory: NamedDirectory) -> Value {
+    Value(container: container, identifier: directory.identifier, kind: directory.kind)
+  }
+
+  /// - Returns: false also where somebody uses it, or was quicker.
+  private func unlessInUse(_ body: () throws -> Bool) throws -> Bool {
+    do {
+      return try body()
+    } catch let error as AppGroupError
+      where error.code == .timedOut || error.code == .leaseLost
+      || error.errorNumber == Errno.staleHandle.rawValue
+    {
+      return false
+    }
+  }
+
+  private func removePresence(_ directory: NamedDirectory) throws -> Bool {
+    let (name, kind) = (directory.identifier, directory.kind)
+    let presence = DirectoryPresence(container: container, name: name, kind: kind)
+    let remains = [presence.role.fileName, PresenceDirectory.last]
+    guard let status = try look(at: directory, { remains.contains($0.text) }) else { return false }
+    if kind.primitive == .consumer {
+      // As long as there is a queue, its last consumer is reported.
+      let queue = Queue(container: container, name: name, kind: NameKind(.queue, isOwn: kind.isOwn))
+      guard try queue.open() == nil else { return false }
+    } else if try presence.place.hasLast() {
+      guard isForgotten(status) else { return false }
+    }
+    guard try removeLease(of: directory, { try presence.removeRole($0) }) else { return false }
+    try presence.removeLast()
+    return true
+  }
+
+  private func removeLog(_ directory: NamedDirectory) throws -> Bool {
+    let log = container.log(directory.identifier)
+    let parts = [log.value.fileName, LogDirectory.entries]
+    guard try look(at: directory, { parts.contains($0.text) }) != nil,
+      let place = try LogDirectory(log), try !place.hasEntries()
+    else { return false }
+    let change = Change<Bool>(directory, .init(until: .now, repeatsAfterLoss: false)) { lease, _ in
+      try log.removeFile(lease)
+    }
+    guard try unlessInUse({ try change.run() }) else { return false }
+    return try removeLease(of: directory)
+  }
+
+  private func removeQueue(_ directory: NamedDirectory) throws -> Bool {
+    let queue = Queue(container: container, name: directory.identifier, kind: directory.kind)
+    guard try queue.open()?.isEmpty() == true else { return false }
+    return try unlessInUse {
+      try queue.removeParts() && removeLease(of: directory) { _ in true }
+    }
+  }
+}
+
+extension SharedContainer {
+  /// Removes the names of a queue and of its consumers if the queue is empty, and nobody uses it.
+  package func removeUnusedQueue(_ name: String, isOwn: Bool) {
+    do {
+      if case .etcd(let etcd) = engine {
+        let queue = isOwn ? own.queue(name) : queue(name)
+        guard try !queue.awaitFirstUse(until: .now, willWait: {}) else { return }
+        return try queue.role.removeRecords(from: etcd)
+      }
+      guard try removeEmptyName(name, .queue, isOwn: isOwn) else { return }
+      _ = try removeEmptyName(name, .consumer, isOwn: isOwn)
+    } catch {
+      // A sweep of the container tries it again.
+      return
+    }
+  }
+
+  /// Removes an empty name; for tests.
+  package func removeEmptyName(
+    _ identifier: String, _ primitive: NameKind.Primitive, isOwn: Bool = false
+  ) throws -> Bool {
+    try NameSweep(container: self)
+      .remove(identifier, of: NameKind(primitive, isOwn: isOwn))
+  }
+}

@@ -1,0 +1,26 @@
+package import WormholePropertyLists
+
+/// The use of one of the package's own values: its title for people, and its shape.
+///
+/// The module that owns a name defines its use. A program that shows a container to people asks all
+/// modules.
+package struct OwnUse: Sendable {
+  /// The title with its article: "the pairing of \"phone\"".
+  package let title: String
+  /// Returns the fault of a property list for this use, as a clause; nil if there is none.
+  package let problem: @Sendable (PropertyListValue) -> String?
+
+  package init(
+    _ title: String, problem: @escaping @Sendable (PropertyListValue) -> String? = { _ in nil }
+  ) {
+    self.title = title
+    self.problem = problem
+  }
+
+  /// Creates a use that requires a shape.
+  package init(
+    _ title: String, is shape: String, _ isOfShape: @escaping @Sendable (PropertyListValue) -> Bool
+  ) {
+    self.init(title) { isOfShape($0) ? nil : "it is a property list, but no \(shape)" }
+  }
+}

@@ -1,0 +1,200 @@
+public import Wormhole
+package import WormholePropertyLists
+import WormholeSystem
+
+extension SharedContainer {
+  /// Returns the content of the container, the holders of its leases, and every irregularity.
+  ///
+  /// The inspection writes nothing, takes no lease, and waits for no lock. Whatever lies in the
+  /// directory (FIFOs, links, huge files, a million entries), it ends within about ten seconds; if
+  /// it could not cover everything, the report is partial.
+  ///
+  /// - Throws: `AppGroupError` if the container itself cannot be used any more.
+  /// - Complexity: Reads every value up to 512 MiB in all, /proc/locks, and /proc of this user's
+  ///   processes.
+  public func report() throws -> ContainerReport {
+    try report { _, _ in nil }
+  }
+
+  /// Returns the same report, with a check of the package's own values.
+  ///
+  /// - Parameter problem: Returns the fault in the content of an own value, by its name; such a
+  ///   value is reported as damaged.
+  package func report(
+    problem: @escaping (_ name: String, _ content: PropertyListValue) -> String?
+  ) throws -> ContainerReport {
+    try reporting("look through the container", path: location) {
+      if case .etcd(let etcd) = engine {
+        return try EtcdInspection.report(on: self, etcd, problem)
+      }
+      var report = try ContainerInspection.report(on: self, problem)
+      report.watches = WatchUseReading.read(for: root.path)
+      return report
+    }
+  }
+
+  /// The result of `sweep`.
+  ///
+  /// ```swift
+  /// let swept = try container.sweep()
+  /// print("removed \(swept.removed.count) leftovers and \(swept.names.count) unused names")
+  /// for failure in swept.failures { print(failure) }
+  /// ```
+  public struct SweepReport: Sendable {
+    /// The paths of the removed leftovers.
+    public internal(set) var removed: [String] = []
+    /// The paths of the removed names, which were empty and unused.
+    public internal(set) var names: [String] = []
+    /// The leftovers that could not be removed, with the reasons.
+    public internal(set) var failures: [AppGroupError] = []
+
+    /// Takes one step, and notes its failure.
+    mutating func attempt(
+      _ action: String, path: String, _ body: (inout SweepReport) throws -> Void
+    ) throws {
+      do {
+        try reporting(action, path: path) { try body(&self) }
+      } catch let error as AppGroupError {
+        failures.append(error)
+      }
+    }
+  }
+
+  /// Removes the leftovers of dead processes and of those whose lease was taken over, and the
+  /// records of queues that are older than a day: receipts of processed entries, and outcomes of
+  /// entries without a receipt. No running process is disturbed.
+  ///
+  /// Leftovers of a value are removed under that value's lease, as by any holder. Files on their
+  /// way into the container are removed when they are a minute old.
+  ///
+  /// A name is removed if nothing is kept under it and no process holds it or waits for it; a process
+  /// that watches it notices its next change all the same. An empty value or queue is removed at
+  /// once. A notification without a state, and a presence, is removed if there was no post or no
+  /// present process for a day, because until then the name is the record of that. The package's own
+  /// names are removed in the same way, so nothing is left of a peer that was last active a day ago
+  /// and for which nothing waits or is registered.
+  ///
+  /// - Parameter patience: The time to wait for the lease of each value.
+  /// - Throws: As `report`.
+  public func sweep(patience: Duration = .seconds(1)) throws -> SweepReport {
+    try sweep(patience: patience) { [] }
+  }
+
+  /// The same, with a step of a module above.
+  ///
+  /// - Parameter expire: Removes what else has expired, before empty names are removed, and returns
+  ///   the paths.
+  package func sweep(
+    patience: Duration = .seconds(1), expiring expire: () throws -> [String]
+  ) throws -> SweepReport {
+    if case .etcd(let etcd) = engine { return try sweepKeys(etcd, expiring: expire) }
+    var outcome = SweepReport()
+    var swept: Set<String> = []
+    let inspection = try reporting("look through the container", path: location) {
+      try ContainerInspection.report(on: self) { _, _ in nil }
+    }
+    for leftover in inspection.leftovers {
+      try outcome.attempt("remove a leftover", path: leftover.path) { outcome in
+        try remove(leftover, patience, &swept)
+        outcome.removed.append(leftover.path)
+      }
+    }
+    for queue in try queueNames().map({ queue($0) }) + own.queueNames().map({ own.queue($0) }) {
+      try outcome.attempt("sweep a queue", path: queue.path) { $0.removed += try queue.expire() }
+    }
+    for value in try valueIdentifiers().map({ value($0) })
+      + own.valueIdentifiers().map({ own.value($0) })
+    {
+      try outcome.attempt("remove an expired value", path: value.path) { outcome in
+        if try value.removeExpired(until: .now + patience) { outcome.removed.append(value.path) }
+      }
+    }
+    for log in try logNames().map({ log($0) }) {
+      try outcome.attempt("sweep a log", path: log.path) {
+        $0.removed += try log.sweep(until: .now + patience)
+      }
+    }
+    try outcome.attempt("sweep what has expired", path: root.path) { $0.removed += try expire() }
+    try removeEmptyNames(&outcome)
+    return outcome
+  }
+
+  /// - Parameter swept: the directories whose leases were swept already.
+  private func remove(
+    _ leftover: ContainerReport.Leftover, _ patience: Duration, _ swept: inout Set<String>
+  ) throws {
+    guard let (kind, name) = leftover.owner else {
+      switch leftover.kind {
+      case .abandonedMailbox: return try MailboxDirectory.sweep(inside(leftover.path), in: root)
+      case .abandonedChange: return try Transaction.sweep(inside(leftover.path), in: root)
+      default: return try removeCreation(leftover.path)
+      }
+    }
+    switch leftover.kind {
+    case .abandonedPresence:
+      try DirectoryPresence(container: self, name: name, kind: kind).place.sweep()
+    case .abandonedEntry where kind == .log:
+      _ = try log(name).sweep(until: .now + patience)
+    case .abandonedEntry:
+      try Queue(container: self, name: name, kind: kind).sweep()
+    default:
+      let directory = NamedDirectory(root: root, kind: kind, identifier: name)
+      guard swept.insert(directory.path).inserted else { return }
+      try directory.sweepLease(until: .now + patience)
+    }
+  }
+
+  private func removeEmptyNames(_ outcome: inout SweepReport) throws {
+    let sweep = NameSweep(container: self)
+    for log in try logNames() {
+      let path = NamedDirectory(root: root, kind: .log, identifier: log).path
+      try outcome.attempt("remove an empty name", path: path) { outcome in
+        if try sweep.remove(log, of: .log) { outcome.names.append(path) }
+      }
+    }
+    // Before the values: the positions of their subscribers are some.
+    try outcome.attempt("sweep the positions of subscribers", path: root.path) { _ in
+      _ = try Log.sweepPositions(in: self, until: .now + Value.standardTerm)
+    }
+    // A queue asks whether it has a consumer, so consumers come after queues.
+    for kind in (NameKind.users + NameKind.owns).filter({ $0 != .log }) {
+      for identifier in try identifiers(of: kind) {
+        let path = NamedDirectory(root: root, kind: kind, identifier: identifier).path
+        try outcome.attempt("remove an empty name", path: path) { outcome in
+          if try sweep.remove(identifier, of: kind) { outcome.names.append(path) }
+        }
+      }
+    }
+  }
+
+  private func inside(_ path: String) -> String { String(path.dropFirst(root.path.count + 1)) }
+
+  /// Removes a staged `container.plist`, or the directory of a long identifier with that one file
+  /// in it.
+  private func removeCreation(_ path: String) throws {
+    let directory = try root.handle().descriptor.rawValue
+    let inside = inside(path)
+    do throws(Errno) {
+      guard try fileStatus(inside, at: directory).kind == .directory else {
+        return try removeFile(inside, at: directory)
+      }
+      try removeIfPresent(inside + "/" + NamedDirectory.identifierFile, at: directory)
+      try removeDirectory(inside, at: directory)
+    } catch {
+      // Its creator has come back and finished.
+      guard error == .noSuchFile else { throw error }
+    }
+  }
+}
+
+extension NamedDirectory {
+  /// Takes the lease, which removes the leftovers of dead holders in it, and removes the rest under
+  /// it.
+  fileprivate func sweepLease(until deadline: ContinuousClock.Instant) throws {
+    try Change<Void>(self, .init(until: deadline)) { lease, _ in
+      try lease.site.clearRemains()
+      // Also where nothing tells the next holder that there is something to settle.
+      try lease.site.home.settle(lease)
+    }.run()
+  }
+}

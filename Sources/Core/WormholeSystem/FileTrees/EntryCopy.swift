@@ -1,0 +1,230 @@
+/// Copies one entry that is no directory.
+package struct EntryCopy {
+  package let mode: TreeCopy.Mode
+  package let check: () throws -> Void
+  /// Whether new files inherit access control lists from the directory that they are made in.
+  package let dropsInherited: Bool
+  /// An extended attribute that means nothing for a copy.
+  private let leavesOut: FileName?
+  private var content: ContentCopy
+
+  package init(
+    mode: TreeCopy.Mode, check: @escaping () throws -> Void, dropsInherited: Bool,
+    leavesOut: FileName? = nil
+  ) {
+    self.mode = mode
+    self.check = check
+    self.dropsInherited = dropsInherited
+    self.leavesOut = leavesOut
+    content = ContentCopy(check: check)
+  }
+
+  /// - Parameter found: what is there, if its caller has just looked.
+  /// - Returns: false when it vanished.
+  /// - Throws: `TreeError`: refused with `.isDirectory` when it became a directory.
+  package mutating func copy(
+    _ name: FileName, at source: Int32, _ found: FileStatus? = nil, to newName: FileName,
+    at target: Int32, path: TreePath
+  ) throws -> Bool {
+    var found = found
+    // A program may put a different kind of file in its place between two calls; not again and again.
+    for _ in 0..<8 {
+      do {
+        return try copyOnce(name, at: source, found, to: newName, at: target, path)
+      } catch is KindChanged {
+        found = nil
+        continue
+      } catch let error as Errno {
+        if error.isVanishing, isMissing(name, at: source) { return false }
+        throw TreeError(action: "copy", path: path, reason: .refused(error))
+      }
+    }
+    throw TreeError(action: "copy", path: path, reason: .refused(.deviceBusy))
+  }
+
+  private struct KindChanged: Error {}
+
+  private func isMissing(_ name: FileName, at source: Int32) -> Bool {
+    do throws(Errno) {
+      return try tolerating(Errno.vanishing, fileStatus(name, at: source)) == nil
+    } catch {
+      return false
+    }
+  }
+
+  private mutating func copyOnce(
+    _ name: FileName, at source: Int32, _ found: FileStatus?, to newName: FileName,
+    at target: Int32, _ path: TreePath
+  ) throws -> Bool {
+    let status = try found ?? fileStatus(name, at: source)
+    // A second name of a socket still reaches the program behind it.
+    if status.kind == .socket || mode == .link, status.kind != .directory,
+      try hasSecondName(name, at: source, to: newName, at: target)
+    {
+      return true
+    }
+    switch status.kind {
+    case .regular:
+      try copyFile(name, at: source, to: newName, at: target)
+    case .symbolicLink:
+      try copySymbolicLink(name, at: source, to: newName, at: target)
+      try apply(FileMetadata(status), toEntry: newName, at: target)
+    case .fifo:
+      try makeFIFO(newName, at: target)
+      try apply(FileMetadata(status), toEntry: newName, at: target)
+    case .socket: break
+    case .device: throw TreeError(action: "copy", path: path, reason: .unsupported(.device))
+    case .directory: throw Errno.isDirectory
+    }
+    return true
+  }
+
+  private func hasSecondName(
+    _ name: FileName, at source: Int32, to newName: FileName, at target: Int32
+  ) throws(Errno) -> Bool {
+    // Another user's file (protected_hardlinks, proc_sys_fs(5)), too many names, another file system,
+    // or one without such names.
+    let refusals: [Errno] = [
+      .notPermitted, .accessDenied, .tooManyNames, .crossesDevices, .unsupported, .noFunction,
+    ]
+    return try tolerating(refusals, link(name, at: source, to: newName, at: target)) != nil
+  }
+
+  private mutating func copyFile(
+    _ name: FileName, at source: Int32, to newName: FileName, at target: Int32
+  ) throws {
+    let original = try openedFile(name, at: source)
+    let metadata = try FileMetadata(of: original, without: leavesOut)
+    guard metadata.status.kind == .regular else { throw KindChanged() }
+    let copy = try FileDescriptor.open(
+      newName, at: target, [.writeOnly, .create, .exclusive, .noFollow], mode: 0o600)
+    try content.copy(original, metadata.status, to: copy)
+    try apply(metadata, to: copy)
+    try copy.close()
+  }
+
+  // A FIFO opens at once for a reader that does not block (fifo(7)).
+  private func openedFile(_ name: FileName, at source: Int32) throws -> FileDescriptor {
+    // A symbolic link, or a socket or device without a program behind it.
+    guard
+      let file = try tolerating(
+        [.tooManyLinks, .noSuchDevice],
+        FileDescriptor.open(name, at: source, [.readOnly, .noFollow, .nonBlocking]))
+    else { throw KindChanged() }
+    return file
+  }
+
+  private func copySymbolicLink(
+    _ name: FileName, at source: Int32, to newName: FileName, at target: Int32
+  ) throws {
+    guard let pointsTo = try tolerating([.invalidArgument], linkTarget(name, at: source)) else {
+      throw KindChanged()
+    }
+    try makeSymbolicLink(newName, at: target, target: pointsTo)
+  }
+
+  // Of an entry that is not to be opened.
+  private func apply(
+    _ metadata: FileMetadata, toEntry name: FileName, at directory: Int32
+  ) throws(Errno) {
+    let raw = try fileStatus(name, at: directory)
+    let permissions = try metadata.applyOwner(raw) { (owner, group) throws(Errno) in
+      try setOwner(name, at: directory, owner, group: group)
+    }
+    if metadata.status.kind != .symbolicLink {
+      try setPermissions(name, at: directory, permissions)
+    }
+    try setModified(
+      name, at: directory, seconds: metadata.status.modifiedSeconds,
+      nanoseconds: metadata.status.modifiedNanoseconds)
+  }
+
+  /// Gives a file or directory its final metadata.
+  func apply(
+    _ metadata: FileMetadata, to file: borrowing FileDescriptor
+  ) throws(Errno) {
+    let raw = try file.status()
+    let permissions = try metadata.applyOwner(raw) { (owner, group) throws(Errno) in
+      try file.setOwner(owner, group: group)
+    }
+    try metadata.applyAttributes(to: file, dropsInherited: dropsInherited)
+    // After the owner, whose change takes the set-id bits away, and after the access control list,
+    // which sets the group's bits; after both, because a file need not be writable then.
+    try file.setPermissions(permissions)
+    try file.setModified(
+      seconds: metadata.status.modifiedSeconds, nanoseconds: metadata.status.modifiedNanoseconds)
+  }
+}
+
+/// What a file is besides its content: owner, mode, times, extended attributes.
+package struct FileMetadata {
+  static let accessList = FileName("system.posix_acl_access")
+  package static let defaultAccessList = FileName("system.posix_acl_default")
+
+  package let status: FileStatus
+  package let attributes: [(name: FileName, value: [UInt8])]
+
+  /// Of an entry that is not to be opened: without its attributes.
+  package init(_ status: FileStatus) {
+    self.status = status
+    attributes = []
+  }
+
+  package init(of file: borrowing FileDescriptor, without omitted: FileName? = nil) throws(Errno) {
+    status = try file.status()
+    var attributes: [(name: FileName, value: [UInt8])] = []
+    for name in try Self.attributeNames(of: file) where name != omitted {
+      // Removed since, or one that this user may know of but not read.
+      if let value = try tolerating(Self.refusals + [.noSuchAttribute], file.attribute(name)) {
+        attributes.append((name, value))
+      }
+    }
+    self.attributes = attributes
+  }
+
+  /// The names of extended attributes; none where the file system has none.
+  package static func attributeNames(of file: borrowing FileDescriptor) throws(Errno) -> [FileName]
+  {
+    try tolerating([.unsupported, .noFunction], file.attributeNames()) ?? []
+  }
+
+  /// Gives a file these attributes, and only these access control lists.
+  ///
+  /// - Parameter dropsInherited: whether it may have inherited lists from its directory.
+  func applyAttributes(
+    to file: borrowing FileDescriptor, dropsInherited: Bool
+  ) throws(Errno) {
+    if dropsInherited {
+      for name in try Self.attributeNames(of: file)
+      where name == Self.accessList || name == Self.defaultAccessList {
+        if !attributes.contains(where: { $0.name == name }) { try file.removeAttribute(name) }
+      }
+    }
+    for (name, value) in attributes {
+      // Labels and capabilities that only the administrator may give, or another file system that has
+      // no such attributes.
+      _ = try tolerating(Self.refusals, file.setAttribute(name, value))
+    }
+  }
+
+  /// Gives a file the owner and group, as far as this user may.
+  ///
+  /// - Returns: the permission bits it may have: without the set-id bits of an owner or group that
+  ///   it did not get, which would lend it the rights of another user.
+  func applyOwner(
+    _ current: FileStatus, _ set: (UInt32?, UInt32?) throws(Errno) -> Void
+  ) throws(Errno) -> UInt32 {
+    // EINVAL: an owner that has no number in this user namespace.
+    let refusals = Self.refusals + [.invalidArgument]
+    var keepsOwner = status.owner == current.owner
+    if !keepsOwner { keepsOwner = try tolerating(refusals, set(status.owner, nil)) != nil }
+    var keepsGroup = status.group == current.group
+    if !keepsGroup { keepsGroup = try tolerating(refusals, set(nil, status.group)) != nil }
+    var permissions = status.permissions
+    if !keepsOwner { permissions &= ~0o4000 }
+    if !keepsGroup { permissions &= ~0o2000 }
+    return permissions
+  }
+
+  private static let refusals: [Errno] = [.notPermitted, .accessDenied, .unsupported]
+}

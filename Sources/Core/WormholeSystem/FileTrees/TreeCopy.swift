@@ -1,0 +1,182 @@
+/// Copies an item, a file or a directory with all below it, while others may go on changing it.
+///
+/// Kept are content, with its holes, permission bits, modification times, extended attributes with
+/// the access control lists among them, and owner and group where this user may set them. Symbolic
+/// links are copied as links, new FIFOs are made, a socket gets a second name or is left out; a device is
+/// refused. A file
+/// with several names in the tree becomes a file for each; attributes of symbolic links and FIFOs are
+/// not copied. An entry that vanishes before it was copied is left out. Nothing follows a symbolic
+/// link or waits for the other end of a FIFO.
+///
+/// After a failure the partial copy stays; the caller removes it.
+package struct TreeCopy {
+  package enum Mode {
+    /// Files share their content with the original until one is changed, where the file system can
+    /// do that; elsewhere content is copied.
+    case copy
+    /// All but directories are a second name of the original, where the system permits that; elsewhere
+    /// they are copied.
+    case link
+  }
+
+  var mode: Mode
+  /// Which names are not copied, at any depth below the item.
+  var leavesOut: (FileName) -> Bool
+  /// Called between entries and between pieces of a large file; what it throws ends the copy.
+  var check: () throws -> Void
+  /// Whether a directory that another file system is mounted on is an error: what is moved away as a
+  /// whole cannot take it along.
+  var refusesMounts: Bool
+
+  package init(
+    mode: Mode = .copy, leavesOut: @escaping (FileName) -> Bool = { _ in false },
+    check: @escaping () throws -> Void = {}, refusesMounts: Bool = false
+  ) {
+    self.mode = mode
+    self.leavesOut = leavesOut
+    self.check = check
+    self.refusesMounts = refusesMounts
+  }
+
+  /// Copies an entry of one directory to another, where there must be nothing of its new name.
+  ///
+  /// - Throws: `TreeError` with the path of the entry that could not be copied; also when the item
+  ///   itself is not there, or is a socket. What `check` throws.
+  /// - Complexity: about eight calls of the kernel for a file, and its content; memory for one piece
+  ///   of a file and for the names of a directory's directories.
+  package func copy(
+    _ name: FileName, at source: Int32, to newName: FileName, at target: Int32
+  ) throws {
+    let path = TreePath(name)
+    let status = try reporting("copy", path, fileStatus(name, at: source))
+    let inherits = try reporting("copy", path, hasDefaultAccessList(at: target))
+    var entries = EntryCopy(mode: mode, check: check, dropsInherited: inherits)
+    guard status.kind != .socket else {
+      throw TreeError(action: "copy", path: path, reason: .unsupported(.socket))
+    }
+    if status.kind == .directory {
+      try copyDirectory(name, at: source, to: newName, at: target, &entries)
+    } else {
+      let done = try entries.copy(name, at: source, to: newName, at: target, path: path)
+      guard done else {
+        throw TreeError(action: "copy", path: path, reason: .refused(.noSuchFile))
+      }
+    }
+  }
+
+  private func copyDirectory(
+    _ name: FileName, at source: Int32, to newName: FileName, at target: Int32,
+    _ entries: inout EntryCopy
+  ) throws {
+    let path = TreePath(name)
+    let from = try reporting("copy", path, SharedDescriptor(openDirectory(name, at: source)))
+    let metadata = try reporting("copy", path, FileMetadata(of: from.descriptor))
+    let to = try reporting("copy", path, makeAndOpen(newName, at: target))
+    var visitor = TreeCopyVisitor(
+      leavesOut: leavesOut, entries: entries, target: DirectoryChain(root: to),
+      device: refusesMounts ? metadata.status.device : nil)
+    try visitor.walk("copy", through: from, path: path)
+    entries = visitor.entries
+    try reporting("copy", path, entries.apply(metadata, to: to.descriptor))
+  }
+
+  private func hasDefaultAccessList(at directory: Int32) throws(Errno) -> Bool {
+    let opened = try FileDescriptor.open(".", at: directory, [.readOnly, .directory])
+    return try FileMetadata.attributeNames(of: opened).contains(FileMetadata.defaultAccessList)
+  }
+}
+
+/// Opens a directory, and nothing else, to read its names.
+package func openDirectory(_ name: FileName, at directory: Int32) throws(Errno) -> FileDescriptor {
+  try FileDescriptor.open(name, at: directory, [.readOnly, .directory, .noFollow, .nonBlocking])
+}
+
+/// Whether an entry is a directory; false when that cannot be seen.
+func isDirectory(_ name: FileName, at directory: Int32) -> Bool {
+  // The caller's next call on the entry reports what is wrong with it.
+  (try? fileStatus(name, at: directory).kind == .directory) ?? false
+}
+
+/// Makes a directory that only this user may use until it gets its final mode.
+func makeAndOpen(_ name: FileName, at directory: Int32) throws(Errno) -> SharedDescriptor {
+  try makeDirectory(name, at: directory, mode: 0o700)
+  return SharedDescriptor(try openDirectory(name, at: directory))
+}
+
+/// Makes, beside the directories that a walk goes through, their copies.
+private struct TreeCopyVisitor: TreeVisitor {
+  let leavesOut: (FileName) -> Bool
+  var entries: EntryCopy
+  var target: DirectoryChain
+  /// The only file system to be copied; nil for any.
+  let device: UInt64?
+  // Of the directories that were entered and not yet left, to be set when they are.
+  var metadata: [FileMetadata] = []
+
+  mutating func visit(_ entry: FileDescriptor.Entry, at place: TreePlace) throws -> Void? {
+    guard !leavesOut(entry.name) else { return nil }
+    try entries.check()
+    let path = { place.path.appending(entry.name) }
+    if entry.isDirectory ?? isDirectory(entry.name, at: place.rawValue) { return () }
+    return try copyEntry(entry.name, at: place, path())
+  }
+
+  mutating func enter(_ name: FileName, _ mark: Void, at place: TreePlace) throws
+    -> SharedDescriptor?
+  {
+    try entries.check()
+    let path = place.path.appending(name)
+    guard let source = try opened(name, at: place, path) else { return nil }
+    let original = try reporting("copy", path, FileMetadata(of: source.descriptor))
+    if let device, original.status.device != device {
+      throw TreeError(action: "copy", path: path, reason: .mountPoint)
+    }
+    let to = try targetDirectory(path)
+    let made = try reporting("copy", path, makeAndOpen(name, at: to.descriptor.rawValue))
+    metadata.append(original)
+    try reporting("copy", path, target.descend(name, into: made))
+    return source
+  }
+
+  mutating func leave(_ name: FileName, at place: TreePlace?) throws {
+    let path = place.map { $0.path.appending(name) } ?? TreePath(name)
+    let done = try targetDirectory(path)
+    let kept = metadata.removeLast()
+    try reporting("copy", path, entries.apply(kept, to: done.descriptor))
+    target.ascend()
+  }
+}
+
+extension TreeCopyVisitor {
+  // No other process knows the copy, so a directory of it that has vanished is an error.
+  private func targetDirectory(_ path: TreePath) throws(TreeError) -> SharedDescriptor {
+    guard let current = target.current else {
+      throw TreeError(action: "copy", path: path, reason: .refused(.noSuchFile))
+    }
+    return current
+  }
+
+  /// - Returns: nil; but not nil when the entry has become a directory, which is to be entered.
+  private mutating func copyEntry(
+    _ name: FileName, at place: TreePlace, _ path: @autoclosure () -> TreePath
+  ) throws -> Void? {
+    let to = try targetDirectory(place.path)
+    do {
+      _ = try entries.copy(
+        name, at: place.rawValue, to: name, at: to.descriptor.rawValue, path: path())
+      return nil
+    } catch let error as TreeError where error.reason == .refused(.isDirectory) {
+      return ()
+    }
+  }
+
+  // Nil when it has vanished, or has become something else, which is copied instead.
+  private mutating func opened(
+    _ name: FileName, at place: TreePlace, _ path: TreePath
+  ) throws -> SharedDescriptor? {
+    let opened = try reportingUnless(
+      Errno.noDirectory, "copy", path, SharedDescriptor(openDirectory(name, at: place.rawValue)))
+    if opened == nil { _ = try copyEntry(name, at: place, path) }
+    return opened
+  }
+}

@@ -1,0 +1,87 @@
+/// Why something could not be done to an item or an entry below it.
+package struct TreeError: Error, Equatable, Sendable {
+  /// What was being done, as a verb: "copy", "remove", "list".
+  package let action: String
+  /// The entry, seen from the directory that holds the item.
+  package let path: TreePath
+  package let reason: Reason
+
+  package enum Reason: Equatable, Sendable {
+    /// The kernel refused a call.
+    case refused(Errno)
+    /// The entry is of a kind that cannot be copied.
+    case unsupported(FileStatus.Kind)
+    /// The entry is a directory that another file system is mounted on.
+    case mountPoint
+  }
+}
+
+extension TreeError: CustomStringConvertible {
+  /// One sentence: "cannot ACTION PATH: REASON".
+  package var description: String { "cannot \(action) \(path.text): \(explanation)" }
+
+  private var explanation: String {
+    switch reason {
+    case .refused(let error): error.description
+    case .unsupported(let kind): "a \(kind) has no content that could be copied; move it elsewhere"
+    case .mountPoint: "another file system is mounted on it; unmount it first"
+    }
+  }
+}
+
+/// The path of an entry below some directory, byte for byte; empty for that directory itself.
+package struct TreePath: Hashable, Sendable {
+  package let bytes: [UInt8]
+
+  package init(bytes: [UInt8] = []) {
+    self.bytes = bytes
+  }
+
+  package init(_ name: FileName) {
+    bytes = name.bytes
+  }
+
+  /// The path as text; repaired where it is not valid UTF-8, so only for reading.
+  package var text: String { String(decoding: bytes, as: UTF8.self) }
+
+  package func appending(_ name: FileName) -> TreePath {
+    guard !bytes.isEmpty else { return TreePath(name) }
+    return TreePath(bytes: bytes + [UInt8(ascii: "/")] + name.bytes)
+  }
+
+  /// The path without its last component.
+  package func parent(ofNameWith length: Int) -> TreePath {
+    TreePath(bytes: Array(bytes.dropLast(length + 1)))
+  }
+}
+
+extension Errno {
+  /// What was there a moment ago is there no more.
+  static let vanishing: [Errno] = [.noSuchFile, .staleHandle]
+  /// The same for what was a directory then.
+  static let noDirectory: [Errno] = vanishing + [.notDirectory, .tooManyLinks]
+
+  var isVanishing: Bool { Self.vanishing.contains(self) }
+}
+
+/// Calls the kernel; what it refuses becomes an error that names the entry.
+func reporting<Result: ~Copyable>(
+  _ action: String, _ path: @autoclosure () -> TreePath,
+  _ call: @autoclosure () throws(Errno) -> Result
+) throws(TreeError) -> Result {
+  do throws(Errno) {
+    return try call()
+  } catch {
+    throw TreeError(action: action, path: path(), reason: .refused(error))
+  }
+}
+
+/// The same for a call that may fail with certain errors.
+///
+/// - Returns: nil if it did.
+func reportingUnless<Result: ~Copyable>(
+  _ errors: [Errno], _ action: String, _ path: @autoclosure () -> TreePath,
+  _ call: @autoclosure () throws(Errno) -> Result
+) throws(TreeError) -> Result? {
+  try reporting(action, path(), tolerating(errors, try call()))
+}

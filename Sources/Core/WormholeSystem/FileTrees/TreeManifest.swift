@@ -1,0 +1,277 @@
+/// What was in an item at one time: enough of each entry to say later whether it was changed.
+///
+/// Before Linux 6.13 a kernel's clock for files ticks every few milliseconds: a file that is written in
+/// place twice within one tick, to the same size, looks the same after both (as in git's "racy"
+/// index; "Racy git", git's technical documentation).
+///
+/// The entries of a directory lie side by side, and their names in one buffer: about 100 bytes an
+/// entry.
+package struct TreeManifest: Sendable {
+  /// What is known of one entry.
+  package struct Entry: Sendable {
+    fileprivate(set) var nameStart: UInt32 = 0
+    fileprivate(set) var nameLength: UInt8 = 0
+    package let kind: FileStatus.Kind
+    package let permissions: UInt16
+    package let owner: UInt32
+    package let group: UInt32
+    package let links: UInt32
+    fileprivate(set) var firstChild: UInt32 = 0
+    fileprivate(set) var childCount: UInt32 = 0
+    package let device: UInt64
+    package let inode: UInt64
+    package let size: Int64
+    package let modified: Int64
+    package let changed: Int64
+    /// Of a symbolic link, a hash of where it points; of a device, which one it is.
+    package fileprivate(set) var target: UInt64
+
+    package init(_ status: FileStatus) {
+      kind = status.kind
+      permissions = UInt16(truncatingIfNeeded: status.permissions)
+      owner = status.owner
+      group = status.group
+      links = UInt32(truncatingIfNeeded: status.links)
+      device = status.device
+      inode = status.inode
+      size = status.size
+      // Wraps around for years beyond 2262: still another number for another time.
+      modified = status.modifiedSeconds &* 1_000_000_000 &+ status.modifiedNanoseconds
+      changed = status.changedSeconds &* 1_000_000_000 &+ status.changedNanoseconds
+      target = status.representedDevice
+    }
+  }
+
+  /// The item itself is the first; none when there is no item.
+  package private(set) var entries: [Entry] = []
+  private var names: [UInt8] = []
+
+  /// Of an item that is not there.
+  package init() {}
+
+  /// Looks at all entries of an item.
+  ///
+  /// - Parameter leavesOut: which names are left out, at any depth below the item.
+  /// - Throws: `TreeError`; an item that is not there is no error, nor are entries that vanish.
+  /// - Complexity: one call of the kernel for each entry, two more for a directory.
+  package init(
+    of name: FileName, at directory: Int32,
+    leavingOut leavesOut: @escaping (FileName) -> Bool = { _ in false }
+  ) throws {
+    // A program may put a directory in the place of a file between two calls; not again and again.
+    for _ in 0..<8 {
+      var visitor = TreeManifestVisitor(leavesOut: leavesOut)
+      guard try visitor.walk(name, at: directory) else { continue }
+      entries = visitor.entries
+      names = visitor.names
+      sort()
+      return
+    }
+    throw TreeError(action: "list", path: TreePath(name), reason: .refused(.deviceBusy))
+  }
+
+  private mutating func sort() {
+    for directory in entries.filter({ $0.childCount > 1 }).map(\.children) {
+      entries[directory].sort { Self.compareNames($0, names, $1, names) < 0 }
+    }
+  }
+}
+
+extension TreeManifest {
+  /// The place of the item itself in `entries`; nil when there is no item.
+  package var root: Int? { entries.isEmpty ? nil : 0 }
+
+  /// The places in `entries` of what is in a directory, in the order of their names; nothing for what
+  /// is no directory.
+  func children(of index: Int) -> Range<Int> { entries[index].children }
+
+  package func name(of index: Int) -> FileName {
+    FileName(bytes: Array(names[entries[index].nameRange]))
+  }
+
+  /// Which of two names comes first, by their bytes.
+  private static func compareNames(
+    _ first: Entry, _ firstNames: [UInt8], _ second: Entry, _ secondNames: [UInt8]
+  ) -> Int {
+    firstNames.withUnsafeBytes { one in
+      secondNames.withUnsafeBytes { other in
+        compareBytes(
+          UnsafeRawBufferPointer(rebasing: one[first.nameRange]),
+          UnsafeRawBufferPointer(rebasing: other[second.nameRange]))
+      }
+    }
+  }
+}
+
+extension TreeManifest.Entry {
+  fileprivate var nameRange: Range<Int> { Int(nameStart)..<Int(nameStart) + Int(nameLength) }
+  fileprivate var children: Range<Int> { Int(firstChild)..<Int(firstChild) + Int(childCount) }
+}
+
+/// Collects the entries of a manifest.
+private struct TreeManifestVisitor: TreeVisitor {
+  let leavesOut: (FileName) -> Bool
+  var entries: [TreeManifest.Entry] = []
+  var names: [UInt8] = []
+  // The directories that were entered and not yet left.
+  var entered = [0]
+
+  /// Visits an item and all below it; nothing when there is none.
+  ///
+  /// - Returns: false when it became another kind of file meanwhile.
+  mutating func walk(_ name: FileName, at directory: Int32) throws -> Bool {
+    let path = TreePath(name)
+    guard let status = try manifestStatus(name, at: directory, path) else { return true }
+    guard status.kind == .directory else {
+      add(FileName(""), status, target: name, at: directory)
+      return true
+    }
+    guard let root = try openListed(name, at: directory, path) else { return false }
+    let opened = try reporting("list", path, root.descriptor.status())
+    add(FileName(""), opened, target: name, at: directory)
+    try walk("list", through: root, path: path)
+    return true
+  }
+
+  /// - Returns: nil if there is no directory any more.
+  private func openListed(
+    _ name: FileName, at directory: Int32, _ path: @autoclosure () -> TreePath
+  ) throws(TreeError) -> SharedDescriptor? {
+    try reportingUnless(
+      Errno.noDirectory, "list", path(), SharedDescriptor(openDirectory(name, at: directory)))
+  }
+
+  mutating func visit(_ entry: FileDescriptor.Entry, at place: TreePlace) throws -> Int? {
+    guard !leavesOut(entry.name) else { return nil }
+    guard
+      let status = try manifestStatus(
+        entry.name, at: place.rawValue, place.path.appending(entry.name))
+    else { return nil }
+    let index = entries.count
+    let parent = entered[entered.count - 1]
+    add(entry.name, status, target: entry.name, at: place.rawValue)
+    if entries[parent].childCount == 0 { entries[parent].firstChild = UInt32(index) }
+    entries[parent].childCount += 1
+    return status.kind == .directory ? index : nil
+  }
+
+  mutating func enter(_ name: FileName, _ mark: Int, at place: TreePlace) throws
+    -> SharedDescriptor?
+  {
+    // Vanished, or replaced, after its name was read: it was an empty directory to us.
+    let opened = try openListed(name, at: place.rawValue, place.path.appending(name))
+    if opened != nil { entered.append(mark) }
+    return opened
+  }
+
+  mutating func leave(_ name: FileName, at place: TreePlace?) throws {
+    entered.removeLast()
+  }
+
+  private mutating func add(
+    _ name: FileName, _ status: FileStatus, target: FileName, at directory: Int32
+  ) {
+    var entry = TreeManifest.Entry(status)
+    entry.nameStart = UInt32(truncatingIfNeeded: names.count)
+    entry.nameLength = UInt8(truncatingIfNeeded: name.bytes.count)
+    if status.kind == .symbolicLink { entry.target = hashOfTarget(target, at: directory) }
+    names += name.bytes
+    entries.append(entry)
+  }
+
+  // FNV-1a, 64 bits (Fowler, Noll, Vo; RFC 9923).
+  private func hashOfTarget(_ name: FileName, at directory: Int32) -> UInt64 {
+    do throws(Errno) {
+      return try linkTarget(name, at: directory).bytes.reduce(0xcbf2_9ce4_8422_2325) {
+        ($0 ^ UInt64($1)) &* 0x100_0000_01b3
+      }
+    } catch {
+      // Vanished, or no link any more: the next scan shows that.
+      return 0
+    }
+  }
+}
+
+/// Nil for an entry that is not there.
+private func manifestStatus(
+  _ name: FileName, at directory: Int32, _ path: @autoclosure () -> TreePath
+) throws(TreeError) -> FileStatus? {
+  try reportingUnless(Errno.vanishing, "list", path(), fileStatus(name, at: directory))
+}
+
+extension TreeManifest.Entry {
+  /// Whether the entry is as it was.
+  ///
+  /// Of a directory only owner and mode count, because its entries are compared themselves. A second
+  /// name of a file changes the time of its last change, too, so that time counts only when the file
+  /// has as many names as before.
+  package func isUnchanged(since base: TreeManifest.Entry) -> Bool {
+    guard kind == base.kind, permissions == base.permissions, owner == base.owner,
+      group == base.group
+    else { return false }
+    if kind == .directory { return true }
+    return inode == base.inode && device == base.device && size == base.size
+      && modified == base.modified && target == base.target
+      && (changed == base.changed || links != base.links)
+  }
+}
+
+extension FileStatus {
+  /// Whether the file is as it was; a directory is when it has the same owner and mode.
+  package func isUnchanged(since base: FileStatus) -> Bool {
+    TreeManifest.Entry(self).isUnchanged(since: TreeManifest.Entry(base))
+  }
+}
+
+extension TreeManifest {
+  /// Whether the item and everything below it is as it was; also when there is no item, as before.
+  package func isUnchanged(since base: TreeManifest) -> Bool {
+    changes(since: base, atMost: 1).isEmpty
+  }
+
+  /// The entries that are not as they were: changed, added or removed. Of a directory that was added or
+  /// removed only the directory itself is listed; the path of the item itself is empty.
+  package func changes(since base: TreeManifest, atMost limit: Int) -> [TreePath] {
+    guard let root, let baseRoot = base.root else {
+      return root == nil && base.root == nil ? [] : [TreePath()]
+    }
+    var changes: [TreePath] = []
+    if !entries[root].isUnchanged(since: base.entries[baseRoot]) { changes.append(TreePath()) }
+    // Directories then and now. A path is made only for these and for changes: most entries are neither.
+    var waiting = [(path: TreePath(), now: root, then: baseRoot)]
+    while changes.count < limit, let (path, index, baseIndex) = waiting.popLast() {
+      guard [entries[index].kind, base.entries[baseIndex].kind] == [.directory, .directory] else {
+        continue
+      }
+      var (left, baseLeft) = (children(of: index), base.children(of: baseIndex))
+      while changes.count < limit, let difference = compareFirst(left, base, baseLeft) {
+        let (now, then) = (left.first, baseLeft.first)
+        if difference <= 0 { left.removeFirst() }
+        if difference >= 0 { baseLeft.removeFirst() }
+        switch (difference <= 0 ? now : nil, difference >= 0 ? then : nil) {
+        case (let now?, let then?):
+          if !entries[now].isUnchanged(since: base.entries[then]) {
+            changes.append(path.appending(name(of: now)))
+          }
+          if entries[now].kind == .directory {
+            waiting.append((path.appending(name(of: now)), now, then))
+          }
+        case (let now?, nil): changes.append(path.appending(name(of: now)))
+        case (nil, let then?): changes.append(path.appending(base.name(of: then)))
+        case (nil, nil): break
+        }
+      }
+    }
+    return changes
+  }
+
+  /// Which of the first of two sorted lists comes first: below zero for this manifest's, zero when both
+  /// have the same name, nil when both lists are empty.
+  private func compareFirst(
+    _ children: Range<Int>, _ base: TreeManifest, _ baseChildren: Range<Int>
+  ) -> Int? {
+    guard let child = children.first else { return baseChildren.isEmpty ? nil : 1 }
+    guard let baseChild = baseChildren.first else { return -1 }
+    return Self.compareNames(entries[child], names, base.entries[baseChild], base.names)
+  }
+}

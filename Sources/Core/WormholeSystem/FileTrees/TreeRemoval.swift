@@ -1,0 +1,166 @@
+/// Removes an item of any kind, a directory with all below it, without following a symbolic link or
+/// leaving the mount that the item is on.
+///
+/// Directories of this user that forbid it are made writable first. Others may remove the same item
+/// meanwhile, or add to it for a while.
+package struct TreeRemoval {
+  // How often names that were added meanwhile are looked for.
+  private static let passes = 100
+
+  /// Called between entries; what it throws ends the removal.
+  var check: () throws -> Void
+
+  package init(check: @escaping () throws -> Void = {}) {
+    self.check = check
+  }
+
+  /// Removes an entry of a directory; one that is not there is removed already.
+  ///
+  /// - Throws: `TreeError` with the path of what cannot be removed: a mount point, an immutable file,
+  ///   an entry of another user's directory. Entries that were removed before stay removed. What `check`
+  ///   throws.
+  /// - Complexity: one call for a file, four for a directory; memory for the names of a directory's
+  ///   directories.
+  package func remove(_ name: FileName, at directory: Int32) throws {
+    let path = TreePath(name)
+    for _ in 0..<Self.passes {
+      if try EntryRemoval.removesFile(name, at: directory, path) { return }
+      guard let root = try EntryRemoval.open(name, at: directory, path) else { continue }
+      var visitor = TreeRemovalVisitor(check: check)
+      try visitor.walk("remove", through: root, path: path)
+      if try EntryRemoval.removesDirectory(name, at: directory, path) { return }
+    }
+    throw TreeError(action: "remove", path: path, reason: .refused(.directoryNotEmpty))
+  }
+}
+
+private struct TreeRemovalVisitor: TreeVisitor {
+  var check: () throws -> Void
+
+  mutating func visit(_ entry: FileDescriptor.Entry, at place: TreePlace) throws -> Void? {
+    try check()
+    if entry.isDirectory == true { return () }
+    return try removesFile(entry.name, at: place) ? nil : ()
+  }
+
+  mutating func enter(_ name: FileName, _ mark: Void, at place: TreePlace) throws
+    -> SharedDescriptor?
+  {
+    let path = place.path.appending(name)
+    let opened = try makingWritable(place, EntryRemoval.open(name, at: place.rawValue, path))
+    // It has become another kind of file, or has vanished.
+    if opened == nil { _ = try removesFile(name, at: place) }
+    return opened
+  }
+
+  mutating func leave(_ name: FileName, at place: TreePlace?) throws {
+    guard let place else { return }
+    let path = place.path.appending(name)
+    // One that is not empty after all is for the next pass.
+    _ = try makingWritable(
+      place, EntryRemoval.removesDirectory(name, at: place.rawValue, path))
+  }
+
+  private func removesFile(_ name: FileName, at place: TreePlace) throws -> Bool {
+    try makingWritable(
+      place,
+      EntryRemoval.removesFile(name, at: place.rawValue, place.path.appending(name)))
+  }
+
+  // A directory below the item is ours to change, unlike the one that holds the item.
+  private func makingWritable<Result>(
+    _ place: TreePlace, _ body: @autoclosure () throws(TreeError) -> Result
+  ) throws(TreeError) -> Result {
+    do throws(TreeError) {
+      return try body()
+    } catch {
+      guard error.reason == .refused(.accessDenied) else { throw error }
+      do throws(Errno) {
+        let status = try place.directory.descriptor.status()
+        try place.directory.descriptor.setPermissions(status.permissions | 0o700)
+      } catch {
+        // Another user's: the error below says what that means for the entry.
+        return try body()
+      }
+      return try body()
+    }
+  }
+}
+
+/// The removal of one entry.
+private enum EntryRemoval {
+  /// - Returns: false for a directory.
+  static func removesFile(
+    _ name: FileName, at directory: Int32, _ path: @autoclosure () -> TreePath
+  ) throws(TreeError) -> Bool {
+    do throws(Errno) {
+      try removeFile(name, at: directory)
+      return true
+    } catch {
+      if error.isVanishing { return true }
+      if error == .isDirectory { return false }
+      // What POSIX prescribes for a directory, and what an immutable file gets.
+      if error == .notPermitted, isDirectory(name, at: directory) { return false }
+      throw refusal(error, path())
+    }
+  }
+
+  /// - Returns: false when it is not empty.
+  static func removesDirectory(
+    _ name: FileName, at directory: Int32, _ path: TreePath
+  ) throws(TreeError) -> Bool {
+    do throws(Errno) {
+      return try tolerating(
+        [.directoryNotEmpty, .alreadyExists], removeDirectory(name, at: directory)) != nil
+    } catch {
+      if error.isVanishing { return true }
+      throw refusal(error, path)
+    }
+  }
+
+  /// Opens a directory on the same mount; nil when it has vanished or is none.
+  static func open(
+    _ name: FileName, at directory: Int32, _ path: TreePath
+  ) throws(TreeError) -> SharedDescriptor? {
+    do throws(Errno) {
+      if let open = try tolerating([.accessDenied], openOnce(name, at: directory)) {
+        return SharedDescriptor(open)
+      }
+      try makeAccessible(name, at: directory)
+      return SharedDescriptor(try openOnce(name, at: directory))
+    } catch {
+      if Errno.noDirectory.contains(error) { return nil }
+      throw refusal(error, path)
+    }
+  }
+
+  private static func openOnce(
+    _ name: FileName, at directory: Int32
+  ) throws(Errno) -> FileDescriptor {
+    let options: OpenOptions = [.readOnly, .directory, .noFollow, .nonBlocking]
+    if let opened = try tolerating(
+      [.noFunction, .notPermitted], FileDescriptor.openSameMount(name, at: directory, options))
+    {
+      return opened
+    }
+    // A sandbox refuses openat2; then the device shows most mounts.
+    let opened = try FileDescriptor.open(name, at: directory, options)
+    let holder = try FileDescriptor.open(".", at: directory, [.pathOnly, .directory])
+    guard try opened.status().device == holder.status().device else { throw .crossesDevices }
+    return opened
+  }
+
+  // Through /proc, because chmod has no form that surely follows no symbolic link.
+  private static func makeAccessible(_ name: FileName, at directory: Int32) throws(Errno) {
+    let named = try FileDescriptor.open(name, at: directory, [.pathOnly, .directory, .noFollow])
+    let permissions = try named.status().permissions | 0o700
+    try setPermissions(
+      FileName("/proc/self/fd/\(named.rawValue)"), at: Directory.current, permissions)
+  }
+
+  private static func refusal(_ error: Errno, _ path: TreePath) -> TreeError {
+    let isMounted = error == .deviceBusy || error == .crossesDevices
+    return TreeError(
+      action: "remove", path: path, reason: isMounted ? .mountPoint : .refused(error))
+  }
+}

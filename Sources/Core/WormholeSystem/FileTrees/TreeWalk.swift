@@ -1,0 +1,228 @@
+/// Where a walk is: an open directory and its path.
+package struct TreePlace {
+  package let directory: SharedDescriptor
+  package let path: TreePath
+
+  package var rawValue: Int32 { directory.descriptor.rawValue }
+}
+
+/// What is done on a walk through a tree.
+package protocol TreeVisitor {
+  /// What the visitor needs to know of a directory between seeing and entering it.
+  associatedtype Mark
+
+  /// The name of an entry was read.
+  ///
+  /// - Returns: not nil if it is a directory to be entered, after all names here have been read.
+  mutating func visit(_ entry: FileDescriptor.Entry, at place: TreePlace) throws -> Mark?
+  /// Opens a directory that is to be entered; nil leaves it out.
+  mutating func enter(_ name: FileName, _ mark: Mark, at place: TreePlace) throws
+    -> SharedDescriptor?
+  /// All below the directory that was entered last and not yet left has been visited. By default nothing.
+  ///
+  /// - Parameter place: the directory that holds it; nil when that has vanished.
+  mutating func leave(_ name: FileName, at place: TreePlace?) throws
+}
+
+extension TreeVisitor {
+  package mutating func leave(_ name: FileName, at place: TreePlace?) throws {}
+
+  /// Walks through all below a directory.
+  ///
+  /// - Parameters:
+  ///   - action: the purpose of the walk, for error sentences.
+  ///   - path: the path of the directory, for error sentences.
+  package mutating func walk(
+    _ action: String, through root: SharedDescriptor, path: TreePath
+  ) throws {
+    var walk = TreeWalk<Self>(action, root: root, path: path)
+    try walk.run(&self)
+  }
+}
+
+/// A walk through all below a directory, which is not itself an entry of the walk.
+///
+/// It keeps its own stack, so a tree may be as deep as it likes, and few descriptors. Of a directory
+/// it keeps only the names of the directories inside.
+private struct TreeWalk<Visitor: TreeVisitor> {
+  private struct Frame {
+    let name: FileName
+    var waiting: [(name: FileName, mark: Visitor.Mark)]
+  }
+
+  private let action: String
+  private var chain: DirectoryChain
+  private var path: TreePath
+  private var frames: [Frame] = []
+
+  init(_ action: String, root: SharedDescriptor, path: TreePath) {
+    self.action = action
+    self.path = path
+    chain = DirectoryChain(root: root)
+  }
+
+  mutating func run(_ visitor: inout Visitor) throws {
+    frames.append(Frame(name: FileName(""), waiting: try names(&visitor)))
+    while !frames.isEmpty {
+      guard let next = frames[frames.count - 1].waiting.popLast() else {
+        try ascend(&visitor)
+        continue
+      }
+      guard let place, let directory = try visitor.enter(next.name, next.mark, at: place) else {
+        continue
+      }
+      let below = path.appending(next.name)
+      try reporting(action, below, chain.descend(next.name, into: directory))
+      path = below
+      frames.append(Frame(name: next.name, waiting: try names(&visitor)))
+    }
+  }
+
+  private var place: TreePlace? { chain.current.map { TreePlace(directory: $0, path: path) } }
+
+  private mutating func ascend(_ visitor: inout Visitor) throws {
+    let left = frames.removeLast()
+    guard !frames.isEmpty else { return }
+    chain.ascend()
+    path = path.parent(ofNameWith: left.name.bytes.count)
+    try visitor.leave(left.name, at: place)
+  }
+
+  /// Visits all names of the current directory.
+  private func names(
+    _ visitor: inout Visitor
+  ) throws -> [(name: FileName, mark: Visitor.Mark)] {
+    guard let place else { return [] }
+    var directories: [(name: FileName, mark: Visitor.Mark)] = []
+    var entries: [FileDescriptor.Entry] = []
+    while try next(at: place, &entries) {
+      for entry in entries {
+        if let mark = try visitor.visit(entry, at: place) { directories.append((entry.name, mark)) }
+      }
+      entries.removeAll(keepingCapacity: true)
+    }
+    return directories
+  }
+
+  private func next(
+    at place: TreePlace, _ entries: inout [FileDescriptor.Entry]
+  ) throws -> Bool {
+    // A directory that was removed while it was open has no entries (getdents(2)).
+    try reportingUnless(
+      Errno.vanishing, action, place.path,
+      place.directory.descriptor.nextEntries { entries.append($0) }) ?? false
+  }
+}
+
+/// The directories from the root of a tree down to one of them, of which only the lowest are open:
+/// a tree may be deeper than a process may have descriptors.
+///
+/// A directory that was closed is opened again as ".." of the one below it, and believed only when it
+/// is the same one: someone may have moved the lower one elsewhere meanwhile.
+package struct DirectoryChain {
+  private struct Level {
+    let name: FileName
+    let status: FileStatus
+    var open: SharedDescriptor?
+  }
+
+  /// How many descriptors a chain keeps open besides its root.
+  private static let limit = 16
+
+  private let root: SharedDescriptor
+  private var levels: [Level] = []
+
+  package init(root: SharedDescriptor) {
+    self.root = root
+  }
+
+  /// The lowest directory; nil when it was lost on the way back up.
+  package var current: SharedDescriptor? { levels.last.map(\.open) ?? root }
+
+  /// Goes down into a directory that was opened in the current one.
+  package mutating func descend(_ name: FileName, into directory: SharedDescriptor) throws(Errno) {
+    let status = try directory.descriptor.status()
+    levels.append(Level(name: name, status: status, open: directory))
+    if levels.count > Self.limit { levels[levels.count - Self.limit - 1].open = nil }
+  }
+
+  /// Goes up to the directory above; it is lost (`current` is nil) when it is not there any more.
+  package mutating func ascend() {
+    guard let left = levels.popLast() else { preconditionFailure("above the root is nothing") }
+    guard let top = levels.last, top.open == nil else { return }
+    levels[levels.count - 1].open = reopened(top, above: left) ?? walked()
+  }
+
+  private func reopened(_ level: Level, above lower: Level) -> SharedDescriptor? {
+    guard let lower = lower.open else { return nil }
+    do throws(Errno) {
+      return try checked(
+        try FileDescriptor.open("..", at: lower.descriptor.rawValue, [.readOnly, .directory]), level
+      )
+    } catch {
+      // The way from the root may still be there.
+      return nil
+    }
+  }
+
+  // All the names from the root down to the current directory.
+  private func walked() -> SharedDescriptor? {
+    do throws(Errno) {
+      var place = root
+      for level in levels {
+        let below = try openDirectory(level.name, at: place.descriptor.rawValue)
+        guard let next = try checked(below, level) else { return nil }
+        place = next
+      }
+      return place
+    } catch {
+      // Removed, or not to be opened any more: for the walk it has vanished.
+      return nil
+    }
+  }
+
+  private func checked(
+    _ directory: consuming FileDescriptor, _ level: Level
+  ) throws(Errno) -> SharedDescriptor? {
+    guard try directory.status().isSameFile(as: level.status) else { return nil }
+    return SharedDescriptor(directory)
+  }
+}
+
+/// Puts an item on the disk, a directory with all below it.
+package enum TreeSynchronization {
+  /// - Complexity: an fsync for each file and each directory.
+  package static func run(_ name: FileName, _ status: FileStatus, at directory: Int32) throws {
+    switch status.kind {
+    case .regular:
+      try FileDescriptor.open(name, at: directory, [.readOnly, .noFollow]).synchronize()
+    case .directory:
+      let root = SharedDescriptor(try openDirectory(name, at: directory))
+      var visitor = Visitor()
+      try visitor.walk("synchronize", through: root, path: TreePath(name))
+      try root.descriptor.synchronize()
+    default: return
+    }
+  }
+
+  private struct Visitor: TreeVisitor {
+    mutating func visit(_ entry: FileDescriptor.Entry, at place: TreePlace) throws -> Void? {
+      switch try fileStatus(entry.name, at: place.rawValue).kind {
+      case .directory: return ()
+      case .regular:
+        try FileDescriptor.open(entry.name, at: place.rawValue, [.readOnly, .noFollow])
+          .synchronize()
+        return nil
+      default: return nil
+      }
+    }
+
+    mutating func enter(
+      _ name: FileName, _ mark: Void, at place: TreePlace
+    ) throws -> SharedDescriptor? {
+      let directory = SharedDescriptor(try openDirectory(name, at: place.rawValue))
+      try directory.descriptor.synchronize()
+      return directory
+    }
+  }
+}

@@ -1,0 +1,190 @@
+import Dispatch
+import Synchronization
+
+/// The monitor's work on file systems. It never holds the monitor's lock and never runs on the
+/// monitor's thread, because a file system that does not answer (a network's, or a hanging
+/// program's) keeps the calling thread.
+///
+/// The thread that wants to watch a place makes the first look at it. All later looks happen in the
+/// place's lane: one thread for each container with pending looks. So only the users of a file
+/// system that does not answer wait.
+extension ChangeMonitor {
+  typealias Finding = WatchTable.Finding
+
+  /// Adds an entry and gives it its watch.
+  func insert(_ entry: WatchEntry, at place: WatchEntry.Place) -> WatchTable.ID {
+    let id = state.withLock { $0.insert(entry) }
+    watchMissing(place.parents)
+    end(id, find(id, entry, place), mustTell: false)
+    return id
+  }
+
+  /// Adds an entry for an open file and gives it its watch.
+  func insert(_ entry: WatchEntry, open file: borrowing FileDescriptor) -> WatchTable.ID {
+    let id = state.withLock { $0.insert(entry) }
+    do throws(Errno) {
+      try add(file, entry.events) { $0.enter($1, nil, for: id) }
+      end(id, .watched(network: network(file)), mustTell: false)
+    } catch {
+      end(id, failed(error), mustTell: false)
+    }
+    return id
+  }
+
+  /// Makes the pending looks of a lane, one after another.
+  func work(in lane: String) {
+    while let (id, entry) = state.withLock({ $0.nextLook(in: lane) }) {
+      guard let place = entry.place else { continue }
+      end(id, look(id, entry, place), mustTell: true)
+    }
+  }
+
+  private func end(_ id: WatchTable.ID, _ finding: Finding, mustTell: Bool) {
+    let lane = state.withLock { $0.endLook(id, finding, mustTell: mustTell, now: .now) }
+    if let lane { startWorking(in: lane) }
+  }
+
+  func startWorking(in lane: String) {
+    Blocking.queue().async { [self] in work(in: lane) }
+  }
+
+  private func look(
+    _ id: WatchTable.ID, _ entry: WatchEntry, _ place: WatchEntry.Place
+  ) -> Finding {
+    // Before the look at their contents: if one is replaced later, it causes an event.
+    watchMissing(place.parents)
+    if let watched = entry.watched, names(place.path, watched) { return .same }
+    state.withLock { $0.lose(id) }
+    guard exists(place.path) || isSettled(place.lane) else { return .missing }
+    return find(id, entry, place)
+  }
+
+  /// Watches the directory that the path names, or waits for it if it is missing.
+  private func find(
+    _ id: WatchTable.ID, _ entry: WatchEntry, _ place: WatchEntry.Place
+  ) -> Finding {
+    do {
+      try place.prepare()
+      // The directories that it has created.
+      watchMissing(place.parents)
+      for _ in 0..<renameRaceLimit {
+        guard let directory = try ifPresent(open(place.path)) else {
+          if let finding = try wait(for: place, id) { return finding }
+          continue
+        }
+        let status = try directory.status()
+        do throws(Errno) {
+          try add(directory, entry.events) { $0.enter($1, status, for: id) }
+        } catch {
+          return failed(error)
+        }
+        // Replaced before it was watched, or before its events belonged to this entry, so without
+        // an event.
+        if names(place.path, status) { return .watched(network: network(directory)) }
+        state.withLock { $0.lose(id) }
+      }
+      return .failed(reason: "\(place.path): it is replaced all the time")
+    } catch {
+      let reason = (error as? Errno)?.description ?? "\(error)"
+      return .failed(reason: "\(place.path): \(reason)")
+    }
+  }
+
+  /// Watches the nearest parent that there is, for the appearance of what is missing below it.
+  ///
+  /// - Returns: Nil if it has appeared meanwhile, or the parent was replaced.
+  private func wait(for place: WatchEntry.Place, _ id: WatchTable.ID) throws(Errno) -> Finding? {
+    var missing = place.path
+    for path in place.parents.reversed() {
+      guard let parent = try ifPresent(open(path)) else {
+        missing = path
+        continue
+      }
+      let status = try parent.status()
+      let name = FileName(missing.split(separator: "/").last.map(String.init) ?? "")
+      do throws(Errno) {
+        try add(parent, .appearance) { $0.enter($1, status, for: id, awaiting: name) }
+      } catch {
+        return failed(error)
+      }
+      // Before it was watched either may have happened, without an event.
+      if names(path, status), !exists(missing) { return .watched(network: network(parent)) }
+      state.withLock { $0.lose(id) }
+      return nil
+    }
+    throw .noSuchFile
+  }
+
+  private func failed(_ error: Errno) -> Finding {
+    let advice = error == .noSpace ? " (fs.inotify.max_user_watches)" : ""
+    return .failed(reason: "inotify: \(error)\(advice)")
+  }
+
+  private func watchMissing(_ parents: [String]) {
+    for path in parents where state.withLock({ $0.isMissing(parent: path) }) {
+      // Missing, or no watch left: the next look at its contents tries again.
+      try? watch(parent: path)
+    }
+  }
+
+  private func watch(parent path: String) throws(Errno) {
+    for _ in 0..<renameRaceLimit {
+      let parent = try open(path)
+      let status = try parent.status()
+      try add(parent, [.selfDeleted, .selfMoved, .onlyDirectory]) {
+        $0.enter($1, forParent: path)
+      }
+      if names(path, status) { return }
+      state.withLock { $0.lose(parent: path) }
+    }
+  }
+
+  private func open(_ path: String) throws(Errno) -> FileDescriptor {
+    try FileDescriptor.open(path, [.pathOnly, .directory, .noFollow])
+  }
+
+  private func names(_ path: String, _ status: FileStatus) -> Bool {
+    // A path that cannot be looked at names nothing here.
+    (try? fileStatus(path).isSameFile(as: status)) ?? false
+  }
+
+  private func exists(_ path: String) -> Bool {
+    do throws(Errno) {
+      _ = try fileStatus(path)
+      return true
+    } catch {
+      // Establishing the watch will report any other fault.
+      return error != .noSuchFile
+    }
+  }
+
+  private func network(_ file: borrowing FileDescriptor) -> String? {
+    // The watch exists in any case.
+    try? file.fileSystem().networkName
+  }
+
+  /// Adds the kernel's watch of an open file, and enters its number.
+  ///
+  /// The kernel gives an inode one number, however often it is added. So between the call and the
+  /// entry another thread may end the watch, if it was the last known one. An unused number is
+  /// accepted only if no watch was ended meanwhile; otherwise the call is repeated.
+  private func add(
+    _ file: borrowing FileDescriptor, _ events: WatchEvents,
+    _ enter: (inout WatchTable, Int32) -> Void
+  ) throws(Errno) {
+    while true {
+      let (queue, endings) = try state.withLock { table throws(Errno) -> (SharedDescriptor, Int) in
+        (try table.eventQueue(), table.endings)
+      }
+      // Several entries may watch one inode: their masks add up.
+      let number = try queue.descriptor.addWatch(
+        "/proc/self/fd/\(file.rawValue)", events.union(.addToExisting))
+      let isEntered = state.withLock { table in
+        guard table.isUsed(number) || table.endings == endings else { return false }
+        enter(&table, number)
+        return true
+      }
+      if isEntered { return }
+    }
+  }
+}

@@ -1,0 +1,209 @@
+package import Dispatch
+import Synchronization
+
+/// How changes are noticed.
+///
+/// ```swift
+/// let snapshots = try container.value("seats").snapshots()
+/// if case .polling(let reason) = snapshots.detection { print("changes come late: \(reason)") }
+/// ```
+public enum ChangeDetection: Sendable, Hashable {
+  /// Events of the kernel, within a fraction of a millisecond.
+  case events
+  /// Polling five times a second, with the reason: a network file system, or no watch left.
+  case polling(reason: String)
+}
+
+/// The monitor that signals observers when a directory may have changed: one inotify descriptor and
+/// one thread for the process, however many observers there are.
+///
+/// Rules of inotify(7) shape this file. A watch is for one inode, so the kernel wakes only for the
+/// observed names. Events merge and overflow, so an event means "look again" and carries no data. A
+/// directory that is removed or moved away takes its watch with it, so the monitor opens the path
+/// again. A directory that was created before the watch causes no event, so observers watch first
+/// and then read. If there is no watch available (instances or watches used up), or on a network
+/// file system, where other machines cause no events here, the monitor polls.
+package final class ChangeMonitor: Sendable {
+  package static let shared = ChangeMonitor()
+
+  /// The interval between looks at a polled directory, and for a missing one.
+  package static let pollInterval: Duration = .milliseconds(200)
+  /// The time without a removal in a container after which removed directories are created again. A
+  /// program that removes a directory may be about to remove the whole container (`rm -r`), which
+  /// fails if a directory is created in it meanwhile.
+  static let settleInterval: Duration = .seconds(2)
+
+  /// Locked for bookkeeping only: its holder calls neither the file system nor a caller's closure.
+  let state: Mutex<WatchTable>
+
+  /// - Parameter checkInterval: The shortest interval between comparisons of a healthy watch with
+  ///   its path.
+  init(checkInterval: Duration = .seconds(60)) {
+    state = Mutex(WatchTable(checkInterval: checkInterval))
+  }
+
+  /// Watches the directory at a path, even through its replacement by another, and reports the
+  /// entries to look at. The watch exists when the call returns. On a file system that does not
+  /// answer the call does not return, but no other caller waits for that.
+  ///
+  /// - Parameters:
+  ///   - path: Absolute; need not exist.
+  ///   - parents: Parent directories whose replacement also replaces this one; the container comes
+  ///     first.
+  ///   - lane: Those with the same text are looked for one after another, by one thread at a time; by
+  ///     default those of the container.
+  ///   - events: The events to watch for; those of the directory's own end are added.
+  ///   - prepare: Called before the directory is looked for, on this thread, and again on another
+  ///     one after the directory was removed; may create it. If it is missing after that, its
+  ///     appearance is an event of the nearest parent that there is: looking leaves no names behind.
+  ///   - readsNames: Whether the news tell the names of entries; without them they cost less.
+  ///   - hear: Called on the monitor's thread, so it must be short and not wait for a file system:
+  ///     raise a latch, enqueue work. After a replacement of the directory everything must be
+  ///     looked at.
+  package func watch(
+    path: String, parents: [String], lane: String? = nil, _ events: WatchEvents = .content,
+    readsNames: Bool = true, prepare: @escaping @Sendable () throws -> Void,
+    hear: @escaping @Sendable (WatchNews) -> Void
+  ) -> Watch {
+    let place = WatchEntry.Place(path: path, parents: parents, lane: lane, prepare: prepare)
+    return started(
+      insert(WatchEntry(place, events, readsNames: readsNames, hear), at: place))
+  }
+
+  /// Watches an open file or directory for certain events, only as long as it exists, and reports
+  /// the place to look at, because a large directory cannot be examined completely each time.
+  ///
+  /// - Parameters:
+  ///   - file: Needed only during this call; the watch belongs to the inode, even when it is moved.
+  ///   - hear: Called on the monitor's thread, so it must be short and not use the file system.
+  package func watchOpen(
+    _ file: borrowing FileDescriptor, _ events: WatchEvents,
+    hear: @escaping @Sendable (WatchNews) -> Void
+  ) -> Watch {
+    started(insert(WatchEntry(nil, events, hear), open: file))
+  }
+
+  private func started(_ id: WatchTable.ID) -> Watch {
+    let (mustStart, detection) = state.withLock { ($0.startThread(), $0.detection(of: id)) }
+    if mustStart { start() }
+    return Watch(monitor: self, id: id, detection: detection)
+  }
+
+  /// Calls a closure when all watches have received the events so far.
+  ///
+  /// - Parameter body: Called once, on the monitor's thread, so it must be short.
+  package func afterEvents(_ body: @escaping @Sendable () -> Void) {
+    let mustStart = state.withLock { table in
+      table.add(afterEvents: body)
+      return table.startThread()
+    }
+    if mustStart { start() }
+  }
+
+  /// Notes that a removal was found.
+  ///
+  /// - Parameter container: The path of the container.
+  package func noteRemoval(in container: String) {
+    state.withLock { $0.noteRemoval(in: container, now: .now) }
+  }
+
+  /// Returns whether waiting processes may create removed directories of a container again; a
+  /// user's own call creates them at once.
+  package func isSettled(_ container: String) -> Bool {
+    state.withLock { $0.isSettled(container, now: .now) }
+  }
+
+  /// Calls a closure after a pause, when waiting processes may create the removed directories of a
+  /// container again.
+  package func whenSettled(
+    _ container: String, on queue: DispatchQueue, _ body: @escaping @Sendable () -> Void
+  ) {
+    queue.asyncAfter(deadline: .now() + Self.pollInterval.dispatchInterval) { [self] in
+      if isSettled(container) { body() } else { whenSettled(container, on: queue, body) }
+    }
+  }
+
+  func remove(_ id: WatchTable.ID) {
+    // Released after the lock, because its release may end another watch.
+    let entry = state.withLock { $0.remove(id) }
+    withExtendedLifetime(entry) {}
+  }
+
+  /// Returns whether the watch has the kernel's events now, which is so on a local file system only.
+  func hasEvents(_ id: WatchTable.ID) -> Bool {
+    state.withLock { $0.detection(of: id) == .events }
+  }
+
+  /// For tests and measurements: the number of wake-ups of the thread, and of watches.
+  package var statistics: (wakeUps: Int, watches: Int) {
+    state.withLock { ($0.wakeUps, $0.count) }
+  }
+
+  private func start() {
+    do throws(Errno) {
+      try startThread(name: "wormhole.watch") { [self] in while true { turn() } }
+    } catch {
+      // No thread is available now, and without one no observer would ever be signalled: try until
+      // there is one.
+      Blocking.timers.asyncAfter(deadline: .now() + Self.pollInterval.dispatchInterval) { [self] in
+        start()
+      }
+    }
+  }
+
+  // One round of the thread: wait, take events, decide under the lock, act outside it.
+  private func turn() {
+    let (descriptors, deadline) = state.withLock { $0.whatToWaitFor(now: .now) }
+    var ready = descriptors.map { _ in false }
+    do throws(Errno) {
+      ready = try waitReadable(descriptors, until: deadline)
+    } catch {
+      // The descriptors are ours and the call is valid, so the kernel lacks memory. Look at
+      // everything after a pause, as for an overflow.
+      pauseThread(Self.pollInterval)
+      ready = descriptors.map { _ in true }
+    }
+    tell(ready: ready, now: .now)
+  }
+
+  func tell(ready: [Bool], now: ContinuousClock.Instant) {
+    let turn = state.withLock { $0.handle(ready: ready, now: now) }
+    for lane in turn.lanes { startWorking(in: lane) }
+    for call in turn.calls { call() }
+  }
+}
+
+/// A watch, which lasts until it is cancelled or released.
+package final class Watch: Watching {
+  private let monitor: ChangeMonitor
+  private let id: WatchTable.ID
+  /// The way in which changes were noticed at the beginning.
+  package let detection: ChangeDetection
+
+  init(monitor: ChangeMonitor, id: WatchTable.ID, detection: ChangeDetection) {
+    self.monitor = monitor
+    self.id = id
+    self.detection = detection
+  }
+
+  deinit { cancel() }
+
+  /// Whether changes are noticed by events now. Then the file system is local, and reading a small
+  /// file that has just changed does not wait.
+  package var hasEvents: Bool { monitor.hasEvents(id) }
+
+  /// Ends the watch; the kernel's watch is freed with the last one for the same directory.
+  package func cancel() {
+    monitor.remove(id)
+  }
+}
+
+/// The noticing of changes, until it is cancelled or released.
+package protocol Watching: Cancelling {
+  var detection: ChangeDetection { get }
+}
+
+/// Something that can be ended.
+package protocol Cancelling: Sendable {
+  func cancel()
+}

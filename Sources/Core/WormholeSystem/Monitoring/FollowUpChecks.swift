@@ -1,0 +1,77 @@
+import Dispatch
+import Synchronization
+
+/// The checks that follow an event: a dying process's close is reported just before the kernel frees its
+/// lock, so a check at once may find it still locked, and no other event comes.
+///
+/// The kernel is between two lines of `__fput` then; how long depends only on when its thread gets a
+/// processor again. So the checks begin close together, and end after some seconds. They cost less
+/// than the first: all that may have changed is that a known lock is free.
+package final class FollowUpChecks: Cancelling {
+  static let delays: [Duration] =
+    [.microseconds(300)] + [1, 2, 4, 8, 16, 32, 64, 256, 1_024, 4_096].map { .milliseconds($0) }
+
+  private struct Condition {
+    var round: UInt64 = 0
+    var mayHaveChanged = true
+    var isEnded = false
+    var check: @Sendable () -> Void
+  }
+
+  private let condition: Mutex<Condition>
+
+  package init(check: @escaping @Sendable () -> Void = {}) {
+    condition = Mutex(Condition(check: check))
+  }
+
+  /// Sets what checks, where that needs these checks to be made itself.
+  package func use(_ check: @escaping @Sendable () -> Void) {
+    condition.withLock { $0.check = check }
+  }
+
+  /// Checks once, now.
+  package func check() { condition.withLock(\.check)() }
+
+  /// An event came: checks now, and again a few times.
+  package func begin() {
+    let round = condition.withLock { condition -> UInt64? in
+      condition.round += 1
+      condition.mayHaveChanged = true
+      return condition.isEnded ? nil : condition.round
+    }
+    guard let round else { return }
+    check()
+    follow(round, 0)
+  }
+
+  private func follow(_ round: UInt64, _ step: Int) {
+    guard step < Self.delays.count else { return }
+    let delay = Self.delays[step].dispatchInterval
+    Blocking.timers.asyncAfter(deadline: .now() + delay) { [weak self] in
+      guard let self, self.isCurrent(round) else { return }
+      check()
+      follow(round, step + 1)
+    }
+  }
+
+  // Another event begins from the first delay.
+  private func isCurrent(_ round: UInt64) -> Bool {
+    condition.withLock { !$0.isEnded && $0.round == round }
+  }
+
+  package func cancel() {
+    condition.withLock { $0.isEnded = true }
+  }
+
+  /// Whether an event came since the last call; the check that follows has seen it then.
+  package func takeEvent() -> Bool {
+    condition.withLock { condition in
+      // Excludes: an event during the check that would count as seen by it.
+      defer { condition.mayHaveChanged = false }
+      return condition.mayHaveChanged
+    }
+  }
+
+  /// A check failed: the next one must not take anything for known.
+  package func noteFailure() { condition.withLock { $0.mayHaveChanged = true } }
+}

@@ -1,0 +1,190 @@
+import Dispatch
+import Synchronization
+
+/// A wait for other processes, in steps. A step never sleeps: it returns the condition to wait for,
+/// and one of the two drivers below waits. So one implementation serves callers that block a thread
+/// and tasks that suspend.
+///
+/// Only one thread at a time takes a step.
+package protocol Waiting<Outcome>: AnyObject, SendableMetatype {
+  associatedtype Outcome: Sendable
+
+  /// Continues as far as possible without waiting. May call the file system.
+  func step() throws -> WaitingStep<Outcome>
+
+  /// Continues as `step`, on the thread that has raised the latch, perhaps the monitor's: with calls
+  /// that never wait, or not at all.
+  ///
+  /// - Returns: Nil if `step` has to be taken, on a thread that may block.
+  func promptStep() -> WaitingStep<Outcome>?
+}
+
+extension Waiting {
+  package func promptStep() -> WaitingStep<Outcome>? { nil }
+}
+
+/// The state of a wait.
+package enum WaitingStep<Outcome> {
+  case done(Outcome)
+  /// There is nothing to do before the latch is raised or the instant comes; without an instant,
+  /// before the latch is raised.
+  case wait(for: WakeLatch, until: ContinuousClock.Instant?)
+  /// Try again after a pause that is too short to give up the thread.
+  case spin(Duration)
+
+  /// Something has changed: try again at once.
+  package static var again: Self { .spin(.zero) }
+}
+
+extension WaitingStep: Sendable where Outcome: Sendable {}
+
+extension WaitingStep {
+  /// Returns the outcome, or nil after blocking the calling thread until the next step is due.
+  package func block() -> Outcome? {
+    switch self {
+    case .done(let outcome): return outcome
+    case .wait(let latch, let deadline): latch.block(until: deadline)
+    case .spin(let pause): if pause > .zero { pauseThread(pause) }
+    }
+    return nil
+  }
+
+  /// Returns the outcome and continues, or returns this step, which has none, for a wait that contains
+  /// this one.
+  package func then<Next>(
+    _ next: (Outcome) throws -> WaitingStep<Next>
+  ) rethrows -> WaitingStep<Next> {
+    switch self {
+    case .done(let outcome): try next(outcome)
+    case .wait(let latch, let deadline): .wait(for: latch, until: deadline)
+    case .spin(let pause): .spin(pause)
+    }
+  }
+}
+
+extension Waiting {
+  /// Takes all steps, and blocks the calling thread between them.
+  package func run() throws -> Outcome {
+    while true {
+      if let outcome = try step().block() { return outcome }
+    }
+  }
+}
+
+/// Takes all steps from a task: each step runs on a thread that may block, and the task is suspended
+/// until the last one. Cancelling the task ends a wait with `CancellationError`. The work is released
+/// before this function returns.
+///
+/// What raises a latch takes the next step itself if that step never waits. Otherwise it hands the step
+/// to such a thread. The last step resumes the task. So one thread is woken, or two, however often it
+/// waits.
+///
+/// - Parameters:
+///   - latch: Waited for before the first step; nil if there is no need to.
+///   - deadline: How long to wait for it.
+package func runSuspending<Outcome: Sendable>(
+  after latch: WakeLatch? = nil, until deadline: ContinuousClock.Instant? = nil,
+  _ make: @escaping @Sendable () -> sending any Waiting<Outcome>
+) async throws -> Outcome {
+  let wait = SuspendedWait(make)
+  return try await withTaskCancellationHandler {
+    try await withCheckedThrowingContinuation { wait.begin(after: latch, until: deadline, $0) }
+  } onCancel: {
+    wait.cancel()
+  }
+}
+
+/// A wait of a task: work that is handed from thread to thread, one step at a time.
+private final class SuspendedWait<Outcome: Sendable>: Sendable {
+  typealias Continuation = CheckedContinuation<Outcome, any Error>
+
+  private struct Cancellation {
+    var isCancelled = false
+    /// The latch that it waits for, or the last one.
+    var latch: WakeLatch?
+  }
+
+  /// Nil after its release. The lock is never contended; it shows the compiler that one thread at a
+  /// time has the work.
+  private let work: Mutex<(any Waiting<Outcome>)?>
+  private let cancellation = Mutex(Cancellation())
+  private let queue = Blocking.queue()
+
+  init(_ make: @Sendable () -> sending any Waiting<Outcome>) {
+    work = Mutex(make())
+  }
+
+  func begin(
+    after latch: WakeLatch?, until deadline: ContinuousClock.Instant?, _ task: Continuation
+  ) {
+    if let latch { wait(for: latch, until: deadline, task) } else { goOn(task) }
+  }
+
+  /// Ends the wait that is under way or comes next.
+  func cancel() {
+    let latch = cancellation.withLock { cancellation in
+      cancellation.isCancelled = true
+      return cancellation.latch
+    }
+    latch?.raise()
+  }
+
+  private func goOn(_ task: Continuation) {
+    queue.async { [self] in
+      do {
+        guard !cancellation.withLock(\.isCancelled) else { throw CancellationError() }
+        switch try step() {
+        case .done(let outcome): task.resume(returning: outcome)
+        case .wait(let latch, let deadline): wait(for: latch, until: deadline, task)
+        case .spin: goOn(task)
+        }
+      } catch {
+        // Here, because its release may call the file system.
+        work.withLock { $0 = nil }
+        task.resume(throwing: error)
+      }
+    }
+  }
+
+  private func wait(
+    for latch: WakeLatch, until deadline: ContinuousClock.Instant?, _ task: Continuation
+  ) {
+    // Before the wait, because it may end at once, and the next one be for another latch.
+    let isCancelled = cancellation.withLock { cancellation in
+      cancellation.latch = latch
+      return cancellation.isCancelled
+    }
+    if isCancelled || !latch.wake(until: deadline, { [self] in awake(task) }) { goOn(task) }
+  }
+
+  /// Goes on, on the thread that has raised the latch.
+  private func awake(_ task: Continuation) {
+    guard !cancellation.withLock(\.isCancelled), let step = work.withLock({ $0?.promptStep() })
+    else { return goOn(task) }
+    switch step {
+    case .done(let outcome):
+      work.withLock { $0 = nil }
+      task.resume(returning: outcome)
+    case .wait(let latch, let deadline): wait(for: latch, until: deadline, task)
+    case .spin: goOn(task)
+    }
+  }
+
+  /// Takes the next step and its short pauses, because another thread would cost more than they
+  /// last. The last step releases the work.
+  private func step() throws -> WaitingStep<Outcome> {
+    try work.withLock { work in
+      while true {
+        // No step follows the release.
+        guard let step = try work?.step() else { throw CancellationError() }
+        switch step {
+        case .spin: _ = step.block()
+        case .wait: return step
+        case .done:
+          work = nil
+          return step
+        }
+      }
+    }
+  }
+}

@@ -1,0 +1,88 @@
+/// The subject of a watch: the directory at a path, or an open file.
+struct WatchEntry: Sendable {
+  /// The place of a directory, whichever directory the path names.
+  struct Place: Sendable {
+    let path: String
+    /// Parent directories whose replacement also replaces it; the container comes first.
+    let parents: [String]
+    /// The lane whose looks follow one another: that of one container, so that a file system that
+    /// does not answer delays no other.
+    let lane: String
+    let prepare: @Sendable () throws -> Void
+
+    init(
+      path: String, parents: [String], lane: String? = nil,
+      prepare: @escaping @Sendable () throws -> Void
+    ) {
+      self.path = path
+      self.parents = parents
+      self.lane = lane ?? parents.first ?? path
+      self.prepare = prepare
+    }
+  }
+
+  /// The state of the looks at the place. Only one thread looks at a time, so that threads do not
+  /// pile up behind a file system that does not answer.
+  enum Look {
+    case none
+    /// Pending in its lane.
+    case awaited
+    case underWay
+    /// Under way, and an event has come since it began, which it may have missed.
+    case underWayAndAwaited
+  }
+
+  /// Nil for an open file, which is never looked for again.
+  let place: Place?
+  let events: WatchEvents
+  /// Whether its news tell the names of entries; a directory with few entries is looked at anyway.
+  let readsNames: Bool
+  let hear: @Sendable (WatchNews) -> Void
+  /// The kernel's number, while there is a watch.
+  var number: Int32?
+  /// The directory of the watch.
+  var watched: FileStatus?
+  /// Set while the place is missing: the entry that has to appear in the watched directory, which is the
+  /// nearest parent that there is.
+  var awaited: FileName?
+  var detection: ChangeDetection = .events
+  /// The time of the next look at a polled or missing directory.
+  var nextLook: ContinuousClock.Instant?
+  var look = Look.none
+
+  init(
+    _ place: Place?, _ events: WatchEvents, readsNames: Bool = true,
+    _ hear: @escaping @Sendable (WatchNews) -> Void
+  ) {
+    self.place = place
+    self.readsNames = readsNames
+    self.events =
+      place == nil ? events : events.union([.selfDeleted, .selfMoved, .onlyDirectory])
+    self.hear = hear
+  }
+
+  /// Returns whether an event concerns this entry, because the inode's mask is the union of all its
+  /// watchers' masks.
+  func wants(_ raised: WatchEvents) -> Bool {
+    !raised.isDisjoint(with: (awaited == nil ? events : .appearance).union(.unasked))
+  }
+}
+
+extension WatchEvents {
+  /// Reported to every watch.
+  fileprivate static let unasked: WatchEvents = [.ignored, .unmounted, .overflowed]
+
+  /// The watched file or directory is not at its place any more.
+  static let ends: WatchEvents = [.selfDeleted, .selfMoved, .ignored, .unmounted]
+
+  /// Of a parent, while what is to be watched in it is missing.
+  static let appearance: WatchEvents = [
+    .movedTo, .created, .selfDeleted, .selfMoved, .onlyDirectory,
+  ]
+
+  /// All events of a change of a name's content, even by foreign programs: a shell's redirection
+  /// ends with a close after writing.
+  package static let content: WatchEvents = [
+    .movedTo, .movedFrom, .closedAfterWriting, .created, .deleted,
+  ]
+}

@@ -1,0 +1,417 @@
+/// All watches of the process: their inodes, and the pending work.
+///
+/// The table decides, under the monitor's lock, and calls no file system: it hands out pending
+/// looks (`nextLook`), and their findings are entered afterwards. Its system calls concern only the
+/// process's own inotify instance and counter, and never wait.
+struct WatchTable {
+  typealias ID = UInt64
+  typealias Call = @Sendable () -> Void
+
+  private final class Descriptors: Sendable {
+    let events: SharedDescriptor?
+    let wakeUp: SharedDescriptor?
+    let failure: Errno?
+    /// What the thread waits for; the events come first.
+    let sources: [Int32]
+
+    init() {
+      var failure: Errno?
+      do throws(Errno) {
+        events = SharedDescriptor(try FileDescriptor.eventQueue())
+      } catch {
+        events = nil
+        failure = error
+      }
+      do throws(Errno) {
+        wakeUp = SharedDescriptor(try FileDescriptor.wakeUpCounter())
+      } catch {
+        wakeUp = nil
+        failure = error
+      }
+      self.failure = failure
+      sources = [events, wakeUp].compactMap { $0?.descriptor.rawValue }
+    }
+  }
+
+  /// A parent directory of watched ones, watched only for its own removal.
+  private struct Parent {
+    var number: Int32?
+    var users = 0
+  }
+
+  /// The finding of a look at a place.
+  enum Finding {
+    /// The path names the watched directory.
+    case same
+    /// Another directory is watched now; on a network file system it is polled as well.
+    case watched(network: String?)
+    /// Nothing is there, and nothing may be created yet.
+    case missing
+    case failed(reason: String)
+  }
+
+  /// The consequences of events and of the time.
+  struct Turn {
+    /// Calls to make outside the lock.
+    var calls: [Call] = []
+    /// Lanes that need a thread.
+    var lanes: [String] = []
+  }
+
+  /// What the events of a turn have shown.
+  private struct Events {
+    var news: [ID: WatchNews]
+    /// The entries to look for.
+    var sought: Set<ID> = []
+    var haveOverflowed = false
+  }
+
+  private let checkInterval: Duration
+  private var entries: [ID: WatchEntry] = [:]
+  /// The number of entries with a place.
+  private var places = 0
+  /// The users of each of the kernel's watches.
+  private var users: [Int32: Set<ID>] = [:]
+  private var parents: [String: Parent] = [:]
+  private var parentsByNumber: [Int32: Set<String>] = [:]
+  private var timed: Set<ID> = []
+  /// The pending looks; a thread works in each lane.
+  private var lanes: [String: [ID]] = [:]
+  /// The time of the last found removal, by lane.
+  private var removals: [String: ContinuousClock.Instant] = [:]
+  /// News for the thread's next turn.
+  private var found: [ID: WatchNews] = [:]
+  private var nextID: ID = 0
+  private var descriptors: Descriptors?
+  private var hasThread = false
+  private var nextCheck: ContinuousClock.Instant?
+  /// Calls to make after the events were taken next time.
+  private var afterEvents: [Call] = []
+  private(set) var wakeUps = 0
+  /// The number of the kernel's watches that were ended.
+  private(set) var endings = 0
+
+  init(checkInterval: Duration) { self.checkInterval = checkInterval }
+
+  var count: Int { entries.count }
+  /// For tests: the number of containers with a look under way.
+  var lanesAtWork: Int { lanes.count }
+  /// For tests: the lanes of the places below a directory.
+  func lanes(below directory: String) -> Set<String> {
+    Set(entries.values.compactMap(\.place).filter { $0.path.hasPrefix(directory) }.map(\.lane))
+  }
+  /// For tests: whether a missing directory is waited for.
+  func isAwaiting(_ path: String) -> Bool {
+    entries.values.contains { $0.place?.path == path && $0.awaited != nil }
+  }
+
+  mutating func startThread() -> Bool {
+    defer { hasThread = true }
+    return !hasThread
+  }
+
+  func detection(of id: ID) -> ChangeDetection {
+    entries[id]?.detection ?? .events
+  }
+
+  /// Returns the queue to which watches are added.
+  func eventQueue() throws(Errno) -> SharedDescriptor {
+    guard let queue = descriptors?.events else { throw descriptors?.failure ?? .noSuchDevice }
+    return queue
+  }
+
+  // MARK: Adding and removing
+
+  /// Adds an entry, which its user's thread looks for at once.
+  mutating func insert(_ entry: WatchEntry) -> ID {
+    nextID += 1
+    if descriptors?.events == nil { descriptors = Descriptors() }
+    entries[nextID] = entry
+    entries[nextID]?.look = .underWay
+    if entry.place != nil { places += 1 }
+    for parent in entry.place?.parents ?? [] { parents[parent, default: Parent()].users += 1 }
+    return nextID
+  }
+
+  /// - Returns: The removed entry, to be released outside the lock, because its release may end
+  ///   another watch.
+  mutating func remove(_ id: ID) -> WatchEntry? {
+    guard let entry = entries[id] else { return nil }
+    lose(id)
+    entries[id] = nil
+    timed.remove(id)
+    found[id] = nil
+    if entry.place != nil { places -= 1 }
+    for path in entry.place?.parents ?? [] {
+      parents[path]?.users -= 1
+      guard parents[path]?.users == 0 else { continue }
+      lose(parent: path)
+      parents[path] = nil
+    }
+    return entry
+  }
+
+  /// Releases an entry's watch.
+  mutating func lose(_ id: ID) {
+    entries[id]?.watched = nil
+    entries[id]?.awaited = nil
+    guard let number = entries[id]?.number else { return }
+    entries[id]?.number = nil
+    users[number]?.remove(id)
+    if users[number]?.isEmpty == true { users[number] = nil }
+    endIfUnused(number)
+  }
+
+  private mutating func endIfUnused(_ number: Int32) {
+    guard !isUsed(number) else { return }
+    endings += 1
+    // It fails if the directory is gone, and its watch with it (inotify_rm_watch(2), EINVAL).
+    try? descriptors?.events?.descriptor.removeWatch(number)
+  }
+
+  func isUsed(_ number: Int32) -> Bool {
+    users[number] != nil || parentsByNumber[number] != nil
+  }
+
+  /// Enters the kernel's watch for an entry. If the entry was removed meanwhile, the watch ends.
+  ///
+  /// - Parameter awaited: What has to appear there, if it is a parent's watch.
+  mutating func enter(
+    _ number: Int32, _ status: FileStatus?, for id: ID, awaiting awaited: FileName? = nil
+  ) {
+    guard entries[id] != nil else { return endIfUnused(number) }
+    lose(id)
+    entries[id]?.number = number
+    entries[id]?.watched = status
+    entries[id]?.awaited = awaited
+    users[number, default: []].insert(id)
+  }
+
+  func isMissing(parent path: String) -> Bool {
+    parents[path].map { $0.number == nil } ?? false
+  }
+
+  mutating func enter(_ number: Int32, forParent path: String) {
+    guard isMissing(parent: path) else { return endIfUnused(number) }
+    parents[path]?.number = number
+    parentsByNumber[number, default: []].insert(path)
+  }
+
+  mutating func lose(parent path: String) {
+    guard let number = parents[path]?.number else { return }
+    parents[path]?.number = nil
+    parentsByNumber[number]?.remove(path)
+    if parentsByNumber[number]?.isEmpty == true { parentsByNumber[number] = nil }
+    endIfUnused(number)
+  }
+
+  // MARK: Looks
+
+  /// Requests a look at a place.
+  ///
+  /// - Returns: Its lane if that needs a thread.
+  private mutating func seek(_ id: ID) -> String? {
+    guard let entry = entries[id], let place = entry.place else { return nil }
+    timed.remove(id)
+    entries[id]?.nextLook = nil
+    switch entry.look {
+    case .awaited, .underWayAndAwaited: return nil
+    case .underWay:
+      entries[id]?.look = .underWayAndAwaited
+      return nil
+    case .none:
+      entries[id]?.look = .awaited
+      defer { lanes[place.lane, default: []].append(id) }
+      return lanes[place.lane] == nil ? place.lane : nil
+    }
+  }
+
+  /// Returns the next look of the lane's thread, or nil if none is left and the thread ends.
+  mutating func nextLook(in lane: String) -> (ID, WatchEntry)? {
+    while let id = lanes[lane]?.popLast() {
+      entries[id]?.look = .underWay
+      if let entry = entries[id] { return (id, entry) }
+    }
+    lanes[lane] = nil
+    return nil
+  }
+
+  /// Enters the finding of a look.
+  ///
+  /// - Parameter mustTell: False for the first look, after which its user reads anyway.
+  /// - Returns: The lane that needs a thread for another look.
+  mutating func endLook(
+    _ id: ID, _ finding: Finding, mustTell: Bool, now: ContinuousClock.Instant
+  ) -> String? {
+    guard let look = entries[id]?.look else { return nil }
+    entries[id]?.look = .none
+    switch finding {
+    case .same:
+      if entries[id]?.detection != .events { setNextLook(id, now: now) }
+    case .watched(let network):
+      entries[id]?.detection = .events
+      if let network { poll(id, "\(network) is a network file system", now: now) }
+    case .missing: setNextLook(id, now: now)
+    case .failed(let reason): poll(id, reason, now: now)
+    }
+    if case .same = finding {} else if mustTell { found[id] = .everything }
+    let lane = look == .underWayAndAwaited ? seek(id) : nil
+    wakeIfTimed()
+    return lane
+  }
+
+  mutating func noteRemoval(in lane: String, now: ContinuousClock.Instant) {
+    removals[lane] = now
+  }
+
+  /// Returns whether there was no removal for a while.
+  mutating func isSettled(_ lane: String, now: ContinuousClock.Instant) -> Bool {
+    guard let last = removals[lane] else { return true }
+    guard now - last >= ChangeMonitor.settleInterval else { return false }
+    removals[lane] = nil
+    return true
+  }
+
+  private mutating func poll(_ id: ID, _ reason: String, now: ContinuousClock.Instant) {
+    entries[id]?.detection = .polling(reason: reason)
+    setNextLook(id, now: now)
+  }
+
+  private mutating func setNextLook(_ id: ID, now: ContinuousClock.Instant) {
+    entries[id]?.nextLook = now.advanced(by: ChangeMonitor.pollInterval)
+    timed.insert(id)
+  }
+
+  // MARK: The thread's turn
+
+  mutating func whatToWaitFor(now: ContinuousClock.Instant) -> ([Int32], ContinuousClock.Instant?) {
+    var deadline = timed.compactMap { entries[$0]?.nextLook }.min()
+    if places > 0 {
+      let check = nextCheck ?? now.advanced(by: checkInterval)
+      nextCheck = check
+      deadline = min(deadline ?? check, check)
+    } else {
+      nextCheck = nil
+    }
+    // Without a counter to wake it, the thread must check for work by itself.
+    if descriptors?.wakeUp == nil {
+      deadline = min(
+        deadline ?? .now + ChangeMonitor.pollInterval, now + ChangeMonitor.pollInterval)
+    }
+    return (descriptors?.sources ?? [], deadline)
+  }
+
+  /// Wakes the thread, because an entry may need a signal or a look earlier than the thread plans
+  /// to wake up.
+  mutating func wakeIfTimed() {
+    guard !timed.isEmpty || !found.isEmpty || nextCheck == nil else { return }
+    wake()
+  }
+
+  mutating func add(afterEvents body: @escaping Call) {
+    if descriptors?.events == nil { descriptors = Descriptors() }
+    afterEvents.append(body)
+    wake()
+  }
+
+  private func wake() {
+    // It fails if the counter is full: then the thread is about to wake up anyway (eventfd(2), EAGAIN).
+    try? descriptors?.wakeUp?.descriptor.raiseCounter()
+  }
+
+  mutating func handle(ready: [Bool], now: ContinuousClock.Instant) -> Turn {
+    wakeUps += 1
+    var events = Events(news: found)
+    let after = afterEvents
+    found = [:]
+    afterEvents = []
+    if ready.contains(true) || !after.isEmpty {
+      // A request to be called after events may have come after the ready descriptors were
+      // determined.
+      takeEvents(ready, mustTake: !after.isEmpty, now: now, &events)
+    }
+    if let check = nextCheck, check <= now {
+      nextCheck = nil
+      events.sought.formUnion(entries.keys)
+    }
+    for id in timed where entries[id].map({ ($0.nextLook ?? now) <= now }) ?? false {
+      guard let entry = entries[id],
+        entry.place == nil || entry.number != nil && entry.awaited == nil
+      else {
+        events.sought.insert(id)
+        continue
+      }
+      events.news[id] = .everything
+      setNextLook(id, now: now)
+    }
+    var turn = Turn()
+    turn.lanes = events.sought.compactMap { seek($0) }
+    for (id, news) in events.news {
+      guard let hear = entries[id]?.hear else { continue }
+      turn.calls.append { hear(news) }
+    }
+    turn.calls += after
+    return turn
+  }
+
+  private mutating func takeEvents(
+    _ ready: [Bool], mustTake: Bool, now: ContinuousClock.Instant, _ events: inout Events
+  ) {
+    do throws(Errno) {
+      // The event queue comes first in `whatToWaitFor`; reading an unready counter would cost a
+      // call.
+      if ready.last == true { try descriptors?.wakeUp?.descriptor.lowerCounter() }
+      if ready.first == true || mustTake, let queue = descriptors?.events {
+        var capacity = 1_024
+        while try queue.descriptor.takeNamedEvents(
+          capacity: capacity, { note($1, of: $0, $2, now: now, &events) })
+        {
+          capacity = 16_384
+        }
+      }
+    } catch {
+      // A look at everything finds the changes of the lost events.
+      events.haveOverflowed = true
+    }
+    guard events.haveOverflowed else { return }
+    for path in Array(parents.keys) { lose(parent: path) }
+    events.sought.formUnion(entries.keys)
+    events.news = entries.mapValues { _ in .everything }
+  }
+
+  private mutating func note(
+    _ raised: WatchEvents, of number: Int32, _ name: UnsafeRawBufferPointer,
+    now: ContinuousClock.Instant, _ events: inout Events
+  ) {
+    if raised.contains(.overflowed) { events.haveOverflowed = true }
+    let isEnd = !raised.isDisjoint(with: .ends)
+    for id in users[number] ?? [] {
+      guard let entry = entries[id], entry.wants(raised) else { continue }
+      if let awaited = entry.awaited, !isEnd {
+        if FileName(event: name) == awaited { events.sought.insert(id) }
+        continue
+      }
+      if isEnd, let place = entry.place {
+        noteRemoval(in: place.lane, now: now)
+        // Reported after the look, because in another directory everything is new.
+        events.news[id] = nil
+        lose(id)
+        events.sought.insert(id)
+      } else {
+        events.news[id, default: WatchNews()].note(
+          raised, of: entry.readsNames ? FileName(event: name) : nil)
+      }
+    }
+    if isEnd { events.sought.formUnion(below(lostParent: number)) }
+  }
+
+  /// Notes that a parent directory was moved or removed; returns the entries below it.
+  private mutating func below(lostParent number: Int32) -> [ID] {
+    guard let paths = parentsByNumber[number] else { return [] }
+    // A moved directory is still watched, under its old number.
+    for path in paths { lose(parent: path) }
+    return entries.filter { _, entry in
+      entry.place?.parents.contains(where: paths.contains) ?? false
+    }.map(\.key)
+  }
+}

@@ -1,0 +1,167 @@
+import Synchronization
+
+/// A program that receives lines and whose output is read line by line. It is killed when this
+/// value is released.
+///
+/// The output is read when a caller wants it: a program that prints more than a pipe holds waits for
+/// that. Thread-safe; one thread at a time reads.
+package final class LineProcess: Sendable {
+  private let child: ChildProcess
+  private let input: SharedDescriptor
+  private let output: SharedDescriptor
+  private let pending = Mutex<[UInt8]>([])
+  private let hasEnded = Atomic(false)
+
+  /// The program did not do what the caller waited for.
+  package struct Failure: Error, CustomStringConvertible {
+    /// A sentence that says what failed.
+    package let description: String
+
+    /// - Parameter description: A sentence that says what failed.
+    package init(description: String) { self.description = description }
+  }
+
+  /// Starts the program.
+  ///
+  /// - Parameters:
+  ///   - environment: The whole environment, as "NAME=value".
+  ///   - readsErrors: Whether its standard error is read, too; otherwise it shares ours.
+  ///   - endsWithThread: Whether it is killed when the calling thread ends, at the latest with this
+  ///     process.
+  package init(
+    _ program: String, _ arguments: [String], environment: [String] = Program.environment,
+    readsErrors: Bool = true, endsWithThread: Bool = false
+  ) throws {
+    let lines = try makePipe()
+    let answers = try makePipe()
+    child = try ChildProcess(
+      program, arguments, environment: environment, input: lines.read.rawValue,
+      output: answers.write.rawValue, errors: readsErrors ? answers.write.rawValue : 2,
+      endsWithParent: endsWithThread)
+    input = lines.takeWrite()
+    output = answers.takeRead()
+  }
+
+  deinit {
+    do {
+      try end()
+    } catch {
+      // It has ended already, which is the aim.
+      return
+    }
+  }
+
+  package var processID: Int32 { child.processID }
+
+  /// Writes a line to the program's standard input.
+  package func tell(_ line: String) throws(Errno) { try type(line + "\n") }
+
+  /// Writes a text to the program's standard input.
+  package func type(_ text: String) throws(Errno) {
+    try input.descriptor.writeAll(Array(text.utf8))
+  }
+
+  /// Returns the next line that the program prints, on either stream.
+  ///
+  /// - Throws: `Failure` when there is none before the deadline, or the program has ended.
+  package func line(until deadline: ContinuousClock.Instant) throws -> String {
+    guard let line = try lineIfAny(until: deadline) else { throw printedNothing }
+    return line
+  }
+
+  /// Returns the next line that the program prints, or nil if there is none before the deadline.
+  ///
+  /// - Throws: `Failure` when the program has ended.
+  package func lineIfAny(until deadline: ContinuousClock.Instant) throws -> String? {
+    while true {
+      if let line = takeLine() { return line }
+      guard let bytes = try read(until: deadline) else { return nil }
+      pending.withLock { $0 += bytes }
+    }
+  }
+
+  private func takeLine() -> String? {
+    pending.withLock { pending in
+      guard let end = pending.firstIndex(of: UInt8(ascii: "\n")) else { return nil }
+      defer { pending.removeSubrange(...end) }
+      return String(decoding: pending[..<end], as: UTF8.self)
+    }
+  }
+
+  /// Returns what the program prints next, even if it is not a whole line; but only whole characters, because
+  /// a pipe may deliver one in two pieces.
+  package func text(until deadline: ContinuousClock.Instant) throws -> String {
+    while true {
+      if let text = takeCharacters() { return text }
+      guard let bytes = try read(until: deadline) else { throw printedNothing }
+      pending.withLock { $0 += bytes }
+    }
+  }
+
+  private func takeCharacters() -> String? {
+    pending.withLock { pending in
+      let whole = pending.count - Self.unfinishedBytes(at: pending)
+      guard whole > 0 else { return nil }
+      defer { pending.removeSubrange(..<whole) }
+      return String(decoding: pending[..<whole], as: UTF8.self)
+    }
+  }
+
+  /// Returns how many bytes at the end begin a UTF-8 character that is not complete.
+  private static func unfinishedBytes(at bytes: [UInt8]) -> Int {
+    for (index, byte) in bytes.suffix(3).reversed().enumerated() where byte & 0xC0 != 0x80 {
+      let length = byte < 0xC0 ? 1 : byte < 0xE0 ? 2 : byte < 0xF0 ? 3 : 4
+      return index + 1 < length ? index + 1 : 0
+    }
+    return 0
+  }
+
+  private var printedNothing: Failure {
+    Failure(description: "process \(processID) printed nothing in time")
+  }
+
+  private func read(until deadline: ContinuousClock.Instant) throws -> [UInt8]? {
+    guard try waitReadable([output.descriptor.rawValue], until: deadline)[0] else { return nil }
+    let bytes = try Program.read(from: output.descriptor.rawValue, maximumBytes: 65_536)
+    guard !bytes.isEmpty else { throw Failure(description: "process \(processID) has ended") }
+    return bytes
+  }
+
+  /// Waits until the program is suspended, as /proc reports.
+  package func waitUntilStopped(until deadline: ContinuousClock.Instant) throws {
+    while let status = ProcessStatus.of(processID), !status.isDead {
+      if status.isStopped { return }
+      guard ContinuousClock.now < deadline else {
+        throw Failure(description: "process \(processID) was not suspended in time")
+      }
+      pauseThread(.milliseconds(1))
+    }
+    let said = try line(until: deadline)
+    throw Failure(description: "process \(processID) ended instead of being suspended: \(said)")
+  }
+
+  /// Waits for the program's end.
+  package func wait(until deadline: ContinuousClock.Instant) throws -> Termination {
+    guard let termination = try termination(until: deadline) else {
+      throw Failure(description: "process \(processID) did not end in time")
+    }
+    return termination
+  }
+
+  /// Returns how the program ended, or nil if it still runs at the deadline.
+  package func termination(until deadline: ContinuousClock.Instant) throws -> Termination? {
+    let termination = try child.wait(until: deadline)
+    if termination != nil { hasEnded.store(true, ordering: .releasing) }
+    return termination
+  }
+
+  /// Sends the program a signal.
+  package func send(_ signal: Signal) throws { try child.send(signal) }
+
+  /// Kills the program, whatever it is doing.
+  package func end() throws {
+    guard !hasEnded.load(ordering: .acquiring) else { return }
+    try send(.kill)
+    _ = try wait(until: .now + .seconds(5))
+  }
+}

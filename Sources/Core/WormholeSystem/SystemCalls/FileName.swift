@@ -1,0 +1,153 @@
+import Glibc
+import WormholeShims
+
+/// The name of a directory entry, byte for byte, because other programs may have chosen it.
+package struct FileName: Hashable, Sendable {
+  package let bytes: [UInt8]
+
+  package init(bytes: [UInt8]) {
+    self.bytes = bytes
+  }
+
+  package init(_ text: some StringProtocol) {
+    bytes = Array(text.utf8)
+  }
+
+  /// The name as text, repaired if it is not valid UTF-8; only for display.
+  package var text: String { String(decoding: bytes, as: UTF8.self) }
+
+  // Byte by byte, as an array does it, takes longer than the rest of taking an event.
+  package func hash(into hasher: inout Hasher) {
+    bytes.withUnsafeBytes { hasher.combine(bytes: $0) }
+  }
+
+  package func hasPrefix(_ prefix: String) -> Bool { bytes.starts(with: prefix.utf8) }
+}
+
+/// A path for a system call: text, or a name that need not be valid UTF-8.
+package protocol PathText {
+  /// Takes a path from a call; text is repaired if it is not valid UTF-8.
+  init(pathBytes: [UInt8])
+
+  /// Lends the path to a call as a C string.
+  func withCPath<Result>(_ body: (UnsafePointer<CChar>) -> Result) -> Result
+}
+
+extension FileName: PathText {
+  package init(pathBytes: [UInt8]) { bytes = pathBytes }
+
+  package func withCPath<Result>(_ body: (UnsafePointer<CChar>) -> Result) -> Result {
+    // A name from the kernel has no NUL inside, so the C string is the whole name.
+    (bytes + [0]).withUnsafeBytes { raw in
+      let pointer = raw.bindMemory(to: CChar.self)
+      guard let base = pointer.baseAddress else {
+        preconditionFailure("an array with a terminator is never empty")
+      }
+      return body(base)
+    }
+  }
+}
+
+extension String: PathText {
+  package init(pathBytes: [UInt8]) { self.init(decoding: pathBytes, as: UTF8.self) }
+
+  package func withCPath<Result>(_ body: (UnsafePointer<CChar>) -> Result) -> Result {
+    withCString(body)
+  }
+}
+
+/// A path that is composed for one call after another, in the same memory.
+package struct ComposedPath: PathText {
+  /// With the terminator.
+  private var bytes: [UInt8]
+
+  package init(pathBytes: [UInt8]) { bytes = pathBytes + [0] }
+
+  /// Replaces the path by one of three pieces.
+  package mutating func compose(
+    _ first: ArraySlice<UInt8>, _ second: String, _ third: ArraySlice<UInt8> = []
+  ) {
+    bytes.removeAll(keepingCapacity: true)
+    bytes.append(contentsOf: first)
+    bytes.append(contentsOf: second.utf8)
+    bytes.append(contentsOf: third)
+    bytes.append(0)
+  }
+
+  package func withCPath<Result>(_ body: (UnsafePointer<CChar>) -> Result) -> Result {
+    bytes.withUnsafeBytes { raw in
+      guard let base = raw.bindMemory(to: CChar.self).baseAddress else {
+        preconditionFailure("an array with a terminator is never empty")
+      }
+      return body(base)
+    }
+  }
+}
+
+/// Compares two names by their bytes; the result is negative, zero or positive. The corresponding C
+/// function is `memcmp`. Swift's own comparison of bytes is slow in a debug build.
+package func compareBytes(_ first: UnsafeRawBufferPointer, _ second: UnsafeRawBufferPointer) -> Int
+{
+  let common = min(first.count, second.count)
+  guard common > 0, let one = first.baseAddress, let other = second.baseAddress else {
+    return first.count - second.count
+  }
+  let difference = memcmp(one, other, common)
+  return difference != 0 ? Int(difference) : first.count - second.count
+}
+
+extension FileDescriptor {
+  /// Opens an entry, unless something is mounted on it. The corresponding C function is `openat2`
+  /// with `RESOLVE_NO_XDEV`.
+  ///
+  /// - Throws: `.crossesDevices` for a mount point, `.tooManyLinks` for a symbolic link, otherwise
+  ///   as in openat2(2); `.noFunction` or `.notPermitted` if a sandbox refuses the call.
+  package static func openSameMount(
+    _ name: FileName, at directory: Int32, _ options: OpenOptions
+  ) throws(Errno) -> FileDescriptor {
+    let raw = try perform(.openat2) {
+      name.withCPath {
+        csys_openat2(
+          directory, $0, UInt64(UInt32(bitPattern: options.rawValue | O_CLOEXEC)), 0,
+          UInt64(csys_RESOLVE_BENEATH | csys_RESOLVE_NO_SYMLINKS | csys_RESOLVE_NO_XDEV))
+      }
+    }
+    return FileDescriptor(owning: raw)
+  }
+}
+
+extension FileDescriptor {
+  /// Opens a path on which there is no symbolic link, not even at its end. The corresponding C function is
+  /// `openat2` with `RESOLVE_NO_SYMLINKS`.
+  ///
+  /// - Throws: `.tooManyLinks` for a symbolic link, otherwise as in openat2(2); `.noFunction` or
+  ///   `.notPermitted` if a sandbox refuses the call.
+  package static func openWithoutLinks(
+    _ path: String, _ options: OpenOptions
+  ) throws(Errno) -> FileDescriptor {
+    let raw = try perform(.openat2) {
+      path.withCPath {
+        csys_openat2(
+          Directory.current, $0, UInt64(UInt32(bitPattern: options.rawValue | O_CLOEXEC)), 0,
+          UInt64(csys_RESOLVE_NO_SYMLINKS))
+      }
+    }
+    return FileDescriptor(owning: raw)
+  }
+}
+
+/// Creates a FIFO. The corresponding C function is `mkfifoat`; the umask applies.
+package func makeFIFO(_ name: FileName, at directory: Int32, mode: UInt32 = 0o600) throws(Errno) {
+  _ = try perform(.mkfifoat) { name.withCPath { mkfifoat(directory, $0, mode) } }
+}
+
+/// Creates a symbolic link. The corresponding C function is `symlinkat`.
+///
+/// - Parameter target: The path that the link points to, byte for byte.
+package func makeSymbolicLink(
+  _ name: FileName, at directory: Int32, target: FileName
+) throws(Errno) {
+  _ = try perform(.symlinkat) {
+    target.withCPath { target in name.withCPath { symlinkat(target, directory, $0) } }
+  }
+}

@@ -1,0 +1,129 @@
+import Synchronization
+import Wormhole
+
+/// The observers of an object's properties.
+///
+/// The object calls `tellChanges` whenever something may have changed. Each observer whose property has
+/// another value than it was told last is told, in that thread. Values are read only where they are observed.
+package final class KeyValueObservers<Object: AnyObject & Sendable>: Sendable {
+  private struct State {
+    var next = 0
+    var observers: [Int: KeyValueObserver<Object>] = [:]
+  }
+
+  private let state = Mutex(State())
+  private let properties: [ObservableProperty<Object>]
+
+  package init(of properties: [ObservableProperty<Object>]) { self.properties = properties }
+
+  /// Adds an observer. A property that is not among the observable ones is an event of `Diagnostics`, and
+  /// its handler gets at most the initial call.
+  ///
+  /// The caller then calls `tellChanges`, for a change during this call.
+  package func observe<Value>(
+    _ object: Object, _ keyPath: KeyPath<Object, Value>, _ options: NSKeyValueObservingOptions,
+    _ handler: @escaping @Sendable (Object, NSKeyValueObservedChange<Value>) -> Void
+  ) -> NSKeyValueObservation {
+    guard let property = properties.first(where: { $0.isNamed(by: keyPath) }) else {
+      return Self.refuse(
+        object, keyPath, options, because: "no changes of this property are told", handler)
+    }
+    let observer = KeyValueObserver(property, property.read(object)) { object, old, new in
+      for isPrior in options.contains(.prior) ? [true, false] : [false] {
+        handler(
+          object,
+          NSKeyValueObservedChange(
+            kind: .setting, newValue: options.contains(.new) && !isPrior ? new as? Value : nil,
+            oldValue: options.contains(.old) ? old as? Value : nil, indexes: nil, isPrior: isPrior))
+      }
+    }
+    let number = state.withLock { state in
+      state.next += 1
+      state.observers[state.next] = observer
+      return state.next
+    }
+    let observation = NSKeyValueObservation { [weak self] in
+      observer.end()
+      self?.remove(number)
+    }
+    Self.tellInitially(object, keyPath, options, handler)
+    return observation
+  }
+
+  /// Tells all observers of changes, in the order in which they were added.
+  package func tellChanges(of object: Object) {
+    let observers = state.withLock { $0.observers }
+    for (_, observer) in observers.sorted(by: { $0.key < $1.key }) {
+      observer.tellChange(of: object)
+    }
+  }
+
+  /// Reports that no changes can be told, and tells at most the value of the moment.
+  static func refuse<Value>(
+    _ object: Object, _ keyPath: KeyPath<Object, Value>, _ options: NSKeyValueObservingOptions,
+    because reason: String, _ handler: (Object, NSKeyValueObservedChange<Value>) -> Void
+  ) -> NSKeyValueObservation {
+    Diagnostics.report(UnobservableProperty(Object.self, Value.self, because: reason))
+    tellInitially(object, keyPath, options, handler)
+    return NSKeyValueObservation(nil)
+  }
+
+  private static func tellInitially<Value>(
+    _ object: Object, _ keyPath: KeyPath<Object, Value>, _ options: NSKeyValueObservingOptions,
+    _ handler: (Object, NSKeyValueObservedChange<Value>) -> Void
+  ) {
+    guard options.contains(.initial) else { return }
+    handler(
+      object,
+      NSKeyValueObservedChange(
+        kind: .setting, newValue: options.contains(.new) ? object[keyPath: keyPath] : nil,
+        oldValue: nil, indexes: nil, isPrior: false))
+  }
+
+  private func remove(_ number: Int) {
+    // Released outside the lock, because the captures of its handler may call back here.
+    _ = state.withLock { $0.observers.removeValue(forKey: number) }
+  }
+}
+
+/// The observer of one property.
+private final class KeyValueObserver<Object: AnyObject & Sendable>: Sendable {
+  private struct State {
+    var last: any Sendable
+    var isEnded = false
+  }
+
+  private let property: ObservableProperty<Object>
+  private let state: Mutex<State>
+  private let tell: @Sendable (Object, _ old: any Sendable, _ new: any Sendable) -> Void
+
+  init(
+    _ property: ObservableProperty<Object>, _ value: any Sendable,
+    _ tell: @escaping @Sendable (Object, any Sendable, any Sendable) -> Void
+  ) {
+    self.property = property
+    state = Mutex(State(last: value))
+    self.tell = tell
+  }
+
+  /// Tells a value that differs from the last one, and looks again: of two threads that change the property
+  /// at once, the second may have read it before the first told its value.
+  func tellChange(of object: Object) {
+    while true {
+      let now = property.read(object)
+      guard let before = replace(with: now) else { return }
+      tell(object, before, now)
+    }
+  }
+
+  func end() { state.withLock { $0.isEnded = true } }
+
+  /// - Returns: the value before; nil if that was the same.
+  private func replace(with value: any Sendable) -> (any Sendable)? {
+    state.withLock { state in
+      guard !state.isEnded, !property.areEqual(state.last, value) else { return nil }
+      defer { state.last = value }
+      return state.last
+    }
+  }
+}

@@ -1,0 +1,296 @@
+import Synchronization
+package import Wormhole
+package import WormholeSystem
+
+/// This process's access to an item, until it ends or is taken over: a directory in the item's site,
+/// which this process keeps locked, and in which the private copy is.
+///
+/// It is made, taken over and checked before publishing only under the site's lease, so of two
+/// processes that exclude each other one has it. A process that was suspended with a claim finds the
+/// claim gone when it wants to publish. The kernel unlocks the claim of a process that dies.
+package final class Claim: Sendable {
+  let site: ItemSite
+  private let directory: FileDescriptor
+  private let state: Mutex<ClaimName>
+  private let isEnded = Atomic(false)
+  private let handedOn = Atomic(false)
+
+  /// Whether a program that has inherited the claim works on the item: as long as it runs the claim
+  /// stands, whatever becomes of this process.
+  package var isHandedOn: Bool { handedOn.load(ordering: .acquiring) }
+
+  var name: ClaimName { state.withLock { $0 } }
+  package var descriptor: Int32 { directory.rawValue }
+
+  private init(_ site: ItemSite, _ directory: consuming FileDescriptor, _ name: ClaimName) {
+    self.site = site
+    self.directory = directory
+    state = Mutex(name)
+  }
+
+  /// Makes a claim that no other claim excludes.
+  ///
+  /// - Throws: `leaseLost` when the lease was taken over meanwhile: then another process may have a claim.
+  static func make(_ name: ClaimName, at site: ItemSite, under lease: Lease) throws -> Claim {
+    let entry = try lease.makeDirectory()
+    let held = lease.held.descriptor.rawValue
+    do {
+      let directory = try FileDescriptor.open(entry, at: held, [.readOnly, .directory, .noFollow])
+      // Free: it is locked before another process can know it, and never seen unlocked.
+      _ = try directory.tryLock(.exclusive)
+      try lease.moveOut(entry, toFree: name.text)
+      return Claim(site, directory, name)
+    } catch let error as Errno where error == .noSuchFile {
+      throw lease.lost()
+    }
+  }
+
+  /// Where the private copy is for programs.
+  package var copyPath: String {
+    ItemSite.path(of: site.location) + "/" + name.text + "/" + site.location.name.text
+  }
+
+  /// Whether what is made in the claim inherits access control lists.
+  func hasDefaultAccessList() throws(Errno) -> Bool {
+    try FileMetadata.attributeNames(of: directory).contains(FileMetadata.defaultAccessList)
+  }
+
+  /// Says that this process is about to publish its copy.
+  ///
+  /// - Parameter coversContents: whether the contents of the directory are claimed from now on.
+  /// - Throws: `overtaken`.
+  func beginPublishing(coversContents: Bool = false) throws {
+    var new = name
+    new.kind = .publishing
+    new.coversContents = new.coversContents || coversContents
+    try become(new)
+  }
+
+  /// Says that it belongs to another process from now on, which has inherited the claim's descriptor: then
+  /// the kernel unlocks the claim when this process and that one have ended.
+  ///
+  /// - Throws: `overtaken`.
+  package func handOn(to process: ProcessIdentity) throws {
+    handedOn.store(true, ordering: .releasing)
+    try declare(process)
+  }
+
+  /// Names the process whose stop or end lets others take the claim over.
+  ///
+  /// - Throws: `overtaken`.
+  package func declare(_ process: ProcessIdentity) throws { try become(name.held(by: process)) }
+
+  /// Gives the claim another name, for processes that do not see this one: they take a claim over that
+  /// has had the same name for an hour.
+  ///
+  /// - Throws: `overtaken`.
+  package func renew() throws { try become(name.renewed()) }
+
+  private func become(_ new: ClaimName) throws {
+    let old = name
+    guard new != old else { return }
+    guard
+      try ifPresent(rename(old.text, at: site.descriptor, to: new.text, at: site.descriptor)) != nil
+    else { throw overtaken() }
+    state.withLock { $0 = new }
+  }
+
+  /// Whether the claim was not taken over; certain only under the lease.
+  package func isStanding() throws(Errno) -> Bool {
+    try ifPresent(
+      fileStatus(name.text, at: site.descriptor).isSameFile(as: directory.status())) ?? false
+  }
+
+  /// The error for a claim that was taken over.
+  package func overtaken() -> FileCoordinationError {
+    let name = name
+    // The name of the taker is not worth another error.
+    let taker = (try? site.entries().lazy.compactMap { name.taker($0.name) }.first) ?? announced
+    return .overtaken(
+      "change the item", path: site.location.text,
+      by: taker.map { LeaseHolder(identity: $0.identity, held: nil) }, ago: taker?.age,
+      because: reason(of: name, taker))
+  }
+
+  /// The process that kills what has inherited the claim, to take it over.
+  package var announced: LeaseDeclaration? {
+    let name = name
+    // Without an answer, nobody is named.
+    let inside = try? FileDescriptor.open(".", at: descriptor, [.readOnly, .directory]).entries()
+    return inside?.lazy.compactMap { name.taker($0.name) }.first
+  }
+
+  private func reason(of name: ClaimName, _ taker: LeaseDeclaration?) -> String {
+    let declaration = name.declaration
+    if let taker, declaration.isPastItsTerm(at: taker) {
+      return "its term of \(declaration.term.tenthsOfSeconds) s was over"
+    }
+    let isSeen = taker?.identity.isVisible ?? true
+    return "\(isHandedOn ? "the command" : "this process") was stopped"
+      + (isSeen ? "" : ", or could not be seen from there")
+  }
+
+  /// The present name of the claim's directory; it has a different one after a takeover.
+  private func currentName() throws(Errno) -> FileName? {
+    if try isStanding() { return FileName(bytes: Array(name.text.utf8)) }
+    let name = name
+    return try site.entries().first { name.taker($0.name) != nil }?.name
+  }
+
+  /// Gives up the claim, with everything in it.
+  ///
+  /// - Complexity: two system calls for an empty one; else as many as there are files in it.
+  private func leave() throws {
+    guard let current = try currentName() else { return }
+    // In one step, however much is in it: from now on it excludes no other process.
+    let trash = ItemSite.trashPrefix + Nonce.next()
+    // Otherwise it was taken over in this moment; the next process removes it.
+    guard try ifPresent(rename(current, at: site.descriptor, to: trash, at: site.descriptor)) != nil
+    else { return }
+    try TreeRemoval().remove(FileName(bytes: Array(trash.utf8)), at: site.descriptor)
+  }
+
+  /// Ends the access if the claim is empty, and removes the site if no other process uses it; in one
+  /// step for others, because this process has the lease.
+  func endIfEmpty(under lease: Lease) {
+    do {
+      try removeDirectory(name.text, at: site.descriptor)
+      if try site.removeIfUnused(under: lease, without: name) {
+        isEnded.store(true, ordering: .relaxed)
+      }
+    } catch {
+      // It is not empty, or something else is in the way: tried once more by `end`, without the lease
+      // because there may be much to remove, and reported then.
+      return
+    }
+  }
+
+  /// Ends the access: gives up the claim, and leaves the site to a removal.
+  func end(_ removal: SiteRemoval) {
+    guard !isEnded.exchange(true, ordering: .relaxed) else { return }
+    do {
+      try leave()
+    } catch {
+      // The access itself has ended already; the next process removes the leftovers.
+      Diagnostics.report(error)
+    }
+    removal.add(site)
+  }
+
+  // A task that is cancelled only releases the claim.
+  deinit { end(SiteRemoval()) }
+}
+
+/// The name of a claim's directory. It describes the owner, so that the description costs no write:
+/// `claim-<kind>-<declaration>-<purpose>`.
+package struct ClaimName: Hashable, Sendable {
+  /// The owner's use of the item.
+  package enum Kind: Character, Sendable {
+    /// Changes a private copy: readers go on.
+    case copying = "w"
+    /// Is about to publish its copy: new readers wait.
+    case publishing = "p"
+    /// Changes the item where it is: readers wait.
+    case inPlace = "i"
+    /// Shares the item with others, and keeps it from being changed.
+    case sharing = "s"
+
+    /// Whether two owners of different purpose may not be there at once.
+    func excludes(_ other: Kind) -> Bool {
+      switch (self, other) {
+      case (.sharing, .sharing), (.sharing, .copying), (.copying, .sharing): false
+      default: true
+      }
+    }
+  }
+
+  package fileprivate(set) var kind: Kind
+  /// Whether the contents of the directory are claimed, too.
+  fileprivate(set) var coversContents: Bool
+  /// The owner, the beginning of the claim and its longest term.
+  fileprivate(set) var declaration: LeaseDeclaration
+  /// Owners of the same purpose are not in each other's way.
+  package let purpose: String
+
+  static let prefix = "claim-"
+  static let overtakenPrefix = "overtaken-"
+}
+
+extension ClaimName {
+  /// Whether an entry may only be a claim of a purpose; cheaper than reading its name.
+  static func isOf(_ purpose: String, _ entry: FileName) -> Bool {
+    entry.bytes.suffix(purpose.utf8.count + 1).elementsEqual(("-" + purpose).utf8)
+  }
+
+  /// Reads an entry's name; nil when it is no claim.
+  package init?(_ entry: FileName) {
+    guard entry.hasPrefix(Self.prefix) else { return nil }
+    let fields = entry.text.split(separator: "-", omittingEmptySubsequences: false)
+    guard fields.count == 10, let kind = fields[1].first.flatMap({ Kind(rawValue: $0) }),
+      ["", "c"].contains(fields[1].dropFirst()),
+      let declaration = LeaseDeclaration(
+        FileName(bytes: Array(fields[2...8].joined(separator: "-").utf8)))
+    else { return nil }
+    self.init(
+      kind: kind, coversContents: fields[1].count == 2, declaration: declaration,
+      purpose: String(fields[9]))
+  }
+
+  /// The owner, for the sentences of processes that wait.
+  var holder: LeaseHolder { LeaseHolder(identity: declaration.identity, held: declaration.age) }
+
+  package var text: String {
+    "\(Self.prefix)\(kind.rawValue)\(coversContents ? "c" : "")-\(declaration.name)-\(purpose)"
+  }
+
+  /// The same claim, handed on to another process.
+  package func held(by process: ProcessIdentity) -> ClaimName {
+    var name = self
+    name.declaration = declaration.held(by: process)
+    return name
+  }
+
+  func renewed() -> ClaimName {
+    var name = self
+    name.declaration = declaration.renewed()
+    return name
+  }
+
+  /// Whether it may have been handed on to a program that works on the item itself.
+  var mayBeHandedOn: Bool { kind == .inPlace || kind == .sharing }
+
+  /// Whether its owner has had it for longer than it said.
+  var isPastItsTerm: Bool { (declaration.age ?? .zero) >= declaration.term }
+
+  /// A purpose identifier that nobody has chosen, and that no other call returns.
+  package static func newPurposeIdentifier() -> String { ownPrefix + Nonce.next() }
+
+  private static let ownPrefix = "coordinator-"
+
+  /// The short form of a purpose identifier in a name: the unique part of one that nobody has chosen.
+  package static func purpose(of identifier: String) -> String {
+    if identifier.hasPrefix(ownPrefix) {
+      let nonce = identifier.utf8.dropFirst(ownPrefix.utf8.count)
+      if !nonce.isEmpty, nonce.count <= 16, nonce.allSatisfy(Nonce.isDigit) {
+        return String(Substring(nonce))
+      }
+    }
+    return String(SHA256.hexDigest(of: Array(identifier.utf8)).prefix(16))
+  }
+
+  // MARK: The rest of a claim that was taken over
+
+  /// The name that a taker gives it; the late owner looks for this name.
+  package func overtaken(by taker: LeaseDeclaration) -> String {
+    Self.overtakenPrefix + nonce + "-" + taker.name
+  }
+
+  /// The taker, if an entry is the rest of this claim.
+  func taker(_ entry: FileName) -> LeaseDeclaration? {
+    let prefix = Self.overtakenPrefix + nonce + "-"
+    guard entry.hasPrefix(prefix) else { return nil }
+    return LeaseDeclaration(FileName(bytes: Array(entry.bytes.dropFirst(prefix.utf8.count))))
+  }
+
+  private var nonce: Substring { declaration.name.split(separator: "-").last ?? "" }
+}

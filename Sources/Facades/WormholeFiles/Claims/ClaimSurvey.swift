@@ -1,0 +1,280 @@
+import Synchronization
+import Wormhole
+import WormholeSystem
+
+/// The claims of other processes in one site, as one waiting access knows them.
+///
+/// A claim stays open from look to look, because closing it would wake all others that wait for its
+/// end.
+struct ClaimSurvey {
+  /// The result of a look.
+  enum Finding {
+    case nobody
+    /// A claim of a living process.
+    case present(ClaimName)
+    /// A claim that may be taken over; its owner lives or not.
+    case removable(ClaimName, isAlive: Bool)
+  }
+
+  private var known: [ClaimName: SharedDescriptor] = [:]
+  private var watches: [ClaimName: Watch] = [:]
+  private var observed = Observed()
+
+  /// Looks for claims that exclude ours.
+  ///
+  /// - Parameters:
+  ///   - names: the entries of the site, if the caller knows them already.
+  ///   - purpose: that of the caller; claims of the same purpose are not in the way.
+  ///   - excludes: which claims are in the way.
+  mutating func look(
+    at site: ItemSite, with names: [FileName]? = nil, purpose: String,
+    now: ContinuousClock.Instant = .now, _ excludes: (ClaimName) -> Bool
+  ) throws(Errno) -> Finding {
+    var names = if let names { names } else { try site.entries().map(\.name) }
+    for _ in 0..<renameRaceLimit {
+      // Most often the only one is the caller's own.
+      let claims = names.filter { !ClaimName.isOf(purpose, $0) }.compactMap { ClaimName($0) }
+        .filter { $0.purpose != purpose && excludes($0) }
+      do throws(Errno) {
+        return try look(at: site, claims, now: now)
+      } catch {
+        // One of the claims has ended; or it says something else of its owner now, by another name.
+        guard error == .noSuchFile else { throw error }
+      }
+      names = try site.entries().map(\.name)
+    }
+    throw .staleHandle
+  }
+
+  private mutating func look(
+    at site: ItemSite, _ names: [ClaimName], now: ContinuousClock.Instant
+  ) throws(Errno) -> Finding {
+    known = known.filter { names.contains($0.key) }
+    watches = watches.filter { names.contains($0.key) }
+    var living: [ClaimName] = []
+    for name in names {
+      guard let claim = try open(name, at: site) else { continue }
+      // This process has locked it now, so no other has: its owner is dead.
+      if try claim.descriptor.tryLock(.exclusive) {
+        // Otherwise a child that is being started would keep it locked for a moment longer, and the
+        // process that removes it would find it in use.
+        try claim.descriptor.unlock()
+        known[name] = nil
+        return .removable(name, isAlive: false)
+      }
+      living.append(name)
+    }
+    guard let first = living.first else { return .nobody }
+    let overdue = try observed.overdue(among: living.map(\.declaration), now: now) {
+      [known] declaration throws(Errno) in
+      try known.first { $0.key.declaration == declaration }?.value.descriptor.status()
+    }
+    if let name = living.first(where: { $0.declaration == overdue }), try !isKept(name) {
+      return .removable(name, isAlive: true)
+    }
+    return .present(first)
+  }
+
+  // A claim that was handed on is overdue when the program that inherited it is stopped. If that
+  // program is not declared yet (its starter was stopped in between), or has ended, any process that
+  // inherited the claim keeps it.
+  private func isKept(_ name: ClaimName) throws(Errno) -> Bool {
+    guard name.mayBeHandedOn, !name.isPastItsTerm, let claim = known[name] else { return false }
+    let declared = name.declaration.identity
+    // The age of one in another namespace is not known.
+    guard declared.isVisible || name.declaration.term == LeaseDeclaration.whileRunning else {
+      return false
+    }
+    let heirs = try inheritors(of: claim.descriptor.status())
+    return heirs.allSatisfy { $0.identity != declared } && heirs.contains { !$0.isStopped }
+  }
+
+  private mutating func open(
+    _ name: ClaimName, at site: ItemSite
+  ) throws(Errno) -> SharedDescriptor? {
+    if let claim = known[name] { return claim }
+    // What is no directory is no claim.
+    let claim = try tolerating(
+      [.notDirectory, .tooManyLinks],
+      SharedDescriptor(
+        FileDescriptor.open(name.text, at: site.descriptor, [.readOnly, .directory, .noFollow])))
+    known[name] = claim
+    return claim
+  }
+
+  /// Watches for the end of the claims that were found.
+  ///
+  /// - Returns: whether everything was watched already: then a wait is in order, else another look.
+  mutating func watch(_ latch: WakeLatch) -> Bool {
+    var wasComplete = true
+    for (name, claim) in known where watches[name] == nil {
+      wasComplete = false
+      watches[name] = ChangeMonitor.shared.watchOpen(
+        claim.descriptor, [.closedWithoutWriting, .selfMoved, .selfDeleted]
+      ) { _ in latch.raise() }
+    }
+    return wasComplete
+  }
+}
+
+extension ItemSite {
+  /// Takes over a claim, and takes the lease for that.
+  ///
+  /// - Returns: false when another process has the lease at the moment.
+  func takeAway(_ name: ClaimName, isAlive: Bool) throws -> Bool {
+    do {
+      let lease = try leaseRequest(until: .now).run()
+      return try withExtendedLifetime(lease) {
+        try takeAway(name, isAlive: isAlive, under: lease)
+      }
+    } catch let error as AppGroupError where [.timedOut, .leaseLost].contains(error.code) {
+      return false
+    } catch let error as Errno where error == .staleHandle {
+      // The last process has removed the site.
+      return true
+    }
+  }
+
+  /// Takes over a claim, in one step that fails for a holder of the lease that was itself overtaken.
+  ///
+  /// A program that works on the item itself cannot be kept from publishing, so it is ended first: a
+  /// stopped one would go on writing when it is continued.
+  ///
+  /// - Returns: false when it has not ended yet, or cannot be ended.
+  func takeAway(_ name: ClaimName, isAlive: Bool, under lease: Lease) throws -> Bool {
+    if isAlive, name.kind == .inPlace, let claim = try status(of: name) {
+      _ = try tolerating(
+        [.noSuchFile, .accessDenied, .notPermitted, .noSpace, .diskQuotaExceeded],
+        announce(lease.declaration, to: name))
+      guard try endInheritors(of: claim, until: .now) else { return false }
+    }
+    guard let entry = try lease.takeIn(name.text) else { return true }
+    if isAlive {
+      try lease.moveOut(entry, toFree: name.overtaken(by: lease.declaration))
+      Diagnostics.noteTakeover(of: "claim", location.text, from: name.holder)
+    } else {
+      try lease.discard(entry)
+    }
+    return true
+  }
+
+  // The owner learns that its program has ended before the claim has another name: from this it knows who
+  // killed the program. It is only a name, so what stands in its way does not matter.
+  private func announce(_ taker: LeaseDeclaration, to name: ClaimName) throws(Errno) {
+    let claim = try FileDescriptor.open(
+      name.text, at: descriptor, [.readOnly, .directory, .noFollow])
+    guard try claim.entries().allSatisfy({ name.taker($0.name) == nil }) else { return }
+    try makeDirectory(name.overtaken(by: taker), at: claim.rawValue)
+  }
+
+  private func status(of name: ClaimName) throws(Errno) -> FileStatus? {
+    // It has ended, or has another name now.
+    return try ifPresent(fileStatus(name.text, at: descriptor))
+  }
+}
+
+/// The place of an access in the line of those of this process that want to claim the same item: they
+/// look at its claims one after the other. It is left when the place is released.
+///
+/// A look takes the site's lease, and the end of a claim would wake all its waiters. With hundreds of
+/// tasks at one item none would get the lease any more, not even the one that is to publish. So each
+/// access looks once on arrival; of those that must wait the first looks at every event, and each
+/// other one the more rarely the longer the line before it is.
+///
+/// The line settles only the order of looks. Access is settled on the disk.
+final class ClaimLinePlace: Sendable {
+  private struct Member {
+    let id: ObjectIdentifier
+    let latch: WakeLatch
+    var nextLook: ContinuousClock.Instant?
+  }
+
+  private struct Line {
+    var looking: ObjectIdentifier?
+    /// Want to look, in their order.
+    var wanting: [Member] = []
+    /// Have looked, in their order.
+    var waiting: [Member] = []
+
+    var isEmpty: Bool { looking == nil && wanting.isEmpty && waiting.isEmpty }
+
+    /// The next one looks.
+    mutating func passOn() -> WakeLatch? {
+      guard !wanting.isEmpty else {
+        looking = nil
+        return nil
+      }
+      let next = wanting.removeFirst()
+      looking = next.id
+      return next.latch
+    }
+  }
+
+  private static let lines = Mutex<[ItemPath: Line]>([:])
+
+  private let latch: WakeLatch
+  private let location: ItemPath
+  private var id: ObjectIdentifier { ObjectIdentifier(self) }
+
+  /// - Parameter latch: raised when it is this place's turn.
+  init(at location: ItemPath, _ latch: WakeLatch) {
+    self.location = location
+    self.latch = latch
+  }
+
+  deinit {
+    let latches = withLine { line -> [WakeLatch] in
+      var latches: [WakeLatch] = []
+      line.wanting.removeAll { $0.id == id }
+      let wasFirst = line.waiting.first?.id == id
+      line.waiting.removeAll { $0.id == id }
+      // It has the claim, or has given up: the next one watches now.
+      if wasFirst, let first = line.waiting.first { latches.append(first.latch) }
+      if line.looking == id, let next = line.passOn() { latches.append(next) }
+      return latches
+    }
+    for latch in latches { latch.raise() }
+  }
+
+  /// Whether it may look now; then no other access looks before this one has reported its finding.
+  func mayLook(now: ContinuousClock.Instant = .now) -> Bool {
+    withLine { line in
+      if line.looking == id { return true }
+      if let place = line.waiting.firstIndex(where: { $0.id == id }), place > 0,
+        let nextLook = line.waiting[place].nextLook, now < nextLook
+      {
+        return false
+      }
+      if line.looking == nil {
+        line.looking = id
+        return true
+      }
+      if !line.wanting.contains(where: { $0.id == id }) {
+        line.wanting.append(Member(id: id, latch: latch))
+      }
+      return false
+    }
+  }
+
+  /// It has looked, and must wait.
+  ///
+  /// - Returns: how many wait before it.
+  func mustWait(now: ContinuousClock.Instant = .now) -> Int {
+    let (place, next) = withLine { line -> (Int, WakeLatch?) in
+      let place = line.waiting.firstIndex { $0.id == id } ?? line.waiting.count
+      if place == line.waiting.count { line.waiting.append(Member(id: id, latch: latch)) }
+      line.waiting[place].nextLook = now + Patience.interval * (place + 1)
+      return (place, line.looking == id ? line.passOn() : nil)
+    }
+    next?.raise()
+    return place
+  }
+
+  private func withLine<Result: Sendable>(_ body: (inout Line) -> Result) -> Result {
+    Self.lines.withLock { lines in
+      var line = lines[location] ?? Line()
+      defer { lines[location] = line.isEmpty ? nil : line }
+      return body(&line)
+    }
+  }
+}

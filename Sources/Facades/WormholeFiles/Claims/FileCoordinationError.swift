@@ -1,0 +1,209 @@
+public import Wormhole
+package import WormholeSystem
+
+/// A coordinated access has failed, or had no effect.
+///
+/// ```swift
+/// do {
+///   try FileCoordinator().coordinate(writingItemAt: file) { url in try Data().write(to: url) }
+/// } catch let error as FileCoordinationError where error.code == .conflict {
+///   print(error, error.keptCopy ?? "")        // where the change is that was not published
+/// }
+/// ```
+public struct FileCoordinationError: DescribedError {
+  /// The kind of failure.
+  ///
+  /// ```swift
+  /// do {
+  ///   try FileCoordinator().coordinate(readingItemAt: file) { url in print(url) }
+  /// } catch let error as FileCoordinationError where error.code == .timedOut {
+  ///   print(error.holder?.description ?? "somebody", "is in the way")
+  /// }
+  /// ```
+  #if hasAttribute(nonexhaustive)
+    @nonexhaustive
+  #endif
+  public enum Code: String, Sendable, Hashable {
+    /// The deadline passed while another process had access.
+    case timedOut
+    /// The access was taken over from this process, because it was stopped or took longer than its
+    /// term; nothing of its change is visible.
+    case overtaken
+    /// `FileCoordinator.cancel()` was called while the access was waited for.
+    case cancelled
+    /// The item was changed since its copy was made: a file by an access of the same purpose, a
+    /// directory by any change of an entry. Nothing of the access is visible, and its copy is kept.
+    case conflict
+    /// The directory that the item is in does not exist.
+    case directoryMissing
+    /// The item can be neither copied nor published: it is a device, a socket, a mount point, or
+    /// nothing in the file system at all, as a URL of the web.
+    case notAnItem
+    /// The hidden directory beside the item belongs to a user who is not trusted.
+    case unsafe
+    /// The disk, its inodes or the user's quota are used up.
+    case noSpace
+    /// The process or the machine has no descriptors left.
+    case tooManyOpenFiles
+    /// The user may not do that, or the file system is read-only.
+    case permissionDenied
+    /// Any other failure of the operating system.
+    case inputOutput
+  }
+
+  /// The kind of failure.
+  public let code: Code
+  /// The parts of the sentence.
+  public let failure: FailureDescription
+  /// With `conflict`, where the changed copy is, beside the item, until the program or its user removes
+  /// it. Nil when there is none, or it could not be kept.
+  public let keptCopy: String?
+
+  /// With `overtaken`, who took the access over, when and why, as a sentence.
+  package let takeover: String?
+
+  package init(
+    _ code: Code, _ action: String, path: String, reason: String, remedy: String? = nil,
+    errorNumber: Int32? = nil, holder: LeaseHolder? = nil, keptCopy: String? = nil
+  ) {
+    self.init(
+      code,
+      FailureDescription(
+        action, path: path, reason: reason, remedy: remedy, errorNumber: errorNumber, holder: holder
+      ),
+      keptCopy: keptCopy)
+  }
+
+  init(
+    _ code: Code, _ failure: FailureDescription, keptCopy: String? = nil, takeover: String? = nil
+  ) {
+    self.code = code
+    self.failure = failure
+    self.keptCopy = keptCopy
+    self.takeover = takeover
+  }
+}
+
+extension FileCoordinationError {
+  /// The kernel refused a call.
+  package static func refused(_ action: String, path: String, _ error: Errno)
+    -> FileCoordinationError
+  {
+    // The sentences for what the kernel refuses are the same as for a container's files.
+    let told = AppGroupError.refused(action, path: path, error)
+    return FileCoordinationError(Code(told.code), told.failure)
+  }
+
+  package static func timedOut(
+    _ action: String, path: String, holder: LeaseHolder?, has: String = "has access to it"
+  ) -> FileCoordinationError {
+    let who = holder.map { "\($0), \(has)" } ?? "another process \(has)"
+    let isOwn = holder?.processID == Program.processID
+    return FileCoordinationError(
+      .timedOut, action, path: path, reason: "the deadline passed while \(who)",
+      remedy: isOwn
+        ? "that is this process: an accessor that coordinates its own item again waits for itself"
+        : "try again, or with a later deadline",
+      holder: holder)
+  }
+
+  package static func conflict(path: String) -> FileCoordinationError {
+    FileCoordinationError(
+      .conflict, "publish the item", path: path,
+      reason: "it was changed since its copy was made, by an access of the same purpose or by a "
+        + "program that does not coordinate; nothing of this change is visible",
+      remedy: "read the item again and repeat the change")
+  }
+
+  /// Others changed something in a directory since its copy was made.
+  package static func conflict(path: String, entries: [String], areMore: Bool)
+    -> FileCoordinationError
+  {
+    let names = entries.joined(separator: ", ") + (areMore ? " and more" : "")
+    return FileCoordinationError(
+      .conflict, "publish the directory", path: path,
+      reason: "others changed \(names) in it since its copy was made; nothing of this change is "
+        + "visible",
+      remedy: "read the directory again and repeat the change, or change its entries one by one")
+  }
+
+  /// The same, with the place of the copy.
+  func keeping(copy: String) -> FileCoordinationError {
+    var failure = failure
+    failure.remedy =
+      (remedy.map { $0 + "; " } ?? "") + "the copy that was to be published is \(copy)"
+    return FileCoordinationError(code, failure, keptCopy: copy)
+  }
+
+  /// - Parameters:
+  ///   - time: How long ago it was taken over.
+  ///   - cause: Why others could take it over, as a sentence.
+  package static func overtaken(
+    _ action: String, path: String, by holder: LeaseHolder?, ago time: Duration? = nil,
+    because cause: String = "this process was stopped or took longer than its term"
+  ) -> FileCoordinationError {
+    let who = holder.map { "\($0)," } ?? "a process that cannot be named any more"
+    let when = time.map { " \($0.tenthsOfSeconds) s ago" } ?? ""
+    let takeover = "\(who) took it over\(when), because \(cause)"
+    return FileCoordinationError(
+      .overtaken,
+      FailureDescription(
+        action, path: path, reason: "\(takeover); nothing of its change is visible",
+        remedy: "read the item again and repeat the change", holder: holder),
+      takeover: takeover)
+  }
+}
+
+extension FileCoordinationError.Code {
+  package init(_ code: AppGroupError.Code) {
+    self =
+      switch code {
+      case .noSpace: .noSpace
+      case .tooManyOpenFiles: .tooManyOpenFiles
+      case .permissionDenied: .permissionDenied
+      case .timedOut: .timedOut
+      case .leaseLost: .overtaken
+      default: .inputOutput
+      }
+  }
+}
+
+/// Runs a closure; an error of the kernel becomes an error with a sentence.
+package func reporting<Result>(
+  _ action: String, path: @autoclosure () -> String, _ body: () throws -> Result
+) throws -> Result {
+  do {
+    return try body()
+  } catch let error as Errno {
+    throw FileCoordinationError.refused(action, path: path(), error)
+  } catch let error as AppGroupError {
+    var failure = error.failure
+    failure.action = action
+    failure.path = path()
+    throw FileCoordinationError(FileCoordinationError.Code(error.code), failure)
+  } catch let error as TreeError {
+    throw FileCoordinationError(error, action, path: path())
+  }
+}
+
+extension FileCoordinationError {
+  /// Something below the item stood in the way.
+  package init(_ error: TreeError, _ action: String, path: String) {
+    let entry = error.path.text.isEmpty ? "" : "\(error.path.text): "
+    switch error.reason {
+    case .refused(let errno):
+      let told = FileCoordinationError.refused(action, path: path, errno)
+      var failure = told.failure
+      failure.reason = entry + told.reason
+      self.init(told.code, failure)
+    case .unsupported(let kind):
+      self.init(
+        .notAnItem, action, path: path, reason: "\(entry)a \(kind) cannot be copied",
+        remedy: "move it elsewhere")
+    case .mountPoint:
+      self.init(
+        .notAnItem, action, path: path, reason: "\(entry)another file system is mounted on it",
+        remedy: "unmount it first")
+    }
+  }
+}

@@ -1,0 +1,349 @@
+import Wormhole
+package import WormholeSystem
+
+/// Acquires access to one item: attempt after attempt, until one succeeds or the deadline has passed.
+///
+/// ```
+/// reader                               writer                               publisher
+/// flock LOCK_SH on the item            under the lease: nobody in the way?  flock LOCK_EX on the item
+/// somebody publishes, or works         then a claim of its own                (its readers are waited for)
+///   on it in place? wait               somebody has the contents of a       under the lease: claim still
+/// somebody has the contents of a         directory above? give way, wait      there? one rename
+///   directory above? give way, wait    covers contents, or in place: wait   claim and site removed
+///                                        for those who are there
+/// ```
+///
+/// Of two accesses that exclude each other, each announces itself before it looks for the other.
+package final class ItemAcquisition: Waiting {
+  private let kind: AccessKind
+  /// Whether the access must state its purpose, because other processes may have the same purpose: a
+  /// claim states it, a lock does not.
+  private var tellsPurpose: Bool
+  private let purpose: String
+  private let term: Duration
+  private let patience: Patience
+  /// Gets the sites that this acquisition leaves.
+  private let removal: SiteRemoval
+
+  private var location: ItemPath
+  /// Whether an earlier attempt looked for the site: then another process may be there.
+  private var hasLookedForSite = false
+  private let latch = WakeLatch()
+  private var request: (lease: LeaseRequest, site: ItemSite)?
+  private var others = ClaimSurvey()
+  private var containing = Containing()
+  private var contents = ContentsWait()
+  private var readers = ReadersWait()
+  /// The item when it was looked for, because it may be moved.
+  private var item: SharedDescriptor?
+  private var hasLooked = false
+  /// The claim, once it is made; the next step continues from there.
+  private var claim: Claim?
+  /// The site that this acquisition used; it is removed if no other process uses it.
+  private var visited: ItemSite?
+  /// Whether the item was locked although no process was found at its site.
+  private var wasLeftLocked = false
+  /// The directory above whose contents another process has claimed. The caller must also give up its
+  /// other accesses in that directory, because that process waits for them.
+  package private(set) var givesWayTo: ItemPath?
+  /// The place in the line of waiters, and the claim found ahead of it.
+  private var place: ClaimLinePlace?
+  private var obstacle: ClaimName?
+  private var meter = WaitMeter()
+
+  /// - Parameter item: what was found at the location a moment ago.
+  package init(
+    _ location: ItemPath, _ kind: AccessKind, item: SharedDescriptor? = nil,
+    tellsPurpose: Bool = false, purpose: String, term: Duration, patience: Patience,
+    leaving removal: SiteRemoval
+  ) {
+    self.location = location
+    self.item = kind.followsMoves ? item : nil
+    self.kind = kind
+    self.tellsPurpose = tellsPurpose
+    self.purpose = purpose
+    self.term = term
+    self.patience = patience
+    self.removal = removal
+    patience.wakes(latch)
+  }
+
+  // A cancelled task just drops its place.
+  deinit { leaveSite() }
+
+  package func step() throws -> WaitingStep<ItemAccess> {
+    try meter.take("claim", path: location.text) { try attemptReporting() }
+  }
+
+  private func attemptReporting() throws -> WaitingStep<ItemAccess> {
+    let given = location.text
+    do {
+      try patience.check(kind.action, path: given)
+      return try reporting(kind.action, path: given, attempt)
+    } catch let error as FileCoordinationError
+      where error.code == .permissionDenied && kind.isReading && tellsPurpose
+    {
+      // Where nothing may be made, readers only lock what they read.
+      leave()
+      tellsPurpose = false
+      return .again
+    } catch {
+      leave()
+      throw error
+    }
+  }
+
+  private func leave() {
+    giveUp()
+    leaveSite()
+  }
+
+  // A process that left while we had the lease has left the site to us (Tests/Models/claims.pml,
+  // GIVE_UP_AT_ONCE).
+  private func leaveSite() {
+    guard let site = visited.take() else { return }
+    request = nil
+    removal.add(site)
+  }
+
+  private func attempt() throws -> WaitingStep<ItemAccess> {
+    do {
+      givesWayTo = nil
+      if hasLooked { try followMove() } else { try rememberItem() }
+      if let claim { return try attemptHolding(claim) }
+      if let claimKind = kind.claim ?? (tellsPurpose ? .sharing : nil) {
+        return try attemptClaim(claimKind)
+      }
+      return try attemptReading()
+    } catch {
+      // This process was stopped for so long that others took the claim away, or removed the site.
+      guard try hasLostItsPlace() else { throw error }
+      giveUp()
+      request = nil
+      return try tryAgain()
+    }
+  }
+
+  private func hasLostItsPlace() throws -> Bool {
+    // The item was moved after this attempt began.
+    if let item, try location.newPlace(of: item) != nil { return true }
+    if let claim { return try !claim.isStanding() }
+    return try request.map { request throws(Errno) in try !request.site.isAtItsPlace() } ?? false
+  }
+
+  private func tryAgain() throws -> WaitingStep<ItemAccess> {
+    if patience.isOver { throw timeout(nil) }
+    return .again
+  }
+
+  // MARK: Readers
+
+  private func attemptReading() throws -> WaitingStep<ItemAccess> {
+    let lock = try ItemLock.open(location)
+    let isShared = try lock?.tryLock(.shared) ?? false
+    // Of one that this user may not open, the owner still publishes changes in one step.
+    if let site = try ItemSite.openIfPermitted(location) {
+      let finding = try others.look(at: site, purpose: purpose) {
+        // The process that has the item locked may not have announced yet that it publishes.
+        $0.kind == .inPlace || $0.kind == .publishing || (lock != nil && !isShared)
+      }
+      // A stopped or dead process is passed by, because its unpublished changes are invisible.
+      if case .present(let name) = finding {
+        wasLeftLocked = false
+        return try wait(for: name) { others.watch($0) }
+      }
+    }
+    if lock != nil, !isShared, !wasLeftLocked {
+      // The process that had it locked has left, because an item is unlocked before its claim ends
+      // (Tests/Models/claims.pml, DROP_SECOND_LOCK). If it is still locked, then by a program without
+      // claims.
+      wasLeftLocked = true
+      return .again
+    }
+    wasLeftLocked = false
+    if let (name, directory) = try containing.look(location, purpose: purpose) {
+      return try giveWay(to: name, at: directory)
+    }
+    // The item was replaced between opening and locking.
+    if let lock, try !lock.isAt(location) { return .again }
+    // Or it was moved between the look for it and opening.
+    if lock == nil, let item, try location.newPlace(of: item) != nil { return .again }
+    // Even without a lock, the descriptor tells whether a directory was replaced while it was read.
+    return .done(ItemAccess(location, kind, claim: nil, lock: lock))
+  }
+
+  // MARK: Writers
+
+  private func attemptClaim(_ kind: ClaimName.Kind) throws -> WaitingStep<ItemAccess> {
+    let place = self.place ?? ClaimLinePlace(at: location, latch)
+    self.place = place
+    if !place.mayLook() {
+      guard patience.isOver else {
+        return .wait(for: latch, until: patience.nextLook(after: .seconds(1)))
+      }
+      if let obstacle { throw timeout(obstacle.holder) }
+    }
+    do {
+      let (request, site) = try self.request ?? makeRequest()
+      self.request = (request, site)
+      visited = site
+      return try request.step().then { lease in
+        self.request = nil
+        return try withExtendedLifetime(lease) { try claim(kind, at: site, under: lease) }
+      }
+    } catch let error as Errno where error == .staleHandle {
+      // The last process that left has just removed the site.
+      request = nil
+      return try tryAgain()
+    }
+  }
+
+  private func makeRequest() throws -> (LeaseRequest, ItemSite) {
+    let site = try ItemSite.openOrMake(location, isMissing: !hasLookedForSite)
+    hasLookedForSite = true
+    return (site.leaseRequest(until: patience.deadline), site)
+  }
+
+  private func claim(
+    _ kind: ClaimName.Kind, at site: ItemSite, under lease: Lease
+  ) throws -> WaitingStep<ItemAccess> {
+    do {
+      let finding = try others.look(at: site, with: lease.surroundings, purpose: purpose) {
+        kind.excludes($0.kind)
+      }
+      switch finding {
+      case .present(let name): return try waitInLine(for: name)
+      case .removable(let name, let isAlive):
+        let isTaken = try site.takeAway(name, isAlive: isAlive, under: lease)
+        return isTaken ? .again : try waitInLine(for: name)
+      case .nobody:
+        let name = ClaimName(
+          kind: kind, coversContents: self.kind.coversContents,
+          declaration: LeaseDeclaration(mode: .exclusive, term: term), purpose: purpose)
+        claim = try Claim.make(name, at: site, under: lease)
+        // The site is left with the claim.
+        visited = nil
+        place = nil
+        return .again
+      }
+    } catch let error as AppGroupError where error.code == .leaseLost {
+      return .again
+    } catch let error as Errno where error == .noSuchFile {
+      // This process was stopped with the lease for so long that others took it over and removed
+      // the site.
+      guard try !site.isAtItsPlace() else { throw error }
+      return .again
+    }
+  }
+
+  private func attemptHolding(_ claim: Claim) throws -> WaitingStep<ItemAccess> {
+    if let (name, directory) = try containing.look(location, purpose: purpose) {
+      // The owner of the directory waits for this access unless it gives way.
+      giveUp()
+      return try giveWay(to: name, at: directory)
+    }
+    // Only after that look: a process that finished before it has replaced the directory by now, and
+    // one that came later has found our claim, or will (Tests/Models/contents.pml, PLACE_FIRST).
+    guard try claim.site.isAtItsPlace() else {
+      // No process looks for the claim there any more, or would see anything published there.
+      giveUp()
+      return .again
+    }
+    if kind.coversContents, try location.status()?.kind == .directory,
+      let obstacle = try contents.look(in: location, purpose: purpose)
+    {
+      return try wait(for: obstacle.holder, obstacle.what) { contents.watch($0) }
+    }
+    guard kind.claim == .inPlace else {
+      return .done(ItemAccess(location, kind, claim: claim))
+    }
+    if let lock = try readers.look(at: location) {
+      return try wait(for: lock.holder(), "is reading it") { readers.watch($0) }
+    }
+    // The access is the only owner now, so the item is unlocked before the claim ends.
+    let lock = readers.held
+    readers = ReadersWait()
+    return .done(ItemAccess(location, kind, claim: claim, lock: tellsPurpose ? nil : lock))
+  }
+
+  // MARK: Waiting
+
+  private func wait(
+    for holder: @autoclosure () throws -> LeaseHolder?, _ what: String,
+    _ watch: (WakeLatch) -> Bool
+  ) throws -> WaitingStep<ItemAccess> {
+    if patience.isOver { throw timeout(try holder(), what) }
+    return watch(latch) ? .wait(for: latch, until: patience.nextLook()) : .again
+  }
+
+  private func wait(for name: ClaimName, _ watch: (WakeLatch) -> Bool) throws -> WaitingStep<
+    ItemAccess
+  > {
+    try wait(for: name.holder, "has access to it", watch)
+  }
+
+  private func giveWay(to name: ClaimName, at directory: ItemPath) throws -> WaitingStep<ItemAccess>
+  {
+    givesWayTo = directory
+    return try wait(for: name.holder, "has the directory \(directory.text)") {
+      containing.watch($0)
+    }
+  }
+
+  private func waitInLine(for name: ClaimName) throws -> WaitingStep<ItemAccess> {
+    obstacle = name
+    let before = place?.mustWait() ?? 0
+    if before == 0 { return try wait(for: name) { others.watch($0) } }
+    // Hundreds of waiters must not keep hundreds of descriptors of the same claim.
+    others = ClaimSurvey()
+    return try wait(for: name) { _ in true }
+  }
+
+  private func timeout(
+    _ holder: LeaseHolder?, _ what: String = "has access to it"
+  ) -> FileCoordinationError {
+    .timedOut(kind.action, path: location.text, holder: holder, has: what)
+  }
+
+  /// Begins again after granted access had to be given up; finds an item that was moved in the
+  /// meantime.
+  package func beginAgain(givingUp access: ItemAccess) throws {
+    if kind.followsMoves { item = try location.openToFollow() }
+    claim = nil
+    contents = ContentsWait()
+    access.end(removal)
+  }
+
+  // Before the look for other processes, because one that is found may be about to move the item.
+  private func rememberItem() throws {
+    hasLooked = true
+    guard kind.followsMoves, item == nil else { return }
+    // A place that this user cannot reach is not followed.
+    item = try tolerating([.accessDenied, .notDirectory], location.openToFollow()) ?? nil
+  }
+
+  private func followMove() throws {
+    guard let item, let place = try location.newPlace(of: item) else { return }
+    giveUp()
+    // The site of the old place: no process may come there any more.
+    leaveSite()
+    location = place
+    self.item = try place.openToFollow()
+    others = ClaimSurvey()
+    containing = Containing()
+    contents = ContentsWait()
+    readers = ReadersWait()
+    request = nil
+  }
+
+  /// Releases everything that is held so far.
+  package func giveUp() {
+    place = nil
+    guard let claim = self.claim.take() else { return }
+    // Findings under the claim are void, because others may begin without it now
+    // (Tests/Models/contents.pml, KEEP_PASSED). The item is unlocked first.
+    contents = ContentsWait()
+    readers = ReadersWait()
+    claim.end(removal)
+  }
+}

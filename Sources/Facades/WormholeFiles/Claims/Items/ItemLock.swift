@@ -1,0 +1,97 @@
+import Wormhole
+import WormholeSystem
+
+/// A `flock` on the item itself: readers share it for as long as they have access, and an access that
+/// publishes or works in place waits for them and keeps new ones out for that moment.
+///
+/// It leaves nothing behind, costs next to nothing, works in a directory that this user may not write
+/// to, and is the lock that `flock(1)` takes. It is a courtesy: a reader that is stopped is passed
+/// over after the grace, because the file that it has open stays as it was.
+final class ItemLock: Sendable {
+  private let file: FileDescriptor
+  let status: FileStatus
+
+  private init(_ file: consuming FileDescriptor) throws(Errno) {
+    status = try file.status()
+    self.file = file
+  }
+
+  // A child that is being started this moment has the same open file, and would keep the lock until
+  // it runs its program.
+  deinit {
+    // Closing the descriptor, which comes next, ends the lock as well.
+    try? file.unlock()
+  }
+
+  /// Opens the item at a location to lock it.
+  ///
+  /// - Parameter found: what is there, if its caller has just looked.
+  /// - Returns: nil when there is nothing, nothing that a lock is for, or this user may not read it.
+  static func open(
+    _ location: ItemPath, found: FileStatus? = nil
+  ) throws(Errno) -> ItemLock? {
+    let refusals: [Errno] = [.noSuchFile, .accessDenied, .tooManyLinks, .noSuchDevice]
+    var found = found
+    if found == nil { found = try tolerating(refusals, location.status()) ?? nil }
+    guard let found, [.regular, .directory].contains(found.kind) else { return nil }
+    return try tolerating(
+      refusals,
+      ItemLock(FileDescriptor.open(location.text, [.readOnly, .noFollow, .nonBlocking])))
+  }
+
+  /// - Returns: false when others hold it; also true where the file system knows no such locks.
+  func tryLock(_ mode: LockMode) throws(Errno) -> Bool {
+    try tolerating([.unsupported, .invalidArgument, .noFunction, .noLocks], file.tryLock(mode))
+      ?? true
+  }
+
+  func unlock() throws(Errno) { try file.unlock() }
+
+  /// Whether the location still names what was opened.
+  func isAt(_ location: ItemPath) throws(Errno) -> Bool {
+    try location.status()?.isSameFile(as: status) ?? false
+  }
+
+  func watch(_ latch: WakeLatch) -> Watch {
+    ChangeMonitor.shared.watchOpen(
+      file, [.closedWithoutWriting, .closedAfterWriting, .attributes, .selfMoved, .selfDeleted]
+    ) { _ in latch.raise() }
+  }
+
+  /// A process that holds it, for a sentence.
+  func holder() throws(Errno) -> LeaseHolder? {
+    try LockTable.current().holders(of: status).first.map { LeaseHolder(visible: $0, held: nil) }
+  }
+}
+
+/// Waits until no process reads an item any more, or only processes that are stopped.
+struct ReadersWait {
+  /// After a look that found no readers, their lock: new ones wait as long as it is held. Nil when there
+  /// was nothing to lock, or all readers are stopped.
+  private(set) var held: ItemLock?
+  private var lock: ItemLock?
+  private var watch: Watch?
+  private var observed = Observed()
+
+  /// - Returns: the lock that readers hold; nil when there are none.
+  mutating func look(
+    at location: ItemPath, found: FileStatus? = nil, now: ContinuousClock.Instant = .now
+  ) throws(Errno) -> ItemLock? {
+    if let lock, try !lock.isAt(location) { self = ReadersWait() }
+    held = nil
+    if lock == nil { lock = try ItemLock.open(location, found: found) }
+    guard let lock else { return nil }
+    guard try !lock.tryLock(.exclusive) else {
+      held = lock
+      return nil
+    }
+    return try observed.readersAreOverdue(lock.status, now: now) ? nil : lock
+  }
+
+  /// - Returns: whether it was watched already: then a wait is in order, else another look.
+  mutating func watch(_ latch: WakeLatch) -> Bool {
+    guard watch == nil else { return true }
+    watch = lock?.watch(latch)
+    return false
+  }
+}

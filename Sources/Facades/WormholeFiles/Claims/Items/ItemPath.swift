@@ -1,0 +1,347 @@
+import Wormhole
+package import WormholeSystem
+
+/// Where an item is: an absolute path without symbolic links, "." and "..", so two processes that mean
+/// the same file by different paths find the same one. It is compared byte for byte: two that Swift's
+/// strings call equal ("é" composed and decomposed) are different files.
+package struct ItemPath: Hashable, Sendable {
+  package let bytes: [UInt8]
+  /// The path as text; repaired where it is not valid UTF-8, and then it names nothing.
+  package let text: String
+
+  package init(_ text: String) {
+    bytes = Array(text.utf8)
+    self.text = text
+  }
+
+  package static func == (left: ItemPath, right: ItemPath) -> Bool { left.bytes == right.bytes }
+
+  package func hash(into hasher: inout Hasher) {
+    // At once: the array's own way is byte by byte.
+    bytes.withUnsafeBytes { hasher.combine(bytes: $0) }
+  }
+
+  private init(bytes: [UInt8]) {
+    self.bytes = bytes
+    text = String(decoding: bytes, as: UTF8.self)
+  }
+
+  static let slash = UInt8(ascii: "/")
+  static let dot = UInt8(ascii: ".")
+
+  /// The directory that the item is in; the root is in itself.
+  package var parent: ItemPath {
+    let end = bytes.lastIndex(of: Self.slash) ?? 0
+    return end == 0 ? ItemPath("/") : ItemPath(bytes: Array(bytes[..<end]))
+  }
+
+  /// All directories above, the nearest first and the root last.
+  package var ancestors: [ItemPath] {
+    var all: [ItemPath] = []
+    var path = self
+    while path.bytes.count > 1 {
+      path = path.parent
+      all.append(path)
+    }
+    return all
+  }
+
+  /// This path and all directories above that have an entry of a name, the nearest first.
+  ///
+  /// - Parameter isThere: whether there is one at a path.
+  /// - Complexity: one call of `isThere` for each.
+  package func lineage(
+    having entry: String, _ isThere: (ComposedPath) -> Bool
+  ) -> [ItemPath] {
+    var found: [ItemPath] = []
+    var path = ComposedPath(pathBytes: bytes)
+    for name in NamesUpwards(of: self) {
+      path.compose(bytes[..<name.upperBound], entry)
+      if isThere(path) { found.append(ItemPath(bytes: Array(bytes[..<name.upperBound]))) }
+    }
+    path.compose([], entry)
+    if isThere(path) { found.append(ItemPath("/")) }
+    return found
+  }
+
+  /// The directories above that may have a site, the nearest first; the root has none.
+  ///
+  /// - Complexity: one system call for each directory above.
+  var coordinatedAncestors: [ItemPath] {
+    // A site's name is text.
+    let exact = bytes.allSatisfy { $0 < 0x80 } ? bytes : Array(text.utf8)
+    var found: [ItemPath] = []
+    var path = ComposedPath(pathBytes: exact)
+    for name in NamesUpwards(of: self).dropFirst() {
+      path.compose(exact[..<name.lowerBound], ItemSite.prefix, exact[name])
+      if mayExist(path) { found.append(ItemPath(bytes: Array(exact[..<name.upperBound]))) }
+    }
+    return found
+  }
+
+  // A name that is too long for the prefix has a shorter one.
+  private func mayExist(_ path: ComposedPath) -> Bool {
+    do throws(Errno) {
+      return try exists(path, at: Directory.current)
+    } catch {
+      return true
+    }
+  }
+
+  /// Where the names of a path are in its bytes, the last one first.
+  private struct NamesUpwards: Sequence, IteratorProtocol {
+    private let bytes: [UInt8]
+    private var end: Int
+
+    init(of path: ItemPath) {
+      bytes = path.bytes
+      end = path.bytes.count == 1 ? 0 : path.bytes.count
+    }
+
+    mutating func next() -> Range<Int>? {
+      guard end > 0 else { return nil }
+      var start = end
+      while start > 0, bytes[start - 1] != ItemPath.slash { start -= 1 }
+      defer { end = Swift.max(start - 1, 0) }
+      return start..<end
+    }
+  }
+
+  package var name: FileName {
+    let start = bytes.lastIndex(of: Self.slash).map { $0 + 1 } ?? 0
+    return FileName(bytes: Array(bytes[start...]))
+  }
+
+  package func appending(_ name: FileName) -> ItemPath {
+    ItemPath(bytes: (bytes.count == 1 ? [] : bytes) + [Self.slash] + name.bytes)
+  }
+
+  /// Whether the other lies in this directory, at any depth.
+  package func contains(_ other: ItemPath) -> Bool {
+    if bytes.count == 1 { return other.bytes.count > 1 }
+    return other.bytes.count > bytes.count && other.bytes[bytes.count] == Self.slash
+      && other.bytes.starts(with: bytes)
+  }
+
+  /// The names on the way from this directory to the other; nil when it does not lie in it.
+  package func components(to other: ItemPath) -> [FileName]? {
+    guard contains(other) else { return nil }
+    return other.bytes[bytes.count...].split(separator: Self.slash).map {
+      FileName(bytes: Array($0))
+    }
+  }
+
+  /// Where this is after `old`, which is it or contains it, was moved; nil when it is elsewhere.
+  package func moved(from old: ItemPath, to new: ItemPath) -> ItemPath? {
+    if self == old { return new }
+    guard old.contains(self) else { return nil }
+    let rest = old.bytes.count == 1 ? bytes[...] : bytes[old.bytes.count...]
+    return ItemPath(bytes: (new.bytes.count == 1 ? [] : new.bytes) + rest)
+  }
+
+  /// The one order in which several items are acquired: a directory, all that is in it, and then what
+  /// comes after it. With what is in it anywhere else, two accesses could wait for each other.
+  package static func precedes(_ left: ItemPath, _ right: ItemPath) -> Bool {
+    left.bytes.lexicographicallyPrecedes(right.bytes) {
+      ($0 == slash ? 0 : $0) < ($1 == slash ? 0 : $1)
+    }
+  }
+}
+
+extension ItemPath {
+  private static let mostLinks = 40
+
+  /// Finds the item that a path means.
+  ///
+  /// - Parameter followingLink: whether a symbolic link means what it points to.
+  /// - Throws: `directoryMissing`; `notAnItem` for the root directory; what the kernel refuses.
+  /// - Complexity: two system calls for an item that is there, by a path without links; else eight, and
+  ///   five more for each link.
+  package static func resolve(_ path: String, followingLink: Bool) throws -> ItemPath {
+    try find(path, followingLink: followingLink).place
+  }
+
+  /// The same, with what is there now, if that is known.
+  package static func find(
+    _ path: String, followingLink: Bool
+  ) throws -> (place: ItemPath, item: SharedDescriptor?) {
+    let action = "find the item"
+    return try reporting(action, path: path) {
+      do {
+        if let found = asWritten(path) { return found }
+        let place = try resolved(path, followingLink, takesMissing: false)
+        guard place.bytes.count > 1 else {
+          throw FileCoordinationError(
+            .notAnItem, action, path: path, reason: "the root directory is in no directory")
+        }
+        return (place, nil)
+      } catch let error as Errno where error == .noSuchFile {
+        throw FileCoordinationError(
+          .directoryMissing, action, path: ItemPath(path).parent.text,
+          reason: "there is no such directory", remedy: "make it first",
+          errorNumber: error.rawValue)
+      }
+    }
+  }
+
+  /// What is there now, the link itself if it is one; nil for nothing.
+  package func status() throws(Errno) -> FileStatus? {
+    try tolerating([.noSuchFile, .notDirectory], fileStatus(text))
+  }
+
+  /// The place that a path means, as the kernel has it. Directories that do not exist yet are taken as
+  /// written.
+  ///
+  /// - Parameter followingLink: whether an item that is a symbolic link means what it points to.
+  /// - Throws: `Errno` where a directory on the way may not be looked at; `.tooManyLinks`.
+  package static func canonical(_ written: String, followingLink: Bool) throws(Errno) -> ItemPath {
+    if let found = asWritten(written) { return found.place }
+    return try resolved(written, followingLink, takesMissing: true)
+  }
+
+  /// - Parameter takesMissing: whether the item's directory need not exist; else `.noSuchFile` is thrown.
+  private static func resolved(
+    _ written: String, _ followingLink: Bool, takesMissing: Bool
+  ) throws(Errno) -> ItemPath {
+    var written = written
+    for _ in 0..<mostLinks {
+      let path = try withoutLinksAbove(written, takesMissing)
+      guard followingLink, let target = try path.linkTarget() else { return path }
+      written = target.hasPrefix("/") ? target : path.parent.text + "/" + target
+    }
+    throw .tooManyLinks
+  }
+
+  /// The place of an item that is there, if its path is the kernel's own: it leads there without a link.
+  private static func asWritten(_ written: String) -> (place: ItemPath, item: SharedDescriptor?)? {
+    guard isPlain(written.utf8) else { return nil }
+    do throws(Errno) {
+      let item = SharedDescriptor(try FileDescriptor.openWithoutLinks(written, .pathOnly))
+      return (ItemPath(written), item)
+    } catch {
+      // The longer way finds the item, or the reason.
+      return nil
+    }
+  }
+
+  /// Whether an absolute path has only names in it, and none of coordination's own: see `isPutAway`.
+  private static func isPlain(_ written: String.UTF8View) -> Bool {
+    guard written.first == slash, written.last != slash else { return false }
+    var last: (UInt8, UInt8) = (0, 0)
+    for byte in written {
+      if last.1 == slash, byte == slash { return false }
+      // "/./", "/..", "/.coordination-"; other hidden names with a "c" may as well go the longer way.
+      if last == (slash, dot), [slash, dot, UInt8(ascii: "c")].contains(byte) { return false }
+      last = (last.1, byte)
+    }
+    return last != (slash, dot)
+  }
+
+  private static func withoutLinksAbove(
+    _ written: String, _ takesMissing: Bool
+  ) throws(Errno) -> ItemPath {
+    // Bytes: a combining mark after the slash would hide it from `Character`.
+    var rest = Array(written.utf8)[...]
+    var missing: [FileName] = []
+    while true {
+      while rest.count > 1, rest.last == slash { rest.removeLast() }
+      let end = rest.lastIndex(of: slash)
+      let name = FileName(bytes: Array(rest[(end.map { $0 + 1 } ?? rest.startIndex)...]))
+      let above = end.map { $0 == rest.startIndex ? rest[...$0] : rest[..<$0] } ?? [dot]
+      // What "." and ".." mean only the kernel knows.
+      let isWhole = ["", ".", ".."].contains(name.text)
+      if let directory = try realDirectory(isWhole ? rest : above) {
+        return ((isWhole ? [] : [name]) + missing).reduce(directory) { $0.resolving($1) }
+      }
+      guard takesMissing, above != rest else { throw .noSuchFile }
+      missing.insert(name, at: 0)
+      rest = above
+    }
+  }
+
+  // The kernel's own idea of where a directory is (proc_pid_fd(5)); nil when there is none.
+  private static func realDirectory(_ written: ArraySlice<UInt8>) throws(Errno) -> ItemPath? {
+    let directory = String(decoding: written, as: UTF8.self)
+    for _ in 0..<mostLinks {
+      guard
+        let open = try tolerating(
+          [.noSuchFile, .notDirectory], FileDescriptor.open(directory, [.pathOnly, .directory]))
+      else { return nil }
+      let door = "/proc/self/fd/\(open.rawValue)"
+      let path = try WormholeSystem.linkTarget(door)
+      // Replaced between the two calls: then it is elsewhere by now, or nowhere.
+      guard try open.status().links > 0, !ItemPath(path).isPutAway else { continue }
+      guard try isSame(path, open) else {
+        guard try WormholeSystem.linkTarget(door) == path else { continue }
+        // Its name means something else here, or nothing: it was reached through a door to another
+        // mount namespace. The path that was given is a name for it, if not the only one.
+        return ItemPath(directory.hasPrefix("/") ? directory : "/proc/self/cwd/" + directory)
+      }
+      return ItemPath(path)
+    }
+    return nil
+  }
+
+  /// Whether this is where coordination puts what it has replaced or removed, on its way out.
+  var isPutAway: Bool {
+    let names = bytes.split(separator: Self.slash)
+    return zip(names, names.dropFirst()).contains { site, place in
+      site.starts(with: ItemSite.prefix.utf8)
+        && (place.elementsEqual(LeaseLayout.passing.held.utf8)
+          || place.starts(with: LeaseSite.brokenPrefix.utf8)
+          || place.starts(with: ItemSite.trashPrefix.utf8))
+    }
+  }
+
+  private static func isSame(
+    _ path: String, _ directory: borrowing FileDescriptor
+  ) throws(Errno) -> Bool {
+    let status = try tolerating([.noSuchFile, .notDirectory, .accessDenied], fileStatus(path))
+    return try status?.isSameFile(as: directory.status()) ?? false
+  }
+
+  private func linkTarget() throws(Errno) -> String? {
+    // Not a link, or nothing at all (readlink(2)).
+    try tolerating(
+      [.invalidArgument, .noSuchFile, .notDirectory], WormholeSystem.linkTarget(text))
+  }
+
+  private func resolving(_ name: FileName) -> ItemPath {
+    switch name.text {
+    case "", ".": self
+    case "..": parent
+    default: appending(name)
+    }
+  }
+}
+
+extension ItemPath {
+  /// Opens the item at the beginning of a wait, to find it if it is moved meanwhile.
+  ///
+  /// - Returns: nil when there is no item yet.
+  func openToFollow() throws(Errno) -> SharedDescriptor? {
+    try ifPresent(SharedDescriptor(FileDescriptor.open(text, [.pathOnly, .noFollow])))
+  }
+
+  /// Where an item that was opened here is now, if it is not here any more, and nothing else is.
+  ///
+  /// The kernel knows the present place of an open file (proc_pid_fd(5)). An item that was published
+  /// again and then moved is not found, because that is a different file.
+  func newPlace(of item: SharedDescriptor) throws -> ItemPath? {
+    guard try status() == nil else { return nil }
+    let status = try item.descriptor.status()
+    guard status.links > 0 else { return nil }
+    let path = try WormholeSystem.linkTarget("/proc/self/fd/\(item.descriptor.rawValue)")
+    // On its way out: an entry of a site is no item any more.
+    guard !path.split(separator: "/").contains(where: { $0.hasPrefix(ItemSite.prefix) }) else {
+      return nil
+    }
+    do {
+      let place = try ItemPath.resolve(path, followingLink: false)
+      let isThere = try place.status()?.isSameFile(as: status) == true
+      return place != self && isThere ? place : nil
+    } catch let error as FileCoordinationError where error.code == .directoryMissing {
+      return nil
+    }
+  }
+}

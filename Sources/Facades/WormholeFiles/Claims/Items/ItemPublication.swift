@@ -1,0 +1,240 @@
+import Synchronization
+package import Wormhole
+import WormholeSystem
+
+/// Publishes an accessor's private copy in one step: attempt after attempt, as long as readers or other
+/// processes are in the way. The caller ends the access afterwards.
+///
+/// Under the site's lease no process can take the claim away: it is still there, or nothing is
+/// published.
+package final class ItemPublication: Waiting {
+  private let access: ItemAccess
+  private let claim: Claim
+  private let copy: StagedCopy
+  private let companions: Companions
+  private let durability: Durability
+  private let purpose: String
+  private let deadline: ContinuousClock.Instant
+
+  private let latch = WakeLatch()
+  private var change: StagedCopy.Change?
+  /// The status of the item's place when this attempt began.
+  private var old: FileStatus?
+  private var contents = ContentsWait()
+  private var readers = ReadersWait()
+  private var others = ClaimSurvey()
+  private var request: LeaseRequest?
+  /// The directory whose entries were found unchanged since the copy; nil before that.
+  private var compared: FileStatus?
+  /// Whether the copy is on the disk.
+  private var isSynchronized = false
+  /// Whether the copy has left the claim, and shares the lease's fate.
+  private var isInLease = false
+  private var isPublished = false
+
+  private var location: ItemPath { access.location }
+
+  package init(
+    _ access: ItemAccess, _ claim: Claim, _ copy: StagedCopy, companions: Companions,
+    durability: Durability, deadline: ContinuousClock.Instant
+  ) {
+    self.companions = companions
+    self.access = access
+    self.claim = claim
+    self.copy = copy
+    self.durability = durability
+    self.deadline = deadline
+    purpose = claim.name.purpose
+  }
+
+  /// - Returns: what was published, with the item's present status.
+  package func step() throws -> WaitingStep<StagedCopy.Change> {
+    do {
+      return try reporting("publish the item", path: location.text, attempt)
+    } catch {
+      // A process that lost its claim finds nothing where its copy was.
+      throw keepingCopy(isPublished ? error : [access].lossBehind(error))
+    }
+  }
+
+  private func attempt() throws -> WaitingStep<StagedCopy.Change> {
+    let change = try self.change ?? copy.change(in: claim)
+    self.change = change
+    guard change != .none else {
+      // There is nothing to publish, so nothing can be lost.
+      if let loss = try access.loss() { throw loss }
+      return .done(.none)
+    }
+    old = try location.status()
+    if isOfDirectory(change) {
+      // While a directory is replaced, no process may be in the middle of a change inside it, because
+      // the change would be made in the old directory.
+      try claim.beginPublishing(coversContents: true)
+      if let obstacle = try contents.look(in: location, purpose: purpose) {
+        return try wait(obstacle.holder, obstacle.what) { contents.watch($0) }
+      }
+    }
+    if durability == .durable, !isSynchronized { try synchronizeCopy(change) }
+    if let lock = try readers.look(at: location, found: old) {
+      // New readers wait from now on, so that there is an end to them.
+      try claim.beginPublishing()
+      return try wait(lock.holder(), "is reading it") { readers.watch($0) }
+    }
+    // The awaited processes are gone, and `readers` keeps new ones out.
+    try compareEntries()
+    return try publish(change)
+  }
+
+  private func isOfDirectory(_ change: StagedCopy.Change) -> Bool {
+    if case .replaced(let status) = change, status.kind == .directory { return true }
+    return old?.kind == .directory
+  }
+
+  // Not under the lease, because there may be many entries. Coordinated changes of them are kept out
+  // from here on.
+  private func compareEntries() throws {
+    guard copy.hasEntries, compared == nil else { return }
+    let named = 3
+    let changes = try copy.changes(at: location, atMost: named + 1).map {
+      $0.bytes.isEmpty ? "the directory itself" : $0.text
+    }
+    guard changes.isEmpty else {
+      throw FileCoordinationError.conflict(
+        path: location.text, entries: Array(changes.prefix(named)), areMore: changes.count > named)
+    }
+    compared = old
+  }
+
+  private func publish(_ change: StagedCopy.Change) throws -> WaitingStep<StagedCopy.Change> {
+    do {
+      let request = self.request ?? claim.site.leaseRequest(until: deadline)
+      self.request = request
+      return try request.step().then { lease in
+        self.request = nil
+        return try withExtendedLifetime(lease) { try publish(change, under: lease) }
+      }
+    } catch let error as AppGroupError where error.code == .leaseLost {
+      request = nil
+      // This process was stopped in the middle. The copy is still in the claim, or the claim is gone.
+      guard isInLease else { return .again }
+      throw FileCoordinationError.overtaken(
+        "publish the item", path: location.text, by: error.holder)
+    } catch let error as Errno where error == .staleHandle {
+      throw claim.overtaken()
+    }
+  }
+
+  private func publish(_ change: StagedCopy.Change, under lease: Lease) throws -> WaitingStep<
+    StagedCopy.Change
+  > {
+    // A takeover renames the claim under the lease, and no other claim has this name.
+    guard lease.surroundings.contains(where: { $0.text == claim.name.text }) else {
+      throw claim.overtaken()
+    }
+    let kind = ClaimName.Kind.publishing
+    let finding = try others.look(at: claim.site, with: lease.surroundings, purpose: purpose) {
+      kind.excludes($0.kind)
+    }
+    switch finding {
+    case .nobody: break
+    case .removable(let name, let isAlive):
+      let isTaken = try claim.site.takeAway(name, isAlive: isAlive, under: lease)
+      return isTaken ? .again : try wait(name.holder, "shares it") { others.watch($0) }
+    case .present(let name):
+      try claim.beginPublishing()
+      return try wait(name.holder, "shares it") { others.watch($0) }
+    }
+    guard try isCurrent() else { throw FileCoordinationError.conflict(path: location.text) }
+    if case .replaced(let status) = change {
+      ItemPublisher.mark(claim.copyPath, status)
+    }
+    try moveIn(change, under: lease)
+    isPublished = true
+    // The lock is on the old item, which is removed next.
+    readers = ReadersWait()
+    let published = try location.status()
+    if durability == .durable { try synchronizeDirectories(lease) }
+    // The change is visible from here on: a leftover that cannot be removed does not make it a failure,
+    // and a process that is stopped here and loses its claim was not overtaken.
+    claim.endIfEmpty(under: lease)
+    return .done(published.map { .replaced($0) } ?? .removed)
+  }
+
+  private func isCurrent() throws(Errno) -> Bool {
+    // Accesses of another purpose were kept out by the claim.
+    guard copy.hasEntries || companions.isPossible else { return true }
+    let now = try location.status()
+    guard copy.hasEntries else { return copy.isCurrent(now) }
+    guard let now, let compared else { return false }
+    return now.isSameFile(as: compared)
+  }
+
+  // Beside the item, where its owner looks for it.
+  private func keepingCopy(_ error: any Error) -> any Error {
+    guard let conflict = error as? FileCoordinationError, conflict.code == .conflict else {
+      return error
+    }
+    let path = StagedCopy.keptPath(for: location)
+    do throws(Errno) {
+      try rename(location.name, at: claim.descriptor, to: path, at: Directory.current)
+      return conflict.keeping(copy: path)
+    } catch {
+      // The accessor removed its copy, or nothing may be created here: the conflict is the error.
+      return conflict
+    }
+  }
+
+  private func moveIn(_ change: StagedCopy.Change, under lease: Lease) throws {
+    let item = claim.site.item
+    guard case .replaced(let status) = change else {
+      if let old = try lease.takeIn(item) { try lease.discard(old) }
+      return
+    }
+    guard let entry = try lease.takeIn(location.name.text, at: claim.descriptor) else {
+      throw Errno.noSuchFile
+    }
+    isInLease = true
+    // For files the rename of an atomic save: file systems then write the content first, so that a
+    // loss of power leaves the old or the new one (ext4(5), auto_da_alloc).
+    let isFileForFile = status.kind != .directory && old.map { $0.kind != .directory } ?? false
+    try lease.moveOut(
+      entry, to: item, isFileForFile ? .replace : old == nil ? .keep : .exchange)
+  }
+
+  private func synchronizeCopy(_ change: StagedCopy.Change) throws {
+    isSynchronized = true
+    guard case .replaced(let status) = change else { return }
+    try TreeSynchronization.run(location.name, status, at: claim.descriptor)
+  }
+
+  private func synchronizeDirectories(_ lease: Lease) throws {
+    try FileDescriptor.open(location.parent.text, [.readOnly, .directory]).synchronize()
+    try lease.held.descriptor.synchronize()
+  }
+
+  private func wait(
+    _ holder: LeaseHolder?, _ what: String, _ watch: (WakeLatch) -> Bool
+  ) throws -> WaitingStep<StagedCopy.Change> {
+    guard ContinuousClock.now < deadline else {
+      throw FileCoordinationError.timedOut(
+        "publish the item", path: location.text, holder: holder, has: what)
+    }
+    return watch(latch) ? .wait(for: latch, until: min(deadline, .now + Patience.interval)) : .again
+  }
+}
+
+/// Whether there may be another access of the same purpose at the same time. Such accesses do not wait
+/// for each other, so each one finds out when it publishes whether the item is still what it copied.
+package final class Companions: Sendable {
+  private let mayExist: Atomic<Bool>
+
+  /// - Parameter mayExist: whether other coordinators may have the same purpose.
+  package init(mayExist: Bool) {
+    self.mayExist = Atomic(mayExist)
+  }
+
+  var isPossible: Bool { mayExist.load(ordering: .acquiring) }
+
+  /// The same coordinator has begun another access.
+  package func meet() { mayExist.store(true, ordering: .releasing) }
+}

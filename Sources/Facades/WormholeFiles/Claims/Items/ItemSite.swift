@@ -1,0 +1,248 @@
+import Wormhole
+import WormholeSystem
+
+/// The hidden directory beside an item while a process coordinates it: it exists as long as there is
+/// something in it, and there is none beside an item that no process coordinates.
+///
+/// ```
+/// <directory>/<name>                              the item; published in one rename
+/// <directory>/.coordination-<name>/               made by the first process, removed by the last
+///   held/                                         the lease, held for moments only: while claims are
+///                                                 checked and made, and while an item is published
+///   broken-, prepared-, waiting-, taken.plist     the other parts of the lease (`LeaseSite`)
+///   claim-<kind>-<declaration>-<purpose>/         a process has access (`Claim`); its owner has it
+///                                                 locked, and the private copy is inside
+///   overtaken-<nonce>-<declaration>/              a claim that was taken over, and its taker
+///   trash-<nonce>/                                about to be removed
+/// ```
+///
+/// The leftovers of a crash are unlocked; by that the next process knows them, and removes them.
+package final class ItemSite: Sendable {
+  let location: ItemPath
+  let lease: LeaseSite
+  let access: ContainerAccess
+  private let directory: SharedDescriptor
+  private let status: FileStatus
+
+  package static let prefix = ".coordination-"
+  static let trashPrefix = "trash-"
+  /// Where the item is, seen from the site.
+  var item: String { "../" + location.name.text }
+
+  var descriptor: Int32 { directory.descriptor.rawValue }
+  /// That of the directory that the item is in.
+  var device: UInt64 { status.device }
+
+  private init(
+    _ location: ItemPath, _ directory: consuming FileDescriptor, isNew: Bool
+  ) throws {
+    status = try directory.status()
+    access = try Self.check(status, location)
+    self.location = location
+    let directory = SharedDescriptor(directory)
+    self.directory = directory
+    lease = LeaseSite(
+      directory: directory, home: ItemHome(site: directory, access: access), isNew: isNew,
+      path: location.text)
+  }
+
+  /// The name of an item's site: recognisable for people as long as it fits.
+  static func name(of item: ItemPath) -> String {
+    let name = prefix + item.name.text
+    guard name.utf8.count > 255 else { return name }
+    return prefix + SHA256.hexDigest(of: Array(item.name.text.utf8))
+  }
+
+  static func path(of location: ItemPath) -> String {
+    let name = (location.bytes.lastIndex(of: ItemPath.slash) ?? -1) + 1
+    guard location.bytes.count - name + prefix.utf8.count <= shortName else {
+      return location.parent.appending(FileName(self.name(of: location))).text
+    }
+    var bytes = location.bytes
+    bytes.insert(contentsOf: prefix.utf8, at: name)
+    return String(decoding: bytes, as: UTF8.self)
+  }
+
+  /// Shorter than a name may be, even if every byte of it is repaired to one of three bytes.
+  private static let shortName = 85
+
+  /// Opens the site of an item.
+  ///
+  /// - Returns: nil when there is none.
+  /// - Throws: `unsafe`; what the kernel refuses.
+  static func open(_ location: ItemPath, isNew: Bool = false) throws -> ItemSite? {
+    try open(path(of: location), location, isNew: isNew)
+  }
+
+  /// - Parameter location: of its item, as far as the site's name shows it.
+  private static func open(
+    _ path: String, _ location: ItemPath, isNew: Bool = false
+  ) throws -> ItemSite? {
+    guard
+      let open = try ifPresent(FileDescriptor.open(path, [.readOnly, .directory, .noFollow]))
+    else { return nil }
+    return try ItemSite(location, open, isNew: isNew)
+  }
+
+  /// Opens the site of an item as a visitor: nil also for one that this user may not open.
+  static func openIfPermitted(_ location: ItemPath, at path: String? = nil) throws -> ItemSite? {
+    do {
+      return try open(path ?? Self.path(of: location), location)
+    } catch let error as Errno
+      where [.accessDenied, .notDirectory, .tooManyLinks].contains(error)
+    {
+      return nil
+    }
+  }
+
+  /// The same; nil also for one that no process of this user uses: it came with a copy or an archive,
+  /// or belongs to another user, as its directory does.
+  static func openIfOwn(_ location: ItemPath, at path: String? = nil) throws -> ItemSite? {
+    do {
+      return try openIfPermitted(location, at: path)
+    } catch let error as FileCoordinationError where error.code == .unsafe {
+      return nil
+    }
+  }
+
+  /// How often in a row a directory may be replaced while a site is made in it.
+  private static let replacements = 100
+
+  /// Opens the site, and makes it where it is missing.
+  ///
+  /// - Parameter isMissing: whether there most likely is none; only decides what is tried first.
+  /// - Complexity: two system calls if it is there; else the directory's status, a `mkdir`, and those two.
+  static func openOrMake(_ location: ItemPath, isMissing: Bool = false) throws -> ItemSite {
+    for attempt in 0..<renameRaceLimit {
+      if attempt > 0 || !isMissing,
+        let site = try open(location, isNew: attempt > 0)
+      {
+        return site
+      }
+      let access = access(in: try directory(of: location))
+      do throws(Errno) {
+        if access == .owner {
+          try access.makeDirectoryIfMissing(path(of: location), at: Directory.current)
+        } else {
+          // By name: what is made for a group is opened beneath the directory.
+          let parent = try FileDescriptor.open(location.parent.text + "/", [.pathOnly, .directory])
+          try access.makeDirectoryIfMissing(
+            name(of: location), at: parent.rawValue, staging: prefix)
+        }
+      } catch {
+        if [.accessDenied, .notPermitted, .readOnlyFileSystem].contains(error) {
+          throw unwritable(location, error)
+        }
+        // The directory was replaced this moment, or is gone: then opening it fails. Not again and
+        // again: in some nothing can be made, and they say so in this way (/proc).
+        guard error == .noSuchFile else { throw error }
+        if attempt >= replacements { throw unwritable(location, error) }
+      }
+    }
+    throw Errno.staleHandle
+  }
+
+  private static func unwritable(
+    _ location: ItemPath, _ error: Errno
+  ) -> FileCoordinationError {
+    let told = FileCoordinationError.refused("", path: location.parent.text, error).reason
+    return FileCoordinationError(
+      .permissionDenied, "coordinate the item", path: location.text,
+      reason:
+        "nothing can be made in its directory (\(told)), where a hidden directory lies beside "
+        + "an item while it is changed or shared, and where the change is published",
+      remedy: error == .readOnlyFileSystem
+        ? "the file system is mounted read-only"
+        : "look at the owner and mode of the directory (ls -ld '\(location.parent.text)/')",
+      errorNumber: error.rawValue)
+  }
+
+  private static func directory(of location: ItemPath) throws -> FileStatus {
+    do throws(Errno) {
+      return try fileStatus(location.parent.text + "/", followingLinks: true)
+    } catch {
+      guard error == .noSuchFile || error == .notDirectory else { throw error }
+      throw FileCoordinationError(
+        .directoryMissing, "find the item", path: location.text,
+        reason: "there is no directory '\(location.parent.text)' any more",
+        errorNumber: error.rawValue)
+    }
+  }
+
+  /// A directory whose group may write in it, and whose files are the group's, is a shared one.
+  private static func access(in parent: FileStatus) -> ContainerAccess {
+    guard parent.permissions & 0o2020 == 0o2020 else { return .owner }
+    ForeignLinks.expect()
+    return .group
+  }
+
+  // In a directory that other users may write to, one of them may have made it to get at our copies.
+  private static func check(
+    _ status: FileStatus, _ location: ItemPath
+  ) throws -> ContainerAccess {
+    let access: ContainerAccess = status.permissions & 0o020 == 0 ? .owner : .group
+    let isOurs = status.owner == Program.effectiveUser
+    if status.permissions & 0o007 == 0 {
+      if isOurs || access == .group && Program.isMember(ofGroup: status.group) { return access }
+      // The superuser helps the owner of the directory.
+      let parent = try fileStatus(location.parent.text + "/", followingLinks: true)
+      if status.owner == parent.owner || Program.effectiveUser == 0 { return access }
+    }
+    let path = path(of: location)
+    let mode = String(status.permissions, radix: 8)
+    throw FileCoordinationError(
+      .unsafe, "coordinate the item", path: location.text,
+      reason: "'\(path)' belongs to user \(status.owner) and has mode \(mode)",
+      remedy: "if nobody coordinates the item, rm -r '\(path)'")
+  }
+
+  func leaseRequest(until deadline: ContinuousClock.Instant) -> LeaseRequest {
+    LeaseRequest(site: lease, mode: .exclusive, term: Value.standardTerm, deadline: deadline)
+  }
+
+  /// Whether a process that comes for the item finds this site.
+  func isAtItsPlace() throws(Errno) -> Bool {
+    try tolerating([.noSuchFile, .notDirectory], fileStatus(Self.path(of: location)))?
+      .isSameFile(as: status) ?? false
+  }
+
+  /// All that is in the site now; nothing once it is removed.
+  func entries() throws(Errno) -> [FileDescriptor.Entry] {
+    // The last process has removed the site while it was open here: it is empty.
+    return try ifPresent(
+      FileDescriptor.open(".", at: descriptor, [.readOnly, .directory]).remainingEntries()) ?? []
+  }
+}
+
+/// How files are made beside an item, and where unknown files go.
+private struct ItemHome: LeaseHome {
+  let site: SharedDescriptor
+  let access: ContainerAccess
+
+  var layout: LeaseLayout { .passing }
+
+  func makeDirectoryIfMissing(
+    _ path: String, at directory: Int32, staging: String?
+  ) throws(Errno) {
+    // In the site itself, a directory whose maker died before it was finished is trash.
+    let isOfSite = directory == site.descriptor.rawValue && !path.utf8.contains(UInt8(ascii: "/"))
+    try access.makeDirectoryIfMissing(
+      path, at: directory, staging: staging ?? (isOfSite ? ItemSite.trashPrefix : nil))
+  }
+
+  // A claim that was not finished, or an old item on its way out; the last process removes it.
+  func setAside(_ name: FileName, at source: Int32) throws(Errno) {
+    try rename(
+      name, at: source, to: ItemSite.trashPrefix + Nonce.next(), at: site.descriptor.rawValue)
+  }
+
+  func setAsideDirectory(_ name: String, at source: Int32) throws(Errno) {
+    try rename(
+      name + "/", at: source, to: ItemSite.trashPrefix + Nonce.next(),
+      at: site.descriptor.rawValue)
+  }
+
+  func stamp(_ file: borrowing FileDescriptor) throws(Errno) -> Stamp {
+    Stamp(try file.status())
+  }
+}

@@ -1,0 +1,171 @@
+package import Wormhole
+import WormholeSystem
+
+/// What the last process does that leaves a site: see `SiteRemoval`.
+extension ItemSite {
+  /// Whether there is nothing but the lease and the leftovers of dead processes.
+  func mayBeUnused() throws -> Bool {
+    try entries().map(\.name).allSatisfy { name in
+      if lease.isPart(name) { return true }
+      guard ClaimName(name) != nil || isTrash(name) else { return false }
+      return try isAbandoned(name)
+    }
+  }
+
+  /// Removes it where no lease can be made any more: each step succeeds only if the site is empty, and a
+  /// process that is about to use the site begins again.
+  func removeBare() throws {
+    _ = try tolerating(
+      Self.removalRaces, removeDirectory(LeaseLayout.passing.held, at: descriptor))
+    _ = try removeEmpty()
+  }
+
+  /// Another process has removed the directory, or put something in it.
+  private static let removalRaces: [Errno] = [.noSuchFile, .directoryNotEmpty, .alreadyExists]
+
+  // Seen from the site itself, which may have been moved with the directory that it is in.
+  private func removeEmpty() throws(Errno) -> Bool {
+    let site = "../" + Self.name(of: location)
+    return try tolerating(Self.removalRaces, removeDirectory(site, at: descriptor)) != nil
+  }
+
+  /// Removes it for the holder of the lease, which then ends, unless another process uses it.
+  ///
+  /// - Parameter claim: was removed under the lease.
+  /// - Returns: false if the site is used, or something is left in it to be removed.
+  func removeIfUnused(under lease: Lease, without claim: ClaimName? = nil) throws -> Bool {
+    try withExtendedLifetime(lease) {
+      var names = lease.surroundings.filter { $0.text != claim?.text }
+      if !names.allSatisfy(self.lease.isOfNobody) {
+        // A process that left meanwhile could not have the lease, and leaves the site to this one.
+        names = try entries().map(\.name)
+      }
+      guard names.allSatisfy(self.lease.isOfNobody) else {
+        try removeDeadClaims(names, under: lease)
+        return false
+      }
+      guard try lease.dismantle(hasNote: names.contains(where: self.lease.isNote)) else {
+        return false
+      }
+      // If a process came after the look, or an entry was put away, the caller looks again.
+      return try removeEmpty()
+    }
+  }
+
+  private func removeDeadClaims(_ names: [FileName], under lease: Lease) throws {
+    for name in names where ClaimName(name) != nil {
+      if try isAbandoned(name), let taken = try lease.takeIn(name.text) { try lease.discard(taken) }
+    }
+  }
+
+  /// Removes the trash of dead processes, and the claims that were taken over from them.
+  func emptyTrash() throws {
+    for name in try entries().map(\.name) where isTrash(name) {
+      guard try isAbandoned(name) else { continue }
+      try TreeRemoval().remove(name, at: descriptor)
+    }
+  }
+
+  private func isTrash(_ name: FileName) -> Bool {
+    name.hasPrefix(ClaimName.overtakenPrefix) || name.hasPrefix(Self.trashPrefix)
+  }
+
+  // Its owner is dead or has left: a directory that is in use is locked.
+  private func isAbandoned(_ name: FileName) throws(Errno) -> Bool {
+    do throws(Errno) {
+      let open = try FileDescriptor.open(
+        name.text, at: descriptor, [.readOnly, .directory, .noFollow])
+      guard try open.tryLock(.exclusive) else { return false }
+      // Or a child that is being started would have it locked for a moment longer: see `ClaimSurvey`.
+      try open.unlock()
+      return true
+    } catch {
+      // A directory of another user, which only that user can remove.
+      if error == .accessDenied { return false }
+      guard [.noSuchFile, .notDirectory, .tooManyLinks].contains(error) else { throw error }
+      // No directory: neither a claim nor in use.
+      return error != .noSuchFile
+    }
+  }
+}
+
+/// Removes the sites that an access leaves, unless another process uses them. No litter: the last
+/// process that leaves a site removes it, with the leftovers of dead processes.
+///
+/// If another process has the lease, the site is left to it; so a process that had the lease looks
+/// once more afterwards (Tests/Models/claims.pml, DROP_SECOND_LOOK). Errors are only reported, because
+/// the access itself has ended, and the next process removes the leftovers.
+package final class SiteRemoval: Waiting {
+  // Each look after the first is due to a process that came or left during the one before.
+  private static let looks = 8
+  /// After so long without the lease, a leaving process looks again for newcomers.
+  private static let patience: Duration = .milliseconds(5)
+  /// For so long it tries in total, if it finds no other process: the holder of the lease may be
+  /// leaving, too, and may have seen that another process is there; or it is a child that is being
+  /// started, which keeps the open files locked until it runs its program, and removes nothing.
+  private static let insistence: Duration = .milliseconds(250)
+
+  private var sites: [ItemSite] = []
+  // Of the first site.
+  private var request: LeaseRequest?
+  private var looks = 0
+  private var end: ContinuousClock.Instant?
+
+  package init() {}
+
+  func add(_ site: ItemSite) { sites.append(site) }
+
+  package func step() -> WaitingStep<Void> {
+    guard let site = sites.first else { return .done(()) }
+    do {
+      let step = try step(at: site)
+      guard case .done = step else { return step }
+    } catch {
+      Diagnostics.report(error)
+    }
+    sites.removeFirst()
+    request = nil
+    looks = 0
+    end = nil
+    return .again
+  }
+
+  // Blocks where nobody takes these steps, because the task of an access was cancelled.
+  deinit { while step().block() == nil {} }
+
+  private func step(at site: ItemSite) throws -> WaitingStep<Void> {
+    let end = self.end ?? .now + Self.insistence
+    self.end = end
+    guard looks < Self.looks else { return .done(()) }
+    do {
+      guard let request = try self.request ?? newRequest(for: site) else { return .done(()) }
+      self.request = request
+      return try request.step().then { lease in
+        self.request = nil
+        looks += 1
+        return try site.removeIfUnused(under: lease) ? .done(()) : .again
+      }
+    } catch let error as AppGroupError where error.code == .leaseLost {
+      request = nil
+      looks += 1
+      return .again
+    } catch let error as AppGroupError where error.code == .timedOut {
+      // Most likely another process is there, and removes it in turn.
+      request = nil
+      return ContinuousClock.now < end ? .again : .done(())
+    } catch let error as Errno where error == .staleHandle || error == .noSuchFile {
+      // Another process was quicker.
+      return .done(())
+    } catch let error as Errno where error.isLackOfRoom {
+      try site.removeBare()
+      return .done(())
+    }
+  }
+
+  /// Nil while another process uses the site.
+  private func newRequest(for site: ItemSite) throws -> LeaseRequest? {
+    try site.emptyTrash()
+    guard try site.mayBeUnused() else { return nil }
+    return site.leaseRequest(until: .now + Self.patience)
+  }
+}

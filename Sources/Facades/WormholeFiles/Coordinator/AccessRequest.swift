@@ -1,0 +1,128 @@
+import FoundationEssentials
+import WormholeSystem
+
+/// One item of a coordinated access, as its caller asked for it.
+struct AccessRequest: Sendable {
+  let url: URL
+  let path: String
+  let kind: AccessKind
+  /// Whether the accessor gets a copy of its own to read.
+  let wantsSnapshot: Bool
+  /// Whether the accessor gets the place itself where the caller may have named a link to it.
+  let wantsRealPath: Bool
+  /// Whether presenters are asked before.
+  let asksPresenters: Bool
+
+  init(
+    url: URL, kind: AccessKind, wantsSnapshot: Bool = false, wantsRealPath: Bool = false,
+    asksPresenters: Bool = true
+  ) {
+    self.url = url
+    path = url.path
+    self.kind = kind
+    self.wantsSnapshot = wantsSnapshot
+    self.wantsRealPath = wantsRealPath
+    self.asksPresenters = asksPresenters
+  }
+
+  static func reading(_ url: URL, _ options: ReadingOptions) -> AccessRequest {
+    AccessRequest(
+      url: url, kind: options.contains(.withoutChanges) ? .readingWithoutChanges : .reading,
+      wantsSnapshot: options.contains(.forUploading),
+      wantsRealPath: options.contains(.resolvesSymbolicLink),
+      asksPresenters: !options.contains(.immediatelyAvailableMetadataOnly))
+  }
+
+  static func writing(_ url: URL, _ options: WritingOptions) -> AccessRequest {
+    AccessRequest(url: url, kind: options.kind, wantsRealPath: true)
+  }
+
+  /// Finds the item.
+  ///
+  /// - Throws: as `ItemPath.find`; `notAnItem` for what is on the web.
+  func find() throws -> (place: ItemPath, item: SharedDescriptor?) {
+    guard !url.isFileURL, let scheme = url.scheme else {
+      return try ItemPath.find(path, followingLink: kind.followsLink)
+    }
+    throw FileCoordinationError(
+      .notAnItem, "find the item", path: path,
+      reason: "its URL is none of a file, but of \(scheme):",
+      remedy: "make it with URL(filePath:)")
+  }
+
+  /// The demand that presenters are asked about; nil when none is asked.
+  func presenterDemand(at location: ItemPath) -> PresenterDemand? {
+    asksPresenters ? PresenterDemand(path: location, kind: kind) : nil
+  }
+}
+
+extension WritingOptions {
+  fileprivate var kind: AccessKind {
+    let kinds: [(WritingOptions, AccessKind)] = [
+      (.forDeleting, .deleting), (.forMoving, .moving), (.forReplacing, .replacing),
+      (.contentIndependentMetadataOnly, .metadata), (.forMerging, .merging),
+    ]
+    return kinds.first { contains($0.0) }?.1 ?? .content
+  }
+}
+
+/// How an item is to be read. The original's names and values (NSFileCoordinator.ReadingOptions).
+///
+/// ```swift
+/// // Without asking presenters to save what they have not written yet.
+/// try FileCoordinator().coordinate(readingItemAt: file, options: .withoutChanges) { url in
+///   print(try Data(contentsOf: url).count)
+/// }
+/// ```
+public struct ReadingOptions: OptionSet, Sendable, Hashable {
+  /// The options as bits.
+  public let rawValue: UInt
+
+  /// Makes options from their bits.
+  public init(rawValue: UInt) {
+    self.rawValue = rawValue
+  }
+
+  /// Presenters are not asked to save their changes first.
+  public static let withoutChanges = ReadingOptions(rawValue: 1 << 0)
+  /// The accessor gets the place that a symbolic link points to.
+  public static let resolvesSymbolicLink = ReadingOptions(rawValue: 1 << 1)
+  /// Only metadata of the file system are read: no presenter is asked.
+  public static let immediatelyAvailableMetadataOnly = ReadingOptions(rawValue: 1 << 2)
+  /// The accessor gets a copy of its own, which stays as it is while others change the item, and is
+  /// removed when the accessor has returned. A directory's copy is a directory (the original makes a
+  /// zip file of it).
+  public static let forUploading = ReadingOptions(rawValue: 1 << 3)
+}
+
+/// How an item is to be written; one of these at a time. The original's names and values
+/// (NSFileCoordinator.WritingOptions).
+///
+/// ```swift
+/// try FileCoordinator().coordinate(writingItemAt: file, options: .forDeleting) { url in
+///   try FileManager.default.removeItem(at: url)
+/// }
+/// ```
+public struct WritingOptions: OptionSet, Sendable, Hashable {
+  /// The options as bits.
+  public let rawValue: UInt
+
+  /// Makes options from their bits.
+  public init(rawValue: UInt) {
+    self.rawValue = rawValue
+  }
+
+  /// The accessor removes the item. Presenters are asked before; for a directory, accesses to its
+  /// contents are waited for.
+  public static let forDeleting = WritingOptions(rawValue: 1 << 0)
+  /// The accessor renames the item itself, which is one step already: it gets its real place, and
+  /// says so with `item(at:didMoveTo:)`. For a directory, accesses to its contents are waited for.
+  public static let forMoving = WritingOptions(rawValue: 1 << 1)
+  /// Presenters are asked to save their changes first.
+  public static let forMerging = WritingOptions(rawValue: 1 << 2)
+  /// The accessor makes a new item: its private place is empty at first. An item that is moved while it
+  /// is waited for is not followed.
+  public static let forReplacing = WritingOptions(rawValue: 1 << 3)
+  /// The accessor changes only mode and attributes, not the content: it gets the item's real place.
+  public static let contentIndependentMetadataOnly = WritingOptions(rawValue: 1 << 4)
+}

@@ -1,0 +1,372 @@
+import FoundationEssentials
+import Synchronization
+import Wormhole
+import WormholeSystem
+
+/// Begins a coordinated access: presenters are asked before anything is held, so that they can
+/// coordinate themselves while they answer; then the items are acquired in one canonical order, so
+/// that two accesses to several items never wait for each other; then the private copies are made.
+final class AccessOpening: Waiting {
+  /// How the access is made.
+  struct Terms: Sendable {
+    let presenter: (any FilePresenter)?
+    let purpose: String
+    /// Whether other processes may have accesses of the same purpose.
+    var isPurposeShared = false
+    var companions = Companions(mayExist: false)
+    let term: Duration
+    let patience: Patience
+    let durability: Durability
+    /// Paths whose presenters have been asked already.
+    var prepared: Set<String> = []
+  }
+
+  /// One location of the access, and which requests it serves.
+  private struct Item {
+    let location: ItemPath
+    var kind: AccessKind
+    var requests: [Int]
+    /// What was found at the location.
+    let found: SharedDescriptor?
+    var acquisition: ItemAcquisition?
+    /// Nil as long as it is not acquired.
+    var access: ItemAccess?
+  }
+
+  private let requests: [AccessRequest]
+  private let terms: Terms
+  private var isPrepared = false
+  /// In their canonical order: the first ones are acquired.
+  private var items: [Item] = []
+  private var conversation: PresenterConversation?
+  /// What this has come to; it is told after the sites that were left are removed.
+  private var result: Result<AccessSession, any Error>?
+  private let removal = SiteRemoval()
+
+  private var acquired: [ItemAccess] { items.compactMap(\.access) }
+
+  init(_ requests: [AccessRequest], _ terms: Terms) {
+    self.requests = requests
+    self.terms = terms
+  }
+
+  func step() throws -> WaitingStep<AccessSession> {
+    if result == nil {
+      do {
+        let step = try begin()
+        guard case .done(let session) = step else { return step }
+        result = .success(session)
+      } catch {
+        let cause = acquired.lossBehind(error)
+        giveUp()
+        result = .failure(cause)
+      }
+    }
+    return try removal.step().then {
+      guard let result = result.take() else { preconditionFailure("no step follows the last") }
+      return .done(try result.get())
+    }
+  }
+
+  private func begin() throws -> WaitingStep<AccessSession> {
+    if !isPrepared { try prepare() }
+    guard let conversation else { return try acquire() }
+    return try conversation.step().then(acquire)
+  }
+
+  private func acquire() throws -> WaitingStep<AccessSession> {
+    guard let next = items.firstIndex(where: { $0.access == nil }) else {
+      let grants = try makeGrants()
+      items = []
+      return .done(
+        AccessSession(grants, terms, conversation: conversation.take()))
+    }
+    let acquisition =
+      items[next].acquisition
+      ?? ItemAcquisition(
+        items[next].location, items[next].kind, item: items[next].found,
+        tellsPurpose: terms.isPurposeShared, purpose: terms.purpose, term: terms.term,
+        patience: terms.patience, leaving: removal)
+    items[next].acquisition = acquisition
+    let step = try acquisition.step()
+    if let directory = acquisition.givesWayTo, try giveUp(inside: directory) {
+      return try acquire()
+    }
+    return try step.then { access in
+      items[next].access = access
+      return try acquire()
+    }
+  }
+
+  // Its task was cancelled while it waited.
+  deinit {
+    giveUp()
+    if case .success(let session) = result { session.abandon() }
+  }
+
+  private func giveUp() {
+    for item in items {
+      if let access = item.access { access.end(removal) } else { item.acquisition?.giveUp() }
+    }
+    items = []
+    conversation.take()?.finish(published: [:])
+  }
+
+  private func prepare() throws {
+    isPrepared = true
+    var demands: [PresenterDemand] = []
+    for (index, request) in requests.enumerated() {
+      let (location, found) = try request.find()
+      if let presenterDemand = request.presenterDemand(at: location),
+        !terms.prepared.contains(location.text)
+      {
+        demands.append(presenterDemand)
+      }
+      items.append(Item(location: location, kind: request.kind, requests: [index], found: found))
+    }
+    if items.count > 1 { sortItems() }
+    conversation = PresenterConversation.ifNeeded(
+      demands, for: terms.presenter, until: terms.patience.deadline)
+  }
+
+  private func sortItems() {
+    let all = items.sorted {
+      $0.location == $1.location
+        ? $0.requests[0] < $1.requests[0] : ItemPath.precedes($0.location, $1.location)
+    }
+    items = []
+    for item in all {
+      guard let last = items.indices.last, items[last].location == item.location else {
+        items.append(item)
+        continue
+      }
+      // Access to write an item includes reading it.
+      if items[last].kind.isWeakerThanWriting { items[last].kind = item.kind }
+      items[last].requests += item.requests
+    }
+  }
+
+  // Another process has claimed the directory's contents, and waits for all of this access in it
+  // (Tests/Models/contents.pml, KEEP_OTHERS). It was acquired last, because that is the order.
+  private func giveUp(inside directory: ItemPath) throws -> Bool {
+    var hasGivenUp = false
+    while let last = items.lastIndex(where: { $0.access != nil }),
+      let access = items[last].access, directory.contains(access.location)
+    {
+      items[last].access = nil
+      try items[last].acquisition?.beginAgain(givingUp: access)
+      hasGivenUp = true
+    }
+    return hasGivenUp
+  }
+
+  private func makeGrants() throws -> [AccessSession.Grant] {
+    var grants: [AccessSession.Grant?] = requests.map { _ in nil }
+    for item in items {
+      guard let access = item.access else { continue }
+      let place = placeInCopy(access)
+      var copy = place == nil ? try StagedCopy.make(of: access, check: check(access)) : nil
+      for index in item.requests {
+        let request = requests[index]
+        let snapshot =
+          request.wantsSnapshot ? try ReaderCopy.make(of: access, check: check(access)) : nil
+        let own = snapshot?.path ?? path(for: request, at: item.location, access)
+        let isFirst = index == item.requests.first
+        let path = request.kind.isReading ? own : place ?? own
+        grants[index] = AccessSession.Grant(
+          path: path,
+          url: path == request.path && request.url.isFileURL ? request.url : URL(filePath: path),
+          access: isFirst ? access : nil, copy: copy.take(), snapshot: snapshot)
+      }
+      // Others may change the item while the copy is read.
+      if item.requests.allSatisfy({ requests[$0].wantsSnapshot }) { access.end(removal) }
+    }
+    return grants.compactMap { $0 }
+  }
+
+  // Where an item is in the copy of a directory that this access changes as well: changed in both
+  // copies, the one would be a conflict with the other.
+  private func placeInCopy(_ access: ItemAccess) -> String? {
+    guard access.kind.copyMode != nil else { return nil }
+    let directory = acquired.first {
+      $0.kind.copiesContent && $0.location.contains(access.location)
+    }
+    guard let directory, let claim = directory.claim else { return nil }
+    return access.location.moved(from: directory.location, to: ItemPath(claim.copyPath))?.text
+  }
+
+  // Copying does not wait for others, so no deadline ends it; but it may be cancelled.
+  private func check(_ access: ItemAccess) -> () throws -> Void {
+    let (action, path, patience) = (access.kind.action, access.location.text, terms.patience)
+    return { try patience.check(action, path: path) }
+  }
+
+  private func path(
+    for request: AccessRequest, at asked: ItemPath, _ access: ItemAccess
+  ) -> String {
+    if !request.kind.isReading, let claim = access.claim, access.kind.isOnCopy {
+      return claim.copyPath
+    }
+    // Moved while it was waited for.
+    let isMoved = access.location != asked
+    return request.wantsRealPath || isMoved ? access.location.text : request.path
+  }
+}
+
+/// A coordinated access that has begun: what is held for each of its items, and what has to be said
+/// when it ends.
+final class AccessSession: Sendable {
+  /// One item of the access.
+  struct Grant: Sendable {
+    /// Where the accessor finds the item.
+    let path: String
+    /// The same; as its caller gave it, if that is the place.
+    let url: URL
+    /// Nil for an item that another grant of the same access covers.
+    let access: ItemAccess?
+    let copy: StagedCopy?
+    let snapshot: ReaderCopy?
+  }
+
+  let grants: [Grant]
+  fileprivate let terms: AccessOpening.Terms
+  fileprivate let conversation: PresenterConversation?
+  /// Into or out of private copies: presenters hear of them when the copies are published.
+  fileprivate let moves = Mutex<[(from: String, to: String)]>([])
+
+  init(
+    _ grants: [Grant], _ terms: AccessOpening.Terms, conversation: PresenterConversation?
+  ) {
+    self.grants = grants
+    self.terms = terms
+    self.conversation = conversation
+  }
+
+  var accesses: [ItemAccess] { grants.compactMap(\.access) }
+
+  /// Keeps a move that presenters must not hear of yet, because one end of it is a private copy.
+  ///
+  /// - Returns: false when neither is one of this access.
+  func postponeMove(from old: String, to new: String) -> Bool {
+    let (from, to) = (published(old), published(new))
+    guard from != nil || to != nil else { return false }
+    moves.withLock { $0.append((from ?? old, to ?? new)) }
+    return true
+  }
+
+  // The public place of a path in a private copy.
+  private func published(_ path: String) -> String? {
+    grants.lazy.filter { $0.copy != nil }.compactMap { grant in
+      grant.access.flatMap {
+        ItemPath(path).moved(from: ItemPath(grant.path), to: $0.location)?.text
+      }
+    }.first
+  }
+
+  /// Ends the access without publishing anything.
+  func abandon() {
+    let removal = SiteRemoval()
+    for grant in grants {
+      grant.access?.end(removal)
+      grant.snapshot?.remove(removal)
+    }
+    conversation?.finish(published: [:])
+  }
+}
+
+/// Ends an access and publishes what its accessor left, one item after the other.
+///
+/// What lies deeper comes first: a directory's copy is published with what was published in it.
+final class AccessClosing: Waiting {
+  private let session: AccessSession
+  /// A publication is waited for at least `standardWait`, even if the accessor used up the deadline.
+  private let deadline: ContinuousClock.Instant
+  private var remaining: [AccessSession.Grant]
+  private var current: ItemPublication?
+  private var published: [ItemPath: FileStatus?] = [:]
+  private var isReadingOver = false
+  /// What this has come to; it is told after the sites that were left are removed.
+  private var result: Result<Void, any Error>?
+  private let removal = SiteRemoval()
+
+  init(_ session: AccessSession) {
+    self.session = session
+    deadline = max(session.terms.patience.deadline, .now + FileCoordinator.standardWait)
+    remaining = session.grants.sorted {
+      ($0.access?.location.text ?? "") < ($1.access?.location.text ?? "")
+    }
+  }
+
+  func step() throws -> WaitingStep<Void> {
+    if result == nil {
+      do {
+        let step = try end()
+        guard case .done = step else { return step }
+        // Before the reacquirers, which may look for the item.
+        for move in session.moves.withLock({ $0 }) {
+          PresenterConversation.tellMoved(
+            from: move.from, to: move.to, by: session.terms.presenter)
+        }
+        result = .success(())
+      } catch {
+        result = .failure(error)
+      }
+      giveUp()
+    }
+    return try removal.step().then { .done(try result?.get() ?? ()) }
+  }
+
+  private func end() throws -> WaitingStep<Void> {
+    try endReading()
+    guard let grant = remaining.last else { return .done(()) }
+    current = current ?? publication(of: grant)
+    guard let current else {
+      try grant.access?.endInPlace(removal)
+      remaining.removeLast()
+      return try end()
+    }
+    return try current.step().then { change in
+      if let location = grant.access?.location {
+        switch change {
+        case .none: break
+        case .removed: published[location] = .some(nil)
+        case .replaced(let status): published[location] = .some(status)
+        }
+      }
+      // With what it has locked, which may be what is to be removed.
+      self.current = nil
+      grant.access?.end(removal)
+      remaining.removeLast()
+      return try end()
+    }
+  }
+
+  // Its task was cancelled while it waited.
+  deinit { giveUp() }
+
+  private func publication(of grant: AccessSession.Grant) -> ItemPublication? {
+    guard let access = grant.access, let claim = access.claim, let copy = grant.copy else {
+      return nil
+    }
+    return ItemPublication(
+      access, claim, copy, companions: session.terms.companions,
+      durability: session.terms.durability, deadline: deadline)
+  }
+
+  // Our own readers must not be in the way of our own writers.
+  private func endReading() throws {
+    guard !isReadingOver else { return }
+    isReadingOver = true
+    for grant in remaining { grant.snapshot?.remove(removal) }
+    for grant in remaining where grant.access?.claim == nil {
+      try grant.access?.endReading(removal)
+    }
+  }
+
+  private func giveUp() {
+    current = nil
+    for grant in remaining { grant.access?.end(removal) }
+    remaining = []
+    session.conversation?.finish(published: published)
+  }
+}

@@ -1,0 +1,227 @@
+public import FoundationEssentials
+import Wormhole
+import WormholeSystem
+
+/// The forms that block the calling thread. Each has a counterpart for tasks, which blocks nothing.
+extension FileCoordinator {
+  /// Reads an item while no other access publishes it.
+  ///
+  /// - Parameters:
+  ///   - url: a file or directory; need not exist.
+  ///   - options: how it is to be read.
+  ///   - deadline: until when to wait for others; by default `standardWait` from now. One in the past
+  ///     means: only if no other access is in the way.
+  ///   - accessor: gets where the item is: as given, or its new place if it was moved meanwhile.
+  /// - Returns: what the accessor returns.
+  /// - Throws: what the accessor throws; what a presenter signalled that was to save its changes;
+  ///   `FileCoordinationError`: `timedOut` with the process in the way, `cancelled`, `overtaken` for a
+  ///   directory that was replaced meanwhile, `directoryMissing`, or what the file system refuses.
+  /// - Complexity: some twelve system calls, and two for each directory above.
+  @available(*, noasync, message: "it blocks; await the other form, in an async function")
+  public func coordinate<Result>(
+    readingItemAt url: URL, options: ReadingOptions = [],
+    until deadline: ContinuousClock.Instant? = nil, byAccessor accessor: (URL) throws -> Result
+  ) throws -> Result {
+    try access([.reading(url, options)], until: deadline, term: Self.standardTerm) {
+      try accessor($0[0])
+    }
+  }
+
+  /// Changes an item while no other access does.
+  ///
+  /// - Parameters:
+  ///   - url: a file or directory; need not exist, but the directory that it is in has to. A symbolic
+  ///     link means what it points to, unless it is to be deleted or moved.
+  ///   - options: what is to be done with it; one at a time.
+  ///   - deadline: until when to wait for others; by default `standardWait` from now. What is to be
+  ///     published at the end is waited for at least so long, whatever the accessor took.
+  ///   - term: how long the copy and the accessor may take before others may take the access over.
+  ///   - accessor: gets where to write: a private copy of the item with its name, or the item itself
+  ///     `forMoving` and for `contentIndependentMetadataOnly`. Removing the copy removes the item;
+  ///     leaving it as it is publishes nothing. What it throws leaves everything as it was.
+  /// - Returns: what the accessor returns, when its change is visible to all.
+  /// - Throws: the accessor's error, unless it was overtaken, because its copy may have been gone then;
+  ///   a presenter's error; `FileCoordinationError`: `timedOut` with the process in the way,
+  ///   `cancelled`, `overtaken` with the process that took the access over,
+  ///   `conflict` for a directory in which others changed something since it was copied,
+  ///   `directoryMissing`, `notAnItem`, or what the file system refuses. Nothing is published then.
+  /// - Complexity: a copy of the item (without reading it, where the file system can share content),
+  ///   some sixty system calls, two for each directory above, and one rename.
+  @available(*, noasync, message: "it blocks; await the other form, in an async function")
+  public func coordinate<Result>(
+    writingItemAt url: URL, options: WritingOptions = [],
+    until deadline: ContinuousClock.Instant? = nil, term: Duration = FileCoordinator.standardTerm,
+    byAccessor accessor: (URL) throws -> Result
+  ) throws -> Result {
+    try access([.writing(url, options)], until: deadline, term: term) {
+      try accessor($0[0])
+    }
+  }
+
+  /// Reads one item and changes another; see the forms for one item. Two such calls never wait for
+  /// each other in a circle.
+  ///
+  /// - Throws: as those. When the second of several items cannot be published any more, the first one
+  ///   has been.
+  @available(*, noasync, message: "it blocks; await the other form, in an async function")
+  public func coordinate<Result>(
+    readingItemAt readingURL: URL, options readingOptions: ReadingOptions = [],
+    writingItemAt writingURL: URL, options writingOptions: WritingOptions = [],
+    until deadline: ContinuousClock.Instant? = nil, term: Duration = FileCoordinator.standardTerm,
+    byAccessor accessor: (_ readingURL: URL, _ writingURL: URL) throws -> Result
+  ) throws -> Result {
+    try access(
+      [.reading(readingURL, readingOptions), .writing(writingURL, writingOptions)], until: deadline,
+      term: term
+    ) { try accessor($0[0], $0[1]) }
+  }
+
+  /// Changes two items; see the form for one.
+  @available(*, noasync, message: "it blocks; await the other form, in an async function")
+  public func coordinate<Result>(
+    writingItemAt url1: URL, options options1: WritingOptions = [],
+    writingItemAt url2: URL, options options2: WritingOptions = [],
+    until deadline: ContinuousClock.Instant? = nil, term: Duration = FileCoordinator.standardTerm,
+    byAccessor accessor: (_ url1: URL, _ url2: URL) throws -> Result
+  ) throws -> Result {
+    try access([.writing(url1, options1), .writing(url2, options2)], until: deadline, term: term) {
+      try accessor($0[0], $0[1])
+    }
+  }
+}
+
+/// The forms for tasks. The accessor may suspend; everything that blocks runs elsewhere.
+extension FileCoordinator {
+  /// Reads an item while no other access publishes it; see the form without `async`. Cancelling the task ends
+  /// the wait with `CancellationError`.
+  public func coordinate<Result: Sendable>(
+    readingItemAt url: URL, options: ReadingOptions = [],
+    until deadline: ContinuousClock.Instant? = nil,
+    byAccessor accessor: @Sendable (URL) async throws -> Result
+  ) async throws -> Result {
+    try await access([.reading(url, options)], until: deadline, term: Self.standardTerm) {
+      try await accessor($0[0])
+    }
+  }
+
+  /// Changes an item while no other access does; see the form without `async`.
+  public func coordinate<Result: Sendable>(
+    writingItemAt url: URL, options: WritingOptions = [],
+    until deadline: ContinuousClock.Instant? = nil, term: Duration = FileCoordinator.standardTerm,
+    byAccessor accessor: @Sendable (URL) async throws -> Result
+  ) async throws -> Result {
+    try await access([.writing(url, options)], until: deadline, term: term) {
+      try await accessor($0[0])
+    }
+  }
+
+  /// Reads one item and changes another; see the form without `async`.
+  public func coordinate<Result: Sendable>(
+    readingItemAt readingURL: URL, options readingOptions: ReadingOptions = [],
+    writingItemAt writingURL: URL, options writingOptions: WritingOptions = [],
+    until deadline: ContinuousClock.Instant? = nil, term: Duration = FileCoordinator.standardTerm,
+    byAccessor accessor: @Sendable (_ readingURL: URL, _ writingURL: URL) async throws -> Result
+  ) async throws -> Result {
+    try await access(
+      [.reading(readingURL, readingOptions), .writing(writingURL, writingOptions)], until: deadline,
+      term: term
+    ) { try await accessor($0[0], $0[1]) }
+  }
+
+  /// Changes two items; see the form without `async`.
+  public func coordinate<Result: Sendable>(
+    writingItemAt url1: URL, options options1: WritingOptions = [],
+    writingItemAt url2: URL, options options2: WritingOptions = [],
+    until deadline: ContinuousClock.Instant? = nil, term: Duration = FileCoordinator.standardTerm,
+    byAccessor accessor: @Sendable (_ url1: URL, _ url2: URL) async throws -> Result
+  ) async throws -> Result {
+    try await access(
+      [.writing(url1, options1), .writing(url2, options2)], until: deadline, term: term
+    ) {
+      try await accessor($0[0], $0[1])
+    }
+  }
+}
+
+/// The state of an access, for accessors that take long.
+package struct HeldAccess: Sendable {
+  let session: AccessSession
+
+  /// The reason why the access was lost; nil as long as it was not taken over.
+  ///
+  /// - Throws: `FileCoordinationError` when that cannot be found out.
+  /// - Complexity: two system calls.
+  package func loss() throws -> FileCoordinationError? {
+    for access in session.accesses {
+      if let loss = try access.loss() { return loss }
+    }
+    return nil
+  }
+
+  /// The same when the program that inherited the access was killed: those who do that take the access
+  /// over a moment later.
+  package func lossOfKilled() throws -> FileCoordinationError? {
+    if let loss = try loss() { return loss }
+    guard let claim = session.grants[0].access?.claim, claim.announced != nil else { return nil }
+    return claim.overtaken()
+  }
+
+  /// A sign of life for processes that do not see this one: they take an access over that has given
+  /// none for an hour.
+  ///
+  /// - Throws: `FileCoordinationError` when the access was taken over, or that cannot be found out.
+  /// - Complexity: one rename.
+  package func renew() throws {
+    for access in session.accesses {
+      try reporting(access.kind.action, path: access.location.text) { try access.claim?.renew() }
+    }
+  }
+
+  /// What a program inherits (`ChildProcess`) that works on the item itself: the claim stands as long as
+  /// that program and what it starts run, also when this process is killed or stopped. They are ended
+  /// before the claim is taken over, because they are stopped or the term is over.
+  package var inheritance: Int32? { session.grants[0].access?.claim?.descriptor }
+
+  /// Declares the process that has inherited the claim, so that others can name it and see that it is
+  /// stopped.
+  ///
+  /// - Parameter process: one that has ended already is not named.
+  /// - Throws: `FileCoordinationError` when the access was taken over, and the program ended for that.
+  package func handOn(toProcess process: Int32) throws {
+    guard let claim = session.grants[0].access?.claim, let status = ProcessStatus.of(process)
+    else { return }
+    try claim.handOn(to: status.identity)
+  }
+
+  /// Declares the process whose stop lets others take over an access to a private copy: the program that
+  /// works on the copy while that program is stopped, and else this process.
+  ///
+  /// - Throws: As `renew`.
+  package func follow(_ process: Int32) throws {
+    guard let claim = session.grants[0].access?.claim else { return }
+    let program = ProcessStatus.of(process)
+    try claim.declare(program?.isStopped == true ? program?.identity ?? .current : .current)
+  }
+}
+
+extension FileCoordinator {
+  /// Runs an accessor that takes long, and checks whether it still has access.
+  ///
+  /// - Parameter kind: `.content` for a private copy that is published afterwards, as with
+  ///   `writingItemAt`. `.locking` and `.sharing` for the item itself, for programs that cannot work on a
+  ///   copy: nothing is published at the end, because changes in place are visible at once, incomplete
+  ///   ones too. A program that makes them inherits the access (`HeldAccess.inheritance`).
+  /// - Parameter term: how long the accessor may take before others may take the access over; nil: as long
+  ///   as this process, or the program that inherited the access, runs.
+  package func hold<Result>(
+    itemAt url: URL, for kind: AccessKind, until deadline: ContinuousClock.Instant?,
+    term: Duration?, while accessor: (URL, HeldAccess) throws -> Result
+  ) throws -> Result {
+    let request = AccessRequest(url: url, kind: kind)
+    return try session(
+      [request], until: deadline, term: term ?? LeaseDeclaration.whileRunning
+    ) { session in
+      try accessor(session.grants[0].url, HeldAccess(session: session))
+    }
+  }
+}

@@ -1,0 +1,327 @@
+import Synchronization
+package import Wormhole
+package import WormholeSystem
+
+/// One access as the presenters see it: they are asked before it begins, and hear when it is over.
+///
+/// Nothing is locked while they are asked, so a presenter may itself coordinate in a callback. A
+/// presenter that leaves or dies while it is asked counts as having answered; one that does not answer
+/// is named.
+package final class PresenterConversation: Waiting, Sendable {
+  /// How long all presenters together may take.
+  static let patience: Duration = .seconds(2)
+
+  /// How often presenters of other processes are looked at while they are waited for: the one thing
+  /// no event tells is that a process was stopped.
+  private static let interval: Duration = .milliseconds(50)
+
+  /// The presenters that did not answer in time, in the state of the last look.
+  package var silent: [PresenterDescription] { state.withLock { $0.silent } }
+
+  private struct State {
+    /// Of presenters of this process.
+    var exchanges: [PresenterExchange] = []
+    var remote: [Remote] = []
+    /// The presenters that have not answered.
+    var waiting: [String: PresenterDescription] = [:]
+    var silent: [PresenterDescription] = []
+    var failure: (any Error)?
+    /// Until when answers are waited for.
+    var limit: ContinuousClock.Instant
+    var isAsked = false
+    var hasAnswers = false
+    var isOver = false
+
+    /// - Returns: false if the presenter is not waited for, or not any more.
+    mutating func endWait(for id: String) -> Bool { waiting.removeValue(forKey: id) != nil }
+  }
+
+  /// The presenters of other processes at one site.
+  private struct Remote: Sendable {
+    let site: PresenterSite
+    let members: [PresenterSite.Member]
+    var questions: [PresenterSite.Question] = []
+    /// Those that were stopped at the last look.
+    var stopped: Set<String> = []
+  }
+
+  private let demands: [PresenterDemand]
+  private let own: RegisteredPresenter?
+  private let latch = WakeLatch()
+  private let state: Mutex<State>
+
+  /// What presenters are to be asked; nobody is asked before the first step.
+  ///
+  /// - Parameter presenter: the one that the coordinator was made for, which hears nothing of its accesses.
+  private init(
+    _ demands: [PresenterDemand], _ remote: [Remote], for presenter: (any FilePresenter)?,
+    until deadline: ContinuousClock.Instant
+  ) {
+    self.demands = demands
+    state = Mutex(State(remote: remote, limit: deadline))
+    own = presenter.flatMap { RegisteredPresenter.registered($0) }
+    own?.watcher.pause()
+  }
+
+  deinit { finish(published: [:]) }
+
+  /// - Returns: nil if nobody is to be asked, and no presenter of the caller's is to be told.
+  /// - Complexity: as `begin` without presenters.
+  static func ifNeeded(
+    _ demands: [PresenterDemand], for presenter: (any FilePresenter)?,
+    until deadline: ContinuousClock.Instant
+  ) -> PresenterConversation? {
+    guard !demands.isEmpty else { return nil }
+    let remote = remote(for: demands)
+    guard presenter != nil || !remote.isEmpty || !RegisteredPresenter.areNone else { return nil }
+    return PresenterConversation(demands, remote, for: presenter, until: deadline)
+  }
+
+  /// Asks everybody concerned, in this process and in others, and waits for their answers, at most
+  /// for `patience` and not beyond the deadline.
+  ///
+  /// - Throws: what a presenter signalled; the access must not begin then.
+  /// - Complexity: without presenters a look for containers above the items, and one at who is
+  ///   present in each.
+  package static func begin(
+    _ demands: [PresenterDemand], for presenter: (any FilePresenter)?,
+    until deadline: ContinuousClock.Instant
+  ) throws -> PresenterConversation {
+    let conversation = PresenterConversation(
+      demands, remote(for: demands), for: presenter, until: deadline)
+    try conversation.run()
+    return conversation
+  }
+
+  /// Asks, or looks who has answered; see `begin`. A conversation that throws is over.
+  package func step() throws -> WaitingStep<Void> {
+    let (isAsked, isDone) = state.withLock { ($0.isAsked, $0.hasAnswers) }
+    guard !isDone else { return .done(()) }
+    if isAsked { lookAtRemote() } else { ask() }
+    let now = ContinuousClock.now
+    let (limit, failure) = state.withLock { state in
+      if now >= state.limit {
+        state.silent += state.waiting.values
+        state.waiting = [:]
+      }
+      state.hasAnswers = state.waiting.isEmpty && state.failure == nil
+      return (state.hasAnswers ? nil : state.limit, state.failure)
+    }
+    if let failure {
+      finish(published: [:])
+      throw failure
+    }
+    if let limit { return .wait(for: latch, until: min(limit, now.advanced(by: Self.interval))) }
+    if !silent.isEmpty { Diagnostics.report(PresenterError.silent(silent)) }
+    return .done(())
+  }
+
+  private func ask() {
+    let exchanges = RegisteredPresenter.all.compactMap { exchange(with: $0) }
+    let remote = state.withLock { state in
+      state.exchanges = exchanges
+      for member in state.remote.flatMap(\.members) {
+        state.waiting[member.id] = member.description
+      }
+      state.isAsked = true
+      return state.remote
+    }
+    for (index, asked) in remote.enumerated() {
+      for member in asked.members { ask(member, ofRemote: index, at: asked.site) }
+    }
+    for exchange in exchanges { exchange.start() }
+    state.withLock { $0.limit = min($0.limit, .now.advanced(by: Self.patience)) }
+  }
+
+  /// - Returns: nil if the demands do not concern the presenter.
+  private func exchange(with presenter: RegisteredPresenter) -> PresenterExchange? {
+    guard presenter !== own, let path = presenter.path else { return nil }
+    let steps = presenter.steps(for: demands)
+    guard !steps.isEmpty else { return nil }
+    let id = presenter.id
+    let description = PresenterDescription(
+      processID: Program.processID, program: "this program", state: .running, path: path.text)
+    state.withLock { $0.waiting[id] = description }
+    return PresenterExchange(presenter, steps) { [weak self] in self?.take(id, $0) }
+  }
+
+  // MARK: Presenters of other processes
+
+  /// The presenters of other processes that the demands concern.
+  private static func remote(for demands: [PresenterDemand]) -> [Remote] {
+    PresenterSite.asking(demands.map(\.path)).compactMap { remote(at: $0, for: demands) }
+  }
+
+  private static func remote(at site: PresenterSite, for demands: [PresenterDemand]) -> Remote? {
+    let members = site.others().filter {
+      !PresenterStep.steps(for: demands, ofPresenterAt: $0.path, answering: $0.answered).isEmpty
+    }
+    guard !members.isEmpty else { return nil }
+    let stopped = members.filter { $0.presence.state == .suspended }.map(\.id)
+    return Remote(site: site, members: members, stopped: Set(stopped))
+  }
+
+  private func ask(_ member: PresenterSite.Member, ofRemote index: Int, at site: PresenterSite) {
+    do {
+      let question = try site.ask(member, demands) { [weak self] in self?.take($0, of: member) }
+      if let question { state.withLock { $0.remote[index].questions.append(question) } }
+    } catch {
+      Diagnostics.report(error)
+      giveUp(member)
+    }
+  }
+
+  /// Looks at the presenters that have not answered: those that have left count as if they had, and
+  /// those that were stopped at the last look already are not waited for any more.
+  private func lookAtRemote() {
+    let (remote, waiting) = state.withLock { ($0.remote, $0.waiting) }
+    for (index, asked) in remote.enumerated() {
+      let due = asked.members.filter { waiting[$0.id] != nil }
+      guard !due.isEmpty else { continue }
+      let living: [PresenterSite.Member]
+      do {
+        living = try asked.site.members()
+      } catch {
+        // Perhaps no descriptor is left: the time limit ends the wait.
+        continue
+      }
+      var stopped: Set<String> = []
+      for member in due {
+        guard let member = living.first(where: { $0.id == member.id }) else {
+          take(member.id, .success(()))
+          continue
+        }
+        guard member.presence.state == .suspended else { continue }
+        stopped.insert(member.id)
+        if asked.stopped.contains(member.id) { giveUp(member) }
+      }
+      state.withLock { [stopped] in $0.remote[index].stopped = stopped }
+    }
+  }
+
+  // MARK: Answers
+
+  private func take(_ end: CallEnd, of member: PresenterSite.Member) {
+    switch end {
+    case .answered(.reply), .died: take(member.id, .success(()))
+    case .answered(.failure(code: PresenterSite.refusal, let reason)):
+      take(member.id, .failure(PresenterError.refused(member.description, reason)))
+    default: giveUp(member)
+    }
+  }
+
+  private func take(_ id: String, _ outcome: PresenterExchange.Outcome) {
+    state.withLock { state in
+      guard state.endWait(for: id) else { return }
+      if case .failure(let error) = outcome, state.failure == nil { state.failure = error }
+    }
+    latch.raise()
+  }
+
+  /// Goes on without an answer.
+  private func giveUp(_ member: PresenterSite.Member) {
+    state.withLock { if $0.endWait(for: member.id) { $0.silent.append(member.description) } }
+    latch.raise()
+  }
+
+  /// The access is over: reacquirers are called, and the coordinator's own presenter is watched again.
+  ///
+  /// - Parameter published: what was published at each path, nil for what was removed: of that the
+  ///   own presenter is not told. Nor of what was demanded and done in place: that an item is
+  ///   not there after it was to be deleted or moved, or has other attributes.
+  package func finish(published: [ItemPath: FileStatus?]) {
+    let (exchanges, remote, isFirst) = state.withLock { state in
+      let isFirst = !state.isOver
+      state.isOver = true
+      return (state.exchanges, state.remote, isFirst)
+    }
+    guard isFirst else { return }
+    for asked in remote {
+      for question in asked.questions { asked.site.release(question) }
+    }
+    for exchange in exchanges { exchange.finish() }
+    guard let own else { return }
+    var published = published
+    let inPlace = demands.filter { [.deleting, .moving].contains($0.kind) }
+    for path in inPlace.map(\.path)
+    where published[path] == nil && statusIfVisible(path.text) == nil {
+      published[path] = .some(nil)
+    }
+    let attributes = demands.filter { $0.kind == .metadata }.map(\.path)
+    own.watcher.resume(published: published, attributes: attributes)
+    do {
+      try own.presentItem()
+    } catch {
+      // The access itself is done; its presenter goes on as it was known before.
+      Diagnostics.report(error)
+    }
+  }
+}
+
+extension PresenterConversation {
+  /// Notifies the presenters of the item and of its contents of their new places, and those of
+  /// directories above that something in them was moved; the mover's own presenter knows.
+  package static func tellMoved(
+    from old: String, to new: String, by presenter: (any FilePresenter)?
+  ) {
+    // Where a directory above may not be looked at, it is the same place as it is written, at least.
+    let place = { (try? ItemPath.canonical($0, followingLink: false)) ?? ItemPath($0) }
+    let (from, to) = (place(old), place(new))
+    guard from != to else { return }
+    let own = presenter.flatMap { RegisteredPresenter.registered($0) }
+    for presenter in RegisteredPresenter.all where presenter.path != nil {
+      presenter.watcher.follow(from: from, to: to, isOwn: presenter === own)
+    }
+    for site in PresenterSite.asking([from]) {
+      for member in site.others()
+      where member.path == from || from.contains(member.path) || member.path.contains(from) {
+        site.tellMoved(member, from: from, to: to)
+      }
+    }
+  }
+}
+
+/// Why presenters could not be asked, or what one of them said; a sentence.
+struct PresenterError: Error, Sendable, Hashable, CustomStringConvertible {
+  let description: String
+
+  /// A presenter of another process signalled an error, so the access does not begin.
+  static func refused(_ presenter: PresenterDescription, _ reason: String) -> PresenterError {
+    PresenterError(
+      description: "cannot begin the access: \(presenter) refused: \(reason)")
+  }
+
+  /// Some presenters did not answer; the access goes on without them.
+  static func silent(_ presenters: [PresenterDescription]) -> PresenterError {
+    let names = presenters.map(\.description).joined(separator: "; ")
+    return PresenterError(
+      description: "went on without an answer of \(names); it may not notice in time")
+  }
+
+  static func cannotRegister(_ path: String, _ error: any Error) -> PresenterError {
+    PresenterError(
+      description:
+        "cannot register a presenter (\(path)): so that other programs can ask it, it is "
+        + "entered in a container of this user's, and: \(error); XDG_DATA_HOME names another place "
+        + "for such containers")
+  }
+
+  static func cannotFind(_ path: String, _ error: Errno) -> PresenterError {
+    PresenterError(
+      description: "cannot find the presented item (\(path)): \(error); look at the directories "
+        + "above it (ls -ld)")
+  }
+}
+
+/// Which presenter did not answer, and what its process was doing.
+package struct PresenterDescription: Sendable, Hashable, CustomStringConvertible {
+  package let processID: Int32
+  package let program: String
+  package let state: PresenceMember.State
+  package let path: String
+
+  /// "the presenter of /a/b in process 4711 (editor), suspended".
+  package var description: String {
+    "the presenter of \(path) in process \(processID) (\(program)), \(state.rawValue)"
+  }
+}

@@ -1,0 +1,143 @@
+import Dispatch
+import FoundationEssentials
+import Synchronization
+
+/// A notice to a presenter, which needs no answer.
+enum PresenterNotice: Hashable, Sendable {
+  case changed
+  case moved(ItemPath)
+  case subitemAppeared(ItemPath)
+  case subitemChanged(ItemPath)
+  case subitemMoved(ItemPath, ItemPath)
+
+  func deliver(to presenter: any FilePresenter) {
+    switch self {
+    case .changed: presenter.tellChange(at: presenter.presentedItemURL)
+    case .moved(let new): presenter.presentedItemDidMove(to: new.url)
+    case .subitemAppeared(let path): presenter.presentedSubitemDidAppear(at: path.url)
+    case .subitemChanged(let path): presenter.presentedSubitemDidChange(at: path.url)
+    case .subitemMoved(let old, let new):
+      presenter.presentedSubitem(at: old.url, didMoveTo: new.url)
+    }
+  }
+
+  // Two equal notices that wait become one; a place that something was moved to or from means different
+  // things before and after.
+  fileprivate var isMove: Bool {
+    switch self {
+    case .moved, .subitemMoved: true
+    case .changed, .subitemAppeared, .subitemChanged: false
+    }
+  }
+}
+
+/// Brings callbacks to a presenter's queue, one at a time and in order, also where that queue is
+/// concurrent: the next is enqueued when the last has returned.
+final class PresenterQueue: Sendable {
+  private struct Message {
+    /// Nil for a question, and for what is owed.
+    var notice: PresenterNotice?
+    /// Called even when the presenter was removed, because its program relies on it.
+    var isOwed = false
+    let deliver: @Sendable (any FilePresenter) -> Void
+  }
+
+  private struct State {
+    var messages: [Message] = []
+    var waiting: Set<PresenterNotice> = []
+    var isDelivering = false
+    var isClosed = false
+  }
+
+  /// More notices than this wait only for a presenter that does not respond: they become one.
+  private static let maximumNotices = 10_000
+
+  let queue: DispatchQueue
+  private let presenter: any FilePresenter
+  private let state = Mutex(State())
+
+  init(_ presenter: any FilePresenter) {
+    self.presenter = presenter
+    queue = presenter.presentedItemQueue
+  }
+
+  func post(_ notices: [PresenterNotice]) {
+    update { state in
+      guard !state.isClosed else { return }
+      for notice in notices { Self.add(notice, to: &state) }
+    }
+  }
+
+  /// Asks the presenter something; nothing happens when it was removed.
+  func post(call: @escaping @Sendable (any FilePresenter) -> Void) { post(Message(deliver: call)) }
+
+  /// Calls a closure of the presenter's, also when it was removed.
+  func post(owed: @escaping @Sendable () -> Void) {
+    post(Message(isOwed: true) { _ in owed() })
+  }
+
+  private func post(_ message: Message) {
+    update { state in
+      if !state.isClosed || message.isOwed { state.messages.append(message) }
+    }
+  }
+
+  /// Delivers what waits after a change, unless that is under way.
+  private func update(_ body: (inout State) -> Void) {
+    let mustDeliver = state.withLock { state in
+      body(&state)
+      guard !state.isDelivering, !state.messages.isEmpty else { return false }
+      state.isDelivering = true
+      return true
+    }
+    if mustDeliver { queue.async { self.deliver() } }
+  }
+
+  /// No callback begins after this.
+  func close() {
+    state.withLock { state in
+      state.isClosed = true
+      state.messages.removeAll { !$0.isOwed }
+      state.waiting = []
+    }
+  }
+
+  private static func add(_ notice: PresenterNotice, to state: inout State) {
+    if notice.isMove {
+      state.waiting = []
+    } else if state.waiting.contains(notice) {
+      return
+    }
+    if state.messages.count >= maximumNotices {
+      state.messages.removeAll { $0.notice != nil }
+      state.waiting = []
+      if notice != .changed { add(.changed, to: &state) }
+    }
+    state.messages.append(Message(notice: notice) { notice.deliver(to: $0) })
+    if !notice.isMove { state.waiting.insert(notice) }
+  }
+
+  private func deliver() {
+    let messages = state.withLock { state in
+      // Taken all at once: taken one by one from the front, each would move all the others.
+      let messages = state.messages
+      state.messages = []
+      state.waiting = []
+      return messages
+    }
+    deliver(messages[...])
+  }
+
+  private func deliver(_ messages: ArraySlice<Message>) {
+    guard let message = messages.first else {
+      return update { $0.isDelivering = false }
+    }
+    if message.isOwed || !state.withLock({ $0.isClosed }) { message.deliver(presenter) }
+    let rest = messages.dropFirst()
+    if rest.isEmpty { deliver(rest) } else { queue.async { self.deliver(rest) } }
+  }
+}
+
+extension ItemPath {
+  var url: URL { URL(filePath: text, directoryHint: .inferFromPath) }
+}

@@ -1,0 +1,314 @@
+import Dispatch
+import FoundationEssentials
+import Synchronization
+import Wormhole
+import WormholePropertyLists
+import WormholeSystem
+
+/// Where presenters and coordinators of several processes meet: a container.
+///
+/// A presenter is registered in the presence `own/presence/file-presenters/` with its identifier, its
+/// path, what it answers, and the address of its process's mailbox. It is asked by a call
+/// (`CallEndpoint`), which its process answers but keeps until the coordinator releases it, because the
+/// access is over, or dies: then the presenter gets its item back. Of a move it is told by a notice,
+/// which comes also when the mover has ended.
+///
+/// Nothing is made by looking whether there is a presenter.
+final class PresenterSite: Sendable {
+  /// A presenter of any process.
+  struct Member: Sendable {
+    let id: String
+    let path: ItemPath
+    let answered: AnsweredSteps
+    let mailbox: String
+    let presence: PresenceMember
+
+    /// - Returns: nil for a registration by any other program.
+    init?(_ presence: PresenceMember) {
+      guard let content = presence.content, let id = content["presenter"]?.stringValue,
+        let path = ItemPath(content["path"]), let mailbox = content["mailbox"]?.stringValue
+      else { return nil }
+      self.id = id
+      self.path = path
+      self.mailbox = mailbox
+      self.presence = presence
+      answered = AnsweredSteps(content["answers"])
+    }
+
+    var description: PresenterDescription {
+      PresenterDescription(
+        processID: presence.processID, program: presence.program, state: presence.state,
+        path: path.text)
+    }
+  }
+
+  let container: SharedContainer
+  private let presenters: Presence
+  private let calls: CallEndpoint
+
+  init(_ container: SharedContainer) {
+    self.container = container
+    presenters = container.own.presence("file-presenters")
+    let queue = DispatchQueue(label: "wormhole.presenters")
+    calls = CallEndpoint(in: container) { notice in
+      queue.async { Self.take(notice) }
+    } handler: { call in
+      queue.async { Self.answer(call, on: queue) }
+    }
+  }
+
+  /// All presenters that are registered here, this process's included.
+  func members() throws -> [Member] { try presenters.members().compactMap { Member($0) } }
+
+  /// Presenters of other processes; none when that cannot be found out.
+  func others() -> [Member] {
+    do {
+      return try members().filter { !$0.presence.isOwnProcess }
+    } catch {
+      // An access is worth more than the presenters of a container that is damaged or full.
+      Diagnostics.report(error)
+      return []
+    }
+  }
+
+  func enter(
+    _ id: String, _ path: ItemPath, _ answered: AnsweredSteps
+  ) throws -> PresenceRegistration {
+    try presenters.enter(content: [
+      "presenter": .string(id), "path": .string(path.text), "answers": answered.propertyList,
+      "mailbox": .string(calls.open()),
+    ])
+  }
+
+  // MARK: Asking
+
+  /// A question that was posted.
+  struct Question: Sendable {
+    fileprivate let id: UInt64
+    fileprivate let callee: MailboxOutlet
+  }
+
+  /// Asks a presenter.
+  ///
+  /// - Parameter end: called once with the answer or another end of the call, on any thread.
+  /// - Returns: nil if its process has ended, or the call has ended otherwise.
+  func ask(
+    _ member: Member, _ demands: [PresenterDemand], _ end: @escaping @Sendable (CallEnd) -> Void
+  ) throws -> Question? {
+    guard let callee = try calls.watchedOutlet(to: member.mailbox) else {
+      end(.died)
+      return nil
+    }
+    let id = try calls.begin(until: nil, end)
+    let message = PresenterMessage.access(demands).propertyList(to: member.id)
+    do {
+      switch try calls.post(id, message, expires: .never, to: callee) {
+      case .posted: return Question(id: id, callee: callee)
+      case .gone: calls.end(id, as: .died)
+      case .full: calls.end(id, as: .timedOut)
+      }
+    } catch {
+      calls.end(id, as: .failed(error))
+    }
+    return nil
+  }
+
+  /// The access is over: the presenter gets its item back, or need not answer any more.
+  func release(_ question: Question) {
+    do {
+      try calls.release(question.id, at: question.callee)
+    } catch {
+      // Until this process ends, the presenter believes that the access goes on.
+      Diagnostics.report(error)
+    }
+  }
+
+  func tellMoved(_ member: Member, from old: ItemPath, to new: ItemPath) {
+    let message = PresenterMessage.moved(from: old, to: new).propertyList(to: member.id)
+    do {
+      guard let outlet = calls.outlet(to: member.mailbox) else { return }
+      _ = try calls.notify(message, to: outlet)
+    } catch {
+      // Its own watch finds most moves, too.
+      Diagnostics.report(error)
+    }
+  }
+
+  // MARK: Being asked
+
+  private static func answer(_ call: IncomingCall, on queue: DispatchQueue) {
+    // A process that was stopped meanwhile must do nothing that is out of date.
+    call.catchUp()
+    guard !call.isOver,
+      case (.access(let demands), let presenter)? = PresenterMessage.read(call.value)
+    else { return }
+    guard let presenter else { return answer(call, .success(())) }
+    // It keeps the call until its end, and the call keeps it.
+    let exchange = PresenterExchange(presenter, presenter.steps(for: demands)) { outcome in
+      queue.async { answer(call, outcome) }
+    }
+    exchange.start()
+    call.onEnd { exchange.finish() }
+  }
+
+  private static func answer(_ call: IncomingCall, _ outcome: PresenterExchange.Outcome) {
+    do {
+      switch outcome {
+      case .success: _ = try call.answer(.reply([:]), isLast: false)
+      case .failure(let error):
+        _ = try call.answer(.failure(code: refusal, reason: "\(error)"), isLast: false)
+      }
+    } catch {
+      // The access that waits for the answer goes on without it after a time.
+      Diagnostics.report(error)
+    }
+  }
+
+  /// The code of a presenter's own error.
+  static let refusal = "refused"
+
+  private static func take(_ notice: PropertyListValue) {
+    guard case (.moved(let old, let new), let presenter)? = PresenterMessage.read(notice) else {
+      return
+    }
+    presenter?.watcher.follow(from: old, to: new, isOwn: false)
+  }
+}
+
+/// Finds the containers in which the presenters of an item register: the nearest that encloses it
+/// and that this user may use, else the user's own for file coordination.
+extension PresenterSite {
+  private static let group = "file-coordination"
+  private static let known = Mutex<[String: PresenterSite]>([:])
+  /// A process that coordinates in more containers than this opens some of them again.
+  private static let maximumKnown = 64
+
+  /// Where a presenter of an item registers; made where it is missing.
+  ///
+  /// - Throws: `PresenterError` when the user's own container cannot be used.
+  static func registering(_ path: ItemPath) throws -> PresenterSite {
+    if let nearest = enclosing(path).first { return nearest }
+    do {
+      return keep(try SharedContainer(group: group))
+    } catch {
+      throw PresenterError.cannotRegister(path.text, error)
+    }
+  }
+
+  /// The sites of all presenters that an access to these items can concern: the presenters of a directory
+  /// far above may have found a different container.
+  ///
+  /// - Complexity: one look for each directory above an item, and one at the user's own container.
+  static func asking(_ paths: [ItemPath]) -> [PresenterSite] {
+    var sites: [PresenterSite] = []
+    for path in paths {
+      for site in enclosing(path) where !sites.contains(where: { $0 === site }) {
+        sites.append(site)
+      }
+    }
+    // Neither XDG_DATA_HOME nor HOME may be set: then no process can have registered there.
+    let own = try? ContainerLocation.path(forGroup: group)
+    if let own = own.flatMap(site), !sites.contains(where: { $0 === own }) { sites.append(own) }
+    return sites
+  }
+
+  private static func enclosing(_ path: ItemPath) -> [PresenterSite] {
+    path.lineage(having: file) { statusIfVisible($0)?.kind == .regular }
+      .compactMap { openedSite(at: $0.text) }
+  }
+
+  private static func site(at path: String) -> PresenterSite? {
+    guard statusIfVisible(path + file)?.kind == .regular else { return nil }
+    return openedSite(at: path)
+  }
+
+  private static let file = "/container.plist"
+
+  private static func openedSite(at path: String) -> PresenterSite? {
+    if let site = known.withLock({ $0[path] }) { return site }
+    do {
+      return keep(try SharedContainer(path: path, access: nil))
+    } catch {
+      // Another user's, or of a different version: not a container for this process.
+      return nil
+    }
+  }
+
+  private static func keep(_ container: SharedContainer) -> PresenterSite {
+    known.withLock { known in
+      let path = container.url.path
+      if let site = known[path] { return site }
+      if known.count >= maximumKnown { known = [:] }
+      let site = PresenterSite(container)
+      known[path] = site
+      return site
+    }
+  }
+}
+
+/// What one process posts to a presenter of another one.
+enum PresenterMessage: Sendable {
+  /// A coordinated access is about to begin: a call, answered when the presenter lets it.
+  case access([PresenterDemand])
+  /// Something was moved: a notice.
+  case moved(from: ItemPath, to: ItemPath)
+
+  private static let maximumDemands = 1_000
+
+  /// - Returns: nil for anything else, because other programs may have written it.
+  static func read(
+    _ value: PropertyListValue
+  ) -> (message: PresenterMessage, presenter: RegisteredPresenter?)? {
+    guard let presenter = value["presenter"]?.stringValue else { return nil }
+    let registered = RegisteredPresenter.registered(presenter)
+    if let demands = value["demands"]?.arrayValue {
+      guard demands.count <= maximumDemands else { return nil }
+      return (.access(demands.compactMap { PresenterDemand($0) }), registered)
+    }
+    guard let old = ItemPath(value["movedFrom"]), let new = ItemPath(value["movedTo"]) else {
+      return nil
+    }
+    return (.moved(from: old, to: new), registered)
+  }
+
+  /// The message to a presenter of an identifier.
+  func propertyList(to presenter: String) -> PropertyListValue {
+    switch self {
+    case .access(let demands):
+      ["presenter": .string(presenter), "demands": .array(demands.map(\.propertyList))]
+    case .moved(let old, let new):
+      [
+        "presenter": .string(presenter), "movedFrom": .string(old.text),
+        "movedTo": .string(new.text),
+      ]
+    }
+  }
+}
+
+extension ItemPath {
+  /// - Returns: nil for anything but an absolute path.
+  init?(_ value: PropertyListValue?) {
+    guard let text = value?.stringValue, text.utf8.first == UInt8(ascii: "/") else { return nil }
+    self.init(text)
+  }
+}
+
+extension PresenterDemand {
+  fileprivate init?(_ value: PropertyListValue) {
+    guard let path = ItemPath(value["path"]),
+      let kind = value["for"]?.stringValue.flatMap({ AccessKind(rawValue: $0) })
+    else { return nil }
+    self.init(path: path, kind: kind)
+  }
+
+  fileprivate var propertyList: PropertyListValue {
+    // A lock is announced as what it means to presenters, which all versions of this package read.
+    let announced: AccessKind =
+      switch kind {
+      case .locking: .content
+      case .sharing: .reading
+      default: kind
+      }
+    return ["path": .string(path.text), "for": .string(announced.rawValue)]
+  }
+}

@@ -1,0 +1,186 @@
+import Dispatch
+import FoundationEssentials
+import Synchronization
+import Wormhole
+
+/// A presenter between its registration and its removal: where its item is, what watches it, what
+/// it is being asked, and by what other processes know of it.
+final class RegisteredPresenter: Sendable {
+  private struct State {
+    var exchanges: [ObjectIdentifier: PresenterExchange] = [:]
+    var isRemoved = false
+  }
+
+  /// How it is registered at a site.
+  private struct Registration {
+    let site: PresenterSite
+    let path: ItemPath
+    let presence: PresenceRegistration
+  }
+
+  /// Names it among the presenters of all processes.
+  let id = String(UInt64.random(in: .min ... .max), radix: 16)
+  let presenter: any FilePresenter
+  let callbacks: PresenterQueue
+  let watcher: ItemWatcher
+  /// What it answers itself.
+  private let answered: AnsweredSteps
+  private let state = Mutex(State())
+  /// Nil as long as there is no item.
+  private let registration = Mutex<Registration?>(nil)
+  private let queue = DispatchQueue(label: "wormhole.presenter")
+
+  init(_ presenter: any FilePresenter) {
+    let callbacks = PresenterQueue(presenter)
+    self.presenter = presenter
+    self.callbacks = callbacks
+    answered = AnsweredSteps(of: presenter)
+    watcher = ItemWatcher { callbacks.post($0) }
+    watcher.whenMoved { [weak self] in self?.registerLater() }
+  }
+
+  /// Where its item is; nil as long as it has none.
+  var path: ItemPath? { watcher.path }
+
+  // MARK: Its item
+
+  /// Asks where the item is, watches it, and lets other processes know.
+  ///
+  /// - Throws: `AppGroupError` when the presenter cannot be registered, `PresenterError` when the
+  ///   item's place cannot be looked at.
+  func presentItem() throws {
+    let path = try canonicalPath()
+    if path != watcher.path { watcher.present(path) }
+    try register()
+  }
+
+  private func canonicalPath() throws -> ItemPath? {
+    guard let url = presenter.presentedItemURL else { return nil }
+    do {
+      return try ItemPath.canonical(url.path, followingLink: true)
+    } catch {
+      throw PresenterError.cannotFind(url.path, error)
+    }
+  }
+
+  /// The item was moved, and no caller waits for the new registration.
+  private func registerLater() {
+    queue.async { [self] in
+      do {
+        try register()
+      } catch {
+        // It goes on being known under its old path, and hears of changes as before.
+        Diagnostics.report(error)
+      }
+    }
+  }
+
+  private func register() throws {
+    let old = try registration.withLock { registration -> Registration? in
+      // Excludes: a registration made after the presenter was removed.
+      guard !state.withLock({ $0.isRemoved }) else { return nil }
+      let path = watcher.path
+      guard path != registration?.path else { return nil }
+      let old = registration
+      // Under the new path before the old one ends: there is always one.
+      registration = try path.map { try register($0) }
+      return old
+    }
+    old?.presence.close()
+  }
+
+  private func register(_ path: ItemPath) throws -> Registration {
+    let site = try PresenterSite.registering(path)
+    return Registration(site: site, path: path, presence: try site.enter(id, path, answered))
+  }
+
+  // MARK: What it is being asked
+
+  /// What it has to be asked; empty when the demands do not concern it.
+  func steps(for demands: [PresenterDemand]) -> [PresenterStep] {
+    path.map { PresenterStep.steps(for: demands, ofPresenterAt: $0, answering: answered) } ?? []
+  }
+
+  /// - Returns: false when the presenter was removed.
+  func open(_ exchange: PresenterExchange) -> Bool {
+    state.withLock { state in
+      guard !state.isRemoved else { return false }
+      state.exchanges[ObjectIdentifier(exchange)] = exchange
+      return true
+    }
+  }
+
+  func close(_ exchange: PresenterExchange) {
+    state.withLock { _ = $0.exchanges.removeValue(forKey: ObjectIdentifier(exchange)) }
+  }
+
+  /// Ends everything: accesses that wait for an answer go on without it.
+  func remove() {
+    let exchanges = state.withLock { state in
+      state.isRemoved = true
+      return Array(state.exchanges.values)
+    }
+    callbacks.close()
+    watcher.cancel()
+    let old = registration.withLock { $0.take() }
+    for exchange in exchanges { exchange.leave() }
+    old?.presence.close()
+  }
+}
+
+/// The presenters of this process.
+extension RegisteredPresenter {
+  private struct Row {
+    let presenter: RegisteredPresenter
+    /// How often it was added; it is removed as often.
+    var uses = 1
+  }
+
+  private static let rows = Mutex<[ObjectIdentifier: Row]>([:])
+
+  static var areNone: Bool { rows.withLock(\.isEmpty) }
+
+  static var all: [RegisteredPresenter] { rows.withLock { $0.values.map(\.presenter) } }
+
+  static func registered(_ presenter: any FilePresenter) -> RegisteredPresenter? {
+    rows.withLock { $0[ObjectIdentifier(presenter)]?.presenter }
+  }
+
+  static func registered(_ id: String) -> RegisteredPresenter? {
+    rows.withLock { $0.values.first { $0.presenter.id == id }?.presenter }
+  }
+
+  static func add(_ presenter: any FilePresenter) throws {
+    let key = ObjectIdentifier(presenter)
+    let new = rows.withLock { rows -> RegisteredPresenter? in
+      guard rows[key] == nil else {
+        rows[key]?.uses += 1
+        return nil
+      }
+      let new = RegisteredPresenter(presenter)
+      rows[key] = Row(presenter: new)
+      return new
+    }
+    do {
+      try new?.presentItem()
+    } catch {
+      rows.withLock { _ = $0.removeValue(forKey: key) }
+      new?.remove()
+      throw error
+    }
+  }
+
+  static func remove(_ presenter: any FilePresenter) {
+    let key = ObjectIdentifier(presenter)
+    let old = rows.withLock { rows -> RegisteredPresenter? in
+      guard let row = rows[key] else { return nil }
+      guard row.uses == 1 else {
+        rows[key]?.uses -= 1
+        return nil
+      }
+      rows[key] = nil
+      return row.presenter
+    }
+    old?.remove()
+  }
+}

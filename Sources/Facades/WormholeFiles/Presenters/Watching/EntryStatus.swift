@@ -1,0 +1,75 @@
+import Wormhole
+import WormholeSystem
+
+/// What an entry was like when it was looked at last.
+struct EntryStatus: Sendable {
+  let status: FileStatus
+  /// Whether it had been written just before: the kernel's clock for files ticks coarsely (every 10
+  /// ms on some machines), so a later write of as many bytes may leave no trace in the status.
+  let isFresh: Bool
+
+  private static let tickNanoseconds: Int64 = 20_000_000
+
+  init(_ status: FileStatus) {
+    self.status = status
+    let now = realTime()
+    let seconds = now.seconds - status.modifiedSeconds
+    isFresh =
+      (-1...1).contains(seconds) && status.size > 0
+      && seconds * 1_000_000_000 + now.nanoseconds - status.modifiedNanoseconds
+        < Self.tickNanoseconds
+  }
+
+  /// Whether content or attributes differ. What a directory contains is no part of it.
+  func differs(from new: FileStatus) -> Bool {
+    !status.isSameFile(as: new) || differsInAttributes(from: new)
+      || (status.kind != .directory && !status.hasSameContent(as: new))
+  }
+
+  func differsInAttributes(from new: FileStatus) -> Bool {
+    status.kind != new.kind || status.permissions != new.permissions
+      || status.owner != new.owner || status.group != new.group
+  }
+
+  /// Whether it differs now, or may differ although it looks the same.
+  ///
+  /// - Parameter writing: the events that report a write.
+  func differs(from new: FileStatus, after events: WatchEvents, writing: WatchEvents) -> Bool {
+    if differs(from: new) || (isFresh && !events.isDisjoint(with: writing)) { return true }
+    // Extended attributes and access lists leave their only trace in this time. So does a name more
+    // or less for the same file, which does not matter.
+    return events.contains(.attributes) && status.kind != .directory && status.links == new.links
+      && (status.changedSeconds, status.changedNanoseconds)
+        != (new.changedSeconds, new.changedNanoseconds)
+  }
+
+  /// Whether this entry, which is gone, is the one that has appeared elsewhere. A number alone says
+  /// little, because a file system gives the one of a removed file to the next new file.
+  func isMoved(to new: FileStatus) -> Bool {
+    status.isSameFile(as: new) && status.kind == new.kind
+      && (status.kind == .directory || status.hasSameContent(as: new))
+  }
+}
+
+extension FileStatus {
+  fileprivate func hasSameContent(as other: FileStatus) -> Bool {
+    size == other.size && modifiedSeconds == other.modifiedSeconds
+      && modifiedNanoseconds == other.modifiedNanoseconds
+  }
+
+  /// Whether this is what was published: the same file, not written since.
+  ///
+  /// - Parameter attributes: whether its permissions count.
+  func isAsPublished(_ published: FileStatus, attributes: Bool = true) -> Bool {
+    isSameFile(as: published) && (!attributes || permissions == published.permissions)
+      && (kind == .directory || hasSameContent(as: published))
+  }
+}
+
+/// The status of a path; nil when there is nothing, or nothing that this user may see.
+func statusIfVisible(
+  _ path: some PathText, at directory: Int32 = Directory.current
+) -> FileStatus? {
+  // What cannot be seen cannot be shown either: for a presenter it is not there.
+  try? fileStatus(path, at: directory)
+}

@@ -1,0 +1,364 @@
+import Wormhole
+import WormholeSystem
+
+/// What is known of a presented directory: every entry at any depth, as it was when last looked at.
+///
+/// Each directory has a watch, and its events say which names to look at again; the difference to
+/// what is known is what has happened. A directory is watched first and listed then. Where events
+/// were lost, all names of a directory are compared, so that nothing that stayed is missed.
+///
+/// A name that is gone may appear elsewhere a moment later, because the two events of a move do not come
+/// as one (inotify(7)): it is called gone at the later look for which there is time for the second.
+struct ItemTree {
+  typealias NodeID = Int
+
+  struct Entry {
+    var known: EntryStatus
+    /// Its own node, for a directory.
+    var node: NodeID?
+  }
+
+  struct Node {
+    var parent: NodeID?
+    var name: FileName
+    var identity: FileStatus
+    var entries: [FileName: Entry] = [:]
+    var watch: Watch?
+  }
+
+  /// An entry that is not where it was.
+  struct Vanished {
+    let path: ItemPath
+    let entry: Entry
+    var isOld = false
+  }
+
+  /// What one look has found, and what is left to do for it.
+  struct Found {
+    let root: ItemPath
+    var notices: [PresenterNotice] = []
+    var appeared: [(place: Place, status: FileStatus)] = []
+    var waiting: [(NodeID, WatchNews)] = []
+  }
+
+  /// A name in a directory.
+  struct Place: Equatable {
+    let node: NodeID
+    let name: FileName
+  }
+
+  static let rootID: NodeID = 0
+  static let events: WatchEvents = [
+    .attributes, .closedAfterWriting, .created, .deleted, .movedFrom, .movedTo, .selfDeleted,
+    .selfMoved,
+  ]
+
+  var nodes: [NodeID: Node] = [:]
+  var vanished: [FileIdentity: Vanished] = [:]
+  /// Where each file was seen last: of a move, the new place may be reported before the old one.
+  var places: [FileIdentity: Place] = [:]
+  /// News of directories that were not where they should be: they are being moved.
+  var postponed: [NodeID: (news: WatchNews, isOld: Bool)] = [:]
+  var lastID = Self.rootID
+  private(set) var root: SharedDescriptor
+  let hear: @Sendable (NodeID, WatchNews) -> Void
+
+  /// Watches and lists the directory.
+  ///
+  /// - Complexity: one look at each entry at any depth, and one watch for each directory.
+  init(
+    _ root: SharedDescriptor, _ status: FileStatus,
+    hear: @escaping @Sendable (NodeID, WatchNews) -> Void
+  ) {
+    self.root = root
+    self.hear = hear
+    nodes[Self.rootID] = Node(parent: nil, name: FileName(bytes: []), identity: status)
+    _ = look([Self.rootID: .everything], at: ItemPath("/"), isLast: true)
+  }
+
+  /// Whether a second look, a moment later, is needed to decide.
+  var mustLookAgain: Bool { !vanished.isEmpty || postponed.values.contains { !$0.isOld } }
+
+  /// The directory was replaced by another one: what differs between them is found by the next look
+  /// at everything.
+  mutating func replaceRoot(by root: SharedDescriptor, _ status: FileStatus) {
+    self.root = root
+    nodes[Self.rootID]?.identity = status
+    nodes[Self.rootID]?.watch = nil
+  }
+
+  /// Whether the directory itself has not been looked into since it was replaced.
+  var isReplaced: Bool { nodes[Self.rootID]?.watch == nil }
+
+  // MARK: Looking
+
+  /// Looks where the news say, and returns what has happened.
+  ///
+  /// - Parameters:
+  ///   - path: where the directory is now.
+  ///   - isLater: whether this is the second look that was to be made a moment later. Other looks,
+  ///     for news of other directories, may come between the two events of a move.
+  ///   - isLast: whether what is gone is to be called gone at once.
+  mutating func look(
+    _ news: [NodeID: WatchNews], at path: ItemPath, isLater: Bool = false, isLast: Bool
+  ) -> [PresenterNotice] {
+    var found = Found(root: path)
+    // From the top, so that a directory that was replaced is known before what is in it.
+    found.waiting = takePostponed(with: news).sorted { $0.0 > $1.0 }
+    while true {
+      if let (id, news) = found.waiting.popLast() {
+        examine(id, news, &found)
+      } else if let (place, status) = found.appeared.popLast() {
+        appear(status, at: place, &found)
+      } else {
+        break
+      }
+    }
+    settle(isLater: isLater, isLast: isLast, &found)
+    return found.notices
+  }
+
+  private mutating func takePostponed(with news: [NodeID: WatchNews]) -> [(NodeID, WatchNews)] {
+    var all = news
+    for (id, old) in postponed { all[id, default: WatchNews()].merge(old.news) }
+    for id in postponed.keys { postponed[id]?.isOld = true }
+    return Array(all)
+  }
+
+  private mutating func examine(_ id: NodeID, _ news: WatchNews, _ found: inout Found) {
+    // Removed, and perhaps made again with the same number: whatever is there now is not watched.
+    if !news.own.isDisjoint(with: [.selfDeleted, .ignored]) { nodes[id]?.watch = nil }
+    guard let isWatched = nodes[id].map({ $0.watch != nil }),
+      !isWatched || news.isEverything || !news.names.isEmpty
+    else { return }
+    guard let directory = open(id) else {
+      // Moved or replaced, and its parent's news say so, now or in a moment; or not ours to read.
+      if id != Self.rootID { postponed[id] = (news, postponed[id]?.isOld ?? false) }
+      return
+    }
+    postponed[id] = nil
+    var names = Set(news.names.keys)
+    if !isWatched || news.isEverything {
+      // Watched first, listed then.
+      if !isWatched { watch(id, directory.descriptor) }
+      if let known = nodes[id]?.entries.keys { names.formUnion(known) }
+      // Removed in this moment: what was known of it is found to be gone, name by name.
+      names.formUnion(((try? directory.descriptor.entries()) ?? []).map(\.name))
+    }
+    let path = path(of: id, from: found.root)
+    // The node itself is looked up for each name: a copy of it in a variable would have its entries
+    // copied, all of them, by the first change.
+    for name in names where !isOwn(name, directory) {
+      compare(Place(node: id, name: name), directory, path, news.names[name] ?? [], &found)
+    }
+  }
+
+  private mutating func compare(
+    _ place: Place, _ directory: SharedDescriptor, _ path: ItemPath, _ events: WatchEvents,
+    _ found: inout Found
+  ) {
+    let now = statusIfVisible(place.name.text, at: directory.descriptor.rawValue)
+    switch (nodes[place.node]?.entries[place.name], now) {
+    case (nil, nil): return
+    case (nil, let now?):
+      found.appeared.append((place, now))
+    case (let old?, nil): vanish(old, place, at: path.appending(place.name), &found)
+    case (let old?, let now?):
+      guard old.known.differs(from: now, after: events, writing: .closedAfterWriting) else {
+        return
+      }
+      found.notices.append(.subitemChanged(path.appending(place.name)))
+      update(old, place, to: now, &found)
+    }
+  }
+
+  private func isOwn(
+    _ name: FileName, _ directory: SharedDescriptor
+  ) -> Bool {
+    if name.hasPrefix(ItemSite.prefix) { return true }
+    // Where presenters and coordinators meet in a container: what changes there is about them.
+    guard [NameKind.own, MailboxDirectory.kind].contains(name.text) else { return false }
+    let status = statusIfVisible("container.plist", at: directory.descriptor.rawValue)
+    return status?.kind == .regular
+  }
+
+  private mutating func update(
+    _ old: Entry, _ place: Place, to now: FileStatus, _ found: inout Found
+  ) {
+    var entry = Entry(known: EntryStatus(now), node: old.node)
+    if now.kind != .directory, let node = old.node {
+      drop(node)
+      entry.node = nil
+    }
+    if now.kind == .directory, old.node == nil {
+      entry.node = makeNode(in: place.node, place.name, now)
+    }
+    set(entry, at: place, insteadOf: old)
+    guard let node = entry.node else { return }
+    let isReplaced = !old.known.status.isSameFile(as: now)
+    guard isReplaced || nodes[node]?.watch == nil else { return }
+    nodes[node]?.identity = now
+    nodes[node]?.watch = nil
+    found.waiting.append((node, .everything))
+  }
+}
+
+/// Telling what was moved from what is new and what is gone.
+extension ItemTree {
+  mutating func vanish(
+    _ entry: Entry, _ place: Place, at path: ItemPath, _ found: inout Found
+  ) {
+    set(nil, at: place, insteadOf: entry)
+    let identity = FileIdentity(entry.known.status)
+    guard vanished[identity] != nil else {
+      vanished[identity] = Vanished(path: path, entry: entry)
+      return
+    }
+    // Another name of a file that is gone already, or the number of one given to the next.
+    if let node = entry.node { drop(node) }
+    found.notices.append(.subitemChanged(path))
+  }
+
+  /// Looks at the place where a file was that has appeared elsewhere.
+  private mutating func lookForOld(_ identity: FileIdentity, _ found: inout Found) {
+    guard let place = places[identity], let directory = open(place.node),
+      let entry = nodes[place.node]?.entries[place.name],
+      statusIfVisible(place.name.text, at: directory.descriptor.rawValue) == nil
+    else { return }
+    let path = path(of: place.node, from: found.root).appending(place.name)
+    vanish(entry, place, at: path, &found)
+  }
+
+  mutating func appear(_ status: FileStatus, at place: Place, _ found: inout Found) {
+    let path = path(of: place.node, from: found.root).appending(place.name)
+    let identity = FileIdentity(status)
+    var entry = Entry(known: EntryStatus(status))
+    if vanished[identity] == nil { lookForOld(identity, &found) }
+    if let old = vanished[identity], isMoved(old, to: status, at: path) {
+      vanished[identity] = nil
+      found.notices.append(.subitemMoved(old.path, path))
+      entry.node = old.entry.node
+      if let node = entry.node {
+        nodes[node]?.parent = place.node
+        nodes[node]?.name = place.name
+      }
+    } else {
+      found.notices.append(.subitemAppeared(path))
+      if status.kind == .directory {
+        let node = makeNode(in: place.node, place.name, status)
+        entry.node = node
+        found.waiting.append((node, .everything))
+      }
+    }
+    set(entry, at: place, insteadOf: nil)
+  }
+
+  // Of a directory that was removed nothing is left but its number, which a new one may have.
+  private func isMoved(_ old: Vanished, to new: FileStatus, at path: ItemPath) -> Bool {
+    guard old.entry.known.isMoved(to: new), old.path != path else { return false }
+    guard let node = old.entry.node else { return true }
+    return nodes[node]?.watch != nil
+  }
+
+  mutating func settle(isLater: Bool, isLast: Bool, _ found: inout Found) {
+    for (identity, gone) in vanished {
+      guard isLast || (isLater && gone.isOld) else {
+        vanished[identity]?.isOld = true
+        continue
+      }
+      vanished[identity] = nil
+      if let node = gone.entry.node { drop(node) }
+      found.notices.append(.subitemChanged(gone.path))
+    }
+  }
+}
+
+/// The directories of the tree and what is in them.
+extension ItemTree {
+  mutating func set(_ entry: Entry?, at place: Place, insteadOf old: Entry?) {
+    if let old { forget(FileIdentity(old.known.status), at: place) }
+    nodes[place.node]?.entries[place.name] = entry
+    if let entry { places[FileIdentity(entry.known.status)] = place }
+  }
+
+  private mutating func forget(_ identity: FileIdentity, at place: Place) {
+    // Of a file with several names, another may have been seen last.
+    if places[identity] == place { places[identity] = nil }
+  }
+
+  mutating func makeNode(
+    in parent: NodeID, _ name: FileName, _ status: FileStatus
+  ) -> NodeID {
+    lastID += 1
+    nodes[lastID] = Node(parent: parent, name: name, identity: status)
+    return lastID
+  }
+
+  mutating func drop(_ id: NodeID) {
+    var waiting = [id]
+    while let next = waiting.popLast() {
+      guard let node = nodes.removeValue(forKey: next) else { continue }
+      postponed[next] = nil
+      for (name, entry) in node.entries {
+        forget(FileIdentity(entry.known.status), at: Place(node: next, name: name))
+        if let node = entry.node { waiting.append(node) }
+      }
+    }
+  }
+
+  mutating func watch(_ id: NodeID, _ directory: borrowing FileDescriptor) {
+    let hear = hear
+    nodes[id]?.watch = ChangeMonitor.shared.watchOpen(directory, Self.events) { hear(id, $0) }
+  }
+
+  /// - Returns: nil when the directory is not where it should be, or may not be read.
+  func open(_ id: NodeID) -> SharedDescriptor? {
+    guard let node = nodes[id] else { return nil }
+    let names = names(to: id).map(\.text)
+    let path = names.isEmpty ? "." : names.joined(separator: "/")
+    do throws(Errno) {
+      let directory = try FileDescriptor.openBeneath(
+        path, at: root.descriptor.rawValue, [.readOnly, .directory])
+      guard try directory.status().isSameFile(as: node.identity) else { return nil }
+      return SharedDescriptor(directory)
+    } catch {
+      return nil
+    }
+  }
+
+  private func names(to id: NodeID) -> [FileName] {
+    var names: [FileName] = []
+    var next = id
+    while let node = nodes[next], let parent = node.parent {
+      names.append(node.name)
+      next = parent
+    }
+    return names.reversed()
+  }
+
+  func path(of id: NodeID, from root: ItemPath) -> ItemPath {
+    names(to: id).reduce(root) { $0.appending($1) }
+  }
+
+  /// Which directory knows of a path below, and by which name; nil when none does.
+  func place(of components: [FileName]) -> Place? {
+    guard let name = components.last else { return nil }
+    var id = Self.rootID
+    for component in components.dropLast() {
+      guard let next = nodes[id]?.entries[component]?.node else { return nil }
+      id = next
+    }
+    return Place(node: id, name: name)
+  }
+}
+
+/// Which file on which file system.
+struct FileIdentity: Hashable, Sendable {
+  let device: UInt64
+  let inode: UInt64
+
+  init(_ status: FileStatus) {
+    device = status.device
+    inode = status.inode
+  }
+}

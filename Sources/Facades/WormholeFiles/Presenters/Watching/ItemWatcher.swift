@@ -1,0 +1,216 @@
+import Dispatch
+import Synchronization
+import Wormhole
+import WormholeSystem
+
+/// Watches one presented item and reports its changes, by any program.
+///
+/// An event only says where to look; looks are made on a queue of the watcher's own, one at a time.
+/// While its presenter has an access of its own under way the watcher waits, and what that published
+/// is then known without being told.
+final class ItemWatcher: Sendable {
+  private struct Pending {
+    var news: [WatchSource: WatchNews] = [:]
+    var isScheduled = false
+    var pauses = 0
+    /// What accesses that have ended published, while another one is under way.
+    var published: [ItemPath: FileStatus?] = [:]
+    var isCancelled = false
+    var path: ItemPath?
+  }
+
+  private let moved = Mutex<@Sendable () -> Void>({})
+  private let tell: @Sendable ([PresenterNotice]) -> Void
+  private let queue = DispatchQueue(label: "wormhole.presented-item")
+  private let pending = Mutex(Pending())
+  /// Nil after the end.
+  private let state = Mutex<ItemLook?>(nil)
+
+  /// - Parameter tell: gets the notices, on any thread.
+  init(_ tell: @escaping @Sendable ([PresenterNotice]) -> Void) {
+    self.tell = tell
+    let hear: @Sendable (WatchSource, WatchNews) -> Void = { [weak self] in self?.note($0, $1) }
+    state.withLock { $0 = ItemLook(hear: hear) }
+  }
+
+  /// Where the item is now; nil as long as there is none.
+  var path: ItemPath? { pending.withLock { $0.path } }
+
+  /// Calls a closure when the item is elsewhere, on any thread, with no lock held.
+  func whenMoved(_ body: @escaping @Sendable () -> Void) { moved.withLock { $0 = body } }
+
+  /// Watches another item; what it is like now counts as known.
+  ///
+  /// - Complexity: for a directory, one look at each entry and one watch for each directory in it.
+  func present(_ path: ItemPath?) {
+    state.withLock { state in
+      state?.present(path)
+      remember(state)
+    }
+  }
+
+  func cancel() {
+    pending.withLock { $0.isCancelled = true }
+    // Outside the lock: the end of a watch calls no handler, but frees what other locks guard.
+    let old = state.withLock { $0.take() }
+    withExtendedLifetime(old) {}
+  }
+
+  // MARK: Events
+
+  private func note(_ source: WatchSource, _ news: WatchNews) {
+    pending.withLock { $0.news[source, default: WatchNews()].merge(news) }
+    schedule(after: nil)
+  }
+
+  private func schedule(after milliseconds: Int?) {
+    if let milliseconds {
+      return queue.asyncAfter(deadline: .now() + .milliseconds(milliseconds)) { [weak self] in
+        // On a busy machine that may be before the second event of a move arrives.
+        ChangeMonitor.shared.afterEvents { [weak self] in
+          self?.queue.async { [weak self] in self?.look(isLater: true) }
+        }
+      }
+    }
+    let isFirst = pending.withLock { pending in
+      guard !pending.isScheduled, pending.pauses == 0, !pending.isCancelled else { return false }
+      pending.isScheduled = true
+      return true
+    }
+    if isFirst { queue.async { [weak self] in self?.look() } }
+  }
+
+  private func look(isLater: Bool = false) {
+    update { state in
+      // Excludes: a look that began before a pause and finds what is published after it.
+      let news = pending.withLock { pending -> [WatchSource: WatchNews]? in
+        pending.isScheduled = false
+        guard pending.pauses == 0, !pending.isCancelled else { return nil }
+        defer { pending.news = [:] }
+        return pending.news
+      }
+      return news.flatMap { state?.look($0, isLater: isLater) }
+    }
+  }
+
+  /// Changes what is known, and reports what was found.
+  private func update(_ body: (inout ItemLook?) -> ItemLook.Result?) {
+    let before = path
+    let result = state.withLock { state -> ItemLook.Result? in
+      let result = body(&state)
+      // Before the notices, so that a presenter that hears of a move, and asks, gets the new path.
+      remember(state)
+      // Under the lock, which only enqueues it: a thread that finds nothing new any more knows that what
+      // another one has found was told before.
+      if let notices = result?.notices, !notices.isEmpty { tell(notices) }
+      return result
+    }
+    guard let result else { return }
+    if path != before { moved.withLock { $0 }() }
+    if let next = result.nextLook { schedule(after: next) }
+  }
+
+  private func remember(_ state: ItemLook?) {
+    pending.withLock { $0.path = state?.path }
+  }
+
+  // MARK: The presenter's own accesses, and reported moves
+
+  /// Begins an access of the presenter's own: nothing is reported before it ends.
+  func pause() {
+    state.withLock { _ in pending.withLock { $0.pauses += 1 } }
+  }
+
+  /// Ends it.
+  ///
+  /// - Parameters:
+  ///   - published: the published items: reported only where they are not there any more.
+  ///   - attributes: where it may have changed nothing but attributes.
+  func resume(published: [ItemPath: FileStatus?], attributes: [ItemPath] = []) {
+    update { state in
+      let last = pending.withLock { pending -> Pending? in
+        pending.pauses -= 1
+        pending.published.merge(published) { $1 }
+        for path in attributes {
+          guard let now = statusIfVisible(path.text),
+            state?.known(path)?.isAsPublished(now, attributes: false) == true
+          else { continue }
+          pending.published[path] = .some(now)
+        }
+        guard pending.pauses == 0 else { return nil }
+        defer {
+          pending.news = [:]
+          pending.published = [:]
+        }
+        return pending
+      }
+      guard let last else { return nil }
+      let path = state?.path
+      var result = look(&state, last.news, at: Array(last.published.keys))
+      result.notices.removeAll { Self.isOwn($0, of: path, last.published) }
+      return result
+    }
+  }
+
+  /// A mover reports that an item was moved that is, or contains, or lies in this one.
+  ///
+  /// - Parameter isOwn: whether the presenter itself did.
+  func follow(from old: ItemPath, to new: ItemPath, isOwn: Bool) {
+    update { state in
+      guard let path = state?.path else { return nil }
+      if let moved = path.moved(from: old, to: new) {
+        state?.follow(to: moved)
+        // What was not there before may have appeared at the new place before that was watched.
+        var result =
+          state?.isPresent == true ? ItemLook.Result() : look(&state, [:], at: [old, new])
+        if !isOwn { result.notices.insert(.moved(moved), at: 0) }
+        return result
+      }
+      guard path.contains(old) else { return nil }
+      let wasKnown = state?.known(old) != nil
+      var result = look(&state, [:], at: [old, new])
+      let told = PresenterNotice.subitemMoved(old, new)
+      result.notices.removeAll {
+        $0 == told || $0 == .subitemChanged(old) || $0 == .subitemAppeared(new)
+      }
+      // If it was gone before this call, it was reported then: as moved, if it stayed in here.
+      if !isOwn && (wasKnown || !path.contains(new)) { result.notices.insert(told, at: 0) }
+      return result
+    }
+  }
+
+  // A look at certain paths as well, at once.
+  private func look(
+    _ state: inout ItemLook?, _ news: [WatchSource: WatchNews], at paths: [ItemPath]
+  ) -> ItemLook.Result {
+    var news = news
+    for path in paths {
+      guard let (source, name) = state?.source(of: path) else { continue }
+      news[source, default: WatchNews()].add(name)
+    }
+    return state?.look(news, isLast: true) ?? ItemLook.Result()
+  }
+
+  private static func isOwn(
+    _ notice: PresenterNotice, of item: ItemPath?, _ published: [ItemPath: FileStatus?]
+  ) -> Bool {
+    let place: ItemPath? =
+      switch notice {
+      case .changed: item
+      case .moved: nil
+      case .subitemAppeared(let path), .subitemChanged(let path), .subitemMoved(_, let path): path
+      }
+    guard let place else { return false }
+    return published.contains { path, status in
+      (path == place || path.contains(place)) && isAsPublished(path, status)
+    }
+  }
+
+  private static func isAsPublished(_ path: ItemPath, _ published: FileStatus?) -> Bool {
+    switch (published, statusIfVisible(path.text)) {
+    case (nil, nil): true
+    case (let published?, let now?): now.isAsPublished(published)
+    default: false
+    }
+  }
+}

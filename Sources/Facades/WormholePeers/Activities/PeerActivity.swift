@@ -1,0 +1,99 @@
+public import FoundationEssentials
+import Wormhole
+public import WormholePropertyLists
+
+/// What a user does at one peer, and may go on with at another: a film that is shown, a text that is written.
+///
+/// On Apple's platforms this is `NSUserActivity`, which Foundation on Linux lacks.
+///
+/// ```swift
+/// let phone = try PeerSession("phone", in: container)
+/// let activity = PeerActivity(type: "film", title: "Metropolis", content: ["id": 23523])
+/// let offer = try phone.offer(activity)
+/// print(offer.id)
+/// ```
+public struct PeerActivity: Sendable, Hashable {
+  /// What kind of activity it is: peers go on with the types that they know. By convention a reversed domain
+  /// name.
+  public var type: String
+  /// What it is, for people.
+  public var title: String
+  /// What another peer needs to go on with it.
+  public var content: PropertyListValue
+  /// How long it is offered; nil for as long as the peer offers it.
+  public var expiry: Duration?
+
+  /// Makes an activity.
+  public init(
+    type: String, title: String, content: PropertyListValue = [:], expiry: Duration? = nil
+  ) {
+    self.type = type
+    self.title = title
+    self.content = content
+    self.expiry = expiry
+  }
+}
+
+/// An activity that a peer offers, or that was handed over.
+///
+/// ```swift
+/// let watch = try PeerSession("watch", in: container)
+/// for offer in try watch.offers() {
+///   print(offer.title)
+///   try await watch.handOver(offer, to: "phone")
+/// }
+/// ```
+public struct PeerOffer: Sendable, Hashable {
+  /// The peer that offers it, by the name it gave itself.
+  public let peer: String
+  /// What kind of activity it is.
+  public let type: String
+  /// What it is, for people.
+  public let title: String
+  /// What another peer needs to go on with it.
+  public let content: PropertyListValue
+  /// Names it among all offers.
+  public let id: String
+  let expiry: Expiry
+
+  /// When it is not offered any more; nil for never.
+  public var expires: Date? { expiry.isNever ? nil : expiry.date }
+
+  init(_ activity: PeerActivity, of peer: String) {
+    self.peer = peer
+    type = activity.type
+    title = activity.title
+    content = activity.content
+    id = UUID().uuidString
+    expiry = activity.expiry.map { Expiry(after: $0) } ?? .never
+  }
+
+  var propertyList: PropertyListValue {
+    var value: PropertyListValue = [
+      "peer": .string(peer), "type": .string(type), "title": .string(title), "content": content,
+      "id": .string(id),
+    ]
+    if !expiry.isNever { expiry.write(into: &value) }
+    return value
+  }
+
+  /// - Returns: nil for a value that is no offer: other programs may have written anything.
+  init?(_ value: PropertyListValue) {
+    guard case .dictionary = value, let peer = value["peer"]?.stringValue,
+      let type = value["type"]?.stringValue, let title = value["title"]?.stringValue,
+      let content = value["content"], let id = value["id"]?.stringValue
+    else { return nil }
+    self.peer = peer
+    self.type = type
+    self.title = title
+    self.content = content
+    self.id = id
+    expiry = Expiry(value) ?? .never
+  }
+
+  /// Two offers are equal when their ids are.
+  public static func == (one: PeerOffer, other: PeerOffer) -> Bool { one.id == other.id }
+
+  /// Hashes the id.
+  public func hash(into hasher: inout Hasher) { hasher.combine(id) }
+}

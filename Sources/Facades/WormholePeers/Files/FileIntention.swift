@@ -1,0 +1,137 @@
+import FoundationEssentials
+import Wormhole
+import WormholePropertyLists
+import WormholeSystem
+
+/// The first entry of a file's transfer, in its sender's own queue: enough to begin again after the
+/// process that made it has ended.
+struct FileIntention: Sendable {
+  /// Names the transfer; both the intention and the peer's entry carry it.
+  let id: String
+  let peer: String
+  /// Absolute.
+  let source: String
+  let size: Int64
+  /// Which file it was, so that no other is removed when it was moved by copying.
+  let device: UInt64
+  let inode: UInt64
+  let metadata: PropertyListValue?
+  let options: PeerFileOptions
+
+  /// The common beginning of the names of this transfer's attachments, before a mark for each attempt: all
+  /// ids have one length, so none is the beginning of another.
+  var attachmentPrefix: String { id + "-" }
+
+  init(
+    _ source: borrowing SourceFile, to peer: String, metadata: PropertyListValue?,
+    options: PeerFileOptions
+  ) {
+    id = Self.newID()
+    self.peer = peer
+    self.source = source.path
+    size = source.status.size
+    device = source.status.device
+    inode = source.status.inode
+    self.metadata = metadata
+    self.options = options
+  }
+
+  static let idLength = 32
+
+  // Two nonces, so that not even those of all machines together repeat.
+  private static func newID() -> String {
+    (0..<2).map { _ in
+      let text = Nonce.next()
+      return String(repeating: "0", count: idLength / 2 - text.utf8.count) + text
+    }.joined()
+  }
+
+  static func isID(_ text: String) -> Bool {
+    text.utf8.count == idLength && text.utf8.allSatisfy(Nonce.isDigit)
+  }
+
+  /// Reads an entry's payload; nil for one that is no intention.
+  init?(_ value: PropertyListValue) {
+    guard let id = value["transfer"]?.stringValue, Self.isID(id),
+      let peer = value["peer"]?.stringValue, let source = value["source"]?.stringValue,
+      source.hasPrefix("/"), let size = value["size"]?.int64Value, size >= 0
+    else { return nil }
+    self.id = id
+    self.peer = peer
+    self.source = source
+    self.size = size
+    device = value["device"]?.uint64Value ?? 0
+    inode = value["inode"]?.uint64Value ?? 0
+    metadata = value["metadata"]
+    options = PeerFileOptions(
+      isMoved: value["isMoved"]?.boolValue ?? false,
+      durability: value["isDurable"]?.boolValue == true ? .durable : .standard,
+      expiry: value["expiry"]?.doubleValue.map { .seconds(min(max($0, 0), 1e12)) },
+      receiptTerm: value["receiptExpires"]?.boolValue == true
+        ? .dayAfterProcessing : .untilForgotten)
+  }
+
+  var value: PropertyListValue {
+    var value: PropertyListValue = [
+      "transfer": .string(id), "peer": .string(peer), "source": .string(source),
+      "size": .integer(size), "device": PropertyListValue(device),
+      "inode": PropertyListValue(inode), "isMoved": .boolean(options.isMoved),
+      "isDurable": .boolean(options.durability == .durable),
+    ]
+    value["metadata"] = metadata
+    value["expiry"] = options.expiry.map { .real($0 / .seconds(1)) }
+    if options.receiptTerm == .dayAfterProcessing { value["receiptExpires"] = true }
+    return value
+  }
+}
+
+/// The entry that a peer gets of a file, besides its content.
+struct FileNotice: Sendable {
+  let id: String
+  let attachment: String
+  let name: String
+  let size: Int64
+  let metadata: PropertyListValue?
+  /// XXH64 of the content, where it was copied byte by byte.
+  let checksum: UInt64?
+
+  init(_ intention: FileIntention, attachment: String, size: Int64, checksum: UInt64?) {
+    id = intention.id
+    self.attachment = attachment
+    name = Self.lastComponent(intention.source)
+    self.size = size
+    metadata = intention.metadata
+    self.checksum = checksum
+  }
+
+  /// Reads an entry's payload; nil for one that is no file.
+  init?(_ value: PropertyListValue) {
+    guard let id = value["transfer"]?.stringValue, FileIntention.isID(id),
+      let attachment = value[QueueAttachment.key]?.stringValue,
+      let size = value["size"]?.int64Value, size >= 0
+    else { return nil }
+    self.id = id
+    self.attachment = attachment
+    name = Self.lastComponent(value["name"]?.stringValue ?? "")
+    self.size = size
+    metadata = value["metadata"]
+    checksum = value["checksum"]?.stringValue.flatMap { UInt64($0, radix: 16) }
+  }
+
+  var value: PropertyListValue {
+    var value: PropertyListValue = [
+      "transfer": .string(id), QueueAttachment.key: .string(attachment), "name": .string(name),
+      "size": .integer(size),
+    ]
+    value["metadata"] = metadata
+    value["checksum"] = checksum.map { .string(String($0, radix: 16)) }
+    return value
+  }
+
+  // Any sender may write anything here, and the receiver may append it to a path.
+  private static func lastComponent(_ text: String) -> String {
+    let bytes = text.utf8.split(separator: UInt8(ascii: "/")).last ?? [][...]
+    let name = String(decoding: bytes.filter { $0 != 0 }, as: UTF8.self)
+    return ["", ".", ".."].contains(name) ? "file" : name
+  }
+}

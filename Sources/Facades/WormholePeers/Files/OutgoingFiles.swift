@@ -1,0 +1,210 @@
+import Dispatch
+import Synchronization
+import Wormhole
+import WormholePropertyLists
+import WormholeSystem
+
+/// Copies the files that are sent under a name, one after another, in the order in which they were sent.
+///
+/// **First the intention, then the content.** `transfer` stores the intention to send in the sender's own
+/// queue `outgoing`, and returns. The consumer of this queue, one process of that name at a time, copies
+/// the content into an attachment (`AttachmentPlace`) of the peer's queue `files`, stores the entry that
+/// names it, and only then acknowledges the intention. So the next process of the name repeats a transfer
+/// that a killed one has begun; a stopped one is replaced.
+///
+/// **Not twice.** When the content is whole, and before the entry is stored, the intention is marked
+/// (`QueueEntry.mark`). One that is delivered again, and is marked, was either stored, and is found in the
+/// peer's queue or has left it, or its attachment still waits: then it gets another name, which the
+/// sender that began it does not know, and the entry is stored now. See `FileSending`.
+///
+/// **Given up.** `cancel` of an intention that is taken notes its id in the value `outgoing` of this name;
+/// the sender that copies looks there between pieces.
+final class OutgoingFiles: Sendable {
+  private struct State {
+    var isWorking = false
+    /// Something was stored since the worker looked last.
+    var isWanted = false
+    /// The transfers of this process that are still referred to.
+    var live: [String: Weak] = [:]
+    /// When to look again for receipts that have expired.
+    var expiry = ContinuousClock.now
+  }
+
+  private struct Weak { weak let transfer: PeerFileTransfer? }
+
+  let outbox: Outbox
+  private let state = Mutex(State())
+  /// Entered while this process copies.
+  private let working = DispatchGroup()
+  private static let retry: Duration = .milliseconds(500)
+  /// Failures of a step that say nothing about the file: it is tried again. A container on etcd may be out of
+  /// reach for a while.
+  private static let mayPass: Set<AppGroupError.Code> = [
+    .leaseLost, .tooManyOpenFiles, .unreachable, .outcomeUnknown,
+  ]
+  /// How often a failure that may pass is tried again.
+  private static let attempts = 20
+
+  init(_ outbox: Outbox) { self.outbox = outbox }
+
+  var container: SharedContainer { outbox.container }
+  var name: String { outbox.name }
+
+  private var queue: Queue { container.own.queue(PeerNames.outgoingFiles(name)) }
+
+  /// The notes on files on their way, in the container: `cancelled`, a dictionary of those that are given
+  /// up.
+  var notes: Value { container.own.value(PeerNames.outgoingState(name)) }
+
+  func intentions() throws -> Queue.Sender { try outbox.sender(to: name, PeerNames.outgoingFiles) }
+
+  func sender(to peer: String) throws -> Queue.Sender {
+    try outbox.sender(to: peer, PeerNames.files)
+  }
+
+  /// The transfer of an intention, one object for all callers of this process.
+  func transfer(of intention: FileIntention, as entry: QueueEntryID) -> PeerFileTransfer {
+    state.withLock { state in
+      if let known = state.live[intention.id]?.transfer, known.entry == entry { return known }
+      state.live = state.live.filter { $0.value.transfer != nil }
+      let transfer = PeerFileTransfer(intention, as: entry, of: self)
+      state.live[intention.id] = Weak(transfer: transfer)
+      return transfer
+    }
+  }
+
+  // MARK: Working
+
+  // By this process, until `begin()`.
+  private func halt(_ error: (any Error)?) {
+    for transfer in state.withLock({ $0.live.values.compactMap(\.transfer) }) {
+      transfer.state.withLock { if !$0.isFinished { $0.halt = error } }
+    }
+  }
+
+  /// Sends the files that wait, on a thread of its own, unless that is under way; also those that an
+  /// earlier process of this name has left.
+  func begin() {
+    halt(nil)
+    let mustStart = state.withLock { state in
+      state.isWanted = true
+      defer { state.isWorking = true }
+      return !state.isWorking
+    }
+    guard mustStart else { return }
+    working.enter()
+    Blocking.queue().async {
+      self.work()
+      self.working.leave()
+    }
+  }
+
+  /// Waits until nothing is under way here any more; a process that exits then leaves nothing behind.
+  func waitUntilIdle(until deadline: ContinuousClock.Instant) {
+    _ = working.wait(timeout: .now() + (deadline - .now) / .seconds(1))
+  }
+
+  /// Sends the files that an earlier process of this name has left, if there are any.
+  ///
+  /// - Complexity: two or three listings; blocks its thread for them.
+  func resume() {
+    // An error is no reason for the activation to fail: it is tried again with the next file.
+    if (try? queue.hasEntries()) == true { begin() }
+  }
+
+  private func work() {
+    var failures = 0
+    while true {
+      let mustGoOn = state.withLock { state in
+        // Excludes: something that is stored after the last look, and finds a worker that has just ended.
+        defer { state.isWanted = false }
+        state.isWorking = state.isWanted
+        return state.isWanted
+      }
+      guard mustGoOn else { return }
+      do {
+        try sendAll()
+        failures = 0
+        expireSoon()
+      } catch {
+        // Replaced, or no descriptors left: unacknowledged intentions are there still. They are tried again
+        // for a while, and when something else is sent or the next session of this name is active.
+        failures += 1
+        guard failures < Self.attempts else {
+          halt(error)
+          continue
+        }
+        state.withLock { $0.isWanted = true }
+        WakeLatch().block(until: .now + Self.retry)
+      }
+    }
+  }
+
+  // Once an hour, and on this thread of the senders' own.
+  private func expireSoon() {
+    let isDue = state.withLock { state in
+      guard .now >= state.expiry else { return false }
+      state.expiry = .now + .seconds(3_600)
+      return true
+    }
+    // The files are sent. After an error the next sender tries it again, or a sweep.
+    if isDue { _ = try? expire() }
+  }
+
+  /// Sends the files that wait, one after another, blocking the calling thread.
+  func sendAll() throws {
+    // Another process of this name may be at it: it sends ours, too, unless it ends or is stopped.
+    let consumer: Queue.Consumer
+    do {
+      consumer = try queue.join(ConsumerTerms(joinsAgain: false), until: .now + .seconds(60))
+    } catch let error as AppGroupError where error.code == .timedOut {
+      guard try queue.hasEntries() else { return }
+      throw error
+    }
+    defer { consumer.close() }
+    while let entry = try consumer.next(until: .now) { try send(entry) }
+  }
+
+  private func send(_ entry: QueueEntry) throws {
+    guard let intention = FileIntention(entry.payload) else {
+      return try entry.fail("it is no transfer of a file")
+    }
+    let transfer = transfer(of: intention, as: entry.id)
+    let stored: QueueEntryID?
+    do {
+      stored = try FileSending(transfer, as: entry).run()
+    } catch is FileSending.GivenUp {
+      try entry.cancel()
+      transfer.finish(nil, isStored: false)
+      return try note(intention.id, isGivenUp: false)
+    } catch let error as FileSending.Unfinished {
+      throw error.cause
+    } catch let error as AppGroupError where Self.mayPass.contains(error.code) {
+      throw error
+    } catch {
+      try entry.fail(Self.reason(error))
+      return transfer.finish(nil, isStored: false)
+    }
+    transfer.finish(stored)
+    // After a failure here, the next delivery of the intention finds the file stored.
+    try entry.acknowledge()
+  }
+
+  // The sentence that its sender gets names the transfer already.
+  private static func reason(_ error: any Error) -> String {
+    guard let error = error as? PeerError else { return "\(error)" }
+    return error.reason + (error.remedy.map { "; \($0)" } ?? "")
+  }
+
+  /// Notes that a transfer is given up, for the process that copies it, or that this is done.
+  func note(_ id: String, isGivenUp: Bool) throws {
+    try notes.update { notes in
+      var changed = notes ?? [:]
+      var cancelled = changed["cancelled"] ?? [:]
+      cancelled[id] = isGivenUp ? true : nil
+      // A name that tells of nothing can go.
+      changed["cancelled"] = cancelled == [:] ? nil : cancelled
+      notes = changed == [:] ? nil : changed
+    }
+  }
+}

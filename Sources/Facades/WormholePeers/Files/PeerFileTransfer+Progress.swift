@@ -1,0 +1,123 @@
+import Dispatch
+import Synchronization
+public import Wormhole
+import WormholeSystem
+
+/// The part of a transfer that this process takes, and how far it is.
+extension PeerFileTransfer {
+  /// What this process knows of the transfer.
+  struct State: Sendable {
+    /// How many bytes this process has copied; nil if it has copied nothing of it.
+    var completed: Int64?
+    /// Whether this process has brought it to its end, however.
+    var isFinished = false
+    /// Whether this process has stored it.
+    var isStored = false
+    /// Whether it was given up in this process.
+    var isGivenUp = false
+    /// The entry that was stored for its peer, as far as it is known here.
+    var stored: QueueEntryID?
+    /// Why this process tries no more, until sending begins again; nil while it tries.
+    var halt: (any Error)?
+    fileprivate var observers: [ProgressObserver] = []
+    fileprivate var told: ContinuousClock.Instant?
+  }
+
+  private static let interval: Duration = .milliseconds(200)
+
+  /// How much is copied; all of it once it is stored.
+  public var progress: PeerFileProgress {
+    // If the container cannot be read now, nothing is known, and `status()` throws the reason.
+    progress(state.withLock(\.completed) ?? (try? completedElsewhere()) ?? 0)
+  }
+
+  // Copied by another process, or an earlier one.
+  private func completedElsewhere() throws -> Int64 {
+    if try files.intentions().status(of: entry) == .processed { return intention.size }
+    let incoming = try files.sender(to: peer).queue.incomingAttachments().first {
+      $0.id.hasPrefix(intention.attachmentPrefix)
+    }
+    return incoming?.completedBytes ?? 0
+  }
+
+  private func progress(_ completed: Int64) -> PeerFileProgress {
+    PeerFileProgress(
+      completedBytes: min(completed, intention.size), totalBytes: intention.size)
+  }
+
+  /// Calls a handler during the copying, a few times a second at most, and at its end; on a queue of
+  /// the transfer's own. Where another process copies, the handler is called at the end only.
+  ///
+  /// - Returns: the observation; it ends when it is cancelled or released.
+  public func observeProgress(
+    _ handler: @escaping @Sendable (PeerFileProgress) -> Void
+  ) -> ObservationToken {
+    let observer = ProgressObserver(handler)
+    let isUnderWay = state.withLock { state in
+      if !state.isFinished { state.observers.append(observer) }
+      return !state.isFinished
+    }
+    if isUnderWay { Task { await finishElsewhere() } } else { tell([observer], progress) }
+    return ObservationToken(delivery: observer)
+  }
+
+  // In whichever process it is copied; this one has called the handler already where it was here.
+  private func finishElsewhere() async {
+    do {
+      _ = try await files.intentions().finalStatus(of: entry)
+      let last = try await Blocking.run { self.progress }
+      state.withLock { $0.completed = $0.completed ?? last.completedBytes }
+      finish(nil, isStored: last.fraction == 1)
+    } catch {
+      // The container is gone: there is no end to be told of.
+      return
+    }
+  }
+
+  // MARK: Told by the process that copies
+
+  /// So much is copied.
+  func advance(to completed: Int64) {
+    let now = ContinuousClock.now
+    let observers = state.withLock { state -> [ProgressObserver] in
+      state.completed = completed
+      if let told = state.told, now - told < Self.interval { return [] }
+      state.told = now
+      return state.observers
+    }
+    tell(observers, progress(completed))
+  }
+
+  /// It is stored, as this entry if that is known; or, with nil and `isStored` false, it has failed.
+  func finish(_ stored: QueueEntryID?, isStored: Bool = true) {
+    let (observers, completed) = state.withLock { state in
+      state.stored = stored ?? state.stored
+      state.isFinished = true
+      state.isStored = isStored
+      if isStored { state.completed = intention.size }
+      defer { state.observers = [] }
+      return (state.observers, state.completed ?? 0)
+    }
+    tell(observers, progress(completed))
+  }
+
+  /// Calls observers after all that was told before.
+  private func tell(_ observers: [ProgressObserver], _ progress: PeerFileProgress) {
+    guard !observers.isEmpty else { return }
+    telling.async { for observer in observers { observer.tell(progress) } }
+  }
+}
+
+/// A handler that is called with the progress, until it is cancelled.
+private final class ProgressObserver: Cancelling {
+  private let handler: @Sendable (PeerFileProgress) -> Void
+  private let isCancelled = Atomic(false)
+
+  init(_ handler: @escaping @Sendable (PeerFileProgress) -> Void) { self.handler = handler }
+
+  func cancel() { isCancelled.store(true, ordering: .releasing) }
+
+  func tell(_ progress: PeerFileProgress) {
+    if !isCancelled.load(ordering: .acquiring) { handler(progress) }
+  }
+}

@@ -1,0 +1,226 @@
+import Dispatch
+public import FoundationEssentials
+import Synchronization
+public import Wormhole
+public import WormholePropertyLists
+import WormholeSystem
+
+/// A file on its way to a peer: it outlives the processes of both sides. Thread-safe.
+///
+/// ```swift
+/// let phone = try PeerSession("phone", in: container)
+/// let transfer = try phone.transfer(fileAt: file, to: "watch", metadata: ["film": "Metropolis"])
+/// try await transfer.waitUntilStored()        // now the original may be removed
+/// print(try await transfer.finalStatus(until: .now + .seconds(60)))
+/// ```
+public final class PeerFileTransfer: Sendable {
+  let intention: FileIntention
+  /// The intention's.
+  let entry: QueueEntryID
+  let files: OutgoingFiles
+  let state = Mutex(State())
+  /// Observers may be slow, and copying is not to wait for them.
+  let telling = DispatchQueue(label: "wormhole.progress")
+
+  /// Made by `OutgoingFiles` only: one object for all of a process.
+  init(_ intention: FileIntention, as entry: QueueEntryID, of files: OutgoingFiles) {
+    self.intention = intention
+    self.entry = entry
+    self.files = files
+  }
+
+  /// Names it among all transfers of the container; a program may keep it as text.
+  public var id: String { intention.id }
+  /// The peer that sends it.
+  public var sender: String { files.name }
+  /// The peer that gets it.
+  public var peer: String { intention.peer }
+  /// The file that was sent.
+  public var source: URL { URL(filePath: intention.source, directoryHint: .notDirectory) }
+  /// The metadata that was sent with it.
+  public var metadata: PropertyListValue? { intention.metadata }
+
+  private func action(_ verb: String) -> String { "\(verb) a file for \"\(peer)\"" }
+
+  // MARK: Its status
+
+  /// How far it is, or how it ended; `stored` while it waits to be copied and is copied, too. A failure of
+  /// copying is `failed`, with its reason.
+  ///
+  /// - Throws: `PeerError`: an error of the container.
+  /// - Complexity: opens and reads two small files; where another process has copied it, also every receipt
+  ///   of this sender once.
+  public func status() throws -> QueueEntryStatus {
+    try betweenPeers(action("look for"), peer) {
+      let status = try files.intentions().status(of: entry)
+      guard status == .processed else { return status == .taken ? .stored : status }
+      guard let stored = try storedEntry() else { return .processed }
+      return try files.sender(to: peer).status(of: stored)
+    }
+  }
+
+  /// The entry that its peer gets; nil if there is none, or its receipt was removed.
+  func storedEntry() throws -> QueueEntryID? {
+    if let known = state.withLock(\.stored) { return known }
+    let receipts = try self.receipts()
+    // A process that was stopped and taken over may have stored another, which names nothing and fails.
+    let delivered = receipts.first {
+      if case .failed = $0.status { false } else { true }
+    }
+    if receipts.count == 1 { state.withLock { $0.stored = delivered?.id } }
+    if let entry = (delivered ?? receipts.last)?.id { return entry }
+    // The sender was killed before it stored its receipt.
+    return try files.sender(to: peer).queue.entry(
+      of: files.name, attachmentPrefix: intention.attachmentPrefix)
+  }
+
+  private func receipts() throws -> [QueueReceipt] {
+    try files.sender(to: peer).receipts().filter { FileNotice($0.payload)?.id == intention.id }
+  }
+
+  /// Waits until the content is safe in the container: from then on it outlives this process.
+  ///
+  /// - Throws: `PeerError`: `failed` with the reason, `cancelled`, `timedOut` for a file that expired. Any
+  ///   other error is the reason that it is not stored yet, after this process has tried for ten seconds: it
+  ///   waits in the container, and copying continues when something is sent under this name, or the next
+  ///   session is active; `cancel()` takes it back.
+  public func waitUntilStored() async throws {
+    try confirmStored(
+      await betweenPeers(action("store"), peer) {
+        try await runSuspending { FileStoring(self, until: nil) }
+      })
+  }
+
+  /// Waits until the content is safe in the container; blocks the calling thread.
+  ///
+  /// - Throws: as the form with `async`; also `timedOut` when the deadline has passed. The transfer
+  ///   continues then.
+  public func waitUntilStored(until deadline: ContinuousClock.Instant) throws {
+    try confirmStored(
+      betweenPeers(action("store"), peer) { try FileStoring(self, until: deadline).run() })
+  }
+
+  private func confirmStored(_ status: QueueEntryStatus) throws(PeerError) {
+    let (code, reason): (PeerError.Code, String)
+    switch status {
+    case .processed: return
+    case .stored, .taken: (code, reason) = (.timedOut, "the time has passed, and it continues")
+    case .cancelled: (code, reason) = (.cancelled, "it was cancelled")
+    case .failed(let why): (code, reason) = (.failed, why)
+    default: (code, reason) = (.timedOut, "it has expired")
+    }
+    throw PeerError(code, action("store"), peer: peer, reason: reason)
+  }
+
+  /// Waits until it has ended: processed, cancelled, expired or failed.
+  ///
+  /// - Parameter deadline: until when to wait; without one as long as it takes.
+  /// - Returns: how it ended, or how far it is when the deadline has passed.
+  public func finalStatus(
+    until deadline: ContinuousClock.Instant? = nil
+  ) async throws -> QueueEntryStatus {
+    try await betweenPeers(action("wait for"), peer) {
+      let first = try await files.intentions().finalStatus(of: entry, until: deadline)
+      guard first == .processed else { return first == .taken ? .stored : first }
+      guard let stored = try await Blocking.run({ try self.storedEntry() }) else { return first }
+      return try await files.sender(to: peer).finalStatus(of: stored, until: deadline)
+    }
+  }
+
+  /// Waits until it has ended; see the form with `async`. Blocks the calling thread.
+  @available(*, noasync, message: "it blocks; await the other form, in an async function")
+  public func finalStatus(until deadline: ContinuousClock.Instant) throws -> QueueEntryStatus {
+    try betweenPeers(action("wait for"), peer) {
+      let first = try files.intentions().finalStatus(of: entry, until: deadline)
+      guard first == .processed else { return first == .taken ? .stored : first }
+      guard let stored = try storedEntry() else { return first }
+      return try files.sender(to: peer).finalStatus(of: stored, until: deadline)
+    }
+  }
+
+  // MARK: Ending it
+
+  /// Ends it, also in the middle of copying, unless the peer has it already: it is cancelled or delivered,
+  /// never both. A file that was to be moved is where it was, unless something else lies there by now.
+  ///
+  /// - Returns: whether it is cancelled; false when the peer has it, or it has ended otherwise, or its source
+  ///   is to be removed and another process has it locked (flock(2)), as a sender has that was stopped.
+  /// - Throws: `PeerError`: `timedOut` when the process that copies it does not stop within ten seconds; it
+  ///   is given up all the same as soon as that process continues. Or an error of the container.
+  /// - Complexity: as cancelling a message; in the middle of copying, an update of a value, and the time for
+  ///   the piece that is being copied.
+  @available(*, noasync, message: "it blocks; await the other form, in an async function")
+  @discardableResult
+  public func cancel() throws -> Bool {
+    try betweenPeers(action("take back"), peer) {
+      let intentions = try files.intentions()
+      if try intentions.cancel(entry) {
+        finish(nil, isStored: false)
+        return true
+      }
+      var status = try intentions.status(of: entry)
+      if !status.isEnd { status = try giveUp(intentions) }
+      guard status == .processed else { return status == .cancelled }
+      return try cancelStored()
+    }
+  }
+
+  /// Ends it; see the form without `async`.
+  @discardableResult
+  public func cancel() async throws -> Bool { try await Blocking.run { try self.cancel() } }
+
+  private func giveUp(_ intentions: Queue.Sender) throws -> QueueEntryStatus {
+    state.withLock { $0.isGivenUp = true }
+    var obstacle: (any Error)?
+    do { try files.note(id, isGivenUp: true) } catch { obstacle = error }
+    // The process that was copying it may have ended. If it is this one, it needs no note.
+    files.begin()
+    let status = try intentions.finalStatus(of: entry, until: .now + .seconds(10))
+    guard status.isEnd else {
+      throw obstacle
+        ?? PeerError(
+          .timedOut, action("take back"), peer: peer,
+          reason: "the process that copies it does not stop",
+          remedy: "it is given up as soon as that process continues")
+    }
+    if obstacle == nil { try files.note(id, isGivenUp: false) }
+    return status
+  }
+
+  private func cancelStored() throws -> Bool {
+    let sender = try files.sender(to: peer)
+    guard let stored = try storedEntry() else { return false }
+    return try intention.withSource { source in
+      // If it is busy, a sender that was stopped may go on to remove it: the copy may be all there is.
+      guard source != .busy, try sender.cancel(stored) else { return false }
+      try removeAttachments(sender.queue)
+      return true
+    }
+  }
+
+  // Those that no entry names any more.
+  private func removeAttachments(_ queue: Queue) throws {
+    for attachment in try queue.waitingAttachments(prefix: intention.attachmentPrefix) {
+      if intention.options.isMoved, attachment.isWhole {
+        // Back to where it was, unless something else lies there.
+        _ = try queue.returnAttachment(attachment.id, to: intention.source)
+      }
+      try queue.removeAttachment(attachment.id)
+    }
+  }
+
+  /// Removes the notes of how it ended: `fileTransfers()` lists it no more. No effect on a transfer that has
+  /// not ended.
+  ///
+  /// - Throws: `PeerError`: an error of the container.
+  public func removeReceipt() throws {
+    guard try status().isEnd else { return }
+    try betweenPeers(action("forget"), peer) {
+      // The intention last, because it lists the transfer.
+      let sender = try files.sender(to: peer)
+      try removeAttachments(sender.queue)
+      for receipt in try receipts() { try sender.forget(receipt.id) }
+      try files.intentions().forget(entry)
+    }
+  }
+}

@@ -1,0 +1,109 @@
+public import FoundationEssentials
+import Wormhole
+public import WormholePropertyLists
+
+extension PeerSession {
+  /// Begins to send a file to a peer, and returns at once.
+  ///
+  /// The intention is stored in the container first; then the content is copied (shared where the file
+  /// system can, else inside the kernel) and stored, one file after another, so that they arrive in the
+  /// order in which they were sent. If this process ends in the middle, the next session of this name
+  /// that is active, or sends a file, does it again.
+  ///
+  /// - Parameters:
+  ///   - url: a regular file; a relative path is one from the current directory. A symbolic link is
+  ///     followed, unless the file is to be moved.
+  ///   - peer: the peer that gets it; it need not have been seen before.
+  ///   - metadata: a property list that it gets with the file.
+  ///   - options: how it is sent.
+  /// - Returns: the transfer, which tells how far it is and how it ends.
+  /// - Throws: `PeerError`: `fileAccess` where there is no readable regular file; `tooLarge` for the
+  ///   metadata; `queueFull`, `noSpace`, or another error of the container. It is not sent then.
+  /// - Complexity: as `enqueue`, and opening the file.
+  @discardableResult
+  public func transfer(
+    fileAt url: URL, to peer: String, metadata: PropertyListValue? = nil,
+    options: PeerFileOptions = .init()
+  ) throws -> PeerFileTransfer {
+    let transfer = try intendTransfer(fileAt: url, to: peer, metadata: metadata, options: options)
+    outgoingFiles.begin()
+    return transfer
+  }
+
+  /// Stores the intention to send a file, and no more: the next session of this name that is active, or
+  /// sends a file, copies it.
+  package func intendTransfer(
+    fileAt url: URL, to peer: String, metadata: PropertyListValue? = nil,
+    options: PeerFileOptions = .init()
+  ) throws -> PeerFileTransfer {
+    try betweenPeers("send a file to \"\(peer)\"", peer) {
+      try PeerNames.check(peer)
+      let source = try SourceFile(
+        SourceFile.path(of: url, to: peer), isMoved: options.isMoved, to: peer)
+      let intention = FileIntention(source, to: peer, metadata: metadata, options: options)
+      let entry = try outgoingFiles.intentions().enqueue(
+        intention.value, durability: options.durability, expires: options.expiry,
+        keepsReceipt: true)
+      return outgoingFiles.transfer(of: intention, as: entry)
+    }
+  }
+
+  /// Waits until this process copies no files any more; one that exits then leaves nothing behind.
+  package func finishCopying(until deadline: ContinuousClock.Instant) {
+    outgoingFiles.waitUntilIdle(until: deadline)
+  }
+
+  /// Sends the files that wait, blocking the calling thread.
+  package func sendOutgoingFiles() throws {
+    try betweenPeers("send the files of \"\(name)\"") { try outgoingFiles.sendAll() }
+  }
+
+  /// The files that were sent under this session's name and whose receipt was not removed: those that
+  /// wait, are copied or are taken, and those that ended, also of an earlier process of this name. In the
+  /// order of sending.
+  ///
+  /// - Parameter peer: only those for this one.
+  /// - Throws: `PeerError`: an error of the container.
+  /// - Complexity: one listing, and reading a small file for each.
+  public func fileTransfers(to peer: String? = nil) throws -> [PeerFileTransfer] {
+    try betweenPeers("list the files of \"\(name)\"") {
+      try outgoingFiles.intentions().receipts().compactMap { receipt in
+        guard let intention = FileIntention(receipt.payload),
+          peer == nil || peer?.utf8.elementsEqual(intention.peer.utf8) == true
+        else { return nil }
+        return outgoingFiles.transfer(of: intention, as: receipt.id)
+      }
+    }
+  }
+
+  /// The file transfer of an id, of any sender; nil for any other text, and after its receipt was removed.
+  ///
+  /// - Throws: `PeerError`: an error of the container.
+  /// - Complexity: as `fileTransfers()`, for each peer that has sent files, until it is found.
+  public func fileTransfer(id: String) throws -> PeerFileTransfer? {
+    guard FileIntention.isID(id) else { return nil }
+    if let own = try fileTransfers().first(where: { $0.id == id }) { return own }
+    let senders = try betweenPeers("look for a file") {
+      try container.own.queueNames().compactMap { PeerNames.peer(ofOutgoingFiles: $0) }
+    }
+    for sender in senders where !sender.utf8.elementsEqual(name.utf8) && PeerNames.isName(sender) {
+      let session = try PeerSession(sender, in: container)
+      if let found = try session.fileTransfers().first(where: { $0.id == id }) { return found }
+    }
+    return nil
+  }
+
+  /// The files that are being copied for this peer right now, and how far they are.
+  ///
+  /// - Throws: `PeerError`: an error of the container.
+  /// - Complexity: one listing, and four system calls for each file that waits.
+  public func incomingFiles() throws -> [PeerIncomingFile] {
+    try betweenPeers("look for files for \"\(name)\"") {
+      try container.own.queue(PeerNames.files(name)).incomingAttachments().map {
+        PeerIncomingFile(
+          sender: $0.sender,
+          progress: .init(completedBytes: $0.completedBytes, totalBytes: $0.totalBytes))
+      }
+    }
+  }
+}

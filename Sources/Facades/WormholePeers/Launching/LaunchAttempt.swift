@@ -1,0 +1,282 @@
+import Wormhole
+import WormholeSystem
+
+/// One call's way to a peer that is active; see `Launcher` for the rules.
+final class LaunchAttempt: Waiting {
+  /// What a call waits for.
+  enum Goal {
+    /// The peer's process, also if this one ends right after.
+    case process
+    /// The peer's being active.
+    case activity
+  }
+
+  /// How often a start under way is looked at: there is no event for a process that is stopped, nor for the
+  /// end of another process's child.
+  private static let look: Duration = .milliseconds(100)
+  /// For how long a process has to be stopped, or missing, until it counts as that.
+  private static let grace: Duration = .milliseconds(50)
+  /// A start that has no process after so long has none to come, or one that cannot be seen here.
+  private static let patience: UInt64 = 10_000_000_000
+
+  /// Raised when the program that this call started has ended.
+  private let latch = WakeLatch()
+  private let launch: PeerLaunch
+  private let peer: String
+  private let action: String
+  private let goal: Goal
+  private let deadline: ContinuousClock.Instant
+  private let presence: Presence
+  private let book: LaunchBook
+  /// The start that this call waits for.
+  private var followed: String?
+  /// The program that this call started, and whether its end was told.
+  private var child: (nonce: String, end: Awaited<Void>)?
+  /// The place of a start of this call that another process has removed.
+  private var overtaken: String?
+  /// An observation that is not certain yet, and its time.
+  private var doubted: (observation: String, since: ContinuousClock.Instant)?
+
+  init(
+    _ launch: PeerLaunch, _ peer: String, _ container: SharedContainer, _ action: String,
+    for goal: Goal, until deadline: ContinuousClock.Instant
+  ) {
+    self.goal = goal
+    self.deadline = deadline
+    self.launch = launch
+    self.peer = peer
+    self.action = action
+    presence = container.own.presence(PeerNames.presence(peer))
+    book = LaunchBook(peer, container)
+  }
+
+  /// Raises the latch, too, when a process is active under the name.
+  func watchPresence() throws -> ObservationToken {
+    try presence.observe(on: Blocking.queue()) { [latch] _ in latch.raise() }
+  }
+
+  func step() throws -> WaitingStep<Void> {
+    guard let (start, isSettled) = try underWay() else { return .done(()) }
+    // Another process that is about to start it could die first.
+    if goal == .process, isSettled { return .done(()) }
+    guard ContinuousClock.now < deadline else { throw timedOut(start) }
+    let pause = goal == .process ? Self.grace : Self.look
+    return .wait(for: latch, until: min(deadline, .now + pause))
+  }
+
+  /// Looks how far it is, and starts the program if it is this call's turn.
+  ///
+  /// - Returns: the start that is under way, and whether it has a process; nil when the peer is active, or
+  ///   was since this call began to wait for it.
+  private func underWay() throws -> (LaunchState.Start, isSettled: Bool)? {
+    while true {
+      // In this order: a program that has ended by now was active before, if it ever was.
+      let last = try book.read().start
+      let standing: Standing = if let last { try self.standing(of: last) } else { .abandoned }
+      let status = try presence.status()
+      if status.isPresent { return nil }
+      let wasActive = last.map { self.wasActive(status, since: $0) } ?? false
+      if wasActive, last?.nonce == followed { return nil }
+      switch (standing, last) {
+      case (.underWay(let isSettled), let start?) where !wasActive:
+        followed = start.nonce
+        return (start, isSettled)
+      case (.ended, let start?) where start.nonce == followed:
+        // Its end comes to be seen a moment before how it ended is told.
+        if let child, child.nonce == start.nonce, !child.end.isSettled { return (start, true) }
+        throw ended(start)
+      default:
+        guard ContinuousClock.now < deadline else { throw tooLate() }
+        if let start = try begin(after: last?.nonce) { return (start, true) }
+      }
+    }
+  }
+
+  // MARK: Where the last start stands
+
+  private enum Standing {
+    case underWay(isSettled: Bool)
+    /// Its program has ended.
+    case ended
+    /// Nothing was started, or its start cannot be waited for.
+    case abandoned
+  }
+
+  private func standing(of start: LaunchState.Start) throws -> Standing {
+    guard start.ending == nil else { return .ended }
+    let age = bootTimeNanoseconds().subtractingReportingOverflow(start.uptime)
+    // Later than now: from before the machine was restarted.
+    guard !age.overflow else { return .abandoned }
+    let isOld = age.partialValue > Self.patience
+    guard let process = start.process else {
+      guard isOld || start.nonce == overtaken || mayBeOver(start.launcher, start.nonce) else {
+        return .underWay(isSettled: false)
+      }
+      return try resolve(start)
+    }
+    guard process.isVisible else { return isOld ? .abandoned : .underWay(isSettled: true) }
+    guard let status = process.status, !status.isDead else { return .ended }
+    guard status.isStopped else { return .underWay(isSettled: true) }
+    return isCertain(start.nonce) ? .abandoned : .underWay(isSettled: false)
+  }
+
+  private func mayBeOver(_ launcher: ProcessIdentity, _ nonce: String) -> Bool {
+    guard launcher.isVisible else { return false }
+    guard let status = launcher.status, !status.isDead else { return true }
+    return status.isStopped && isCertain(nonce)
+  }
+
+  /// Whether something has looked so for a moment already.
+  private func isCertain(_ observation: String) -> Bool {
+    if let doubted, doubted.observation == observation {
+      return ContinuousClock.now - doubted.since >= Self.grace
+    }
+    doubted = (observation, .now)
+    return false
+  }
+
+  /// Makes sure that nothing will be started any more, or finds the program that was.
+  private func resolve(_ start: LaunchState.Start) throws -> Standing {
+    guard let place = book.place(of: start), try !place.prevent(), let output = try place.output()
+    else { return .abandoned }
+    let variable = Self.variable(start.nonce)
+    guard let process = try processes(printingTo: output, orWith: variable).first else {
+      // A process that has just opened the file may not be visible in /proc at this very moment.
+      return isCertain(start.nonce + " without a process") ? .ended : .underWay(isSettled: false)
+    }
+    _ = try book.change { $0.note(start.nonce) { $0.process = $0.process ?? process } }
+    return .underWay(isSettled: true)
+  }
+
+  private func wasActive(_ status: PresenceStatus, since start: LaunchState.Start) -> Bool {
+    guard case .gone(let last?, _) = status else { return false }
+    return last.enteredAt > start.uptime && last.enteredAt <= bootTimeNanoseconds()
+  }
+
+  // MARK: Starting
+
+  private static func variable(_ nonce: String) -> String { "WORMHOLE_LAUNCH=" + nonce }
+
+  private enum Turn {
+    case mine
+    case anothers
+    case exhausted(Int)
+  }
+
+  /// Starts the program.
+  ///
+  /// - Returns: nil when another process was faster.
+  private func begin(after nonce: String?) throws -> LaunchState.Start? {
+    if let obstacle = launch.obstacle { throw notLaunched(obstacle, remedy: "register it again") }
+    let place = try book.newPlace()
+    let start = LaunchState.Start(
+      nonce: place.nonce, launcher: .current, uptime: bootTimeNanoseconds())
+    let budget = launch.budgetPerDay
+    let turn = try book.change(until: deadline) { state -> Turn in
+      let now = LaunchState.Moment.now()
+      guard state.start?.nonce == nonce else { return .anothers }
+      let count = state.count(at: now)
+      guard count < budget ?? .max else { return .exhausted(count) }
+      state.begin(start, at: now)
+      return .mine
+    }
+    switch turn {
+    case .mine:
+      try place.sweepOthers()
+      return try run(start, at: place)
+    case .anothers:
+      _ = try place.prevent()
+      return nil
+    case .exhausted(let count):
+      _ = try place.prevent()
+      throw notLaunched(
+        "it was started \(count) times today (UTC), as often as its registration allows",
+        remedy: "start it by hand, or register it with a larger budget")
+    }
+  }
+
+  private func run(
+    _ start: LaunchState.Start, at place: StartPlace
+  ) throws -> LaunchState.Start? {
+    let child: ChildProcess
+    do throws(Errno) {
+      child = try ChildProcess(
+        launch.program, launch.arguments, environment: environment(start.nonce),
+        detachedPrintingTo: place.outputPath)
+    } catch {
+      guard try place.output() != nil || error != .noSuchFile else {
+        // This process was stopped meanwhile, and another has taken over.
+        overtaken = start.nonce
+        return nil
+      }
+      let reason = "its program \(launch.program) cannot be run: \(error)"
+      _ = try book.change { $0.note(start.nonce) { $0.ending = reason } }
+      throw notLaunched(reason)
+    }
+    followed = start.nonce
+    let id = child.processID
+    let process = ProcessIdentity(
+      processID: id, startTicks: ProcessStatus.of(id)?.startTicks ?? 0,
+      namespace: ProcessIdentity.current.namespace)
+    let (book, latch, told) = (book, latch, Awaited<Void>())
+    self.child = (start.nonce, told)
+    follow(child) { end in
+      // After an error, of a full disk perhaps, others see that its process has ended, and not how.
+      _ = try? book.change { $0.note(start.nonce) { $0.ending = end?.clause ?? "ended" } }
+      told.settle(())
+      latch.raise()
+    }
+    _ = try book.change { $0.note(start.nonce) { $0.process = process } }
+    var noted = start
+    noted.process = process
+    return noted
+  }
+
+  private func environment(_ nonce: String) -> [String] {
+    let added = launch.environment.map { $0.key + "=" + $0.value }
+    return Program.environment(with: added + [Self.variable(nonce)])
+  }
+
+  // MARK: Errors
+
+  private func notLaunched(_ reason: String, remedy: String? = nil) -> PeerError {
+    PeerError(.notLaunched, action, peer: peer, reason: reason, remedy: remedy)
+  }
+
+  private func ended(_ start: LaunchState.Start) -> PeerError {
+    let place = book.place(of: start)
+    let process = start.process.map { " (process \($0.processID))" } ?? ""
+    let ending = start.ending.map { ": it \($0)" } ?? ""
+    let words = place?.lastLine().map { ", and printed last: \($0)" } ?? ""
+    return notLaunched(
+      "its program \(launch.program)\(process) ended before it was active\(ending)\(words)",
+      remedy: place.map { "look at its output: \($0.outputPath)" })
+  }
+
+  private func tooLate() -> PeerError {
+    PeerError(
+      .timedOut, action, peer: peer, reason: "the deadline passed before it could be started",
+      remedy: "wait longer")
+  }
+
+  private func timedOut(_ start: LaunchState.Start) -> PeerError {
+    let held = bootTimeNanoseconds().subtractingReportingOverflow(start.uptime)
+    let age = Duration.nanoseconds(Int64(clamping: held.overflow ? 0 : held.partialValue))
+    let holder = LeaseHolder(identity: start.process ?? start.launcher, held: age)
+    let reason =
+      start.process == nil ? "\(holder) is about to start it" : "\(holder) is not active yet"
+    return PeerError(
+      .timedOut, action, peer: peer, reason: reason,
+      remedy: "wait longer, or end that process; its output is in "
+        + (book.place(of: start)?.outputPath ?? "the container"), holder: holder)
+  }
+}
+
+extension PresenceStatus {
+  fileprivate var isPresent: Bool {
+    switch self {
+    case .running, .suspended, .unknown: true
+    case .gone, .neverSeen: false
+    }
+  }
+}

@@ -1,0 +1,167 @@
+import Wormhole
+import WormholePropertyLists
+import WormholeSystem
+
+/// How a peer wants to be started when others need it.
+///
+/// The program is started as it is, without a shell, in a session of its own and in the directory "/",
+/// with nothing to read. Its output goes into a file in the container (`Registry.output(of:)`), which each
+/// start replaces; a program that prints much should write a log of its own. Its environment has
+/// `WORMHOLE_LAUNCH` set. It should make its peer active without going into the background before,
+/// because then it would count as ended.
+///
+/// ```swift
+/// let launch = PeerLaunch(
+///   program: "/usr/local/bin/phone", arguments: ["--background"], occasions: [.request, .queuedWork])
+/// try PeerLaunch.Registry(in: container).set(launch, for: "phone")
+/// ```
+public struct PeerLaunch: Sendable, Hashable {
+  /// The occasions for which a peer is started.
+  ///
+  /// ```swift
+  /// let launch = PeerLaunch(program: "/usr/local/bin/phone", occasions: [.request, .urgentWork])
+  /// ```
+  public struct Occasions: OptionSet, Sendable, Hashable {
+    /// The bits.
+    public let rawValue: Int
+
+    /// Makes a set of the bits.
+    public init(rawValue: Int) { self.rawValue = rawValue }
+
+    /// A request, whose caller waits.
+    public static let request = Occasions(rawValue: 1)
+    /// A guaranteed message, urgent or not, or a file that waits for it.
+    public static let queuedWork = Occasions(rawValue: 2)
+    /// A guaranteed message that is marked as urgent.
+    public static let urgentWork = Occasions(rawValue: 4)
+  }
+
+  /// The program: an absolute path.
+  public var program: String
+  /// Its arguments, without the program's name.
+  public var arguments: [String]
+  /// Variables that are added to the environment of the process that starts it.
+  public var environment: [String: String]
+  /// The occasions for which it is started; empty for never.
+  public var occasions: Occasions
+  /// How often on one day (UTC) at most; nil for no limit.
+  public var budgetPerDay: Int?
+
+  /// Makes a registration.
+  public init(
+    program: String, arguments: [String] = [], environment: [String: String] = [:],
+    occasions: Occasions = .request, budgetPerDay: Int? = nil
+  ) {
+    self.program = program
+    self.arguments = arguments
+    self.environment = environment
+    self.occasions = occasions
+    self.budgetPerDay = budgetPerDay
+  }
+}
+
+/// A registration as a property list, the reasons against it, and whether it can be followed.
+extension PeerLaunch {
+  static let limits = PropertyListLimits(maximumBytes: 1 << 20, maximumDepth: 8)
+
+  private static let names: [(name: String, occasion: Occasions)] = [
+    ("request", .request), ("queuedWork", .queuedWork), ("urgentWork", .urgentWork),
+  ]
+
+  var propertyList: PropertyListValue {
+    var value: PropertyListValue = [
+      "program": .string(program), "arguments": .array(arguments.map { .string($0) }),
+      "environment": .dictionary(environment.mapValues { .string($0) }),
+      "occasions": .array(
+        Self.names.filter { occasions.contains($0.occasion) }.map { .string($0.name) }),
+    ]
+    value["budgetPerDay"] = budgetPerDay.map { .integer(Int64($0)) }
+    return value
+  }
+
+  /// - Returns: nil for a value that is no registration. An occasion that is unknown here is passed over.
+  init?(_ value: PropertyListValue) {
+    guard let program = value["program"]?.stringValue else { return nil }
+    self.init(program: program, occasions: [])
+    for item in value["arguments"]?.arrayValue ?? [] {
+      guard let argument = item.stringValue else { return nil }
+      arguments.append(argument)
+    }
+    for (name, item) in value["environment"]?.dictionaryValue ?? [:] {
+      guard let text = item.stringValue else { return nil }
+      environment[name] = text
+    }
+    for item in value["occasions"]?.arrayValue ?? [] {
+      let known = Self.names.first { $0.name == item.stringValue }
+      occasions.formUnion(known?.occasion ?? [])
+    }
+    if let budget = value["budgetPerDay"] {
+      guard let budget = budget.intValue else { return nil }
+      budgetPerDay = budget
+    }
+    guard unsuitability == nil else { return nil }
+  }
+
+  /// Why nothing could be started by it; nil when it is well-formed.
+  var unsuitability: String? {
+    guard program.utf8.first == UInt8(ascii: "/") else {
+      return "its program \"\(program)\" is not an absolute path"
+    }
+    let variables = environment.flatMap { [$0.key, $0.value] }
+    guard !([program] + arguments + variables).contains(where: { $0.utf8.contains(0) }) else {
+      return "a text in it has a NUL, at which a program's argument would end"
+    }
+    guard !environment.keys.contains(where: { $0.isEmpty || $0.utf8.contains(61) }) else {
+      return "the name of a variable is empty or has a \"=\""
+    }
+    guard budgetPerDay ?? 0 >= 0 else { return "its budget is negative" }
+    return nil
+  }
+
+  /// Why its program cannot be run, as far as can be seen before it is tried.
+  var obstacle: String? {
+    do throws(Errno) {
+      let status = try fileStatus(program, followingLinks: true)
+      guard status.kind == .regular else { return "its program \(program) is not a file" }
+      return status.permissions & 0o111 == 0
+        ? "its program \(program) is not executable (mode \(String(status.permissions, radix: 8)))"
+        : nil
+    } catch {
+      return "its program \(program) cannot be found: \(error)"
+    }
+  }
+
+  /// Whether it wants to be started for an occasion: urgent work is queued work as well.
+  func isFor(_ occasion: Occasions) -> Bool {
+    let wanted = occasion.contains(.urgentWork) ? occasion.union(.queuedWork) : occasion
+    return !occasions.isDisjoint(with: wanted)
+  }
+
+  static func damaged(_ action: String, _ peer: String, _ path: String) -> PeerError {
+    PeerError(
+      .damaged, action, peer: peer, reason: "\(path) is no registration of a program",
+      remedy: "register it again")
+  }
+
+  /// The registration that is to be followed.
+  ///
+  /// - Returns: nil when there is none.
+  /// - Throws: `PeerError.notLaunched` when others than this user could have written it. Root's is
+  ///   refused, too, because a container's files belong to its owner, and a program that can write as root
+  ///   needs no registration.
+  static func trusted(
+    of peer: String, in container: SharedContainer, _ action: String
+  ) throws -> PeerLaunch? {
+    let value = container.own.value(PeerNames.launch(peer))
+    do {
+      guard let content = try value.privateContent(limits: limits) else { return nil }
+      guard let launch = PeerLaunch(content) else { throw damaged(action, peer, value.path) }
+      return launch
+    } catch let exposure as Exposure {
+      throw PeerError(
+        .notLaunched, action, peer: peer,
+        reason: "others could have changed how it is started: \(exposure)",
+        remedy: "make sure that it is right, and register it again as its owner, mode 600")
+    }
+  }
+}

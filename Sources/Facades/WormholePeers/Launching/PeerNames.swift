@@ -1,0 +1,157 @@
+import Wormhole
+
+/// The package's own names under which a peer's things are found: the one place that knows them.
+///
+/// ```
+/// presence  peer/<peer>                 the process that is reached under the name
+/// presence  peer/<peer>/activity        what it offers
+/// queue     peer/<peer>/messages        guaranteed messages to it
+/// queue     peer/<peer>/files           files to it
+/// queue     peer/<peer>/outgoing        files that it means to send; it is its only consumer
+/// value     peer/outgoing/<peer>        which of these are given up while they are copied
+/// value     peer/context/<from>/<to>    the context that one peer set for another
+/// value     peer/seen/<from>/<to>       which of these the other was handed last
+/// value     peer/launch/<peer>          how it is started
+/// value     peer/launching/<peer>       how often it was, and the start under way
+/// value     peer/continuing/<peer>      the activity that is handed over to it
+/// ```
+///
+/// `WatchNames` has two more of the values.
+///
+/// In a peer's name "/" is written as `%2F` and "%" as `%25`, so that no two peers share a name.
+package enum PeerNames {
+  /// How many bytes a peer's name may have once encoded as the names of values are.
+  package static let maximumBytes = 100
+
+  package static func presence(_ peer: String) -> String { name(peer) }
+  package static func activity(_ peer: String) -> String { name(peer, "activity") }
+  package static func messages(_ peer: String) -> String { name(peer, "messages") }
+  package static func files(_ peer: String) -> String { name(peer, "files") }
+  package static func outgoingFiles(_ peer: String) -> String { name(peer, "outgoing") }
+
+  /// The kinds of values that the package keeps of peers.
+  enum Kept: String {
+    case outgoing, context, seen, launch, launching, continuing
+  }
+
+  package static func outgoingState(_ peer: String) -> String { name(.outgoing, peer) }
+
+  package static func context(from sender: String, to receiver: String) -> String {
+    name(.context, sender, receiver)
+  }
+
+  package static func seen(from sender: String, to receiver: String) -> String {
+    name(.seen, sender, receiver)
+  }
+
+  package static func launch(_ peer: String) -> String { name(.launch, peer) }
+  package static func launching(_ peer: String) -> String { name(.launching, peer) }
+  package static func continuing(_ peer: String) -> String { name(.continuing, peer) }
+
+  private static func name(_ kept: Kept, _ peers: String...) -> String {
+    name(of: [kept.rawValue] + peers)
+  }
+
+  /// The name that consists of these parts, after "peer".
+  package static func name(_ parts: String...) -> String { name(of: parts) }
+
+  private static func name(of parts: [String]) -> String {
+    "peer/" + parts.map(encoded).joined(separator: "/")
+  }
+
+  // MARK: And back
+
+  /// The peer of a presence; nil for any other name.
+  package static func peer(ofPresence name: String) -> String? { peer(of: name) }
+
+  /// The peer whose activity a presence offers; nil for any other name.
+  package static func peer(ofActivity name: String) -> String? { peer(of: name, "activity") }
+
+  /// The peer whose messages a queue holds; nil for any other queue.
+  package static func peer(ofMessages name: String) -> String? { peer(of: name, "messages") }
+
+  /// The peer that gets a queue's entries; nil for any other name.
+  package static func peer(ofQueue name: String) -> String? {
+    peer(ofMessages: name) ?? peer(of: name, "files")
+  }
+
+  /// Whose files to be sent a queue holds; nil for any other queue.
+  package static func peer(ofOutgoingFiles name: String) -> String? { peer(of: name, "outgoing") }
+
+  private static func peer(of name: String, _ suffix: String...) -> String? {
+    guard let parts = parts(of: name), Array(parts.dropFirst()) == suffix else { return nil }
+    return parts[0]
+  }
+
+  /// Whose launch a value registers; nil for any other value.
+  package static func peer(ofLaunch name: String) -> String? {
+    kept(name).flatMap { $0.kept == .launch ? $0.peers[0] : nil }
+  }
+
+  /// Whether a value says how a peer is launched, or that it was: it belongs to this machine.
+  package static func isLaunch(_ name: String) -> Bool {
+    kept(name).map { [.launch, .launching].contains($0.kept) } ?? false
+  }
+
+  /// The kind of a value, and its peers; nil for any other value.
+  static func kept(_ name: String) -> (kept: Kept, peers: [String])? {
+    guard let parts = parts(of: name), let kept = Kept(rawValue: parts[0]),
+      parts.count == (kept == .context || kept == .seen ? 3 : 2)
+    else { return nil }
+    return (kept, Array(parts.dropFirst()))
+  }
+
+  /// The parts from which `name` made a name, at least one; nil for any other name.
+  package static func parts(of name: String) -> [String]? {
+    // By bytes: a combining mark at the beginning of a part would swallow the slash before it.
+    let parts = name.utf8.split(separator: UInt8(ascii: "/"), omittingEmptySubsequences: false)
+    guard parts.count > 1, parts[0].elementsEqual("peer".utf8) else { return nil }
+    let decoded = parts.dropFirst().compactMap { Self.decoded(Array($0)[...]) }
+    return decoded.count == parts.count - 1 ? decoded : nil
+  }
+
+  package static func isName(_ peer: String) -> Bool {
+    !peer.isEmpty && EncodedName(peer).component.utf8.count <= maximumBytes
+  }
+
+  /// Refuses text that cannot be a peer's name.
+  package static func check(_ peer: String) throws(PeerError) {
+    let bytes = EncodedName(peer).component.utf8.count
+    guard !peer.isEmpty, bytes <= maximumBytes else {
+      throw PeerError(
+        .unsupportedValue, "use \"\(peer)\" as a peer's name", peer: peer,
+        reason: peer.isEmpty ? "it is empty" : "it has \(bytes) bytes once encoded",
+        remedy: "take one of 1 to \(maximumBytes) bytes")
+    }
+  }
+
+  private static func encoded(_ peer: String) -> String {
+    var text = ""
+    for scalar in peer.unicodeScalars {
+      switch scalar {
+      case "/": text += "%2F"
+      case "%": text += "%25"
+      default: text.unicodeScalars.append(scalar)
+      }
+    }
+    return text
+  }
+
+  private static func decoded(_ encoded: ArraySlice<UInt8>) -> String? {
+    guard !encoded.isEmpty else { return nil }
+    var peer: [UInt8] = []
+    var rest = encoded
+    while let byte = rest.popFirst() {
+      guard byte == UInt8(ascii: "%") else {
+        peer.append(byte)
+        continue
+      }
+      switch (rest.popFirst(), rest.popFirst()) {
+      case (UInt8(ascii: "2"), UInt8(ascii: "F")): peer.append(UInt8(ascii: "/"))
+      case (UInt8(ascii: "2"), UInt8(ascii: "5")): peer.append(UInt8(ascii: "%"))
+      default: return nil
+      }
+    }
+    return String(validating: peer, as: UTF8.self)
+  }
+}

@@ -1,0 +1,128 @@
+import Wormhole
+import WormholeSystem
+
+/// `values/<name>/start-<nonce>/`: a place where a program is started at most once, however late
+/// its starting process continues.
+///
+/// | its state | meaning | made by |
+/// |---|---|---|
+/// | empty | nothing was started here yet | the process that is about to start a program |
+/// | holds `output` | the program's process exists or existed, and this is its output | that process, before it becomes the program |
+/// | missing | nothing will ever be started here | the process that takes over, or sweeps |
+///
+/// Nothing can be created in a removed directory, and a directory with an entry cannot be removed.
+/// So if a starter was stopped for a while and another process took over from it, at most one of
+/// the two starts a program, and the other finds out. A crash leaves one of the three states; the
+/// next start sweeps all places but its own.
+struct StartPlace: Sendable {
+  /// The name of the place.
+  let nonce: String
+  private let value: Value
+
+  private init(value: Value, nonce: String) {
+    self.value = value
+    self.nonce = nonce
+  }
+
+  /// Creates a value for an existing place.
+  ///
+  /// - Parameter nonce: The noted name; the result is nil if the text is not a place's name.
+  init?(noted nonce: String, at value: Value) {
+    guard (1...16).contains(nonce.utf8.count),
+      nonce.utf8.allSatisfy(Nonce.isDigit)
+    else { return nil }
+    self.init(value: value, nonce: nonce)
+  }
+
+  /// Creates a place beside a value's file.
+  static func make(at value: Value) throws -> StartPlace {
+    let place = StartPlace(value: value, nonce: Nonce.next())
+    try reporting("make a place to start a program at", path: place.path) {
+      for _ in 0..<renameRaceLimit {
+        let directory = try value.directory.openOrMake()
+        do throws(Errno) {
+          return try value.container.root.makeDirectoryIfMissing(
+            place.name, at: directory.rawValue)
+        } catch {
+          // The name was empty, and a sweep came first.
+          guard error == .noSuchFile else { throw error }
+        }
+      }
+      throw Errno.staleHandle
+    }
+    return place
+  }
+
+  private var name: String { NamedDirectory.startPrefix + nonce }
+  private var path: String { value.directory.path + "/" + name }
+
+  /// The file that the program's process creates and prints to.
+  var outputPath: String { path + "/output" }
+
+  /// Returns the status of the program's output, or nil if no process was started here.
+  func output() throws -> FileStatus? {
+    try reporting("look at what a program printed", path: outputPath) {
+      do throws(Errno) {
+        return try fileStatus(outputPath)
+      } catch {
+        guard error == .noSuchFile || error == .notDirectory else { throw error }
+        return nil
+      }
+    }
+  }
+
+  /// Ensures that no program will be started here any more.
+  ///
+  /// - Returns: False if one was started already.
+  func prevent() throws -> Bool {
+    try reporting("prevent a start", path: path) {
+      guard let directory = try value.directory.open() else { return true }
+      do throws(Errno) {
+        try removeDirectory(name, at: directory.rawValue)
+        return true
+      } catch {
+        if error == .noSuchFile { return true }
+        // POSIX allows both errors.
+        guard error == .directoryNotEmpty || error == .alreadyExists else { throw error }
+        return false
+      }
+    }
+  }
+
+  /// Returns the last line of the program's output if it is short; for errors.
+  func lastLine() -> String? {
+    do throws(Errno) {
+      let file = try FileDescriptor.open(outputPath, [.readOnly, .noFollow, .nonBlocking])
+      let size = try file.status().size
+      try file.seek(to: max(0, size - 1_024))
+      let bytes = try file.readToEnd(expectedBytes: 1_024, maximumBytes: 1 << 20)
+      let lines = String(decoding: bytes, as: UTF8.self).split(whereSeparator: \.isNewline)
+      return lines.last.map { String($0.suffix(400)) }
+    } catch {
+      // There is no output, or it grows faster than it is read; the error does without it.
+      return nil
+    }
+  }
+
+  /// Removes all places of the value but this one, with their output.
+  func sweepOthers() throws {
+    try reporting("sweep places of earlier starts", path: value.directory.path) {
+      guard let directory = try value.directory.open([.readOnly, .directory]) else { return }
+      for entry in try directory.entries()
+      where entry.name.hasPrefix(NamedDirectory.startPrefix) && entry.name.text != name {
+        try remove(entry.name.text, at: directory.rawValue)
+      }
+    }
+  }
+
+  private func remove(_ other: String, at directory: Int32) throws(Errno) {
+    do throws(Errno) {
+      try removeIfPresent(other + "/output", at: directory)
+      try removeDirectory(other, at: directory)
+    } catch {
+      // Another process is sweeping, too; or a foreign file lies there, which does no harm.
+      let passing: [Errno] = [.noSuchFile, .directoryNotEmpty, .alreadyExists, .notDirectory]
+      guard passing.contains(error) else { throw error }
+    }
+  }
+}

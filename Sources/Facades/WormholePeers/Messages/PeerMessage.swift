@@ -1,0 +1,62 @@
+public import FoundationEssentials
+import Wormhole
+public import WormholePropertyLists
+
+/// A guaranteed message that came, to be acknowledged when it is handled; see `PeerDelivery`.
+///
+/// ```swift
+/// let receiver = try await PeerSession("till", in: container).receiveMessages()
+/// if let message = try await receiver.next(until: .now + .seconds(2)) {
+///   print(message.sender, message.value)
+///   try message.acknowledge()
+/// }
+/// ```
+public struct PeerMessage: PeerDelivery {
+  private let entry: QueueEntry
+  private let receiver: String
+
+  init(_ entry: QueueEntry, for receiver: String) {
+    self.entry = entry
+    self.receiver = receiver
+  }
+
+  /// The transfer's id.
+  public var id: String { MessageID(peer: receiver, entry: entry.id).description }
+  /// The sender, by the name it gave itself.
+  public var sender: String { entry.sender }
+  /// The value that was sent.
+  public var value: PropertyListValue { entry.payload }
+  /// When it was sent, by its sender's clock, which never goes back.
+  public var sent: Date { entry.sent }
+  /// Whether it was delivered before, and perhaps handled.
+  public var isRedelivery: Bool { entry.isRedelivery }
+  /// How often it was delivered, this time included.
+  public var deliveries: Int { entry.deliveries }
+
+  /// The message as a value of a type.
+  ///
+  /// - Throws: `PeerError`: `unexpectedValue`.
+  public func decode<Message: Decodable>(_ type: Message.Type) throws -> Message {
+    try value.decoded(as: type, action("read"), from: sender)
+  }
+
+  /// Ends it as processed; see `PeerDelivery`.
+  ///
+  /// - Complexity: one unlink; for a message that was stored together with others, an open, a write
+  ///   and a close until the last of them.
+  public func acknowledge() throws {
+    try betweenPeers(action("acknowledge"), sender) { try entry.acknowledge() }
+  }
+
+  /// Ends it as failed; see `PeerDelivery`.
+  public func fail(_ reason: String, isKept: Bool = false) throws {
+    try betweenPeers(action("fail"), sender) { try entry.fail(reason, isKept: isKept) }
+  }
+
+  /// Gives it back; see `PeerDelivery`.
+  public func release(after pause: Duration) throws {
+    try betweenPeers(action("give back"), sender) { try entry.release(after: pause) }
+  }
+
+  private func action(_ verb: String) -> String { "\(verb) a message from \"\(sender)\"" }
+}

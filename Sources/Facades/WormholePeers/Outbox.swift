@@ -1,0 +1,59 @@
+import Synchronization
+import Wormhole
+
+/// The senders of one name: one for each queue, kept, because each remembers the last stamp that it gave
+/// and the entries that it counted against the limits.
+final class Outbox: Sendable {
+  private struct State {
+    /// By the bytes of the queues' names, of which two may be equal as strings.
+    var senders: [[UInt8]: Queue.Sender] = [:]
+    var limits = Queue.Limits.standard
+  }
+
+  let container: SharedContainer
+  /// The peer that sends.
+  let name: String
+  private let state = Mutex(State())
+
+  init(of name: String, in container: SharedContainer) {
+    self.container = container
+    self.name = name
+  }
+
+  /// The sender to one of the queues of a peer.
+  ///
+  /// - Throws: `PeerError`: `unsupportedValue` for text that cannot be a peer's name.
+  func sender(
+    to peer: String, _ queueName: (String) -> String = PeerNames.messages
+  ) throws -> Queue.Sender {
+    try PeerNames.check(peer)
+    let queue = queueName(peer)
+    return try state.withLock { state in
+      if let sender = state.senders[Array(queue.utf8)] { return sender }
+      let sender = try container.own.queue(queue).sender(name, limits: state.limits)
+      state.senders[Array(queue.utf8)] = sender
+      return sender
+    }
+  }
+
+  /// For tests: how much may wait in queues to which nothing was sent yet.
+  func limit(to limits: Queue.Limits) { state.withLock { $0.limits = limits } }
+
+  /// Starts a peer for which something was stored just now, if it registered so and no process receives
+  /// for it. A stopped receiver counts: it gets the work when it continues, or the one that replaces it.
+  ///
+  /// - Parameter queue: where the work waits.
+  /// - Returns: the reason that it could not be started; the work waits all the same. Nil otherwise.
+  /// - Complexity: one look whether there is a registration, as a rule.
+  func wake(_ peer: String, isUrgent: Bool = false, for queue: Queue) -> PeerError? {
+    do {
+      guard try container.own.value(PeerNames.launch(peer)).version() != nil,
+        try queue.role.members().isEmpty
+      else { return nil }
+      _ = try Launcher.begin(peer, for: isUrgent ? .urgentWork : .queuedWork, in: container)
+      return nil
+    } catch {
+      return PeerError(any: error, "start \"\(peer)\"", peer: peer)
+    }
+  }
+}

@@ -1,0 +1,88 @@
+public import Dispatch
+public import Wormhole
+
+extension PeerSession {
+  /// Whether a peer can be asked now, and why not.
+  ///
+  /// An observer of this session that was told something different is told this, too: see
+  /// `observeReachability`.
+  ///
+  /// - Complexity: a look at its presence; if no process is there, another at the registration of how it is
+  ///   started.
+  public func reachability(of peer: String) throws -> PeerReachability {
+    try PeerNames.check(peer)
+    let now = try betweenPeers("look for \"\(peer)\"", peer) {
+      try PeerReachability.of(peer, in: container)
+    }
+    reachabilities.answered(peer, now)
+    return now
+  }
+
+  /// Calls a handler with the reachability of a peer, now and whenever it changes.
+  ///
+  /// The handler is called at once when a process becomes active under the name or ends, because these are
+  /// events. The kernel has no event for a process that is stopped or continues: that is seen within a
+  /// second. A different answer of `reachability(of:)` or `peers()` of this session is told at once, and so
+  /// is the news in a request or a message of the peer. A new registration of how the peer is started is told
+  /// with the next answer only.
+  ///
+  /// - Parameters:
+  ///   - peer: the peer.
+  ///   - queue: where the handler is called, one call at a time.
+  ///   - handler: gets the result of a look.
+  /// - Returns: the observation; it ends when it is cancelled or released.
+  /// - Complexity: a look for each event. While a process is active under the name, open, read and close of
+  ///   one file of /proc once a second; nothing otherwise.
+  public func observeReachability(
+    of peer: String, on queue: DispatchQueue,
+    _ handler: @escaping @Sendable (PeerReachability) -> Void
+  ) throws -> ObservationToken {
+    try PeerNames.check(peer)
+    return try betweenPeers("look for \"\(peer)\"", peer) {
+      try ReachabilityWatch.observe(
+        peer, in: container, of: reachabilities, on: queue, handler)
+    }
+  }
+
+  /// All peers that this container knows of, by name; this one too, once it was active.
+  ///
+  /// - Complexity: lists the container's names, and looks at the presence of each peer.
+  public func peers() throws -> [Peer] {
+    let peers = try betweenPeers("look for peers") { try Self.peers(in: container) }
+    for peer in peers { reachabilities.answered(peer.name, peer.reachability) }
+    return peers
+  }
+
+  /// The peers, now and whenever one comes, leaves, dies, is stopped or continues, for `for await`.
+  ///
+  /// Watching begins when this returns, and ends with the sequence. Each peer is watched as
+  /// `observeReachability` does it, at the same cost; after a change of one, all are looked at.
+  public func peerChanges() throws -> AsyncStream<[Peer]> {
+    try betweenPeers("look for peers") {
+      try PeerCrowd.changes(in: container, of: reachabilities)
+    }
+  }
+
+  /// The names of the peers that can be asked at once, without being started.
+  func activePeers() throws -> [String] {
+    try betweenPeers("look for peers") {
+      try container.own.presenceNames().compactMap { PeerNames.peer(ofPresence: $0) }.filter {
+        try container.own.presence(PeerNames.presence($0)).members().active != nil
+      }
+    }
+  }
+
+  static func peers(in container: SharedContainer) throws -> [Peer] {
+    var names = Set(try container.own.presenceNames().compactMap { PeerNames.peer(ofPresence: $0) })
+    let others =
+      try container.own.queueNames().compactMap { PeerNames.peer(ofQueue: $0) }
+      + container.own.valueIdentifiers().compactMap { PeerNames.peer(ofLaunch: $0) }
+    names.formUnion(others)
+    return try names.compactMap { name -> Peer? in
+      let reachability = try PeerReachability.of(name, in: container)
+      // It was only looked for.
+      guard reachability != .neverSeen || others.contains(name) else { return nil }
+      return Peer(name: name, reachability: reachability)
+    }.sorted { $0.name.utf8.lexicographicallyPrecedes($1.name.utf8) }
+  }
+}

@@ -1,0 +1,177 @@
+import Dispatch
+import FoundationEssentials
+import Synchronization
+import Wormhole
+import WormholeSystem
+
+/// Tells one observer how a peer can be reached, and remembers the state that it told last.
+///
+/// A process that comes, leaves or dies causes an event of the peer's presence. The kernel has no event for a
+/// process that is stopped or continues: while a process is active under the name, one file of /proc is read
+/// once a second, and otherwise nothing. A different state that this session finds meanwhile, because it looks
+/// or because the peer has sent something, is told at once: so the observer's last state is that of the last
+/// answer.
+final class ReachabilityWatch: Cancelling {
+  /// How long a stop may go unnoticed while the session does not look.
+  static let pace: Duration = .seconds(1)
+
+  private struct State {
+    var told: PeerReachability?
+    /// The state of an answer that the observer has to be told.
+    var answered: PeerReachability?
+    /// The processes that were present at the last event.
+    var members: [PresenceMember] = []
+    var hasTimer = false
+    var isCancelled = false
+  }
+
+  let peer: String
+  private let container: SharedContainer
+  private let state = Mutex(State())
+  /// Holds this object weakly; nil only before it is made.
+  private let delivery = Mutex<ChangeDelivery<Void>?>(nil)
+
+  private init(_ peer: String, in container: SharedContainer) {
+    self.peer = peer
+    self.container = container
+  }
+
+  /// Tells the handler how the peer can be reached, now and whenever that changes.
+  ///
+  /// - Parameter watches: those of the session whose answers are told, too.
+  static func observe(
+    _ peer: String, in container: SharedContainer, of watches: ReachabilityWatches,
+    on queue: DispatchQueue, _ handler: @escaping @Sendable (PeerReachability) -> Void
+  ) throws -> ObservationToken {
+    let watch = ReachabilityWatch(peer, in: container)
+    let delivery = ChangeDelivery<Void>(initial: (), on: queue) { [weak watch] _ in
+      guard let news = watch?.news() else { return ((), nil) }
+      let call: @Sendable () -> Void = { handler(news) }
+      return ((), call)
+    }
+    watch.delivery.withLock { $0 = delivery }
+    let presence = container.own.presence(PeerNames.presence(peer))
+    let events = try presence.observe(startsWithCurrent: true, on: queue) { [weak watch] members in
+      watch?.state.withLock { $0.members = members }
+      watch?.signal()
+    }
+    watches.add(watch)
+    delivery.open()
+    return ObservationToken(events, delivery: watch)
+  }
+
+  // MARK: Possible news
+
+  /// The state may have changed: looks soon.
+  func signal() { delivery.withLock { $0 }?.signal() }
+
+  /// The session has answered this.
+  func answered(_ reachability: PeerReachability) {
+    let isNews = state.withLock { state in
+      guard state.told != nil, state.told != reachability else { return false }
+      state.answered = reachability
+      return true
+    }
+    if isNews { signal() }
+  }
+
+  /// The peer has sent something.
+  func heard() {
+    if state.withLock({ $0.told?.isReachable == false }) { signal() }
+  }
+
+  /// - Returns: the state to tell the observer; nil if that is the one it was told last.
+  private func news() -> PeerReachability? {
+    let answer = state.withLock { state in
+      defer { state.answered = nil }
+      return state.answered
+    }
+    // After an error, for lack of descriptors perhaps, the last event's members are known all the same.
+    let found = answer ?? (try? PeerReachability.of(peer, in: container))
+    let now = found ?? PeerReachability(state.withLock(\.members))
+    // The answer is old already: a look follows.
+    if answer != nil { signal() }
+    let last = state.withLock { state in
+      defer { state.told = now }
+      return state.told
+    }
+    watchForStop(of: now.member)
+    if let last, last != now {
+      Diagnostics.note(
+        .reachability, .info, "the peer \"\(peer)\" is \(now.word): \(now.reason)",
+        in: container.place, dimensions: ["state": now.word],
+        fields: ["peer": peer, "reason": now.reason])
+    }
+    return last != now ? now : nil
+  }
+
+  // MARK: Stops
+
+  private func watchForStop(of member: PresenceMember?) {
+    guard member?.isStopped != nil else { return }
+    let mustBegin = state.withLock { state in
+      guard !state.hasTimer, !state.isCancelled else { return false }
+      state.hasTimer = true
+      return true
+    }
+    guard mustBegin else { return }
+    // The look there is one read of a file without a disk behind it, so it may be on this queue.
+    Blocking.timers.asyncAfter(deadline: .now() + Self.pace.dispatchInterval) { [weak self] in
+      self?.lookForStop()
+    }
+  }
+
+  private func lookForStop() {
+    let told = state.withLock { state in
+      state.hasTimer = false
+      return state.isCancelled ? nil : state.told
+    }
+    guard let told, let member = told.member else { return }
+    if member.isStopped == !told.isReachable {
+      watchForStop(of: member)
+    } else {
+      signal()
+    }
+  }
+
+  func cancel() {
+    state.withLock { $0.isCancelled = true }
+    delivery.withLock { $0 }?.cancel()
+  }
+}
+
+/// The observers of reachability of one session, by peer. Thread-safe.
+final class ReachabilityWatches: Sendable {
+  private struct Weak { weak var watch: ReachabilityWatch? }
+
+  /// By the bytes of the peers' names, of which two may be equal as strings.
+  private let watches = Mutex<[[UInt8]: [Weak]]>([:])
+
+  func add(_ watch: ReachabilityWatch) {
+    let key = Array(watch.peer.utf8)
+    watches.withLock { watches in
+      watches[key, default: []].removeAll { $0.watch == nil }
+      watches[key, default: []].append(Weak(watch: watch))
+    }
+  }
+
+  /// The session has answered this.
+  func answered(_ peer: String, _ reachability: PeerReachability) {
+    for watch in of(peer) { watch.answered(reachability) }
+  }
+
+  /// The peer has sent something.
+  func heard(from peer: String) {
+    for watch in of(peer) { watch.heard() }
+  }
+
+  private func of(_ peer: String) -> [ReachabilityWatch] {
+    let key = Array(peer.utf8)
+    return watches.withLock { watches in
+      guard let known = watches[key] else { return [] }
+      let living = known.compactMap(\.watch)
+      if living.isEmpty { watches[key] = nil }
+      return living
+    }
+  }
+}

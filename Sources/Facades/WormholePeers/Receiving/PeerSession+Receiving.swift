@@ -1,0 +1,129 @@
+import Wormhole
+import WormholeInspection
+
+extension PeerSession {
+  /// Becomes the receiver of the messages for this name; one process receives at a time. It needs no
+  /// `activate()`.
+  ///
+  /// - Parameters:
+  ///   - deadline: until when to wait for another receiver; one that is stopped is replaced. By default 10
+  ///     seconds from now.
+  ///   - maximumDeliveries: after so many deliveries, also to receivers before that crashed, a message
+  ///     that has not ended fails: its sender learns it, and it is kept: see `failures(for:)`. By default
+  ///     any number.
+  /// - Throws: `PeerError`: `replaced`, its `holder` the process that receives instead; or an error of the
+  ///   container.
+  @available(*, noasync, message: "it blocks; await the other form, in an async function")
+  public func receiveMessages(
+    until deadline: ContinuousClock.Instant? = nil, maximumDeliveries: Int? = nil
+  ) throws -> PeerReceiver<PeerMessage> {
+    try receiver(messages) { try $0.join(.receiver(maximumDeliveries), until: deadline) }
+  }
+
+  /// Becomes the receiver of the messages for this name; see the form without `async`. Cancelling the
+  /// task ends the wait as `cancelled`.
+  public func receiveMessages(
+    until deadline: ContinuousClock.Instant? = nil, maximumDeliveries: Int? = nil
+  ) async throws -> PeerReceiver<PeerMessage> {
+    try await receiver(messages) {
+      try await $0.join(.receiver(maximumDeliveries), until: deadline)
+    }
+  }
+
+  /// Becomes the receiver of the files for this name; as `receiveMessages`.
+  @available(*, noasync, message: "it blocks; await the other form, in an async function")
+  public func receiveFiles(
+    until deadline: ContinuousClock.Instant? = nil, maximumDeliveries: Int? = nil
+  ) throws -> PeerReceiver<PeerFile> {
+    try receiver(files) { try $0.join(.receiver(maximumDeliveries), until: deadline) }
+  }
+
+  /// Becomes the receiver of the files for this name; see the form without `async`. Cancelling the task
+  /// ends the wait as `cancelled`.
+  public func receiveFiles(
+    until deadline: ContinuousClock.Instant? = nil, maximumDeliveries: Int? = nil
+  ) async throws -> PeerReceiver<PeerFile> {
+    try await receiver(files) {
+      try await $0.join(.receiver(maximumDeliveries), until: deadline)
+    }
+  }
+
+  /// Calls a closure that receives messages. If nothing was ever sent to this name, before it or meanwhile,
+  /// what receiving has made is removed afterwards.
+  package func leavingNoMessageName(_ body: () throws -> Void) throws {
+    try leavingNoName(messages, body)
+  }
+
+  /// Calls a closure that receives files; as for messages.
+  package func leavingNoFileName(_ body: () throws -> Void) throws {
+    try leavingNoName(files, body)
+  }
+
+  private func leavingNoName<Delivered>(
+    _ opening: PeerReceiver<Delivered>.Opening, _ body: () throws -> Void
+  ) throws {
+    let queue = opening.queue
+    let wasUsed = try betweenPeers("receive \(opening.what) for \"\(name)\"") {
+      try queue.awaitFirstUse(until: .now, willWait: {})
+    }
+    defer { if !wasUsed { queue.container.removeUnusedQueue(queue.name, isOwn: true) } }
+    try body()
+  }
+
+  private var messages: PeerReceiver<PeerMessage>.Opening {
+    let (name, reachabilities) = (name, reachabilities)
+    let queue = container.own.queue(PeerNames.messages(name))
+    return .init(what: "messages", queue: queue, blocks: false) { entry in
+      let message = PeerMessage(entry, for: name)
+      // Its sender was there just now.
+      reachabilities.heard(from: message.sender)
+      return message
+    }
+  }
+
+  private var files: PeerReceiver<PeerFile>.Opening {
+    let queue = container.own.queue(PeerNames.files(name))
+    return .init(what: "files", queue: queue, blocks: true, open: PeerFile.open)
+  }
+
+  private func receiver<Delivered>(
+    _ opening: PeerReceiver<Delivered>.Opening, _ consume: (Queue) throws -> Queue.Consumer
+  ) throws -> PeerReceiver<Delivered> {
+    do {
+      return PeerReceiver(try consume(opening.queue), for: name, opening)
+    } catch {
+      throw refused(error, opening)
+    }
+  }
+
+  private func receiver<Delivered>(
+    _ opening: PeerReceiver<Delivered>.Opening,
+    _ consume: (Queue) async throws -> Queue.Consumer
+  ) async throws -> PeerReceiver<Delivered> {
+    do {
+      return PeerReceiver(try await consume(opening.queue), for: name, opening)
+    } catch {
+      throw refused(error, opening)
+    }
+  }
+
+  // A caller that waited in vain learns which process receives instead, as one that was replaced does.
+  private func refused<Delivered>(
+    _ error: any Error, _ opening: PeerReceiver<Delivered>.Opening
+  ) -> PeerError {
+    let action = "receive \(opening.what) for \"\(name)\""
+    guard let error = error as? AppGroupError, error.code == .timedOut else {
+      return PeerError(any: error, action)
+    }
+    return PeerError(
+      .replaced, action, reason: error.reason, remedy: error.remedy, holder: error.holder,
+      underlying: error)
+  }
+}
+
+extension ConsumerTerms {
+  /// A name is received for by one process: one that was replaced ends, and does not wait for its turn.
+  fileprivate static func receiver(_ maximumDeliveries: Int?) -> ConsumerTerms {
+    ConsumerTerms(maximumDeliveries, joinsAgain: false)
+  }
+}

@@ -1,0 +1,199 @@
+import Dispatch
+import Synchronization
+import Wormhole
+import WormholePropertyLists
+import WormholeSystem
+
+/// The way from a session to one peer: it knows where the peer is reached, as long as the peer's presence
+/// says nothing else, and posts calls there in their order.
+///
+/// A caller that finds no thread posting posts itself, so a lone call costs no hop to another thread.
+final class PeerLink: Sendable {
+  /// One process that is active under the name.
+  private struct Target: Sendable {
+    let member: PresenceMember
+    let outlet: MailboxOutlet
+  }
+
+  private struct State {
+    var target: Target?
+    var observation: ObservationToken?
+  }
+
+  private struct Outbox {
+    var calls: ArraySlice<(id: UInt64, question: Question)> = []
+    /// A thread posts, and looks for more before it stops.
+    var isPosting = false
+  }
+
+  private let peer: String
+  private let name: String
+  private let container: SharedContainer
+  private let presence: Presence
+  private let calls: CallEndpoint
+  private let state = Mutex(State())
+  private let outbox = Mutex(Outbox())
+  /// One look after the other, so that the later one has the newer result.
+  private let looking = Mutex(())
+  private let posting = Blocking.queue()
+  private let watching = Blocking.queue()
+
+  /// How long to wait for a mailbox that was removed while its owner lives: the owner makes it again.
+  private static let pause: Duration = .milliseconds(20)
+
+  /// - Parameter name: whose calls these are.
+  init(to peer: String, in container: SharedContainer, from name: String, _ calls: CallEndpoint) {
+    self.peer = peer
+    self.container = container
+    self.name = name
+    self.calls = calls
+    presence = container.own.presence(PeerNames.presence(peer))
+  }
+
+  /// Whether anything is to be posted, or the peer is reached.
+  var isNeeded: Bool { target != nil || outbox.withLock(\.isPosting) }
+
+  // MARK: In order
+
+  /// - Returns: whether the caller has to post.
+  func add(_ id: UInt64, _ question: Question) -> Bool {
+    outbox.withLock { outbox in
+      outbox.calls.append((id, question))
+      defer { outbox.isPosting = true }
+      return !outbox.isPosting
+    }
+  }
+
+  /// Adds a call for another thread to post.
+  func addForLater(_ id: UInt64, _ question: Question) {
+    if add(id, question) { posting.async { while self.postNext() {} } }
+  }
+
+  /// Posts the call that the caller has added; blocks. The caller does not wait for calls that others have
+  /// added meanwhile.
+  func postOwn() {
+    // No thread was posting, so the queue was empty: the caller's call comes first.
+    if postNext() { posting.async { while self.postNext() {} } }
+  }
+
+  // One at a time, so the order of the calls is that of the files.
+  /// - Returns: whether there is more; if not, no thread posts from now on.
+  private func postNext() -> Bool {
+    let (id, question) = outbox.withLock { $0.calls.removeFirst() }
+    do {
+      try post(id, question)
+    } catch {
+      calls.end(id, as: .failed(error))
+    }
+    return outbox.withLock { outbox in
+      // Excludes: a call that finds a thread posting that has just seen an empty queue.
+      outbox.isPosting = !outbox.calls.isEmpty
+      // Otherwise what was posted stays in memory.
+      if !outbox.isPosting { outbox.calls = [] }
+      return outbox.isPosting
+    }
+  }
+
+  private func post(_ id: UInt64, _ question: Question) throws {
+    // It may have ended by the second attempt.
+    var seen = question.seen
+    // A caller that is blocked here looks at the clock afterwards.
+    while calls.isUnderWay(id), ContinuousClock.now < question.deadline {
+      let target = try resolve(seen: seen.take(), until: question.deadline)
+      let outcome = try calls.post(
+        id, question.propertyList(from: name), expires: question.expiry, to: target.outlet
+      ) { isCurrent(target) }
+      switch outcome {
+      case .posted: return
+      case .full: throw PeerError.full(peer, target.member)
+      case .gone:
+        try look()
+        if isCurrent(target) { WakeLatch().block(until: .now + Self.pause) }
+      }
+    }
+  }
+
+  // MARK: Where the peer is reached
+
+  private var target: Target? { state.withLock(\.target) }
+
+  private func isCurrent(_ known: Target) -> Bool { target?.outlet === known.outlet }
+
+  /// Where the peer is reached; starts it where that is registered.
+  ///
+  /// - Parameter seen: its process, if the caller has looked just now.
+  /// - Throws: `PeerError`: `unreachable`, or the error of starting it.
+  private func resolve(
+    seen: PresenceMember?, until deadline: ContinuousClock.Instant
+  ) throws -> Target {
+    if let target { return target }
+    try look(seen)
+    while true {
+      if let target { return target }
+      // The obstacle to starting a registered peer is thrown.
+      if try !Launcher.launch(peer, for: .request, in: container, until: deadline) {
+        let reachability = try PeerReachability.of(peer, in: container)
+        guard reachability.isActive else {
+          throw PeerError.unreachable(peer, reachability.reason)
+        }
+      }
+      guard ContinuousClock.now < deadline else { throw PeerError.timedOut(peer, nil) }
+      try look()
+    }
+  }
+
+  /// Looks which process is active under the name; calls to one that is not active any more end.
+  private func look(_ seen: PresenceMember? = nil) throws {
+    let ended = try looking.withLock { _ -> (Target, String)? in
+      let found = try seen ?? presence.members().active
+      if found != nil, state.withLock({ $0.observation == nil }) { try observe() }
+      return update(found)
+    }
+    guard let (old, reason) = ended else { return }
+    calls.endCalls(to: old.outlet, as: .failed(PeerError.ended(peer, old.member, reason)))
+  }
+
+  private func observe() throws {
+    // The first call is for a process that came or went before the watch.
+    let observation = try presence.observe(startsWithCurrent: true, on: watching) {
+      [weak self] _ in
+      // The delivered state may be older than the result of another look, so look again. After an
+      // error, for lack of descriptors perhaps, presence looks again with the next change. Callers
+      // with deadlines of their own wait for this look.
+      try? CallLimit.within(.now) { try self?.look() }
+    }
+    state.withLock { $0.observation = observation }
+  }
+
+  /// - Returns: the process that is not there any more, and why.
+  private func update(_ found: PresenceMember?) -> (Target, String)? {
+    let outlet = found?.mailbox.flatMap(calls.outlet)
+    let (old, observation) = state.withLock { state -> (Target?, ObservationToken?) in
+      let old = state.target
+      guard let found, let outlet else {
+        let observation = state.observation
+        state = State()
+        return (old, observation)
+      }
+      guard old?.outlet.address != outlet.address else { return (nil, nil) }
+      state.target = Target(member: found, outlet: outlet)
+      return (old, nil)
+    }
+    observation?.cancel()
+    guard let old else { return nil }
+    let reason = found.map { "\($0) has taken its place" } ?? "it has ended"
+    return (old, reason)
+  }
+}
+
+extension [PresenceMember] {
+  /// The process that is reached under a peer's name.
+  var active: PresenceMember? { last { $0.isExclusive && $0.mailbox != nil } }
+}
+
+extension PresenceMember {
+  /// Where it is reached.
+  var mailbox: String? { content?["mailbox"]?.stringValue }
+
+  static func content(mailbox: String) -> PropertyListValue { ["mailbox": .string(mailbox)] }
+}

@@ -1,0 +1,294 @@
+public import Dispatch
+import Synchronization
+import Wormhole
+public import WormholePropertyLists
+import WormholeSystem
+
+extension PeerSession {
+  /// Asks a peer, and waits for its answer.
+  ///
+  /// Ends in exactly one of: the reply; `failed`, `notHandled`, `notAnswered` or `unexpectedValue` by
+  /// the peer's handler; `unreachable`, at once when no process answers under that name (and none can be
+  /// launched), or when the peer ends before it answers; `timedOut`; `cancelled` with the session;
+  /// `queueFull`, `tooLarge`, `unsupportedValue` or an error of the container when it cannot be sent.
+  /// Requests to one peer arrive in the order in which they were made.
+  ///
+  /// - Parameters:
+  ///   - value: the question.
+  ///   - peer: the peer that is asked.
+  ///   - deadline: until when to wait, starting the peer included. By default 10 seconds from now.
+  /// - Complexity: create, write, rename and close of one file, and open, read, unlink and close of the
+  ///   answer's. For the first request to a peer also a look at its presence, and a watch.
+  @available(*, noasync, message: "it blocks; await the other form, in an async function")
+  public func request(
+    _ value: PropertyListValue, to peer: String, until deadline: ContinuousClock.Instant? = nil
+  ) throws -> PropertyListValue {
+    try ask(Question(value, to: peer, until: deadline)).get()
+  }
+
+  /// Asks a peer; see the form without `async`. Cancelling the task ends the call, and tells the peer.
+  public func request(
+    _ value: PropertyListValue, to peer: String, until deadline: ContinuousClock.Instant? = nil
+  ) async throws -> PropertyListValue {
+    try await ask(Question(value, to: peer, until: deadline)).get()
+  }
+
+  /// Asks a peer with a value of one type, and gets one of another; see the dynamic form.
+  ///
+  /// - Throws: `PeerError`: also `unsupportedValue` for a question that cannot be encoded, and
+  ///   `unexpectedValue` for an answer of a different type.
+  public func request<Request: Encodable & Sendable, Reply: Decodable & Sendable>(
+    _ value: Request, to peer: String, expecting: Reply.Type,
+    until deadline: ContinuousClock.Instant? = nil
+  ) async throws -> Reply {
+    let action = "ask \"\(peer)\""
+    let question = try await betweenPeers(action, peer) { try PropertyListValue(encoding: value) }
+    return try await ask(Question(question, to: peer, until: deadline)).get()
+      .decoded(as: Reply.self, action, from: peer)
+  }
+
+  /// Asks a peer without waiting; the peer gets the requests in the order of the calls.
+  ///
+  /// - Parameters:
+  ///   - value: What it is asked.
+  ///   - peer: The name of the peer.
+  ///   - expectsReply: false to hear only that a handler has the value: the result is then an empty
+  ///     dictionary.
+  ///   - deadline: Until when to wait for the reply; by default 10 seconds from now.
+  ///   - queue: where the completion is called; nil for a queue of the session.
+  ///   - completion: called exactly once.
+  /// - Returns: a handle to cancel the request.
+  @discardableResult
+  public func request(
+    _ value: PropertyListValue, to peer: String, expectsReply: Bool = true,
+    until deadline: ContinuousClock.Instant? = nil, on queue: DispatchQueue? = nil,
+    completion: @escaping @Sendable (Result<PropertyListValue, PeerError>) -> Void
+  ) -> PeerCall {
+    request(
+      Question(value, to: peer, expectsReply: expectsReply, until: deadline),
+      on: queue ?? callbacks, completion)
+  }
+
+  /// Asks a peer that was looked for just now: its presence is not listed again.
+  package func request(
+    _ value: PropertyListValue, to peer: String, _ reachability: PeerReachability,
+    expectsReply: Bool, until deadline: ContinuousClock.Instant, on queue: DispatchQueue,
+    completion: @escaping @Sendable (Result<PropertyListValue, PeerError>) -> Void
+  ) {
+    var question = Question(value, to: peer, expectsReply: expectsReply, until: deadline)
+    question.seen = reachability.member
+    _ = request(question, on: queue, completion)
+  }
+
+  private func request(
+    _ question: Question, on queue: DispatchQueue,
+    _ completion: @escaping @Sendable (PeerResult) -> Void
+  ) -> PeerCall {
+    PeerCall(begin(question) { result in queue.async { completion(result) } }, of: self)
+  }
+
+  /// Ends the requests to a peer that have not ended, as `cancelled`; the peer's handlers are told.
+  package func cancelCalls(to peer: String) {
+    calls.endCalls(about: peer, as: .cancelled)
+  }
+
+  /// Gives a peer a value at once; returns when a handler of it has it. No reply is expected.
+  ///
+  /// - Throws: as `request`.
+  @available(*, noasync, message: "it blocks; await the other form, in an async function")
+  public func send(
+    _ value: PropertyListValue, to peer: String, until deadline: ContinuousClock.Instant? = nil
+  ) throws {
+    _ = try ask(Question(value, to: peer, expectsReply: false, until: deadline)).get()
+  }
+
+  /// Gives a peer a value at once; see the form without `async`.
+  public func send(
+    _ value: PropertyListValue, to peer: String, until deadline: ContinuousClock.Instant? = nil
+  ) async throws {
+    _ = try await ask(Question(value, to: peer, expectsReply: false, until: deadline)).get()
+  }
+
+  /// Asks all other peers that can be reached, at once.
+  ///
+  /// - Parameters:
+  ///   - value: What they are asked.
+  ///   - deadline: Until when to wait for their answers; by default 10 seconds from now.
+  /// - Returns: the answer, or the error, of each, by its name.
+  /// - Throws: `PeerError` when the peers cannot be listed.
+  public func broadcast(
+    _ value: PropertyListValue, until deadline: ContinuousClock.Instant? = nil
+  ) async throws -> [String: Result<PropertyListValue, PeerError>] {
+    let deadline = deadline ?? .now + Question.standardWait
+    let peers = try await Blocking.run { [self] in try activePeers() }
+    return await withTaskGroup { group in
+      for peer in peers where peer != name {
+        group.addTask { [self] in
+          (peer, await ask(Question(value, to: peer, until: deadline)))
+        }
+      }
+      return await group.reduce(into: [:]) { $0[$1.0] = $1.1 }
+    }
+  }
+}
+
+/// A request under way.
+///
+/// ```swift
+/// let till = try PeerSession("till", in: container)
+/// let call = till.request([7, 8], to: "phone") { result in print(result) }
+/// call.cancel()
+/// ```
+public final class PeerCall: Sendable {
+  private let id: UInt64
+  private weak let session: PeerSession?
+
+  init(_ id: UInt64, of session: PeerSession) {
+    self.id = id
+    self.session = session
+  }
+
+  /// Ends it as `cancelled`, unless it has ended; the peer's handler is told.
+  public func cancel() { session?.cancel(id) }
+}
+
+/// A request, as its caller makes it.
+struct Question: Sendable {
+  let value: PropertyListValue
+  let peer: String
+  let expectsReply: Bool
+  let deadline: ContinuousClock.Instant
+  /// The same moment for the peer.
+  let expiry: Expiry
+  /// The process of the peer, if its caller has looked just now.
+  var seen: PresenceMember?
+
+  /// How long a caller waits that says nothing else.
+  static let standardWait: Duration = .seconds(10)
+
+  init(
+    _ value: PropertyListValue, to peer: String, expectsReply: Bool = true,
+    until deadline: ContinuousClock.Instant?
+  ) {
+    self.value = value
+    self.peer = peer
+    self.expectsReply = expectsReply
+    let now = ContinuousClock.now
+    self.deadline = deadline ?? now + Self.standardWait
+    expiry = Expiry(after: now.duration(to: self.deadline))
+  }
+
+  /// The value of the call, as `PeerRequest` reads it.
+  ///
+  /// - Parameter sender: the name of the session that asks.
+  func propertyList(from sender: String) -> PropertyListValue {
+    ["from": .string(sender), "expectsReply": .boolean(expectsReply), "value": value]
+  }
+}
+
+// MARK: The calls of a session
+
+extension PeerSession {
+  /// Asks and blocks the calling thread.
+  func ask(_ question: Question) -> PeerResult {
+    let (peer, deadline) = (question.peer, question.deadline)
+    let answer = Awaited<PeerResult>()
+    do {
+      let id = try beginCall(question, looksAtClock: false) { answer.settle($0) }
+      let link = link(peer)
+      if link.add(id, question) { CallLimit.within(deadline) { link.postOwn() } }
+      if let result = answer.wait(until: deadline) { return result }
+      // Without effect when it is ending just now: then that is its result.
+      calls.end(id, as: .timedOut)
+      return answer.wait()
+    } catch {
+      return .failure(PeerError(any: error, "ask \"\(peer)\"", peer: peer))
+    }
+  }
+
+  /// Asks and suspends the task.
+  func ask(_ question: Question) async -> PeerResult {
+    let (results, ended) = AsyncStream<PeerResult>.makeStream()
+    let id = begin(question) { ended.yield($0) }
+    return await withTaskCancellationHandler {
+      for await result in results { return result }
+      // Cancelled, and so is the request.
+      return .failure(.cancelled(question.peer))
+    } onCancel: {
+      cancel(id)
+    }
+  }
+
+  /// Asks without waiting.
+  func begin(
+    _ question: Question, _ end: @escaping @Sendable (PeerResult) -> Void
+  ) -> UInt64 {
+    let peer = question.peer
+    do {
+      let id = try beginCall(question, looksAtClock: true, end)
+      link(peer).addForLater(id, question)
+      return id
+    } catch {
+      end(.failure(PeerError(any: error, "ask \"\(peer)\"", peer: peer)))
+      return 0
+    }
+  }
+
+  fileprivate func cancel(_ id: UInt64) { calls.end(id, as: .cancelled) }
+
+  private func beginCall(
+    _ question: Question, looksAtClock: Bool, _ end: @escaping @Sendable (PeerResult) -> Void
+  ) throws -> UInt64 {
+    let (peer, container) = (question.peer, container)
+    try PeerNames.check(peer)
+    return try calls.begin(about: peer, until: looksAtClock ? question.deadline : nil) {
+      end(PeerResult($0, peer, in: container))
+    }
+  }
+
+  /// Links to peers that are not reached are dropped beyond this number.
+  private static let maximumLinks = 1_000
+
+  private func link(_ peer: String) -> PeerLink {
+    let key = Array(peer.utf8)
+    return state.withLock { state in
+      if let link = state.links[key] { return link }
+      if state.links.count >= Self.maximumLinks {
+        state.links = state.links.filter { $0.value.isNeeded }
+      }
+      let link = PeerLink(to: peer, in: container, from: name, calls)
+      state.links[key] = link
+      return link
+    }
+  }
+}
+
+/// How a request ends for its caller.
+typealias PeerResult = Result<PropertyListValue, PeerError>
+
+extension PeerResult {
+  /// - Parameter container: where the peer would be reached: for a call that has timed out.
+  fileprivate init(_ end: CallEnd, _ peer: String, in container: SharedContainer) {
+    switch end {
+    case .answered(.reply(let value)): self = .success(value)
+    case .answered(.failure(let code, let reason)):
+      // The codes that a peer may use; any other is just a failure.
+      let codes: [PeerError.Code] = [
+        .notHandled, .notAnswered, .unreachable, .queueFull, .unexpectedValue,
+      ]
+      let code = codes.first { $0.rawValue == code } ?? .failed
+      self = .failure(PeerError(code, "ask \"\(peer)\"", peer: peer, reason: reason))
+    case .timedOut:
+      let reachability = CallLimit.within(.now) {
+        // It is late also when nobody can look why.
+        try? PeerReachability.of(peer, in: container)
+      }
+      self = .failure(.timedOut(peer, reachability))
+    case .cancelled: self = .failure(.cancelled(peer))
+    case .closed: self = .failure(.closed(peer))
+    case .died: self = .failure(.unreachable(peer, "it has ended"))
+    case .failed(let error):
+      self = .failure(PeerError(any: error, "ask \"\(peer)\"", peer: peer))
+    }
+  }
+}

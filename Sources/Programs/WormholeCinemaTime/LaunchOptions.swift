@@ -1,0 +1,133 @@
+import Foundation
+import WatchConnectivity
+import Wormhole
+
+/// The options that the program was started with.
+struct LaunchOptions: Sendable {
+  /// Nil for the story, which starts both sides.
+  var role: WCSession.Role?
+  var group: String?
+  var directory: String?
+  var watchName = "watch"
+  /// The time that the clock shows for ever; nil for the time of the day.
+  var time: TimeOfDay?
+  /// Whether the other side started the program, so that no user types.
+  var isInBackground = false
+  /// Whether a film that is open on a watch is handed over to the phone.
+  var isContinuing = false
+  var wantsHelp = false
+
+  struct Problem: Error {
+    let reason: String
+  }
+
+  static let help = """
+    usage: cinematime [--group ID | --container DIRECTORY] [phone | watch [--name NAME] | continue]
+
+    Tickets for nine films, on a phone and on a watch: two processes that share a directory.
+    Without "phone" or "watch" the program plays a story with both, in a temporary directory.
+    "continue" opens the film that is open on a watch on the phone, and starts that if need be.
+
+      --group ID            the container of this group (default: group.cinematime)
+      --container DIRECTORY the container in this directory, which must exist
+                            the environment variables WORMHOLE_GROUP and WORMHOLE_CONTAINER
+                            have the same meaning
+      --name NAME           this watch's name; 'wormhole pairing add NAME' pairs it, and
+                            'wormhole pairing switch NAME' makes it the phone's active watch
+      --clock HH:MM         stops the clock at this time, for a recording that is made again
+      --background          without input, until idle; the watch starts the phone so
+
+    A screen on a terminal, where "?" shows the keys. With NO_COLOR it has no colours but those of
+    the QR codes, which are black and white; with TERM=dumb it has none, and nothing bold or inverse.
+
+    Without a terminal, one command per line on standard input:
+      list                  the films without a ticket, by time
+      tickets               the tickets
+      buy ID, delete ID     buys a ticket, gives it back
+      purchase ID, yes, no  asks before it buys, as the screen does
+      show ID               a film; with its QR code if there is a ticket. It is open, and
+                            offered to the other side, until 'close'
+      offers, continue      what is open on the other side; opens it here
+      expire SECONDS        how long the films shown from now on are offered
+      delivery KIND         how changes are sent: failable, guaranteed or highPriority
+      tell, ask [ID ...]    sends the tickets, without and with a reply; wants QR codes
+      data, askdata TEXT    the same with data instead of numbers
+      activate WHEN         on another watch: inactive or deactivated (Apple's advice)
+      state                 the state of the other side
+      echo TEXT             prints TEXT, so that a script can find the end of an answer
+      quit
+
+    """
+
+  init(_ arguments: [String], environment: [String: String]) throws(Problem) {
+    var rest = arguments[...]
+    while let argument = rest.popFirst() {
+      switch argument {
+      case "phone", "watch": role = WCSession.Role(rawValue: argument)
+      case "continue": isContinuing = true
+      case "--group": group = try Self.value(of: argument, &rest)
+      case "--container": directory = try Self.value(of: argument, &rest)
+      case "--name": watchName = try Self.value(of: argument, &rest)
+      case "--clock": time = try Self.time(try Self.value(of: argument, &rest))
+      case "--background": isInBackground = true
+      case "--help", "-h", "help": wantsHelp = true
+      default: throw Problem(reason: "there is no '\(argument)' here; try --help")
+      }
+    }
+    if group == nil, directory == nil {
+      group = environment["WORMHOLE_GROUP"].flatMap { $0.isEmpty ? nil : $0 }
+      directory = environment["WORMHOLE_CONTAINER"].flatMap { $0.isEmpty ? nil : $0 }
+    }
+    if group != nil, directory != nil {
+      throw Problem(reason: "a group and a directory each name a container; give only one")
+    }
+  }
+
+  private static func value(
+    of option: String, _ rest: inout ArraySlice<String>
+  ) throws(Problem) -> String {
+    guard let value = rest.popFirst(), !value.isEmpty else {
+      throw Problem(reason: "\(option) needs a value")
+    }
+    return value
+  }
+
+  private static func time(_ text: String) throws(Problem) -> TimeOfDay {
+    guard let time = TimeOfDay(text) else {
+      throw Problem(reason: "--clock needs a time from 00:00 to 23:59, not '\(text)'")
+    }
+    return time
+  }
+
+  func openContainer() throws -> SharedContainer {
+    if let directory { return try SharedContainer(location: directory) }
+    return try SharedContainer(group: group ?? "group.cinematime")
+  }
+
+  /// The options that name the same container for another process.
+  var containerArguments: [String] {
+    if let directory {
+      let isOfThisMachine = !EtcdLocation.isMeant(by: directory)
+      return ["--container", isOfThisMachine ? URL(fileURLWithPath: directory).path : directory]
+    }
+    return ["--group", group ?? "group.cinematime"]
+  }
+
+  /// The command that starts the other side.
+  var otherCommand: String {
+    let isUsual = directory == nil && group == nil
+    let words = isUsual ? [] : containerArguments
+    return (["cinematime"] + words + [role == .phone ? "watch" : "phone"]).map(\.quotedForShell)
+      .joined(separator: " ")
+  }
+}
+
+extension String {
+  /// The text as one word of a shell's command.
+  var quotedForShell: String {
+    let isPlain = allSatisfy {
+      $0.isASCII && ($0.isLetter || $0.isNumber || "-._/".contains($0))
+    }
+    return isPlain ? self : "'\(replacing("'", with: "'\\''"))'"
+  }
+}

@@ -1,0 +1,62 @@
+import Foundation
+import WatchConnectivity
+import Wormhole
+import WormholeSystem
+
+@main
+enum Main {
+  static func main() {
+    ignoreFatalWriteSignals()
+    Diagnostics.onEvent = { event in
+      // With standard error closed, nobody reads it.
+      if event.kind == .failure { try? Program.write("wormhole: \(event.message)\n", to: 2) }
+    }
+    do {
+      let options = try LaunchOptions(
+        Array(CommandLine.arguments.dropFirst()), environment: ProcessInfo.processInfo.environment)
+      if options.wantsHelp { return print(LaunchOptions.help, terminator: "") }
+      if options.isContinuing {
+        exit(try Handoff.handOverToPhone(in: options.openContainer()) ? 0 : 1)
+      }
+      guard let role = options.role else { exit(try Story(options).play() ? 0 : 1) }
+      Cinema.begin(role, try options.openContainer(), options)
+    } catch let problem as LaunchOptions.Problem {
+      fail(problem.reason, 64)
+    } catch {
+      fail("\(error)", 74)
+    }
+    DispatchQueue.main.async { begin() }
+    dispatchMain()
+  }
+
+  /// Opens the office, begins the session, and reads commands if there is a user.
+  @MainActor
+  private static func begin() {
+    do {
+      try TicketOffice.shared.open()
+      try Installation.register()
+      try Handoff.begin()
+      if Cinema.options.isInBackground {
+        try BackgroundStay.begin()
+      } else if Cinema.isPhone {
+        try BackgroundStay.takeover.post()
+      }
+    } catch {
+      fail("\(error)", 74)
+    }
+    if !Cinema.options.isInBackground {
+      if Program.isTerminal(0), Program.isTerminal(1) {
+        Screen.shared.begin()
+      } else {
+        CommandLoop.begin()
+      }
+    }
+    // Last, because its first event may come at once, and the screen has to show it.
+    _ = Connectivity.shared
+  }
+
+  static func fail(_ reason: String, _ status: Int32) -> Never {
+    FileHandle.standardError.write(Data("cinematime: \(reason)\n".utf8))
+    exit(status)
+  }
+}

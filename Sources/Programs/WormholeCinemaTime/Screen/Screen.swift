@@ -1,0 +1,188 @@
+import Foundation
+import WatchConnectivity
+import WormholeSystem
+import WormholeWorkshop
+
+/// A side at a terminal: a screen that is redrawn when something changes here or on the other side.
+@MainActor
+final class Screen {
+  static let shared = Screen()
+
+  private var state = ScreenState(
+    isPhone: Cinema.isPhone, watchName: Cinema.watchName,
+    otherCommand: Cinema.options.otherCommand)
+  private var reader = KeyReader()
+  private var mode: TerminalMode?
+  private var signals: SignalReception?
+  private var sources: [any DispatchSourceProtocol] = []
+  private let palette = Palette.wanted()
+
+  private init() {}
+
+  func begin() {
+    do {
+      let signals = try SignalReception(of: [.windowChanged, .interrupt, .terminate, .hangUp])
+      listen(signals.descriptor) { Screen.shared.takeSignals() }
+      self.signals = consume signals
+      try enter()
+    } catch {
+      leave()
+      Main.fail("the terminal cannot be used: \(error)", 74)
+    }
+    listen(0) { Screen.shared.takeKeys() }
+    Cinema.sendEvents { words in
+      DispatchQueue.main.async { Screen.shared.show(words) }
+    }
+    TicketOffice.shared.didChange = { Screen.shared.draw() }
+    Handoff.opened = { movie in Screen.shared.state.open(movie) }
+    draw()
+    if Cinema.options.time == nil { tick() }
+  }
+
+  private func listen(_ descriptor: Int32, _ handler: @escaping @MainActor () -> Void) {
+    let source = DispatchSource.makeReadSource(fileDescriptor: descriptor, queue: .main)
+    source.setEventHandler { MainActor.assumeIsolated { handler() } }
+    source.resume()
+    sources.append(source)
+  }
+
+  // MARK: The terminal
+
+  private func enter() throws(Errno) {
+    mode = try TerminalMode(keysAtOnceOn: 0)
+    // The alternate screen, without a cursor.
+    write("\u{1B}[?1049h\u{1B}[?25l")
+  }
+
+  private func leave() {
+    write("\u{1B}[0m\u{1B}[?25h\u{1B}[?1049l")
+    mode = nil
+  }
+
+  private func end(_ status: Int32) -> Never {
+    leave()
+    exit(status)
+  }
+
+  private func write(_ text: String) {
+    do {
+      try Program.write(Array(text.utf8), to: 1)
+    } catch {
+      // The terminal is gone; the hang-up signal says so, too.
+      exit(1)
+    }
+  }
+
+  private func takeSignals() {
+    do {
+      let received = try signals?.take() ?? []
+      if received.contains(where: { $0.signal != .windowChanged }) { end(0) }
+    } catch {
+      end(74)
+    }
+    draw()
+  }
+
+  private func suspend() {
+    leave()
+    do {
+      try Program.send(.stop, to: Program.processID)
+      try enter()
+    } catch {
+      end(74)
+    }
+  }
+
+  // MARK: Showing
+
+  private func show(_ words: Event.Words) {
+    switch words {
+    case .none: return
+    case .echo(let echo): state.message = echo
+    case .obstacle(let sentence): state.obstacle = sentence
+    case .wayIsFree: state.obstacle = nil
+    }
+    draw()
+  }
+
+  /// Draws again with each minute of the clock.
+  private func tick() {
+    let now = Date().timeIntervalSince1970
+    let rest = 60 - now.truncatingRemainder(dividingBy: 60)
+    DispatchQueue.main.asyncAfter(deadline: .now() + rest + 0.01) {
+      Screen.shared.draw()
+      Screen.shared.tick()
+    }
+  }
+
+  private func draw() {
+    let office = TicketOffice.shared
+    state.update(
+      tickets: office.purchased, films: Movie.byTime(Movie.all).flatMap(\.movies))
+    state.isOtherReachable =
+      WCSession.default.activationState == .activated && WCSession.default.isReachable
+    state.time = Cinema.time
+    state.nextShow = state.isPhone ? nil : Complication.movie()
+    state.offer = Handoff.invitation
+    Handoff.show(state.movie)
+    state.code = state.movie.flatMap { office.isPurchased($0) ? QRCode.symbolRows($0) : nil }
+    let canvas = ScreenDrawing.draw(
+      &state, columns: Program.terminalColumns(1) ?? 80, rows: Program.terminalRows(1) ?? 24)
+    write(canvas.output(in: palette))
+  }
+
+  // MARK: Keys
+
+  private func takeKeys() {
+    do {
+      let bytes = try Program.read(from: 0, maximumBytes: 256)
+      guard !bytes.isEmpty else { end(0) }
+      take(reader.keys(in: bytes))
+    } catch {
+      state.message = .failure("\(error)")
+      draw()
+    }
+    if reader.isWaiting { finishSoon() }
+  }
+
+  /// Takes an escape byte as the key if nothing follows it soon, as curses does.
+  private func finishSoon() {
+    DispatchQueue.main.asyncAfter(deadline: .now() + .milliseconds(50)) {
+      let screen = Screen.shared
+      if screen.reader.isWaiting { screen.take(screen.reader.finish()) }
+    }
+  }
+
+  private func take(_ keys: [ScreenKey]) {
+    for key in keys {
+      guard let action = state.handle(key) else { continue }
+      do {
+        try perform(action)
+      } catch {
+        state.message = .failure("\(error)")
+      }
+    }
+    draw()
+  }
+
+  private func perform(_ action: ScreenState.Action) throws {
+    switch action {
+    case .buy(let movie):
+      state.message =
+        try TicketOffice.shared.purchase(movie)
+        ? .success("Bought \(movie.quoted) at \(movie.time).")
+        : .failure("\(movie.quoted) is bought already: the other side was faster.")
+    case .delete(let movie):
+      state.message =
+        try TicketOffice.shared.delete(movie)
+        ? .success("Gave back \(movie.quoted).")
+        : .failure("\(movie.quoted) is given back already: the other side was faster.")
+    case .goOn:
+      state.message =
+        Handoff.invitation == nil ? .notice("Nothing is open on the other side.") : nil
+      _ = Handoff.goOn()
+    case .suspend: suspend()
+    case .quit: end(0)
+    }
+  }
+}

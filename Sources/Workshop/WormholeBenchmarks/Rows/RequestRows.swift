@@ -1,0 +1,185 @@
+import Dispatch
+import Wormhole
+import WormholePeers
+import WormholePropertyLists
+import WormholeSystem
+import WormholeWorkshop
+
+/// A request and its answer between two processes. The floor does the same with bare calls: one
+/// side creates, writes and renames a file with a fresh name, and the other side waits for inotify,
+/// opens, reads and unlinks it.
+enum RequestRows {
+  static func measure(_ bench: Bench) throws -> [Row] {
+    let container = try bench.container("request")
+    let directory = try bench.directory("request-raw")
+    let other = try Worker("answer", [bench.path + "/request"])
+    let rawOther = try Worker("answer-raw", [directory])
+    let session = try PeerSession("asker", in: container)
+    let post = try RawMail(directory, hears: "to-asker", sends: "to-answerer")
+    let count = bench.scaled(100)
+    let bus = try Bus(bench.directory("request-bus"))
+    var things = [
+      {
+        try median(of: count) {
+          try nanosecondsPerRun(1) { _ = try session.request(SharedCount.payload, to: "answerer") }
+        }
+      },
+      { try median(of: count) { try nanosecondsPerRun(1) { try post.ask() } } },
+      {
+        try median(of: count) {
+          try nanosecondsPerRun(1) { _ = try session.request(SharedCount.payload, to: "task") }
+        }
+      },
+    ]
+    if let bus {
+      things.append { try median(of: count) { try nanosecondsPerRun(1) { try bus.ask() } } }
+    }
+    let results = try alternate(rounds: bench.rounds, things)
+    var rows = [
+      Row(
+        "request, median / inotify", ours: results[0], floor: results[1],
+        expected: .ratioAtMost(1.5)),
+      Row("request to task, median / inotify", ours: results[2], floor: results[1]),
+    ]
+    if bus != nil {
+      rows.append(Row("request, median / D-Bus", ours: results[0], floor: results[3]))
+    }
+    withExtendedLifetime((other, rawOther, bus)) {}
+    return try rows + [together(bench, session)]
+  }
+
+  /// Measures many requests at once: each request's part of the whole. The floor is our own code with
+  /// a few of them.
+  private static func together(_ bench: Bench, _ session: PeerSession) throws -> Row {
+    let (few, many) = (100, bench.scaled(10_000))
+    var bytes = 0.0
+    func ask(_ count: Int) throws -> Double {
+      let group = DispatchGroup()
+      let failure = FirstFailure()
+      let before = try ObserverRows.residentBytes()
+      let begin = ContinuousClock.now
+      for _ in 0..<count {
+        group.enter()
+        session.request(SharedCount.payload, to: "answerer", until: .now + .seconds(60)) { result in
+          if case .failure(let error) = result { failure.note(error) }
+          group.leave()
+        }
+      }
+      // Nearly all are under way now. Later rounds find the memory of the first.
+      if count == many {
+        bytes = max(bytes, (try ObserverRows.residentBytes() - before) / Double(count))
+      }
+      group.wait()
+      try failure.check()
+      return (ContinuousClock.now - begin).nanoseconds / Double(count)
+    }
+    // Each round frees two inodes for each request, and ext4 without a journal looks at all of them,
+    // for some minutes, when it needs a new one.
+    let results = try alternate(
+      rounds: min(bench.rounds, 5),
+      [{ try ask(many) }, { try median(of: 10) { try ask(few) } }])
+    return Row(
+      "request, \(many) at once, each / \(few) at once", ours: results[0], floor: results[1],
+      expected: .ratioAtMost(1.2),
+      notes: ["\(Int(bytes)) B of memory for each in the process that asks"])
+  }
+
+  /// - Parameter local: This machine's directory of a container on etcd.
+  static func answer(_ place: String, local: String? = nil) throws {
+    let container =
+      if let local { try EtcdServers.container(place, local) } else {
+        try SharedContainer(path: place)
+      }
+    let answerer = try PeerSession("answerer", in: container)
+    answerer.handleRequests(on: DispatchQueue(label: "answer")) { request in
+      orDie { try request.reply(request.value) }
+    }
+    let task = try PeerSession("task", in: container)
+    task.handleRequests { $0.value }
+    try answerer.activate()
+    try task.activate()
+    try Worker.serve { _ in "" }
+    withExtendedLifetime((answerer, task)) {}
+  }
+
+  static func answerRaw(_ directory: String) throws {
+    let mail = try RawMail(directory, hears: "to-answerer", sends: "to-asker")
+    try Worker.repeatUntilEnd { try mail.send(mail.next()) }
+  }
+}
+
+extension RequestRows {
+  private static let busName = "wormhole.answerer"
+
+  /// A daemon, an answering process, and this side of the conversation.
+  private final class Bus {
+    private let worker: Worker
+    private let connection: BusConnection
+    private let daemon: BusDaemon
+    private let text = SharedCount.payload.stringValue ?? ""
+
+    /// - Returns: nil if D-Bus is not installed.
+    init?(_ directory: String) throws {
+      guard let daemon = try BusDaemon(directory) else { return nil }
+      self.daemon = daemon
+      worker = try Worker("answer-bus", [daemon.socket])
+      connection = try BusConnection(daemon.socket)
+    }
+
+    func ask() throws { _ = try connection.ask(busName, "Ask", text) }
+  }
+
+  static func answerOnBus(_ socket: String) throws {
+    let connection = try BusConnection(socket)
+    try connection.own(busName)
+    try Worker.repeatUntilEnd {
+      do {
+        try connection.answerNext()
+      } catch is Failure {
+        // The run is over, and the daemon with it.
+        Program.exit(0)
+      }
+    }
+  }
+}
+
+/// The floor's mailboxes: one for each side.
+final class RawMail {
+  private let sends: FileDescriptor
+  private let hears: FileDescriptor
+  private let events: FileDescriptor
+  private var sent = 0
+  private let content: [UInt8]
+
+  init(_ directory: String, hears: String, sends: String) throws {
+    for name in [hears, sends] { try makeDirectoryIfMissing(directory + "/" + name) }
+    self.sends = try FileDescriptor.open(directory + "/" + sends, [.readOnly, .directory])
+    self.hears = try FileDescriptor.open(directory + "/" + hears, [.readOnly, .directory])
+    events = try .blockingEventQueue()
+    _ = try events.addWatch(directory + "/" + hears, [.movedTo, .onlyDirectory])
+    content = try SharedCount.payload.binaryBytes()
+  }
+
+  func ask() throws {
+    try send(content)
+    _ = try next()
+  }
+
+  func send(_ bytes: [UInt8]) throws(Errno) {
+    try writeAndRename(bytes, to: "\(sent)", in: sends)
+    sent += 1
+  }
+
+  func next() throws(Errno) -> [UInt8] {
+    var name = ""
+    while name.isEmpty {
+      _ = try events.takeNamedEvents { _, _, bytes in
+        name = String(decoding: bytes.prefix { $0 != 0 }, as: UTF8.self)
+      }
+    }
+    let file = try FileDescriptor.open(name, at: hears.rawValue, .readOnly)
+    let bytes = try file.readToEnd(expectedBytes: content.count, maximumBytes: 65_536)
+    try removeFile(name, at: hears.rawValue)
+    return bytes
+  }
+}

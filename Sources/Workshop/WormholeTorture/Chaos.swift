@@ -1,0 +1,229 @@
+import Wormhole
+import WormholeInspection
+import WormholeSystem
+import WormholeWorkshop
+
+/// The director of a run: keeps workers working, and stops, continues and kills them at random.
+final class Chaos {
+  struct Counts {
+    var started = 0
+    var killed = 0
+    var stopped = 0
+    var namesRemoved = 0
+  }
+
+  private let container: SharedContainer
+  /// The director of the etcd that the container is on, if it is.
+  private let nemesis: Nemesis?
+  private let directory: RunDirectory
+  private let options: TortureOptions
+  private let end: UInt64
+  private var random: SeededGenerator
+  private var nextAction = ContinuousClock.now
+  private(set) var workers: [WorkerProcess] = []
+  private(set) var counts = Counts()
+  /// Workers that ended without being killed.
+  private(set) var failures: [String] = []
+
+  init(
+    _ container: SharedContainer, _ nemesis: Nemesis?, _ options: TortureOptions,
+    _ directory: RunDirectory
+  ) {
+    self.container = container
+    self.nemesis = nemesis
+    self.options = options
+    self.directory = directory
+    random = SeededGenerator(seed: options.seed)
+    let nanoseconds = UInt64(options.seconds * 1e9)
+    end = bootTimeNanoseconds() + nanoseconds
+  }
+
+  private func start(slot: Int) throws {
+    counts.started += 1
+    var directory = directory
+    directory.etcd = nemesis?.location(counts.started)
+    let arguments = WorkerArguments(
+      directory: directory, slot: slot, life: counts.started, seed: options.seed, end: end,
+      processes: options.processes, brokenRule: options.brokenRule, kinds: options.kinds)
+    workers.append(try WorkerProcess(arguments))
+  }
+
+  func run() throws {
+    for slot in 0..<options.processes { try start(slot: slot) }
+    while bootTimeNanoseconds() < end {
+      let now = ContinuousClock.now
+      for worker in workers { try attend(worker, now: now) }
+      try nemesis?.attend(now: now)
+      if now >= nextAction {
+        try act(now: now)
+        // About an eighth of the workers is stopped at any time.
+        nextAction = now + random.milliseconds(40...250) * 6 / options.processes
+      }
+      showProgress()
+      pauseThread(.milliseconds(5))
+    }
+    Terminal.progress("")
+    for worker in workers { try worker.process.send(.continue) }
+    try nemesis?.heal()
+  }
+
+  /// A pause that is longer than a lease on etcd lasts; none for most stops, and in a directory.
+  private func longPause() -> Duration? {
+    nemesis != nil && random.chance(15) ? random.milliseconds(2_500...4_500) : nil
+  }
+
+  // Continues a stopped worker in time, even one that has stopped itself; replaces a dead one.
+  private func attend(_ worker: WorkerProcess, now: ContinuousClock.Instant) throws {
+    let status = ProcessStatus.of(worker.processID)
+    if status?.isDead ?? true { return try replace(worker) }
+    guard let continuation = worker.continuation else {
+      if status?.isStopped == true {
+        // In the middle of an operation: long enough for a takeover (a stopped process keeps its
+        // lease for 50 ms), or just too short for one.
+        let pause =
+          longPause() ?? random.milliseconds(random.chance(25) ? 0...60 : 100...300)
+        noteStop(worker, "stopped itself", until: now + pause)
+      }
+      return
+    }
+    guard now >= continuation else { return }
+    worker.continuation = nil
+    try worker.process.send(.continue)
+  }
+
+  private func noteStop(
+    _ worker: WorkerProcess, _ what: String, until moment: ContinuousClock.Instant
+  ) {
+    counts.stopped += 1
+    worker.continuation = moment
+    tell(worker, what)
+  }
+
+  private func act(now: ContinuousClock.Instant) throws {
+    // Names that are empty at this moment are removed, even if a worker watches or is about to use
+    // them.
+    if nemesis == nil, options.kinds.contains(.values), random.chance(25) {
+      for key in Workload.values(processes: options.processes) {
+        if try container.removeEmptyName(key, .value) { counts.namesRemoved += 1 }
+      }
+    }
+    guard let worker = workers.randomElement(using: &random) else { return }
+    let kills = random.chance(10)
+    guard !kills else {
+      tell(worker, "killed")
+      return try worker.process.send(.kill)
+    }
+    guard worker.continuation == nil else { return }
+    try worker.process.send(.stop)
+    noteStop(worker, "stopped", until: now + (longPause() ?? random.milliseconds(0...150)))
+  }
+
+  private func replace(_ worker: WorkerProcess) throws {
+    let end = try worker.process.termination(until: .now + .seconds(10))
+    workers.removeAll { $0 === worker }
+    switch end {
+    case .killed(signal: Signal.kill.rawValue): counts.killed += 1
+    case .exited(0) where bootTimeNanoseconds() >= self.end: return
+    case let end: failures.append("worker \(worker.life) ended by itself: \(describe(end))")
+    }
+    if bootTimeNanoseconds() < self.end { try start(slot: worker.slot) }
+  }
+
+  private func describe(_ end: Termination?) -> String {
+    switch end {
+    case .exited(let status): "status \(status)"
+    case .killed(let signal): "signal \(signal)"
+    case nil: "it cannot be waited for"
+    }
+  }
+
+  private func tell(_ worker: WorkerProcess, _ what: String) {
+    guard options.isVerbose else { return }
+    Terminal.say("worker \(worker.life) (process \(worker.processID)) \(what)")
+  }
+
+  private func showProgress() {
+    let now = bootTimeNanoseconds()
+    let left = end > now ? (end - now) / 1_000_000_000 : 0
+    Terminal.progress(
+      "\(left) s left, \(counts.started) started, \(counts.stopped) stopped, "
+        + "\(counts.killed) killed")
+  }
+
+  // MARK: The end
+
+  /// Waits until all workers are at rest.
+  ///
+  /// - Returns: The faults of workers that are not at rest.
+  func settle() throws -> [String] {
+    let deadline = ContinuousClock.now + .seconds(30)
+    var wrong: [String] = []
+    for worker in workers {
+      // It may have stopped itself in its last operation.
+      var line: String?
+      while line == nil, ContinuousClock.now < deadline {
+        try worker.process.send(.continue)
+        line = try worker.line(until: .now + .milliseconds(50))
+        if line == nil, ProcessStatus.of(worker.processID)?.isDead ?? true { break }
+      }
+      guard line != "idle" else { continue }
+      switch try worker.process.termination(until: .now) {
+      case .killed(signal: Signal.kill.rawValue): counts.killed += 1
+      case nil: wrong.append("worker \(worker.life) does not come to rest")
+      case let end: wrong.append("worker \(worker.life) ended by itself: \(describe(end))")
+      }
+      workers.removeAll { $0 === worker }
+    }
+    return wrong
+  }
+
+  /// Sends the workers the last written values, and waits for their ends.
+  ///
+  /// - Returns: The values that their observers have missed.
+  func finish(_ last: String) throws -> [String] {
+    for worker in workers { try worker.process.tell(last) }
+    let deadline = ContinuousClock.now + .seconds(30)
+    var missed: [String] = []
+    for worker in workers {
+      var line: String?
+      repeat {
+        line = try worker.line(until: deadline)
+        if let line, line != "done" { missed.append("worker \(worker.life): \(line)") }
+      } while line != nil && line != "done"
+      if line == nil { missed.append("worker \(worker.life) does not answer") }
+      if try worker.process.termination(until: deadline) != .exited(0) {
+        missed.append("worker \(worker.life) ended with an error")
+      }
+    }
+    workers.removeAll()
+    return missed
+  }
+}
+
+/// A worker as the main process sees it. It is killed when this value is released.
+final class WorkerProcess {
+  let slot: Int
+  let life: Int
+  /// The time to continue it; nil while it is not known to be stopped.
+  var continuation: ContinuousClock.Instant?
+  let process: LineProcess
+
+  init(_ arguments: WorkerArguments) throws {
+    slot = arguments.slot
+    life = arguments.life
+    process = try LineProcess(
+      Program.executablePath(), ["worker", jsonText(arguments)], readsErrors: false,
+      endsWithThread: true)
+  }
+
+  var processID: Int32 { process.processID }
+
+  /// Returns its next line, or nil if there is none before the deadline or it has ended.
+  func line(until deadline: ContinuousClock.Instant) throws -> String? {
+    do {
+      return try process.line(until: deadline)
+    } catch is LineProcess.Failure {
+      return nil
+    }
+  }
+}

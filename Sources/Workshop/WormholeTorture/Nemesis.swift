@@ -1,0 +1,212 @@
+import WormholeEtcd
+import WormholeSystem
+import WormholeWorkshop
+
+/// The director of the etcd of a run: kills, stops and starts its members, moves the leader, gives the
+/// history up, and disturbs the connections, at random. It leaves the processes to `Chaos`.
+final class Nemesis {
+  struct Counts {
+    var killed = 0
+    var stopped = 0
+    var majoritiesTaken = 0
+    var leadersMoved = 0
+    var compactions = 0
+    var cuts = 0
+    var blocked = 0
+    var lossy = 0
+    var answersLost = 0
+    var restored = 0
+  }
+
+  /// How long a process that says nothing is taken for alive.
+  static let lifetime: Duration = .seconds(2)
+  /// How long a call of its own may take; until then nobody else is disturbed.
+  private static let patience: Duration = .seconds(1)
+
+  private let members: EtcdMembers
+  private let proxies: [LossyProxy]
+  private let client: EtcdClient
+  private var random: SeededGenerator
+  private var next = ContinuousClock.now
+  private let isVerbose: Bool
+  private(set) var counts = Counts()
+  /// What ends a disturbance: of members, and of connections.
+  private var mending: [Target: (at: ContinuousClock.Instant, how: () throws -> Void)] = [:]
+
+  private enum Target: CaseIterable {
+    case members
+    case connections
+  }
+
+  init(_ options: TortureOptions, _ directory: RunDirectory) throws {
+    var setting = EtcdNode.Setting(directory: directory.path)
+    // Those that start members are the main thread.
+    setting.endsWithThread = true
+    members = try EtcdMembers(options.members ?? 1, setting)
+    proxies = try members.nodes.map { try LossyProxy(to: $0.endpoint) }
+    client = members.client()
+    random = SeededGenerator(seed: ~options.seed)
+    isVerbose = options.isVerbose
+    _ = try members.leader()
+  }
+
+  /// Returns the place of the container for a process; every other one goes through the proxies.
+  func location(_ life: Int) -> String {
+    let all = life % 2 == 0 ? members.nodes.map(\.endpoint) : proxies.map(\.endpoint)
+    let hosts = all.indices.map { all[($0 + life / 2) % all.count].dropFirst("http://".count) }
+    let seconds = Self.lifetime.components.seconds
+    return "etcd://\(hosts.joined(separator: ","))/torture?ttl=\(seconds)"
+  }
+
+  /// Ends what is due, and disturbs the next one.
+  func attend(now: ContinuousClock.Instant) throws {
+    for (target, due) in mending where now >= due.at { try mend(target) }
+    try startFailed()
+    guard now >= next else { return }
+    next = now + random.milliseconds(100...1_500)
+    let target = random.chance(60) ? Target.members : .connections
+    guard mending[target] == nil else { return }
+    switch target {
+    case .members: try disturbMembers(now)
+    case .connections: try disturbConnections(now)
+    }
+  }
+
+  // Somebody else may have had its port at that moment.
+  private func startFailed() throws {
+    for node in members.nodes where node.hasFailed {
+      tell("\(node.name) has ended by itself, and is started again")
+      try node.start()
+    }
+  }
+
+  private func mend(_ target: Target) throws {
+    try mending.removeValue(forKey: target)?.how()
+  }
+
+  /// A moment, or longer than the lease of a process lasts.
+  private func pause() -> Duration {
+    random.chance(25) ? random.milliseconds(2_500...4_500) : random.milliseconds(50...1_200)
+  }
+
+  // MARK: Members
+
+  private func disturbMembers(_ now: ContinuousClock.Instant) throws {
+    let count = members.nodes.count
+    let victim = Int.random(in: 0..<count, using: &random)
+    switch Int.random(in: 0..<100, using: &random) {
+    case 0..<25: try harm([victim], kills: true, until: now + pause())
+    case 25..<45: try harm([victim], kills: false, until: now + pause())
+    case 45..<60 where count > 1:
+      counts.majoritiesTaken += 1
+      let others = members.nodes.indices.filter { $0 != victim }
+      try harm(others, kills: random.chance(50), until: now + pause())
+    case 60..<80 where count > 1: moveLeader(to: victim)
+    default: compact()
+    }
+  }
+
+  private func harm(
+    _ victims: [Int], kills: Bool, until end: ContinuousClock.Instant
+  ) throws {
+    let nodes = victims.map { members.nodes[$0] }
+    for node in nodes {
+      tell("\(node.name) \(kills ? "killed" : "stopped")")
+      if kills { node.end() } else { try node.stop() }
+    }
+    if kills { counts.killed += nodes.count } else { counts.stopped += nodes.count }
+    mending[.members] = (
+      end, { for node in nodes { if kills { try node.start() } else { try node.goOn() } } }
+    )
+  }
+
+  private func moveLeader(to member: Int) {
+    do {
+      try members.lead(member)
+      counts.leadersMoved += 1
+      tell("\(members.nodes[member].name) leads")
+    } catch {
+      // It is gone for the moment, or there is no leader.
+      tell("no leader could be moved: \(error)")
+    }
+  }
+
+  /// Gives the history up, up to now or up to a few changes ago.
+  private func compact() {
+    do {
+      let node = members.nodes[Int.random(in: 0..<members.nodes.count, using: &random)]
+      let now = try client.status(of: node.endpoint, until: .now + Self.patience).revision
+      let revision = max(1, now - Int64.random(in: 0...20, using: &random))
+      try node.ask("kv/compaction", #"{"revision":"\#(revision)"}"#, patience: Self.patience)
+      counts.compactions += 1
+      tell("history up to \(revision) given up")
+    } catch {
+      // It is gone for the moment, or has given that up already.
+      tell("no compaction: \(error)")
+    }
+  }
+
+  // MARK: Connections
+
+  private func disturbConnections(_ now: ContinuousClock.Instant) throws {
+    switch Int.random(in: 0..<100, using: &random) {
+    case 0..<40:
+      counts.cuts += 1
+      tell("connections cut")
+      for proxy in proxies { proxy.cut() }
+    case 40..<70:
+      counts.blocked += 1
+      tell("connections blocked")
+      for proxy in proxies { proxy.block() }
+      mending[.connections] = (now + pause(), { [proxies] in for one in proxies { one.unblock() } })
+    default:
+      counts.lossy += 1
+      let share = Int.random(in: 2...20, using: &random)
+      tell("one answer in \(share) lost")
+      for proxy in proxies { proxy.lose(oneIn: share) }
+      mending[.connections] = (
+        now + random.milliseconds(500...3_000),
+        { [proxies] in for one in proxies { one.lose(oneIn: 0) } }
+      )
+    }
+  }
+
+  // MARK: The end
+
+  /// Ends all disturbances, and waits until the cluster answers.
+  func heal() throws {
+    for target in Target.allCases { try mend(target) }
+    counts.answersLost = proxies.reduce(0) { $0 + $1.lost }
+    try waitForAnswer()
+  }
+
+  private func waitForAnswer() throws {
+    let deadline = ContinuousClock.now + .seconds(30)
+    while members.leaderNow() == nil, ContinuousClock.now < deadline {
+      try startFailed()
+      pauseThread(.milliseconds(5))
+    }
+    _ = try client.read(.key([0]), until: deadline)
+  }
+
+  /// Keeps what there is, as a snapshot does.
+  func save() throws { try restart { try $0.save() } }
+
+  /// Brings back what was kept, and with it the revision.
+  func restore() throws {
+    try restart { try $0.restore() }
+    counts.restored += 1
+    tell("snapshot restored")
+  }
+
+  private func restart(_ body: (EtcdNode) throws -> Void) throws {
+    for node in members.nodes { node.end() }
+    for node in members.nodes { try body(node) }
+    for node in members.nodes { try node.start() }
+    try waitForAnswer()
+  }
+
+  private func tell(_ what: String) {
+    if isVerbose { Terminal.say("etcd: \(what)") }
+  }
+}

@@ -1,0 +1,119 @@
+import Synchronization
+import Wormhole
+import WormholeEtcd
+import WormholeSystem
+
+/// A watch of all keys of the container, which misses no change.
+final class ChangeWatch: Sendable {
+  private struct State {
+    var told = ToldChanges()
+    var watch: EtcdWatch?
+    /// Whether it is to begin, at first and after a compaction that was faster: then changes are missing
+    /// as they may.
+    var mustRead = true
+  }
+
+  private let client: EtcdClient
+  private let range: KeyRange
+  private let recorder: Recorder
+  private let state = Mutex(State())
+
+  init(_ location: EtcdLocation, _ recorder: Recorder) {
+    client = EtcdClient(EtcdConfiguration(endpoints: location.endpoints))
+    range = .prefix(Array((location.prefix + "/").utf8))
+    self.recorder = recorder
+  }
+
+  /// Reads and watches, on a thread of its own, and again whenever the history is gone.
+  func begin() {
+    do {
+      try startThread(name: "change watch") { [weak self] in
+        while let self {
+          if self.state.withLock(\.mustRead) { self.readAndWatch() }
+          pauseThread(.milliseconds(20))
+        }
+      }
+    } catch {
+      recorder.noteOrEnd(.failed("a watch: \(error)"))
+    }
+  }
+
+  private func readAndWatch() {
+    do throws(EtcdError) {
+      let found = try client.read(range, keysOnly: true, until: .now + .seconds(10))
+      state.withLock { state in
+        state.told = ToldChanges(found)
+        state.mustRead = false
+      }
+      let watch = try client.watch(range, after: found.moment) { [weak self] in self?.hear($0) }
+      state.withLock { $0.watch = watch }
+    } catch {
+      // It is tried again.
+      state.withLock { $0.mustRead = true }
+    }
+  }
+
+  // On the thread of the watches.
+  private func hear(_ news: EtcdNews) {
+    switch news {
+    case .events(let events):
+      let wrong = state.withLock { state in events.compactMap { state.told.take($0) } }
+      for entry in wrong { recorder.noteOrEnd(entry) }
+      recorder.noteOrEnd(.did("watched changes"))
+    case .resumed: return
+    case .ended: state.withLock { $0.mustRead = true }
+    }
+  }
+
+  /// Returns what the watch has not told yet.
+  func behind() -> [String] {
+    do throws(EtcdError) {
+      let now = try client.read(range, keysOnly: true, until: .now + .seconds(5))
+      let told = state.withLock(\.told)
+      return told.lacks(now)
+        ? ["its watch is at revision \(told.revision), etcd at \(now.revision)"] : []
+    } catch {
+      return ["etcd does not answer its watch's last look: \(error)"]
+    }
+  }
+}
+
+/// How often each key has changed, as a watch has told it. etcd counts the changes of a key since it was
+/// made, so a change that was not told leaves a gap.
+struct ToldChanges {
+  private var versions: [[UInt8]: Int64] = [:]
+  private(set) var revision: Int64 = 0
+
+  init() {}
+
+  init(_ content: EtcdClient.Content) {
+    revision = content.revision
+    versions = Dictionary(content.items.map { ($0.key, $0.version) }) { $1 }
+  }
+
+  /// - Returns: What is wrong with an event.
+  mutating func take(_ event: EtcdEvent) -> JournalEntry? {
+    let item = event.keyValue
+    let name = String(decoding: item.key, as: UTF8.self)
+    guard item.modified >= revision else {
+      return .backwards("revision \(item.modified) of \(name) came after \(revision)")
+    }
+    revision = item.modified
+    let last = versions[item.key] ?? 0
+    guard event.kind == .put else {
+      versions[item.key] = nil
+      return last == 0 ? .missed("the making of \(name), deleted at \(item.modified)") : nil
+    }
+    versions[item.key] = item.version
+    guard item.version != last + 1 else { return nil }
+    return .missed(
+      "\(name) was told with change \(item.version) after \(last), at revision \(item.modified)")
+  }
+
+  /// Whether what is there has changes that were not told.
+  func lacks(_ content: EtcdClient.Content) -> Bool {
+    // What was told since shows more.
+    revision <= content.revision
+      && versions != Dictionary(content.items.map { ($0.key, $0.version) }) { $1 }
+  }
+}

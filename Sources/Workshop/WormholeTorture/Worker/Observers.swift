@@ -1,0 +1,128 @@
+import Dispatch
+import Synchronization
+import Wormhole
+import WormholeSystem
+import WormholeWorkshop
+
+/// The values and notifications that a worker receives, recorded as reads of separate processes.
+///
+/// In a directory a delivered value was read after the previous one had been handled and before it is
+/// handled itself. Some order of all operations must explain it between these two moments. On etcd an
+/// observer may be behind, but it never receives an older revision after a newer one.
+final class Observers: Sendable {
+  private struct State {
+    var latest: [String: HistoryValue?] = [:]
+    var revisions: [Int: UInt64] = [:]
+    var heard: [String: Int] = [:]
+    var count = 0
+  }
+
+  private let container: SharedContainer
+  private let recorder: Recorder
+  private let record: RecordFile
+  private let life: Int
+  private let isOnEtcd: Bool
+  private let state = Mutex(State())
+  private let kept = Mutex<[any Sendable]>([])
+  private let queue = DispatchQueue(label: "torture.observers", attributes: .concurrent)
+
+  init(
+    _ container: SharedContainer, _ recorder: Recorder, _ directory: RunDirectory, life: Int
+  ) throws(Errno) {
+    self.container = container
+    self.recorder = recorder
+    self.life = life
+    isOnEtcd = directory.etcd != nil
+    record = try RecordFile(directory.observations(life: life))
+  }
+
+  private func newObserver() -> Int {
+    state.withLock { state in
+      state.count += 1
+      return state.count
+    }
+  }
+
+  /// Observes a key with a handler.
+  func observe(_ key: String) throws {
+    let observer = newObserver()
+    let last = Mutex(bootTimeNanoseconds())
+    let observation = try container.value(key).observe(startsWithCurrent: true, on: queue) {
+      [weak self] snapshot in
+      let before = last.withLock { $0 }
+      self?.told(key, observer, snapshot, since: before, name: "observer")
+      last.withLock { $0 = bootTimeNanoseconds() }
+    }
+    kept.withLock { $0.append(observation) }
+  }
+
+  /// Observes a key with `for await`.
+  func follow(_ key: String) throws {
+    let observer = newObserver()
+    let beginning = bootTimeNanoseconds()
+    let snapshots = try container.value(key).snapshots(startsWithCurrent: true)
+    let task = Task { [weak self] in
+      var last = beginning
+      for await snapshot in snapshots {
+        self?.told(key, observer, snapshot, since: last, name: "sequence")
+        last = bootTimeNanoseconds()
+      }
+    }
+    kept.withLock { $0.append(task) }
+  }
+
+  private func told(
+    _ key: String, _ observer: Int, _ snapshot: ValueSnapshot, since: UInt64, name: String
+  ) {
+    do {
+      let now = bootTimeNanoseconds()
+      let number = try Content.number(snapshot.propertyList(), in: key)
+      if isOnEtcd { checkOrder(of: snapshot, observer, name, key) }
+      let read = HistoryOperation(
+        process: Workload.process(life: life, observer: observer), key: key, call: .read,
+        invocation: since, outcome: .completed(.value(number), at: now))
+      try record.append(JournalEntry.observed(read).line)
+      state.withLock { $0.latest["\(name) of \(key)"] = .some(number) }
+    } catch let error as Content.Torn {
+      recorder.noteOrEnd(.torn("observer: \(error)"))
+    } catch {
+      // It is told when it cannot be followed any longer, and again when it can.
+      recorder.noteOrEnd(recorder.passing(error) ?? .failed("observer of \(key): \(error)"))
+    }
+  }
+
+  private func checkOrder(
+    of snapshot: ValueSnapshot, _ observer: Int, _ name: String, _ key: String
+  ) {
+    guard let revision = snapshot.version?.revision else { return }
+    let last = state.withLock { state in
+      defer { state.revisions[observer] = revision }
+      return state.revisions[observer] ?? 0
+    }
+    guard revision < last else { return }
+    recorder.noteOrEnd(
+      .backwards("\(name) of \(key) received revision \(revision) after \(last)"))
+  }
+
+  func listen(_ bell: String) throws {
+    let registration = try container.notification(bell).observe(on: queue) { [weak self] _ in
+      self?.state.withLock { $0.heard[bell, default: 0] += 1 }
+    }
+    state.withLock { $0.heard[bell] = 0 }
+    kept.withLock { $0.append(registration) }
+  }
+
+  func heard() -> [String: Int] { state.withLock { $0.heard } }
+
+  /// Returns the observers that have not received the last value yet.
+  func behind(_ last: [String: HistoryValue]) -> [String] {
+    state.withLock { state in
+      state.latest.compactMap { name, told in
+        guard let key = name.split(separator: " ", maxSplits: 2).last.map(String.init),
+          let expected = last[key], told != expected
+        else { return nil }
+        return "\(name) last received \(told.map(String.init) ?? "nothing"), not \(expected)"
+      }.sorted()
+    }
+  }
+}

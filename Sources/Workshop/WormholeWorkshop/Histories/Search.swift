@@ -1,0 +1,146 @@
+/// The search for an order of steps that a register can follow.
+///
+/// It is the search of Wing & Gong with Lowe's memory of visited configurations (“Testing for
+/// linearizability”, 2017): try any step that is called before the first outstanding return, and
+/// never enter a configuration (steps applied, value) twice. A configuration is identified by the
+/// number of returns passed and the set of *open* steps applied, so its size does not grow with the
+/// history.
+///
+/// Three rules, none of which can lose an answer, leave the search with almost no choices:
+/// - A step that changes nothing and fits now is applied at once, because it affects no other step.
+/// - A value is not overwritten while a required step that must find it is left and no step is left
+///   that can produce it again.
+/// - If no step looks for the current value, a required write of a value that no step looks for is
+///   applied at once: an unseen value overwrites an unseen value.
+struct Search {
+  enum Result: Equatable {
+    case found
+    /// `returns`: the largest number of operations that could be passed, in the order of their
+    /// returns.
+    case impossible(returns: Int)
+    case exhausted
+  }
+
+  private struct Configuration: Hashable {
+    let passed: Int
+    let value: Int
+    let open: OpenSet
+  }
+
+  private struct Branch {
+    let trailLength: Int
+    let candidatesStart: Int
+  }
+
+  private let steps: [Step]
+  private var register: Register
+  private var timeline: Timeline
+
+  private var passed = 0
+  private var farthest = 0
+  private var open: OpenSet
+  private var isApplied: [Bool]
+  /// The applied steps, with the value and the number of returns passed before each.
+  private var trail: [(step: Int, value: Int, passed: Int)] = []
+  private var branches: [Branch] = []
+  private var candidates: [Int] = []
+  private var visited: Set<Configuration> = []
+
+  /// Prepares a search; `initial` is the initial content of the register, `nil` a value that no
+  /// step knows.
+  init(_ steps: [Step], initial: HistoryValue??) {
+    self.steps = steps
+    register = Register(steps, initial: initial)
+    timeline = Timeline(steps)
+    open = OpenSet(slots: timeline.slotCount)
+    isApplied = Array(repeating: false, count: steps.count)
+  }
+
+  /// Runs until an answer is found or `work` steps have been tried; subtracts these from `work`.
+  mutating func run(work: inout Int) -> Result {
+    while passed < timeline.returns.count {
+      guard work > 0 else { return .exhausted }
+      work -= 1
+      if let step = forcedStep() {
+        apply(step)
+        continue
+      }
+      let configuration = Configuration(passed: passed, value: register.value, open: open)
+      if visited.insert(configuration).inserted { branch() }
+      guard let step = nextCandidate() else { return .impossible(returns: farthest) }
+      apply(step)
+    }
+    return .found
+  }
+
+  private func forcedStep() -> Int? {
+    let unseen = register.isUnseen
+    var write: Int?
+    var candidate = timeline.firstOpen()
+    while let step = candidate {
+      if register.isPure(step) {
+        if register.allows(step) { return step }
+      } else if unseen, write == nil, steps[step].isRequired, register.writesUnseen(step) {
+        write = step
+      }
+      candidate = timeline.nextOpen(after: step)
+    }
+    return write
+  }
+
+  /// Pushes the choices of the present configuration; optional steps are tried last.
+  private mutating func branch() {
+    branches.append(Branch(trailLength: trail.count, candidatesStart: candidates.count))
+    var optional: [Int] = []
+    var required: [Int] = []
+    var candidate = timeline.firstOpen()
+    while let step = candidate {
+      if register.allows(step), !register.strandsOthers(step) {
+        if steps[step].isRequired {
+          required.append(step)
+        } else if !optional.contains(where: { steps[$0].isTwin(of: steps[step]) }) {
+          // Among twins that never return, the first one called can replace all others.
+          optional.append(step)
+        }
+      }
+      candidate = timeline.nextOpen(after: step)
+    }
+    // Taken from the end.
+    candidates.append(contentsOf: optional.reversed())
+    candidates.append(contentsOf: required.reversed())
+  }
+
+  private mutating func nextCandidate() -> Int? {
+    while let branch = branches.last {
+      while trail.count > branch.trailLength { undo() }
+      if candidates.count > branch.candidatesStart { return candidates.removeLast() }
+      branches.removeLast()
+    }
+    return nil
+  }
+
+  private mutating func apply(_ step: Int) {
+    trail.append((step, register.value, passed))
+    timeline.lift(step, returning: steps[step].isRequired)
+    register.apply(step)
+    isApplied[step] = true
+    open.insert(timeline.slots[step])
+    while passed < timeline.returns.count, isApplied[timeline.returns[passed]] {
+      open.remove(timeline.slots[timeline.returns[passed]])
+      passed += 1
+    }
+    farthest = max(farthest, passed)
+  }
+
+  private mutating func undo() {
+    let (step, value, passedBefore) = trail.removeLast()
+    while passed > passedBefore {
+      passed -= 1
+      open.insert(timeline.slots[timeline.returns[passed]])
+    }
+    open.remove(timeline.slots[step])
+    isApplied[step] = false
+    register.undo(step, restoring: value)
+    timeline.putBack(step, returning: steps[step].isRequired)
+  }
+}

@@ -1,0 +1,79 @@
+package import WormholeEtcd
+import WormholeSystem
+
+/// A cluster on loopback, each member of which can be killed, stopped and started again.
+package final class EtcdMembers: Sendable {
+  package let nodes: [EtcdNode]
+
+  package init(_ count: Int, _ setting: EtcdNode.Setting) throws {
+    let peers = try (0..<count).map { _ in "http://127.0.0.1:\(try EtcdNode.freePort())" }
+    var setting = setting
+    // Twice as quick as by default: elections are waited for.
+    setting.flags += ["--heartbeat-interval", "50", "--election-timeout", "500"]
+    nodes = try peers.indices.map { [setting] in try EtcdNode(setting, index: $0, of: peers) }
+  }
+
+  /// A client that asks a member first, and the next ones after it.
+  package func client(
+    first: Int = 0, _ change: (inout EtcdConfiguration) -> Void = { _ in }
+  ) -> EtcdClient {
+    nodes[first].client {
+      $0.endpoints = nodes.indices.map { nodes[($0 + first) % nodes.count].endpoint }
+      change(&$0)
+    }
+  }
+
+  /// Waits for a leader, and returns its place.
+  package func leader(
+    until deadline: ContinuousClock.Instant = .now + .seconds(30)
+  ) throws -> Int {
+    while true {
+      if let found = leaderNow() { return found }
+      guard ContinuousClock.now < deadline else {
+        throw EtcdError(.unreachable, "the members have no leader")
+      }
+      pauseThread(.milliseconds(2))
+    }
+  }
+
+  /// The place of the leader; nil if none says that it is.
+  package func leaderNow() -> Int? {
+    nodes.firstIndex { node in
+      let status = Self.status(of: node)
+      return status.map { $0.member == $0.leader } ?? false
+    }
+  }
+
+  /// Lets a member lead.
+  ///
+  /// - Throws: `EtcdError` or an error of the transfer, if there is no leader or it does not agree.
+  package func lead(_ place: Int) throws {
+    guard let leader = leaderNow(), let status = Self.status(of: nodes[place]) else {
+      throw EtcdError(.unreachable, "there is no leader that could tell another one")
+    }
+    try nodes[leader].ask(
+      "maintenance/transfer-leadership", #"{"targetID":"\#(status.member)"}"#,
+      patience: .seconds(2))
+  }
+
+  /// The numbers of a member and of its leader; nil if it does not answer.
+  private static func status(of node: EtcdNode) -> (member: String, leader: String)? {
+    let answer: String
+    do {
+      answer = try node.ask("maintenance/status", "{}", patience: .seconds(1))
+    } catch {
+      // It is killed or stopped, or has not begun to answer.
+      return nil
+    }
+    func field(_ name: String) -> String {
+      let parts = answer.split(separator: "\"", omittingEmptySubsequences: false)
+      // "name":"value"
+      guard let place = parts.firstIndex(of: Substring(name)), place + 2 < parts.count else {
+        return ""
+      }
+      return String(parts[place + 2])
+    }
+    let member = field("member_id")
+    return member.isEmpty ? nil : (member, field("leader"))
+  }
+}

@@ -1,0 +1,247 @@
+import Synchronization
+package import WormholeEtcd
+import WormholeSystem
+
+/// A member of a cluster of etcd on loopback, with its data in a directory of its owner. It ends with
+/// this value.
+package final class EtcdNode: Sendable {
+  /// Where a member is, and what it is told.
+  package struct Setting: Sendable {
+    package var scheme = "http"
+    /// The address at which its clients find it.
+    package var host = "127.0.0.1"
+    /// The program that starts it, with its arguments, for example in a namespace; nothing if it is started
+    /// here.
+    package var launcher: [String] = []
+    package var flags: [String] = []
+    /// The directory that its own one is made in.
+    package var directory: String
+    /// What removes that directory, as long as the member may need it.
+    package var owner: (any Sendable)?
+    /// Whether it is killed when the thread ends that starts it, at the latest with its process.
+    package var endsWithThread = false
+
+    package init(directory: String) { self.directory = directory }
+  }
+
+  package let endpoint: String
+  package let name: String
+  private let directory: String
+  private let owner: (any Sendable)?
+  private let endsWithThread: Bool
+  private let launcher: [String]
+  private let arguments: [String]
+  /// What a restored member is told, too.
+  private let identity: [String]
+  private let running = Mutex<Running?>(nil)
+
+  private final class Running: Sendable {
+    let child: ChildProcess
+    init(_ child: consuming ChildProcess) { self.child = child }
+  }
+
+  /// How long a call of its own may take, and a stop.
+  private static let patience: Duration = .seconds(30)
+
+  /// - Parameters:
+  ///   - index: Its place in the cluster.
+  ///   - peers: The addresses by which the members of the cluster know each other.
+  package init(_ setting: Setting, index: Int = 0, of peers: [String]) throws {
+    owner = setting.owner
+    endsWithThread = setting.endsWithThread
+    name = "m\(index)"
+    directory = "\(setting.directory)/\(name)"
+    try makeDirectory(directory)
+    launcher = setting.launcher
+    endpoint = "\(setting.scheme)://\(setting.host):\(try Self.freePort())"
+    let all = peers.enumerated().map { "m\($0)=\($1)" }.joined(separator: ",")
+    identity = [
+      "--name", name, "--data-dir", directory + "/data", "--initial-cluster", all,
+      "--initial-advertise-peer-urls", peers[index],
+      // Clusters differ by this, too; otherwise two of one name and port are the same.
+      "--initial-cluster-token", all + "\(Program.processID)",
+    ]
+    arguments =
+      identity + [
+        "--listen-client-urls", endpoint, "--advertise-client-urls", endpoint,
+        "--listen-peer-urls", peers[index],
+        // A kill loses nothing that was written, and the machine stays.
+        "--unsafe-no-fsync", "--log-level", "error",
+      ] + setting.flags
+    try start()
+  }
+
+  /// A cluster of this member alone.
+  package convenience init(alone setting: Setting) throws {
+    try self.init(setting, of: ["http://127.0.0.1:\(try Self.freePort())"])
+  }
+
+  deinit { end() }
+
+  /// Starts the program, with what it had stored if it ran before. Waits until it listens, unless that is
+  /// in another namespace; its first answer comes later.
+  package func start() throws {
+    let log = try FileDescriptor.open(
+      directory + "/log", [.writeOnly, .create, .append], mode: 0o600)
+    let null = try FileDescriptor.open("/dev/null", .readOnly)
+    // Variables that begin so are flags to etcd.
+    let environment = Program.environment.filter { !$0.hasPrefix("ETCD_") }
+    let words = launcher + ["etcd"] + arguments
+    let running: Running
+    do throws(Errno) {
+      running = Running(
+        try ChildProcess(
+          words[0], Array(words.dropFirst()), environment: environment, input: null.rawValue,
+          output: log.rawValue,
+          errors: log.rawValue, endsWithParent: endsWithThread))
+    } catch {
+      guard error == .noSuchFile else { throw error }
+      throw EtcdError(.refused, "etcd is not installed (Debian: apt-get install etcd-server)")
+    }
+    self.running.withLock { $0 = running }
+    if launcher.isEmpty { try waitUntilListening() }
+  }
+
+  private func waitUntilListening() throws {
+    let deadline = ContinuousClock.now + Self.patience
+    let request = HTTPRequest(url: endpoint + "/health", content: Array("{}".utf8))
+    while !hasFailed, ContinuousClock.now < deadline {
+      do throws(HTTPError) {
+        _ = try HTTPClient().post(request, maximumBytes: 1 << 10, until: .now + .seconds(1))
+        return
+      } catch {
+        // It listens before it answers, and may want a certificate.
+        guard error.code == .refused else { return }
+      }
+      pauseThread(.milliseconds(5))
+    }
+  }
+
+  /// Ends it as SIGKILL does.
+  package func end() {
+    guard
+      let ended = running.withLock({ running in
+        defer { running = nil }
+        return running
+      })
+    else { return }
+    do {
+      try ended.child.send(.kill)
+      _ = try ended.child.wait(until: .now + Self.patience)
+    } catch {
+      // It has ended already, which is the aim.
+      return
+    }
+  }
+
+  /// Keeps what it has stored, as a snapshot does. It must not run.
+  package func save() throws { try Self.run("cp", "-a", directory + "/data", directory + "/saved") }
+
+  /// Brings back what was kept last: as a snapshot does, with the number of the cluster and an older
+  /// revision. It must not run.
+  package func restore() throws {
+    try Self.run("rm", "-rf", directory + "/data")
+    try Self.run("cp", "-a", directory + "/saved", directory + "/data")
+  }
+
+  /// Restores a snapshot, as its owner does. It must not run.
+  package func restore(_ snapshot: String) throws {
+    try Self.run("rm", "-rf", directory + "/data")
+    try Self.run("etcdctl", ["snapshot", "restore", snapshot] + identity)
+  }
+
+  private static func run(_ program: String, _ arguments: String...) throws {
+    try run(program, arguments)
+  }
+
+  /// Runs a program, and waits for its end.
+  ///
+  /// - Throws: `EtcdError` if it does not succeed.
+  package static func run(_ program: String, _ arguments: [String]) throws {
+    let null = try FileDescriptor.open("/dev/null", .readWrite)
+    let child = try ChildProcess(program, arguments, output: null.rawValue, errors: null.rawValue)
+    guard try child.wait(until: .now + patience) == .exited(0) else {
+      throw EtcdError(.refused, "\(program) failed: \(arguments)")
+    }
+  }
+
+  /// Stops it, and waits until each of its threads has stopped: until then it may answer.
+  package func stop() throws {
+    try send(.stop)
+    guard let id = running.withLock({ $0?.child.processID }) else { return }
+    let threads = try FileDescriptor.open("/proc/\(id)/task", [.readOnly, .directory])
+    let deadline = ContinuousClock.now + Self.patience
+    while try !threads.entries().allSatisfy({ try Self.isStopped($0.name.text, of: id) }) {
+      guard ContinuousClock.now < deadline else {
+        throw EtcdError(.refused, "\(name) does not stop")
+      }
+      pauseThread(.milliseconds(2))
+    }
+  }
+
+  private static func isStopped(_ thread: String, of process: Int32) throws -> Bool {
+    let file = try FileDescriptor.open("/proc/\(process)/task/\(thread)/stat", .readOnly)
+    let text = String(
+      decoding: try file.readToEnd(expectedBytes: 0, maximumBytes: 8_192), as: UTF8.self)
+    // "number (name) state …" (proc(5))
+    return text.drop { $0 != ")" }.hasPrefix(") T")
+  }
+
+  package var isRunning: Bool { running.withLock { $0 != nil } }
+
+  /// Whether it was started and has ended by itself.
+  package var hasFailed: Bool {
+    guard let child = running.withLock({ $0 }) else { return false }
+    return ProcessStatus.of(child.child.processID)?.isDead ?? true
+  }
+
+  package func goOn() throws { try send(.continue) }
+
+  private func send(_ signal: Signal) throws {
+    try running.withLock { try $0?.child.send(signal) }
+  }
+
+  package func client(_ change: (inout EtcdConfiguration) -> Void = { _ in }) -> EtcdClient {
+    var configuration = EtcdConfiguration(endpoints: [endpoint])
+    change(&configuration)
+    return EtcdClient(configuration)
+  }
+
+  /// Asks for what the client does not offer.
+  ///
+  /// - Parameter patience: How long it may take; half a minute by default.
+  @discardableResult
+  package func ask(
+    _ path: String, _ json: String, token: String? = nil, patience: Duration? = nil
+  ) throws -> String {
+    let request = HTTPRequest(
+      url: "\(endpoint)/v3/\(path)", headers: token.map { ["Authorization: \($0)"] } ?? [],
+      content: Array(json.utf8))
+    let answer = try HTTPClient().post(
+      request, maximumBytes: 1 << 20, until: .now + (patience ?? Self.patience))
+    guard answer.status == 200 else {
+      throw EtcdError(.refused, String(decoding: answer.content, as: UTF8.self))
+    }
+    return String(decoding: answer.content, as: UTF8.self)
+  }
+
+  /// A port that nobody listens on now, and that no connection gets for its own end: so a member finds
+  /// it free when it is started again. The kernel gives those from 32768 on.
+  package static func freePort() throws -> UInt16 {
+    try listen { _ in }.port
+  }
+
+  /// Listens on a free port, and gives the listener to `use`.
+  static func listen<Result>(
+    _ use: (consuming FileDescriptor) -> Result
+  ) throws -> (result: Result, port: UInt16) {
+    while true {
+      let port = UInt16.random(in: 10_000..<32_000)
+      do throws(Errno) {
+        return (use(try FileDescriptor.listening(onPort: port)), port)
+      } catch {
+        guard error == .addressInUse else { throw error }
+      }
+    }
+  }
+}

@@ -1,0 +1,147 @@
+package import Wormhole
+package import WormholePropertyLists
+package import WormholeSystem
+
+/// The other side may have made it.
+package func makeDirectoryIfMissing(_ path: String) throws(Errno) {
+  do throws(Errno) {
+    try makeDirectory(path)
+  } catch {
+    guard error == .alreadyExists else { throw error }
+  }
+}
+
+/// create, write, close.
+///
+/// - Parameter waits: Whether to wait until the content is written, without the metadata.
+package func writeNew(
+  _ content: [UInt8], _ name: String, in directory: borrowing FileDescriptor, durably: Bool = false,
+  waits: Bool = false
+) throws(Errno) {
+  let file = try FileDescriptor.open(
+    name, at: directory.rawValue, [.writeOnly, .create, .exclusive])
+  try file.writeAll(content)
+  if durably { try file.synchronize() }
+  if waits { try file.writeBack() }
+}
+
+/// create, write, close, rename, as most programs publish a file.
+package func writeAndRename(
+  _ content: [UInt8], to name: String, in directory: borrowing FileDescriptor, durably: Bool = false
+) throws(Errno) {
+  try writeNew(content, "new", in: directory, durably: durably)
+  try rename("new", at: directory.rawValue, to: name, at: directory.rawValue)
+  if durably { try directory.synchronize() }
+}
+
+/// The floor: the same files in the same directory structure, written and read with the necessary
+/// system calls only, on descriptors that stay open.
+///
+/// It lies in the same container as our value, under another name. ext4 looks for a free inode in
+/// the group of the directory and skips all inodes that were freed there lately (up to 0.4 ms), so
+/// only neighbouring directories are comparable.
+///
+/// The content is 200 bytes that begin with a 64-bit number.
+package final class RawValue: Sendable {
+  package static let contentBytes = 200
+
+  package let directory: FileDescriptor
+  package let held: FileDescriptor
+  private let container: FileDescriptor
+  private let path: String
+
+  /// Opens the directory of a value, and creates it if it is missing.
+  package init(_ container: String, _ name: String) throws(Errno) {
+    for part in ["", "/\(name)", "/\(name)/lease", "/\(name)/lease/held"] {
+      try makeDirectoryIfMissing(container + "/values" + part)
+    }
+    self.container = try .open(container, [.readOnly, .directory])
+    path = "values/\(name)/value.plist"
+    directory = try .open(container + "/values/" + name, [.readOnly, .directory])
+    held = try .open(container + "/values/" + name + "/lease/held", [.readOnly, .directory])
+  }
+
+  package static func content(_ number: UInt64) -> [UInt8] {
+    withUnsafeBytes(of: number) { Array($0) } + [UInt8](repeating: 0x20, count: contentBytes - 8)
+  }
+
+  /// create, write, close, exchange, unlink; the first time: create, write, close, rename.
+  package func publish(
+    _ content: [UInt8], durably: Bool = false, waits: Bool = false
+  ) throws(Errno) {
+    try writeNew(content, "staged", in: held, durably: durably, waits: waits)
+    do throws(Errno) {
+      try rename("staged", at: held.rawValue, to: "value.plist", at: directory.rawValue, .exchange)
+      try removeFile("staged", at: held.rawValue)
+    } catch {
+      guard error == .noSuchFile else { throw error }
+      try rename("staged", at: held.rawValue, to: "value.plist", at: directory.rawValue)
+    }
+    if durably { try directory.synchronize() }
+  }
+
+  /// create, write, close, rename over the old file, as most programs do.
+  package func publishByRenamingOver(_ content: [UInt8]) throws(Errno) {
+    try writeAndRename(content, to: "value.plist", in: directory)
+  }
+
+  /// open, fstat, read, close. Returns the number at the beginning of the content.
+  package func read() throws(Errno) -> UInt64 {
+    let file = try FileDescriptor.open(path, at: container.rawValue, .readOnly)
+    _ = try file.status()
+    var failure: Errno?
+    let number = withUnsafeTemporaryAllocation(byteCount: 4_096, alignment: 8) { buffer in
+      do throws(Errno) {
+        return try file.read(into: buffer) >= 8 ? buffer.load(as: UInt64.self) : 0
+      } catch {
+        failure = error
+        return 0
+      }
+    }
+    if let failure { throw failure }
+    return number
+  }
+
+  /// open, fstat, read, close. Returns all bytes.
+  package func readAll() throws(Errno) -> [UInt8] {
+    let file = try FileDescriptor.open(path, at: container.rawValue, .readOnly)
+    let bytes = Int(try file.status().size)
+    return try file.readToEnd(expectedBytes: bytes, maximumBytes: bytes)
+  }
+
+  /// flock, read, the same writes, unlock.
+  package func increment() throws(Errno) {
+    try held.lockBlocking(.exclusive)
+    try publish(Self.content(try readOrZero() + 1))
+    try held.unlock()
+  }
+
+  /// The same with a rename over the old content.
+  package func incrementByRenamingOver() throws(Errno) {
+    try held.lockBlocking(.exclusive)
+    try publishByRenamingOver(Self.content(try readOrZero() + 1))
+    try held.unlock()
+  }
+
+  private func readOrZero() throws(Errno) -> UInt64 { try ifPresent(read()) ?? 0 }
+}
+
+/// The value of the rows about our own code: 200 bytes on disk with a number among them.
+package enum SharedCount {
+  /// What rows about entries and requests send.
+  package static let payload = PropertyListValue.string(String(repeating: "x", count: 160))
+
+  private static let padding = PropertyListValue.string(String(repeating: "x", count: 138))
+
+  package static func content(_ number: UInt64) -> PropertyListValue {
+    ["count": .integer(Int64(number)), "padding": padding]
+  }
+
+  package static func number(_ value: PropertyListValue?) -> UInt64 {
+    value?["count"]?.uint64Value ?? 0
+  }
+
+  package static func increment(_ value: Value) throws {
+    try value.update { $0 = content(number($0) + 1) }
+  }
+}

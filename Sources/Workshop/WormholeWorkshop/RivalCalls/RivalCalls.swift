@@ -1,0 +1,70 @@
+import Glibc
+package import WormholeSystem
+
+extension FileDescriptor {
+  /// Connects to a Unix socket, for bytes in order. The corresponding C functions are `socket` and
+  /// `connect`.
+  ///
+  /// - Parameter path: At most 107 bytes (unix(7)).
+  /// - Throws: `.fileTooLarge` for a longer path; `.noSuchFile` or ECONNREFUSED if no
+  ///   process listens there.
+  package static func connected(toSocket path: String) throws(Errno) -> FileDescriptor {
+    var address = sockaddr_un()
+    address.sun_family = sa_family_t(AF_UNIX)
+    let bytes = Array(path.utf8)
+    guard bytes.count < MemoryLayout.size(ofValue: address.sun_path) else { throw .fileTooLarge }
+    withUnsafeMutableBytes(of: &address.sun_path) { $0.copyBytes(from: bytes) }
+    let type = Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue)
+    let number = socket(AF_UNIX, type, 0)
+    guard number != -1 else { throw Errno(rawValue: errno) }
+    let made = FileDescriptor(owning: number)
+    let length = socklen_t(MemoryLayout<sockaddr_un>.size)
+    let result = withUnsafePointer(to: &address) { pointer in
+      pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+        Glibc.connect(made.rawValue, $0, length)
+      }
+    }
+    guard result != -1 else { throw Errno(rawValue: errno) }
+    return made
+  }
+}
+
+// The floors that Benchmarks compares with wait in the kernel. The library has no such forms on
+// purpose: a stopped process on the other side would block their caller for ever.
+extension FileDescriptor {
+  /// Takes the file's lock, waiting as long as another open file has it. The corresponding C function
+  /// is `flock`.
+  package func lockBlocking(_ mode: LockMode) throws(Errno) {
+    let operation = mode == .exclusive ? LOCK_EX : LOCK_SH
+    _ = try perform(.flock) { flock(rawValue, operation) }
+  }
+
+  /// Makes an event queue whose reads wait for an event. The C function is `inotify_init1`.
+  package static func blockingEventQueue() throws(Errno) -> FileDescriptor {
+    FileDescriptor(owning: try perform(.inotifyInit) { inotify_init1(Int32(IN_CLOEXEC)) })
+  }
+}
+
+/// A shared library that is used if it is installed, and that nothing here depends on. It stays
+/// loaded until the process ends. The corresponding C functions are `dlopen` and `dlsym`.
+package struct DynamicLibrary: Sendable {
+  // An address, which is valid in every thread.
+  private let handle: UInt
+
+  /// - Returns: nil if there is no such library.
+  package init?(_ name: String) {
+    guard let handle = dlopen(name, RTLD_NOW) else { return nil }
+    self.handle = UInt(bitPattern: handle)
+  }
+
+  /// Returns a function of the library.
+  ///
+  /// - Parameter type: Its type in C (`@convention(c)`); only the caller can know that it is right.
+  /// - Returns: nil if the library has no such function.
+  package func function<Function>(_ name: String, as type: Function.Type) -> Function? {
+    precondition(
+      MemoryLayout<Function>.size == MemoryLayout<UInt>.size, "a C function is an address")
+    guard let address = dlsym(UnsafeMutableRawPointer(bitPattern: handle), name) else { return nil }
+    return unsafeBitCast(address, to: type)
+  }
+}

@@ -1,0 +1,91 @@
+import WormholeSystem
+
+/// The layout of a demonstration: the actors and their actions in one column, durations in another.
+package struct Stage {
+  private let hasColour: Bool
+  private let print: (String) throws -> Void
+
+  /// 80 columns, with the last one empty because some terminals wrap when it is filled.
+  private static let columns = 79
+  private static let indent = 3
+  private static let actorColumns = 10
+
+  /// - Parameters:
+  ///   - hasColour: See `Colour.isWanted`.
+  ///   - print: Prints a line.
+  package init(hasColour: Bool, print: @escaping (String) throws -> Void) {
+    self.hasColour = hasColour
+    self.print = print
+  }
+
+  private enum Style: String {
+    case bold = "1"
+    case faint = "2"
+    case green = "32"
+    case red = "31"
+    case cyan = "36"
+  }
+
+  /// Begins a step.
+  package func title(_ text: String) throws { try show("\n" + styled(text, .bold)) }
+
+  /// Shows an action of an actor.
+  package func act(_ actor: String, _ text: String, took duration: Duration? = nil) throws {
+    let lead = String(repeating: " ", count: Self.indent)
+    let name = actor + String(repeating: " ", count: max(1, Self.actorColumns - actor.count))
+    var line = lead + styled(name, .cyan) + text
+    if let duration {
+      let used = Self.indent + name.count + text.count
+      line += Self.right(duration.inMilliseconds, after: used)
+    }
+    try show(line)
+  }
+
+  /// Shows why an action matters.
+  package func explain(_ text: String) throws {
+    let column = Self.indent + Self.actorColumns
+    let wrapped = TextWrapping.wrap(
+      text, columns: Self.columns, indent: column, firstIndent: column)
+    for (index, line) in wrapped.split(separator: "\n").enumerated() {
+      let lead = index == 0 ? String(repeating: " ", count: column) : ""
+      try show(styled(lead + line, .faint))
+    }
+  }
+
+  /// Shows a claim, and whether it held.
+  package func check(_ claim: String, _ holds: Bool, took duration: Duration?) throws {
+    let mark = holds ? styled("✓", .green) : styled("✗", .red)
+    let time = duration.map { Self.right($0.inMilliseconds, after: 5 + claim.count) } ?? ""
+    try show("   \(mark) \(claim)\(time)")
+  }
+
+  /// Shows a line as it is.
+  package func show(_ line: String) throws { try print(line) }
+
+  private func styled(_ text: String, _ style: Style) -> String {
+    hasColour ? "\u{1B}[\(style.rawValue)m\(text)\u{1B}[0m" : text
+  }
+
+  private static func right(_ text: String, after used: Int) -> String {
+    String(repeating: " ", count: max(1, columns - used - text.count)) + text
+  }
+}
+
+extension Duration {
+  fileprivate var inMilliseconds: String {
+    let tenths = Int((self / .microseconds(100)).rounded())
+    return "\(tenths / 10).\(tenths % 10) ms"
+  }
+}
+
+/// The decision whether a program may use colours.
+package enum Colour {
+  /// Returns true on a terminal, unless NO_COLOR is set and not empty (https://no-color.org), or
+  /// the terminal is dumb.
+  package static func isWanted(
+    isTerminal: Bool = Program.isTerminal(1),
+    variable: (String) -> String? = { Program.environment($0) }
+  ) -> Bool {
+    isTerminal && (variable("NO_COLOR") ?? "").isEmpty && variable("TERM") != "dumb"
+  }
+}

@@ -1,0 +1,80 @@
+import Foundation
+import Testing
+import WormholeSystem
+import WormholeTestSupport
+
+/// SwiftPM wants the names of all targets of a package graph to be different.
+@Suite("A package that depends on this one", .blocking)
+struct PackageGraphTests {
+  /// The names that this package's targets had, or that its folders have: plain words, which other
+  /// packages use as well. vapor/queues has a target `Queues`.
+  private static let words = """
+    App Attachments Benchmarks CCurl CSystemCalls Calls Channel Claims Client CinemaTime Container \
+    Containers Coordinator Copying Digests Entries EtcdClient FileClaims FileCoordination FileTrees \
+    HTTP HTTPTransfers Histories Hooks Inspection KeyValueObserving Launching Leases LineProcesses \
+    LocalEtcd Logs Measurements Monitoring Notifications Pairing PeerConnectivity PeerLaunching \
+    Presences Processes PropertyLists Publications QueueFiles Queues RivalCalls StepCounter System \
+    SystemCalls Terminals TestScopes TestSupport Torture Values WatchPairing participant
+    """.split(separator: " ").map(String.init)
+
+  private let directory: TemporaryDirectory
+
+  init() throws { directory = try TemporaryDirectory() }
+
+  @Test("may have targets with plain names, and so may its other dependencies")
+  func resolves() throws {
+    let here = "(name: \"wormhole\", path: \"\(SourceTree.root.path)\")"
+    let use = ".product(name: \"Wormhole\", package: \"wormhole\")"
+    try make("other", targets: Self.words, isLibrary: true)
+    try make(
+      "app", targets: ["Program"], packages: [here, "(path: \"../other\")"],
+      products: [use, ".product(name: \"Library\", package: \"other\")"])
+    try make("own", targets: Self.words, packages: [here], products: [use])
+    for package in ["app", "own"] {
+      let graph = try said("swift package show-dependencies", package)
+      #expect(graph.contains(SourceTree.root.path) && !graph.contains("error:"), "\(graph)")
+    }
+    try make("twice", targets: ["Wormhole"], packages: [here], products: [use])
+    #expect(try said("swift package show-dependencies", "twice").contains("conflicting name"))
+  }
+
+  /// Writes a package whose targets have one empty file each.
+  private func make(
+    _ name: String, targets: [String], packages: [String] = [], products: [String] = [],
+    isLibrary: Bool = false
+  ) throws {
+    for target in targets {
+      let folder = directory.path + "/\(name)/Sources/\(target)"
+      try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
+      try "".write(toFile: folder + "/Empty.swift", atomically: true, encoding: .utf8)
+    }
+    let declared = targets.map {
+      ".target(name: \"\($0)\", dependencies: [\(products.joined(separator: ", "))])"
+    }
+    let offered = isLibrary ? "products: [.library(name: \"Library\", targets: \(targets))]," : ""
+    let manifest = """
+      // swift-tools-version: 6.2
+      import PackageDescription
+      let package = Package(
+        name: "\(name)", \(offered)
+        dependencies: [\(packages.map { ".package" + $0 }.joined(separator: ", "))],
+        targets: [\(declared.joined(separator: ", "))])
+      """
+    try manifest.write(
+      toFile: directory.path + "/\(name)/Package.swift", atomically: true, encoding: .utf8)
+  }
+
+  private func said(_ command: String, _ package: String) throws -> String {
+    let place = directory.path
+    let process = try LineProcess(
+      "sh",
+      [
+        "-c",
+        "\(command) --package-path '\(place)/\(package)' --cache-path '\(place)/cache' "
+          + "--config-path '\(place)/config' --security-path '\(place)/security' 2>&1; echo over",
+      ], environment: CompilerRun.environment(leavingFilesIn: place))
+    var text = ""
+    while !text.hasSuffix("over\n") { text += try process.text(until: CompilerRun.deadline) }
+    return text
+  }
+}

@@ -1,0 +1,180 @@
+import FoundationEssentials
+import WormholeFiles
+import WormholeSystem
+import WormholeTestSupport
+
+/// The verbs of a participant about files; a path is absolute and has no spaces.
+///
+/// ```
+/// KIND PATH [KIND PATH]… [SETTING=VALUE]…      coordinates one access to all these items
+/// count PATH NAME TIMES                        changes a counter so many times; answers each with its
+///                                              number, and all with "done"
+/// memory                                       its peak memory, in KiB
+/// ```
+///
+/// Kinds are "reading", "uploading", "linked" (reading what a link points to), "writing", "merging",
+/// "replacing", "deleting", "moving", "metadata". Settings are
+///
+/// ```
+/// wait=SECONDS term=SECONDS purpose=NAME
+/// put=TEXT stamp=TEXT erase=yes add=NUMBER rename=PATH tree=NAME,NAME read=yes     the accessor's action on
+///                                                                       the last item
+/// ```
+///
+/// Without any of the actions the accessor answers "inside URL…" and then takes its own lines: the
+/// same words without "=", "leave", "throw", and any line that a participant takes, even another
+/// access.
+enum CoordinationVerbs {
+  static let kinds: Set<String> = [
+    "reading", "uploading", "linked", "writing", "merging", "replacing", "deleting", "moving",
+    "metadata",
+  ]
+  static let all = kinds.union(["count", "memory"])
+
+  struct Thrown: Error {}
+
+  static func perform(_ words: ArraySlice<String>) throws -> String {
+    do {
+      switch words.first {
+      case "count": return try count(Array(words.dropFirst()))
+      case "memory": return try memory()
+      default: return try CoordinationOrder(words).run()
+      }
+    } catch let error as FileCoordinationError {
+      return "error \(error.code.rawValue) \(error)"
+    } catch is Thrown {
+      return "thrown"
+    }
+  }
+
+  static func say(_ line: String) throws { try Program.write(Array((line + "\n").utf8), to: 1) }
+
+  private static func count(_ words: [String]) throws -> String {
+    let (path, name, times) = (words[0], words[1], Int(words[2]) ?? 0)
+    for number in 1...times {
+      var isDone = false
+      while !isDone {
+        do {
+          try FileCoordinator().coordinate(
+            writingItemAt: URL(filePath: path), until: .now + .seconds(600)
+          ) { try SharedCounter.add(to: $0.path, name) }
+          isDone = true
+        } catch let error as FileCoordinationError where error.code == .overtaken {
+          // The process was stopped meanwhile, so nothing of the change is visible and it is
+          // repeated.
+          continue
+        }
+      }
+      try say("\(number)")
+    }
+    return "done"
+  }
+
+  private static func memory() throws -> String {
+    let file = try FileDescriptor.open("/proc/self/status", .readOnly)
+    let text = String(
+      decoding: try file.readToEnd(expectedBytes: 0, maximumBytes: 65_536), as: UTF8.self)
+    let line = text.split(separator: "\n").first { $0.hasPrefix("VmHWM:") } ?? ""
+    return String(line.split(separator: " ").dropFirst().first ?? "")
+  }
+}
+
+/// One access as a line of words requests it.
+private struct CoordinationOrder {
+  private var intents: [FileAccessIntent] = []
+  private var settings: [(name: String, value: String)] = []
+
+  init(_ words: ArraySlice<String>) {
+    var kind: String?
+    for word in words {
+      if let known = kind {
+        intents.append(Self.intent(known, URL(filePath: word)))
+        kind = nil
+      } else if CoordinationVerbs.kinds.contains(word) {
+        kind = word
+      } else {
+        let parts = word.split(separator: "=", maxSplits: 1).map(String.init)
+        settings.append((parts[0], parts.count > 1 ? parts[1] : ""))
+      }
+    }
+  }
+
+  private static func intent(_ kind: String, _ url: URL) -> FileAccessIntent {
+    switch kind {
+    case "reading": .readingIntent(with: url)
+    case "uploading": .readingIntent(with: url, options: .forUploading)
+    case "linked": .readingIntent(with: url, options: .resolvesSymbolicLink)
+    case "merging": .writingIntent(with: url, options: .forMerging)
+    case "replacing": .writingIntent(with: url, options: .forReplacing)
+    case "deleting": .writingIntent(with: url, options: .forDeleting)
+    case "moving": .writingIntent(with: url, options: .forMoving)
+    case "metadata": .writingIntent(with: url, options: .contentIndependentMetadataOnly)
+    default: .writingIntent(with: url)
+    }
+  }
+
+  private func setting(_ name: String) -> String? {
+    settings.first { $0.name == name }?.value
+  }
+
+  private func seconds(_ name: String) -> Duration? {
+    setting(name).flatMap { Double($0) }.map { .seconds($0) }
+  }
+
+  func run() throws -> String {
+    let coordinator = FileCoordinator()
+    if let purpose = setting("purpose") { coordinator.purposeIdentifier = purpose }
+    let actions = settings.filter { !["wait", "term", "purpose"].contains($0.name) }
+    return try coordinator.coordinate(
+      with: intents, until: .now + (seconds("wait") ?? .seconds(30)),
+      term: seconds("term") ?? FileCoordinator.standardTerm
+    ) {
+      guard let action = actions.first else { return try inside() }
+      let path = intents.last?.url.path ?? ""
+      return try ItemAction.perform(action.name, action.value, path)
+    }
+  }
+
+  private func inside() throws -> String {
+    try CoordinationVerbs.say("inside " + intents.map(\.url.path).joined(separator: " "))
+    while let line = readLine() {
+      let words = line.split(separator: " ").map(String.init)
+      switch words.first {
+      case "leave": return "done"
+      case "throw": throw CoordinationVerbs.Thrown()
+      case .some(let word) where CoordinationVerbs.all.contains(word):
+        try CoordinationVerbs.say(CoordinationVerbs.perform(words[...]))
+      default:
+        let path = intents.last?.url.path ?? ""
+        try CoordinationVerbs.say(
+          ItemAction.perform(words.first ?? "", words.dropFirst().first ?? "", path))
+      }
+    }
+    return "done"
+  }
+}
+
+/// The action of an accessor on an item.
+private enum ItemAction {
+  /// - Returns: "done", or the content that was read.
+  static func perform(_ name: String, _ value: String, _ path: String) throws -> String {
+    switch name {
+    case "put": try ItemText.write(value, to: path)
+    case "read": return try ItemText.read(path) ?? "nothing"
+    case "add":
+      try ItemText.write("\((Int(ItemText.read(path) ?? "") ?? 0) + (Int(value) ?? 0))", to: path)
+    case "stamp":
+      let file = try FileDescriptor.open(path, .writeOnly)
+      try file.writeAll(Array(value.utf8))
+    case "erase": try FileManager.default.removeItem(atPath: path)
+    case "rename": try rename(path, at: Directory.current, to: value, at: Directory.current)
+    case "tree":
+      try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true)
+      for name in value.split(separator: ",") {
+        try ItemText.write("\(name)", to: path + "/\(name)")
+      }
+    default: return "error usage"
+    }
+    return "done"
+  }
+}

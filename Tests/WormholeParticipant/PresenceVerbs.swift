@@ -1,0 +1,76 @@
+import Synchronization
+import Wormhole
+import WormholePropertyLists
+import WormholeSystem
+
+/// The verbs of a participant about presence.
+///
+/// ```
+/// enter NAME [TEXT]       enters, and stays until the next "leave"; answers its id
+/// alone NAME [SECONDS]    the same exclusively, within SECONDS
+/// leave NAME              leaves
+/// confirm NAME            confirms
+/// while NAME CHANGE       makes a change under the role that "alone" has entered: update or together counts
+///                         in values; send puts an entry into the queue "jobs", store does it with a receipt
+/// lost NAME               answers the code of the loss of what "alone" has entered, once it is told
+/// members NAME            "PID:STATE…" of the present processes
+/// mailbox-make NAME       creates a mailbox that ends with the process; answers "address ADDRESS"
+/// ```
+enum PresenceVerbs {
+  static let all: Set<String> = [
+    "enter", "alone", "leave", "confirm", "lost", "while", "members", "mailbox-make",
+  ]
+  private static let mailboxes = Mutex<[Mailbox]>([])
+  private static let losses = Mutex<[String: Awaited<String>]>([:])
+  private static let registrations = Mutex<[String: PresenceRegistration]>([:])
+
+  static func perform(_ verb: String, _ presence: Presence, _ argument: String?) throws -> String {
+    let name = presence.name
+    switch verb {
+    case "enter":
+      return keep(try presence.enter(content: argument.map { .string($0) }), name)
+    case "alone":
+      let wait = Duration.seconds(argument.flatMap { Int($0) } ?? 0)
+      let role = try presence.enterExclusively(until: .now + wait)
+      let loss = Awaited<String>()
+      losses.withLock { $0[name] = loss }
+      role.onLoss { loss.settle("\($0.code)") }
+      return keep(role, name)
+    case "lost": return losses.withLock { $0[name] }?.wait() ?? "nothing to lose"
+    case "leave": registrations.withLock { $0.removeValue(forKey: name) }?.close()
+    case "confirm": try registrations.withLock { $0[name] }?.confirm()
+    case "while":
+      guard let role = registrations.withLock({ $0[name] }) else { return "error no role" }
+      try change(argument ?? "", role.fence)
+    case "mailbox-make":
+      let mailbox = try Mailbox(in: presence.container) { _ in }
+      mailboxes.withLock { $0.append(mailbox) }
+      return "address \(mailbox.address)"
+    default:
+      return try presence.members().map { "\($0.processID):\($0.state)" }.joined(separator: " ")
+    }
+    return "done"
+  }
+
+  private static func change(_ change: String, _ fence: Presence.Fence) throws {
+    let container = fence.presence.container
+    switch change {
+    case "update":
+      try container.value("a").update(while: fence) { $0 = .integer(($0?.int64Value ?? 0) + 1) }
+    case "together":
+      try container.update(["a", "b"], while: fence) { values in
+        for name in ["a", "b"] {
+          values[name] = .integer((values[name]?.int64Value ?? 0) + 1)
+        }
+      }
+    default:
+      try container.queue("jobs").sender("late").enqueue(
+        1, keepsReceipt: change == "store", while: fence)
+    }
+  }
+
+  private static func keep(_ registration: PresenceRegistration, _ name: String) -> String {
+    registrations.withLock { $0[name] = registration }
+    return registration.id
+  }
+}

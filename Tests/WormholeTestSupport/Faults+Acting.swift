@@ -1,0 +1,30 @@
+#if DEBUG
+  import Synchronization
+  import Testing
+  package import WormholeSystem
+
+  extension Faults.Plan {
+    /// Creates a plan that acts once, before the call of a number, as another process would in that
+    /// moment.
+    ///
+    /// The change monitor makes its calls on inotify and on its wake-up counter under its lock, which
+    /// the action may need, too. So the action comes before the next other call instead.
+    package static func acting(
+      before number: Int, _ action: @escaping @Sendable () throws -> Void
+    ) -> Faults.Plan {
+      let isDue = Mutex(true)
+      return Faults.Plan { call, index in
+        guard index >= number, call != .eventfd, !call.rawValue.hasPrefix("inotify"),
+          isDue.withLock({ isDue in
+            defer { isDue = false }
+            return isDue
+          })
+        else { return .proceed }
+        Faults.$plan.withValue(nil) {
+          do { try action() } catch { Issue.record("before call \(number): \(error)") }
+        }
+        return .proceed
+      }
+    }
+  }
+#endif

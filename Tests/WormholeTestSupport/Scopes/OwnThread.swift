@@ -1,0 +1,81 @@
+import Dispatch
+import Synchronization
+package import Testing
+import Wormhole
+import WormholeSystem
+
+/// A trait that runs tests on threads that may block, with a limit on their number.
+///
+/// Most tests here wait for other processes. On the threads of tasks, which are as many as the
+/// machine has cores, two such tests would block every task of this process, even the tasks under
+/// test. The result of a task would then depend on the number of waiting tests.
+package struct OwnThread: SuiteTrait, TestTrait, TestScoping {
+  package var isRecursive: Bool { true }
+
+  package func provideScope(
+    for test: Test, testCase: Test.Case?, performing function: @Sendable () async throws -> Void
+  ) async throws {
+    // A time limit has begun already, so such a test cannot wait for its turn.
+    let takesPlace = test.timeLimit == nil
+    if takesPlace { await Places.shared.take() }
+    defer { if takesPlace { Places.shared.giveBack() } }
+    let number = try RunningTests.shared.begin("\(test.id)")
+    defer { RunningTests.shared.end(number) }
+    try await withTaskExecutorPreference(ThreadExecutor.shared) { try await function() }
+  }
+}
+
+extension Trait where Self == OwnThread {
+  /// Allows the tests to block: see `OwnThread`.
+  package static var blocking: Self { OwnThread() }
+}
+
+/// An executor that runs each job of a task on a thread that may block.
+private final class ThreadExecutor: TaskExecutor {
+  static let shared = ThreadExecutor()
+
+  func enqueue(_ job: consuming ExecutorJob) {
+    let job = UnownedJob(job)
+    Blocking.queue().async { job.runSynchronously(on: self.asUnownedTaskExecutor()) }
+  }
+}
+
+/// The limit on concurrent tests. They mostly wait, so it exceeds the number of cores. With all of
+/// them at once, each would take as long as all together.
+private final class Places: Sendable {
+  static let shared = Places(free: 12)
+
+  private struct State {
+    var free: Int
+    var waiting: [CheckedContinuation<Void, Never>] = []
+  }
+
+  private let state: Mutex<State>
+
+  init(free: Int) { state = Mutex(State(free: free)) }
+
+  func take() async {
+    await withCheckedContinuation { continuation in
+      let isFree = state.withLock { state in
+        guard state.free > 0 else {
+          state.waiting.append(continuation)
+          return false
+        }
+        state.free -= 1
+        return true
+      }
+      if isFree { continuation.resume() }
+    }
+  }
+
+  func giveBack() {
+    let next = state.withLock { state -> CheckedContinuation<Void, Never>? in
+      guard !state.waiting.isEmpty else {
+        state.free += 1
+        return nil
+      }
+      return state.waiting.removeFirst()
+    }
+    next?.resume()
+  }
+}

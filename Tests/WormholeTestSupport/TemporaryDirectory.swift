@@ -1,0 +1,79 @@
+import Glibc
+import WormholeSystem
+
+/// A directory of one test, which is removed with its last user, at the latest with the process.
+///
+/// Set WORMHOLE_KEEP to keep it; its path is then printed.
+package final class TemporaryDirectory: Sendable {
+  package let path: String
+
+  package init(under parent: String? = nil) throws {
+    let base = parent ?? Self.usual
+    if Self.keeps {
+      path = "\(base)/wormhole-test-\(Program.processID)-\(UInt64.random(in: .min ... .max))"
+      print("kept: \(path)")
+    } else {
+      path = try RunDirectory.inside(base).newPath()
+    }
+    try makeDirectory(path)
+  }
+
+  /// TMPDIR. If it is not set: memory, because a disk makes the suite half as long again, and what
+  /// disks do has tests of its own; but only where it holds programs and everything that tests write.
+  private static let usual: String = {
+    if let set = Program.environment("TMPDIR") { return set }
+    let memory = "/dev/shm"
+    // ST_NOEXEC, which Swift does not see, because it is GNU's.
+    let noPrograms: UInt = 8
+    var status = statvfs()
+    guard access(memory, W_OK) == 0, statvfs(memory, &status) == 0, status.f_flag & noPrograms == 0,
+      UInt64(status.f_bavail) * UInt64(status.f_frsize) >= 4 << 30
+    else { return "/tmp" }
+    return memory
+  }()
+
+  /// A place on another file system than the usual one; nil where there is none.
+  package static let elsewhere: String? = {
+    let places = ["/tmp", "/var/tmp", "/dev/shm"]
+    let found = places.first { place in
+      var (here, there) = (stat(), stat())
+      return stat(usual, &here) == 0 && stat(place, &there) == 0 && access(place, W_OK) == 0
+        && here.st_dev != there.st_dev
+    }
+    if found == nil { print("skipped: no other file system than that of \(usual)") }
+    return found
+  }()
+
+  private static var keeps: Bool { Program.environment("WORMHOLE_KEEP") != nil }
+
+  deinit {
+    guard !Self.keeps else { return }
+    do {
+      let remove = try ChildProcess("rm", ["-rf", path])
+      _ = try remove.wait(until: .now + .seconds(30))
+    } catch {
+      print("cannot remove \(path): \(error)")
+    }
+  }
+
+  /// All entries of the directory, for the comment of a failed expectation.
+  package var listing: String {
+    var lines: [String] = []
+    list(path, into: &lines)
+    return path + "\n" + lines.joined(separator: "\n")
+  }
+
+  private func list(_ directory: String, into lines: inout [String]) {
+    do {
+      let open = try FileDescriptor.open(directory, [.readOnly, .directory])
+      for entry in try open.entries() {
+        let child = directory + "/" + entry.name.text
+        let status = try fileStatus(child)
+        lines.append("  \(child.dropFirst(path.count + 1)) \(status.kind) \(status.size)")
+        if status.kind == .directory { list(child, into: &lines) }
+      }
+    } catch {
+      lines.append("  \(directory): \(error)")
+    }
+  }
+}

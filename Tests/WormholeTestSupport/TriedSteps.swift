@@ -1,0 +1,25 @@
+import WormholeSystem
+
+/// The steps of a command that a test tries with kills and stops: each third, from a start that
+/// differs in each run; all of them with EVERY_STEP in the environment.
+package enum TriedSteps {
+  package static let stride = Program.environment("EVERY_STEP") == nil ? 3 : 1
+
+  /// The first step; STEPS_FROM=2 sets it.
+  package static let first: Int = {
+    guard stride > 1 else { return 0 }
+    return Int(start % UInt64(stride))
+  }()
+  private static let start = TestSeed.next("STEPS_FROM").value
+
+  /// Which of so many steps a test tries, at most so many of them, evenly spread from a random start;
+  /// all of them with EVERY_STEP.
+  package static func of(_ steps: Int, atMost limit: Int) -> StrideTo<Int> {
+    guard stride > 1 else { return Swift.stride(from: 0, to: steps, by: 1) }
+    let length = max(stride, (steps + limit - 1) / limit)
+    return Swift.stride(from: Int(start % UInt64(length)), to: steps, by: length)
+  }
+
+  /// The shares of the steps among tests that run in parallel: one of them, or all.
+  package static let shares = stride > 1 ? [first] : [0, 1, 2]
+}
