@@ -28,7 +28,9 @@ struct PageTests {
   func sources(path: String) throws {
     // Here the app's module has a name of its own, because a package graph has each name once.
     let text = try Self.text("Tests/BothSides/" + path)
-      .replacing("import WormholeStepCounter", with: "import StepCounter")
+      .replacing("  import WormholeStepCounter\n", with: "")
+      .replacing(
+        "import ConnectivityTesting\n", with: "import ConnectivityTesting\n  import StepCounter\n")
     #expect(try Self.blocks("swift").contains(text))
   }
 

@@ -72,7 +72,9 @@ struct ObjectBridgeTests {
 
   @Test("Objects made from a value become the same value again")
   func roundTrip() throws {
-    var random = RandomValues(seed: TestSeed.next("PLIST_SEED").value, .binary)
+    // Foundation's numbers have only one NaN.
+    var random = RandomValues(
+      seed: TestSeed.next("PLIST_SEED").value, RandomProfile(nanPayloads: false))
     for value in EdgeValues.all + (0..<100).map({ _ in random.value() }) {
       #expect(try PropertyListValue(propertyList: value.propertyListObject) == value)
     }

@@ -119,6 +119,8 @@ final class Chaos {
   }
 
   private func replace(_ worker: WorkerProcess) throws {
+    // One whose status could not be read may only be stopped.
+    if worker.continuation != nil { try worker.process.send(.continue) }
     let end = try worker.process.termination(until: .now + .seconds(10))
     workers.removeAll { $0 === worker }
     switch end {

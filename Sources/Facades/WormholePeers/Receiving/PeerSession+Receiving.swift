@@ -48,26 +48,26 @@ extension PeerSession {
     }
   }
 
-  /// Calls a closure that receives messages. If nothing was ever sent to this name, before it or meanwhile,
-  /// what receiving has made is removed afterwards.
-  package func leavingNoMessageName(_ body: () throws -> Void) throws {
+  /// Calls a closure that receives messages, and says whether it has received any. If nothing was ever sent
+  /// to this name, before it or meanwhile, what receiving has made is removed afterwards.
+  package func leavingNoMessageName(_ body: (_ hasReceived: inout Bool) throws -> Void) throws {
     try leavingNoName(messages, body)
   }
 
   /// Calls a closure that receives files; as for messages.
-  package func leavingNoFileName(_ body: () throws -> Void) throws {
+  package func leavingNoFileName(_ body: (_ hasReceived: inout Bool) throws -> Void) throws {
     try leavingNoName(files, body)
   }
 
   private func leavingNoName<Delivered>(
-    _ opening: PeerReceiver<Delivered>.Opening, _ body: () throws -> Void
+    _ opening: PeerReceiver<Delivered>.Opening, _ body: (_ hasReceived: inout Bool) throws -> Void
   ) throws {
     let queue = opening.queue
-    let wasUsed = try betweenPeers("receive \(opening.what) for \"\(name)\"") {
+    var isUsed = try betweenPeers("receive \(opening.what) for \"\(name)\"") {
       try queue.awaitFirstUse(until: .now, willWait: {})
     }
-    defer { if !wasUsed { queue.container.removeUnusedQueue(queue.name, isOwn: true) } }
-    try body()
+    defer { if !isUsed { queue.container.removeUnusedQueue(queue.name, isOwn: true) } }
+    try body(&isUsed)
   }
 
   private var messages: PeerReceiver<PeerMessage>.Opening {

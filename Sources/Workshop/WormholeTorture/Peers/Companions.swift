@@ -82,6 +82,7 @@ final class Companions {
       return
     }
     let deadline = ContinuousClock.now + .seconds(20)
+    // Without the list, what they store is continued after the run.
     for transfer in (try? session.fileTransfers()) ?? [] {
       // One that was given up, or is not stored by then, is continued after the run.
       _ = try? transfer.waitUntilStored(until: deadline)

@@ -47,7 +47,7 @@ extension CommandDescription {
     let deadline = arguments.deadline()
     let session = try PeerSession(arguments.requiredText("name"), in: arguments.container.open())
     let interruption = try Interruption(endsWithReader: arguments.tail == nil)
-    try session.leavingNoMessageName {
+    try session.leavingNoMessageName { hasReceived in
       let found = try interruption.wait {
         try session.receiveMessages(
           until: min(deadline, .now + .seconds(10)), maximumDeliveries: arguments.maximumDeliveries)
@@ -59,7 +59,8 @@ extension CommandDescription {
         arguments: arguments, receiver: arguments.requiredText("name"), interruption: interruption,
         environment: environment)
       try arguments.handleEach(of: receiver.next, until: deadline, interruption) { message in
-        try handler.handle(message)
+        hasReceived = true
+        return try handler.handle(message)
       }
     }
   }

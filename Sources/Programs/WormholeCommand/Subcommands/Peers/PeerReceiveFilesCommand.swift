@@ -29,7 +29,7 @@ extension CommandDescription {
     let directory = try ReceivingDirectory(arguments.requiredText("into"))
     let session = try PeerSession(arguments.requiredText("name"), in: arguments.container.open())
     let interruption = try Interruption(endsWithReader: true)
-    try session.leavingNoFileName {
+    try session.leavingNoFileName { hasReceived in
       let found = try interruption.wait {
         try session.receiveFiles(until: min(deadline, .now + .seconds(10)))
       }
@@ -37,6 +37,7 @@ extension CommandDescription {
       defer { receiver.close() }
       environment.tellListening(endsWithReader: false)
       try arguments.handleEach(of: receiver.next, until: deadline, interruption) { file in
+        hasReceived = true
         let path = try directory.put(file)
         try environment.print(json: file.propertyList(path: path))
         try file.acknowledge()
