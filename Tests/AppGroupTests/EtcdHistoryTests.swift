@@ -48,12 +48,12 @@ final class EtcdHistoryTests: RestoredEtcd {
         && heard.load(ordering: .relaxed) > 0
     }
     try node.endAndRestore()
-    try eventually("the value of now is told") { seen.withLock { $0.last } == "kept" }
+    try eventually("the observer has the present value") { seen.withLock { $0.last } == "kept" }
     let before = heard.load(ordering: .relaxed)
     try other().value("v").replace(with: "new")
     try other().notification("n").post()
     let late = try other().presence("p").enter()
-    try eventually("what follows is told, too") {
+    try eventually("the observer and the listener get what follows") {
       seen.withLock { $0.last } == "new" && heard.load(ordering: .relaxed) > before
         && people.withLock { $0.contains(late.id) }
     }
@@ -63,6 +63,7 @@ final class EtcdHistoryTests: RestoredEtcd {
     withExtendedLifetime((lost, late)) {}
   }
 
+  // The gate installs etcdctl.
   @Test(
     "is noticed after its owner has restored a snapshot",
     .disabled(if: EtcdNode.isControlMissing, "etcdctl is not installed"))
@@ -97,12 +98,12 @@ final class EtcdHistoryTests: RestoredEtcd {
     try value.replace(with: "lost")
     try eventually("all is seen") { seen.withLock { $0 } == "lost" }
     try node.endAndRestore(snapshot)
-    try eventually("the value of now is told") { seen.withLock { $0 } == "kept" }
+    try eventually("the observer has the present value") { seen.withLock { $0 } == "kept" }
     let before = heard.load(ordering: .relaxed)
     try other().value("v").replace(with: "new")
     try other().notification("n").post()
     try sender.enqueue("new")
-    try eventually("what follows is told, too") {
+    try eventually("the observer and the listener get what follows") {
       seen.withLock { $0 } == "new" && heard.load(ordering: .relaxed) > before
     }
     var found: [(PropertyListValue, Bool)] = []
@@ -288,9 +289,9 @@ final class EtcdHistoryTests: RestoredEtcd {
       }
     }
     try node.endAndRestore()
-    try eventually("there is another one") { next.withLock { $0?.isAlive } == true }
+    try eventually("the next session is alive") { next.withLock { $0?.isAlive } == true }
     #expect(beliefs.withLock { $0 } == [false])
-    try eventually("its users are told") { isTold.load(ordering: .relaxed) }
+    try eventually("its users learn of the end") { isTold.load(ordering: .relaxed) }
     let error = #expect(throws: EtcdError.self) {
       try etcd.client.leaseStatus(session.lease, until: soon)
     }

@@ -67,6 +67,25 @@ struct PresenceTests {
       let registration = try presence.enter()
       #expect(try presence.members().map(\.id) == [registration.id])
     }
+
+    @Test(
+      "ends although its own watch looks at that moment, and the next one leaves no file either",
+      .onlyDirectories("it closes between two calls"))
+    func endsWhileWatched() throws {
+      let registration = try presence.enter()
+      let plan = Faults.Plan { _, number in
+        if number == 0 { registration.close() }
+        return .proceed
+      }
+      #expect(throws: AppGroupError.self) {
+        try Faults.$plan.withValue(plan) { try registration.confirm() }
+      }
+      #expect(plan.calls > 1)
+      // After a removal by another program it would be left to that one.
+      try presence.enter().close()
+      let left = try FileDescriptor.open(place, [.readOnly, .directory]).entries()
+      #expect(!left.contains { $0.name.hasPrefix("member-") }, "\(directory.listing)")
+    }
   #endif
 
   @Test("shows entered processes with their content, and none that left")

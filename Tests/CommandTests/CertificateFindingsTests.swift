@@ -2,6 +2,7 @@ import Testing
 import WormholeEtcd
 import WormholeTestSupport
 
+// The gate installs both.
 @Suite(
   "What doctor says about certificates and rights", .blocking,
   .disabled(if: EtcdNode.isMissing || Certificates.areMissing, "etcd or openssl is not installed"))
@@ -11,29 +12,18 @@ struct CertificateFindingsTests {
     let files = try Certificates()
     let session = try Session()
     let path = files.directory.path
-    let node = try EtcdNode(
-      scheme: "https",
-      flags: [
-        "--cert-file", "\(path)/server.pem", "--key-file", "\(path)/server.key",
-        "--trusted-ca-file", files.authority, "--client-cert-auth",
-      ])
-    let security = TransportSecurity(
-      authorities: files.authority, certificate: "\(path)/nameless.pem",
-      key: "\(path)/nameless.key")
+    let node = try files.startNode()
+    let security = files.security("nameless")
     _ = try node.client { $0.security = security }.read(.key([1]), until: soon)
     let whole = #""key":"AA==","range_end":"AA==""#
-    for (call, json) in [
-      ("user/add", #"{"name":"root","password":"r"}"#),
-      ("user/grant", #"{"user":"root","role":"root"}"#), ("role/add", #"{"name":"reader"}"#),
-      ("role/grant", #"{"name":"reader","perm":{"permType":"READ",\#(whole)}}"#),
-      ("user/add", #"{"name":"looker","password":"r"}"#),
-      ("user/grant", #"{"user":"looker","role":"reader"}"#), ("enable", "{}"),
-    ] {
-      let request = HTTPRequest(
-        url: "\(node.endpoint)/v3/auth/\(call)", content: Array(json.utf8), security: security)
-      let answer = try HTTPClient().post(request, maximumBytes: 1 << 20, until: soon)
-      #expect(answer.status == 200, "\(call)")
-    }
+    try files.addUsers(
+      node,
+      and: [
+        ("role/add", #"{"name":"reader"}"#),
+        ("role/grant", #"{"name":"reader","perm":{"permType":"READ",\#(whole)}}"#),
+        ("user/add", #"{"name":"looker","password":"r"}"#),
+        ("user/grant", #"{"user":"looker","role":"reader"}"#),
+      ])
     let host = node.endpoint.split(separator: "/")[1]
     func place(_ user: String, _ certificate: String) -> String {
       "etcds://\(user)@\(host)/c?ca=\(files.authority)&cert=\(path)/\(certificate).pem"

@@ -94,14 +94,8 @@ struct SecurityTests {
   func certificates() throws {
     let files = try Certificates()
     let path = files.directory.path
-    let node = try EtcdNode(
-      scheme: "https",
-      flags: [
-        "--cert-file", "\(path)/server.pem", "--key-file", "\(path)/server.key",
-        "--trusted-ca-file", files.authority, "--client-cert-auth",
-      ])
-    let whole = TransportSecurity(
-      authorities: files.authority, certificate: "\(path)/client.pem", key: "\(path)/client.key")
+    let node = try files.startNode()
+    let whole = files.security("client")
     let client = node.client { $0.security = whole }
     #expect(try client.commit(create("a"), until: soon).succeeded)
     let heard = Heard()
@@ -146,35 +140,15 @@ struct SecurityTests {
     .disabled(if: Certificates.areMissing, "openssl is not installed"))
   func usersWithCertificates() throws {
     let files = try Certificates()
-    let path = files.directory.path
-    let node = try EtcdNode(
-      scheme: "https",
-      flags: [
-        "--cert-file", "\(path)/server.pem", "--key-file", "\(path)/server.key",
-        "--trusted-ca-file", files.authority, "--client-cert-auth",
-      ])
-    func security(_ name: String) -> TransportSecurity {
-      TransportSecurity(
-        authorities: files.authority, certificate: "\(path)/\(name).pem",
-        key: "\(path)/\(name).key")
-    }
+    let node = try files.startNode()
     func client(_ name: String) -> EtcdClient {
       node.client {
-        $0.security = security(name)
+        $0.security = files.security(name)
         $0.credentials = Credentials(user: "root", password: "r")
       }
     }
-    _ = try node.client { $0.security = security("nameless") }.read(.key([1]), until: soon)
-    for (call, json) in [
-      ("user/add", #"{"name":"root","password":"r"}"#),
-      ("user/grant", #"{"user":"root","role":"root"}"#), ("enable", "{}"),
-    ] {
-      let request = HTTPRequest(
-        url: "\(node.endpoint)/v3/auth/\(call)", content: Array(json.utf8),
-        security: security("nameless"))
-      let answer = try HTTPClient().post(request, maximumBytes: 1 << 20, until: soon)
-      #expect(answer.status == 200)
-    }
+    _ = try node.client { $0.security = files.security("nameless") }.read(.key([1]), until: soon)
+    try files.addUsers(node)
     #expect(try client("nameless").commit(create("a"), until: soon).succeeded)
     let deadline = soon
     let refusal = try error { _ = try client("client").read(.key([1]), until: deadline) }

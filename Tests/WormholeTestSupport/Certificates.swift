@@ -1,4 +1,6 @@
+package import WormholeEtcd
 import WormholeSystem
+package import WormholeWorkshop
 
 /// Certificates of an authority of the test's own.
 package struct Certificates {
@@ -24,6 +26,40 @@ package struct Certificates {
           "-CA", authority, "-CAkey", "\(directory.path)/authority.key",
           "-addext", "subjectAltName=IP:127.0.0.1", "-addext", "basicConstraints=CA:FALSE",
         ])
+    }
+  }
+
+  /// Starts a member that wants a certificate of each client.
+  package func startNode() throws -> EtcdNode {
+    try EtcdNode(
+      scheme: "https",
+      flags: [
+        "--cert-file", "\(directory.path)/server.pem", "--key-file", "\(directory.path)/server.key",
+        "--trusted-ca-file", authority, "--client-cert-auth",
+      ])
+  }
+
+  /// What a client with one of the certificates needs: "client", or "nameless", without a common name.
+  package func security(_ name: String) -> TransportSecurity {
+    TransportSecurity(
+      authorities: authority, certificate: "\(directory.path)/\(name).pem",
+      key: "\(directory.path)/\(name).key")
+  }
+
+  /// Gives a member users, with a root whose password is "r".
+  ///
+  /// - Parameter more: further calls of its interface, before they count.
+  package func addUsers(_ node: EtcdNode, and more: [(call: String, json: String)] = []) throws {
+    let calls = [
+      ("user/add", #"{"name":"root","password":"r"}"#),
+      ("user/grant", #"{"user":"root","role":"root"}"#),
+    ]
+    for (call, json) in calls + more + [("enable", "{}")] {
+      let request = HTTPRequest(
+        url: "\(node.endpoint)/v3/auth/\(call)", content: Array(json.utf8),
+        security: security("nameless"))
+      let answer = try HTTPClient().post(request, maximumBytes: 1 << 20, until: soon)
+      guard answer.status == 200 else { throw NeverHappened(what: "\(call): \(answer.status)") }
     }
   }
 

@@ -41,7 +41,7 @@ package struct EtcdError: Error, Hashable, CustomStringConvertible {
   package static let commonName = "CommonName of client"
 
   /// The answer belongs to a history that was replaced, or was asked for before the replacement was known.
-  static let replaced = EtcdError(
+  package static let replaced = EtcdError(
     .compacted, "the history of the cluster was replaced, for example by a snapshot")
 
   /// - Parameter reasons: What each endpoint said, in the order of the list.

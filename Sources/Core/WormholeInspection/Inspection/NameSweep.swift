@@ -168,7 +168,9 @@ extension SharedContainer {
     }
   }
 
-  /// Removes an empty name; for tests.
+  /// Removes the directory of a name if it is unused.
+  ///
+  /// - Returns: Whether it is gone.
   package func removeEmptyName(
     _ identifier: String, _ primitive: NameKind.Primitive, isOwn: Bool = false
   ) throws -> Bool {

@@ -18,7 +18,7 @@ struct RestoreCheck {
     let value = container.value("torture/restored")
     let seen = Mutex<UInt64?>(nil)
     let observation = try value.observe(startsWithCurrent: true, on: .global()) { snapshot in
-      // No member answers meanwhile.
+      // No member answers while they are restarted; the observer is called again when one does.
       guard let number = try? snapshot.propertyList()?.uint64Value else { return }
       seen.withLock { $0 = number }
     }

@@ -82,9 +82,9 @@ final class Companions {
       return
     }
     let deadline = ContinuousClock.now + .seconds(20)
-    // Without the list, what they store is continued after the run.
+    // Without the list nothing is waited for; a file that the restore takes back then fails its check.
     for transfer in (try? session.fileTransfers()) ?? [] {
-      // One that was given up, or is not stored by then, is continued after the run.
+      // A transfer that failed is an answer, too; the check of files looks for it on the other side.
       _ = try? transfer.waitUntilStored(until: deadline)
     }
   }

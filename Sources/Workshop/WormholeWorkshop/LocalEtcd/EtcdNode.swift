@@ -31,7 +31,7 @@ package final class EtcdNode: Sendable {
   private let endsWithThread: Bool
   private let launcher: [String]
   private let arguments: [String]
-  /// What a restored member is told, too.
+  /// The flags that a member and its restored data directory share.
   private let identity: [String]
   private let running = Mutex<Running?>(nil)
 

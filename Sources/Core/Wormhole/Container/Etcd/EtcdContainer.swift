@@ -16,14 +16,14 @@ package final class EtcdContainer: Sendable {
   package let location: EtcdLocation
   package let client: EtcdClient
   private let prefix: [UInt8]
-  private let sessions = Mutex<Sessions>(Sessions())
+  let sessions = Mutex<Sessions>(Sessions())
   /// Excludes: two threads that make a session at once.
-  private let making = Mutex(())
+  let making = Mutex(())
   let followers = EtcdFollowers()
   /// What this process has taken from queues.
   package let taken = Mutex(LatestKeys())
 
-  private struct Sessions: Sendable {
+  struct Sessions: Sendable {
     weak var ofProcess: EtcdSession?
     /// Whether there ever was one.
     var isFollowed = false
@@ -52,7 +52,7 @@ package final class EtcdContainer: Sendable {
   /// The longest lifetime of a lease, in seconds (etcd's limit).
   package static let longestLease: Int64 = 9_000_000_000
   /// How long what a process has begun waits for the next one to continue it.
-  private static let lastingLifetime: Duration = .seconds(600)
+  static let lastingLifetime: Duration = .seconds(600)
   /// The time for a call whose deadline has passed: then only what is possible at once is wanted, but
   /// even that takes a round trip.
   private static let leastWait: Duration = .seconds(1)
@@ -363,67 +363,5 @@ extension EtcdContainer {
 extension EtcdTransaction.Outcome {
   fileprivate var withoutFirstResult: Self {
     .init(succeeded: succeeded, revision: revision, results: Array(results.dropFirst()))
-  }
-}
-
-// The sessions.
-extension EtcdContainer {
-  /// Returns the session of this process in the container, and makes one if there is none, or if it
-  /// has ended. It lasts as long as somebody keeps it.
-  package func session(
-    until deadline: ContinuousClock.Instant
-  ) throws(EtcdError) -> EtcdSession {
-    try session(
-      { $0.ofProcess }, { $0.ofProcess = $1 },
-      { () throws(EtcdError) in
-        try EtcdSession(client, lifetime: location.lifetime, until: deadline)
-      })
-  }
-
-  /// Returns the session for what the next process may continue: it outlasts this one by ten minutes.
-  ///
-  /// - Complexity: One request at its first use, and then one every 200 seconds.
-  package func lastingSession(
-    until deadline: ContinuousClock.Instant
-  ) throws(EtcdError) -> EtcdSession {
-    try session(
-      { $0.lasting }, { $0.lasting = $1 },
-      { () throws(EtcdError) in
-        try EtcdSession(client, lifetime: Self.lastingLifetime, isLasting: true, until: deadline)
-      })
-  }
-
-  var hasSession: Bool { sessions.withLock { $0.ofProcess?.isAlive == true } }
-
-  /// Ends the session if it is of a history that was replaced since.
-  private func endFormerSession() {
-    if let session = sessions.withLock(\.ofProcess), !session.isAlive { session.endWithHistory() }
-  }
-
-  private func session(
-    _ known: (Sessions) -> EtcdSession?, _ keep: (inout Sessions, EtcdSession) -> Void,
-    _ make: () throws(EtcdError) -> EtcdSession
-  ) throws(EtcdError) -> EtcdSession {
-    let made = making.withLock { _ in
-      Result { () throws(EtcdError) in
-        if let session = sessions.withLock({ known($0) }) {
-          if session.isAlive { return session }
-          session.endWithHistory()
-        }
-        while true {
-          let new = try make()
-          let isFirst = sessions.withLock { sessions in
-            keep(&sessions, new)
-            defer { sessions.isFollowed = true }
-            return !sessions.isFollowed
-          }
-          if isFirst { add(self) }
-          if new.isAlive { return new }
-          // The history was replaced while it was made.
-          new.endWithHistory()
-        }
-      }
-    }
-    return try made.get()
   }
 }

@@ -180,7 +180,7 @@ package final class EtcdSession: Sendable {
   func endWithHistory() {
     guard !state.withLock(\.hasEnded), Program.processID == processID else { return }
     let handlers = takeHandlers()
-    // Otherwise it ends by itself a little later, as what the next process may continue does in any case.
+    // If this fails, the lease expires by itself a little later. A lasting one is left for the next process.
     if !isLasting { _ = try? client.revokeLease(lease, until: .now + lifetime) }
     for handler in handlers { Blocking.queue().async(execute: handler) }
   }

@@ -364,7 +364,7 @@ extension DirectoryConsumer {
 
     /// A successor finds by the registration, or by the lock, that this consumer is gone.
     func end() {
-      // After an error the last close has the same effect.
+      // If this fails, the last close of the directory unlocks it as well, only later.
       try? locked?.descriptor.unlock()
     }
 
