@@ -20,9 +20,9 @@ struct CopyTests {
     return try scene.open(place)
   }
 
-  /// From each kind of place to each kind.
+  /// From each kind of place to each kind; the way back is part of the test.
   static let ways: [[TestEngine]] = TestEngine.available.flatMap { first in
-    TestEngine.available.map { [first, $0] }
+    TestEngine.available.compactMap { first == .etcd && $0 == .directory ? nil : [first, $0] }
   }
 
   @Test("has everything that outlives processes, as its users find it", arguments: ways)
@@ -255,6 +255,7 @@ struct CopyTests {
   #if DEBUG
     @Test(
       "by a process that is killed before any step is complete or not there, and can be made again",
+      .waiting,
       arguments: TestEngine.available)
     func killed(engine: TestEngine) throws {
       let source = try scene.container(.directory, "source")
@@ -293,6 +294,7 @@ struct CopyTests {
     // goes on
     @Test(
       "to etcd is not changed by a process that was stopped in the middle of copying there",
+      .waiting,
       .enabled(if: !EtcdNode.isMissing))
     func stopped() throws {
       let source = try scene.container(.directory, "source")

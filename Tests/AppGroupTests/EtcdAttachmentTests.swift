@@ -14,7 +14,9 @@ import WormholeTestSupport
 struct EtcdAttachmentTests {
   private let directory: TemporaryDirectory
   private let location: EtcdLocation
-  private let content = (0..<1_300_000).map { UInt8(truncatingIfNeeded: $0 &* 7 &+ $0 >> 9) }
+  private static let content =
+    (0..<1_300_000).map { UInt8(truncatingIfNeeded: $0 &* 7 &+ $0 >> 9) }
+  private let content = Self.content
 
   init() throws {
     directory = try TemporaryDirectory()

@@ -1,3 +1,4 @@
+import FoundationEssentials
 import Synchronization
 import Testing
 import WormholeEtcd
@@ -51,6 +52,24 @@ struct EtcdValueTests {
     let many = (0..<200).map { "\($0)" }
     let tooMany = #expect(throws: AppGroupError.self) { try container.update(many) { _ in } }
     #expect(tooMany?.code == .tooLarge)
+  }
+
+  @Test(
+    "expires when it should, although the lease for that ends before it is used",
+    arguments: [Duration.milliseconds(1), .seconds(600)])
+  func leaseGone(lifetime: Duration) throws {
+    let ending = LeaseEnding()
+    let container = try SharedContainer(
+      try EtcdContainer.unopened(etcd.location, through: ending), companion: directory.path + "/a")
+    let value = container.value("x")
+    try value.replace(with: 1)
+    try value.replace(with: 2, expiresAfter: lifetime)
+    #expect(ending.hasEndedOne || lifetime < .seconds(1))
+    if lifetime < .seconds(1) {
+      try eventually("it expires") { try value.read() == nil }
+    } else {
+      #expect(try value.read() == 2)
+    }
   }
 
   @Test("is observed beyond a compaction that was faster than the watch")
@@ -191,5 +210,35 @@ struct EtcdLocationTests {
     let error = #expect(throws: AppGroupError.self) { try EtcdLocation(text) }
     #expect(error?.code == .containerMissing)
     #expect(!"\(String(describing: error))".contains("secret"))
+  }
+}
+
+/// Ends the first lease between its grant and its use, as a long pause of the writer would.
+private final class LeaseEnding: EtcdTransport {
+  private struct Lease: Decodable {
+    enum CodingKeys: String, CodingKey { case id = "ID" }
+    let id: String
+  }
+
+  private let client = HTTPClient()
+  private let hasEnded = Atomic(false)
+
+  var hasEndedOne: Bool { hasEnded.load(ordering: .acquiring) }
+
+  func post(
+    _ request: HTTPRequest, maximumBytes: Int, until deadline: ContinuousClock.Instant
+  ) throws(HTTPError) -> HTTPAnswer {
+    let answer = try client.post(request, maximumBytes: maximumBytes, until: deadline)
+    if request.url.hasSuffix("/lease/grant"),
+      !hasEnded.exchange(true, ordering: .acquiringAndReleasing)
+    {
+      let lease = Result { try JSONDecoder().decode(Lease.self, from: Data(answer.content)) }
+      guard case .success(let lease) = lease else { return answer }
+      var end = request
+      end.url = String(request.url.dropLast(5)) + "revoke"
+      end.content = Array(#"{"ID":"\#(lease.id)"}"#.utf8)
+      _ = try client.post(end, maximumBytes: maximumBytes, until: deadline)
+    }
+    return answer
   }
 }

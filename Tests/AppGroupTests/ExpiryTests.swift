@@ -50,6 +50,17 @@ struct ExpiryTests {
     #expect(try value.version() == nil)
   }
 
+  // A writer that looked at its clock twice could put a value that never expires.
+  @Test("expires although its time is over while it is written")
+  func short() throws {
+    let content = PropertyListValue.string(String(repeating: "x", count: 500_000))
+    let values = (0..<40).map { container.value("short-\($0)") }
+    for (number, value) in values.enumerated() {
+      try value.replace(with: content, expiresAfter: .microseconds(50 * number))
+    }
+    try eventually("all expire") { try values.allSatisfy { try $0.read() == nil } }
+  }
+
   @Test("is nothing for the next change, which removes or replaces the file")
   func changing() throws {
     try value.replace(with: 1, expiresAfter: .zero)

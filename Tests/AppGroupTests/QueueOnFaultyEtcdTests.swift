@@ -8,7 +8,8 @@ import WormholeTestSupport
 @testable import Wormhole
 
 @Suite(
-  "A queue on a faulty etcd", .blocking, .disabled(if: EtcdNode.isMissing, "etcd is not installed"))
+  "A queue on a faulty etcd", .blocking, .waiting,
+  .disabled(if: EtcdNode.isMissing, "etcd is not installed"))
 struct QueueOnFaultyEtcdTests {
   private let directory: TemporaryDirectory
 

@@ -47,8 +47,8 @@ struct QueueWorkerTests {
   }
 
   @Test(
-    "gives the entries of a killed one to the others, marked, and wakes them for that", .bothEngines
-  )
+    "gives the entries of a killed one to the others, marked, and wakes them for that",
+    .bothEngines, .waiting)
   func killed() async throws {
     try send(0..<2)
     let victim = try scene.participant()
@@ -68,7 +68,7 @@ struct QueueWorkerTests {
 
   @Test(
     "gives the entries of a stopped one to the others; it has lost them, and joins again",
-    .bothEngines)
+    .bothEngines, .waiting)
   func stopped() throws {
     try send(0..<1)
     let late = try scene.participant()
@@ -94,7 +94,8 @@ struct QueueWorkerTests {
   /// a, b take turns: stopped; the other gets what it had; continued
   /// ```
   @Test(
-    "loses no entry and no worker when one after the other is stopped and continued", .bothEngines)
+    "loses no entry and no worker when one after the other is stopped and continued",
+    .bothEngines, .waiting)
   func stoppedInTurn() throws {
     var workers = try (0..<2).map { _ in try scene.participant() }
     for worker in workers { #expect(try worker.ask("queue-join q") == "done") }

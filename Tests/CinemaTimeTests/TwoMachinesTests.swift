@@ -91,7 +91,7 @@ private final class TwoMachines {
 }
 
 @Suite(
-  "A phone and a watch on two machines", .blocking,
+  "A phone and a watch on two machines", .blocking, .waiting,
   .disabled(if: TwoMachines.obstacle != nil, "\(TwoMachines.obstacle ?? "")"))
 struct TwoMachinesTests {
   /// The numbers of the films on tickets.

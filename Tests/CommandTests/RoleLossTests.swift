@@ -6,7 +6,7 @@ import WormholeTestSupport
 /// command of a successor begins. The order is that of the lines which the commands themselves append
 /// to one file.
 @Suite(
-  "A command under a role", .blocking,
+  "A command under a role", .blocking, .waiting,
   .enabled(if: TestEngine.available.contains(.etcd), "there is no etcd here"))
 struct RoleLossTests {
   /// A tenth of it is left for a busy machine to end a command in time.

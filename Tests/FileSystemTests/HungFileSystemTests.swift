@@ -8,7 +8,7 @@ import WormholeTestSupport
 @testable import WormholeSystem
 
 /// Two containers in one process; the file system of one of them does not answer.
-@Suite("While a file system does not answer", .blocking, .enabled(if: Mirror.isPossible))
+@Suite("While a file system does not answer", .blocking, .waiting, .enabled(if: Mirror.isPossible))
 struct HungFileSystemTests {
   let mirror: Mirror
   let directory: TemporaryDirectory

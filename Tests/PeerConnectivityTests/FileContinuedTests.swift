@@ -33,7 +33,8 @@ struct FileContinuedTests {
 
   private let directory: TemporaryDirectory
   /// Five pieces.
-  private let content = FileScene.content(2_200_000)
+  private static let content = FileScene.content(2_200_000)
+  private let content = Self.content
 
   init() throws {
     directory = try TemporaryDirectory()
@@ -110,6 +111,7 @@ struct FileContinuedTests {
 
   @Test(
     "when etcd was out of reach for long: the same process puts what is missing, or the next one",
+    .waiting,
     arguments: [true, false])
   func outage(isSame: Bool) throws {
     let etcd = try EtcdNode.shared.get().endpoint
@@ -118,8 +120,13 @@ struct FileContinuedTests {
     _ = try session("phone", etcd)
       .intendTransfer(fileAt: URL(filePath: directory.path + "/f"), to: "watch")
     let first = try process(proxy.endpoint)
-    puts.act(at: 3) { proxy.block() }
+    let isBlocked = Atomic(false)
+    puts.act(at: 3) {
+      proxy.block()
+      isBlocked.store(true, ordering: .releasing)
+    }
     try first.tell("file-copy phone")
+    try eventually("etcd is out of reach") { isBlocked.load(ordering: .acquiring) }
     // Whatever it does after its call has failed can be done.
     pauseThread(EtcdContainer.standardWait + .seconds(2))
     proxy.unblock()

@@ -10,7 +10,7 @@ import WormholeTestSupport
 @testable import WormholePeers
 
 @Suite(
-  "A file's sender on a faulty etcd", .blocking,
+  "A file's sender on a faulty etcd", .blocking, .waiting,
   .disabled(if: EtcdNode.isMissing, "etcd is not installed"))
 struct FileOnFaultyEtcdTests {
   /// Kills the member when there were as many requests as it was told.

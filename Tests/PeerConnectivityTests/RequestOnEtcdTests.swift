@@ -5,7 +5,8 @@ import WormholePropertyLists
 import WormholeTestSupport
 
 @Suite(
-  "A request on etcd", .blocking, .disabled(if: EtcdNode.isMissing, "etcd is not installed"))
+  "A request on etcd", .blocking, .waiting,
+  .disabled(if: EtcdNode.isMissing, "etcd is not installed"))
 struct RequestOnEtcdTests {
   // A call without a deadline takes ten seconds.
   @Test("ends when its caller's deadline has passed, though etcd does not answer")

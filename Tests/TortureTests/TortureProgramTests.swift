@@ -131,7 +131,7 @@ struct TortureProgramTests {
     _ rule: String, _ more: [String] = ["--only", "values"],
     failing checks: [String] = ["reads, writes, updates and compare-and-sets"]
   ) throws {
-    for seconds in [6, 12, 24] {
+    for seconds in [2, 6, 12, 24] {
       let outcome = try run(seconds, ["--break", rule] + more)
       guard outcome.status != .exited(0) else { continue }
       #expect(outcome.status == .exited(1), "\(outcome.output)")

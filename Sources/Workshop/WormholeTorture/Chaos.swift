@@ -74,10 +74,9 @@ final class Chaos {
 
   // Continues a stopped worker in time, even one that has stopped itself; replaces a dead one.
   private func attend(_ worker: WorkerProcess, now: ContinuousClock.Instant) throws {
-    let status = ProcessStatus.of(worker.processID)
-    if status?.isDead ?? true { return try replace(worker) }
+    if let end = try worker.process.termination(until: .now) { return try replace(worker, end) }
     guard let continuation = worker.continuation else {
-      if status?.isStopped == true {
+      if ProcessStatus.of(worker.processID)?.isStopped == true {
         // In the middle of an operation: long enough for a takeover (a stopped process keeps its
         // lease for 50 ms), or just too short for one.
         let pause =
@@ -111,6 +110,7 @@ final class Chaos {
     let kills = random.chance(10)
     guard !kills else {
       tell(worker, "killed")
+      worker.isKilled = true
       return try worker.process.send(.kill)
     }
     guard worker.continuation == nil else { return }
@@ -118,24 +118,20 @@ final class Chaos {
     noteStop(worker, "stopped", until: now + (longPause() ?? random.milliseconds(0...150)))
   }
 
-  private func replace(_ worker: WorkerProcess) throws {
-    // One whose status could not be read may only be stopped.
-    if worker.continuation != nil { try worker.process.send(.continue) }
-    let end = try worker.process.termination(until: .now + .seconds(10))
+  private func replace(_ worker: WorkerProcess, _ end: Termination) throws {
     workers.removeAll { $0 === worker }
     switch end {
     case .killed(signal: Signal.kill.rawValue): counts.killed += 1
     case .exited(0) where bootTimeNanoseconds() >= self.end: return
-    case let end: failures.append("worker \(worker.life) ended by itself: \(describe(end))")
+    default: failures.append("worker \(worker.life) ended by itself: \(describe(end))")
     }
     if bootTimeNanoseconds() < self.end { try start(slot: worker.slot) }
   }
 
-  private func describe(_ end: Termination?) -> String {
+  private func describe(_ end: Termination) -> String {
     switch end {
     case .exited(let status): "status \(status)"
     case .killed(let signal): "signal \(signal)"
-    case nil: "it cannot be waited for"
     }
   }
 
@@ -163,16 +159,16 @@ final class Chaos {
     for worker in workers {
       // It may have stopped itself in its last operation.
       var line: String?
-      while line == nil, ContinuousClock.now < deadline {
+      while !worker.isKilled, line == nil, ContinuousClock.now < deadline {
         try worker.process.send(.continue)
         line = try worker.line(until: .now + .milliseconds(50))
         if line == nil, ProcessStatus.of(worker.processID)?.isDead ?? true { break }
       }
       guard line != "idle" else { continue }
-      switch try worker.process.termination(until: .now) {
+      switch try worker.process.termination(until: deadline) {
       case .killed(signal: Signal.kill.rawValue): counts.killed += 1
       case nil: wrong.append("worker \(worker.life) does not come to rest")
-      case let end: wrong.append("worker \(worker.life) ended by itself: \(describe(end))")
+      case let end?: wrong.append("worker \(worker.life) ended by itself: \(describe(end))")
       }
       workers.removeAll { $0 === worker }
     }
@@ -208,6 +204,8 @@ final class WorkerProcess {
   let life: Int
   /// The time to continue it; nil while it is not known to be stopped.
   var continuation: ContinuousClock.Instant?
+  /// Whether it was killed. It may have come to rest just before, and ends a moment later.
+  var isKilled = false
   let process: LineProcess
 
   init(_ arguments: WorkerArguments) throws {

@@ -16,7 +16,7 @@ package struct OwnThread: SuiteTrait, TestTrait, TestScoping {
     for test: Test, testCase: Test.Case?, performing function: @Sendable () async throws -> Void
   ) async throws {
     // A time limit has begun already, so such a test cannot wait for its turn.
-    let takesPlace = test.timeLimit == nil
+    let takesPlace = test.timeLimit == nil && !test.traits.contains { $0 is MostlyWaiting }
     if takesPlace { await Places.shared.take() }
     defer { if takesPlace { Places.shared.giveBack() } }
     let number = try RunningTests.shared.begin("\(test.id)")
@@ -28,6 +28,18 @@ package struct OwnThread: SuiteTrait, TestTrait, TestScoping {
 extension Trait where Self == OwnThread {
   /// Allows the tests to block: see `OwnThread`.
   package static var blocking: Self { OwnThread() }
+}
+
+/// A trait for tests that wait for most of their time, for example for the end of a session on etcd.
+///
+/// They take no place among the tests that run at once, so they begin with the run and not at its end.
+package struct MostlyWaiting: SuiteTrait, TestTrait {
+  package var isRecursive: Bool { true }
+}
+
+extension Trait where Self == MostlyWaiting {
+  /// The tests mostly wait: see `MostlyWaiting`.
+  package static var waiting: Self { MostlyWaiting() }
 }
 
 /// An executor that runs each job of a task on a thread that may block.

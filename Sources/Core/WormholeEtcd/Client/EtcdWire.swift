@@ -50,10 +50,17 @@ enum EtcdWire {
   /// Whether the decoder, which takes some 60 bytes for each value, has memory enough for a message.
   static func isPlausible(_ bytes: [UInt8]) -> Bool {
     guard bytes.count > shortBytes else { return true }
-    var values = 0
-    for byte in bytes
-    where byte == UInt8(ascii: ",") || byte == UInt8(ascii: "[") || byte == UInt8(ascii: "{") {
-      values += 1
+    // By pointer: without optimization an iterator takes a hundred times as long.
+    let values = bytes.withUnsafeBufferPointer { bytes in
+      guard let base = bytes.baseAddress else { return 0 }
+      var values = 0
+      for index in 0..<bytes.count {
+        let byte = base[index]
+        if byte == UInt8(ascii: ",") || byte == UInt8(ascii: "[") || byte == UInt8(ascii: "{") {
+          values += 1
+        }
+      }
+      return values
     }
     return values <= min(bytes.count / bytesOfValue, maximumValues)
   }

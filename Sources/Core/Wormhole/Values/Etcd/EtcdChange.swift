@@ -60,15 +60,26 @@ final class EtcdChange<Result: Sendable>: Waiting {
     }
     if case .keep = edit { return isFresh ? .done(result) : readAgain() }
     let stamp = Stamp.unique()
-    let content = try value.content(edit, stamp, terms, after: needsContent ? old : nil)
     let lease = try grantLease(for: edit, until: deadline)
+    let content =
+      try lease == nil
+      ? stamp.wire : value.content(edit, stamp, terms, after: needsContent ? old : nil)
     if case .replace = edit { terms.willPublish(stamp) }
     let witness = value.witness(state, content)
-    let outcome = try value.etcd.commit(
-      EtcdTransaction(if: [], then: [], otherwise: [.key(value.key)]), witness, lease: lease,
-      until: deadline)
+    let outcome: EtcdTransaction.Outcome
+    do throws(EtcdError) {
+      outcome = try value.etcd.commit(
+        EtcdTransaction(if: [], then: [], otherwise: [.key(value.key)]), witness,
+        lease: lease ?? 0, until: deadline)
+    } catch {
+      guard error.code == .leaseGone, ContinuousClock.now < terms.deadline else { throw error }
+      // This process was stopped for longer than the lease lasts.
+      self.lease = nil
+      return .again
+    }
     guard outcome.succeeded else { return try beginAgain(outcome) }
-    value.know(.init(item: witness.item(at: outcome.revision, lease: lease), seen: outcome.moment))
+    value.know(
+      .init(item: witness.item(at: outcome.revision, lease: lease ?? 0), seen: outcome.moment))
     return .done(result)
   }
 
@@ -97,14 +108,16 @@ final class EtcdChange<Result: Sendable>: Waiting {
     return .again
   }
 
-  /// The lease of a value that expires; 0 for one that does not.
+  /// The lease of a value that expires; 0 for one that does not, nil for one that has expired by now.
+  ///
+  /// The only look at the clock: a second one could find that it has expired, and put it without a lease.
   private func grantLease(
     for edit: Edit, until deadline: ContinuousClock.Instant
-  ) throws -> Int64 {
+  ) throws -> Int64? {
     guard case .replace = edit, let expiry = terms.expiry else { return 0 }
     if let lease { return lease }
     let nanoseconds = expiry - PublicationRecord.now
-    guard nanoseconds > 0 else { return 0 }
+    guard nanoseconds > 0 else { return nil }
     // etcd counts whole seconds; never early.
     let seconds = nanoseconds / 1_000_000_000 + (nanoseconds % 1_000_000_000 == 0 ? 0 : 1)
     let granted = try value.etcd.client.grantLease(

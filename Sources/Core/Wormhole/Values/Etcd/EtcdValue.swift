@@ -118,8 +118,7 @@ final class EtcdValue: ValueStore {
   func content(
     _ edit: Edit, _ stamp: Stamp, _ terms: ChangeTerms, after old: ValueSnapshot?
   ) throws -> [UInt8] {
-    guard case .replace(let bytes) = edit, terms.expiry.map({ $0 > PublicationRecord.now }) ?? true
-    else { return stamp.wire }
+    guard case .replace(let bytes) = edit else { return stamp.wire }
     let record = PublicationRecord(
       nil, peer: terms.peer ?? ActivePeers.single(in: container.root.path), after: old?.publication,
       expiry: terms.expiry)
