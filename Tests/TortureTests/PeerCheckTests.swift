@@ -110,8 +110,11 @@ struct PeerCheckTests {
 
   @Test("a request that ended twice or never, or with another's answer")
   func requests() {
-    func holds(_ events: [RequestEvent], isWhole: Bool = true) -> [Bool] {
-      RequestChecks(journals: [(events: events, isWhole: isWhole)]).all.map(\.holds)
+    func holds(
+      _ events: [RequestEvent], isWhole: Bool = true, isOnEtcd: Bool = false
+    ) -> [Bool] {
+      RequestChecks(journals: [(events: events, isWhole: isWhole)], isOnEtcd: isOnEtcd).all
+        .map(\.holds)
     }
     let asking = RequestEvent.asking(number: 3)
     let answer = RequestEvent.ended(number: 3, answer: 3, how: "answered")
@@ -123,6 +126,9 @@ struct PeerCheckTests {
       holds([asking, .ended(number: 3, answer: 4, how: "answered")]) == [true, false])
     #expect(
       holds([asking, .ended(number: 3, answer: nil, how: "inputOutput")]) == [true, false])
+    let undelivered = RequestEvent.ended(number: 3, answer: nil, how: RequestChecks.undelivered)
+    #expect(holds([asking, undelivered]) == [true, false])
+    #expect(holds([asking, undelivered], isOnEtcd: true) == [true, true])
   }
 
   @Test("recorded events, and nothing in an unfinished line")

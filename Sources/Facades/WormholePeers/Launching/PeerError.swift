@@ -30,7 +30,8 @@ public struct PeerError: DescribedError {
     case timedOut
     /// The caller's task was cancelled, or the call.
     case cancelled
-    /// The peer's handler threw, or refused; `reason` has its words.
+    /// The peer's handler threw or refused, and `reason` has its words; or its answer could not be delivered,
+    /// and `reason` says why.
     case failed
     /// The peer has no handler for requests.
     case notHandled

@@ -17,7 +17,7 @@ struct PeerChecks {
         }
         return (events: events, isWhole: journal.entries.contains(.rested))
       }
-      all += RequestChecks(journals: journals).all
+      all += RequestChecks(journals: journals, isOnEtcd: options.members != nil).all
       all.append(try RequestChecks.deadPeers(container, options.processes))
     }
     if options.kinds.contains(.queues) {

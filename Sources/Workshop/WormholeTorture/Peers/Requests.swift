@@ -15,6 +15,9 @@ final class RequestStrand: Sendable {
   private let queue = DispatchQueue(label: "torture.requests")
   private let open = Mutex(0)
 
+  /// What a handler says that fails.
+  private static let purpose = "on purpose"
+
   static func name(slot: Int) -> String { "worker-\(slot)" }
 
   init(_ session: PeerSession, _ recorder: Recorder, _ arguments: WorkerArguments) throws {
@@ -35,7 +38,7 @@ final class RequestStrand: Sendable {
     let number = request.value.uint64Value ?? 0
     switch mix(number) % 20 {
     case 0: return
-    case 1: try request.fail("on purpose")
+    case 1: try request.fail(purpose)
     case 2:
       pauseThread(.milliseconds(30))
       try request.reply(request.value)
@@ -80,7 +83,11 @@ final class RequestStrand: Sendable {
     switch result {
     case .success(let value):
       event = .ended(number: number, answer: value.uint64Value ?? 0, how: "answered")
-    case .failure(let error): event = .ended(number: number, answer: nil, how: error.code.rawValue)
+    case .failure(let error):
+      let isUndelivered = error.code == .failed && error.reason != Self.purpose
+      event = .ended(
+        number: number, answer: nil,
+        how: isUndelivered ? RequestChecks.undelivered : error.code.rawValue)
     }
     recorder.noteOrEnd(.request(event), .did("request"))
   }
@@ -96,7 +103,11 @@ final class RequestStrand: Sendable {
 
 /// The checks of the journals about requests.
 struct RequestChecks {
+  /// How a request ends whose answer could not be delivered; only etcd can be out of reach.
+  static let undelivered = "undelivered"
+
   let journals: [(events: [RequestEvent], isWhole: Bool)]
+  let isOnEtcd: Bool
 
   var all: [Check] {
     var asked = 0
@@ -105,9 +116,10 @@ struct RequestChecks {
     var others: [String] = []
     var odd: [String] = []
     var codes: [String: Int] = [:]
-    let expected: Set<String> = [
+    var expected: Set<String> = [
       "answered", "failed", "notAnswered", "unreachable", "timedOut", "cancelled",
     ]
+    if isOnEtcd { expected.insert(Self.undelivered) }
     for (events, isWhole) in journals {
       var ends: [UInt64: Int] = [:]
       for case .ended(let number, let answer, let how) in events {
