@@ -66,6 +66,37 @@ struct PictureTests {
     #expect(try other.log("l").append("next") == source.log("l").append("next"))
   }
 
+  @Test("gives notice at the first change that it meets, and takes it back")
+  func notice() throws {
+    let source = try scene.container(.directory, "source")
+    let values = (0..<20).map { source.value("v\($0)") }
+    for value in values { try value.replace(with: 0) }
+    let copied = Mutex(0)
+    let seen = Mutex(0)
+    let change = {
+      let number = copied.withLock {
+        $0 += 1
+        return $0
+      }
+      if number == 1 {
+        let now = realTime()
+        for value in values {
+          // The clock of files may be a tick behind.
+          try eventually("its file is newer") {
+            try value.replace(with: 1)
+            let status = try fileStatus(value.path)
+            return (status.modifiedSeconds, status.modifiedNanoseconds) > now
+          }
+        }
+      }
+      if number <= 20, try hasSign(source) { seen.withLock { $0 += 1 } }
+    }
+    let (other, _) = try picture(of: source, copied: change)
+    #expect(seen.withLock { $0 } > 0, "in the first pass")
+    #expect(try !hasSign(source))
+    #expect(try other.value("v0").read() == 1)
+  }
+
   // Three processes without a pause: one makes a history, of which each moment is known; two move units
   // between values, whose sum stays the same.
   @Test("is a moment of the history of processes that never rest, and ends")

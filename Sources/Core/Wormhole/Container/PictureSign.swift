@@ -9,7 +9,7 @@ package import WormholeSystem
 ///
 /// | step | made by | effect |
 /// |---|---|---|
-/// | the file, with a shared lock | a copier that has found changes in several passes | a process that opens the container sees it, and any other one within a second, with its look at the container's path: it costs a change no call |
+/// | the file, with a shared lock | a copier that has met a change | a process that opens the container sees it, and any other one within a second, with its look at the container's path: it costs a change no call |
 /// | the exclusive lock | the copier, more than a second later, for at most `longest` | a change that would begin now waits |
 /// | the file is unlinked | the copier; or a process that finds it unlocked, or its holder overdue | all go on |
 ///

@@ -9,7 +9,7 @@ import WormholeSystem
 /// |---|---|
 /// | a pass reads everything, and notes the version of each thing | nothing |
 /// | further passes read again what has another version by now, until one finds no change: then the picture is as the container was when that pass began | nothing |
-/// | if three find changes, a sign is put up, and a second later changes wait for a pass or two (`PictureSign`) | the time of the passes: one call for each name |
+/// | at the first sight of a change a sign is put up; if passes find changes for a second longer, changes wait for a pass or two (`PictureSign`) | three calls for each change, and the time of the passes: one call for each name |
 ///
 /// So it ends however busy the container is, as long as its users are of this package; files that
 /// other programs change all the time are read for `patience`, and then given up.
@@ -24,8 +24,10 @@ final class ContainerPicture {
   private let check: () throws -> Void
   /// How long passes go on finding changes in spite of pauses.
   static let patience: Duration = .seconds(60)
-  /// How many passes are tried without a pause.
-  static let passesWithoutPause = 3
+  /// How many passes are tried at most before a pause.
+  private static let passesWithoutPause = 3
+  /// From the first sight of a change.
+  private var sign: PicturePause?
   /// For tests: the number of passes.
   private(set) var passes = 0
   private(set) var pauses = 0
@@ -58,22 +60,35 @@ final class ContainerPicture {
 
   private func pass() throws -> Int {
     passes += 1
-    return try values.pass() + trees.pass()
+    let start = realTime()
+    return try values.pass { status in
+      let changed = (status.modifiedSeconds, status.modifiedNanoseconds)
+      if changed > start { try self.putUpSign() }
+    } + trees.pass()
   }
 
   /// - Throws: `Unsettled` if there were changes all the time.
   func make() throws {
+    defer { sign?.end() }
     _ = try pass()
-    for _ in 0..<Self.passesWithoutPause where try pass() == 0 { return }
+    for _ in 0..<Self.passesWithoutPause {
+      if try pass() == 0 { return }
+      try putUpSign()
+      if let sign, sign.notice <= .now { break }
+    }
     let end = ContinuousClock.now + Self.patience
     while ContinuousClock.now < end {
-      guard let pause = try putUpSign() else {
+      try putUpSign()
+      guard let pause = sign else {
         // Nothing can be created there, or another copier is at work, whose pauses serve this one, too.
         if try pass() == 0 { return }
         try sleep(until: .now + .milliseconds(10))
         continue
       }
-      defer { pause.end() }
+      defer {
+        pause.end()
+        sign = nil
+      }
       try sleep(until: pause.notice)
       // What has gathered meanwhile is read before others have to wait.
       if try pass() == 0 { return }
@@ -90,13 +105,14 @@ final class ContainerPicture {
 
   struct Unsettled: Error {}
 
-  private func putUpSign() throws -> PicturePause? {
+  private func putUpSign() throws {
+    guard sign == nil else { return }
     let container = try root.handle().descriptor.rawValue
     do throws(Errno) {
-      return try PicturePause(in: root, at: container)
+      sign = try PicturePause(in: root, at: container)
     } catch {
       // The caller goes on without.
-      return nil
+      return
     }
   }
 
@@ -159,13 +175,14 @@ private final class ValuePicture {
   var count: Int { things.reduce(0) { $0 + $1.values.count { $0.bytes > 0 } } }
   var bytes: Int { things.reduce(0) { $1.values.reduce($0) { $0 + $1.bytes } } }
 
-  func pass() throws -> Int {
+  /// - Parameter met: Given the status of each value's file, before it is read.
+  func pass(_ met: (FileStatus) throws -> Void) throws -> Int {
     var changes = 0
-    for index in Self.kinds.indices { changes += try pass(index) }
+    for index in Self.kinds.indices { changes += try pass(index, met) }
     return changes
   }
 
-  private func pass(_ index: Int) throws -> Int {
+  private func pass(_ index: Int, _ met: (FileStatus) throws -> Void) throws -> Int {
     let (kind, file, letter) = Self.kinds[index]
     let directory = try root.handle().descriptor.rawValue
     var left = things[index]
@@ -178,7 +195,7 @@ private final class ValuePicture {
       else {
         continue
       }
-      if try look(&thing, kind, letter, at: directory) { changes += 1 }
+      if try look(&thing, kind, letter, at: directory, met) { changes += 1 }
       things[index][entry.name] = thing
     }
     for (name, thing) in left {
@@ -203,11 +220,13 @@ private final class ValuePicture {
 
   /// - Returns: Whether it has changed since the last look.
   private func look(
-    _ thing: inout Thing, _ kind: NameKind, _ letter: CopiedKey.Letter, at directory: Int32
+    _ thing: inout Thing, _ kind: NameKind, _ letter: CopiedKey.Letter, at directory: Int32,
+    _ met: (FileStatus) throws -> Void
   ) throws -> Bool {
     if letter == .bell { return try lookAtBell(&thing, kind) }
     let status = try tolerating(
       [.noSuchFile, .notDirectory], fileStatus(thing.file, at: directory))
+    if let status { try met(status) }
     if let status, !status.isMarked, thing.seen == .file(Version(status)) { return false }
     let absent = status == nil ? try absence(thing, letter, at: directory) : nil
     if let absent, thing.seen == absent { return false }
