@@ -100,16 +100,16 @@ package final class SiteRemoval: Waiting {
   private static let looks = 8
   /// After so long without the lease, a leaving process looks again for newcomers.
   private static let patience: Duration = .milliseconds(5)
-  /// For so long it tries in total, if it finds no other process: the holder of the lease may be
+  /// So often it asks for the lease, if it finds no other process: the holder of the lease may be
   /// leaving, too, and may have seen that another process is there; or it is a child that is being
   /// started, which keeps the open files locked until it runs its program, and removes nothing.
-  private static let insistence: Duration = .milliseconds(250)
+  private static let requests = 50
 
   private var sites: [ItemSite] = []
   // Of the first site.
   private var request: LeaseRequest?
   private var looks = 0
-  private var end: ContinuousClock.Instant?
+  private var requests = 0
 
   package init() {}
 
@@ -126,7 +126,7 @@ package final class SiteRemoval: Waiting {
     sites.removeFirst()
     request = nil
     looks = 0
-    end = nil
+    requests = 0
     return .again
   }
 
@@ -134,8 +134,6 @@ package final class SiteRemoval: Waiting {
   deinit { while step().block() == nil {} }
 
   private func step(at site: ItemSite) throws -> WaitingStep<Void> {
-    let end = self.end ?? .now + Self.insistence
-    self.end = end
     guard looks < Self.looks else { return .done(()) }
     do {
       guard let request = try self.request ?? newRequest(for: site) else { return .done(()) }
@@ -152,7 +150,8 @@ package final class SiteRemoval: Waiting {
     } catch let error as AppGroupError where error.code == .timedOut {
       // Most likely another process is there, and removes it in turn.
       request = nil
-      return ContinuousClock.now < end ? .again : .done(())
+      requests += 1
+      return requests < Self.requests ? .again : .done(())
     } catch let error as Errno where error == .staleHandle || error == .noSuchFile {
       // Another process was quicker.
       return .done(())
