@@ -116,6 +116,30 @@ struct ContainerMonitorTests {
     #expect(lanes.count == 1, "\(lanes)")
   }
 
+  // A monitor that told of a peer before it watched the peer's queue missed entries of processes that had
+  // waited for the peer.
+  @Test(
+    "It tells when it watches all directories that were there",
+    .onlyDirectories("on etcd one watch has all keys"))
+  func tellsLast() throws {
+    let container = try directory.container()
+    let names = ["a", "b", "c"]
+    for name in names { try container.queue(name).sender("d").enqueue(1) }
+    let members = try names.map { try container.presence($0).enter() }
+    let unwatched = Mutex<[String]>([])
+    let sight = DirectorySight(container) { [directory] event in
+      let queues = names.map { "\(directory.path)/queues/\($0)/pending" }
+      // One that cannot be looked for is reported as well.
+      let missing = queues.filter { (try? KernelWatches.contain($0)) != true }
+      unwatched.withLock { $0 += missing + [event.change.rawValue] }
+    }
+    try sight.begin(isNew: true) {}
+    defer { sight.cancel() }
+    let told = Set(unwatched.withLock { $0 })
+    #expect(told == ["sent", "entered"])
+    withExtendedLifetime(members) {}
+  }
+
   @Test("What was there before is told only of presences and of own values")
   func known() throws {
     let container = try directory.container()

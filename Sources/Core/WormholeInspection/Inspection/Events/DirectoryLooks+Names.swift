@@ -94,7 +94,7 @@ extension DirectoryLooks {
     checks.begin()
   }
 
-  private func tell(
+  private mutating func tell(
     _ member: PresenceMember, _ change: ContainerEvent.Change, _ kind: ContainerEvent.Kind,
     _ place: Place
   ) {

@@ -102,7 +102,7 @@ extension DirectoryLooks {
     }
   }
 
-  private func tell(
+  private mutating func tell(
     _ batch: EntryFile, _ change: ContainerEvent.Change, _ place: Place, by consumer: String? = nil
   ) {
     var event = ContainerEvent.entries(

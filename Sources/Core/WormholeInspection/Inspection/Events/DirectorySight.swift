@@ -64,6 +64,9 @@ struct DirectoryLooks {
   /// The largest number of entries of one directory that are looked at.
   static let maximumEntries = 200_000
 
+  /// So often a look goes on with the news that came meanwhile, before it tells what it saw.
+  private static let rounds = 4
+
   let container: SharedContainer
   let hear: (ContainerEvent) -> Void
   /// Whether what is found was there before the monitor.
@@ -71,6 +74,8 @@ struct DirectoryLooks {
   private(set) var tree: DirectoryTree?
   /// The container's directory; nil if it cannot be opened now, so that nothing is seen.
   private var directory: ContainerRoot.Handle?
+  /// The events of this look.
+  private var seen: [ContainerEvent] = []
   /// When it was looked at last.
   private var checked = ContinuousClock.now
   /// The identifiers of the directories of names; nil for a name that is no identifier's.
@@ -106,19 +111,24 @@ struct DirectoryLooks {
     _ = tree.enter(DirectoryTree.top)
     findContainer()
     isBeginning = false
+    tellSeen()
   }
 
   mutating func look() {
     if directory == nil || ContinuousClock.now - checked >= DirectorySight.checkInterval {
       findContainer()
     }
-    for (path, news) in tree?.take() ?? [] {
-      if news.isEverything {
-        lookAtAll(in: path)
-      } else {
-        for (name, events) in news.names { look(at: name.text, in: path, events) }
-      }
+    for _ in 0..<Self.rounds {
+      let all = tree?.take() ?? []
+      if all.isEmpty { break }
+      for (path, news) in all { look(at: news, in: path) }
     }
+    tellSeen()
+  }
+
+  private mutating func look(at news: WatchNews, in path: String) {
+    guard !news.isEverything else { return lookAtAll(in: path) }
+    for (name, events) in news.names { look(at: name.text, in: path, events) }
   }
 
   /// Opens the container again if the path names another directory now.
@@ -136,9 +146,16 @@ struct DirectoryLooks {
     if directory != nil { lookAtAll(in: DirectoryTree.top) }
   }
 
-  func tell(_ event: ContainerEvent) {
+  /// Tells an event at the end of the look, when all directories are watched that were there when it
+  /// happened: then a process that waited for the event causes none that is missed.
+  mutating func tell(_ event: ContainerEvent) {
     guard !isBeginning || event.change == .known else { return }
-    hear(event)
+    seen.append(event)
+  }
+
+  private mutating func tellSeen() {
+    for event in seen { hear(event) }
+    seen = []
   }
 
   func status(_ path: String) -> FileStatus? {
