@@ -389,11 +389,15 @@ struct ChangeMonitorTests {
     for round in 1...3 {
       let before = signals.all.count
       for (index, name) in ["a", "a/b", "a/b/c"].enumerated() where index >= round - 1 {
+        let heard = signals.all.count
         _ = try make("other-\(round)-\(index)")
         if index > 0 { _ = try make(parents[index].dropFirst(directory.path.count) + "/d\(round)") }
-        // A part that has appeared may be.
-        #expect(index > round - 1 || signals.all.count == before, "what else appears is no news")
+        #expect(signals.all.count == heard, "what else appears is no news")
         _ = try make(name)
+        guard index < 2 else { continue }
+        try eventually("a look follows each part, and then the next one is waited for") {
+          try signals.all.count > heard && KernelWatches.contain(parents[index + 1])
+        }
       }
       try eventually("it is reported") { signals.all.count > before }
       try eventually("it is watched") { try KernelWatches.contain(path) }

@@ -35,7 +35,7 @@ struct CopyScene {
   }
 
   static let long = String(repeating: "name/", count: 60)
-  static let file = (0..<700_000).map { UInt8(truncatingIfNeeded: $0 &* 11 &+ $0 >> 7) }
+  static let file = (0..<1_200_000).map { UInt8(truncatingIfNeeded: $0 &* 11 &+ $0 >> 7) }
 
   // MARK: Filling
 

@@ -20,9 +20,9 @@ struct CopyTests {
     return try scene.open(place)
   }
 
-  /// From each kind of place to each kind; the way back is part of the test.
+  /// From each kind of place to each kind.
   static let ways: [[TestEngine]] = TestEngine.available.flatMap { first in
-    TestEngine.available.compactMap { first == .etcd && $0 == .directory ? nil : [first, $0] }
+    TestEngine.available.map { [first, $0] }
   }
 
   @Test("has everything that outlives processes, as its users find it", arguments: ways)
@@ -150,7 +150,7 @@ struct CopyTests {
     #expect(error?.code == .notSupported)
   }
 
-  @Test("to etcd leaves nothing that is too large for it behind", .enabled(if: !EtcdNode.isMissing))
+  @Test("to etcd leaves nothing that is too large for it behind", .needsEtcd)
   func large() throws {
     let source = try scene.container(.directory, "source")
     try source.value("a").replace(with: 1)
@@ -165,7 +165,7 @@ struct CopyTests {
   }
 
   @Test(
-    "to etcd does not take another program's keys for its own", .enabled(if: !EtcdNode.isMissing))
+    "to etcd does not take another program's keys for its own", .needsEtcd)
   func foreign() throws {
     let source = try scene.container(.directory, "source")
     let place = try scene.place(.etcd, "other")
@@ -178,7 +178,7 @@ struct CopyTests {
     #expect(try container.client.count(container.keys, until: soon) == 1)
   }
 
-  @Test("to etcd expires when the original does", .enabled(if: !EtcdNode.isMissing))
+  @Test("to etcd expires when the original does", .needsEtcd)
   func expiry() throws {
     let source = try scene.container(.directory, "source")
     try source.value("x").replace(with: 1, expiresAfter: .seconds(3))
@@ -187,7 +187,7 @@ struct CopyTests {
     try eventually("it has expired") { try other.value("x").read() == nil }
   }
 
-  @Test("is not made if a piece of a file is missing", .enabled(if: !EtcdNode.isMissing))
+  @Test("is not made if a piece of a file is missing", .needsEtcd)
   func damagedFile() throws {
     let source = try scene.container(.etcd, "source")
     try scene.fill(source)
@@ -205,7 +205,7 @@ struct CopyTests {
     #expect(left.map(\.name.text).filter { $0.hasPrefix("other") } == [])
   }
 
-  @Test("takes no key for a path", .enabled(if: !EtcdNode.isMissing))
+  @Test("takes no key for a path", .needsEtcd)
   func hostileKeys() throws {
     let source = try scene.container(.etcd, "source")
     try source.queue("q").sender("a").enqueue(1)
@@ -235,7 +235,7 @@ struct CopyTests {
     Set(try FileDescriptor.open(path, [.readOnly, .directory]).entries().map(\.name.text))
   }
 
-  @Test("in order, even if all of it came to etcd in one step", .enabled(if: !EtcdNode.isMissing))
+  @Test("in order, even if all of it came to etcd in one step", .needsEtcd)
   func order() throws {
     let source = try scene.container(.directory, "source")
     for number in 0..<40 {
@@ -295,7 +295,7 @@ struct CopyTests {
     @Test(
       "to etcd is not changed by a process that was stopped in the middle of copying there",
       .waiting,
-      .enabled(if: !EtcdNode.isMissing))
+      .needsEtcd)
     func stopped() throws {
       let source = try scene.container(.directory, "source")
       for number in 0..<200 {

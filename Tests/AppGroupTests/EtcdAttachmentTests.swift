@@ -10,7 +10,7 @@ import WormholeTestSupport
 @testable import Wormhole
 
 /// What files promise only on etcd; the rest is in the suite that runs on both engines.
-@Suite("A file on etcd", .blocking, .enabled(if: !EtcdNode.isMissing))
+@Suite("A file on etcd", .blocking, .needsEtcd)
 struct EtcdAttachmentTests {
   private let directory: TemporaryDirectory
   private let location: EtcdLocation

@@ -9,7 +9,7 @@ import WormholeTestSupport
 
 @Suite(
   "Containers on a faulty etcd", .blocking,
-  .disabled(if: EtcdNode.isMissing, "etcd is not installed"))
+  .needsEtcd)
 struct EtcdFaultTests {
   private let directory: TemporaryDirectory
 

@@ -10,7 +10,7 @@ import WormholeTestSupport
 @testable import Wormhole
 
 /// What follows, in a process that lives on, when the cluster is restored from a snapshot.
-@Suite("A restored etcd", .blocking, .enabled(if: !EtcdNode.isMissing))
+@Suite("A restored etcd", .blocking, .needsEtcd)
 final class EtcdHistoryTests: RestoredEtcd {
   @Test("gives observers and listeners the value of now without an event, and goes on")
   func observers() throws {

@@ -9,7 +9,7 @@ import WormholeTestSupport
 @testable import WormholeInspection
 
 /// What a process knows by a revision that a replaced history gives a second time.
-@Suite("A revision that comes again", .blocking, .enabled(if: !EtcdNode.isMissing))
+@Suite("A revision that comes again", .blocking, .needsEtcd)
 final class EtcdRevisionTests: RestoredEtcd {
   @Test("lets no change pass that was worked out from a value of the former history")
   func versions() throws {

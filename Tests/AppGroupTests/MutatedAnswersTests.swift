@@ -88,7 +88,7 @@ private struct Operation: Sendable {
 /// same again.
 @Suite(
   "Answers that are not quite etcd's", .blocking,
-  .disabled(if: EtcdNode.isMissing, "etcd is not installed"))
+  .needsEtcd)
 struct MutatedAnswersTests {
   private let directory: TemporaryDirectory
 

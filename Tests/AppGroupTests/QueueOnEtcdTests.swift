@@ -8,7 +8,7 @@ import WormholeTestSupport
 @testable import Wormhole
 
 @Suite(
-  "A queue on etcd", .blocking, .disabled(if: EtcdNode.isMissing, "etcd is not installed"))
+  "A queue on etcd", .blocking, .needsEtcd)
 struct QueueOnEtcdTests {
   private let directory: TemporaryDirectory
 

@@ -9,7 +9,7 @@ import WormholeTestSupport
 
 @Suite(
   "A queue on a faulty etcd", .blocking, .waiting,
-  .disabled(if: EtcdNode.isMissing, "etcd is not installed"))
+  .needsEtcd)
 struct QueueOnFaultyEtcdTests {
   private let directory: TemporaryDirectory
 

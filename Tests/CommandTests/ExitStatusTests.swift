@@ -54,7 +54,7 @@ struct ExitStatusTests {
 
   @Test(
     "A deadline holds for opening, too: whether nobody listens or nobody answers, it is status 124",
-    .waiting, .disabled(if: EtcdNode.isMissing, "etcd is not installed"))
+    .waiting, .needsEtcd)
   func opening() throws {
     let silent = try EtcdNode()
     try silent.stop()

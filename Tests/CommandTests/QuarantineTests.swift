@@ -69,7 +69,7 @@ struct WritingTrialTests {
 
   @Test(
     "changes nothing on etcd, and tells that its quota is used up",
-    .disabled(if: EtcdNode.isMissing, "etcd is not installed"))
+    .needsEtcd)
   func etcd() throws {
     let node = try EtcdNode()
     let directory = try TemporaryDirectory()

@@ -6,7 +6,7 @@ import WormholeTestSupport
 
 /// Three members, which are killed and stopped.
 @Suite(
-  "Faults of a cluster", .blocking, .disabled(if: EtcdNode.isMissing, "etcd is not installed"))
+  "Faults of a cluster", .blocking, .needsEtcd)
 struct ClusterTests {
   private let members: EtcdMembers
   private let key = Array("key".utf8)

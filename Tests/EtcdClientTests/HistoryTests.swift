@@ -7,7 +7,7 @@ import WormholeTestSupport
 /// A cluster that is restored from a snapshot: its number stays, and its revisions come a second time.
 @Suite(
   "A history that was replaced", .blocking,
-  .disabled(if: EtcdNode.isMissing, "etcd is not installed"))
+  .needsEtcd)
 struct HistoryTests {
   private let node: EtcdNode
   private let client: EtcdClient

@@ -4,7 +4,7 @@ import WormholeSystem
 import WormholeTestSupport
 
 @Suite(
-  "Who is who", .blocking, .disabled(if: EtcdNode.isMissing, "etcd is not installed"))
+  "Who is who", .blocking, .needsEtcd)
 struct SecurityTests {
   private func error(_ body: () throws -> Void) throws -> EtcdError {
     do {

@@ -4,7 +4,7 @@ import WormholeEtcd
 import WormholeSystem
 import WormholeTestSupport
 
-@Suite("A client of etcd", .blocking, .disabled(if: EtcdNode.isMissing, "etcd is not installed"))
+@Suite("A client of etcd", .blocking, .needsEtcd)
 struct TransactionTests {
   private func code(_ body: () throws -> Void) -> EtcdError.Code? {
     do {

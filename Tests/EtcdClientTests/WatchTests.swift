@@ -29,7 +29,7 @@ final class Heard: Sendable {
   }
 }
 
-@Suite("Watches", .blocking, .disabled(if: EtcdNode.isMissing, "etcd is not installed"))
+@Suite("Watches", .blocking, .needsEtcd)
 struct WatchTests {
   @Test("of several ranges share a connection, and hear what happened since their revision")
   func several() throws {
@@ -125,7 +125,7 @@ struct WatchTests {
 
 /// Each test has a member of its own, which it stops, kills or changes.
 @Suite(
-  "Faults of a member", .blocking, .disabled(if: EtcdNode.isMissing, "etcd is not installed"))
+  "Faults of a member", .blocking, .needsEtcd)
 struct FaultTests {
   private let node: EtcdNode
   private let client: EtcdClient

@@ -10,7 +10,7 @@ import WormholeTestSupport
 
 @Suite(
   "A file on etcd that was broken off goes on where it was", .blocking,
-  .disabled(if: EtcdNode.isMissing, "etcd is not installed"))
+  .needsEtcd)
 struct FileContinuedTests {
   /// Counts requests between the processes and etcd, and does something before one of them gets there.
   private final class Counter: Sendable {

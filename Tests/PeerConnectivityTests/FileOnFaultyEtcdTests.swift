@@ -11,7 +11,7 @@ import WormholeTestSupport
 
 @Suite(
   "A file's sender on a faulty etcd", .blocking, .waiting,
-  .disabled(if: EtcdNode.isMissing, "etcd is not installed"))
+  .needsEtcd)
 struct FileOnFaultyEtcdTests {
   /// Kills the member when there were as many requests as it was told.
   private final class Gate: Sendable {

@@ -6,7 +6,7 @@ import WormholeTestSupport
 
 @Suite(
   "A request on etcd", .blocking, .waiting,
-  .disabled(if: EtcdNode.isMissing, "etcd is not installed"))
+  .needsEtcd)
 struct RequestOnEtcdTests {
   // A call without a deadline takes ten seconds.
   @Test("ends when its caller's deadline has passed, though etcd does not answer")

@@ -37,7 +37,7 @@ struct TortureProgramTests {
     #expect(!outcome.output.contains("FAILED"))
   }
 
-  @Test("finds nothing against etcd as it is", .disabled(if: EtcdNode.isMissing, "no etcd"))
+  @Test("finds nothing against etcd as it is", .needsEtcd)
   func intactOnEtcd() throws {
     let outcome = try run(3, ["--etcd"])
     #expect(outcome.status == .exited(0), "\(outcome.output)")
@@ -48,7 +48,7 @@ struct TortureProgramTests {
   // Nothing compares a value with what was read.
   @Test(
     "finds a lost update within seconds without a condition",
-    .disabled(if: EtcdNode.isMissing, "no etcd"))
+    .needsEtcd)
   func withoutCondition() throws {
     try expectFound(
       "put", ["--etcd", "--only", "values"], failing: ["no update is lost"])
@@ -57,7 +57,7 @@ struct TortureProgramTests {
   // A change that was made while the connection was lost is not told.
   @Test(
     "finds a watch within seconds that goes on one revision too late",
-    .disabled(if: EtcdNode.isMissing, "no etcd"))
+    .needsEtcd)
   func lateWatch() throws {
     try expectFound(
       "watch", ["--etcd", "--only", "values,watches"],
@@ -70,14 +70,14 @@ struct TortureProgramTests {
   // A consumer that was stopped and replaced goes on.
   @Test(
     "finds a replaced consumer on etcd that does not ask whether it is",
-    .disabled(if: EtcdNode.isMissing, "no etcd"))
+    .needsEtcd)
   func withoutFence() throws {
     try expectFound(
       "fence", ["--etcd", "--only", "queues"],
       failing: ["a consumer that was replaced gets nothing new"])
   }
 
-  @Test("leaves no etcd behind when it is killed", .disabled(if: EtcdNode.isMissing, "no etcd"))
+  @Test("leaves no etcd behind when it is killed", .needsEtcd)
   func killed() throws {
     let directory = try TemporaryDirectory()
     let child = try ChildProcess(

@@ -22,6 +22,9 @@ package final class IncomingCall: Sendable {
   package let value: PropertyListValue
   private let expiry: Expiry
   private let caller: MailboxOutlet
+  /// How the reason begins where an answer was given, and could not be delivered.
+  package static let undelivered = "its answer could not be delivered"
+
   private let state = Mutex(State())
   private weak let mailbox: Mailbox?
   /// Called when it is released.
@@ -102,7 +105,7 @@ package final class IncomingCall: Sendable {
       }
     } catch {
       let cause = (error as? AppGroupError)?.reason ?? "\(error)"
-      let reason = "its answer could not be delivered: \(cause)"
+      let reason = "\(Self.undelivered): \(cause)"
       caller.postLater(.answer(id: key.id, .failure(code: "failed", reason: reason)))
       throw error
     }

@@ -50,7 +50,7 @@ enum EtcdWire {
   /// Whether the decoder, which takes some 60 bytes for each value, has memory enough for a message.
   static func isPlausible(_ bytes: [UInt8]) -> Bool {
     guard bytes.count > shortBytes else { return true }
-    // By pointer: without optimization an iterator takes a hundred times as long.
+    // By pointer, because without optimization an iterator was the most expensive function of the tests.
     let values = bytes.withUnsafeBufferPointer { bytes in
       guard let base = bytes.baseAddress else { return 0 }
       var values = 0

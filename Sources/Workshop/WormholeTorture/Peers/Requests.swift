@@ -15,9 +15,6 @@ final class RequestStrand: Sendable {
   private let queue = DispatchQueue(label: "torture.requests")
   private let open = Mutex(0)
 
-  /// What a handler says that fails.
-  private static let purpose = "on purpose"
-
   static func name(slot: Int) -> String { "worker-\(slot)" }
 
   init(_ session: PeerSession, _ recorder: Recorder, _ arguments: WorkerArguments) throws {
@@ -38,7 +35,7 @@ final class RequestStrand: Sendable {
     let number = request.value.uint64Value ?? 0
     switch mix(number) % 20 {
     case 0: return
-    case 1: try request.fail(purpose)
+    case 1: try request.fail("on purpose")
     case 2:
       pauseThread(.milliseconds(30))
       try request.reply(request.value)
@@ -84,7 +81,7 @@ final class RequestStrand: Sendable {
     case .success(let value):
       event = .ended(number: number, answer: value.uint64Value ?? 0, how: "answered")
     case .failure(let error):
-      let isUndelivered = error.code == .failed && error.reason != Self.purpose
+      let isUndelivered = error.code == .failed && error.reason.hasPrefix(IncomingCall.undelivered)
       event = .ended(
         number: number, answer: nil,
         how: isUndelivered ? RequestChecks.undelivered : error.code.rawValue)

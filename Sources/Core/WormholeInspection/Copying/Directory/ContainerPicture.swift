@@ -28,6 +28,9 @@ final class ContainerPicture {
   private static let passesWithoutPause = 3
   /// From the first sight of a change.
   private var sign: PicturePause?
+  /// Whether the first pass was so long that its sign was taken down. Otherwise each change would cost three
+  /// calls for all that time, and another copier could not pause.
+  private var isLong = false
   /// For tests: the number of passes.
   private(set) var passes = 0
   private(set) var pauses = 0
@@ -62,8 +65,14 @@ final class ContainerPicture {
     passes += 1
     let start = realTime()
     return try values.pass { status in
-      let changed = (status.modifiedSeconds, status.modifiedNanoseconds)
-      if changed > start { try self.putUpSign() }
+      if let sign = self.sign {
+        guard self.passes == 1, sign.notice + PictureSign.notice < .now else { return }
+        sign.end()
+        (self.sign, self.isLong) = (nil, true)
+      } else if (status.modifiedSeconds, status.modifiedNanoseconds) > start {
+        guard self.passes > 1 || !self.isLong else { return }
+        try self.putUpSign()
+      }
     } + trees.pass()
   }
 
