@@ -41,7 +41,7 @@ import WormholeInspection
         #expect(try scene.read() == Array(0..<(last - 1)).suffix(last - first) + [9], comment)
         #expect(try scene.container.report().leftovers.isEmpty, comment)
         guard wasKilled else { break }
-        step += 3
+        step += TriedSteps.sample
       }
       #expect(step > 40)
     }
@@ -73,7 +73,7 @@ import WormholeInspection
         #expect(read.count == 6 && Set(read) == [0, 1, 2, 10, 11, 12], comment)
         #expect(read.filter { $0 < 10 } == [0, 1, 2] && read.filter { $0 > 9 } == [10, 11, 12])
         guard answer == nil else { break }
-        step += 3
+        step += TriedSteps.sample
       }
       #expect(step > 40)
     }
@@ -95,7 +95,7 @@ import WormholeInspection
         check(all, 0..<3, repeats: wasKilled ? 1 : 0, comment)
         #expect(all.dropFirst(before.count + 1).allSatisfy { !$0.contains("again") }, comment)
         guard wasKilled else { break }
-        step += 3
+        step += TriedSteps.sample
       }
       #expect(step > 60)
     }
@@ -127,7 +127,7 @@ import WormholeInspection
           #expect(before.contains { $0[0] == late[0] && $0.contains("again") }, comment)
         }
         guard answer == nil else { break }
-        step += 3
+        step += TriedSteps.sample
       }
       #expect(step > 60)
     }

@@ -29,7 +29,7 @@ struct QueueCrashTests {
       checkDeliveries(delivered, of: ["a": Array(0..<count) + [9]], "killed before call \(step)")
       #expect(try scene.leftovers().isEmpty, "\(step): \(scene.directory.listing)")
       guard wasKilled else { break }
-      step += 3
+      step += TriedSteps.sample
     }
     #expect(step > 15)
   }
@@ -55,7 +55,7 @@ struct QueueCrashTests {
       #expect(try scene.leftovers().isEmpty, "\(step): \(scene.directory.listing)")
       #expect(try scene.queue.sender("a").outcomes().map(\.status) == [.expired])
       guard wasKilled else { break }
-      step += 3
+      step += TriedSteps.sample
     }
     #expect(step > 40)
   }
@@ -98,7 +98,7 @@ struct QueueCrashTests {
         try scene.drain(consumer) == [.init("a", 3), .init("a", 4)],
         "stopped before call \(step): \(result), \(scene.directory.listing)")
       consumer.close()
-      step += 3
+      step += TriedSteps.sample
     }
     #expect(step > entering + 10)
   }

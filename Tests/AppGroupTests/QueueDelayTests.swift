@@ -169,7 +169,7 @@ struct QueueDelayTests {
         checkDeliveries(handled + again, of: ["a": [2, 1, 0]], "killed before call \(step)")
         #expect(try scene.leftovers().isEmpty, "\(step): \(scene.directory.listing)")
         guard wasKilled else { break }
-        step += 3
+        step += TriedSteps.sample
       }
       #expect(step > 30)
     }

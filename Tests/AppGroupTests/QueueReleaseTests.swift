@@ -177,7 +177,7 @@ struct QueueReleaseTests {
       #expect(all == Set(1..<together), comment)
       #expect(try scene.leftovers().isEmpty, comment)
       guard wasKilled else { break }
-      step += 3
+      step += TriedSteps.sample
     }
     #expect(step > 40)
   }

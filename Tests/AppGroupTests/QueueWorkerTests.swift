@@ -205,7 +205,7 @@ struct QueueWorkerTests {
         checkDeliveries(handled + again, of: ["a": [1], "b": [0]], "killed before call \(step)")
         #expect(try scene.leftovers().isEmpty, "\(step): \(scene.directory.listing)")
         guard wasKilled else { break }
-        step += 3
+        step += TriedSteps.sample
       }
       #expect(step > 60)
     }

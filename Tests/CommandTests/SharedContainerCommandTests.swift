@@ -172,8 +172,8 @@ struct SharedContainerCommandTests {
           owner timeout -s KILL 20 wormhole $command >said 2>&1
           ended=$?
           test $ended -le 124 || { echo "$ended: $E: $command"; cat said; }
-          look | cmp -s - expected || { echo "led out: $E: $command"; look >expected; }
         done
+        look | cmp -s - expected || { echo "led out: $E: $*"; look >expected; }
       }
       \(steps.joined(separator: "\n"))
       """)

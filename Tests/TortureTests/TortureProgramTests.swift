@@ -31,7 +31,7 @@ struct TortureProgramTests {
 
   @Test("finds nothing against the container as it is")
   func intact() throws {
-    let outcome = try run(3)
+    let outcome = try run(2)
     #expect(outcome.status == .exited(0), "\(outcome.output)")
     #expect(outcome.output.contains("checks hold"))
     #expect(!outcome.output.contains("FAILED"))
@@ -39,7 +39,7 @@ struct TortureProgramTests {
 
   @Test("finds nothing against etcd as it is", .needsEtcd)
   func intactOnEtcd() throws {
-    let outcome = try run(3, ["--etcd"])
+    let outcome = try run(2, ["--etcd"])
     #expect(outcome.status == .exited(0), "\(outcome.output)")
     #expect(outcome.output.contains("checks hold"))
     #expect(!outcome.output.contains("FAILED"))

@@ -175,6 +175,8 @@ struct Participant {
       do {
         try value.replace(with: PropertyListValue(now), durability: durability)
         last = now
+        // Often enough to be hot, and the machine has other work.
+        pauseThread(.microseconds(500))
       } catch {
         // The power was cut.
         return "\(last)"

@@ -154,24 +154,31 @@ final class Chaos {
   ///
   /// - Returns: The faults of workers that are not at rest.
   func settle() throws -> [String] {
-    let deadline = ContinuousClock.now + .seconds(30)
-    var wrong: [String] = []
-    for worker in workers {
-      // It may have stopped itself in its last operation.
-      var line: String?
-      while !worker.isKilled, line == nil, ContinuousClock.now < deadline {
-        try worker.process.send(.continue)
-        line = try worker.line(until: .now + .milliseconds(50))
-        if line == nil, ProcessStatus.of(worker.processID)?.isDead ?? true { break }
+    let deadline = ContinuousClock.now + .seconds(60)
+    var (busy, ended): ([WorkerProcess], [WorkerProcess]) = (workers, [])
+    while !busy.isEmpty, ContinuousClock.now < deadline {
+      // Each may have stopped itself in its last operation, and another may wait for it.
+      for worker in busy where !worker.isKilled { try worker.process.send(.continue) }
+      busy = try busy.filter { worker in
+        if !worker.isKilled, let line = try worker.line(until: .now + .milliseconds(20)) {
+          if line == "idle" { return false }
+        } else if !worker.isKilled, ProcessStatus.of(worker.processID)?.isDead == false {
+          return true
+        }
+        ended.append(worker)
+        return false
       }
-      guard line != "idle" else { continue }
-      switch try worker.process.termination(until: deadline) {
-      case .killed(signal: Signal.kill.rawValue): counts.killed += 1
-      case nil: wrong.append("worker \(worker.life) does not come to rest")
-      case let end?: wrong.append("worker \(worker.life) ended by itself: \(describe(end))")
-      }
-      workers.removeAll { $0 === worker }
     }
+    let wrong = try (busy + ended).compactMap { worker -> String? in
+      switch try worker.process.termination(until: deadline) {
+      case .killed(signal: Signal.kill.rawValue):
+        counts.killed += 1
+        return nil
+      case nil: return "worker \(worker.life) does not come to rest"
+      case let end?: return "worker \(worker.life) ended by itself: \(describe(end))"
+      }
+    }
+    workers.removeAll { worker in (busy + ended).contains { $0 === worker } }
     return wrong
   }
 

@@ -75,7 +75,9 @@ final class ConsumerTenure: Sendable {
       watches = place.watch { wake.raise() }
       self.steps = Mutex(steps)
     } catch {
-      registration?.close()
+      defer { registration?.close() }
+      // Its directory is gone: to its successor, unless a program has removed files.
+      if error as? Errno == .noSuchFile { try gate?.confirm() }
       throw error
     }
     self.queue = queue
