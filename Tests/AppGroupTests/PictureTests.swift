@@ -8,7 +8,7 @@ import WormholeTestSupport
 @testable import Wormhole
 @testable import WormholeInspection
 
-@Suite("The picture of a directory in use", .blocking, .serialized)
+@Suite("The picture of a directory in use", .blocking, .waiting, .serialized)
 struct PictureTests {
   private let scene: CopyScene
 

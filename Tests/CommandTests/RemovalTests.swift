@@ -64,4 +64,20 @@ struct RemovalTests {
     let expected = (1...4).map { "removed \($0)\n" }.joined()
     #expect(outcome.output == expected, "\(outcome)")
   }
+  // It entered its name once more to remove what it had made, and a slow `rm -r` failed.
+  @Test("A receiver that ends because its name is removed touches nothing of what is still there")
+  func slowRemoval() throws {
+    let outcome = try Session().shell(
+      """
+      wormhole peer receive d </dev/null >"$T/lines" 2>"$T/said" & receiver=$!
+      says "$T/said" listening
+      rm -r "$C"/own/consumers "$C"/own/queues/*/taken
+      wait $receiver; echo $?; cd "$C" && find . | sort
+      """, within: .seconds(60))
+    let queue = "own/queues/peer%2Fd%2Fmessages"
+    let left = [".", "container.plist", "own", "own/queues", queue].map { $0 == "." ? $0 : "./" + $0 }
+    let parts = ["outcomes", "pending", "staged"].map { "./\(queue)/\($0)" }
+    let lines = outcome.output.split(separator: "\n").map(String.init)
+    #expect(Array(lines.dropFirst()) == left + parts, "\(outcome)")
+  }
 }

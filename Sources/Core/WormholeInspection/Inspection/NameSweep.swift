@@ -152,7 +152,9 @@ struct NameSweep {
 }
 
 extension SharedContainer {
-  /// Removes the names of a queue and of its consumers if the queue is empty, and nobody uses it.
+  /// Removes the names of a queue and of its consumers if the queue is empty, and nobody uses it. What a
+  /// program is just removing is left to that program: to remove it, too, means to enter it, and `rm -r`
+  /// would fail.
   package func removeUnusedQueue(_ name: String, isOwn: Bool) {
     do {
       if case .etcd(let etcd) = engine {
@@ -160,7 +162,9 @@ extension SharedContainer {
         guard try !queue.awaitFirstUse(until: .now, willWait: {}) else { return }
         return try queue.role.removeRecords(from: etcd)
       }
-      guard try removeEmptyName(name, .queue, isOwn: isOwn) else { return }
+      guard ChangeMonitor.shared.isSettled(root.path),
+        try removeEmptyName(name, .queue, isOwn: isOwn)
+      else { return }
       _ = try removeEmptyName(name, .consumer, isOwn: isOwn)
     } catch {
       // A sweep of the container tries it again.
