@@ -126,6 +126,26 @@ struct ExpiryTests {
     queue.sync { observation.cancel() }
   }
 
+  // On etcd its observers looked again and again, until etcd had removed it.
+  @Test("is looked at once when its time is over, also if it is still there")
+  func timer() throws {
+    let timer = ExpiryTimer(on: DispatchQueue(label: "timer"))
+    let state = Mutex((expiry: PublicationRecord.now + 20_000_000, looks: 0))
+    timer.use { [weak timer] in
+      timer?.set(
+        state.withLock { state in
+          state.looks += 1
+          return state.expiry
+        })
+    }
+    for looks in 1...2 {
+      timer.set(state.withLock(\.expiry))
+      try eventually("it is looked at") { state.withLock(\.looks) >= looks }
+      state.withLock { $0.expiry = PublicationRecord.now + 20_000_000 }
+    }
+    #expect(state.withLock(\.looks) == 2)
+  }
+
   @Test("is told to an observer that begins with it, and to a task", .timeLimit(.minutes(1)))
   func observingFromTheBeginning() async throws {
     var late: ValueSnapshots

@@ -9,6 +9,7 @@ package final class ExpiryTimer: Sendable {
   private struct State {
     var timer: (any DispatchSourceTimer)?
     var handler: @Sendable () -> Void = {}
+    var expiry: Int64?
   }
 
   private let state = Mutex(State())
@@ -25,11 +26,14 @@ package final class ExpiryTimer: Sendable {
   }
 
   /// Sets the moment of the next call, in nanoseconds since 1970; nil changes nothing, because a call
-  /// too many does no harm.
+  /// too many does no harm. Nor does the last moment once it has passed: on etcd a value is there until
+  /// etcd removes it, and an event tells of that.
   package func set(_ expiry: Int64?) {
     guard let expiry else { return }
     let left = max(0, expiry - PublicationRecord.now)
     state.withLock { state in
+      guard left > 0 || state.expiry != expiry else { return }
+      state.expiry = expiry
       let timer = state.timer ?? makeTimer()
       state.timer = timer
       timer.schedule(wallDeadline: .now() + .nanoseconds(Int(left)))
