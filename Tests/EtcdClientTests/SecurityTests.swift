@@ -106,7 +106,8 @@ struct SecurityTests {
     foreign.authorities = nil
     (anonymous.certificate, anonymous.key) = (nil, nil)
     keyless.key = path + "/none.key"
-    for security in [foreign, anonymous, keyless] {
+    try files.makeExpired()
+    for security in [foreign, anonymous, keyless, files.security("old")] {
       let deadline = soon
       let refusal = try error {
         _ = try node.client { $0.security = security }.commit(create("b"), until: deadline)

@@ -63,12 +63,26 @@ package struct Certificates {
     }
   }
 
+  /// Makes a client's certificate "old", whose time was over yesterday.
+  package func makeExpired() throws {
+    let name = directory.path + "/old"
+    try Self.run(
+      ["req", "-new"] + Self.key
+        + ["-subj", "/CN=old", "-keyout", name + ".key", "-out", name + ".csr"])
+    try Self.run([
+      "x509", "-req", "-in", name + ".csr", "-CA", authority, "-CAkey",
+      "\(directory.path)/authority.key", "-CAcreateserial", "-days", "-1", "-out", name + ".pem",
+    ])
+  }
+
+  private static let key = [
+    "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes",
+  ]
+
   private static func request(_ name: String, in directory: String) -> [String] {
-    [
-      "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes",
-      "-days", "2", "-subj", name == "nameless" ? "/O=cinema" : "/CN=\(name)", "-keyout",
-      "\(directory)/\(name).key",
-      "-out", "\(directory)/\(name).pem",
+    ["req", "-x509", "-days", "2"] + key + [
+      "-subj", name == "nameless" ? "/O=cinema" : "/CN=\(name)", "-keyout",
+      "\(directory)/\(name).key", "-out", "\(directory)/\(name).pem",
     ]
   }
 

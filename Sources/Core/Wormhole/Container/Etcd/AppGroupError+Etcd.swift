@@ -9,6 +9,13 @@ extension AppGroupError {
 
   private static func advice(for error: EtcdError) -> (Code, String?) {
     switch error.code {
+    // A server says "bad certificate" of one whose time is over, too.
+    case .unreachable where error.reason.contains("certificate"):
+      (
+        .unreachable,
+        "look whether ca= and cert= are valid now and of one authority: "
+          + "openssl x509 -noout -issuer -dates -in FILE"
+      )
     case .unreachable:
       (
         .unreachable,
