@@ -1,7 +1,9 @@
+import Synchronization
 import Testing
-import Wormhole
-import WormholeSystem
 import WormholeTestSupport
+
+@testable import Wormhole
+@testable import WormholeSystem
 
 @Suite("Exclusive presence", .blocking, .bothEngines)
 struct PresenceExclusiveTests {
@@ -31,6 +33,40 @@ struct PresenceExclusiveTests {
     #expect(try presence.members().map(\.id) == [id], "\(directory.listing)")
     #expect(try a.ask("confirm p") == "done")
   }
+
+  #if DEBUG
+    // On a busy machine a consumer's time was up before its first attempt, and the error said only that
+    // there is no such file.
+    @Test(
+      "is entered although a file vanishes meanwhile, also by one that does not wait",
+      .onlyDirectories("etcd has no files"))
+    func vanishing() throws {
+      let names: Set<SystemCall> = [.openat, .renameat, .mkdirat]
+      // What a process reads once about itself and the machine.
+      try presence.enterExclusively(until: .now).close()
+      for number in 0... {
+        let directory = try TemporaryDirectory()
+        let presence = try directory.container().presence("p")
+        let calls = Mutex(0)
+        let plan = Faults.Plan { call, _ in
+          guard names.contains(call) else { return .proceed }
+          return calls.withLock { calls in
+            calls += 1
+            return calls == number + 1 ? .fail(.noSuchFile) : .proceed
+          }
+        }
+        do {
+          try Faults.$plan.withValue(plan) { try presence.enterExclusively(until: .now) }.close()
+        } catch let error as AppGroupError where error.code != .timedOut {
+          Issue.record("call \(number): \(error), \(directory.listing)")
+        } catch {
+          // Another process may be removing the lease.
+          continue
+        }
+        if calls.withLock({ $0 }) <= number { break }
+      }
+    }
+  #endif
 
   @Test(
     "passes to a waiter when the holder leaves or is killed", arguments: ["leave p", "kill"])

@@ -75,9 +75,7 @@ final class ConsumerTenure: Sendable {
       watches = place.watch { wake.raise() }
       self.steps = Mutex(steps)
     } catch {
-      defer { registration?.close() }
-      // Its directory is gone: to its successor, unless a program has removed files.
-      if error as? Errno == .noSuchFile { try gate?.confirm() }
+      registration?.close()
       throw error
     }
     self.queue = queue

@@ -17,6 +17,8 @@ final class DirectoryEntry: Waiting, Sendable {
     /// The process that was present when its file was removed.
     var removed: PresenceMember?
     var stopped = StoppedHolders()
+    /// How often a file or the directory vanished under it.
+    var vanishings = 0
   }
 
   private let latch: WakeLatch
@@ -46,9 +48,18 @@ final class DirectoryEntry: Waiting, Sendable {
     try begin()
     do {
       return try attempt()
-    } catch let error as Errno where error == .noSuchFile && ContinuousClock.now < deadline {
-      // The directory was removed meanwhile, and the removing process may not have finished.
+    } catch let error as Errno where error == .noSuchFile && mayRepeat() {
+      // The directory was removed meanwhile, and the removing process may not have finished; or this
+      // process was stopped, and another has overtaken it before it had entered.
       return .wait(for: latch, until: .now + .milliseconds(1))
+    }
+  }
+
+  // After the deadline, too, because the next attempt says who is in the way.
+  private func mayRepeat() -> Bool {
+    state.withLock { state in
+      state.vanishings += 1
+      return ContinuousClock.now < deadline || state.vanishings < renameRaceLimit
     }
   }
 
