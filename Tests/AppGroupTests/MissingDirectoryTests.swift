@@ -1,0 +1,72 @@
+import Synchronization
+import Testing
+import WormholeTestSupport
+
+@testable import WormholeSystem
+
+@Suite("The change monitor, for a directory that is missing,", .blocking)
+struct MissingDirectoryTests: MonitorScene {
+  let directory: TemporaryDirectory
+  let monitor = ChangeMonitor()
+
+  init() throws { directory = try TemporaryDirectory() }
+
+  // It used to create what it was to watch: looking left names behind.
+  @Test("makes no directory, and reports one that appears, each time, whatever part was missing")
+  func appears() throws {
+    let parents = ["", "/a", "/a/b"].map { directory.path + $0 }
+    let path = directory.path + "/a/b/c"
+    let signals = Heard<Int>()
+    let watch = monitor.watch(
+      path: path, parents: parents, prepare: {}, hear: { _ in signals.add(1) })
+    #expect(watch.detection == .events)
+    #expect(try !exists(directory.path + "/a", at: Directory.current))
+    for round in 1...3 {
+      let before = signals.all.count
+      for (index, name) in ["a", "a/b", "a/b/c"].enumerated() where index >= round - 1 {
+        let heard = signals.all.count
+        _ = try make("other-\(round)-\(index)")
+        if index > 0 { _ = try make(parents[index].dropFirst(directory.path.count) + "/d\(round)") }
+        #expect(signals.all.count == heard, "what else appears is no news")
+        _ = try make(name)
+        guard index < 2 else { continue }
+        try eventually("a look follows each part, and then the next one is waited for") {
+          try signals.all.count > heard && KernelWatches.contain(parents[index + 1])
+        }
+      }
+      try eventually("it is reported") { signals.all.count > before }
+      try eventually("it is watched") { try KernelWatches.contain(path) }
+      try isHeard(path, "file", signals)
+      let told = signals.all.count
+      // First it alone, then with its parent.
+      try move("a/b/c", to: "gone-\(round)")
+      if round == 1 { try move("a/b", to: "parent") }
+      try eventually("its end is reported") { signals.all.count > told }
+      try eventually("the wait for it has begun, after the pause that a removal needs") {
+        monitor.state.withLock { $0.isAwaiting(path) }
+      }
+    }
+    watch.cancel()
+    #expect(try !parents.contains { try KernelWatches.contain($0) })
+  }
+
+  @Test("notices the replacement of a parent directory that it had to create")
+  func parents() throws {
+    let signals = Heard<Int>()
+    let above = directory.path + "/made"
+    let path = above + "/k"
+    let watch = monitor.watch(path: path, parents: [directory.path, above]) {
+      for each in [above, path] {
+        do throws(Errno) { try makeDirectory(each) } catch {
+          guard error == .alreadyExists else { throw error }
+        }
+      }
+    } hear: { _ in
+      signals.add(1)
+    }
+    try rename(
+      above, at: Directory.current, to: directory.path + "/old", at: Directory.current)
+    try eventually("it is signalled", within: .seconds(10)) { !signals.all.isEmpty }
+    withExtendedLifetime(watch) {}
+  }
+}
