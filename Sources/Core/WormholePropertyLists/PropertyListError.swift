@@ -19,31 +19,36 @@ public struct PropertyListError: Error, Sendable, Hashable {
   ///   print("the file is too large")
   /// }
   /// ```
-  public enum Code: String, Sendable, Hashable, CaseIterable {
+  public struct Code: ErrorCode {
+    /// Its name.
+    public let rawValue: String
+    /// Creates a code from its name.
+    public init(rawValue: String) { self.rawValue = rawValue }
+
     /// The bytes are neither a binary nor an XML property list.
-    case unknownFormat
+    public static let unknownFormat = Self("unknownFormat")
     /// The text is not in UTF-8, the only encoding that is read.
-    case unsupportedEncoding
+    public static let unsupportedEncoding = Self("unsupportedEncoding")
     /// The bytes begin like a property list and then break the rules of the format.
-    case malformed
+    public static let malformed = Self("malformed")
     /// The property list holds a type that is not allowed: set, UID, null, …
-    case disallowedType
+    public static let disallowedType = Self("disallowedType")
     /// A container of the file contains itself.
-    case cycle
+    public static let cycle = Self("cycle")
     /// One dictionary has the same key twice, or two keys that Swift considers equal.
-    case duplicateKey
+    public static let duplicateKey = Self("duplicateKey")
     /// More bytes than `PropertyListLimits.maximumBytes`.
-    case tooManyBytes
+    public static let tooManyBytes = Self("tooManyBytes")
     /// Containers nested more deeply than `PropertyListLimits.maximumDepth`.
-    case tooDeep
+    public static let tooDeep = Self("tooDeep")
     /// More values than `PropertyListLimits.maximumNodes`, each reference counted.
-    case tooManyNodes
+    public static let tooManyNodes = Self("tooManyNodes")
     /// More memory than `PropertyListLimits.maximumExpandedBytes`, each reference counted.
-    case tooManyExpandedBytes
+    public static let tooManyExpandedBytes = Self("tooManyExpandedBytes")
     /// The value is valid, but the chosen format has no way to write it.
-    case unrepresentable
+    public static let unrepresentable = Self("unrepresentable")
     /// A Swift value of a type that has no counterpart in property lists.
-    case unsupportedType
+    public static let unsupportedType = Self("unsupportedType")
   }
 
   /// The place of the fault.

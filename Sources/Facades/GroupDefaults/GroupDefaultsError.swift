@@ -21,22 +21,24 @@ public struct GroupDefaultsError: DescribedError {
   ///   print("the volume is no number: \(error)")
   /// }
   /// ```
-  #if hasAttribute(nonexhaustive)
-    @nonexhaustive
-  #endif
-  public enum Code: String, Sendable, Hashable {
+  public struct Code: ErrorCode {
+    /// Its name.
+    public let rawValue: String
+    /// Creates a code from its name.
+    public init(rawValue: String) { self.rawValue = rawValue }
+
     /// The value is of a type that property lists do not have, or too large for any reader.
-    case unsupportedValue
+    public static let unsupportedValue = Self("unsupportedValue")
     /// The suite's file is not a property list, is hostile, or is not a dictionary.
-    case damaged
+    public static let damaged = Self("damaged")
     /// The name is not allowed for a suite.
-    case invalidSuiteName
+    public static let invalidSuiteName = Self("invalidSuiteName")
     /// The value stored under the key has another type than the requested one.
-    case wrongType
+    public static let wrongType = Self("wrongType")
     /// The import is not a property list, is hostile, or is not a dictionary.
-    case badImport
+    public static let badImport = Self("badImport")
     /// The suite cannot be written in the requested format.
-    case badExport
+    public static let badExport = Self("badExport")
   }
 
   /// The kind of failure.

@@ -125,9 +125,7 @@ extension ExitStatus {
     case .leaseLost: .no
     case .timedOut, .outcomeUnknown: .deadline
     case .notSupported: .usage
-    case .containerMissing, .queueFull, .noSpace, .tooManyOpenFiles, .invalidToken, .unreachable,
-      .inputOutput:
-      .inputOutput
+    default: .inputOutput
     }
   }
 
@@ -137,7 +135,7 @@ extension ExitStatus {
     case .timedOut: .deadline
     case .notAnItem: .badData
     case .unsafe, .permissionDenied: .permission
-    case .directoryMissing, .noSpace, .tooManyOpenFiles, .inputOutput: .inputOutput
+    default: .inputOutput
     }
   }
 
@@ -148,8 +146,7 @@ extension ExitStatus {
       .no
     case .timedOut: .deadline
     case .tooLarge, .unsupportedValue, .unexpectedValue, .damaged: .badData
-    case .queueFull, .fileAccess, .noSpace, .inputOutput:
-      error.underlying.map { status(of: $0) } ?? .inputOutput
+    default: error.underlying.map { status(of: $0) } ?? .inputOutput
     }
   }
 }

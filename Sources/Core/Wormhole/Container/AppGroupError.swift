@@ -17,51 +17,53 @@ public struct AppGroupError: DescribedError {
   /// let retried: Set<AppGroupError.Code> = [.timedOut, .leaseLost]     // worth a second try
   /// print(retried.map(\.rawValue))
   /// ```
-  #if hasAttribute(nonexhaustive)
-    @nonexhaustive
-  #endif
-  public enum Code: String, Sendable, Hashable {
+  public struct Code: ErrorCode {
+    /// Its name.
+    public let rawValue: String
+    /// Creates a code from its name.
+    public init(rawValue: String) { self.rawValue = rawValue }
+
     /// There is no container at that place.
-    case containerMissing
+    public static let containerMissing = Self("containerMissing")
     /// The container's owner or mode would let others in, or it is not a directory.
-    case containerUnsafe
+    public static let containerUnsafe = Self("containerUnsafe")
     /// The container was written by a newer version of this package.
-    case formatTooNew
+    public static let formatTooNew = Self("formatTooNew")
     /// The container was written by a version of this package from before its first release.
-    case formatTooOld
+    public static let formatTooOld = Self("formatTooOld")
     /// The entry in a value's place is not a regular file of this user.
-    case notAValue
+    public static let notAValue = Self("notAValue")
     /// The bytes are not a property list, or a hostile one.
-    case damaged
+    public static let damaged = Self("damaged")
     /// The content is larger than the limit.
-    case tooLarge
+    public static let tooLarge = Self("tooLarge")
     /// The value cannot be represented as a property list.
-    case unsupportedValue
+    public static let unsupportedValue = Self("unsupportedValue")
     /// Another process took over the lease while this process held it; nothing of this process's
     /// change is visible.
-    case leaseLost
+    public static let leaseLost = Self("leaseLost")
     /// The deadline passed while another process held the lease.
-    case timedOut
+    public static let timedOut = Self("timedOut")
     /// The queue holds as many entries, or bytes, as its sender allows.
-    case queueFull
+    public static let queueFull = Self("queueFull")
     /// The disk, its inodes or the user's quota are used up.
-    case noSpace
+    public static let noSpace = Self("noSpace")
     /// The process or the machine has no descriptors left.
-    case tooManyOpenFiles
+    public static let tooManyOpenFiles = Self("tooManyOpenFiles")
     /// The user lacks the permission.
-    case permissionDenied
+    public static let permissionDenied = Self("permissionDenied")
     /// Two identifiers have the same long name; see `OnDiskFormat`.
-    case nameCollision
+    public static let nameCollision = Self("nameCollision")
     /// The registration was cancelled.
-    case invalidToken
+    public static let invalidToken = Self("invalidToken")
     /// No member of the etcd cluster answered in time; nothing was done.
-    case unreachable
+    public static let unreachable = Self("unreachable")
     /// The answer of the etcd cluster was lost: the change was made, or will be a little later, or not.
-    case outcomeUnknown
+    public static let outcomeUnknown = Self("outcomeUnknown")
     /// The container's engine cannot do that; see "Beyond one machine".
-    case notSupported
+    public static let notSupported = Self("notSupported")
     /// Any other failure of the operating system.
-    case inputOutput
+    public static let inputOutput = Self("inputOutput")
   }
 
   /// The kind of failure.

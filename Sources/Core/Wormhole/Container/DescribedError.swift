@@ -14,7 +14,7 @@
 /// ```
 public protocol DescribedError: Error, Sendable, CustomStringConvertible {
   /// The kinds of failure.
-  associatedtype Code: Hashable, Sendable
+  associatedtype Code: ErrorCode
   /// The kind of failure, for programs.
   var code: Code { get }
   /// The parts of the sentence.

@@ -19,15 +19,20 @@ public struct TestingError: DescribedError {
   ///   print("the scene's directory is left: \(error)")
   /// }
   /// ```
-  public enum Code: String, Sendable, Hashable {
+  public struct Code: ErrorCode {
+    /// Its name.
+    public let rawValue: String
+    /// Creates a code from its name.
+    public init(rawValue: String) { self.rawValue = rawValue }
+
     /// The deadline passed.
-    case timedOut
+    public static let timedOut = Self("timedOut")
     /// The process that the test drives has ended.
-    case ended
+    public static let ended = Self("ended")
     /// The process could not be started, or not be reached.
-    case process
+    public static let process = Self("process")
     /// The directory of a test could not be made or removed.
-    case directory
+    public static let directory = Self("directory")
   }
 
   /// The kind of failure.

@@ -42,7 +42,7 @@ extension WCError {
     case .tooLarge: .payloadTooLarge
     case .unsupportedValue, .unexpectedValue: .payloadUnsupportedTypes
     case .fileAccess: .fileAccessDenied
-    case .inputOutput: .genericError
+    default: .genericError
     }
   }
 

@@ -20,35 +20,37 @@ public struct FileCoordinationError: DescribedError {
   ///   print(error.holder?.description ?? "somebody", "is in the way")
   /// }
   /// ```
-  #if hasAttribute(nonexhaustive)
-    @nonexhaustive
-  #endif
-  public enum Code: String, Sendable, Hashable {
+  public struct Code: ErrorCode {
+    /// Its name.
+    public let rawValue: String
+    /// Creates a code from its name.
+    public init(rawValue: String) { self.rawValue = rawValue }
+
     /// The deadline passed while another process had access.
-    case timedOut
+    public static let timedOut = Self("timedOut")
     /// The access was taken over from this process, because it was stopped or took longer than its
     /// term; nothing of its change is visible.
-    case overtaken
+    public static let overtaken = Self("overtaken")
     /// `FileCoordinator.cancel()` was called while the access was waited for.
-    case cancelled
+    public static let cancelled = Self("cancelled")
     /// The item was changed since its copy was made: a file by an access of the same purpose, a
     /// directory by any change of an entry. Nothing of the access is visible, and its copy is kept.
-    case conflict
+    public static let conflict = Self("conflict")
     /// The directory that the item is in does not exist.
-    case directoryMissing
+    public static let directoryMissing = Self("directoryMissing")
     /// The item can be neither copied nor published: it is a device, a socket, a mount point, or
     /// nothing in the file system at all, as a URL of the web.
-    case notAnItem
+    public static let notAnItem = Self("notAnItem")
     /// The hidden directory beside the item belongs to a user who is not trusted.
-    case unsafe
+    public static let unsafe = Self("unsafe")
     /// The disk, its inodes or the user's quota are used up.
-    case noSpace
+    public static let noSpace = Self("noSpace")
     /// The process or the machine has no descriptors left.
-    case tooManyOpenFiles
+    public static let tooManyOpenFiles = Self("tooManyOpenFiles")
     /// The user may not do that, or the file system is read-only.
-    case permissionDenied
+    public static let permissionDenied = Self("permissionDenied")
     /// Any other failure of the operating system.
-    case inputOutput
+    public static let inputOutput = Self("inputOutput")
   }
 
   /// The kind of failure.

@@ -21,9 +21,7 @@ extension PeerError {
     case .queueFull: .queueFull
     case .noSpace: .noSpace
     case .invalidToken: .notActive
-    case .containerMissing, .containerUnsafe, .formatTooNew, .formatTooOld, .notAValue,
-      .tooManyOpenFiles, .permissionDenied, .nameCollision, .notSupported, .inputOutput:
-      .inputOutput
+    default: .inputOutput
     }
   }
 

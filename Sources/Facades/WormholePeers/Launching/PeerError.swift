@@ -20,45 +20,47 @@ public struct PeerError: DescribedError {
   ///   print("later: \(error)")
   /// }
   /// ```
-  #if hasAttribute(nonexhaustive)
-    @nonexhaustive
-  #endif
-  public enum Code: String, Sendable, Hashable {
+  public struct Code: ErrorCode {
+    /// Its name.
+    public let rawValue: String
+    /// Creates a code from its name.
+    public init(rawValue: String) { self.rawValue = rawValue }
+
     /// No process answers requests under that name, or the one that did ended before the answer.
-    case unreachable
+    public static let unreachable = Self("unreachable")
     /// The time for the answer passed; the peer may have handled the request, or be stopped.
-    case timedOut
+    public static let timedOut = Self("timedOut")
     /// The caller's task was cancelled, or the call.
-    case cancelled
+    public static let cancelled = Self("cancelled")
     /// The peer's handler threw or refused, and `reason` has its words; or its answer could not be delivered,
     /// and `reason` says why.
-    case failed
+    public static let failed = Self("failed")
     /// The peer has no handler for requests.
-    case notHandled
+    public static let notHandled = Self("notHandled")
     /// The peer's handler let the request go without an answer.
-    case notAnswered
+    public static let notAnswered = Self("notAnswered")
     /// The session is not active, or was closed.
-    case notActive
+    public static let notActive = Self("notActive")
     /// Another process is active under this name now.
-    case replaced
+    public static let replaced = Self("replaced")
     /// The limits of the peer's queue or mailbox are reached.
-    case queueFull
+    public static let queueFull = Self("queueFull")
     /// The value is larger than a peer would accept.
-    case tooLarge
+    public static let tooLarge = Self("tooLarge")
     /// The value cannot be a property list, or the name cannot be a peer's.
-    case unsupportedValue
+    public static let unsupportedValue = Self("unsupportedValue")
     /// A value came that is not of the type that was expected.
-    case unexpectedValue
-    /// The file cannot be read, or is no regular file.
-    case fileAccess
+    public static let unexpectedValue = Self("unexpectedValue")
+    /// The file cannot be read, or is a directory, link or device.
+    public static let fileAccess = Self("fileAccess")
     /// The content differs from the one that was sent.
-    case damaged
+    public static let damaged = Self("damaged")
     /// The peer could not be started.
-    case notLaunched
+    public static let notLaunched = Self("notLaunched")
     /// The disk, its inodes or the user's quota are used up.
-    case noSpace
+    public static let noSpace = Self("noSpace")
     /// Any other failure; `underlying` has more.
-    case inputOutput
+    public static let inputOutput = Self("inputOutput")
   }
 
   /// The kind of failure.

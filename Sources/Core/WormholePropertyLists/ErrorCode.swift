@@ -1,0 +1,23 @@
+/// The kind of a failure, for programs: one of the static members of its type.
+///
+/// It is a structure and not an enumeration, so a release may add a code, and no `switch` of a program
+/// breaks.
+///
+/// ```swift
+/// switch error.code {
+/// case .timedOut, .leaseLost: retry()
+/// default: throw error
+/// }
+/// ```
+public protocol ErrorCode: RawRepresentable, Hashable, Sendable, CustomStringConvertible
+where RawValue == String {
+  /// Creates a code from its name.
+  init(rawValue: String)
+}
+
+extension ErrorCode {
+  package init(_ name: String) { self.init(rawValue: name) }
+
+  /// Its name.
+  public var description: String { rawValue }
+}
