@@ -103,7 +103,7 @@ struct BadInputTests {
       "mode is 755", "chmod 0700 '", "/other'")
     expectError(
       try session.shell("unset WORMHOLE_CONTAINER; HOME=home wormhole --group group.x send a 1"),
-      74, "HOME is 'home', which is no absolute path", "set HOME")
+      74, "HOME is 'home', a relative path", "set HOME")
     expectError(
       try session.shell("wormhole --container \"$T/missing\" read seats"), 74, "/missing",
       "mkdir -m 0700")

@@ -2,7 +2,7 @@ import FoundationEssentials
 import WormholeWorkshop
 
 /// What a worker reports: one entry per line, each with one write. So a process that is killed at any
-/// instruction leaves at most one torn line, which is no entry.
+/// instruction leaves at most one torn line, which readers skip.
 enum JournalEntry: Codable, Equatable {
   /// Before an operation.
   case began(key: String, HistoryOperation.Call, at: UInt64)
@@ -54,7 +54,7 @@ enum JournalEntry: Codable, Equatable {
   /// Returns the complete entries of a journal.
   static func parse(_ text: String) -> [JournalEntry] {
     let finished = text[..<(text.lastIndex(of: "\n") ?? text.startIndex)]
-    // Each line is one write, but a full disk may leave a part of one, which is no entry.
+    // Each line is one write, but a full disk may leave a part of one, which readers skip.
     return finished.split(separator: "\n").compactMap { try? decoded(JournalEntry.self, from: $0) }
   }
 }

@@ -110,7 +110,7 @@ package final class CallEndpoint: Sendable {
 
   /// Returns the other end of calls at an address; its death is not watched.
   ///
-  /// - Returns: nil for a text that is no address.
+  /// - Returns: nil if the text cannot be an address.
   package func outlet(to address: String) -> MailboxOutlet? {
     MailboxOutlet(in: container, to: address)
   }
@@ -118,7 +118,7 @@ package final class CallEndpoint: Sendable {
   /// Returns the other end of calls at an address. When it ends, calls to it end as `died`, and
   /// incoming calls from it are over.
   ///
-  /// - Returns: nil if it has ended, and for a text that is no address.
+  /// - Returns: nil if it has ended, or if the text cannot be an address.
   /// - Throws: `AppGroupError` or `Errno` for errors of the file system.
   /// - Complexity: for a new one, two opens, a watch and a flock.
   package func watchedOutlet(to address: String) throws -> MailboxOutlet? {

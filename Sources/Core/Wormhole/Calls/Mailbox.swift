@@ -44,7 +44,7 @@ package final class Mailbox: Sendable {
   /// - Parameters:
   ///   - address: the mailbox's.
   ///   - ended: called once, on a queue of its own.
-  /// - Returns: nil if it has ended already, and for a text that is no address.
+  /// - Returns: nil if it has ended already, or if the text cannot be an address.
   package static func observeEnd(
     of address: String, in container: SharedContainer, ended: @escaping @Sendable () -> Void
   ) throws -> ObservationToken? {

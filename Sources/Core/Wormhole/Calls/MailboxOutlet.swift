@@ -26,7 +26,7 @@ package final class MailboxOutlet: Sendable {
   ///   - entries: how many entries may wait in the mailbox before a post is refused.
   ///   - bytes: how many bytes they may have together.
   ///   - end: the observation of the owner's end, if somebody is notified of it.
-  /// - Returns: nil for a text that is no mailbox's address.
+  /// - Returns: nil if the text cannot be an address.
   package init?(
     in container: SharedContainer, to address: String, entries: Int = 10_000,
     bytes: Int = 256 << 20, notifying end: ObservationToken? = nil
@@ -50,7 +50,7 @@ package final class MailboxOutlet: Sendable {
 
   /// Posts an entry: it is in the mailbox when this returns `posted`.
   ///
-  /// - Throws: `AppGroupError`: `unsupportedValue` for a value that is no property list or too
+  /// - Throws: `AppGroupError`: `unsupportedValue` for a value outside property lists or too
   ///   large, or errors of the file system; nothing is posted then. On etcd `tooLarge` beyond 1 MiB,
   ///   and `outcomeUnknown` if an answer was lost and the mailbox ended, or no other answer came in
   ///   10 seconds.

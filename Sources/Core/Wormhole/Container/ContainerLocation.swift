@@ -38,7 +38,7 @@ package enum ContainerLocation {
     if let home = Program.homeDirectory, home.hasPrefix("/") {
       return home + "/.local/share/app-groups"
     }
-    let home = Program.homeDirectory.map { "HOME is '\($0)', which is no absolute path" }
+    let home = Program.homeDirectory.map { "HOME is '\($0)', a relative path" }
     throw AppGroupError(
       .containerMissing, action, path: "",
       reason: home ?? "neither XDG_DATA_HOME nor HOME is set",

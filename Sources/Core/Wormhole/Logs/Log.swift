@@ -9,7 +9,7 @@ import WormholeSystem
 /// and its position is forgotten.
 ///
 /// The log is **bounded**, by the number of its messages, their bytes and their age. The oldest go
-/// first; a subscriber that had not read them is told how many it missed, exactly, because numbers
+/// first; a subscriber that had not read them learns exactly how many it missed, because numbers
 /// are consecutive. Nobody waits for a slow subscriber.
 ///
 /// ```swift
@@ -90,7 +90,7 @@ public struct Log: Sendable {
   ///   - deadline: how long to wait for other processes that append; by default 10 seconds from now.
   /// - Returns: the message's number: 1 for the first, and one more for each.
   /// - Throws: `AppGroupError`: `timedOut`, naming the process that appends; `tooLarge` if the message
-  ///   alone exceeds the bounds; `unsupportedValue` for a value that is no property list; `damaged`
+  ///   alone exceeds the bounds; `unsupportedValue` for a value outside property lists; `damaged`
   ///   for a damaged `log.plist`; or errors of the file system. The message is not appended then;
   ///   only after an error of the last fsyncs of `.durable`, or of taking old messages away, it is.
   /// - Complexity: as replacing a value: create, write, set the time, one rename, and nine cheap

@@ -38,7 +38,7 @@ public enum LogStart: Sendable, Hashable {
   case beginning
   /// With the first message that is appended from now on.
   case end
-  /// With a message, or the oldest after it that is kept: then the reader is told how many it missed.
+  /// With a message, or the oldest after it that is kept: then the reader learns how many it missed.
   /// A number after the end means the end.
   case number(Int)
   /// With the first message that was not appended before this, by the system's clock at that time.

@@ -32,7 +32,7 @@ public final class PresenceRegistration: Sendable {
   ///
   /// In a forked child it does nothing, because the registration is the parent's.
   ///
-  /// On etcd it waits at most 2 seconds; what etcd has not heard of by then is told it in the
+  /// On etcd it waits at most 2 seconds; etcd learns of the rest in the
   /// background. A registration that is only released does not wait.
   ///
   /// - Complexity: Five cheap calls for the record of the last registration, unlink, close. On etcd

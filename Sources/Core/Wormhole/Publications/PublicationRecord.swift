@@ -5,7 +5,7 @@ import WormholeSystem
 ///
 /// It is the annotation of a binary property list (see `BinaryPropertyListAnnotation`), so the file
 /// still holds exactly the user's property list for every program. A file without a record, or with
-/// one that is malformed in any way, was written by a foreign program: nothing is told.
+/// one that is malformed in any way, was written by a foreign program: it says nothing.
 ///
 /// ```
 /// 1 byte    the version of this layout: 1

@@ -32,7 +32,7 @@ protocol ValueStore: AnyObject, Sendable {
   func follow(_ signal: @escaping @Sendable () -> Void) throws -> any ValueFollowing
 }
 
-/// A value that is being followed: what it is now, and whether that is told by events.
+/// A followed value: its content now, and whether events report its changes.
 protocol ValueFollowing: Watching {
   /// Returns the value as of now, or later than the last signal.
   func snapshot() throws -> ValueSnapshot

@@ -10,7 +10,7 @@ final class Transfer {
   private var given = 0
   /// Whether more content may follow.
   private let isOpen: Bool
-  /// Whether libcurl has taken all there is, and waits until it is told that there is more.
+  /// Whether libcurl has taken all bytes, and waits for a call that says there are more.
   var isPaused = false
   private var headerBytes = 0
   /// Receives the answer as it comes; false ends the transfer, because it is too long.

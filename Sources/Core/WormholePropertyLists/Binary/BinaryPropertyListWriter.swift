@@ -32,7 +32,7 @@ struct BinaryPropertyListWriter {
     let place: Int
   }
 
-  /// The objects that are no containers, in the order of their numbers.
+  /// The scalars, in the order of their numbers.
   private var leaves: [UInt8] = []
   /// Data that is missing in them.
   private var large: [Large] = []

@@ -1,4 +1,4 @@
-/// Copies one entry that is no directory.
+/// Copies one file, symlink or FIFO.
 package struct EntryCopy {
   package let mode: TreeCopy.Mode
   package let check: () throws -> Void
@@ -19,7 +19,7 @@ package struct EntryCopy {
     content = ContentCopy(check: check)
   }
 
-  /// - Parameter found: what is there, if its caller has just looked.
+  /// - Parameter found: the status of the entry, if the caller has just read it.
   /// - Returns: false when it vanished.
   /// - Throws: `TreeError`: refused with `.isDirectory` when it became a directory.
   package mutating func copy(

@@ -81,8 +81,8 @@ extension TreeManifest {
   /// The place of the item itself in `entries`; nil when there is no item.
   package var root: Int? { entries.isEmpty ? nil : 0 }
 
-  /// The places in `entries` of what is in a directory, in the order of their names; nothing for what
-  /// is no directory.
+  /// The places in `entries` of the children of a directory, in the order of their names; none for a
+  /// file.
   func children(of index: Int) -> Range<Int> { entries[index].children }
 
   package func name(of index: Int) -> FileName {
@@ -133,7 +133,7 @@ private struct TreeManifestVisitor: TreeVisitor {
     return true
   }
 
-  /// - Returns: nil if there is no directory any more.
+  /// - Returns: nil if the directory is gone.
   private func openListed(
     _ name: FileName, at directory: Int32, _ path: @autoclosure () -> TreePath
   ) throws(TreeError) -> SharedDescriptor? {

@@ -69,7 +69,7 @@ package enum Program {
   }
 
   /// Prepares Swift's runtime, before it starts, for a machine without /proc. There the runtime of a
-  /// static program cannot find its own place, and aborts; it does not look for it if it is told one. Nor
+  /// static program cannot find its own place, and aborts; it does not look for it if it gets one. Nor
   /// does any runtime know the arguments there.
   ///
   /// - Parameters: as of `main`.

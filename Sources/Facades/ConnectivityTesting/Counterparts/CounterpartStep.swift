@@ -39,7 +39,7 @@ extension Counterpart {
     public static let refuses = Step(action: .refuse)
     /// Lets the reply handler go without a call: its sender gets `messageReplyTimedOut` at once.
     public static let letsGo = Step(action: .letGo)
-    /// Is deaf: reachable, and never replies. The sender of a message that expects no reply is told that it
+    /// Is deaf: reachable, and never replies. The sender of a message that expects no reply learns that it
     /// was delivered, because it was.
     public static let isDeaf = Step(action: .ignore)
     /// Dies in the middle of the reply, as by SIGKILL: see `Counterpart.die()`.

@@ -1,7 +1,7 @@
 import Foundation
 import WormholePropertyLists
 
-/// An object that is no property list, as `NSKeyedArchiver` archives it: its XML form, in which a
+/// An object outside property lists, as `NSKeyedArchiver` archives it: its XML form, in which a
 /// reference is a dictionary `{"CF$UID": NUMBER}`. So the file is a property list of the allowed
 /// types, which passes the same guard as any other and which every tool reads.
 ///

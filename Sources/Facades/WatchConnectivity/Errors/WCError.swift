@@ -39,7 +39,7 @@ public struct WCError: Error, Sendable {
     case watchAppNotInstalled = 7006
     /// The counterpart does not run, is stopped, or ended before it answered.
     case notReachable = 7007
-    /// The URL is no file's.
+    /// The URL does not name a file.
     case invalidParameter = 7008
     /// The binary property list of the payload is larger than its limit.
     case payloadTooLarge = 7009
@@ -49,7 +49,7 @@ public struct WCError: Error, Sendable {
     case messageReplyFailed = 7011
     /// The counterpart did not reply in time, or let its reply handler go.
     case messageReplyTimedOut = 7012
-    /// The file cannot be read, or is no regular file.
+    /// The file cannot be read, or is a directory, link or device.
     case fileAccessDenied = 7013
     /// The counterpart has no method for it, or could not take it.
     case deliveryFailed = 7014

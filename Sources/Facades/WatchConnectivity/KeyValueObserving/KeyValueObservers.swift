@@ -4,7 +4,7 @@ import Wormhole
 /// The observers of an object's properties.
 ///
 /// The object calls `tellChanges` whenever something may have changed. Each observer whose property has
-/// another value than it was told last is told, in that thread. Values are read only where they are observed.
+/// another value than the last one it got is called, in that thread. Values are read only where they are observed.
 package final class KeyValueObservers<Object: AnyObject & Sendable>: Sendable {
   private struct State {
     var next = 0

@@ -55,7 +55,7 @@ public struct NSKeyValueObservedChange<Value> {
 
   /// Always `setting`.
   public let kind: Kind
-  /// The value of which the handler is told; nil without the option `new`.
+  /// The value that the handler gets; nil without the option `new`.
   public let newValue: Value?
   /// The value of which it was told before; nil without the option `old`, and in the initial call.
   public let oldValue: Value?

@@ -2,7 +2,7 @@ import Foundation
 import Wormhole
 import WormholePeers
 
-/// The properties of a session whose changes a delegate is told of.
+/// The properties of a session whose changes the delegate learns of.
 struct CounterpartState: Sendable, Equatable {
   /// The phone's view of its watch.
   struct Watch: Sendable, Equatable {

@@ -140,7 +140,7 @@ final class Reception<Delivered: PeerDelivery>: Sendable {
     }
   }
 
-  /// A lack of space or of descriptors only delays; a session that was replaced is told.
+  /// A lack of space or of descriptors only delays; a session that was replaced learns of it.
   private func mayContinue(after error: any Error) async -> Bool {
     if Task.isCancelled || state.withLock({ $0.hasEnded }) { return false }
     if let error = error as? PeerError, [.replaced, .notActive].contains(error.code) {

@@ -141,7 +141,7 @@ final class SessionLink: Sendable {
 
   // MARK: Changes of the counterpart
 
-  /// Notes the state at the beginning, which is not told unless it changes: before the activation is told,
+  /// Notes the first state, which is reported only when it changes: before the activation is reported,
   /// because the program may ask for it from then on.
   private func notePresent() {
     var reachability: PeerReachability?
@@ -200,7 +200,7 @@ final class SessionLink: Sendable {
   }
 
   /// The program was answered whether the counterpart is reachable. An answer that differs from what it
-  /// knows is told, because the program may have asked for another reason than to learn it.
+  /// knows is reported, because the program may have asked for another reason than to learn it.
   func answered(isReachable: Bool) {
     let isNews = watching.withLock { watching in
       defer { watching.known.isReachable = isReachable }

@@ -8,7 +8,7 @@ extension WCSession {
   /// Begins the session, and tells the delegate when that has ended: afterwards it sends and receives,
   /// and everything that waited for this side is delivered.
   ///
-  /// On a session that is active the delegate is told so again. On one that is inactive it counts as
+  /// On an active session the delegate is called again. On one that is inactive it counts as
   /// soon as everything received is delivered and the session is deactivated: nothing is lost. Without
   /// a delegate it does nothing but to say so to `Diagnostics`.
   ///

@@ -48,8 +48,8 @@ extension WCSession {
   /// a process that is not stopped. On the watch it is also true where a message would start the
   /// phone's app. A watch that is not active reaches no counterpart.
   ///
-  /// The delegate is told an answer that differs from the one it was told last. A stop of the counterpart's
-  /// process, which has no event, is told within a second even if this property is not read.
+  /// The delegate hears each answer that differs from the last one it heard. A stop of the counterpart's
+  /// process, which has no event, is reported within a second even if this property is not read.
   public var isReachable: Bool {
     guard activationState == .activated, let link, let counterpart = link.counterpart else {
       return false

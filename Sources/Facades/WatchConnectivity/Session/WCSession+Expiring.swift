@@ -15,9 +15,9 @@ extension WCSession {
   /// - Parameters:
   ///   - userInfo: the dictionary.
   ///   - lifetime: how long it may be delivered; nil for ever. A counterpart that receives later does not
-  ///     get it, and the delegate here is told `transferTimedOut` then.
+  ///     get it, and the delegate here gets `transferTimedOut` then.
   ///   - key: a newer dictionary with the same key takes the place of one that waits; nil for none. The
-  ///     delegate here is told `deliveryFailed` of the older one. One that the counterpart has already
+  ///     delegate here gets `deliveryFailed` for the older one. One that the counterpart has already
   ///     is delivered.
   /// - Complexity: as `PeerSession.enqueue`.
   @discardableResult
@@ -35,7 +35,7 @@ extension WCSession {
   ///   - file: a regular file.
   ///   - metadata: a property list that is sent with it.
   ///   - lifetime: how long it may be delivered, its copying included; nil for ever. A counterpart that
-  ///     receives later does not get it, and the delegate here is told `transferTimedOut` then.
+  ///     receives later does not get it, and the delegate here gets `transferTimedOut` then.
   @discardableResult
   public func transferFile(
     _ file: URL, metadata: [String: Any]?, expiresAfter lifetime: Duration?

@@ -110,7 +110,7 @@ extension WCSession {
 
 /// The two handlers of a message; only one of them is called, once, on the session's queue.
 struct MessageHandlers: Sendable {
-  /// Returns false for a value that is no reply to such a message.
+  /// Returns whether a value has the form of a reply to such a message.
   let reply: (@Sendable (PropertyListValue) -> Bool)?
   let error: IsolatedHandler<any Error>?
 

@@ -1,7 +1,7 @@
 import Dispatch
 
 extension WCSession {
-  /// The properties that Apple's samples observe, and those whose changes a delegate is told.
+  /// The properties that Apple's samples observe, and those whose changes a delegate learns of.
   static let observable: [ObservableProperty<WCSession>] = [
     ObservableProperty(\.activationState), ObservableProperty(\.hasContentPending),
     ObservableProperty(\.isReachable), ObservableProperty(\.isPaired),
@@ -17,8 +17,8 @@ extension WCSession {
   /// `watchDirectoryURL` and `isCompanionAppInstalled`. Any other property is an event of
   /// `Diagnostics`, and its handler gets at most the initial call.
   ///
-  /// The handler is called on the queue of the delegate, before the delegate is told of the same change;
-  /// only the initial call comes in the thread of this call. Changes are told while the session is
+  /// The handler is called on the queue of the delegate, before the delegate learns of the same change;
+  /// only the initial call comes in the thread of this call. Changes are reported while the session is
   /// activated, and `activationState` always.
   ///
   /// The property is read each time something may have changed: the cost of an observation is that of

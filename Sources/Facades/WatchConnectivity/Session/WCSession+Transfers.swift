@@ -9,7 +9,7 @@ extension WCSession {
   ///
   /// It is in the container when this returns, and outlives both processes. A refusal
   /// (`sessionNotActivated`, `sessionInactive`, `deviceNotPaired`, `watchAppNotInstalled`,
-  /// `payloadUnsupportedTypes`, `payloadTooLarge` beyond 65,536 bytes, `insufficientSpace`) is told
+  /// `payloadUnsupportedTypes`, `payloadTooLarge` beyond 65,536 bytes, `insufficientSpace`) goes
   /// to the delegate's `session(_:didFinish:error:)`, and the transfer is not listed as outstanding.
   @discardableResult
   public func transferUserInfo(_ userInfo: [String: Any] = [:]) -> WCSessionUserInfoTransfer {
@@ -44,7 +44,7 @@ extension WCSession {
   ///
   /// Returns at once; the content is copied into the container, so it must not be changed or removed
   /// before `progress` is complete. A refusal (as of `transferUserInfo`, and `fileAccessDenied` where there
-  /// is no readable regular file, `invalidParameter` for a URL that is no file's) is told to the
+  /// is no readable regular file, `invalidParameter` for a URL of something else) goes to the
   /// delegate's `session(_:didFinish:error:)`.
   @discardableResult
   public func transferFile(_ file: URL, metadata: [String: Any]?) -> WCSessionFileTransfer {

@@ -13,7 +13,7 @@ import WormholePeers
 /// It holds no mechanism of its own: a `PeerSession` named "phone", or as the watch is named, carries
 /// everything, so `wormhole peer …` shows it, too. Transfers that wait outlive both processes.
 ///
-/// Its properties are observed with `observe(_:options:changeHandler:)`, and the delegate is told of every
+/// Its properties are observed with `observe(_:options:changeHandler:)`, and the delegate learns of every
 /// change.
 ///
 /// ```swift
@@ -133,7 +133,7 @@ public final class WCSession: NSObject, Sendable {
 
   // MARK: Delegate and state
 
-  /// The object that is told everything that arrives; held weakly, as with Apple's.
+  /// The object that receives everything that arrives; held weakly, as with Apple's.
   ///
   /// Dictionaries and files that come while there is none wait until there is one.
   public var delegate: (any WCSessionDelegate)? {

@@ -3,7 +3,7 @@ import Synchronization
 import Wormhole
 import WormholePeers
 
-/// The transfers that have not ended, in the order of sending; the delegate is told their ends.
+/// The transfers that have not ended, in the order of sending; the delegate learns of each end.
 ///
 /// One task waits for one transfer after the other: the counterpart takes them in that order. A transfer
 /// that may end before its turn, because it expires or a newer one takes its place, has a task of its own.
@@ -71,7 +71,7 @@ final class Outstanding<Transfer: OutgoingTransfer>: Sendable {
     if hasEnded { task.cancel() }
   }
 
-  /// Stops telling ends: those that come later are told at the next activation.
+  /// Stops reporting ends: those that come later are reported at the next activation.
   func end() {
     adding.finish()
     addingEarly.finish()

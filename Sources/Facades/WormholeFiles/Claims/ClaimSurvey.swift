@@ -93,7 +93,7 @@ struct ClaimSurvey {
     _ name: ClaimName, at site: ItemSite
   ) throws(Errno) -> SharedDescriptor? {
     if let claim = known[name] { return claim }
-    // What is no directory is no claim.
+    // Only a directory can be a claim.
     let claim = try tolerating(
       [.notDirectory, .tooManyLinks],
       SharedDescriptor(

@@ -39,7 +39,7 @@ final class AccessOpening: Waiting {
   /// In their canonical order: the first ones are acquired.
   private var items: [Item] = []
   private var conversation: PresenterConversation?
-  /// What this has come to; it is told after the sites that were left are removed.
+  /// The outcome, which is reported after the abandoned sites are removed.
   private var result: Result<AccessSession, any Error>?
   private let removal = SiteRemoval()
 
@@ -285,7 +285,7 @@ final class AccessClosing: Waiting {
   private var current: ItemPublication?
   private var published: [ItemPath: FileStatus?] = [:]
   private var isReadingOver = false
-  /// What this has come to; it is told after the sites that were left are removed.
+  /// The outcome, which is reported after the abandoned sites are removed.
   private var result: Result<Void, any Error>?
   private let removal = SiteRemoval()
 

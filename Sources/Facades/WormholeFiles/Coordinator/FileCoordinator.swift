@@ -81,7 +81,7 @@ public final class FileCoordinator: Sendable {
   /// What the accesses are for: those of one purpose never wait for each other, even across
   /// processes. Of two that change one item at the same time the first one is published, and the
   /// second one throws `conflict`: no change is lost without an error. Accesses for replacing, which do
-  /// not look at the item, replace what is there.
+  /// not look at the item, replace the current item.
   ///
   /// Unique for each coordinator at first, and the same for all coordinators of a presenter. Set it
   /// once, before the first access, to a string that is not empty, and not for a coordinator that

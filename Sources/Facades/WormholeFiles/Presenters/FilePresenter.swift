@@ -102,7 +102,7 @@ public protocol FilePresenter: AnyObject, Sendable {
   /// The same, for a presenter that wants to know who changed the item; called instead of
   /// `presentedItemDidChange()` where it is implemented. By default it calls that.
   ///
-  /// - Parameter publisher: the process that published what is there now, through a coordinator; nil for a
+  /// - Parameter publisher: the process that published the current content through a coordinator; nil for a
   ///   directory, and where it is not told (see `FileCoordinator.publisher(ofItemAt:)`).
   @discardableResult
   func presentedItemDidChange(by publisher: Publisher?) -> _ChangeAnswer
@@ -245,7 +245,7 @@ extension FileCoordinator {
 
   /// Returns the process that published a file's present content through a coordinator, and when.
   ///
-  /// It is told by an extended attribute of the file, which is set before the file takes the item's place,
+  /// An extended attribute of the file says it, which is set before the file takes the item's place,
   /// and speaks of that file's content only: nil after a program has changed the file without a
   /// coordinator, for a copy, for a directory, and on a file system without extended attributes. It is the
   /// publisher's own word, as for values. Its `peer` is nil.

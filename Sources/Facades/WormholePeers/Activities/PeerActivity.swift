@@ -77,7 +77,7 @@ public struct PeerOffer: Sendable, Hashable {
     return value
   }
 
-  /// - Returns: nil for a value that is no offer: other programs may have written anything.
+  /// - Returns: nil for a value of another form: other programs may have written anything.
   init?(_ value: PropertyListValue) {
     guard case .dictionary = value, let peer = value["peer"]?.stringValue,
       let type = value["type"]?.stringValue, let title = value["title"]?.stringValue,

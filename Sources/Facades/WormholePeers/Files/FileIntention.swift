@@ -50,7 +50,7 @@ struct FileIntention: Sendable {
     text.utf8.count == idLength && text.utf8.allSatisfy(Nonce.isDigit)
   }
 
-  /// Reads an entry's payload; nil for one that is no intention.
+  /// Reads an entry's payload; nil if it has another form.
   init?(_ value: PropertyListValue) {
     guard let id = value["transfer"]?.stringValue, Self.isID(id),
       let peer = value["peer"]?.stringValue, let source = value["source"]?.stringValue,
@@ -104,7 +104,7 @@ struct FileNotice: Sendable {
     self.checksum = checksum
   }
 
-  /// Reads an entry's payload; nil for one that is no file.
+  /// Reads an entry's payload; nil if it has another form.
   init?(_ value: PropertyListValue) {
     guard let id = value["transfer"]?.stringValue, FileIntention.isID(id),
       let attachment = value[QueueAttachment.key]?.stringValue,

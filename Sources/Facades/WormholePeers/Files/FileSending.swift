@@ -59,7 +59,7 @@ struct FileSending {
     case isSourceLeft = "copied"
   }
 
-  /// Failures after which what is there of the content is continued: etcd is out of reach, so it could
+  /// Failures after which the transfer goes on from the bytes that have arrived: etcd is out of reach, so it could
   /// not be removed either.
   private static let isContinued: Set<AppGroupError.Code> = [.unreachable, .outcomeUnknown]
 

@@ -26,7 +26,7 @@ public final class PeerFile: PeerDelivery {
     self.notice = notice
   }
 
-  /// - Returns: nil for an entry that is no file any more: it has ended by this.
+  /// - Returns: nil if the entry's file is gone; the entry has ended then.
   static func open(_ entry: QueueEntry) throws -> PeerFile? {
     guard let notice = FileNotice(entry.payload), let attachment = entry.attachment else {
       try entry.fail("it is no transfer of a file")

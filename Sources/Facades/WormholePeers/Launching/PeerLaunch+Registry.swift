@@ -20,7 +20,7 @@ extension PeerLaunch {
     /// made in a container that a Unix group shares, nor in one on etcd: its members could have each
     /// other's programs run.
     ///
-    /// - Throws: `PeerError`: `unsupportedValue` for a program that is no absolute path, text with a NUL,
+    /// - Throws: `PeerError`: `unsupportedValue` for a program without an absolute path, text with a NUL,
     ///   a variable that is empty or has a "=" in its name, or a negative budget; `notLaunched` where
     ///   others could change it; or an error of the container.
     /// - Complexity: replaces one value.
@@ -46,7 +46,7 @@ extension PeerLaunch {
 
     /// How a peer is started; nil if that is not registered.
     ///
-    /// - Throws: `PeerError`: `damaged` for a value that is no registration, or an error of the container.
+    /// - Throws: `PeerError`: `damaged` for a value that cannot be read as a registration, or an error of the container.
     /// - Complexity: reads one value.
     public func launch(of peer: String) throws -> PeerLaunch? {
       let action = "read how to start \"\(peer)\""

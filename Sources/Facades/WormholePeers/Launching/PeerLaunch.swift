@@ -79,7 +79,7 @@ extension PeerLaunch {
     return value
   }
 
-  /// - Returns: nil for a value that is no registration. An occasion that is unknown here is passed over.
+  /// - Returns: nil for a value of another form. An occasion that is unknown here is passed over.
   init?(_ value: PropertyListValue) {
     guard let program = value["program"]?.stringValue else { return nil }
     self.init(program: program, occasions: [])

@@ -4,7 +4,7 @@ public import Wormhole
 extension PeerSession {
   /// Whether a peer can be asked now, and why not.
   ///
-  /// An observer of this session that was told something different is told this, too: see
+  /// An observer of this session that last heard something different hears this, too: see
   /// `observeReachability`.
   ///
   /// - Complexity: a look at its presence; if no process is there, another at the registration of how it is
@@ -22,8 +22,8 @@ extension PeerSession {
   ///
   /// The handler is called at once when a process becomes active under the name or ends, because these are
   /// events. The kernel has no event for a process that is stopped or continues: that is seen within a
-  /// second. A different answer of `reachability(of:)` or `peers()` of this session is told at once, and so
-  /// is the news in a request or a message of the peer. A new registration of how the peer is started is told
+  /// second. A different answer of `reachability(of:)` or `peers()` of this session is reported at once, and so
+  /// is the news in a request or a message of the peer. A new registration of how the peer is started is reported
   /// with the next answer only.
   ///
   /// - Parameters:

@@ -9,7 +9,7 @@ import WormholeSystem
 /// A process that comes, leaves or dies causes an event of the peer's presence. The kernel has no event for a
 /// process that is stopped or continues: while a process is active under the name, one file of /proc is read
 /// once a second, and otherwise nothing. A different state that this session finds meanwhile, because it looks
-/// or because the peer has sent something, is told at once: so the observer's last state is that of the last
+/// or because the peer has sent something, is reported at once: so the observer's last state is that of the last
 /// answer.
 final class ReachabilityWatch: Cancelling {
   /// How long a stop may go unnoticed while the session does not look.
@@ -38,7 +38,7 @@ final class ReachabilityWatch: Cancelling {
 
   /// Tells the handler how the peer can be reached, now and whenever that changes.
   ///
-  /// - Parameter watches: those of the session whose answers are told, too.
+  /// - Parameter watches: those of the session whose answers are reported, too.
   static func observe(
     _ peer: String, in container: SharedContainer, of watches: ReachabilityWatches,
     on queue: DispatchQueue, _ handler: @escaping @Sendable (PeerReachability) -> Void

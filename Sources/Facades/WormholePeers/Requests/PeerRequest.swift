@@ -25,7 +25,7 @@ public final class PeerRequest: Sendable {
 
   let call: IncomingCall
 
-  /// - Returns: nil for a call that is no question: other programs may have written anything.
+  /// - Returns: nil for a call of another form: other programs may have written anything.
   init?(_ call: IncomingCall) {
     guard case .dictionary(let fields) = call.value, let sender = fields["from"]?.stringValue,
       let expectsReply = fields["expectsReply"]?.boolValue, let value = fields["value"]

@@ -13,7 +13,7 @@ extension PeerSession {
   /// their senders do. The session keeps its handler, so a handler should hold the session weakly.
   ///
   /// An error that it throws reaches the sender as `failed`, with the error's description as the reason. A
-  /// sender that expects no reply is told when the task begins; the reply is ignored then.
+  /// sender that expects no reply gets its receipt when the task begins; the reply is ignored then.
   ///
   /// - Parameter handler: takes the place of the handler before.
   public func handleRequests(
@@ -25,7 +25,7 @@ extension PeerSession {
   /// Handles requests on a queue, in the order in which each sender sent them; the handler answers
   /// then or later.
   ///
-  /// A sender that expects no reply is told when the handler returns, unless it has answered before.
+  /// A sender that expects no reply gets its receipt when the handler returns, unless it has answered before.
   ///
   /// - Parameters:
   ///   - queue: a serial one, where the order matters.

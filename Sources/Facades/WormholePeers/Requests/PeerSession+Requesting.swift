@@ -87,7 +87,7 @@ extension PeerSession {
     PeerCall(begin(question) { result in queue.async { completion(result) } }, of: self)
   }
 
-  /// Ends the requests to a peer that have not ended, as `cancelled`; the peer's handlers are told.
+  /// Ends the requests to a peer that have not ended, as `cancelled`; the peer's handlers learn of it.
   package func cancelCalls(to peer: String) {
     calls.endCalls(about: peer, as: .cancelled)
   }
@@ -148,7 +148,7 @@ public final class PeerCall: Sendable {
     self.session = session
   }
 
-  /// Ends it as `cancelled`, unless it has ended; the peer's handler is told.
+  /// Ends it as `cancelled`, unless it has ended; the peer's handler learns of it.
   public func cancel() { session?.cancel(id) }
 }
 

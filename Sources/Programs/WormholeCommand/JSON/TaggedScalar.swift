@@ -7,7 +7,7 @@ import WormholePropertyLists
 /// |---|---|
 /// | data | `{"$data": "<base64>"}` |
 /// | date | `{"$date": "2001-01-01T00:00:00.25Z"}`; before year 0 or after 9999 `{"$date": <seconds since 2001>}` |
-/// | real that is no number | `{"$real": "nan"}`, `"inf"`, `"-inf"` |
+/// | NaN and the infinities | `{"$real": "nan"}`, `"inf"`, `"-inf"` |
 /// | dictionary whose only key is `$data`, `$date` or `$real` | the key gets one more `$`: `{"$$data": …}` |
 ///
 /// So that nothing is ambiguous, a lone key of two or more `$` before one of these words loses one `$`

@@ -47,7 +47,7 @@ extension Backlog {
 
 extension ParsedArguments {
   /// Handles one item after the other: until `--count` are handled, the deadline has passed, or the
-  /// process is told to end.
+  /// process gets a signal to end.
   ///
   /// - Parameters:
   ///   - limit: how many, `.max` for any number; by default `--count`.

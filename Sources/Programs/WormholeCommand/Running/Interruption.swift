@@ -42,7 +42,7 @@ final class Interruption {
 
   /// Waits for a call that may take long, on another thread.
   ///
-  /// - Returns: nil when this process is told to end first; the call's result is then dropped.
+  /// - Returns: nil when this process gets a signal to end first; the call's result is then dropped.
   func wait<Result: Sendable>(for call: @escaping @Sendable () throws -> Result) throws -> Result? {
     try wait { outcome in
       try startThread(name: "wormhole.call") { outcome.put(Swift.Result { try call() }) }
@@ -50,7 +50,7 @@ final class Interruption {
     }
   }
 
-  /// Waits for a call that may take long; it is cancelled when this process is told to end.
+  /// Waits for a call that may take long; it is cancelled when this process gets a signal to end.
   func wait<Result: Sendable>(
     for call: @escaping @Sendable () async throws -> Result
   ) throws -> Result? {
@@ -62,7 +62,7 @@ final class Interruption {
     }
   }
 
-  /// Whether this process is told to end within a time.
+  /// Whether this process gets a signal to end within a time.
   func isRequestedNow(within time: Duration = .zero) throws -> Bool {
     let end = ContinuousClock.now + time
     while !isRequested {

@@ -93,7 +93,7 @@ private func noSuchKey(_ key: String, _ verb: String) -> CommandError {
 }
 
 extension ParsedArguments {
-  /// Calls the body with each suite that is not empty. One that cannot be read is told, and the others
+  /// Calls the body with each suite that is not empty. One that cannot be read is reported, and the others
   /// follow.
   ///
   /// - Throws: The last such error's status, in the end.

@@ -110,7 +110,7 @@ struct ToldChanges {
       "\(name) was told with change \(item.version) after \(last), at revision \(item.modified)")
   }
 
-  /// Whether what is there has changes that were not told.
+  /// Whether the keys have changes that the watch has not reported.
   func lacks(_ content: EtcdClient.Content) -> Bool {
     // What was told since shows more.
     revision <= content.revision

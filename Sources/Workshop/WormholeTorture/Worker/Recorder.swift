@@ -145,9 +145,9 @@ final class Recorder: Sendable {
   }
 }
 
-// Calls that are no operations of a history.
+// Calls outside the history of operations.
 extension Recorder {
-  /// Returns the entry for an error that is no fault; nil for any other. That nobody answers is a fault
+  /// Returns the entry for an expected error; nil for a fault. That nobody answers is a fault
   /// of a directory.
   func passing(_ error: any Error) -> JournalEntry? {
     switch error {

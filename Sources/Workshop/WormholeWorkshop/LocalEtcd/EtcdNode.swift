@@ -5,7 +5,7 @@ import WormholeSystem
 /// A member of a cluster of etcd on loopback, with its data in a directory of its owner. It ends with
 /// this value.
 package final class EtcdNode: Sendable {
-  /// Where a member is, and what it is told.
+  /// The place of a member, and its flags.
   package struct Setting: Sendable {
     package var scheme = "http"
     /// The address at which its clients find it.

@@ -74,7 +74,7 @@ package final class EtcdContainer: Sendable {
     }
   }
 
-  /// Returns the place of a container without a look at what is there, for one that is about to be
+  /// Returns the place of a container without a look at its keys, for one that is about to be
   /// filled: until then nobody can open it.
   ///
   /// - Parameter transport: The way of its requests; nil for the network.

@@ -1,7 +1,7 @@
 import WormholeSystem
 
 /// Looks at the members of a directory after its events, and a few times again. The dead are not moved
-/// aside: on ext4 that takes longer than all else, and nobody who is told of a death has to wait for it.
+/// aside: on ext4 that takes longer than all else, and no observer of a death has to wait for it.
 final class DirectorySight: PresenceSight {
   private let presence: DirectoryPresence
   private let looks = FollowUpChecks()

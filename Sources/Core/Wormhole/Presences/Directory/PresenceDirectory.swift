@@ -12,7 +12,7 @@ package import WormholeSystem
 ///
 /// **Presence.** A member is present if its file is locked and names this directory. No process
 /// locks another's file, except for the shared lock that a check takes for a moment. So a check that
-/// gets the lock has found a dead member, and renames it to `last.plist`; an observer is told first.
+/// gets the lock has found a dead member, and renames it to `last.plist`; observers hear of it first.
 ///
 /// **Events.** The kernel closes the open files of a dead process. The file was open for writing, so
 /// watchers of the directory get IN_CLOSE_WRITE. Checks open it only for reading, and cause no

@@ -3,7 +3,7 @@ import WormholeSystem
 
 /// One attempt after another to get the exclusive role, until it succeeds or the deadline has passed.
 ///
-/// Whether the role is free is decided by the transaction that takes it. When to try is told by a
+/// Whether the role is free is decided by the transaction that takes it. The time to try comes from a
 /// mirror of the presence's keys, and for a process of this machine by /proc, too.
 final class EtcdEntry: Waiting {
   /// How often a waiter looks whether a process of this machine is stopped, which causes no event.

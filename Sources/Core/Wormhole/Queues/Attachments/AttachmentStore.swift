@@ -59,7 +59,7 @@ package protocol AttachmentStage: Sendable {
   ///   - copied: called after each piece.
   /// - Returns: the checksum (XXH64); nil if no bytes passed through this process.
   /// - Throws: what `check` throws; `AppGroupError`: errors of the engine, and `leaseLost` if
-  ///   another process took this transfer over. The caller removes what is there then.
+  ///   another process took this transfer over. The caller removes the parts then.
   func copy(
     _ source: borrowing FileDescriptor, _ status: FileStatus, durability: Durability,
     check: @escaping () throws -> Void, copied: @escaping (Int64) -> Void

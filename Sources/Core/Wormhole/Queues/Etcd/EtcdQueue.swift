@@ -105,7 +105,7 @@ struct EtcdQueue: Sendable {
     return (outcome.results.map(\.items), outcome.revision)
   }
 
-  /// Makes a change that is worked out from what is there, until it is made: a change that is refused,
+  /// Makes a change that depends on the current keys, until it succeeds: a change that is refused,
   /// or whose outcome is not known, is worked out again.
   ///
   /// - Parameter change: reads, and returns the change; or the result, if there is none to be made. Also

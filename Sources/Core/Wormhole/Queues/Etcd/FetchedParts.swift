@@ -8,7 +8,7 @@ package final class FetchedParts: Sendable {
 
   package init() {}
 
-  /// Keeps what is there of an attachment.
+  /// Keeps the fetched parts of an attachment.
   ///
   /// - Parameter file: At its beginning.
   package func keep(_ id: String, _ file: consuming FileDescriptor) {
@@ -16,6 +16,6 @@ package final class FetchedParts: Sendable {
     files.withLock { $0[id] = file }
   }
 
-  /// Hands out what is there of an attachment; nil if there is nothing.
+  /// Hands out the fetched parts of an attachment; nil if there are none.
   func take(_ id: String) -> SharedDescriptor? { files.withLock { $0.removeValue(forKey: id) } }
 }

@@ -102,7 +102,7 @@ package final class OverlappedChecksum: Sendable {
         let count = try AttachmentChecksum.read(
           file.descriptor, into: &hash, atMost: available - offset, {})
         offset += count
-        // It has become shorter: what was copied is not what is there.
+        // It has become shorter, so the copy differs from the file.
         guard count > 0 else { throw Errno.inputOutput }
       } else if isComplete {
         return hash.value

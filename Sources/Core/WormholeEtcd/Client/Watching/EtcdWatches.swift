@@ -217,7 +217,7 @@ final class EtcdWatches: Sendable {
   /// - Parameters:
   ///   - generation: That of the connection; nil if there is none.
   ///   - refusal: What the next attempt will end with, too. It may be mended, so only after a while
-  ///     the watches are told, and end.
+  ///     the watches learn of it, and end.
   private func lose(_ generation: Int?, refusal: EtcdError? = nil) {
     typealias Lost = (HTTPStream?, String, [@Sendable (EtcdNews) -> Void])
     let lost = state.withLock { state -> Lost? in

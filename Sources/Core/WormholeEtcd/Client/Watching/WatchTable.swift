@@ -43,7 +43,7 @@ struct WatchTable {
     refused.remove(number)
   }
 
-  /// The connection was lost: its watches are told when they go on.
+  /// The connection was lost: its watches learn of it when they go on.
   mutating func lose() {
     lost = served
     asked = []

@@ -8,12 +8,12 @@ package import WormholeSystem
 ///
 /// It only reads: it makes nothing, takes no lease, and consumes nothing. In a directory the kernel's
 /// events say where to look, and each name is compared with what was seen before; so of a burst the
-/// last state is told. On etcd one watch of all keys tells every change.
+/// last state is reported. On etcd one watch of all keys reports every change.
 package final class ContainerMonitor: Sendable {
   private let sight: any ContainerSight
   private let queue = DispatchQueue(label: "wormhole.events")
 
-  /// Begins to watch; changes after this call are told.
+  /// Begins to watch; changes after this call are reported.
   ///
   /// What is told first, before this call returns, is what is known from the beginning: see
   /// `ContainerEvent.Change.known`.

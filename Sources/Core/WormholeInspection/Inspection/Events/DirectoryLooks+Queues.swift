@@ -43,7 +43,7 @@ extension DirectoryLooks {
     }
   }
 
-  /// Compares all batches that are known with what is there.
+  /// Compares all known batches with the directory.
   mutating func lookAtBatches(_ place: Place) {
     for name in (batches[place.directory] ?? [:]).keys {
       if let batch = EntryFile(name) { compare(batch, place) }

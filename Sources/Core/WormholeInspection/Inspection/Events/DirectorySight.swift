@@ -46,7 +46,7 @@ final class DirectorySight: ContainerSight {
   func cancel() { tree.withLock { $0 }?.cancel() }
 }
 
-/// The looks at the names of a directory: each compares what is there with what was there before, and
+/// The looks at the names of a directory: each compares the entries with those of the last look, and
 /// tells the difference.
 struct DirectoryLooks {
   /// An entry of the container, by the primitive that it belongs to.
@@ -78,7 +78,7 @@ struct DirectoryLooks {
   private var seen: [ContainerEvent] = []
   /// When it was looked at last.
   private var checked = ContinuousClock.now
-  /// The identifiers of the directories of names; nil for a name that is no identifier's.
+  /// The identifiers of the directories of names; nil for a foreign name.
   private var identifiers: [String: String?] = [:]
   var values: [String: ValueMark] = [:]
   var bells: [String: Set<FileName>] = [:]
@@ -185,7 +185,7 @@ struct DirectoryLooks {
     return names
   }
 
-  /// Returns the content of a file; nil if there is none, or one that is no file of the container.
+  /// Returns the content of a file; nil if there is none, or it is not the container's.
   func read(_ path: String, maximumBytes: Int) -> [UInt8]? {
     guard let directory else { return nil }
     do throws(Errno) {

@@ -6,7 +6,7 @@ import WormholeSystem
 
 /// What a monitor sees of a container on etcd: one watch of all its keys, whose changes it reads.
 ///
-/// After a compaction that was faster than the watch, the keys are listed again, and those are told
+/// After a compaction that was faster than the watch, the keys are listed again, and those are reported
 /// whose revisions have changed.
 final class EtcdKeySight: ContainerSight {
   private struct Inbox {
@@ -71,7 +71,7 @@ final class EtcdKeySight: ContainerSight {
     signal.withLock { $0 }()
   }
 
-  /// Reads what is there, and watches from there.
+  /// Reads all keys, and watches from their revision on.
   private func list(isBeginning: Bool) throws {
     let deadline = ContinuousClock.now + EtcdContainer.standardWait
     let client = etcd.client

@@ -25,7 +25,7 @@ final class ItemLock: Sendable {
 
   /// Opens the item at a location to lock it.
   ///
-  /// - Parameter found: what is there, if its caller has just looked.
+  /// - Parameter found: the status of the item, if the caller has just read it.
   /// - Returns: nil when there is nothing, nothing that a lock is for, or this user may not read it.
   static func open(
     _ location: ItemPath, found: FileStatus? = nil

@@ -161,7 +161,7 @@ extension ItemPath {
     try find(path, followingLink: followingLink).place
   }
 
-  /// The same, with what is there now, if that is known.
+  /// The same, with the status of the current item, if that is known.
   package static func find(
     _ path: String, followingLink: Bool
   ) throws -> (place: ItemPath, item: SharedDescriptor?) {

@@ -10,7 +10,7 @@ import WormholeSystem
 /// A presenter is registered in the presence `own/presence/file-presenters/` with its identifier, its
 /// path, what it answers, and the address of its process's mailbox. It is asked by a call
 /// (`CallEndpoint`), which its process answers but keeps until the coordinator releases it, because the
-/// access is over, or dies: then the presenter gets its item back. Of a move it is told by a notice,
+/// access is over, or dies: then the presenter gets its item back. It learns of a move from a notice,
 /// which comes also when the mover has ended.
 ///
 /// Nothing is made by looking whether there is a presenter.

@@ -83,7 +83,7 @@ extension ParsedArguments {
     try status.end()
   }
 
-  /// The error of a line that is no value: only this one does not end the others.
+  /// The error of a line that cannot be read as a value; the other lines are still used.
   private struct LineError: Error {
     let cause: CommandError
   }
