@@ -4,9 +4,13 @@
 /// breaks.
 ///
 /// ```swift
-/// switch error.code {
-/// case .timedOut, .leaseLost: retry()
-/// default: throw error
+/// do {
+///   try PropertyListGuard.check(Data(contentsOf: file))
+/// } catch let error as PropertyListError {
+///   switch error.code {
+///   case .tooManyBytes, .tooDeep: print("the file is too large")
+///   default: print(error)
+///   }
 /// }
 /// ```
 public protocol ErrorCode: RawRepresentable, Hashable, Sendable, CustomStringConvertible

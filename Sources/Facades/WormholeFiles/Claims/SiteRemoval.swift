@@ -103,7 +103,7 @@ package final class SiteRemoval: Waiting {
   /// So often it asks for the lease, if it finds no other process: the holder of the lease may be
   /// leaving, too, and may have seen that another process is there; or it is a child that is being
   /// started, which keeps the open files locked until it runs its program, and removes nothing.
-  private static let requests = 50
+  private static let mostRequests = 50
 
   private var sites: [ItemSite] = []
   // Of the first site.
@@ -151,7 +151,7 @@ package final class SiteRemoval: Waiting {
       // Most likely another process is there, and removes it in turn.
       request = nil
       requests += 1
-      return requests < Self.requests ? .again : .done(())
+      return requests < Self.mostRequests ? .again : .done(())
     } catch let error as Errno where error == .staleHandle || error == .noSuchFile {
       // Another process was quicker.
       return .done(())
