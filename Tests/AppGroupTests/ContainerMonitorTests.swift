@@ -129,7 +129,7 @@ struct ContainerMonitorTests {
     let unwatched = Mutex<[String]>([])
     let sight = DirectorySight(container) { [directory] event in
       let queues = names.map { "\(directory.path)/queues/\($0)/pending" }
-      // One that cannot be looked for is reported as well.
+      // `try?`, because a directory that cannot be looked for counts as unwatched, and the test fails.
       let missing = queues.filter { (try? KernelWatches.contain($0)) != true }
       unwatched.withLock { $0 += missing + [event.change.rawValue] }
     }
