@@ -9,6 +9,7 @@ private final class Stub: EtcdTransport {
   private let answer: HTTPAnswer
   private let asked = Atomic(0)
   private let longest = Atomic(0)
+  private let latest = Mutex(ContinuousClock.now)
 
   init(_ content: String, status: Int = 200) {
     answer = HTTPAnswer(status: status, content: Array(content.utf8))
@@ -17,12 +18,15 @@ private final class Stub: EtcdTransport {
   var count: Int { asked.load(ordering: .relaxed) }
   /// The longest answer that was accepted.
   var maximumBytes: Int { longest.load(ordering: .relaxed) }
+  /// Until when the last answer was waited for.
+  var deadline: ContinuousClock.Instant { latest.withLock { $0 } }
 
   func post(
     _ request: HTTPRequest, maximumBytes: Int, until deadline: ContinuousClock.Instant
   ) throws(HTTPError) -> HTTPAnswer {
     asked.add(1, ordering: .relaxed)
     longest.store(maximumBytes, ordering: .relaxed)
+    latest.withLock { $0 = deadline }
     return request.url.hasSuffix("maintenance/status")
       ? HTTPAnswer(status: 200, content: Array("{\(Self.header)}".utf8)) : answer
   }
@@ -37,6 +41,18 @@ private final class Stub: EtcdTransport {
     configuration.transport = stub
     configuration.firstPatience = .milliseconds(50)
     return EtcdClient(configuration)
+  }
+
+  @Test("the only member may take half of a call's time, one of several its patience")
+  func patience() throws {
+    let stub = Stub("{\(Stub.header)}")
+    let begin = ContinuousClock.now
+    _ = try client(stub).read(.key([1]), until: begin + .seconds(30))
+    #expect(stub.deadline >= begin + .seconds(15))
+    var configuration = EtcdConfiguration(endpoints: ["http://127.0.0.1:1", "http://127.0.0.1:2"])
+    configuration.transport = stub
+    _ = try EtcdClient(configuration).read(.key([1]), until: .now + .seconds(30))
+    #expect(stub.deadline <= .now + configuration.patience)
   }
 
   private func error(_ answer: String, _ body: (EtcdClient) throws -> Void) -> EtcdError? {

@@ -16,9 +16,10 @@ package struct OwnThread: SuiteTrait, TestTrait, TestScoping {
     for test: Test, testCase: Test.Case?, performing function: @Sendable () async throws -> Void
   ) async throws {
     // A time limit has begun already, so such a test cannot wait for its turn.
-    let takesPlace = test.timeLimit == nil && !test.traits.contains { $0 is MostlyWaiting }
-    if takesPlace { await Places.shared.take() }
-    defer { if takesPlace { Places.shared.giveBack() } }
+    let isWaiting = test.traits.contains { $0 is MostlyWaiting }
+    let places = test.timeLimit != nil ? nil : isWaiting ? Places.waiting : Places.working
+    await places?.take()
+    defer { places?.giveBack() }
     let number = try RunningTests.shared.begin("\(test.id)")
     defer { RunningTests.shared.end(number) }
     try await withTaskExecutorPreference(ThreadExecutor.shared) { try await function() }
@@ -32,7 +33,8 @@ extension Trait where Self == OwnThread {
 
 /// A trait for tests that wait for most of their time, for example for the end of a session on etcd.
 ///
-/// They take no place among the tests that run at once, so they begin with the run and not at its end.
+/// They have places of their own among the tests that run at once, so they begin early in the run and do
+/// not prolong its end.
 package struct MostlyWaiting: SuiteTrait, TestTrait {
   package var isRecursive: Bool { true }
 }
@@ -55,7 +57,8 @@ private final class ThreadExecutor: TaskExecutor {
 /// The limit on concurrent tests. They mostly wait, so it exceeds the number of cores. With all of
 /// them at once, each would take as long as all together.
 private final class Places: Sendable {
-  static let shared = Places(free: 12)
+  static let working = Places(free: 12)
+  static let waiting = Places(free: 8)
 
   private struct State {
     var free: Int

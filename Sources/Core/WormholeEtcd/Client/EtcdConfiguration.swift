@@ -6,7 +6,8 @@ package struct EtcdConfiguration: Sendable {
   package var security = TransportSecurity()
   /// The user, if the cluster asks for one.
   package var credentials: Credentials?
-  /// How long one member may take for an answer before another one is asked.
+  /// How long one member may take for an answer before another one is asked. The only one may take half
+  /// of the call's time, if that is longer.
   package var patience = Duration.seconds(3)
   /// How long a cluster that has never answered is asked again if each member says what it may say for
   /// ever: nobody listens there, the host has no address, it is no etcd. Nil for the whole time of a call.
