@@ -48,7 +48,7 @@ struct ManualPageTests {
         #expect(text.contains(line.split(separator: " ").joined(separator: " ")), "\(line)")
       }
     }
-    #expect(!text.contains("complete-names"))
+    #expect(!text.contains("   complete\n"))
     // Words that are only the first half of commands have no section.
     #expect(!text.contains("   queue\n"))
   }

@@ -5,7 +5,7 @@ import WormholeWorkshop
 
 @testable import WormholeCommand
 
-@Suite("wormhole bench and latency", .blocking)
+@Suite("wormhole bench", .blocking)
 struct MeasuringTests {
   @Test("bench prints each row with its floor, and leaves nothing")
   func bench() throws {
@@ -30,45 +30,6 @@ struct MeasuringTests {
       #expect(try #require(row["ratioLow"]?.doubleValue) <= ratio)
       #expect(try #require(row["ratioHigh"]?.doubleValue) >= ratio)
     }
-  }
-
-  @Test("latency counts its messages and removes its name", .bothEngines)
-  func latency() throws {
-    let outcome = try Session().shell(
-      """
-      wormhole latency --count 5 --every 0 --json
-      # After the last one it does not pause.
-      wormhole latency --count 1 --every 600 | grep -c 'µs (1 message)$'
-      wormhole latency --count 3 --every 0 | grep -c '^all: min .* µs (3 messages)$'
-      wormhole status --json | grep -c latency
-      """)
-    let lines = outcome.output.split(separator: "\n")
-    try #require(lines.count >= 4, "\(outcome.errors)")
-    let all = try JSONReader.read(Array(lines[lines.count - 4].utf8))
-    #expect(all["of"] == "all")
-    #expect(all["messages"] == 5)
-    let times = try ["min", "median", "p99", "max"].map {
-      try #require(all[$0 + "Nanoseconds"]?.int64Value)
-    }
-    #expect(times == times.sorted() && times[0] > 0)
-    #expect(lines.suffix(3) == ["1", "1", "0"])
-  }
-
-  @Test("latency ends at its timeout, and when it is told to, with what it has measured")
-  func ends() throws {
-    let outcome = try Session().shell(
-      """
-      wormhole latency --timeout 0.2 --every 0.05 | tail -1
-      wormhole latency --every 30 >"$T/line" & pid=$!
-      until wormhole status --json | grep -q latency; do sleep 0.01; done
-      kill -TERM $pid; wait $pid; echo $?
-      cat "$T/line"
-      """)
-    let lines = outcome.output.split(separator: "\n")
-    try #require(lines.count == 3, "\(outcome.output) \(outcome.errors)")
-    #expect(lines[0].hasPrefix("all: min "))
-    #expect(lines[1] == "0")
-    #expect(lines[2].hasSuffix("(1 message)"))
   }
 
   @Test(

@@ -11,7 +11,7 @@ enum ContainerSelection: Sendable, Equatable {
 
   static let options: [OptionDescription] = [
     .value(
-      "group", "id", .live(.groups),
+      "group", "id", .live(.group),
       help: "The container of this group, such as group.com.example.cinema. The first use makes "
         + "it. \(groupVariable) in the environment has the same effect."),
     .value(

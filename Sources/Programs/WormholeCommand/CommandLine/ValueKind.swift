@@ -27,7 +27,7 @@ enum ValueKind: Sendable, Equatable {
   func problem(with text: String) -> String? {
     switch self {
     case .text: nil
-    case .live(.keys): nil
+    case .live(.key): nil
     case .identifier, .live, .directory, .file: text.isEmpty ? "it must not be empty" : nil
     case .count: Self.count(text) == nil ? "expected a whole number of 1 or more" : nil
     case .seconds:

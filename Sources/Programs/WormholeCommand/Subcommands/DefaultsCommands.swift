@@ -20,7 +20,7 @@ extension CommandDescription {
     positionals: [
       PositionalDescription(
         name: "key", help: "The name of the value; without it, all values are printed.",
-        kind: .live(.keys), isOptional: true)
+        kind: .live(.key), isOptional: true)
     ],
     options: [.suite, OutputFormat.option]
   ) { arguments, environment in
@@ -166,7 +166,7 @@ extension CommandDescription {
       """,
     positionals: [
       PositionalDescription(
-        name: "key", help: "The key to watch; without it, all keys.", kind: .live(.keys),
+        name: "key", help: "The key to watch; without it, all keys.", kind: .live(.key),
         isOptional: true)
     ],
     options: [
@@ -212,13 +212,13 @@ extension CommandEnvironment {
 
 extension OptionDescription {
   static let suite = value(
-    "suite", "name", .live(.suites),
+    "suite", "name", .live(.suite),
     help: "A separate suite in the container; without it, the container's own defaults.")
 }
 
 extension PositionalDescription {
   static let defaultsKey = PositionalDescription(
-    name: "key", help: "The name of the value; any text.", kind: .live(.keys))
+    name: "key", help: "The name of the value; any text.", kind: .live(.key))
 }
 
 extension ParsedArguments {

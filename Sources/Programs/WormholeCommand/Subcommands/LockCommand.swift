@@ -46,7 +46,7 @@ extension CommandDescription {
       """,
     positionals: [.optionalFile],
     options: [
-      .value("name", "name", .live(.presences), help: "Lock this name, and no file."),
+      .value("name", "name", .live(.presence), help: "Lock this name, and no file."),
       .flag("shared", letter: "s", help: "Share the file with others who share it."),
       .value(
         "timeout", letter: "w", "seconds", .seconds, standard: "60",

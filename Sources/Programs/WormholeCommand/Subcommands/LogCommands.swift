@@ -162,7 +162,7 @@ extension CommandDescription {
 
 extension PositionalDescription {
   fileprivate static let logName = PositionalDescription(
-    name: "name", help: "The name of the log; any text.", kind: .live(.logs))
+    name: "name", help: "The name of the log; any text.", kind: .live(.log))
 }
 
 extension OptionDescription {

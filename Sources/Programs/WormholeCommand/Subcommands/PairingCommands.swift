@@ -77,7 +77,7 @@ extension OptionDescription {
 
 extension PositionalDescription {
   fileprivate static let companion = PositionalDescription(
-    name: "watch", help: "The name of the companion's peer.", kind: .live(.peers))
+    name: "watch", help: "The name of the companion's peer.", kind: .live(.peer))
 }
 
 extension ParsedArguments {

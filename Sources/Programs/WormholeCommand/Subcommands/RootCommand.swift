@@ -27,8 +27,7 @@ extension CommandDescription {
     subcommands: [
       .send, .read, .listen, .clear, .update, .increment, .edit, .notify, .queue, .presence, .log,
       .defaults, .peer, .pairing, .supervisedRun, .lock, .watch, .monitor, .top, .names, .stat,
-      .status, .doctor, .copy, .backup, .restore, .destroy, .groups, .demo, .bench, .latency,
-      .completeNames,
+      .status, .doctor, .copy, .backup, .restore, .destroy, .groups, .demo, .bench, .complete,
     ],
     version: "0.1.0", run: nil)
 }

@@ -28,7 +28,7 @@ extension CommandDescription {
       """,
     options: [
       .value(
-        "as", "name", .live(.presences),
+        "as", "name", .live(.presence),
         help: "The name of the presence; without it, the name of the command."),
       .flag("alone", help: "Wait until no other process has the name with --alone."),
       .value(

@@ -18,7 +18,7 @@ extension OptionDescription {
   static let json = flag("json", help: "Print one line of JSON instead of text for people.")
 
   static let whileRole = value(
-    "while", "role", .live(.presences),
+    "while", "role", .live(.presence),
     help: "Do it only under this exclusive role, as long as no other process has entered since "
       + "\(CommandVariable.fence) was set; otherwise nothing changes, and the exit status is 1.")
 
@@ -40,7 +40,7 @@ extension PositionalDescription {
   }()
 
   static let identifier = PositionalDescription(
-    name: "identifier", help: "The name of the message; any text.", kind: .live(.messages))
+    name: "identifier", help: "The name of the message; any text.", kind: .live(.message))
 
   /// - Parameter noun: the value: "message".
   static func json(_ noun: String) -> PositionalDescription {
@@ -52,11 +52,11 @@ extension PositionalDescription {
 
   static let notificationName = PositionalDescription(
     name: "name", help: "The name of the notification; any text.",
-    kind: .live(.notifications))
+    kind: .live(.notification))
 
   static let notificationNames = PositionalDescription(
     name: "name", help: "The names of the notifications; any text.",
-    kind: .live(.notifications),
+    kind: .live(.notification),
     isRepeating: true)
 }
 

@@ -1,7 +1,6 @@
 import FoundationEssentials
 import Wormhole
 import WormholeInspection
-import WormholePeers
 import WormholePropertyLists
 import WormholeWorkshop
 
@@ -19,7 +18,7 @@ extension CommandDescription {
     positionals: [.namePatterns],
     options: [
       .value(
-        "only", "kind,...", .choices(ListedName.Kind.allCases.map(\.rawValue)),
+        "only", "kind,...", .choices(LiveNames.ofContainers.map(\.rawValue)),
         help: "Print only these kinds."),
       .flag("all", help: "Print also names that have nothing at present."),
       .flag("json", help: "Print lines of JSON: {\"kind\": ..., \"name\": ...}."),
@@ -29,15 +28,17 @@ extension CommandDescription {
     let patterns = arguments.texts("pattern").map { ShellPattern($0) }
     guard let container = try arguments.container.openExisting() else { throw ExitStatus.no }
     var isEmpty = true
-    for kind in ListedName.Kind.allCases where only?.contains(kind.rawValue) != false {
-      for name in try ListedName.names(of: kind, in: container, all: arguments.has("all"))
-      where patterns.isEmpty || patterns.contains(where: { $0.matches(name) }) {
+    for kind in LiveNames.ofContainers where only?.contains(kind.rawValue) != false {
+      for name in try kind.names(in: container)
+      where try (patterns.isEmpty || patterns.contains { $0.matches(name) })
+        && (arguments.has("all") || kind.hasContent(name, in: container))
+      {
         isEmpty = false
-        let line = ListedName(kind: kind, name: name)
+        let padding = String(repeating: " ", count: 14 - kind.rawValue.count)
         try environment.print(
           line: arguments.has("json")
             ? JSONWriter.string(.object(["kind": kind.rawValue, "name": name]))
-            : only?.count == 1 ? name.onOneLine : line.text)
+            : (only?.count == 1 ? "" : kind.rawValue + padding) + name.onOneLine)
       }
     }
     if isEmpty { throw ExitStatus.no }
@@ -55,7 +56,7 @@ extension CommandDescription {
       """,
     positionals: [
       PositionalDescription(
-        name: "name", help: "The names; any text.", kind: .live(.messages), isRepeating: true)
+        name: "name", help: "The names; any text.", kind: .live(.message), isRepeating: true)
     ],
     options: [.flag("json", help: "Print a line of JSON for each instead of text for people.")]
   ) { arguments, environment in
@@ -77,40 +78,16 @@ extension CommandDescription {
   }
 }
 
-/// A line of `ls`.
-private struct ListedName {
-  enum Kind: String, CaseIterable {
-    case message, notification, queue, log, presence, peer
+extension LiveNames {
+  /// Whether there is something under a name at present: a message may be cleared, and a presence may have
+  /// no process.
+  fileprivate func hasContent(_ name: String, in container: SharedContainer) throws -> Bool {
+    switch self {
+    case .message: try container.value(name).version() != nil
+    case .presence: try !container.presence(name).members().isEmpty
+    default: true
+    }
   }
-
-  let kind: Kind
-  let name: String
-
-  var text: String {
-    kind.rawValue + String(repeating: " ", count: 14 - kind.rawValue.count) + name.onOneLine
-  }
-
-  /// - Parameter all: whether also names that have nothing count.
-  static func names(of kind: Kind, in container: SharedContainer, all: Bool) throws -> [String] {
-    let names: [String] =
-      switch kind {
-      case .message:
-        try container.valueIdentifiers().filter { try all || container.value($0).version() != nil }
-      case .notification: try container.notificationNames()
-      case .queue: try container.queueNames()
-      case .log: try container.isOnEtcd ? [] : container.logNames()
-      case .presence:
-        try container.presenceNames().filter {
-          try all || !container.presence($0).members().isEmpty
-        }
-      case .peer: try PeerSession(PeerSession.standardName, in: container).peers().map(\.name)
-      }
-    return names.sorted { $0.utf8.lexicographicallyPrecedes($1.utf8) }
-  }
-}
-
-extension SharedContainer {
-  fileprivate var isOnEtcd: Bool { EtcdLocation.isMeant(by: location) }
 }
 
 /// What `stat` shows.

@@ -26,7 +26,7 @@ extension CommandDescription {
       """,
     positionals: [
       PositionalDescription(
-        name: "identifier", help: "The names of the messages, or patterns.", kind: .live(.messages),
+        name: "identifier", help: "The names of the messages, or patterns.", kind: .live(.message),
         isRepeating: true)
     ],
     options: [

@@ -98,7 +98,7 @@ extension CommandDescription {
     positionals: [
       PositionalDescription(
         name: "identifier", help: "The names of the messages, or patterns.",
-        kind: .live(.messages),
+        kind: .live(.message),
         isOptional: true, isRepeating: true)
     ],
     options: [

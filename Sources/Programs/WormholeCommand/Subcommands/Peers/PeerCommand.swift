@@ -25,7 +25,7 @@ enum PeerVariable {
 
 extension OptionDescription {
   static let from = value(
-    "from", "name", .live(.peers),
+    "from", "name", .live(.peer),
     help: "The name of the sender; by default WORMHOLE_PEER in the environment, else "
       + "'\(PeerSession.standardName)'.")
 
@@ -44,10 +44,10 @@ extension OptionDescription {
 
 extension PositionalDescription {
   static let peer = PositionalDescription(
-    name: "peer", help: "The name of the other peer; any text.", kind: .live(.peers))
+    name: "peer", help: "The name of the other peer; any text.", kind: .live(.peer))
 
   static let ownName = PositionalDescription(
-    name: "name", help: "The name of the peer; any text.", kind: .live(.peers))
+    name: "name", help: "The name of the peer; any text.", kind: .live(.peer))
 }
 
 extension PeerSession {

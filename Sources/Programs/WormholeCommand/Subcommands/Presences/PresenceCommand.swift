@@ -24,7 +24,7 @@ extension CommandDescription {
       """,
     positionals: [
       PositionalDescription(
-        name: "name", help: "The name; without it, all names are shown.", kind: .live(.presences),
+        name: "name", help: "The name; without it, all names are shown.", kind: .live(.presence),
         isOptional: true)
     ],
     options: [.flag("json", help: "Print a line of JSON for each instead of text for people.")]
@@ -91,7 +91,7 @@ extension CommandDescription {
 
 extension PositionalDescription {
   static let presenceName = PositionalDescription(
-    name: "name", help: "The name; any text.", kind: .live(.presences))
+    name: "name", help: "The name; any text.", kind: .live(.presence))
 }
 
 extension CommandEnvironment {

@@ -23,7 +23,7 @@ extension CommandDescription {
 
 extension PositionalDescription {
   static let queueName = PositionalDescription(
-    name: "name", help: "The name of the queue; any text.", kind: .live(.queues))
+    name: "name", help: "The name of the queue; any text.", kind: .live(.queue))
 
   /// - Parameter help: where the ids come from.
   static func entryIDs(_ help: String, isOptional: Bool = false) -> PositionalDescription {

@@ -16,7 +16,7 @@ extension CommandDescription {
     positionals: [
       PositionalDescription(
         name: "name", help: "The name of a queue; without it, the queues are shown.",
-        kind: .live(.queues), isOptional: true)
+        kind: .live(.queue), isOptional: true)
     ],
     options: [.flag("json", help: "Print a line of JSON for each instead of text for people.")]
   ) { arguments, environment in

@@ -1,0 +1,163 @@
+import Wormhole
+
+/// What may stand at the cursor of a command line that is not finished: the shells' scripts ask for it.
+struct Completion {
+  /// How the shell is to complete a word.
+  enum Offer {
+    /// These words, each with an explanation.
+    case words([(word: String, explanation: String)])
+    /// The names that exist in the container.
+    case names(LiveNames)
+    case files
+    case directories
+    /// The programs that the shell finds.
+    case commands
+
+    static let nothing = words([])
+
+    init(_ kind: ValueKind) {
+      self =
+        switch kind {
+        case .choice(let values), .choices(let values): .words(values.map { ($0, "") })
+        case .directory: .directories
+        case .file: .files
+        case .live(let names): .names(names)
+        case .text, .identifier, .count, .seconds, .unsigned, .assignment: .nothing
+        }
+    }
+  }
+
+  private var path: [CommandDescription]
+  /// The option whose value is the next word.
+  private var option: OptionDescription?
+  private var operands = 0
+  private var asksForHelp = false
+  /// The number of words after `--`; nil without it.
+  private var tailWords: Int?
+  /// The values of options by name; some of them choose the names that are offered.
+  private(set) var values: [String: String] = [:]
+  private let current: String
+
+  /// - Parameter words: those after the program's name, up to the one at the cursor.
+  init(_ words: [String], root: CommandDescription) {
+    path = [root]
+    current = words.last ?? ""
+    for word in words.dropLast() { read(word) }
+  }
+
+  private var command: CommandDescription { path[path.count - 1] }
+
+  private func option(spelled spelling: Substring) -> OptionDescription? {
+    CommandDescription.options(at: path).first { "--\($0.name)" == spelling && $0.value != nil }
+  }
+
+  /// Whether a word is `--option=…`, with what is before and after the sign.
+  private static func parts(_ word: String) -> (spelling: Substring, value: String)? {
+    guard word.hasPrefix("--"), let equals = word.firstIndex(of: "=") else { return nil }
+    return (word[..<equals], String(word[word.index(after: equals)...]))
+  }
+
+  private mutating func read(_ word: String) {
+    if let count = tailWords {
+      tailWords = count + 1
+    } else if let option {
+      // bash makes a word of it.
+      if word == "=" { return }
+      values[option.name] = word
+      self.option = nil
+    } else if word == "--" {
+      tailWords = 0
+    } else if path.count == 1, word == "help" {
+      asksForHelp = true
+    } else if let (spelling, value) = Self.parts(word), let option = option(spelled: spelling) {
+      values[option.name] = value
+    } else if let option = option(spelled: word[...]) {
+      self.option = option
+    } else if let subcommand = command.shownSubcommands.first(where: { $0.name == word }) {
+      path.append(subcommand)
+    } else if !word.hasPrefix("-") || word == "-" {
+      operands += 1
+    }
+  }
+
+  /// What may stand in the place of the last word, whatever it begins with.
+  var offer: Offer {
+    if let tailWords {
+      return command.tail == nil ? .nothing : tailWords == 0 ? .commands : .files
+    }
+    if let option = option ?? Self.parts(current).flatMap({ option(spelled: $0.spelling) }),
+      let value = option.value
+    {
+      return Offer(value.kind)
+    }
+    let positionals = command.positionals
+    if current.hasPrefix("-"), !asksForHelp {
+      return .words(
+        CommandDescription.options(at: path).map { ("--\($0.name)", $0.help) }
+          + positionals.flatMap(\.markers).map { ($0, "") })
+    }
+    let subcommands = command.shownSubcommands.map { ($0.name, $0.abstract) }
+    guard subcommands.isEmpty else {
+      return .words(subcommands + (path.count == 1 ? [("help", "Show help information.")] : []))
+    }
+    guard !asksForHelp, let last = positionals.last,
+      operands < positionals.count || last.isRepeating
+    else { return .nothing }
+    return Offer((operands < positionals.count ? positionals[operands] : last).kind)
+  }
+}
+
+extension CommandDescription {
+  /// The command that the completion scripts call. It makes nothing, says nothing, and never keeps a
+  /// shell waiting.
+  static let complete: CommandDescription = CommandDescription(
+    name: "complete",
+    abstract: "Print what may stand at the end of a command line, for completion.",
+    tail: TailDescription(name: "words", help: "The words of the line up to the cursor."),
+    needsContainer: false, isHidden: true
+  ) { arguments, environment in
+    environment.answers?.endSilently(after: .milliseconds(500))
+    let completion = Completion(arguments.tail ?? [], root: .root)
+    switch completion.offer {
+    case .files: try environment.print(line: "files")
+    case .directories: try environment.print(line: "directories")
+    case .commands: try environment.print(line: "commands")
+    case .words(let words): try environment.print(words: words)
+    case .names(let kind):
+      do {
+        let container = try completion.container(environment)?.existing()
+        let names = try kind.names(in: container, suite: completion.values["suite"])
+        // A shell's word cannot be completed over lines.
+        try environment.print(words: names.filter { $0 == $0.onOneLine }.map { ($0, "") })
+      } catch let status as ExitStatus {
+        throw status
+      } catch {
+        // While somebody types, an error would only disturb the line: the command itself reports it.
+        throw ExitStatus.no
+      }
+    }
+  }
+}
+
+extension CommandEnvironment {
+  fileprivate func print(words: [(word: String, explanation: String)]) throws {
+    let lines = words.map { word, explanation in
+      explanation.isEmpty ? word : word + "\t" + explanation.replacing("\n", with: " ")
+    }
+    try print((["words"] + lines).map { $0 + "\n" }.joined())
+  }
+}
+
+extension Completion {
+  /// The container that the line names, as far as it is written.
+  fileprivate func container(_ environment: CommandEnvironment) -> ContainerSelection? {
+    func named(_ option: String, _ variable: String) -> String? {
+      values[option] ?? environment.variable(variable).flatMap { $0.isEmpty ? nil : $0 }
+    }
+    if let group = values["group"] { return .group(group) }
+    if let directory = named("container", ContainerSelection.directoryVariable) {
+      return .directory(directory)
+    }
+    return named("group", ContainerSelection.groupVariable).map { .group($0) }
+  }
+}
