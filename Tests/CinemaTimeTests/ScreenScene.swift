@@ -70,7 +70,7 @@ enum ScreenScene: String, CaseIterable {
     default: break
     }
     if [.ticket, .watchTicket].contains(self) {
-      state.code = Self.africaScreams.flatMap { QRSymbol($0.ticket, level: .quartile)?.rows }
+      state.code = Self.africaScreams.flatMap { QRCode($0.ticket)?.lines }
     }
     return state
   }

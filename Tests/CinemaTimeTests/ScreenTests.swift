@@ -194,20 +194,6 @@ struct ScreenTests {
   }
 }
 
-/// As large as the largest of the nine tickets: version 3.
-enum QRCodeSample {
-  static let rows = (0..<29).map { row in (0..<29).map { (row * $0) % 3 == 0 } }
-}
-
-@Suite("Half blocks", .blocking)
-struct HalfBlocksTests {
-  @Test("show two rows of modules in a line, with a light margin of two")
-  func drawing() {
-    let lines = HalfBlocks.lines([[true, false], [true, true]])
-    #expect(lines == ["██████", "██ ▀██", "██████"])
-  }
-}
-
 @Suite("Words for people", .blocking)
 struct EventTests {
   @Test("say who changed the tickets, and how")

@@ -30,7 +30,7 @@ struct SidesTests {
     #expect(try phone.answer("buy 23523") == "bought 23523 Africa Screams")
     _ = try watch.wait(for: "tickets", toShow: "23523 Africa Screams (QR code)")
     #expect(try watch.answer("buy 23523") == "already bought 23523 Africa Screams")
-    #expect(try cast.codes() == ["23523.png"])
+    #expect(try cast.codes() == ["23523.txt"])
     #expect(try watch.answer("delete 23523") == "deleted 23523 Africa Screams")
     // The watch may have asked for the code twice, and the second one may come only now.
     try eventually("no code is left") { try cast.codes().isEmpty }

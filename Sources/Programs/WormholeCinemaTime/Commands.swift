@@ -61,7 +61,7 @@ enum Commands {
   private static func tickets() -> [String] {
     guard !office.purchased.isEmpty else { return ["no tickets"] }
     return office.purchased.map { movie in
-      let code = QRCode.symbolRows(movie) == nil ? "QR code missing" : "QR code"
+      let code = TicketCodes.lines(of: movie) == nil ? "QR code missing" : "QR code"
       return "\(movie.time) \(movie.id) \(movie.title) (\(code))"
     }
   }
@@ -77,7 +77,7 @@ enum Commands {
     var lines = ["\(movie.title)", "\(movie.time), directed by \(movie.director)"]
     if Cinema.isPhone { lines += ["with \(movie.actors.joined(separator: ", "))", movie.synopsis] }
     guard office.isPurchased(movie) else { return lines + ["no ticket"] }
-    return lines + (QRCode.symbolRows(movie).map(HalfBlocks.lines) ?? [HalfBlocks.placeholder])
+    return lines + (TicketCodes.lines(of: movie) ?? [TicketCodes.placeholder])
   }
 
   private static func delivery(_ name: String) -> String {

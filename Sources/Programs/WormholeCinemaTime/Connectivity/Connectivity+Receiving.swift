@@ -78,21 +78,21 @@ extension Connectivity: WCSessionDelegate {
     _ session: WCSession, didFinish fileTransfer: WCSessionFileTransfer, error: (any Error)?
   ) {
     if let error { Cinema.log(.notTransferred(error.localizedDescription)) }
-    QRCode.removeTemporary(fileTransfer.file.fileURL)
+    TicketCodes.removeTemporary(fileTransfer.file.fileURL)
   }
 
   // On the watch: when this returns the file is gone, unless it was moved.
   func session(_ session: WCSession, didReceive file: WCSessionFile) {
     guard let id = file.metadata?[UserInfoKey.qrCodes] as? Int else { return }
     do {
-      try QRCode.take(file.fileURL, for: id)
+      try TicketCodes.take(file.fileURL, for: id)
       Cinema.log(.receivedCode(id))
     } catch {
       Cinema.log(.notSaved(id, error.localizedDescription))
     }
     DispatchQueue.main.async {
       // The ticket was given back meanwhile, so its code is no longer needed.
-      QRCode.removeFiles(except: TicketOffice.shared.purchased)
+      TicketCodes.removeFiles(except: TicketOffice.shared.purchased)
       TicketOffice.shared.didChange()
     }
   }
@@ -112,7 +112,7 @@ extension Connectivity: WCSessionDelegate {
     else { return }
     for movie in ids.compactMap({ Movie.of($0) }) {
       do {
-        let url = try QRCode.writeTemporary(movie)
+        let url = try TicketCodes.writeTemporary(movie)
         WCSession.default.transferFile(url, metadata: [UserInfoKey.qrCodes: movie.id])
         Cinema.log(.sendsCode(movie.id))
         EndAfterTransfer.endHereIfWanted()

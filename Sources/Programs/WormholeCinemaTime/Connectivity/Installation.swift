@@ -38,7 +38,8 @@ enum Installation {
   static func askForQrCodes(tries: Int = 3) {
     let purchased = TicketOffice.shared.purchased
     Connectivity.shared.send(
-      movieIds: purchased.map(\.id), delivery: .failable, wantedQrCodes: QRCode.missing(purchased),
+      movieIds: purchased.map(\.id), delivery: .failable,
+      wantedQrCodes: TicketCodes.missing(purchased),
       replyHandler: { reply in
         let isVerified = reply[UserInfoKey.verified] as? Bool == true
         Cinema.log(.verified(isVerified))

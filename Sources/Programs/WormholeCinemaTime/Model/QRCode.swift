@@ -1,79 +1,137 @@
-import Foundation
-import Wormhole
+/// A QR code by ISO/IEC 18004: version 2, correction level L, mask 0. It holds 32 bytes in one block, which is
+/// enough for every ticket, so the other versions, their blocks and the choice of a mask are left out.
+struct QRCode {
+  /// The number of modules on each side.
+  static let size = 25
+  private static let maximumBytes = 32
+  /// The format information of level L with mask 0 (table C.1).
+  private static let format = 0b111_0111_1100_0100
 
-/// The QR codes of tickets. Only the phone makes them; the watch receives and keeps them as files.
-enum QRCode {
-  /// Returns the watch's file for the code of a film: `<id>.png` in its documents.
-  static func url(for id: Int) -> URL { documents.appendingPathComponent("\(id).png") }
+  /// The rows of modules, without the surrounding light margin; true is dark.
+  private(set) var rows = Array(repeating: [Bool](repeating: false, count: size), count: size)
+  /// The modules that carry no data.
+  private var isFunction = Array(repeating: [Bool](repeating: false, count: size), count: size)
 
-  /// The watch's own directory, which lies in the group beside the container.
-  static var documents: URL {
-    Cinema.container.url.appendingPathComponent("cinematime/\(Cinema.watchName)")
+  /// - Returns: Nil for a text of more than 32 bytes of UTF-8.
+  init?(_ text: String) {
+    guard text.utf8.count <= Self.maximumBytes else { return nil }
+    drawFunctionPatterns()
+    let data = Self.data(Array(text.utf8))
+    draw(data + Self.correction(of: data))
   }
 
-  /// Returns the tickets whose codes the watch does not have.
-  static func missing(_ movies: [Movie]) -> [Int] {
-    movies.map(\.id).filter { !FileManager.default.fileExists(atPath: url(for: $0).path) }
+  /// The code in a light margin of two modules, which most readers accept and a watch has room for.
+  var lines: [String] {
+    let margin = 2
+    return HalfBlocks.lines(
+      (-margin..<Self.size + margin).map { row in
+        (-margin..<Self.size + margin).map { column in
+          let isInside = rows.indices.contains(row) && rows.indices.contains(column)
+          return !isInside || !rows[row][column]
+        }
+      })
   }
 
-  /// Writes a code to a temporary file, to be sent.
-  static func writeTemporary(_ movie: Movie) throws -> URL {
-    // Both sides could make codes, but only the phone does, because only iOS has Core Image.
-    guard Cinema.isPhone, let symbol = symbol(movie) else { throw CocoaError(.featureUnsupported) }
-    let url = FileManager.default.temporaryDirectory
-      .appendingPathComponent("cinematime-\(UUID().uuidString).png")
-    try file(symbol).write(to: url)
-    return url
+  // MARK: Codewords
+
+  /// Returns 34 codewords: the mode "bytes", the count, the bytes, an end, and padding (7.4).
+  private static func data(_ bytes: [UInt8]) -> [UInt8] {
+    var codewords: [UInt8] = []
+    // The mode takes half a byte, so all bytes after it are shifted by half a byte.
+    var half: UInt8 = 4
+    for byte in [UInt8(bytes.count)] + bytes {
+      codewords.append(half << 4 | byte >> 4)
+      half = byte & 15
+    }
+    codewords.append(half << 4)
+    let padding = 0..<maximumBytes - bytes.count
+    return codewords + padding.map { $0 % 2 == 0 ? 0b1110_1100 : 0b0001_0001 }
   }
 
-  static func removeTemporary(_ url: URL) {
-    do {
-      try FileManager.default.removeItem(at: url)
-    } catch {
-      // The transfer has ended twice, or the system has cleaned up.
-      return
+  /// Returns the ten codewords of Reed and Solomon's correction: the remainder of a division by the generator
+  /// polynomial over GF(256), whose coefficients are listed (7.5.2, annex A).
+  private static func correction(of data: [UInt8]) -> [UInt8] {
+    let generator: [UInt8] = [216, 194, 159, 111, 199, 94, 95, 113, 157, 193]
+    return data.reduce([UInt8](repeating: 0, count: generator.count)) { remainder, byte in
+      let factor = byte ^ remainder[0]
+      return zip(remainder.dropFirst() + [0], generator).map { $0 ^ product($1, factor) }
     }
   }
 
-  /// Moves a received file to the watch's documents before it disappears.
-  static func take(_ file: URL, for id: Int) throws {
-    try FileManager.default.createDirectory(at: documents, withIntermediateDirectories: true)
-    let mine = url(for: id)
-    if FileManager.default.fileExists(atPath: mine.path) {
-      try FileManager.default.removeItem(at: mine)
+  private static func product(_ first: UInt8, _ second: UInt8) -> UInt8 {
+    let product = (0..<8).reversed().reduce(0) { product, bit in
+      (product << 1) ^ ((product >> 7) * 0x11D) ^ (second >> bit & 1 == 1 ? Int(first) : 0)
     }
-    try FileManager.default.moveItem(at: file, to: mine)
+    return UInt8(product)
   }
 
-  /// On the watch: removes the codes of tickets that were given back.
-  static func removeFiles(except movies: [Movie]) {
-    guard !Cinema.isPhone else { return }
-    let wanted = Set(movies.map { "\($0.id).png" })
-    do {
-      let manager = FileManager.default
-      guard manager.fileExists(atPath: documents.path) else { return }
-      for name in try manager.contentsOfDirectory(atPath: documents.path)
-      where name.hasSuffix(".png") && !wanted.contains(name) {
-        try manager.removeItem(at: documents.appendingPathComponent(name))
+  // MARK: Drawing
+
+  private mutating func set(_ row: Int, _ column: Int, _ isDark: Bool) {
+    guard rows.indices.contains(row), rows.indices.contains(column) else { return }
+    rows[row][column] = isDark
+    isFunction[row][column] = true
+  }
+
+  private mutating func drawFunctionPatterns() {
+    let size = Self.size
+    for index in 0..<size {
+      set(6, index, index % 2 == 0)
+      set(index, 6, index % 2 == 0)
+    }
+    // Three finders with light separators, and the alignment pattern.
+    for (row, column) in [(3, 3), (3, size - 4), (size - 4, 3)] {
+      drawRings(row, column, radius: 4) { $0 != 2 && $0 != 4 }
+    }
+    drawRings(size - 7, size - 7, radius: 2) { $0 != 1 }
+    // The format information twice, in opposite directions past the timing patterns; and a dark module.
+    for bit in 0..<15 {
+      let isDark = Self.format >> bit & 1 == 1
+      let place = bit < 6 ? bit : bit < 8 ? bit + 1 : bit == 8 ? 7 : 14 - bit
+      if bit < 8 { set(place, 8, isDark) } else { set(8, place, isDark) }
+      if bit < 8 { set(8, size - 1 - bit, isDark) } else { set(size - 15 + bit, 8, isDark) }
+    }
+    set(size - 8, 8, true)
+  }
+
+  private mutating func drawRings(
+    _ row: Int, _ column: Int, radius: Int, isDark: (_ ring: Int) -> Bool
+  ) {
+    for down in -radius...radius {
+      for right in -radius...radius {
+        set(row + down, column + right, isDark(max(abs(down), abs(right))))
       }
-    } catch {
-      Cinema.log(.notRemoved(error.localizedDescription))
     }
   }
 
-  /// Returns the code of a ticket for the screen, or nil until the watch has it.
-  static func symbolRows(_ movie: Movie) -> [[Bool]]? {
-    guard let symbol = symbol(movie) else { return nil }
-    // Absent until it arrives; a file with another content is shown as absent, too.
-    let isHere =
-      Cinema.isPhone
-      || FileManager.default.contents(atPath: url(for: movie.id).path) == file(symbol)
-    return isHere ? symbol.rows : nil
+  /// Draws codewords in columns of two from the right, up and down in turn, around the function patterns; the
+  /// mask inverts every other module, like a chessboard (7.7.3, 7.8.2).
+  private mutating func draw(_ codewords: [UInt8]) {
+    var index = 0
+    var goesUp = true
+    // The vertical timing pattern has a column of its own.
+    for right in [24, 22, 20, 18, 16, 14, 12, 10, 8, 5, 3, 1] {
+      for step in 0..<Self.size {
+        let row = goesUp ? Self.size - 1 - step : step
+        for column in [right, right - 1] where !isFunction[row][column] {
+          let isSet =
+            index < 8 * codewords.count && codewords[index / 8] >> (7 - index % 8) & 1 == 1
+          rows[row][column] = isSet != ((row + column) % 2 == 0)
+          index += 1
+        }
+      }
+      goesUp.toggle()
+    }
   }
+}
 
-  private static func symbol(_ movie: Movie) -> QRSymbol? {
-    QRSymbol(movie.ticket, level: .quartile)
+/// Dots as text, two rows of them in a line of characters.
+enum HalfBlocks {
+  /// - Parameter dots: Rows of one length; true is in the colour of the letters.
+  static func lines(_ dots: [[Bool]]) -> [String] {
+    stride(from: 0, to: dots.count, by: 2).map { row in
+      let below = row + 1 < dots.count ? dots[row + 1] : dots[row].map { _ in false }
+      return String(zip(dots[row], below).map { $0 ? ($1 ? "█" : "▀") : ($1 ? "▄" : " ") })
+    }
   }
-
-  private static func file(_ symbol: QRSymbol) -> Data { Data(PNG.bytes(of: symbol, scale: 4)) }
 }

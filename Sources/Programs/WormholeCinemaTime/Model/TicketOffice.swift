@@ -82,7 +82,7 @@ final class TicketOffice {
       guard now != purchased else { return }
       if !isOwn { announce(now, by: publisher) }
       purchased = now
-      QRCode.removeFiles(except: now)
+      TicketCodes.removeFiles(except: now)
       if !Cinema.isPhone, !isOwn { Installation.askForQrCodes() }
       updateComplication()
       didChange()
@@ -108,7 +108,7 @@ final class TicketOffice {
   private func updateCompanion() {
     Connectivity.shared.send(
       movieIds: purchased.map(\.id), delivery: delivery,
-      wantedQrCodes: !Cinema.isPhone ? QRCode.missing(purchased) : nil,
+      wantedQrCodes: !Cinema.isPhone ? TicketCodes.missing(purchased) : nil,
       errorHandler: { error in
         Cinema.log(.notTold(error.localizedDescription))
         MainActor.assumeIsolated { if !Cinema.isPhone { Installation.askForQrCodes() } }

@@ -11,7 +11,7 @@ struct FilmPage {
     self.state = state
     self.movie = movie
     let isQuestion = state.page != state.pageBelow
-    code = isQuestion ? nil : state.code.map { TicketCode(HalfBlocks.lines($0), movie) }
+    code = isQuestion ? nil : state.code.map { TicketCode($0, movie) }
   }
 
   /// - Parameter hasCode: Whether the code is on the screen.
@@ -22,7 +22,7 @@ struct FilmPage {
       lines.append(StyledLine("✓ Your ticket", Look.good))
       if !hasCode {
         let missing =
-          code == nil ? HalfBlocks.placeholder : "Make the terminal larger to see the QR code."
+          code == nil ? TicketCodes.placeholder : "Make the terminal larger to see the QR code."
         lines += StyledLine.wrapped(missing, Look.notice, columns: columns)
       }
     }
@@ -55,7 +55,7 @@ struct TicketCode {
   /// - Returns: The area for the text; empty if there is no room for any. Nil if not even the code fits, so
   ///   that nothing is drawn.
   func draw(on canvas: inout Canvas, _ area: Canvas.Area) -> Canvas.Area? {
-    let width = lines.first?.count ?? 0
+    let width = lines.map(\.terminalColumns).max() ?? 0
     guard lines.count <= area.rows, width <= area.columns else { return nil }
     let beside = area.columns - 1 - width - Self.gap - 1
     let isBeside = beside >= Self.textColumns

@@ -125,7 +125,7 @@ final class Screen {
     state.nextShow = state.isPhone ? nil : Complication.movie()
     state.offer = Handoff.invitation
     Handoff.show(state.movie)
-    state.code = state.movie.flatMap { office.isPurchased($0) ? QRCode.symbolRows($0) : nil }
+    state.code = state.movie.flatMap { office.isPurchased($0) ? TicketCodes.lines(of: $0) : nil }
     let canvas = ScreenDrawing.draw(
       &state, columns: Program.terminalColumns(1) ?? 80, rows: Program.terminalRows(1) ?? 24)
     write(canvas.output(in: palette))

@@ -25,7 +25,8 @@ struct ScreenDrawing {
     message = Self.message(state, columns: canvas.columns - 2, maximum: canvas.rows / 2)
     layout = ScreenLayout(
       columns: canvas.columns, rows: canvas.rows, isPhone: state.isPhone,
-      wanted: state.page == state.pageBelow ? state.code.map(HalfBlocks.size) : nil,
+      wanted: state.page == state.pageBelow
+        ? state.code.map { ($0.count, $0.first?.count ?? 0) } : nil,
       messageRows: message.count, footer: Footer(state))
     drawPage()
     drawDecoration()

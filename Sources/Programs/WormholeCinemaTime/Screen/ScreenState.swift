@@ -58,7 +58,7 @@ struct ScreenState: Equatable {
   /// The film that is open on the other side.
   var offer: Invitation?
   /// The QR code of the shown film, if it has a ticket and the code is here.
-  var code: [[Bool]]?
+  var code: [String]?
 
   /// A film that is open on another side, and the name of that side.
   struct Invitation: Equatable {

@@ -94,14 +94,5 @@ enum ClockDigits {
   }
 
   /// Two dots, one above the other, for each character.
-  static func small(_ time: String) -> [String] {
-    let rows = rows(time)
-    return stride(from: 0, to: rows.count, by: 2).map { row in
-      String(
-        rows[row].indices.map { column in
-          let isLower = row + 1 < rows.count && rows[row + 1][column]
-          return HalfBlocks.character(upper: rows[row][column], lower: isLower)
-        })
-    }
-  }
+  static func small(_ time: String) -> [String] { HalfBlocks.lines(rows(time)) }
 }

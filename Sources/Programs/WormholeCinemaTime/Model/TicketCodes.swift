@@ -1,0 +1,71 @@
+import Foundation
+import Wormhole
+
+/// The QR codes of tickets, as files of text. Only the phone makes them, because on Apple's platforms only iOS has
+/// Core Image; the watch receives them, keeps them, and shows what is in them.
+enum TicketCodes {
+  /// Shown until the watch has a code.
+  static let placeholder = "(x) its QR code comes from the phone"
+
+  /// The watch's own directory, which lies in the group beside the container.
+  private static var documents: URL {
+    Cinema.container.url.appendingPathComponent("cinematime/\(Cinema.watchName)")
+  }
+
+  private static func file(of id: Int) -> URL { documents.appendingPathComponent("\(id).txt") }
+
+  /// Returns the lines of a ticket's code, or nil until the watch has it.
+  static func lines(of movie: Movie) -> [String]? {
+    guard !Cinema.isPhone else { return QRCode(movie.ticket)?.lines }
+    return FileManager.default.contents(atPath: file(of: movie.id).path).map {
+      String(decoding: $0, as: UTF8.self).split(separator: "\n").map(String.init)
+    }
+  }
+
+  /// Returns the tickets whose codes the watch does not have.
+  static func missing(_ movies: [Movie]) -> [Int] {
+    movies.map(\.id).filter { !FileManager.default.fileExists(atPath: file(of: $0).path) }
+  }
+
+  /// On the phone: writes a code to a temporary file, to be sent.
+  static func writeTemporary(_ movie: Movie) throws -> URL {
+    guard let lines = lines(of: movie) else { throw CocoaError(.featureUnsupported) }
+    let url = FileManager.default.temporaryDirectory
+      .appendingPathComponent("cinematime-\(UUID().uuidString).txt")
+    try Data((lines.joined(separator: "\n") + "\n").utf8).write(to: url)
+    return url
+  }
+
+  static func removeTemporary(_ url: URL) {
+    do {
+      try FileManager.default.removeItem(at: url)
+    } catch {
+      // The transfer has ended twice, or the system has cleaned up.
+      return
+    }
+  }
+
+  /// On the watch: moves a received file to the documents before it disappears.
+  static func take(_ received: URL, for id: Int) throws {
+    try FileManager.default.createDirectory(at: documents, withIntermediateDirectories: true)
+    let mine = file(of: id)
+    if FileManager.default.fileExists(atPath: mine.path) {
+      try FileManager.default.removeItem(at: mine)
+    }
+    try FileManager.default.moveItem(at: received, to: mine)
+  }
+
+  /// On the watch: removes the codes of tickets that were given back.
+  static func removeFiles(except movies: [Movie]) {
+    guard !Cinema.isPhone, FileManager.default.fileExists(atPath: documents.path) else { return }
+    let wanted = Set(movies.map { file(of: $0.id).lastPathComponent })
+    do {
+      for name in try FileManager.default.contentsOfDirectory(atPath: documents.path)
+      where name.hasSuffix(".txt") && !wanted.contains(name) {
+        try FileManager.default.removeItem(at: documents.appendingPathComponent(name))
+      }
+    } catch {
+      Cinema.log(.notRemoved(error.localizedDescription))
+    }
+  }
+}
