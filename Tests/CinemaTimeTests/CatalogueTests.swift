@@ -22,7 +22,7 @@ struct CatalogueTests {
   func identity() throws {
     let one = try #require(Movie.of(23523))
     let other = Movie(
-      id: 23523, title: "Another name", synopsis: "", director: "", actors: [], poster: "", hour: 1)
+      id: 23523, title: "Another name", synopsis: "", director: "", actors: [], hour: 1)
     #expect(one == other && one.hashValue == other.hashValue)
   }
 }

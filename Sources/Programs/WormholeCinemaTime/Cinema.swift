@@ -24,11 +24,12 @@ enum Cinema {
     return side
   }
 
-  static var role: WCSession.Role { current.role }
-  static var isPhone: Bool { role == .phone }
+  static var isPhone: Bool { current.role == .phone }
   static var container: SharedContainer { current.container }
   static var watchName: String { current.options.watchName }
   static var options: LaunchOptions { current.options }
+  /// What people call the other side.
+  static var other: String { isPhone ? "watch" : "phone" }
 
   /// The time of the day, which decides which show is next.
   static var time: TimeOfDay {
@@ -37,27 +38,54 @@ enum Cinema {
     return TimeOfDay(hour: now.hour ?? 0, minute: now.minute ?? 0)
   }
 
-  private static let listener = Mutex<(@Sendable (Event.Words) -> Void)?>(nil)
-  private static let last = Mutex("")
+  // MARK: What happens
 
-  /// Shows an event on the screen; without a screen, writes a line about it to standard error.
+  typealias ScreenChange = @Sendable (inout ScreenState) -> Void
+
+  private static let screen = Mutex<(@Sendable (@escaping ScreenChange) -> Void)?>(nil)
+  private static let obstacle = Mutex<String?>(nil)
+
+  /// From now on events change a screen instead of being written as lines.
+  static func sendEvents(to screen: @escaping @Sendable (@escaping ScreenChange) -> Void) {
+    self.screen.withLock { $0 = screen }
+  }
+
+  /// Tells what happened, once.
   ///
-  /// - Parameter isRepeated: Whether a line is written again if it is the same as the last one.
-  static func log(_ event: Event, isRepeated: Bool = true) {
-    let isKnown = last.withLock { last in
-      // An obstacle that returns is said again.
-      if case .wayIsFree = event.words { last = "" }
-      guard let line = event.line else { return false }
-      defer { last = line }
-      return last == line
+  /// - Parameters:
+  ///   - line: Without a screen, a line for standard error; nil if the log has it already.
+  ///   - message: At a screen, a sentence; nil if the screen shows it anyway, or if it concerns nobody.
+  static func log(_ line: String?, _ message: Message? = nil) {
+    if let screen = screen.withLock({ $0 }) {
+      if let message { screen { $0.message = message } }
+    } else if let line {
+      FileHandle.standardError.write(Data("\(current.role.rawValue): \(line)\n".utf8))
     }
-    if isKnown, !isRepeated { return }
-    if let listener = listener.withLock({ $0 }) { return listener(event.words) }
-    guard let line = event.line else { return }
-    FileHandle.standardError.write(Data("\(role.rawValue): \(line)\n".utf8))
   }
 
-  static func sendEvents(to handler: (@Sendable (Event.Words) -> Void)?) {
-    listener.withLock { $0 = handler }
+  static func log(_ error: any Error) { log("\(error)", .failure("\(error)".asSentence)) }
+
+  /// Tells what is in the way of the other side, and what helps; a screen shows it until there is nothing.
+  static func log(obstacle now: String?) {
+    let isNew = obstacle.withLock { last in
+      defer { last = now }
+      return last != now
+    }
+    guard isNew else { return }
+    let sentence = now?.asSentence
+    if let screen = screen.withLock({ $0 }) { return screen { $0.obstacle = sentence } }
+    log(now)
   }
+}
+
+/// A sentence about an event, for people at a screen.
+enum Message: Equatable, Sendable {
+  case success(String)
+  case failure(String)
+  case notice(String)
+}
+
+extension String {
+  /// The text with a capital at its beginning.
+  var asSentence: String { prefix(1).uppercased() + dropFirst() }
 }

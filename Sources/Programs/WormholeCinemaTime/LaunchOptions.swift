@@ -6,8 +6,6 @@ import Wormhole
 struct LaunchOptions: Sendable {
   /// Nil for the story, which starts both sides.
   var role: WCSession.Role?
-  var group: String?
-  var directory: String?
   var watchName = "watch"
   /// The time that the clock shows for ever; nil for the time of the day.
   var time: TimeOfDay?
@@ -16,6 +14,10 @@ struct LaunchOptions: Sendable {
   /// Whether a film that is open on a watch is handed over to the phone.
   var isContinuing = false
   var wantsHelp = false
+  /// The options that name the same container for another process.
+  private(set) var containerArguments: [String] = []
+
+  private static let usualContainer = ["--group", "group.cinematime"]
 
   struct Problem: Error {
     let reason: String
@@ -29,7 +31,7 @@ struct LaunchOptions: Sendable {
     "continue" opens the film that is open on a watch on the phone, and starts that if need be.
 
       --group ID            the container of this group (default: group.cinematime)
-      --container DIRECTORY the container in this directory, which must exist
+      --container DIRECTORY the container in this directory, which must exist, or etcd://HOST/PREFIX
                             the environment variables WORMHOLE_GROUP and WORMHOLE_CONTAINER
                             have the same meaning
       --name NAME           this watch's name; 'wormhole pairing add NAME' pairs it, and
@@ -65,22 +67,24 @@ struct LaunchOptions: Sendable {
       switch argument {
       case "phone", "watch": role = WCSession.Role(rawValue: argument)
       case "continue": isContinuing = true
-      case "--group": group = try Self.value(of: argument, &rest)
-      case "--container": directory = try Self.value(of: argument, &rest)
+      case "--group", "--container": try take(argument, try Self.value(of: argument, &rest))
       case "--name": watchName = try Self.value(of: argument, &rest)
-      case "--clock": time = try Self.time(try Self.value(of: argument, &rest))
+      case "--clock":
+        let text = try Self.value(of: argument, &rest)
+        time = TimeOfDay(text)
+        if time == nil {
+          throw Problem(reason: "--clock needs a time from 00:00 to 23:59, not '\(text)'")
+        }
       case "--background": isInBackground = true
       case "--help", "-h", "help": wantsHelp = true
       default: throw Problem(reason: "there is no '\(argument)' here; try --help")
       }
     }
-    if group == nil, directory == nil {
-      group = environment["WORMHOLE_GROUP"].flatMap { $0.isEmpty ? nil : $0 }
-      directory = environment["WORMHOLE_CONTAINER"].flatMap { $0.isEmpty ? nil : $0 }
+    guard containerArguments.isEmpty else { return }
+    for (option, name) in [("--group", "WORMHOLE_GROUP"), ("--container", "WORMHOLE_CONTAINER")] {
+      if let value = environment[name], !value.isEmpty { try take(option, value) }
     }
-    if group != nil, directory != nil {
-      throw Problem(reason: "a group and a directory each name a container; give only one")
-    }
+    if containerArguments.isEmpty { containerArguments = Self.usualContainer }
   }
 
   private static func value(
@@ -92,33 +96,26 @@ struct LaunchOptions: Sendable {
     return value
   }
 
-  private static func time(_ text: String) throws(Problem) -> TimeOfDay {
-    guard let time = TimeOfDay(text) else {
-      throw Problem(reason: "--clock needs a time from 00:00 to 23:59, not '\(text)'")
+  private mutating func take(_ option: String, _ value: String) throws(Problem) {
+    guard [nil, option].contains(containerArguments.first) else {
+      throw Problem(reason: "a group and a directory each name a container; give only one")
     }
-    return time
+    // Another process may have another working directory.
+    let isPath = option == "--container" && !EtcdLocation.isMeant(by: value)
+    containerArguments = [option, isPath ? URL(fileURLWithPath: value).path : value]
   }
 
   func openContainer() throws -> SharedContainer {
-    if let directory { return try SharedContainer(location: directory) }
-    return try SharedContainer(group: group ?? "group.cinematime")
-  }
-
-  /// The options that name the same container for another process.
-  var containerArguments: [String] {
-    if let directory {
-      let isOfThisMachine = !EtcdLocation.isMeant(by: directory)
-      return ["--container", isOfThisMachine ? URL(fileURLWithPath: directory).path : directory]
-    }
-    return ["--group", group ?? "group.cinematime"]
+    containerArguments[0] == "--group"
+      ? try SharedContainer(group: containerArguments[1])
+      : try SharedContainer(location: containerArguments[1])
   }
 
   /// The command that starts the other side.
   var otherCommand: String {
-    let isUsual = directory == nil && group == nil
-    let words = isUsual ? [] : containerArguments
-    return (["cinematime"] + words + [role == .phone ? "watch" : "phone"]).map(\.quotedForShell)
-      .joined(separator: " ")
+    let container = containerArguments == Self.usualContainer ? [] : containerArguments
+    return (["cinematime"] + container + [role == .phone ? "watch" : "phone"])
+      .map(\.quotedForShell).joined(separator: " ")
   }
 }
 

@@ -18,7 +18,7 @@ enum Main {
       if options.isContinuing {
         exit(try Handoff.handOverToPhone(in: options.openContainer()) ? 0 : 1)
       }
-      guard let role = options.role else { exit(try Story(options).play() ? 0 : 1) }
+      guard let role = options.role else { exit(try Story().play() ? 0 : 1) }
       Cinema.begin(role, try options.openContainer(), options)
     } catch let problem as LaunchOptions.Problem {
       fail(problem.reason, 64)
@@ -32,11 +32,12 @@ enum Main {
   /// Opens the office, begins the session, and reads commands if there is a user.
   @MainActor
   private static func begin() {
+    let isInBackground = Cinema.options.isInBackground
     do {
       try TicketOffice.shared.open()
       try Installation.register()
       try Handoff.begin()
-      if Cinema.options.isInBackground {
+      if isInBackground {
         try BackgroundStay.begin()
       } else if Cinema.isPhone {
         try BackgroundStay.takeover.post()
@@ -44,11 +45,11 @@ enum Main {
     } catch {
       fail("\(error)", 74)
     }
-    if !Cinema.options.isInBackground {
+    if !isInBackground {
       if Program.isTerminal(0), Program.isTerminal(1) {
         Screen.shared.begin()
       } else {
-        CommandLoop.begin()
+        Commands.begin()
       }
     }
     // Last, because its first event may come at once, and the screen has to show it.

@@ -8,26 +8,27 @@ extension Connectivity: WCSessionDelegate {
     error: (any Error)?
   ) {
     if let error { return Obstacle.activationFailed(error) }
-    Cinema.log(.active)
+    Cinema.log("session is active")
     DispatchQueue.main.async { Installation.sessionDidActivate() }
+    Cinema.log(obstacle: nil)
     Obstacle.log()
   }
 
   func sessionDidBecomeInactive(_ session: WCSession) {
-    Cinema.log(.inactive)
+    Cinema.log("session is inactive", .notice("The phone changes to another watch."))
     if activatesAgain == .inactive { WCSession.default.activate() }
+  }
+
+  // The user has switched to another watch.
+  func sessionDidDeactivate(_ session: WCSession) {
+    Cinema.log("session is deactivated")
+    if activatesAgain == .deactivated { WCSession.default.activate() }
   }
 
   func sessionWatchStateDidChange(_ session: WCSession) { sessionReachabilityDidChange(session) }
 
   func sessionCompanionAppInstalledDidChange(_ session: WCSession) {
     sessionReachabilityDidChange(session)
-  }
-
-  // The user has switched to another watch.
-  func sessionDidDeactivate(_ session: WCSession) {
-    Cinema.log(.deactivated)
-    if activatesAgain == .deactivated { WCSession.default.activate() }
   }
 
   func sessionReachabilityDidChange(_ session: WCSession) {
@@ -48,7 +49,8 @@ extension Connectivity: WCSessionDelegate {
   }
 
   func session(_ session: WCSession, didReceiveMessageData messageData: Data) {
-    Cinema.log(.dataSays(String(decoding: messageData, as: UTF8.self)))
+    let text = String(decoding: messageData, as: UTF8.self)
+    Cinema.log("data says \(text)", .notice("The \(Cinema.other) says: \(text)"))
   }
 
   // The bytes return as they came.
@@ -56,7 +58,8 @@ extension Connectivity: WCSessionDelegate {
     _ session: WCSession, didReceiveMessageData messageData: Data,
     replyHandler: @escaping (Data) -> Void
   ) {
-    Cinema.log(.dataAsks(String(decoding: messageData, as: UTF8.self)))
+    let text = String(decoding: messageData, as: UTF8.self)
+    Cinema.log("data asks \(text)", .notice("The \(Cinema.other) asks: \(text)"))
     replyHandler(messageData)
   }
 
@@ -77,7 +80,10 @@ extension Connectivity: WCSessionDelegate {
   func session(
     _ session: WCSession, didFinish fileTransfer: WCSessionFileTransfer, error: (any Error)?
   ) {
-    if let error { Cinema.log(.notTransferred(error.localizedDescription)) }
+    if let reason = error?.localizedDescription {
+      Cinema.log(
+        "not transferred: \(reason)", .failure("A QR code did not reach the watch: \(reason)"))
+    }
     TicketCodes.removeTemporary(fileTransfer.file.fileURL)
   }
 
@@ -86,9 +92,12 @@ extension Connectivity: WCSessionDelegate {
     guard let id = file.metadata?[UserInfoKey.qrCodes] as? Int else { return }
     do {
       try TicketCodes.take(file.fileURL, for: id)
-      Cinema.log(.receivedCode(id))
+      Cinema.log("received the QR code of \(id)")
     } catch {
-      Cinema.log(.notSaved(id, error.localizedDescription))
+      let reason = error.localizedDescription
+      Cinema.log(
+        "the QR code of \(id) was not saved: \(reason)",
+        .failure("A QR code was not saved: \(reason)"))
     }
     DispatchQueue.main.async {
       // The ticket was given back meanwhile, so its code is no longer needed.
@@ -101,23 +110,24 @@ extension Connectivity: WCSessionDelegate {
   private func update(from dictionary: [String: Any], by way: String) {
     sendQrCodes(dictionary)
     guard let ids = dictionary[UserInfoKey.purchased] as? [Int] else { return }
-    Cinema.log(.told(way, ids))
+    Cinema.log("\(way) says \(ids)")
     // Only a notice: the shared value says which tickets are bought.
     DispatchQueue.main.async { TicketOffice.shared.refresh() }
   }
 
   private func sendQrCodes(_ dictionary: [String: Any]) {
-    guard let ids = dictionary[UserInfoKey.qrCodes] as? [Int], !ids.isEmpty,
-      Cinema.isPhone
-    else { return }
+    guard Cinema.isPhone, let ids = dictionary[UserInfoKey.qrCodes] as? [Int] else { return }
     for movie in ids.compactMap({ Movie.of($0) }) {
       do {
         let url = try TicketCodes.writeTemporary(movie)
         WCSession.default.transferFile(url, metadata: [UserInfoKey.qrCodes: movie.id])
-        Cinema.log(.sendsCode(movie.id))
+        Cinema.log("sends the QR code of \(movie.id)")
         EndAfterTransfer.endHereIfWanted()
       } catch {
-        Cinema.log(.noCode(movie, error.localizedDescription))
+        let reason = error.localizedDescription
+        Cinema.log(
+          "no QR code for \(movie.id): \(reason)",
+          .failure("No QR code for \(movie.quoted): \(reason)"))
       }
     }
   }

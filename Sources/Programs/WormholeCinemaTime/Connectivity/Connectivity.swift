@@ -1,7 +1,6 @@
 import Foundation
 import Synchronization
 import WatchConnectivity
-import WormholePeers
 
 /// The connection between the phone and the watch.
 final class Connectivity: NSObject, Sendable {
@@ -46,15 +45,14 @@ final class Connectivity: NSObject, Sendable {
     switch delivery {
     case .failable:
       WCSession.default.sendMessage(
-        userInfo, replyHandler: optionalMainQueueDispatch(handler: replyHandler),
-        errorHandler: optionalMainQueueDispatch(handler: errorHandler))
+        userInfo, replyHandler: onMain(replyHandler), errorHandler: onMain(errorHandler))
     case .guaranteed:
       WCSession.default.transferUserInfo(userInfo)
     case .highPriority:
       do {
         try WCSession.default.updateApplicationContext(userInfo)
       } catch {
-        optionalMainQueueDispatch(handler: errorHandler)?(error)
+        onMain(errorHandler)?(error)
       }
     }
   }
@@ -66,8 +64,7 @@ final class Connectivity: NSObject, Sendable {
   ) {
     guard canSendToPeer() else { return Obstacle.log() }
     WCSession.default.sendMessageData(
-      data, replyHandler: optionalMainQueueDispatch(handler: replyHandler),
-      errorHandler: optionalMainQueueDispatch(handler: errorHandler))
+      data, replyHandler: onMain(replyHandler), errorHandler: onMain(errorHandler))
   }
 
   /// Sends the next show to the watch's face.
@@ -84,7 +81,7 @@ final class Connectivity: NSObject, Sendable {
   }
 
   /// Nil stays nil, so that the session knows that no answer is expected.
-  private func optionalMainQueueDispatch<T>(handler: (@Sendable (T) -> Void)?) -> ((T) -> Void)? {
+  private func onMain<T>(_ handler: (@Sendable (T) -> Void)?) -> ((T) -> Void)? {
     guard let handler else { return nil }
     return { item in
       // From here on only the one closure on the main queue uses it.
@@ -110,58 +107,4 @@ enum UserInfoKey {
   static let qrCodes = "qrCodes"
   static let verified = "verified"
   static let nextShow = "nextShow"
-}
-
-/// The reason why a side cannot reach the other one, in a sentence with a remedy. If the reason is
-/// not just that the other side does not run, the user has to type a command.
-enum Obstacle {
-  private static let lastFailure = Mutex<String?>(nil)
-
-  /// Logs the obstacle; logs nothing if the other side just does not run.
-  static func log() {
-    let session = WCSession.default
-    guard session.activationState == .activated, !session.isReachable else { return }
-    do {
-      let event = try pairing().map { Event.obstacle($0) } ?? .wayIsFree
-      Cinema.log(event, isRepeated: false)
-    } catch {
-      Cinema.log(.failure(error))
-    }
-  }
-
-  private static func pairing() throws -> String? {
-    let state = try Pairing(of: Pairing.phone, in: Cinema.container).state()
-    if Cinema.isPhone {
-      guard let watch = state.active else { return "no watch is paired: \(command("add NAME"))" }
-      return watch.isAppInstalled
-        ? nil
-        : "\(watch.name) does not have the app: \(command("add \(watch.name.quotedForShell)"))"
-    }
-    let name = Cinema.watchName
-    guard state[name] != nil else {
-      return "this watch is not paired: \(command("add \(name.quotedForShell)"))"
-    }
-    guard state.activeName != name else { return nil }
-    return
-      "the phone's watch is \(state.activeName ?? "none"): \(command("switch \(name.quotedForShell)"))"
-  }
-
-  private static func command(_ words: String) -> String {
-    let container = Cinema.options.containerArguments.map(\.quotedForShell).joined(separator: " ")
-    return "wormhole \(container) pairing \(words)"
-  }
-
-  /// Logs the reason why there is no session, once for each reason; tries again if another process
-  /// has it.
-  static func activationFailed(_ error: any Error) {
-    let failure = error as? WCError
-    let reason = failure?.failureReason ?? error.localizedDescription
-    let isNew = lastFailure.withLock { last in
-      defer { last = failure.map { "\($0.code)" } ?? reason }
-      return last != failure.map { "\($0.code)" } ?? reason
-    }
-    if isNew { Cinema.log(.noSession(reason)) }
-    guard failure?.code == .sessionNotActivated else { return }
-    DispatchQueue.main.asyncAfter(deadline: .now() + 1) { WCSession.default.activate() }
-  }
 }

@@ -1,5 +1,4 @@
 import Foundation
-import WatchConnectivity
 import Wormhole
 import WormholePeers
 import WormholePropertyLists
@@ -8,38 +7,32 @@ import WormholePropertyLists
 @MainActor
 enum Handoff {
   /// The kind of the activity.
-  nonisolated static let film = "cinematime.film"
+  private nonisolated static let film = "cinematime.film"
 
   /// How long an open film is offered.
   static var expiry: Duration = .seconds(600)
   /// Called with a film of the other side that is opened here.
   static var opened: (Movie) -> Void = { _ in }
+  /// What is open on the other side.
+  private(set) static var offers: [PeerOffer] = []
 
   private static var peer: PeerSession?
   private static var observations: [ObservationToken] = []
-  /// What the other side offers.
-  private static var offers: [PeerOffer] = []
   private static var shown: Movie?
 
   static func begin() throws {
     let name = Cinema.isPhone ? Pairing.phone : Cinema.watchName
-    guard PeerNames.isName(name) else {
-      // The session says so, and that matters more.
-      return
-    }
+    // The session says that it is none, and that matters more.
+    guard PeerNames.isName(name) else { return }
     let peer = try PeerSession(name, in: Cinema.container)
     self.peer = peer
     observations = [
       try peer.observeOffers(on: .main) { offers in
         MainActor.assumeIsolated { note(offers.filter { $0.type == film }) }
       },
-      try peer.handleActivities(on: .main) { offer in
-        MainActor.assumeIsolated { open(offer) }
-      },
+      try peer.handleActivities(on: .main) { offer in MainActor.assumeIsolated { open(offer) } },
     ]
   }
-
-  // MARK: Here
 
   /// Offers the film that is open now; nil if none is.
   static func show(_ movie: Movie?) {
@@ -52,16 +45,11 @@ enum Handoff {
           type: film, title: movie.title, content: ["film": PropertyListValue(movie.id)],
           expiry: expiry))
     } catch {
-      Cinema.log(.failure(error))
+      Cinema.log(error)
     }
   }
 
   // MARK: From the other side
-
-  /// The film that is open there, and the name of that side.
-  static var invitation: ScreenState.Invitation? {
-    offers.first.map { ScreenState.Invitation(title: $0.title, side: $0.peer) }
-  }
 
   /// What can be gone on with, for people.
   static var invitations: [String] {
@@ -78,28 +66,34 @@ enum Handoff {
       do {
         try await peer.handOver(offer, to: name)
       } catch {
-        Cinema.log(.notContinued(error))
+        Cinema.log("not continued: \(error)", .failure("Not continued: \(error)"))
       }
     }
     return "continues '\(offer.title)' from \(offer.peer)"
   }
 
+  /// A screen shows the invitation as long as it stands.
   private static func note(_ now: [PeerOffer]) {
     let before = offers
     offers = now
     for (offer, invitation) in zip(now, invitations) where !before.contains(offer) {
-      Cinema.log(.invited(invitation))
+      Cinema.log(invitation)
     }
     for offer in before where !now.contains(where: { $0.peer == offer.peer }) {
-      Cinema.log(.closed(offer.title, offer.peer))
+      Cinema.log("'\(offer.title)' is not open on \(offer.peer) any more")
     }
     TicketOffice.shared.didChange()
   }
 
   private static func open(_ offer: PeerOffer) {
     guard offer.type == film, let movie = offer.content["film"]?.intValue.flatMap({ Movie.of($0) })
-    else { return Cinema.log(.unknownFilm(offer.title)) }
-    Cinema.log(.opens(movie, offer.peer))
+    else {
+      let sentence = "this version cannot open '\(offer.title)'"
+      return Cinema.log(sentence, .failure(sentence.asSentence))
+    }
+    Cinema.log(
+      "opens \(movie.title), continued from \(offer.peer)",
+      .success("Continued from the \(offer.peer)."))
     opened(movie)
     TicketOffice.shared.didChange()
   }

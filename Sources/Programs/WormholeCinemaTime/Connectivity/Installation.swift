@@ -17,7 +17,8 @@ enum Installation {
     do {
       if try registry.launch(of: "phone") != phone { try registry.set(phone, for: "phone") }
     } catch let error as PeerError where error.code == .notLaunched {
-      Cinema.log(.phoneCannotBeStarted(error.reason))
+      let sentence = "the watch cannot start the phone: \(error.reason)"
+      Cinema.log(sentence, .notice(sentence.asSentence))
     }
   }
 
@@ -28,8 +29,7 @@ enum Installation {
     TicketOffice.shared.refresh()
     TicketOffice.shared.updateComplication()
     TicketOffice.shared.didChange()
-    guard !Cinema.isPhone else { return }
-    askForQrCodes()
+    if !Cinema.isPhone { askForQrCodes() }
   }
 
   /// Asks the phone for the missing codes. If the phone does not answer, asks again a few times,
@@ -39,16 +39,25 @@ enum Installation {
     let purchased = TicketOffice.shared.purchased
     Connectivity.shared.send(
       movieIds: purchased.map(\.id), delivery: .failable,
-      wantedQrCodes: TicketCodes.missing(purchased),
-      replyHandler: { reply in
-        let isVerified = reply[UserInfoKey.verified] as? Bool == true
-        Cinema.log(.verified(isVerified))
-      },
+      wantedQrCodes: TicketCodes.missing(purchased), replyHandler: logReply,
       errorHandler: { error in
-        Cinema.log(.noAnswer(error.localizedDescription))
+        Cinema.log(
+          "the phone did not answer: \(error.localizedDescription)",
+          .notice("The phone does not answer now. The QR codes come when it does."))
         guard tries > 1 else { return }
         DispatchQueue.main.asyncAfter(deadline: .now() + 0.2) { askForQrCodes(tries: tries - 1) }
       })
+  }
+
+  /// Logs the answer of the other side to the numbers of tickets.
+  static func logReply(_ reply: [String: Any]) {
+    let other = "the \(Cinema.other)"
+    if reply[UserInfoKey.verified] as? Bool == true {
+      Cinema.log("\(other) has verified it")
+    } else {
+      let sentence = "\(other) sees other tickets"
+      Cinema.log(sentence, .failure("\(sentence.asSentence)."))
+    }
   }
 }
 

@@ -9,7 +9,6 @@ struct Movie: Codable, Identifiable, Sendable {
   let synopsis: String
   let director: String
   let actors: [String]
-  let poster: String
   let hour: Int
 
   /// The time of the show: "15:00".
@@ -17,6 +16,9 @@ struct Movie: Codable, Identifiable, Sendable {
 
   /// The text of the ticket's QR code.
   var ticket: String { "\(title) @ \(time)" }
+
+  /// The title in a sentence.
+  var quoted: String { "“\(title)”" }
 }
 
 extension Movie: Hashable {
@@ -26,20 +28,15 @@ extension Movie: Hashable {
 }
 
 extension Movie {
-  /// The programme of the day, in the order of the catalogue (Fixtures/movies.json).
+  /// The programme of the day by the time of the show (Fixtures/movies.json).
   static let all: [Movie] = {
     do {
-      return try JSONDecoder().decode([Movie].self, from: Data(PackageResources.movies_json))
+      let movies = try JSONDecoder().decode([Movie].self, from: Data(PackageResources.movies_json))
+      return movies.sorted { $0.hour < $1.hour }
     } catch {
       preconditionFailure("the catalogue is part of the program, and a test reads it: \(error)")
     }
   }()
-
-  /// Returns films by the time of the show.
-  static func byTime(_ movies: [Movie]) -> [(time: String, movies: [Movie])] {
-    let byHour = Dictionary(grouping: movies, by: \.hour)
-    return byHour.keys.sorted().map { ("\($0):00", byHour[$0] ?? []) }
-  }
 
   /// Returns the film with a number, or nil if it is not in the programme.
   static func of(_ id: Int) -> Movie? { all.first { $0.id == id } }
@@ -54,7 +51,7 @@ enum Complication {
     do {
       try value.replace(with: id.map { PropertyListValue($0) } ?? "none")
     } catch {
-      Cinema.log(.failure(error))
+      Cinema.log(error)
     }
   }
 
@@ -63,7 +60,7 @@ enum Complication {
     do {
       return try value.snapshot().propertyList()?.intValue.flatMap { Movie.of($0) }
     } catch {
-      Cinema.log(.failure(error))
+      Cinema.log(error)
       return nil
     }
   }

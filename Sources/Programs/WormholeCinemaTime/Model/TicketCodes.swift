@@ -65,7 +65,8 @@ enum TicketCodes {
         try FileManager.default.removeItem(at: documents.appendingPathComponent(name))
       }
     } catch {
-      Cinema.log(.notRemoved(error.localizedDescription))
+      let sentence = "a QR code was not removed: \(error.localizedDescription)"
+      Cinema.log(sentence, .failure(sentence.asSentence))
     }
   }
 }

@@ -12,7 +12,7 @@ import WormholePropertyLists
 final class TicketOffice {
   static let shared = TicketOffice(Cinema.container)
 
-  /// The bought tickets, in the order of the catalogue.
+  /// The bought tickets, by the time of the show.
   private(set) var purchased: [Movie] = []
 
   /// Called after the tickets have changed, on either side.
@@ -63,31 +63,21 @@ final class TicketOffice {
     }
   }
 
-  /// Returns the films without a ticket, by the time of the show.
-  func purchasableMovies() -> [(time: String, movies: [Movie])] {
-    Movie.byTime(Movie.all.filter { !isPurchased($0) })
-  }
-
-  /// Returns the next show with a ticket; after today's last one, tomorrow's first one.
-  func nextShow(after hour: Int) -> Movie? {
-    let byTime = purchased.sorted { $0.hour < $1.hour }
-    return byTime.first { $0.hour >= hour } ?? byTime.first
-  }
-
   /// Reads the bought tickets again. Another process's change is not sent on, because it would
   /// echo.
   func refresh(isOwn: Bool = false) {
     do {
       let (now, publisher) = try read()
       guard now != purchased else { return }
-      if !isOwn { announce(now, by: publisher) }
+      // The log has the change already, from the one who made it.
+      if !isOwn { Cinema.log(nil, Self.message(about: purchased, becoming: now, by: publisher)) }
       purchased = now
       TicketCodes.removeFiles(except: now)
       if !Cinema.isPhone, !isOwn { Installation.askForQrCodes() }
       updateComplication()
       didChange()
     } catch {
-      Cinema.log(.failure(error))
+      Cinema.log(error)
     }
   }
 
@@ -108,17 +98,25 @@ final class TicketOffice {
   private func updateCompanion() {
     Connectivity.shared.send(
       movieIds: purchased.map(\.id), delivery: delivery,
-      wantedQrCodes: !Cinema.isPhone ? TicketCodes.missing(purchased) : nil,
+      wantedQrCodes: Cinema.isPhone ? nil : TicketCodes.missing(purchased),
       errorHandler: { error in
-        Cinema.log(.notTold(error.localizedDescription))
+        Self.notTold(error)
         MainActor.assumeIsolated { if !Cinema.isPhone { Installation.askForQrCodes() } }
       })
   }
 
-  /// Sends the next show to the watch's face, but only if it has changed, because there is a daily
-  /// budget.
+  /// Logs that a message did not reach the other side.
+  nonisolated static func notTold(_ error: any Error) {
+    let other = "The \(Cinema.other)"
+    Cinema.log(
+      "not told: \(error.localizedDescription)",
+      .notice("\(other) does not answer now. It sees the tickets when it runs again."))
+  }
+
+  /// Sends the next show with a ticket to the watch's face, but only if it has changed, because there is a daily
+  /// budget. After today's last show it is tomorrow's first one.
   func updateComplication() {
-    let next = nextShow(after: Cinema.time.hour)
+    let next = purchased.first { $0.hour >= Cinema.time.hour } ?? purchased.first
     guard Cinema.isPhone, next != announcedShow else { return }
     announcedShow = next
     Connectivity.shared.updateComplication(next)
@@ -130,19 +128,25 @@ final class TicketOffice {
     return (Movie.all.filter { ids.contains($0.id) }, snapshot.publisher)
   }
 
-  /// Says who changed the tickets, and how. Any program may: a watch, or a shell.
-  private func announce(_ now: [Movie], by publisher: Publisher?) {
-    let who =
-      publisher.map { $0.peer.map { "The \($0)" } ?? "The program “\($0.program)”" }
-      ?? "Another program"
-    let event = Event.changedByAnother(
-      who, bought: now.filter { !purchased.contains($0) },
-      givenBack: purchased.filter { !now.contains($0) })
-    if let event { Cinema.log(event) }
-  }
-
   /// Numbers of films that are not in the programme are kept, but not shown.
   private nonisolated static func ids(_ content: PropertyListValue?) -> [Int] {
     (content?.arrayValue ?? []).compactMap { $0.intValue }
+  }
+
+  /// Says who changed the tickets, and how. Any program may: a watch, or a shell.
+  nonisolated static func message(
+    about before: [Movie], becoming now: [Movie], by publisher: Publisher?
+  ) -> Message? {
+    let who =
+      publisher.map { $0.peer.map { "The \($0)" } ?? "The program “\($0.program)”" }
+      ?? "Another program"
+    let changes = [
+      ("bought", now.filter { !before.contains($0) }),
+      ("gave back", before.filter { !now.contains($0) }),
+    ].filter { !$0.1.isEmpty }
+    let parts = changes.map { verb, films in
+      "\(verb) \(films.count == 1 ? films[0].quoted : "\(films.count) tickets")"
+    }
+    return parts.isEmpty ? nil : .success("\(who) \(parts.joined(separator: " and ")).")
   }
 }

@@ -20,11 +20,8 @@ struct TimeOfDay: Equatable, Sendable {
 extension TimeOfDay {
   /// - Parameter text: "14:42"; anything else gives nil.
   init?(_ text: String) {
-    let parts = text.split(separator: ":", omittingEmptySubsequences: false)
-    guard parts.count == 2, parts.allSatisfy({ (1...2).contains($0.count) }),
-      parts.joined().allSatisfy({ $0.isASCII && $0.isNumber }), let hour = Int(parts[0]),
-      let minute = Int(parts[1]), (0..<24).contains(hour),
-      (0..<60).contains(minute)
+    guard let match = text.wholeMatch(of: /([01]?[0-9]|2[0-3]):([0-5]?[0-9])/),
+      let hour = Int(match.1), let minute = Int(match.2)
     else { return nil }
     self.init(hour: hour, minute: minute)
   }

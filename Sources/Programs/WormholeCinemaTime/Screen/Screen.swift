@@ -1,5 +1,6 @@
 import Foundation
 import WatchConnectivity
+import WormholePeers
 import WormholeSystem
 import WormholeWorkshop
 
@@ -30,8 +31,11 @@ final class Screen {
       Main.fail("the terminal cannot be used: \(error)", 74)
     }
     listen(0) { Screen.shared.takeKeys() }
-    Cinema.sendEvents { words in
-      DispatchQueue.main.async { Screen.shared.show(words) }
+    Cinema.sendEvents { change in
+      DispatchQueue.main.async {
+        change(&Screen.shared.state)
+        Screen.shared.draw()
+      }
     }
     TicketOffice.shared.didChange = { Screen.shared.draw() }
     Handoff.opened = { movie in Screen.shared.state.open(movie) }
@@ -95,16 +99,6 @@ final class Screen {
 
   // MARK: Showing
 
-  private func show(_ words: Event.Words) {
-    switch words {
-    case .none: return
-    case .echo(let echo): state.message = echo
-    case .obstacle(let sentence): state.obstacle = sentence
-    case .wayIsFree: state.obstacle = nil
-    }
-    draw()
-  }
-
   /// Draws again with each minute of the clock.
   private func tick() {
     let now = Date().timeIntervalSince1970
@@ -117,13 +111,12 @@ final class Screen {
 
   private func draw() {
     let office = TicketOffice.shared
-    state.update(
-      tickets: office.purchased, films: Movie.byTime(Movie.all).flatMap(\.movies))
+    state.update(tickets: office.purchased)
     state.isOtherReachable =
       WCSession.default.activationState == .activated && WCSession.default.isReachable
     state.time = Cinema.time
     state.nextShow = state.isPhone ? nil : Complication.movie()
-    state.offer = Handoff.invitation
+    state.offer = Handoff.offers.first.map { .init(title: $0.title, side: $0.peer) }
     Handoff.show(state.movie)
     state.code = state.movie.flatMap { office.isPurchased($0) ? TicketCodes.lines(of: $0) : nil }
     let canvas = ScreenDrawing.draw(
@@ -179,7 +172,7 @@ final class Screen {
         : .failure("\(movie.quoted) is given back already: the other side was faster.")
     case .goOn:
       state.message =
-        Handoff.invitation == nil ? .notice("Nothing is open on the other side.") : nil
+        Handoff.offers.isEmpty ? .notice("Nothing is open on the other side.") : nil
       _ = Handoff.goOn()
     case .suspend: suspend()
     case .quit: end(0)

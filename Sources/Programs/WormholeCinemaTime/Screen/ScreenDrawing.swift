@@ -40,16 +40,16 @@ struct ScreenDrawing {
 
   /// The reason and the remedy are shown in full, as long as half of the page remains.
   private static func message(_ state: ScreenState, columns: Int, maximum: Int) -> [StyledLine] {
-    guard let echo = state.message ?? state.visibleObstacle.map({ Echo.failure($0) }) else {
+    guard let message = state.message ?? state.visibleObstacle.map({ Message.failure($0) }) else {
       return [StyledLine("")]
     }
-    let (mark, style) =
-      switch echo {
-      case .success: ("✓", Look.good)
-      case .failure: ("✗", Look.bad)
-      case .notice: ("•", Look.notice)
+    let (text, style) =
+      switch message {
+      case .success(let text): ("✓ \(text)", Look.good)
+      case .failure(let text): ("✗ \(text)", Look.bad)
+      case .notice(let text): ("• \(text)", Look.notice)
       }
-    let lines = StyledLine.wrapped("\(mark) \(echo.text)", style, columns: columns)
+    let lines = StyledLine.wrapped(text, style, columns: columns)
     return Array(lines.prefix(max(1, maximum)))
   }
 

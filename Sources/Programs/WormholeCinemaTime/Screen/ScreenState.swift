@@ -52,7 +52,7 @@ struct ScreenState: Equatable {
   var nextShow: Movie?
   var time = TimeOfDay(hour: 0, minute: 0)
   /// The last event.
-  var message: Echo?
+  var message: Message?
   /// Why the other side cannot be reached, and what helps.
   var obstacle: String?
   /// The film that is open on the other side.
@@ -130,7 +130,7 @@ struct ScreenState: Equatable {
   // MARK: Changes
 
   /// Updates the lists after a change. The selected film stays selected, or the one that takes its place.
-  mutating func update(tickets: [Movie], films: [Movie]) {
+  mutating func update(tickets: [Movie], films: [Movie] = Movie.all) {
     let before = (films: selectedFilm(in: .films), tickets: selectedFilm(in: .tickets))
     self.tickets = tickets
     self.films = films

@@ -15,7 +15,7 @@ final class Story {
   private static let general = 34340
   private static let royalBed = 77788
 
-  init(_ options: LaunchOptions) throws {
+  init() throws {
     stage = Stage(hasColour: Colour.isWanted()) { line in
       FileHandle.standardOutput.write(Data((line + "\n").utf8))
     }
