@@ -31,7 +31,7 @@ enum ScreenScene: String, CaseIterable {
     let tickets = [Self.africaScreams, Self.general].compactMap { $0 }
     let hasTickets = ![.first, .noTickets, .emptyFace].contains(self)
     state.update(
-      tickets: hasTickets ? tickets : [], films: Movie.all)
+      tickets: hasTickets ? tickets : [])
     if !isPhone, hasTickets { state.nextShow = Self.africaScreams }
     return state
   }

@@ -10,7 +10,7 @@ struct ScreenTests {
 
   private func state(isPhone: Bool = true) -> ScreenState {
     var state = ScreenState(isPhone: isPhone)
-    state.update(tickets: [Self.ticket], films: Self.films)
+    state.update(tickets: [Self.ticket])
     // Nine films fit.
     state.fit(.init(shown: 9, total: 9))
     return state
@@ -59,7 +59,7 @@ struct ScreenTests {
   func overtaken() {
     var state = state()
     _ = state.press("b")
-    state.update(tickets: [Self.films[0]], films: Self.films)
+    state.update(tickets: [Self.films[0]])
     #expect(state.page == .films && state.message == nil)
     #expect(state.press("y").isEmpty)
   }
@@ -150,12 +150,12 @@ struct ScreenTests {
   @Test("keeps the selection inside a list that gets shorter, and empty")
   func shrinking() {
     var state = state()
-    state.update(tickets: Self.films, films: Self.films)
+    state.update(tickets: Self.films)
     _ = state.press("tjjjjjjjjjjjj")
     #expect(state.selection == 8)
-    state.update(tickets: Array(Self.films.prefix(8)), films: Self.films)
+    state.update(tickets: Array(Self.films.prefix(8)))
     #expect(state.selection == 7)
-    state.update(tickets: [], films: Self.films)
+    state.update(tickets: [])
     #expect(state.selection == 0)
     #expect(state.press("jk\rbd").isEmpty)
     #expect(state.page == .tickets)
@@ -165,7 +165,7 @@ struct ScreenTests {
   func stayingChosen() {
     var state = state()
     _ = state.press("t")
-    state.update(tickets: [Self.films[0], Self.ticket], films: Self.films)
+    state.update(tickets: [Self.films[0], Self.ticket])
     #expect(state.selection == 1)
     #expect(state.press("d") == [.delete(Self.ticket)])
   }

@@ -7,7 +7,6 @@ enum Look {
   static let time = CellStyle("36")
   static let key = CellStyle("1;36", withoutColours: "1")
   static let selection = CellStyle("1;97;44", withoutColours: "7")
-  static let currentTab = CellStyle("1;36", withoutColours: "1")
   static let good = CellStyle("32", withoutColours: "1")
   static let bad = CellStyle("1;31", withoutColours: "1")
   static let notice = CellStyle("33")
@@ -23,8 +22,34 @@ enum Look {
   static func name(isPhone: Bool) -> CellStyle {
     CellStyle(isPhone ? "1;36" : "1;35", withoutColours: "1")
   }
+}
 
-  static func bar(isPhone: Bool) -> CellStyle {
-    CellStyle(isPhone ? "1;30;46" : "1;30;45", withoutColours: "7")
+/// A line of text in one look.
+struct StyledLine {
+  let text: String
+  let style: CellStyle
+
+  init(_ text: String, _ style: CellStyle = .plain) {
+    self.text = text
+    self.style = style
+  }
+
+  /// Returns a text in as many lines as it needs. Words that are wider, mostly paths, continue on the next line.
+  static func wrapped(_ text: String, _ style: CellStyle = .plain, columns: Int) -> [StyledLine] {
+    TextWrapping.wrap(text, columns: max(1, columns), indent: 0)
+      .split(separator: "\n", omittingEmptySubsequences: false)
+      .map { StyledLine(String($0), style) }
+  }
+}
+
+extension Canvas {
+  /// Draws lines from the top of an area, as many as it has rows.
+  mutating func put(_ lines: some Sequence<StyledLine>, in area: Area, isCentred: Bool = false) {
+    for (row, line) in lines.prefix(area.rows).enumerated() {
+      let margin = isCentred ? max(0, area.columns - line.text.terminalColumns) / 2 : 0
+      put(
+        line.text, line.style, row: area.row + row, column: area.column + margin,
+        room: area.columns)
+    }
   }
 }

@@ -70,7 +70,7 @@ final class Screen {
 
   private func write(_ text: String) {
     do {
-      try Program.write(Array(text.utf8), to: 1)
+      try Program.write(text, to: 1)
     } catch {
       // The terminal is gone; the hang-up signal says so, too.
       exit(1)
@@ -87,22 +87,17 @@ final class Screen {
     draw()
   }
 
-  private func suspend() {
+  private func suspend() throws {
     leave()
-    do {
-      try Program.send(.stop, to: Program.processID)
-      try enter()
-    } catch {
-      end(74)
-    }
+    try Program.send(.stop, to: Program.processID)
+    try enter()
   }
 
   // MARK: Showing
 
   /// Draws again with each minute of the clock.
   private func tick() {
-    let now = Date().timeIntervalSince1970
-    let rest = 60 - now.truncatingRemainder(dividingBy: 60)
+    let rest = 60 - Date().timeIntervalSince1970.truncatingRemainder(dividingBy: 60)
     DispatchQueue.main.asyncAfter(deadline: .now() + rest + 0.01) {
       Screen.shared.draw()
       Screen.shared.tick()
@@ -110,15 +105,14 @@ final class Screen {
   }
 
   private func draw() {
-    let office = TicketOffice.shared
-    state.update(tickets: office.purchased)
-    state.isOtherReachable =
-      WCSession.default.activationState == .activated && WCSession.default.isReachable
+    let session = WCSession.default
+    state.update(tickets: TicketOffice.shared.purchased)
+    state.isOtherReachable = session.activationState == .activated && session.isReachable
     state.time = Cinema.time
     state.nextShow = state.isPhone ? nil : Complication.movie()
     state.offer = Handoff.offers.first.map { .init(title: $0.title, side: $0.peer) }
     Handoff.show(state.movie)
-    state.code = state.movie.flatMap { office.isPurchased($0) ? TicketCodes.lines(of: $0) : nil }
+    state.code = state.movie.flatMap { state.isPurchased($0) ? TicketCodes.lines(of: $0) : nil }
     let canvas = ScreenDrawing.draw(
       &state, columns: Program.terminalColumns(1) ?? 80, rows: Program.terminalRows(1) ?? 24)
     write(canvas.output(in: palette))
@@ -132,14 +126,10 @@ final class Screen {
       guard !bytes.isEmpty else { end(0) }
       take(reader.keys(in: bytes))
     } catch {
-      state.message = .failure("\(error)")
-      draw()
+      end(74)
     }
-    if reader.isWaiting { finishSoon() }
-  }
-
-  /// Takes an escape byte as the key if nothing follows it soon, as curses does.
-  private func finishSoon() {
+    guard reader.isWaiting else { return }
+    // An escape byte is the key if nothing follows it soon, as in curses.
     DispatchQueue.main.asyncAfter(deadline: .now() + .milliseconds(50)) {
       let screen = Screen.shared
       if screen.reader.isWaiting { screen.take(screen.reader.finish()) }
@@ -171,10 +161,9 @@ final class Screen {
         ? .success("Gave back \(movie.quoted).")
         : .failure("\(movie.quoted) is given back already: the other side was faster.")
     case .goOn:
-      state.message =
-        Handoff.offers.isEmpty ? .notice("Nothing is open on the other side.") : nil
+      if Handoff.offers.isEmpty { state.message = .notice("Nothing is open on the other side.") }
       _ = Handoff.goOn()
-    case .suspend: suspend()
+    case .suspend: try suspend()
     case .quit: end(0)
     }
   }

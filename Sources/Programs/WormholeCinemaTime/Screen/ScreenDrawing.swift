@@ -4,188 +4,154 @@ import WormholeWorkshop
 struct ScreenDrawing {
   /// Draws a state, and notes in it how much of the page is visible.
   static func draw(_ state: inout ScreenState, columns: Int, rows: Int) -> Canvas {
-    let wasCut = state.isCut
-    let drawing = ScreenDrawing(state, columns: columns, rows: rows)
+    let drawing = ScreenDrawing(state, Canvas(rows: rows, columns: columns))
     state.fit(drawing.extent)
-    // Whether the page scrolls decides which keys are named.
-    guard state.isCut != wasCut else { return drawing.canvas }
-    return ScreenDrawing(state, columns: columns, rows: rows).canvas
+    return drawing.canvas
   }
 
-  private var canvas: Canvas
-  /// How much of the page is visible.
-  private var extent = ScreenState.Extent()
-  private let state: ScreenState
-  private let layout: ScreenLayout
-  private let message: [StyledLine]
+  let state: ScreenState
+  var canvas: Canvas
+  /// How much of the page is visible, and from which line on.
+  var extent = ScreenState.Extent()
+  var firstLine = 0
+  /// The place of the frame, with its border.
+  private let frame: Canvas.Area
 
-  private init(_ state: ScreenState, columns: Int, rows: Int) {
+  private static let phoneColumns = 100
+  private static let watchColumns = 40
+  /// So that a watch with a strap is not flat, and one on a high terminal does not become a tower.
+  private static let watchRows = 16...20
+
+  private init(_ state: ScreenState, _ empty: Canvas) {
     self.state = state
-    canvas = Canvas(rows: rows, columns: columns)
-    message = Self.message(state, columns: canvas.columns - 2, maximum: canvas.rows / 2)
-    layout = ScreenLayout(
-      columns: canvas.columns, rows: canvas.rows, isPhone: state.isPhone,
-      wanted: state.page == state.pageBelow
-        ? state.code.map { ($0.count, $0.first?.count ?? 0) } : nil,
-      messageRows: message.count, footer: Footer(state))
-    drawPage()
-    drawDecoration()
-    for (index, line) in message.enumerated() {
-      canvas.put(line.text, line.style, row: layout.message.row + index, column: 1)
-    }
-    for (index, hints) in layout.footer.enumerated() {
-      Footer.draw(hints, on: &canvas, row: canvas.rows - layout.footer.count + index)
-    }
+    canvas = empty
+    let message = Self.message(state, columns: empty.columns - 2).prefix(max(1, empty.rows / 2))
+    let end = empty.rows - message.count - 1
+    frame = Self.frame(state, rows: end, columns: empty.columns)
+    drawPage(frame.inset(rows: 1, columns: 1))
+    drawFrame()
+    canvas.put(
+      message,
+      in: Canvas.Area(row: end, column: 1, rows: message.count, columns: empty.columns - 2))
+    drawKeys()
   }
 
   /// The reason and the remedy are shown in full, as long as half of the page remains.
-  private static func message(_ state: ScreenState, columns: Int, maximum: Int) -> [StyledLine] {
-    guard let message = state.message ?? state.visibleObstacle.map({ Message.failure($0) }) else {
-      return [StyledLine("")]
-    }
+  private static func message(_ state: ScreenState, columns: Int) -> [StyledLine] {
     let (text, style) =
-      switch message {
+      switch state.message ?? state.visibleObstacle.map({ .failure($0) }) {
       case .success(let text): ("✓ \(text)", Look.good)
       case .failure(let text): ("✗ \(text)", Look.bad)
       case .notice(let text): ("• \(text)", Look.notice)
+      case nil: ("", CellStyle.plain)
       }
-    let lines = StyledLine.wrapped(text, style, columns: columns)
-    return Array(lines.prefix(max(1, maximum)))
+    return StyledLine.wrapped(text, style, columns: columns)
   }
 
-  // MARK: Decoration
+  // MARK: Keys
 
-  private mutating func drawDecoration() {
+  /// Draws as many keys as fit, the general ones last.
+  private mutating func drawKeys() {
+    var hints = state.keys
+    while hints.count > 1,
+      hints.reduce(-1, { $0 + $1.key.count + $1.word.count + 3 }) > canvas.columns
+    {
+      hints.removeLast()
+    }
+    let isGeneral = { (hint: KeyHint) in ["?", "q"].contains(hint.key) }
+    put(hints.filter { !isGeneral($0) } + hints.filter(isGeneral), row: canvas.rows - 1, column: 1)
+  }
+
+  mutating func put(_ hints: [KeyHint], row: Int, column: Int) {
+    var column = column
+    for (key, word) in hints {
+      canvas.put(key, Look.key, row: row, column: column)
+      canvas.put(word, row: row, column: column + key.count + 1)
+      column += key.count + word.count + 3
+    }
+  }
+
+  // MARK: The frame
+
+  /// Returns the place of the frame: a watch is narrow and has a strap, if the terminal has room for it beside the page.
+  private static func frame(_ state: ScreenState, rows: Int, columns: Int) -> Canvas.Area {
+    guard !state.isPhone else {
+      return Canvas.Area(row: 0, column: 0, rows: rows, columns: min(columns, phoneColumns))
+    }
+    let needed = max(watchRows.lowerBound, 2 + (state.visibleCode?.count ?? 0))
+    let strap = rows >= needed + 2 ? 1 : 0
+    let width = min(columns, watchColumns)
+    // The last column is the crown's.
+    return Canvas.Area(
+      row: strap, column: (columns - width) / 2,
+      rows: min(rows - 2 * strap, watchRows.upperBound), columns: width - 1)
+  }
+
+  private mutating func drawFrame() {
     let style = Look.frame(isPhone: state.isPhone)
-    switch layout.decoration {
-    case .bar: canvas.fill(layout.frame, Look.bar(isPhone: state.isPhone), with: " ")
-    case .framed, .strapped: canvas.frame(layout.frame, style)
-    }
-    if layout.decoration == .strapped { drawStrap() }
-    if !state.isPhone, layout.decoration != .bar {
-      // The crown.
-      let column = layout.frame.column + layout.frame.columns
-      for row in 3...4 {
-        canvas.put("▌", style, row: layout.frame.row + row, column: column)
+    canvas.frame(frame, style)
+    if frame.row > 0 {
+      let width = frame.columns / 2
+      let column = frame.column + (frame.columns - width) / 2
+      for row in [frame.row - 1, frame.row + frame.rows] {
+        canvas.put(String(repeating: "▒", count: width), Look.strap, row: row, column: column)
       }
     }
-    drawHead()
-    drawFoot()
-    drawScrollBar()
-  }
-
-  private mutating func drawStrap() {
-    let width = layout.frame.columns / 2
-    let column = layout.frame.column + (layout.frame.columns - width) / 2
-    for row in [layout.frame.row - 1, layout.frame.row + layout.frame.rows] {
-      canvas.put(String(repeating: "▒", count: width), Look.strap, row: row, column: column)
+    if !state.isPhone {
+      // The crown.
+      for row in 3...4 {
+        canvas.put("▌", style, row: frame.row + row, column: frame.column + frame.columns)
+      }
     }
+    drawHead(frame.inset(rows: 0, columns: 2))
+    drawInvitation(frame.inset(rows: 0, columns: 2))
+    drawScrollBar(frame.inset(rows: 1, columns: 0))
   }
 
   /// Which side this is, and whether the other one runs.
-  private mutating func drawHead() {
-    let isBar = layout.decoration == .bar
-    let other = state.isPhone ? "watch" : "phone"
-    let mark = state.isOtherReachable ? "●" : "○"
-    let full = "\(mark) \(other) \(state.isOtherReachable ? "in reach" : "away")"
-    let area = isBar ? layout.frame : layout.frame.inset(rows: 0, columns: 2)
+  private mutating func drawHead(_ area: Canvas.Area) {
     let room = area.columns - 2
+    let mark = state.isOtherReachable ? "●" : "○"
+    let other = "\(mark) \(state.isPhone ? "watch" : "phone")"
+    let full = "\(other) \(state.isOtherReachable ? "in reach" : "away")"
     let forms = [
-      ("CinemaTime · \(state.name)", full), (state.name, full), (state.name, "\(mark) \(other)"),
+      ("CinemaTime · \(state.name)", full), (state.name, full), (state.name, other),
+      (state.name, mark),
     ]
-    let form = forms.first { $0.0.terminalColumns + 3 + $0.1.count <= room } ?? (state.name, mark)
-    let bar = Look.bar(isPhone: state.isPhone)
-    let nameRoom = max(0, room - form.1.count - 1)
+    let (name, reach) = forms.first { $0.terminalColumns + 3 + $1.count <= room } ?? forms[3]
     canvas.put(
-      " \(form.0.cut(to: nameRoom)) ", isBar ? bar : Look.name(isPhone: state.isPhone),
+      " \(name.cut(to: room - reach.count - 1)) ", Look.name(isPhone: state.isPhone),
       row: area.row, column: area.column)
     canvas.put(
-      " \(form.1) ", isBar ? bar : state.isOtherReachable ? Look.good : Look.faint, row: area.row,
-      column: area.column + max(0, area.columns - form.1.count - 2))
+      " \(reach) ", state.isOtherReachable ? Look.good : Look.faint, row: area.row,
+      column: area.column + max(0, area.columns - reach.count - 2))
   }
 
   /// What can be gone on with, in the lower border.
-  private mutating func drawFoot() {
-    guard layout.decoration != .bar, let invitation = state.invitation else { return }
-    let area = layout.frame.inset(rows: 0, columns: 2)
+  private mutating func drawInvitation(_ area: Canvas.Area) {
+    guard let invitation = state.invitation else { return }
     let row = area.row + area.rows - 1
     canvas.put(" c ", Look.key, row: row, column: area.column)
-    let short = "continue “\(invitation.title)” "
-    let full = short + "from the \(invitation.side) "
     canvas.put(
-      full.terminalColumns <= area.columns - 3 ? full : short, Look.notice, row: row,
+      "continue “\(invitation.title)” from the \(invitation.side) ", Look.notice, row: row,
       column: area.column + 3, room: area.columns - 3)
   }
 
   /// A bar at the right edge, if the page is longer than its area.
-  private mutating func drawScrollBar() {
-    guard extent.limit > 0, extent.total > 0, layout.content.rows > 2 else { return }
-    let column = layout.frame.column + layout.frame.columns - 1
-    let rows = layout.content.rows
-    let length = max(1, rows * extent.shown / extent.total)
-    let first = (rows - length) * firstLine / extent.limit
+  private mutating func drawScrollBar(_ area: Canvas.Area) {
+    guard extent.limit > 0, area.rows > 2 else { return }
+    let length = max(1, area.rows * extent.shown / extent.total)
+    let first = (area.rows - length) * firstLine / extent.limit
+    let style = Look.frame(isPhone: state.isPhone)
     for row in first..<(first + length) {
-      canvas.put(
-        "█", Look.frame(isPhone: state.isPhone), row: layout.content.row + row, column: column)
+      canvas.put("█", style, row: area.row + row, column: area.column + area.columns - 1)
     }
   }
+}
 
-  // MARK: The page
+extension [String] {
+  /// The columns of the widest line.
+  var columns: Int { map(\.terminalColumns).max() ?? 0 }
 
-  /// The first line that is visible.
-  private var firstLine: Int {
-    guard state.page == state.listPage else { return min(state.scroll, extent.limit) }
-    return max(0, min(state.selection - extent.shown / 2, extent.limit))
-  }
-
-  private mutating func drawPage() {
-    var area = layout.content
-    // The last column is the scroll bar's.
-    if layout.decoration == .bar { area.columns -= 1 }
-    if case .confirmation(let movie) = state.page {
-      area = Confirmation(movie).draw(on: &canvas, area)
-    }
-    switch state.page == .help ? .help : state.pageBelow {
-    case .face: WatchFace(state).draw(on: &canvas, area)
-    case .films, .tickets: drawList(area)
-    case .film(let movie): drawFilm(FilmPage(state, movie), area)
-    case .help, .confirmation:
-      let text = area.inset(rows: 0, columns: 1)
-      drawText(KeyHelp.lines(state, columns: text.columns), text)
-    }
-  }
-
-  private mutating func drawList(_ area: Canvas.Area) {
-    let list = FilmList(state)
-    list.drawTabs(on: &canvas, area)
-    let area = Canvas.Area(
-      row: area.row + 1, column: area.column, rows: area.rows - 1, columns: area.columns)
-    extent = ScreenState.Extent(shown: area.rows, total: state.list.count)
-    let isMoved = state.page == state.listPage
-    let first = isMoved ? firstLine : max(0, min(state.selection - area.rows / 2, extent.limit))
-    list.draw(on: &canvas, area, from: first)
-    // Under a question, the list does not scroll.
-    if !isMoved { extent = ScreenState.Extent() }
-  }
-
-  private mutating func drawFilm(_ page: FilmPage, _ area: Canvas.Area) {
-    var text = area.inset(rows: 0, columns: 1)
-    if let code = page.code {
-      guard let rest = code.draw(on: &canvas, layout.content) else {
-        return drawText(page.lines(columns: text.columns, hasCode: false), text)
-      }
-      text = rest
-    }
-    drawText(page.lines(columns: text.columns, hasCode: page.code != nil), text)
-  }
-
-  private mutating func drawText(_ lines: [StyledLine], _ area: Canvas.Area) {
-    // Beside a code that takes all the room there is no text.
-    guard area.rows > 0 else { return }
-    extent = ScreenState.Extent(shown: area.rows, total: lines.count)
-    for (index, line) in lines.dropFirst(firstLine).prefix(area.rows).enumerated() {
-      canvas.put(
-        line.text, line.style, row: area.row + index, column: area.column, room: area.columns)
-    }
-  }
+  func fits(in area: Canvas.Area) -> Bool { count <= area.rows && columns <= area.columns }
 }

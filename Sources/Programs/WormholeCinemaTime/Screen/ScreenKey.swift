@@ -7,27 +7,24 @@ enum ScreenKey: Equatable {
   /// Control-C, which ends the program everywhere.
   case interrupt
   case letter(Character)
-
-  /// Returns the key of a character, as in vi, less and many others.
-  fileprivate init(_ character: Character) {
-    self =
-      switch character {
-      case "k": .up
-      case "j": .down
-      case "g": .first
-      case "G": .last
-      case "h": .back
-      case "l": .forward
-      case " ": .pageDown
-      case "?": .help
-      case "q": .quit
-      default: .letter(character)
-      }
-  }
 }
 
 /// The keys in the bytes that a terminal sends, which may come in pieces.
 struct KeyReader {
+  /// As in vi, less and many others.
+  private static let characters: [Character: ScreenKey] = [
+    "k": .up, "j": .down, "g": .first, "G": .last, "h": .back, "l": .forward, " ": .pageDown,
+    "?": .help, "q": .quit, "\u{03}": .interrupt, "\u{04}": .quit, "\t": .tab, "\u{1A}": .suspend,
+    "\n": .enter, "\r": .enter, "\u{08}": .back, "\u{7F}": .back,
+  ]
+
+  /// What follows ESC and "[" or "O": a letter, or a number of the VT220 without its modifier.
+  private static let sequences: [String: ScreenKey] = [
+    "A": .up, "B": .down, "C": .forward, "D": .back, "H": .first, "F": .last, "P": .help,
+    "Z": .tab, "1~": .first, "7~": .first, "4~": .last, "8~": .last, "5~": .pageUp,
+    "6~": .pageDown, "11~": .help,
+  ]
+
   /// The beginning of a sequence. A lone escape byte is one, too, until nothing follows it.
   private var unfinished: [UInt8] = []
 
@@ -41,7 +38,9 @@ struct KeyReader {
     while let byte = rest.first {
       guard byte == 0x1B else {
         rest = rest.dropFirst()
-        if let key = Self.key(of: byte) { keys.append(key) }
+        let character = Character(UnicodeScalar(byte))
+        let letter = (0x20..<0x7F).contains(byte) ? ScreenKey.letter(character) : nil
+        keys += [Self.characters[character] ?? letter].compactMap { $0 }
         continue
       }
       guard let sequence = Self.sequence(in: rest) else {
@@ -49,7 +48,7 @@ struct KeyReader {
         return keys
       }
       rest = rest.dropFirst(sequence.count)
-      if let key = Self.key(of: sequence) { keys.append(key) }
+      keys += [Self.key(of: sequence)].compactMap { $0 }
     }
     return keys
   }
@@ -60,56 +59,20 @@ struct KeyReader {
     return unfinished == [0x1B] ? [.back] : []
   }
 
-  private static func key(of byte: UInt8) -> ScreenKey? {
-    switch byte {
-    case 0x03: .interrupt
-    case 0x04: .quit
-    case 0x09: .tab
-    case 0x1A: .suspend
-    case 0x0A, 0x0D: .enter
-    case 0x08, 0x7F: .back
-    case 0x20..<0x7F: ScreenKey(Character(UnicodeScalar(byte)))
-    default: nil
-    }
-  }
-
   /// Returns the sequence at the beginning: ESC, "[" or "O", numbers, and a final character; or ESC
   /// alone, if something else follows. Nil if the sequence is not complete.
-  private static func sequence(in bytes: ArraySlice<UInt8>) -> [UInt8]? {
+  private static func sequence(in bytes: ArraySlice<UInt8>) -> ArraySlice<UInt8>? {
     let rest = bytes.dropFirst()
     guard let next = rest.first else { return nil }
-    guard [UInt8(ascii: "["), UInt8(ascii: "O")].contains(next) else { return [0x1B] }
-    let numbers = rest.dropFirst()
-    guard let final = numbers.firstIndex(where: { (0x40...0x7E).contains($0) }) else { return nil }
-    return Array(bytes[...final])
+    guard [UInt8(ascii: "["), UInt8(ascii: "O")].contains(next) else { return bytes.prefix(1) }
+    let final = rest.dropFirst().firstIndex { (0x40...0x7E).contains($0) }
+    return final.map { bytes[...$0] }
   }
 
-  private static func key(of sequence: [UInt8]) -> ScreenKey? {
-    guard sequence.count > 1, let final = sequence.last else { return .back }
-    switch Character(UnicodeScalar(final)) {
-    case "A": return .up
-    case "B": return .down
-    case "C": return .forward
-    case "D": return .back
-    case "H": return .first
-    case "F": return .last
-    case "P": return .help
-    case "Z": return .tab
-    case "~":
-      return key(ofNumber: String(decoding: sequence.dropFirst(2).dropLast(), as: UTF8.self))
-    default: return nil
-    }
-  }
-
-  /// The keys of terminals in the manner of the VT220, perhaps with a modifier after ";".
-  private static func key(ofNumber text: String) -> ScreenKey? {
-    switch text.prefix(while: { $0 != ";" }) {
-    case "1", "7": .first
-    case "4", "8": .last
-    case "5": .pageUp
-    case "6": .pageDown
-    case "11": .help
-    default: nil
-    }
+  private static func key(of sequence: ArraySlice<UInt8>) -> ScreenKey? {
+    guard sequence.count > 1 else { return .back }
+    let parts = String(decoding: sequence.dropFirst(2), as: UTF8.self)
+    guard parts.hasSuffix("~") else { return sequences[String(parts.suffix(1))] }
+    return sequences[parts.prefix { $0 != ";" && $0 != "~" } + "~"]
   }
 }

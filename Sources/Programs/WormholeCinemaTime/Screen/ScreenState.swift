@@ -33,6 +33,12 @@ struct ScreenState: Equatable {
     var limit: Int { max(0, total - shown) }
   }
 
+  /// A film that is open on another side, and the name of that side.
+  struct Invitation: Equatable {
+    let title: String
+    let side: String
+  }
+
   let isPhone: Bool
   /// The name of this side, which tells one window from another: "phone", "watch", "watch left".
   let name: String
@@ -44,8 +50,6 @@ struct ScreenState: Equatable {
   private(set) var scroll = 0
   private var extent = Extent()
   private(set) var tickets: [Movie] = []
-  /// The programme, by time.
-  private(set) var films: [Movie] = []
   /// Whether the other side runs.
   var isOtherReachable = false
   /// The show on the watch's face.
@@ -59,15 +63,6 @@ struct ScreenState: Equatable {
   var offer: Invitation?
   /// The QR code of the shown film, if it has a ticket and the code is here.
   var code: [String]?
-
-  /// A film that is open on another side, and the name of that side.
-  struct Invitation: Equatable {
-    let title: String
-    let side: String
-  }
-
-  /// The offer, unless that film is open here, too.
-  var invitation: Invitation? { offer?.title == movie?.title ? nil : offer }
 
   init(isPhone: Bool, watchName: String = "watch", otherCommand: String? = nil) {
     self.isPhone = isPhone
@@ -93,13 +88,9 @@ struct ScreenState: Equatable {
   var listPage: Page? { ([root] + opened).last { $0 == .films || $0 == .tickets } }
 
   /// The films of that list.
-  var list: [Movie] {
-    switch listPage {
-    case .films: films
-    case .tickets: tickets
-    default: []
-    }
-  }
+  var list: [Movie] { listPage.map(films) ?? [] }
+
+  private func films(of page: Page) -> [Movie] { page == .films ? Movie.all : tickets }
 
   var selection: Int { listPage.flatMap { selections[$0] } ?? 0 }
 
@@ -112,41 +103,29 @@ struct ScreenState: Equatable {
   }
 
   /// The film that `b` and `d` are about.
-  var subject: Movie? {
-    switch pageBelow {
-    case .films, .tickets: selected
-    default: movie
-    }
-  }
+  var subject: Movie? { pageBelow == listPage ? selected : movie }
 
   func isPurchased(_ movie: Movie) -> Bool { tickets.contains(movie) }
+
+  /// The offer, unless that film is open here, too.
+  var invitation: Invitation? { offer?.title == movie?.title ? nil : offer }
 
   /// What is in the way, unless the way is free meanwhile.
   var visibleObstacle: String? { isOtherReachable ? nil : obstacle }
 
-  /// Whether a part of the page is outside the screen.
-  var isCut: Bool { extent.limit > 0 }
+  /// The code, unless something covers it.
+  var visibleCode: [String]? { page == pageBelow ? code : nil }
 
   // MARK: Changes
 
-  /// Updates the lists after a change. The selected film stays selected, or the one that takes its place.
-  mutating func update(tickets: [Movie], films: [Movie] = Movie.all) {
-    let before = (films: selectedFilm(in: .films), tickets: selectedFilm(in: .tickets))
-    self.tickets = tickets
-    self.films = films
-    for (page, list, film) in [
-      (Page.films, films, before.films), (Page.tickets, tickets, before.tickets),
-    ] {
-      let place = film.flatMap { list.firstIndex(of: $0) } ?? selections[page] ?? 0
-      selections[page] = max(0, min(place, list.count - 1))
-    }
+  /// Updates the tickets. The selected one stays selected, or the one that takes its place.
+  mutating func update(tickets now: [Movie]) {
+    let place = selections[.tickets] ?? 0
+    let film = tickets.indices.contains(place) ? tickets[place] : nil
+    tickets = now
+    selections[.tickets] = max(0, film.flatMap(now.firstIndex) ?? min(place, now.count - 1))
     // Somebody else was faster.
     if case .confirmation(let movie) = page, isPurchased(movie) { opened.removeLast() }
-  }
-
-  private func selectedFilm(in page: Page) -> Movie? {
-    let list = page == .films ? films : tickets
-    return selections[page].flatMap { list.indices.contains($0) ? list[$0] : nil }
   }
 
   /// Notes how much of the page fits on the screen, which decides how far it scrolls.
@@ -157,8 +136,8 @@ struct ScreenState: Equatable {
 
   /// Shows a film, above the list or the face that was shown.
   mutating func open(_ movie: Movie) {
-    opened = opened.filter { $0 == .films || $0 == .tickets } + [.film(movie)]
-    scroll = 0
+    opened = opened.filter { $0 == .films || $0 == .tickets }
+    push(.film(movie))
   }
 
   private mutating func push(_ page: Page) {
@@ -188,32 +167,13 @@ struct ScreenState: Equatable {
     case .interrupt: return .quit
     case .suspend: return .suspend
     case .letter("c"): return .goOn
-    case .help: page == .help ? goBack() : push(.help)
-    case .back: goBack()
-    case .quit:
-      // As in a pager, the help is left and not the program.
-      guard page == .help else { return .quit }
-      goBack()
-    default: return handleOnPage(key)
-    }
-    return nil
-  }
-
-  private mutating func handleOnPage(_ key: ScreenKey) -> Action? {
-    if case .confirmation(let movie) = page { return answer(key, movie) }
-    if let distance = distance(key) {
-      move(by: distance)
-      return nil
-    }
-    guard page != .help else { return nil }
-    switch key {
-    case .enter, .forward: enter()
-    case .tab: show(list: listPage == .films ? .tickets : .films)
-    case .letter("f"): show(list: .films)
-    case .letter("t"): show(list: .tickets)
-    case .letter("b"): ask()
-    case .letter("d"): return giveBack()
-    default: break
+    // As in a pager, the help is left and not the program.
+    case .quit where page != .help: return .quit
+    case .help where page != .help: push(.help)
+    case .back, .help, .quit: goBack()
+    default:
+      if case .confirmation(let movie) = page { return answer(key, movie) }
+      return handleOnPage(key)
     }
     return nil
   }
@@ -229,26 +189,33 @@ struct ScreenState: Equatable {
     return nil
   }
 
-  /// Returns the number of lines that a key moves by; nil if it is for something else.
-  private func distance(_ key: ScreenKey) -> Int? {
-    let page = max(1, extent.shown - 1)
-    return switch key {
-    case .up: -1
-    case .down: 1
-    case .pageUp: -page
-    case .pageDown: page
-    case .first: -Self.everything
-    case .last: Self.everything
-    default: nil
+  private mutating func handleOnPage(_ key: ScreenKey) -> Action? {
+    let pageLines = max(1, extent.shown - 1)
+    switch key {
+    case .up: move(by: -1)
+    case .down: move(by: 1)
+    case .pageUp: move(by: -pageLines)
+    case .pageDown: move(by: pageLines)
+    case .first: move(by: -Self.everything)
+    case .last: move(by: Self.everything)
+    case _ where page == .help: break
+    case .enter, .forward: enter()
+    case .tab: show(list: listPage == .films ? .tickets : .films)
+    case .letter("f"): show(list: .films)
+    case .letter("t"): show(list: .tickets)
+    case .letter("b"): ask()
+    case .letter("d"): return giveBack()
+    default: break
     }
+    return nil
   }
 
   /// More lines than any page has.
   private static let everything = 1_000_000
 
   private mutating func move(by distance: Int) {
-    if let list = listPage, list == page {
-      selections[list] = max(0, min(self.list.count - 1, selection + distance))
+    if page == listPage {
+      selections[page] = max(0, min(list.count - 1, selection + distance))
     } else {
       // The drawing knows where the text ends, and has it noted.
       scroll = max(0, scroll + distance)
@@ -264,7 +231,7 @@ struct ScreenState: Equatable {
   private mutating func ask() {
     guard let subject else { return }
     guard !isPurchased(subject) else {
-      message = .notice("You have a ticket for “\(subject.title)” already.")
+      message = .notice("You have a ticket for \(subject.quoted) already.")
       return
     }
     push(.confirmation(subject))
@@ -273,7 +240,7 @@ struct ScreenState: Equatable {
   private mutating func giveBack() -> Action? {
     guard let subject else { return nil }
     guard isPurchased(subject) else {
-      message = .notice("You have no ticket for “\(subject.title)”.")
+      message = .notice("You have no ticket for \(subject.quoted).")
       return nil
     }
     if movie != nil { goBack() }

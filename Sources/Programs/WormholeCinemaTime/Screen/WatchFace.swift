@@ -1,63 +1,30 @@
 import WormholeWorkshop
 
 /// The watch's face: the time, and the next show as a complication.
-struct WatchFace {
-  private let state: ScreenState
-
-  /// A complication with a border, and its distance from the clock.
-  private static let boxRows = 4
-  private static let boxColumns = 28
-  private static let gap = 1
-
-  init(_ state: ScreenState) {
-    self.state = state
-  }
-
-  func draw(on canvas: inout Canvas, _ area: Canvas.Area) {
-    let text = complication
-    let isLarge = area.rows >= 12 && area.columns >= ClockDigits.largeColumns
-    let isBox = area.rows >= 9 && area.columns >= Self.boxColumns
-    let clock =
-      isLarge ? ClockDigits.large(state.time.text) : ClockDigits.small(state.time.text)
-    let fits = clock.count < area.rows && (clock.first?.count ?? 0) <= area.columns
-    let digits = fits ? clock : [state.time.text]
-    let rest = isBox ? Self.gap + Self.boxRows : text.count
-    var row = area.row + max(0, area.rows - digits.count - rest) / 2
-    for line in digits {
-      put(StyledLine(line, Look.title), on: &canvas, area, row: row)
-      row += 1
-    }
-    guard isBox else {
-      for line in text.prefix(max(0, area.rows - digits.count)) {
-        put(line, on: &canvas, area, row: row)
-        row += 1
-      }
-      return
-    }
-    let box = Canvas.Area(
-      row: row + Self.gap, column: area.column + (area.columns - Self.boxColumns) / 2,
-      rows: Self.boxRows, columns: Self.boxColumns)
-    canvas.frame(box, Look.faint)
-    for (index, line) in text.enumerated() {
-      put(line, on: &canvas, box.inset(rows: 1, columns: 2), row: box.row + 1 + index)
-    }
-  }
-
-  /// Draws a line in the middle of an area.
-  private func put(_ line: StyledLine, on canvas: inout Canvas, _ area: Canvas.Area, row: Int) {
-    let column = area.column + max(0, area.columns - line.text.terminalColumns) / 2
-    canvas.put(line.text, line.style, row: row, column: column, room: area.columns)
-  }
-
-  /// The next show, and when it begins.
-  private var complication: [StyledLine] {
-    guard let next = state.nextShow else {
-      return [StyledLine("No tickets yet"), StyledLine("Enter: the films", Look.faint)]
-    }
-    return [
-      StyledLine(next.title, Look.title),
-      StyledLine("\(next.time), \(state.time.wait(untilHour: next.hour))", Look.time),
+extension ScreenDrawing {
+  mutating func drawFace(_ area: Canvas.Area) {
+    let next = state.nextShow
+    let complication = [
+      StyledLine(next?.title ?? "No tickets yet", next == nil ? .plain : Look.title),
+      next.map { StyledLine("\($0.time), \(state.time.wait(untilHour: $0.hour))", Look.time) }
+        ?? StyledLine("Enter: the films", Look.faint),
     ]
+    let time = state.time.text
+    let isLarge = area.rows >= 12 && area.columns >= ClockDigits.largeColumns
+    let clock = isLarge ? ClockDigits.large(time) : ClockDigits.small(time)
+    let isBox = area.rows >= 9 && area.columns >= 28
+    var place = area
+    place.row += max(0, area.rows - clock.count - (isBox ? 5 : 2)) / 2
+    canvas.put(clock.map { StyledLine($0, Look.title) }, in: place, isCentred: true)
+    place.row += clock.count
+    place.rows = area.row + area.rows - place.row
+    if isBox {
+      place = Canvas.Area(
+        row: place.row + 1, column: area.column + (area.columns - 28) / 2, rows: 4, columns: 28)
+      canvas.frame(place, Look.faint)
+      place = place.inset(rows: 1, columns: 2)
+    }
+    canvas.put(complication, in: place, isCentred: true)
   }
 }
 

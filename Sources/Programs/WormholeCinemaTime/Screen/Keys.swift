@@ -1,0 +1,59 @@
+import WormholeWorkshop
+
+/// A key and what it does.
+typealias KeyHint = (key: String, word: String)
+
+extension ScreenState {
+  /// The keys of the page, by their importance.
+  var keys: [KeyHint] {
+    let help = KeyHint("?", "help")
+    let rest: [KeyHint] = (opened.isEmpty ? [] : [("Esc", "back")]) + [("q", "quit")]
+    let goOn: [KeyHint] = invitation == nil ? [] : [("c", "continue")]
+    let change: [KeyHint] =
+      subject.map { isPurchased($0) ? [("d", "give back")] : [("b", "buy")] } ?? []
+    let other: KeyHint = page == .films ? ("t", "tickets") : ("f", "films")
+    return switch page {
+    case .face: [("Enter", "open"), help] + goOn + [("t", "tickets")] + rest
+    case .films, .tickets:
+      // Without a film, the other list is the only way.
+      list.isEmpty
+        ? [other, help] + goOn + rest
+        : [("Enter", "open"), help] + change + [other] + goOn + [("↑↓", "choose")] + rest
+    case .film: change + [help] + goOn + rest
+    case .confirmation: [("y", "buy"), ("n", "no"), help]
+    case .help: [("Esc", "close")]
+    }
+  }
+
+  /// The page with all keys; before them what is in the way, because a small screen cuts its message.
+  func help(columns: Int) -> [StyledLine] {
+    let indent = columns >= 34 ? 15 : 2
+    let table = Self.allKeys.flatMap { keys, meaning in
+      let lead = keys + (indent == 2 ? "\n  " : String(repeating: " ", count: indent - keys.count))
+      let text = TextWrapping.wrap(meaning, columns: columns, indent: indent, firstIndent: indent)
+      return (lead + text).split(separator: "\n").map { StyledLine(String($0)) }
+    }
+    let obstacle = visibleObstacle.map {
+      StyledLine.wrapped("✗ \($0)", Look.bad, columns: columns) + [StyledLine("")]
+    }
+    let about =
+      "Both sides share the tickets. To see the other side, run this in another terminal: "
+      + otherCommand
+    return (obstacle ?? []) + [StyledLine("Keys", Look.title)] + table + [StyledLine("")]
+      + StyledLine.wrapped(about, Look.faint, columns: columns)
+  }
+
+  private static let allKeys: [(keys: String, meaning: String)] = [
+    ("↑ k  ↓ j", "choose, or scroll the text"),
+    ("PgUp PgDn", "a page up, a page down"),
+    ("Home g  End G", "the first, the last"),
+    ("Enter → l", "open"),
+    ("Esc ← h", "back; Backspace, too"),
+    ("f  t  Tab", "the films, the tickets, the other list"),
+    ("b", "buy a ticket; y confirms it"),
+    ("d", "give the ticket back"),
+    ("c", "continue with the film that is open on the other side"),
+    ("?", "this help"),
+    ("q", "quit; Ctrl-Z suspends"),
+  ]
+}

@@ -1,0 +1,147 @@
+import WormholeWorkshop
+
+/// The pages of a screen.
+extension ScreenDrawing {
+  mutating func drawPage(_ area: Canvas.Area) {
+    var area = area
+    if case .confirmation(let movie) = state.page { area = drawQuestion(movie, area) }
+    let text = area.inset(rows: 0, columns: 1)
+    switch state.page == .help ? .help : state.pageBelow {
+    case .face: drawFace(area)
+    case .films, .tickets: drawList(area)
+    case .film(let movie): drawFilm(movie, area)
+    case .help, .confirmation: drawText(state.help(columns: text.columns), text)
+    }
+  }
+
+  private mutating func drawText(_ lines: [StyledLine], _ area: Canvas.Area) {
+    // Beside a code that takes all the room there is no text.
+    guard area.rows > 0 else { return }
+    extent = ScreenState.Extent(shown: area.rows, total: lines.count)
+    firstLine = min(state.scroll, extent.limit)
+    canvas.put(lines.dropFirst(firstLine), in: area)
+  }
+
+  // MARK: The films or the tickets
+
+  /// Draws the names of both lists, and the current list with a bar on the chosen film.
+  private mutating func drawList(_ area: Canvas.Area) {
+    var column = area.column + 1
+    let count = state.tickets.isEmpty ? "" : " \(state.tickets.count)"
+    for (page, name) in [(ScreenState.Page.films, "Films"), (.tickets, "Tickets\(count)")] {
+      let isCurrent = page == state.listPage
+      canvas.put(
+        isCurrent ? "[\(name)]" : " \(name) ", isCurrent ? Look.key : Look.faint, row: area.row,
+        column: column, room: area.column + area.columns - column)
+      column += name.count + 2
+    }
+    var rest = area
+    rest.row += 1
+    rest.rows -= 1
+    guard !state.list.isEmpty else {
+      let text = rest.inset(rows: 0, columns: 1)
+      let lines = [("No tickets yet.", CellStyle.plain), ("f shows the films.", Look.faint)]
+      return canvas.put(
+        lines.flatMap { StyledLine.wrapped($0, $1, columns: text.columns) }, in: text)
+    }
+    extent = ScreenState.Extent(shown: rest.rows, total: state.list.count)
+    firstLine = max(0, min(state.selection - rest.rows / 2, extent.limit))
+    for (row, movie) in state.list.dropFirst(firstLine).prefix(rest.rows).enumerated() {
+      let line = Canvas.Area(
+        row: rest.row + row, column: rest.column, rows: 1, columns: rest.columns)
+      draw(movie, in: line, isSelected: firstLine + row == state.selection)
+    }
+  }
+
+  private mutating func draw(_ movie: Movie, in line: Canvas.Area, isSelected: Bool) {
+    let style = { (usual: CellStyle) in isSelected ? Look.selection : usual }
+    let put = { (canvas: inout Canvas, text: String, usual: CellStyle, column: Int, room: Int) in
+      canvas.put(text, style(usual), row: line.row, column: line.column + column, room: room)
+    }
+    if isSelected { canvas.fill(line, Look.selection) }
+    let isWide = line.columns >= 60
+    // In the list of tickets every film has one.
+    let hasMark = state.listPage == .films && state.isPurchased(movie)
+    let mark = hasMark ? isWide ? "✓ ticket" : "✓" : ""
+    // With a blank behind it. Where the lines are short, a title may use the room of a missing mark.
+    let markColumn = line.columns - (isWide ? 9 : hasMark ? 2 : 0)
+    let room = markColumn - 9
+    // A wide screen of a phone has room for the directors.
+    let titleRoom = isWide && state.isPhone ? room * 3 / 5 : room + 2
+    put(&canvas, isSelected ? ">" : " ", .plain, 0, 1)
+    put(&canvas, movie.time, Look.time, 2, 5)
+    put(&canvas, movie.title, .plain, 8, titleRoom - 2)
+    put(&canvas, movie.director, Look.faint, 8 + titleRoom, room - titleRoom)
+    put(&canvas, mark, Look.good, markColumn, mark.count)
+  }
+
+  // MARK: One film
+
+  /// Draws a film, and the QR code of its ticket beside the text, or instead of it.
+  private mutating func drawFilm(_ movie: Movie, _ area: Canvas.Area) {
+    var text = area.inset(rows: 0, columns: 1)
+    let code = state.visibleCode.flatMap { $0.fits(in: area) ? $0 : nil }
+    if let code {
+      let width = code.columns
+      // The narrowest text that is worth a place.
+      let isBeside = text.columns - width - 2 >= 24
+      var place = area
+      place.column += isBeside ? 1 : (area.columns - width) / 2
+      if isBeside {
+        text.column += width + 2
+        text.columns -= width + 2
+      } else {
+        text.rows = 0
+        if area.rows > code.count {
+          canvas.put(
+            "\(movie.time) \(movie.title)", Look.title, row: area.row, column: place.column,
+            room: width)
+          place.row += 1
+        }
+      }
+      canvas.put(code.map { StyledLine($0, Look.code) }, in: place)
+    }
+    drawText(lines(about: movie, columns: text.columns, hasCode: code != nil), text)
+  }
+
+  private func lines(about movie: Movie, columns: Int, hasCode: Bool) -> [StyledLine] {
+    var lines = StyledLine.wrapped(movie.title, Look.title, columns: columns)
+    lines.append(StyledLine(movie.time, Look.time))
+    if state.isPurchased(movie) {
+      lines.append(StyledLine("✓ Your ticket", Look.good))
+      let missing =
+        state.visibleCode == nil
+        ? TicketCodes.placeholder : "Make the terminal larger to see the QR code."
+      if !hasCode { lines += StyledLine.wrapped(missing, Look.notice, columns: columns) }
+    }
+    lines.append(StyledLine(""))
+    guard state.isPhone else {
+      return lines + StyledLine.wrapped("by \(movie.director)", columns: columns)
+    }
+    let people = "Directed by \(movie.director), with \(movie.actors.joined(separator: ", "))."
+    return lines + StyledLine.wrapped(people, columns: columns) + [StyledLine("")]
+      + StyledLine.wrapped(movie.synopsis, columns: columns)
+  }
+
+  /// Asks whether to buy a ticket, below the page.
+  ///
+  /// - Returns: The area that remains for the page.
+  private mutating func drawQuestion(_ movie: Movie, _ area: Canvas.Area) -> Canvas.Area {
+    let question = "Buy a ticket for \(movie.time)?"
+    var (rest, box) = (area, area)
+    let isBox = area.rows >= 10 && area.columns >= 30
+    let lines = StyledLine.wrapped(question, Look.question, columns: isBox ? 26 : area.columns)
+    box.rows = isBox ? 5 : min(lines.count, max(1, area.rows - 2))
+    rest.rows -= box.rows
+    box.row += rest.rows
+    if isBox {
+      box.columns = 30
+      box.column += (area.columns - box.columns) / 2
+      canvas.frame(box, Look.question)
+      box = box.inset(rows: 1, columns: 2)
+      put([("y", "yes, buy"), ("n", "no")], row: box.row + 2, column: box.column)
+    }
+    canvas.put(lines + (isBox ? [StyledLine(movie.title, Look.title)] : []), in: box)
+    return rest
+  }
+}
