@@ -19,10 +19,10 @@ import WormholeWorkshop
         ],
         options: [
           .value(
-            "kind", "kind", .choice(["mean", "median"]), standard: "mean",
+            "kind", .choice(["mean", "median"]), named: "kind", standard: "mean",
             help: "The kind of average to provide."),
-          .value("a-long-option-name", "n", .count, help: "Explained below its label."),
-          .value("exactly-23-col", "four", .count, help: "Touches the column."),
+          .value("a-long-option-name", .count, help: "Explained below its label."),
+          .value("exactly-23-col", .count, named: "four", help: "Touches the column."),
         ],
         tail: TailDescription(name: "command", help: "Run it."), run: nil)
     ],

@@ -29,7 +29,7 @@ struct WormholeProgramTests {
     let text = arguments.requiredText("text")
     if text == "fail" {
       throw CommandError(
-        verb: "echo", object: "fail\u{1B}[31m", reason: "it failed", status: .badData)
+        cannot: "echo fail\u{1B}[31m", because: "it failed", status: .badData)
     }
     try environment.writeStandardOutput(Array(text.utf8))
     throw ExitStatus.no

@@ -31,6 +31,9 @@ struct CommandEnvironment: Sendable {
   /// The width of tables; nil where a program reads them, in one line each, however long.
   var tableColumns: Int? { isTerminal ? columns : nil }
 
+  /// Where temporary files are made.
+  var temporaryDirectory: String { variable("TMPDIR").flatMap { $0.isEmpty ? nil : $0 } ?? "/tmp" }
+
   /// Runs a program of the user's, which may take any time.
   func withoutTimeLimit<Result>(_ body: () throws -> Result) rethrows -> Result {
     try CallLimit.lifted { try answers?.suspended(body) ?? body() }
@@ -47,8 +50,7 @@ extension CommandEnvironment {
     } catch let error as Errno where error == .brokenPipe {
       throw ExitStatus.brokenPipe
     } catch {
-      throw CommandError(
-        verb: "write to", object: "standard output", reason: "\(error)", status: .inputOutput)
+      throw CommandError(cannot: "write to standard output", because: error)
     }
   }
 
@@ -101,8 +103,8 @@ extension CommandEnvironment {
     } catch {
       let isTooLarge = error as? Errno == .fileTooLarge
       throw CommandError(
-        verb: "read", object: "standard input",
-        reason: isTooLarge ? "it has more than \(JSONInput.maximumBytes >> 20) MiB" : "\(error)",
+        cannot: "read standard input",
+        because: isTooLarge ? "it has more than \(JSONInput.maximumBytes >> 20) MiB" : "\(error)",
         status: isTooLarge ? .badData : .inputOutput)
     }
   }
@@ -125,8 +127,8 @@ extension CommandEnvironment {
       rest.removeFirst(start)
       guard rest.count <= JSONInput.maximumBytes else {
         throw CommandError(
-          verb: "read", object: file ?? "standard input",
-          reason: "a line has more than \(JSONInput.maximumBytes >> 20) MiB", status: .badData)
+          cannot: "read \(file ?? "standard input")",
+          because: "a line has more than \(JSONInput.maximumBytes >> 20) MiB", status: .badData)
       }
     }
     if let file {
@@ -140,11 +142,8 @@ extension CommandEnvironment {
   }
 
   private func inputChunk() throws -> [UInt8] {
-    do {
-      return try readInput()
-    } catch {
-      throw CommandError(
-        verb: "read", object: "standard input", reason: "\(error)", status: .inputOutput)
+    do { return try readInput() } catch {
+      throw CommandError(cannot: "read standard input", because: error)
     }
   }
 
@@ -155,7 +154,7 @@ extension CommandEnvironment {
         .readToEnd(expectedBytes: 0, maximumBytes: JSONInput.maximumBytes)
     } catch {
       throw CommandError(
-        verb: "read", object: file, reason: "\(error)",
+        cannot: "read \(file)", because: error,
         status: error == .fileTooLarge ? .badData : .inputOutput)
     }
   }

@@ -6,15 +6,38 @@ import WormholeSystem
 
 /// Why a command could not do its work, with the status that tells scripts so.
 struct CommandError: Error, Equatable, CustomStringConvertible {
-  /// The action: "read", "publish".
-  let verb: String
-  /// The object of the action, as the user named it.
-  let object: String
+  /// The action and its object, as the user named it: "read seats".
+  let action: String
   let reason: String
   let status: ExitStatus
 
+  init(cannot action: String, because reason: String, status: ExitStatus = .inputOutput) {
+    self.action = action
+    self.reason = reason
+    self.status = status
+  }
+
+  init(cannot action: String, because error: any Error, status: ExitStatus = .inputOutput) {
+    self.init(cannot: action, because: "\(error)", status: status)
+  }
+
   /// `cannot read seats: the file is damaged`; the program puts its name before it.
-  var description: String { "cannot \(verb) \(object): \(reason)" }
+  var description: String { "cannot \(action): \(reason)" }
+}
+
+/// Does something, and reports an error of the kernel as the action that is not possible.
+///
+/// - Parameter isPermission: Whether a denied access has its own status here.
+func reporting<Result: ~Copyable>(
+  cannot action: String, isPermission: Bool = false, _ body: () throws(Errno) -> Result
+) throws(CommandError) -> Result {
+  do throws(Errno) {
+    return try body()
+  } catch {
+    throw CommandError(
+      cannot: action, because: error,
+      status: isPermission && error == .accessDenied ? .permission : .inputOutput)
+  }
 }
 
 /// The sentence in which the program reports an error.

@@ -30,9 +30,8 @@ struct WormholeProgram {
       }
       guard Program.hasProcessTable else {
         throw CommandError(
-          verb: "run", object: parsed.commandPath.joined(separator: " "),
-          reason: "/proc is missing, in which processes are found: mount -t proc proc /proc",
-          status: .inputOutput)
+          cannot: "run \(parsed.commandPath.joined(separator: " "))",
+          because: "/proc is missing, in which processes are found: mount -t proc proc /proc")
       }
       var environment = environment
       environment.readiness = try Readiness(
@@ -45,8 +44,7 @@ struct WormholeProgram {
         try CallLimit.within(deadline) { try run(parsed, environment) }
       } catch let error as Errno {
         throw CommandError(
-          verb: "finish", object: parsed.commandPath.joined(separator: " "), reason: "\(error)",
-          status: .inputOutput)
+          cannot: "finish \(parsed.commandPath.joined(separator: " "))", because: error)
       }
     case .help(let path):
       try environment.print(HelpText(path: path, columns: environment.columns).rendered)

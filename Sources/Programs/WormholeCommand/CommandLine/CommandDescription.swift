@@ -52,6 +52,26 @@ struct PositionalDescription: Sendable {
   /// Words that begin with a dash, and are operands here and no options: `-int`.
   var markers: [String] = []
 
+  static func operand(
+    _ name: String, _ kind: ValueKind = .text, help: String, markers: [String] = []
+  ) -> Self {
+    Self(name: name, help: help, kind: kind, markers: markers)
+  }
+
+  static func optional(_ name: String, _ kind: ValueKind = .text, help: String) -> Self {
+    Self(name: name, help: help, kind: kind, isOptional: true)
+  }
+
+  static func list(
+    _ name: String, _ kind: ValueKind = .text, help: String, markers: [String] = []
+  ) -> Self {
+    Self(name: name, help: help, kind: kind, isRepeating: true, markers: markers)
+  }
+
+  static func optionalList(_ name: String, _ kind: ValueKind = .text, help: String) -> Self {
+    Self(name: name, help: help, kind: kind, isOptional: true, isRepeating: true)
+  }
+
   /// The form in a usage line: `<a>`, `[<a>]`, `<a> ...`, `[<a> ...]`.
   var synopsis: String {
     let form = isRepeating ? "<\(name)> ..." : "<\(name)>"
@@ -81,11 +101,12 @@ struct OptionDescription: Sendable {
     Self(name: name, letter: letter, value: nil, help: help)
   }
 
+  /// - Parameter valueName: Stands for the value in the help; nil for that of the kind.
   static func value(
-    _ name: String, letter: Character? = nil, _ valueName: String, _ kind: ValueKind,
+    _ name: String, letter: Character? = nil, _ kind: ValueKind, named valueName: String? = nil,
     standard: String? = nil, help: String, isRepeating: Bool = false
   ) -> Self {
-    let value = Value(name: valueName, kind: kind, standard: standard)
+    let value = Value(name: valueName ?? kind.name, kind: kind, standard: standard)
     return Self(name: name, letter: letter, value: value, help: help, isRepeating: isRepeating)
   }
 
@@ -98,11 +119,11 @@ struct OptionDescription: Sendable {
   static let version = flag("version", help: "Show the version.")
   /// Offered by the root.
   static let completionScript = value(
-    "generate-completion-script", "shell", .choice(CompletionShell.allCases.map(\.rawValue)),
+    "generate-completion-script", .choice(CompletionShell.allCases.map(\.rawValue)), named: "shell",
     help: "Print a completion script for a shell.")
   /// Offered by the root.
   static let manualPage = value(
-    "generate-manual-page", "section", .choice(ManualSection.allCases.map(\.rawValue)),
+    "generate-manual-page", .choice(ManualSection.allCases.map(\.rawValue)), named: "section",
     help: "Print a manual page for man(1): 1 explains the commands, 5 the files of a container.")
 }
 

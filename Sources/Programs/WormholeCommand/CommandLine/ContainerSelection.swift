@@ -11,11 +11,11 @@ enum ContainerSelection: Sendable, Equatable {
 
   static let options: [OptionDescription] = [
     .value(
-      "group", "id", .live(.group),
+      "group", .live(.group), named: "id",
       help: "The container of this group, such as group.com.example.cinema. The first use makes "
         + "it. \(groupVariable) in the environment has the same effect."),
     .value(
-      "container", "directory", .directory,
+      "container", .directory,
       help: "The container in this directory, which must exist, or on etcd: "
         + "etcds://HOST,HOST/PREFIX. \(directoryVariable) in the environment has the same effect."),
   ]
@@ -77,12 +77,19 @@ enum ContainerSelection: Sendable, Equatable {
     case .group(let group):
       guard let container = try SharedContainer.existing(group: group) else {
         throw CommandError(
-          verb: "open", object: "the container of group \(group.quoted) (\(try path()))",
-          reason: "there is none yet; \(try hint())the first message makes it", status: .no)
+          cannot: "open the container of group \(group.quoted) (\(try path()))",
+          because: "there is none yet; \(try hint())the first message makes it", status: .no)
       }
       return container
     case .directory(let directory): return try SharedContainer.existing(location: directory)
     }
+  }
+
+  /// The same, for a command that needs one.
+  func openExisting(to verb: String) throws -> SharedContainer {
+    if let container = try openExisting() { return container }
+    throw CommandError(
+      cannot: "\(verb) \(try path())", because: "it is no container yet", status: .no)
   }
 
   /// The same without an error for a group; nil where there is no container.

@@ -4,18 +4,23 @@ import WormholeInspection
 import WormholePropertyLists
 
 /// The output of `status --json`. Keys are only ever added; a key with an unknown value is left out.
-extension ContainerReport {
+extension ContainerReport: JSONObject {
   var propertyList: PropertyListValue {
     .object([
       "container": path, "group": groupIdentifier, "formatVersion": formatVersion,
       "created": created?.wholeSeconds, "networkFileSystem": networkFileSystem,
       "values": names.values.map { $0.propertyList(identifierKey: "identifier") },
       "notifications": names.notifications.map { $0.propertyList(identifierKey: "name") },
-      "presences": names.presences.map(\.propertyList),
-      "queues": names.queues.map(\.propertyList),
-      "logs": names.logs.map(\.propertyList),
-      "own": own.propertyList,
-      "leases": leases.map(\.propertyList),
+      "presences": names.presences, "queues": names.queues, "logs": names.logs,
+      "own": own.titledPropertyList,
+      "leases": leases.map { lease in
+        PropertyListValue.object([
+          "identifier": lease.identifier, "isOwn": lease.kind.isOwn, "path": lease.path,
+          "process": lease.holder.processID, "program": lease.holder.program,
+          "state": lease.holder.state.rawValue, "heldSeconds": lease.holder.held?.seconds,
+          "termSeconds": lease.term?.seconds, "overdue": lease.overdue?.rawValue,
+        ])
+      },
       "leftovers": leftovers.map {
         PropertyListValue.object(["kind": $0.kind.rawValue, "path": $0.path])
       },
@@ -23,19 +28,26 @@ extension ContainerReport {
         PropertyListValue.object(["path": $0.path, "bytes": $0.bytes])
       },
       "foreignEntries": foreignEntries.map(\.path),
-      "looseEntries": looseEntries.map(\.propertyList),
-      "watches": watches.propertyList,
-      "cluster": cluster?.propertyList,
-      "failures": failures.map { "\($0)" },
-      "isPartial": isPartial,
+      "looseEntries": looseEntries.map { entry in
+        PropertyListValue.object([
+          "path": entry.path, "owner": Int(entry.owner),
+          "mode": String(entry.permissions, radix: 8), "isForeign": entry.isForeign,
+        ])
+      },
+      "watches": PropertyListValue.object([
+        "watches": watches.watches, "maximumWatches": watches.maximumWatches,
+        "instances": watches.instances, "maximumInstances": watches.maximumInstances,
+        "refusal": watches.refusal.map { "\($0)" },
+      ]),
+      "cluster": cluster, "failures": failures.map { "\($0)" }, "isPartial": isPartial,
     ])
   }
 }
 
 extension ContainerReport.Names {
   /// The package's own names, each with its title.
-  fileprivate var propertyList: PropertyListValue {
-    let titled = { (value: PropertyListValue, title: String) in
+  fileprivate var titledPropertyList: PropertyListValue {
+    func titled(_ value: PropertyListValue, _ title: String) -> PropertyListValue {
       var value = value
       value["title"] = .string(title)
       return value
@@ -64,19 +76,17 @@ extension ContainerReport.NamedContent {
     return .object([
       identifierKey: identifier, "path": path, "condition": name, "problem": problem,
       "bytes": bytes, "modified": modified?.wholeSeconds, "kept": kept?.wholeSeconds,
-      "state": state.map { PropertyListValue($0) }, "publisher": publisher?.propertyList,
+      "state": state.map { PropertyListValue($0) }, "publisher": publisher,
       "expires": expiration?.wholeSeconds,
     ])
   }
 }
 
-extension ContainerReport.NamedPresence {
-  fileprivate var propertyList: PropertyListValue {
-    .object(["name": name, "path": path, "members": members.map(\.propertyList)])
-  }
+extension ContainerReport.NamedPresence: JSONObject {
+  var propertyList: PropertyListValue { .object(["name": name, "path": path, "members": members]) }
 }
 
-extension PresenceMember {
+extension PresenceMember: JSONObject {
   var propertyList: PropertyListValue {
     .object([
       "id": id, "process": processID, "program": program, "state": state.rawValue,
@@ -85,84 +95,35 @@ extension PresenceMember {
   }
 }
 
-extension ContainerReport.NamedQueue {
+extension ContainerReport.NamedQueue: JSONObject {
   var propertyList: PropertyListValue {
     .object([
       "name": name, "path": path, "waiting": waiting, "waitingBytes": waitingBytes,
       "oldest": oldest?.wholeSeconds, "delayed": delayed, "nextDue": nextDue?.wholeSeconds,
-      "taken": taken, "consumer": consumer?.propertyList,
-      "workers": PropertyListValue.array(workers.map(\.propertyList)), "outcomes": outcomes,
-      "receipts": receipts,
-      "failed": failed,
+      "taken": taken, "consumer": consumer, "workers": workers, "outcomes": outcomes,
+      "receipts": receipts, "failed": failed,
     ])
   }
 }
 
-extension ContainerReport.NamedLog {
+extension ContainerReport.NamedLog: JSONObject {
   var propertyList: PropertyListValue {
     .object([
       "name": name, "path": path, "messages": messages, "bytes": bytes, "first": first,
-      "last": last, "newest": newest?.wholeSeconds, "bounds": bounds.propertyList,
-      "subscribers": PropertyListValue.array(subscribers.map(\.propertyList)),
+      "last": last, "newest": newest?.wholeSeconds, "bounds": bounds,
+      "subscribers": subscribers.map { reading in
+        PropertyListValue.object([
+          "name": reading.subscriber.name, "next": reading.subscriber.next,
+          "behind": reading.subscriber.behind, "process": reading.process,
+        ])
+      },
       "problem": fault?.briefReason,
     ])
   }
 }
 
-extension ContainerReport.NamedLog.Reading {
-  fileprivate var propertyList: PropertyListValue {
-    .object([
-      "name": subscriber.name, "next": subscriber.next, "behind": subscriber.behind,
-      "process": process?.propertyList,
-    ])
-  }
-}
-
-extension ContainerReport.HeldLease {
-  fileprivate var propertyList: PropertyListValue {
-    .object([
-      "identifier": identifier, "isOwn": kind.isOwn, "path": path, "process": holder.processID,
-      "program": holder.program, "state": holder.state.rawValue,
-      "heldSeconds": holder.held?.seconds, "termSeconds": term?.seconds,
-      "overdue": overdue?.rawValue,
-    ])
-  }
-}
-
-extension ContainerReport.LooseEntry {
-  fileprivate var propertyList: PropertyListValue {
-    .object([
-      "path": path, "owner": Int(owner), "mode": String(permissions, radix: 8),
-      "isForeign": isForeign,
-    ])
-  }
-}
-
-extension ContainerReport.WatchUse {
-  fileprivate var propertyList: PropertyListValue {
-    .object([
-      "watches": watches, "maximumWatches": maximumWatches, "instances": instances,
-      "maximumInstances": maximumInstances, "refusal": refusal.map { "\($0)" },
-    ])
-  }
-}
-
-extension Duration {
-  var seconds: Double {
-    let (seconds, attoseconds) = components
-    return Double(seconds) + Double(attoseconds) / 1e18
-  }
-}
-
-extension Date {
-  /// A status shows no fractions of a second.
-  var wholeSeconds: Date {
-    Date(timeIntervalSinceReferenceDate: timeIntervalSinceReferenceDate.rounded(.down))
-  }
-}
-
-extension ClusterReport {
-  fileprivate var propertyList: PropertyListValue {
+extension ClusterReport: JSONObject {
+  var propertyList: PropertyListValue {
     .object([
       "members": members.map { member in
         PropertyListValue.object([
@@ -172,8 +133,7 @@ extension ClusterReport {
           "roundTripMilliseconds": member.roundTrip.map { $0 / .milliseconds(1) },
           "clockDifferenceSeconds": member.clockDifference.map(\.seconds),
           "watchMilliseconds": member.watchDelay.map { $0 / .milliseconds(1) },
-          "watchFailure": member.watchFailure,
-          "failure": member.failure, "isNamed": member.isNamed,
+          "watchFailure": member.watchFailure, "failure": member.failure, "isNamed": member.isNamed,
         ])
       },
       "hasLeader": hasLeader, "revision": revision, "oldestRevision": oldestRevision,
@@ -185,5 +145,16 @@ extension ClusterReport {
       "alarms": alarms, "user": user, "isEncrypted": isEncrypted,
       "lifetimeSeconds": lifetime.components.seconds,
     ])
+  }
+}
+
+extension Duration {
+  var seconds: Double { self / .seconds(1) }
+}
+
+extension Date {
+  /// A status shows no fractions of a second.
+  var wholeSeconds: Date {
+    Date(timeIntervalSinceReferenceDate: timeIntervalSinceReferenceDate.rounded(.down))
   }
 }

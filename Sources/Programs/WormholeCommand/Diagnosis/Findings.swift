@@ -80,34 +80,43 @@ extension [Finding] {
   }
 }
 
-/// The findings of a report: the faults first, and each level in the order in which one would repair it.
-enum Findings {
+/// The findings of a report.
+struct Findings {
+  private let report: ContainerReport
+  /// How a command begins that the advice names.
+  private let program: String
+
   /// The entries of one kind that get a finding each.
   private static let maximumEach = 20
 
+  /// Returns the faults first, and each level in the order in which one would repair it.
+  ///
   /// - Parameter options: the options that name the container, for the commands of the advice.
   static func of(_ report: ContainerReport, options: String) -> [Finding] {
     let program = "\(ProgramName.called) " + (options.isEmpty ? "" : options + " ")
-    let all =
-      report.names.values.compactMap {
-        unreadable(
-          $0, "the message \($0.identifier.quoted)", "send it again", "quarantine", program)
-      }
-      + report.own.values.compactMap {
-        let title = OwnTitles.use(ofValue: $0.identifier).title
-        return unreadable($0, title, nil, "quarantine-own", program)
-      } + report.names.notifications.compactMap { unreadableState($0, program) }
-      + report.names.logs.compactMap { unusable($0, program) }
-      + report.leases.compactMap(overdue)
-      + leftovers(report, program)
-      + report.foreignEntries.filter(\.isInTheWay).prefix(maximumEach).map(foreign)
-      + report.foreignEntries.filter { !$0.isInTheWay }.prefix(maximumEach).map(foreign)
-      + report.looseEntries.prefix(maximumEach).map(loose)
-      + watchLimits(report)
-      + network(report)
-      + (report.cluster.map { ClusterFindings.of($0, of: report) } ?? [])
-      + report.failures.prefix(maximumEach).map { refused($0, .unreadablePart) }
+    let all = Findings(report: report, program: program).all
     return [.fault, .warning, .note].flatMap { level in all.filter { $0.level == level } }
+  }
+
+  private var all: [Finding] {
+    let (inTheWay, harmless) = (
+      report.foreignEntries.filter(\.isInTheWay), report.foreignEntries.filter { !$0.isInTheWay }
+    )
+    let ofContent =
+      report.names.values.map {
+        unreadable($0, "the message \($0.identifier.quoted)", otherWay: "send it again, or ")
+      }
+      + report.own.values.map {
+        unreadable($0, OwnTitles.use(ofValue: $0.identifier).title, option: "quarantine-own")
+      }
+      + report.names.notifications.map(unreadableState) + report.names.logs.map(unusable)
+      + report.leases.map(overdue) + Self.leftovers.map(leftover)
+    let ofEntries =
+      (inTheWay.prefix(Self.maximumEach) + harmless.prefix(Self.maximumEach)).map(foreign)
+      + report.looseEntries.prefix(Self.maximumEach).map(loose)
+    return ofContent.compactMap(\.self) + ofEntries + watchLimits + network
+      + (report.cluster.map { ClusterFindings.of($0, of: report) } ?? [])
+      + report.failures.prefix(Self.maximumEach).map { Self.refused($0, .unreadablePart) }
   }
 
   /// What keeps every writer from its work: no space, no inodes, a quota, a read-only file system.
@@ -122,12 +131,14 @@ enum Findings {
 
   /// A container that cannot be opened.
   static func refused(_ error: AppGroupError, _ kind: Finding.Kind = .containerRefused) -> Finding {
-    let command = error.remedy.flatMap { isCommand($0) ? $0 : nil }
-    let advice = error.remedy.map { $0.capitalizedFirst + "." }
+    // A remedy is a command, or else a sentence.
+    let command = error.remedy.flatMap { remedy in
+      ["chmod ", "mkdir ", "rm "].contains { remedy.hasPrefix($0) } ? remedy : nil
+    }
+    let advice = error.remedy.map { $0.capitalizedFirst + "." } ?? "No command repairs it."
     return Finding(
       kind: kind, what: "Cannot \(error.action): \(error.reason).", path: error.path,
-      advice: command != nil ? "To repair it:" : advice ?? "No command repairs it.",
-      command: command)
+      advice: command != nil ? "To repair it:" : advice, command: command)
   }
 
   /// A group without a container: nobody has used it yet, or its identifier has a slip.
@@ -141,44 +152,33 @@ enum Findings {
       command: "\(ProgramName.called) \(options) send IDENTIFIER VALUE")
   }
 
-  /// Whether a remedy is a command; others are sentences.
-  private static func isCommand(_ remedy: String) -> Bool {
-    ["chmod ", "mkdir ", "rm "].contains { remedy.hasPrefix($0) }
-  }
-
-  private static func unreadable(
-    _ content: ContainerReport.NamedContent, _ title: String, _ otherWay: String?,
-    _ option: String, _ program: String
+  private func unreadable(
+    _ content: ContainerReport.NamedContent, _ title: String, otherWay: String = "",
+    option: String = "quarantine"
   ) -> Finding? {
     let command = program + "doctor --\(option) \(content.identifier.quotedForShell)"
     let kept = content.kept.map { "the version of \($0.secondsText)" }
-    let putAside = (otherWay.map { $0 + ", or " } ?? "") + "put the file aside"
+    let putAside = (otherWay + "put the file aside").capitalizedFirst
     guard case .unreadable(let error) = content.condition else {
       return kept.map {
         Finding(
           kind: .lostValue,
           what: "The last content of \(title) never reached the disk. Readers get \($0), "
             + "which was kept.",
-          path: content.path, advice: "\(putAside), and make that one the value:".capitalizedFirst,
+          path: content.path, advice: "\(putAside), and make that one the value:",
           command: command)
       }
     }
-    let what = "\(title.capitalizedFirst) cannot be read: \(error.briefReason)."
-    guard [.damaged, .notAValue, .tooLarge].contains(error.code) else {
-      return Finding(
-        kind: .damagedValue, what: what, path: content.path,
-        advice: error.remedy ?? "Look at the file.")
-    }
+    let isDamaged = [.damaged, .notAValue, .tooLarge].contains(error.code)
+    let repair = putAside + (kept.map { ", and put back \($0), which was kept:" } ?? ":")
     return Finding(
-      kind: .damagedValue, what: what, path: content.path,
-      advice: (putAside + (kept.map { ", and put back \($0), which was kept:" } ?? ":"))
-        .capitalizedFirst,
-      command: command)
+      kind: .damagedValue,
+      what: "\(title.capitalizedFirst) cannot be read: \(error.briefReason).", path: content.path,
+      advice: isDamaged ? repair : error.remedy ?? "Look at the file.",
+      command: isDamaged ? command : nil)
   }
 
-  private static func unusable(
-    _ log: ContainerReport.NamedLog, _ program: String
-  ) -> Finding? {
+  private func unusable(_ log: ContainerReport.NamedLog) -> Finding? {
     guard let fault = log.fault else { return nil }
     return Finding(
       kind: .damagedValue,
@@ -188,9 +188,7 @@ enum Findings {
       command: program + "doctor --quarantine-log \(log.name.quotedForShell)")
   }
 
-  private static func unreadableState(
-    _ content: ContainerReport.NamedContent, _ program: String
-  ) -> Finding? {
+  private func unreadableState(_ content: ContainerReport.NamedContent) -> Finding? {
     guard case .unreadable(let error) = content.condition else { return nil }
     return Finding(
       kind: .damagedValue,
@@ -200,47 +198,49 @@ enum Findings {
       command: program + "notify set \(content.identifier.quotedForShell) 0")
   }
 
-  private static func overdue(_ lease: ContainerReport.HeldLease) -> Finding? {
+  private func overdue(_ lease: ContainerReport.HeldLease) -> Finding? {
     guard let overdue = lease.overdue else { return nil }
     let reason = overdue == .stopped ? "its holder is stopped" : "its holder exceeds its term"
-    let free =
-      "No action needed. The next writer takes the lease over, and the holder then begins again."
-    let process = lease.holder.processID
+    let process = overdue == .stopped ? lease.holder.processID : nil
     return Finding(
       kind: .overdueLease,
       what: "The lease of \(lease.titleInSentence) is overdue, because \(reason): \(lease.holder).",
       path: lease.path,
-      advice: overdue == .stopped && process != nil ? free + " To continue the holder:" : free,
-      command: overdue == .stopped ? process.map { "kill -CONT \($0)" } : nil)
+      advice: "No action needed. The next writer takes the lease over, and the holder then begins "
+        + "again." + (process == nil ? "" : " To continue the holder:"),
+      command: process.map { "kill -CONT \($0)" })
   }
 
-  private static func leftovers(_ report: ContainerReport, _ program: String) -> [Finding] {
-    let kinds: [(ContainerReport.Leftover.Kind, String)] = [
-      (.brokenLease, "leases that were taken over and not removed completely"),
-      (.abandonedChange, "changes of processes that died before they published them"),
-      (.abandonedContent, "messages of processes that died before they published them"),
-      (.abandonedCreation, "files and directories of processes that died before they named them"),
-      (.abandonedPresence, "registrations of processes that died"),
-      (.abandonedEntry, "unfinished work of senders and consumers of queues that died"),
-      (.abandonedMailbox, "mailboxes of processes that died"),
+  /// The kinds of leftovers, and whether the next change of their message removes them.
+  private static let leftovers:
+    [(kind: ContainerReport.Leftover.Kind, noun: String, isOfMessage: Bool)] = [
+      (.brokenLease, "leases that were taken over and not removed completely", true),
+      (.abandonedChange, "changes of processes that died before they published them", true),
+      (.abandonedContent, "messages of processes that died before they published them", true),
+      (
+        .abandonedCreation, "files and directories of processes that died before they named them",
+        false
+      ),
+      (.abandonedPresence, "registrations of processes that died", false),
+      (.abandonedEntry, "unfinished work of senders and consumers of queues that died", false),
+      (.abandonedMailbox, "mailboxes of processes that died", false),
     ]
-    return kinds.compactMap { kind, noun in
-      let found = report.leftovers.filter { $0.kind == kind }
-      guard let first = found.first else { return nil }
-      let more = found.count > 1 ? " (and \(found.count - 1) more)" : ""
-      return Finding(
-        kind: .leftover, what: "Leftovers (\(found.count)): \(noun).", path: first.path + more,
-        advice: [
-          .abandonedCreation, .abandonedPresence, .abandonedEntry, .abandonedMailbox,
-        ].contains(kind)
-          ? "They block nobody. To remove them:"
-          : "They block nobody, and the next change removes those of its message. "
-            + "To remove all of them:",
-        command: program + "doctor --sweep")
-    }
+
+  private func leftover(
+    _ kind: ContainerReport.Leftover.Kind, _ noun: String, isOfMessage: Bool
+  ) -> Finding? {
+    let found = report.leftovers.filter { $0.kind == kind }
+    guard let first = found.first else { return nil }
+    let more = found.count > 1 ? " (and \(found.count - 1) more)" : ""
+    return Finding(
+      kind: .leftover, what: "Leftovers (\(found.count)): \(noun).", path: first.path + more,
+      advice: isOfMessage
+        ? "They block nobody, and the next change removes those of its message. To remove all of "
+          + "them:" : "They block nobody. To remove them:",
+      command: program + "doctor --sweep")
   }
 
-  private static func foreign(_ entry: ContainerReport.ForeignEntry) -> Finding {
+  private func foreign(_ entry: ContainerReport.ForeignEntry) -> Finding {
     Finding(
       kind: .foreignEntry, ownLevel: entry.isInTheWay ? .fault : nil,
       what: entry.isInTheWay
@@ -251,23 +251,20 @@ enum Findings {
       command: "rm -r \(entry.path.quotedForShell)")
   }
 
-  private static func loose(_ entry: ContainerReport.LooseEntry) -> Finding {
-    if entry.isForeign {
-      return Finding(
-        kind: .foreignOwner,
-        what: "An entry belongs to user \(entry.owner), not to the container's owner, so it is "
-          + "not trusted.",
-        path: entry.path, advice: "If its content is right:",
-        command: "chown \(Program.effectiveUser) \(entry.path.quotedForShell)")
-    }
+  private func loose(_ entry: ContainerReport.LooseEntry) -> Finding {
+    let mode = String(entry.permissions, radix: 8)
     return Finding(
-      kind: .looseMode,
-      what: "The mode of an entry, \(String(entry.permissions, radix: 8)), lets others change it.",
-      path: entry.path, advice: "To remove that permission:",
-      command: "chmod go-w \(entry.path.quotedForShell)")
+      kind: entry.isForeign ? .foreignOwner : .looseMode,
+      what: entry.isForeign
+        ? "An entry belongs to user \(entry.owner), not to the container's owner, so it is not trusted."
+        : "The mode of an entry, \(mode), lets others change it.",
+      path: entry.path,
+      advice: entry.isForeign ? "If its content is right:" : "To remove that permission:",
+      command: (entry.isForeign ? "chown \(Program.effectiveUser) " : "chmod go-w ")
+        + entry.path.quotedForShell)
   }
 
-  private static func network(_ report: ContainerReport) -> [Finding] {
+  private var network: [Finding] {
     guard let network = report.networkFileSystem else { return [] }
     return [
       Finding(
@@ -286,18 +283,18 @@ extension String {
 
 /// The kernel's limits for watching files: a process without a watch must check at intervals.
 extension Findings {
-  static func watchLimits(_ report: ContainerReport) -> [Finding] {
+  private var watchLimits: [Finding] {
     let use = report.watches
     let names = [report.names, report.own].reduce(0) {
       $0 + $1.values.count + $1.notifications.count
     }
     let findings = [
       limit(
-        "watches", "max_user_watches", use.watches, use.maximumWatches,
+        "watches", of: use.maximumWatches, setting: "max_user_watches", used: use.watches,
         needed: max(use.watches, names)),
       limit(
-        "inotify instances (one for each process that listens)", "max_user_instances",
-        use.instances, use.maximumInstances, needed: use.instances),
+        "inotify instances (one for each process that listens)", of: use.maximumInstances,
+        setting: "max_user_instances", used: use.instances, needed: use.instances),
     ].compactMap { $0 }
     guard findings.isEmpty, let refusal = use.refusal else { return findings }
     return [
@@ -311,8 +308,8 @@ extension Findings {
   }
 
   /// Nine tenths count as all: a build tool or an editor takes the rest at once.
-  private static func limit(
-    _ noun: String, _ setting: String, _ used: Int, _ maximum: Int?, needed: Int
+  private func limit(
+    _ noun: String, of maximum: Int?, setting: String, used: Int, needed: Int
   ) -> Finding? {
     guard let maximum, needed >= maximum / 10 * 9 else { return nil }
     let demand = needed > used ? ", and the container has \(needed) names" : ""

@@ -19,9 +19,7 @@ struct StatusText {
     var text = heading
     text += table(
       ["MESSAGE", "SIZE", "CHANGED", "BY"],
-      report.names.values.filter { !isAbsent($0) }.map {
-        [$0.identifier, size($0), condition($0), publisher($0)]
-      })
+      report.names.values.filter { !isAbsent($0) }.map { [$0.identifier] + cells($0) })
     text += table(["DEFAULTS", "SIZE", "CHANGED", "BY"], defaults)
     text += table(
       ["NOTIFICATION", "STATE"], report.names.notifications.map { [$0.identifier, state($0)] })
@@ -31,8 +29,12 @@ struct StatusText {
     text += table(
       ["PRESENT AS", "PROCESS"],
       presences.flatMap { title, name in name.members.map { [title, $0.sinceText] } })
-    text += table(["QUEUE", "WAITING", "CONSUMED BY"], queues.map(row))
-    text += table(["LOG", "MESSAGES", "READ BY"], report.names.logs.map(row))
+    text += table(
+      ["QUEUE", "WAITING", "CONSUMED BY"],
+      queues.map { title, queue in [title, queue.waitingText, queue.consumersText] })
+    text += table(
+      ["LOG", "MESSAGES", "READ BY"],
+      report.names.logs.map { [$0.name, $0.messagesText, $0.subscribersText] })
     text += table(
       ["FAILED", "GIVEN UP", "WHY"],
       report.own.queues.flatMap(\.peerFailures).map { [$0.id, $0.date.secondsText, $0.reason] })
@@ -65,8 +67,7 @@ struct StatusText {
   private var defaults: [[String]] {
     report.own.values.filter { !isAbsent($0) }.compactMap { value in
       let (isDefaults, suite) = GroupDefaults.suite(ofOwnValue: value.identifier)
-      return isDefaults
-        ? [suite ?? "(the container's)", size(value), condition(value), publisher(value)] : nil
+      return isDefaults ? [suite ?? "(the container's)"] + cells(value) : nil
     }
   }
 
@@ -91,14 +92,6 @@ struct StatusText {
       queue.waiting + queue.taken + queue.outcomes + queue.receipts + queue.failed > 0
         || queue.consumer != nil || !queue.workers.isEmpty
     }
-  }
-
-  private func row(_ title: String, _ queue: ContainerReport.NamedQueue) -> [String] {
-    [title, queue.waitingText, queue.consumersText]
-  }
-
-  private func row(_ log: ContainerReport.NamedLog) -> [String] {
-    [log.name, log.messagesText, log.subscribersText]
   }
 
   private var notes: [String] {
@@ -129,20 +122,15 @@ struct StatusText {
     if case .absent = content.condition { true } else { false }
   }
 
-  private func size(_ content: ContainerReport.NamedContent) -> String {
-    content.bytes?.sizeText ?? "-"
-  }
-
-  private func condition(_ content: ContainerReport.NamedContent) -> String {
-    switch content.condition {
-    case .absent: "-"
-    case .unreadable(let error): "cannot be read: \(error.briefReason)"
-    case .readable, .notRead: content.modified?.secondsText ?? "-"
-    }
-  }
-
-  private func publisher(_ content: ContainerReport.NamedContent) -> String {
-    content.publisher?.description ?? "-"
+  /// The cells of a value after its title.
+  private func cells(_ content: ContainerReport.NamedContent) -> [String] {
+    let changed =
+      switch content.condition {
+      case .absent: "-"
+      case .unreadable(let error): "cannot be read: \(error.briefReason)"
+      case .readable, .notRead: content.modified?.secondsText ?? "-"
+      }
+    return [content.bytes?.sizeText ?? "-", changed, content.publisher?.description ?? "-"]
   }
 
   private func state(_ content: ContainerReport.NamedContent) -> String {

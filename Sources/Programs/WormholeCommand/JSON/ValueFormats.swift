@@ -24,7 +24,7 @@ enum JSONInput {
     do {
       return try read()
     } catch {
-      throw CommandError(verb: "read", object: source, reason: "\(error)", status: .badData)
+      throw CommandError(cannot: "read \(source)", because: error, status: .badData)
     }
   }
 }
@@ -36,7 +36,7 @@ enum OutputFormat: String, CaseIterable, Sendable {
   case binary
 
   static let option = OptionDescription.value(
-    "format", "format", .choice(allCases.map(\.rawValue)), standard: json.rawValue,
+    "format", .choice(allCases.map(\.rawValue)), named: "format", standard: json.rawValue,
     help: "How values are printed.")
 
   /// The printed form: JSON and XML end with a line break, a binary property list does not.
@@ -51,13 +51,18 @@ enum OutputFormat: String, CaseIterable, Sendable {
       case .binary: return try value.binaryBytes()
       }
     } catch {
-      throw CommandError(verb: "print", object: object, reason: "\(error)", status: .badData)
+      throw CommandError(cannot: "print \(object)", because: error, status: .badData)
     }
   }
 }
 
 /// A value that a key of a JSON object may have; nil where it is not known.
 protocol JSONMember { var member: PropertyListValue? { get } }
+
+/// What is written as a JSON object. Its keys are only ever added; one whose value is unknown is left out.
+protocol JSONObject: JSONMember { var propertyList: PropertyListValue { get } }
+
+extension JSONObject { var member: PropertyListValue? { propertyList } }
 
 extension PropertyListValue: JSONMember { var member: PropertyListValue? { self } }
 extension String: JSONMember { var member: PropertyListValue? { .string(self) } }

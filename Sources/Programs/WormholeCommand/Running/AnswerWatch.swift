@@ -130,10 +130,9 @@ enum FreeDescriptors {
         return prepareTimers()
       }
       throw CommandError(
-        verb: "use", object: path,
-        reason: "\(error): this process may open \(taken.count) more, and needs \(needed); "
-          + "raise the limit (ulimit -n 16) or close files",
-        status: .inputOutput)
+        cannot: "use \(path)",
+        because: "\(error): this process may open \(taken.count) more, and needs \(needed); "
+          + "raise the limit (ulimit -n 16) or close files")
     }
   }
 

@@ -7,14 +7,10 @@ enum CommandLinePath {
   /// - Parameter verb: the verb of the error's sentence.
   static func absolute(_ file: String, to verb: String) throws -> String {
     guard !file.hasPrefix("/") else { return file }
-    do throws(Errno) {
-      let directory = try linkTarget("/proc/self/cwd")
-      return directory == "/" ? "/" + file : directory + "/" + file
-    } catch {
-      throw CommandError(
-        verb: verb, object: file, reason: "the current directory cannot be found: \(error)",
-        status: .inputOutput)
+    let directory = try reporting(cannot: "find the current directory, to \(verb) \(file)") {
+      () throws(Errno) in try linkTarget("/proc/self/cwd")
     }
+    return directory == "/" ? "/" + file : directory + "/" + file
   }
 
   /// Finds a program as a shell does.
@@ -33,8 +29,8 @@ enum CommandLinePath {
       }
     }
     throw CommandError(
-      verb: "register", object: name,
-      reason: isPath
+      cannot: "register \(name)",
+      because: isPath
         ? "there is no such program, or it may not be run" : "there is no such program in PATH",
       status: .no)
   }

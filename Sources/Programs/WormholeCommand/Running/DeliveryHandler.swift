@@ -34,12 +34,12 @@ extension OptionDescription {
   /// - Parameter noun: what is delivered: "a message".
   static func retries(_ noun: String) -> OptionDescription {
     value(
-      "retries", "n", .unsigned,
+      "retries", .unsigned, named: "n",
       help: "Deliver \(noun) again this many times when the command fails on it.")
   }
 
   static let backoff = value(
-    "backoff", "seconds", .seconds, standard: "1", help: "The pause before the first retry.")
+    "backoff", .seconds, standard: "1", help: "The pause before the first retry.")
 }
 
 extension ParsedArguments {
@@ -122,8 +122,8 @@ struct DeliveryHandler {
       return isGivenBack ? nil : ExitStatus(termination)
     }
     throw CommandError(
-      verb: "handle", object: delivery.title,
-      reason: "\(failure); it is delivered again to the next receiver",
+      cannot: "handle \(delivery.title)",
+      because: "\(failure); it is delivered again to the next receiver",
       status: ExitStatus(termination))
   }
 

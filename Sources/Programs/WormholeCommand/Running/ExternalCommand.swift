@@ -1,3 +1,5 @@
+import FoundationEssentials
+import Wormhole
 import WormholeSystem
 
 /// The command line of another program, given after `--`.
@@ -61,9 +63,34 @@ struct ExternalCommand: Sendable {
         return Outcome(termination: try child.waitForEnd(), output: output)
       }
       var output = CollectedOutput(collectsOutput ? source : nil)
-      let termination = try interruption.wait(forEndOf: child, &output, unwanted)
+      let termination = try interruption.wait(forEndOf: child, &output, unwanted: unwanted)
       return Outcome(termination: termination, output: output.bytes)
     } catch {
+      throw self.error(error)
+    }
+  }
+
+  /// Runs the program to its end while this process is present under a name.
+  ///
+  /// - Parameters:
+  ///   - role: without it the program may not run; nil if others may run beside it.
+  ///   - whenStarted: called when the program has been started.
+  /// - Throws: `CommandError` when it cannot be started, or the role was lost.
+  func run(
+    variables: [String], under role: RoleWatch?, _ interruption: Interruption,
+    whenStarted: () -> Void = {}
+  ) throws -> Termination {
+    do {
+      try role?.checkBeforeStart()
+      let fence = role.map {
+        CommandVariable.assignment(CommandVariable.fence, "\($0.registration.fence.number)")
+      }
+      let child = try start(variables: variables + [fence].compactMap(\.self))
+      whenStarted()
+      let termination = try interruption.wait(forEndOf: child, under: role)
+      try role?.check()
+      return termination
+    } catch let error as Errno {
       throw self.error(error)
     }
   }
@@ -76,7 +103,7 @@ struct ExternalCommand: Sendable {
       case .accessDenied, .notPermitted, .notAProgram: .commandNotExecutable
       default: .inputOutput
       }
-    return CommandError(verb: "run", object: words[0], reason: "\(error)", status: status)
+    return CommandError(cannot: "run \(words[0])", because: error, status: status)
   }
 
   /// The failure as a sentence; nil when the program ended with status 0.
@@ -133,5 +160,35 @@ extension ChildProcess {
     try send(.terminate)
     // A program that was stopped with us ends only when it is continued.
     try send(.continue)
+  }
+}
+
+/// The variables in the environment of a command that is run for what has come.
+enum CommandVariable {
+  /// The name under which it came: of a message, a queue or a log.
+  static let identifier = "WORMHOLE_IDENTIFIER"
+  /// When it was sent, as ISO 8601.
+  static let time = "WORMHOLE_TIME"
+  /// Who sent it.
+  static let sender = "WORMHOLE_SENDER"
+  /// 1 for what was delivered before, else 0.
+  static let redelivery = "WORMHOLE_REDELIVERY"
+  /// The number of deliveries, this one included.
+  static let deliveries = "WORMHOLE_DELIVERIES"
+  /// The number of the exclusive entering under which the command runs: see `Presence.Fence`.
+  static let fence = "WORMHOLE_FENCE"
+
+  /// - Returns: "NAME=value", without NUL, which would end it.
+  static func assignment(_ name: String, _ value: String) -> String {
+    "\(name)=\(value.filter { $0 != "\0" })"
+  }
+
+  /// Those of everything that has a name; empty where it is not known.
+  static func common(identifier: String, time: Date?, sender: String?) -> [String] {
+    [
+      assignment(Self.identifier, identifier),
+      assignment(Self.time, time.flatMap(ISO8601.text) ?? ""),
+      assignment(Self.sender, sender ?? ""),
+    ]
   }
 }

@@ -30,12 +30,9 @@ final class Interruption {
     whenContinued check: @escaping () throws -> Void = {}
   ) throws {
     self.endsWithReader = endsWithReader && Program.outputIsPipe
-    do throws(Errno) {
-      signals = try SignalReception(
+    signals = try reporting(cannot: "receive signals") { () throws(Errno) in
+      try SignalReception(
         of: [.hangUp, .interrupt, .terminate, .continue] + (quits ? [.quit] : []))
-    } catch {
-      throw CommandError(
-        verb: "receive", object: "signals", reason: "\(error)", status: .inputOutput)
     }
     self.check = check
   }
@@ -67,9 +64,18 @@ final class Interruption {
     let end = ContinuousClock.now + time
     while !isRequested {
       guard try waitReadable([signals.descriptor], until: end)[0] else { return false }
-      for received in try signals.take() where received.signal != .continue { isRequested = true }
+      try takeRequest()
     }
     return true
+  }
+
+  /// Takes the signals that have come.
+  ///
+  /// - Returns: Whether one of them, or of those before, asks this process to end.
+  @discardableResult
+  private func takeRequest() throws(Errno) -> Bool {
+    for received in try signals.take() where received.signal != .continue { isRequested = true }
+    return isRequested
   }
 
   private func wait<Result: Sendable>(
@@ -87,8 +93,7 @@ final class Interruption {
         cancel?()
         throw ExitStatus.brokenPipe
       }
-      for received in try signals.take() where received.signal != .continue { isRequested = true }
-      if isRequested {
+      if try takeRequest() {
         cancel?()
         return nil
       }
@@ -136,6 +141,15 @@ final class Interruption {
 }
 
 extension Interruption {
+  /// The same as below, for a program whose output is not collected.
+  func wait(
+    forEndOf child: borrowing ChildProcess, under role: RoleWatch? = nil,
+    mustEnd: () -> Bool = { false }
+  ) throws(Errno) -> Termination {
+    var output = CollectedOutput(nil)
+    return try wait(forEndOf: child, &output, under: role, mustEnd: mustEnd)
+  }
+
   /// Waits for the end of another program, and passes on to it the signals that would end this
   /// process.
   ///
@@ -146,7 +160,7 @@ extension Interruption {
   ///   - mustEnd: asked after each event, and once a minute: whether the program should get SIGTERM.
   func wait(
     forEndOf child: borrowing ChildProcess, _ output: inout CollectedOutput,
-    _ unwanted: SharedDescriptor? = nil, under role: RoleWatch? = nil,
+    unwanted: SharedDescriptor? = nil, under role: RoleWatch? = nil,
     mustEnd: () -> Bool = { false }
   ) throws(Errno) -> Termination {
     var told: ContinuousClock.Instant?

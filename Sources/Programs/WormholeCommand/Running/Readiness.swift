@@ -19,8 +19,8 @@ struct Readiness: Sendable {
     guard let descriptor else { return }
     guard let own = self.descriptor, Program.isOpen(own) else {
       throw CommandError(
-        verb: "use", object: "descriptor \(descriptor) for --ready-fd",
-        reason: "it is not open; a shell opens it with \(descriptor)>FILE", status: .usage)
+        cannot: "use descriptor \(descriptor) for --ready-fd",
+        because: "it is not open; a shell opens it with \(descriptor)>FILE", status: .usage)
     }
   }
 
@@ -50,7 +50,7 @@ struct Readiness: Sendable {
 
 extension OptionDescription {
   static let readyDescriptor = value(
-    "ready-fd", "fd", .unsigned,
+    "ready-fd", .unsigned, named: "fd",
     help: "Write a line break to this descriptor, and close it, at the moment of 'listening'. A "
       + "service manager needs no option (sd_notify).")
 }

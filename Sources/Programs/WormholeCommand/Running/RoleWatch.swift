@@ -41,7 +41,7 @@ final class RoleWatch {
   var descriptor: Int32 { news.counter.descriptor.rawValue }
 
   /// Why the command must not run; stays once there is a reason.
-  fileprivate func loss() -> AppGroupError? {
+  private func loss() -> AppGroupError? {
     if let loss = news.loss.withLock({ $0 }) { return loss }
     if let loss = registration.loss { news.put(loss) }
     return news.loss.withLock { $0 }
@@ -78,26 +78,19 @@ final class RoleWatch {
     return true
   }
 
+  /// Fails if the role is lost already.
+  func checkBeforeStart() throws(CommandError) {
+    if let loss = loss() { throw error(loss, "the command was not started") }
+  }
+
   /// Fails if the command got SIGTERM: its status is not its own then.
   func check() throws(CommandError) {
-    guard let cause else { return }
-    throw error(cause, "the command was told to end")
+    if let cause { throw error(cause, "the command was told to end") }
   }
 
-  fileprivate func error(_ loss: AppGroupError, _ consequence: String) -> CommandError {
+  private func error(_ loss: AppGroupError, _ consequence: String) -> CommandError {
     CommandError(
-      verb: "stay", object: registration.presence.name.quoted,
-      reason: "\(loss.reason); \(consequence)", status: .no)
-  }
-}
-
-extension ExternalCommand {
-  /// Starts the program under a role, if this process still has it.
-  func start(variables: [String], under role: RoleWatch?) throws -> ChildProcess {
-    if let role, let loss = role.loss() { throw role.error(loss, "the command was not started") }
-    let fence = role.map {
-      CommandVariable.assignment(CommandVariable.fence, "\($0.registration.fence.number)")
-    }
-    return try start(variables: variables + [fence].compactMap(\.self))
+      cannot: "stay \(registration.presence.name.quoted)",
+      because: "\(loss.reason); \(consequence)", status: .no)
   }
 }

@@ -16,8 +16,7 @@ extension CommandDescription {
       containers of groups are, because the file system decides most of the figures.
       """,
     positionals: [
-      PositionalDescription(
-        name: "directory", help: "Where the directory is made.", kind: .directory, isOptional: true)
+      .optional("directory", .directory, help: "Where the directory is made.")
     ],
     options: [
       .flag("quick", help: "Fewer rounds: a few seconds in place of a minute."),
@@ -61,8 +60,7 @@ private func makeBench(under directory: String, isQuick: Bool) throws -> Bench {
   do {
     return try Bench(under: directory, name: ".wormhole-bench", isQuick: isQuick)
   } catch {
-    throw CommandError(
-      verb: "make", object: "a directory in \(directory)", reason: "\(error)", status: .inputOutput)
+    throw CommandError(cannot: "make a directory in \(directory)", because: error)
   }
 }
 

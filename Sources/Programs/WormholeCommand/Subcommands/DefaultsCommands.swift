@@ -18,9 +18,8 @@ extension CommandDescription {
     name: "read",
     abstract: "Print the value of a key, or all of them; exit status 1 if there is none.",
     positionals: [
-      PositionalDescription(
-        name: "key", help: "The name of the value; without it, all values are printed.",
-        kind: .live(.key), isOptional: true)
+      .optional(
+        "key", .live(.key), help: "The name of the value; without it, all values are printed.")
     ],
     options: [.suite, OutputFormat.option]
   ) { arguments, environment in
@@ -30,8 +29,8 @@ extension CommandDescription {
     let object = key?.quoted ?? "the defaults"
     guard let value else {
       throw CommandError(
-        verb: "read", object: object,
-        reason: key == nil ? "there are none" : "there is no such key", status: .no)
+        cannot: "read \(object)", because: key == nil ? "there are none" : "there is no such key",
+        status: .no)
     }
     try environment.print(arguments.outputFormat.bytes(value, of: object))
   }
@@ -60,20 +59,22 @@ extension CommandDescription {
       """,
     positionals: [
       .defaultsKey,
-      PositionalDescription(
-        name: "value", help: "The value; with '-', it is read from standard input, as JSON.",
-        isRepeating: true, markers: TypedWords.markers),
+      .list(
+        "value", help: "The value; with '-', it is read from standard input, as JSON.",
+        markers: TypedWords.markers),
     ],
     options: OptionDescription.valueForms + [.suite, .durable("the value")]
   ) { arguments, environment in
     let words = arguments.texts("value")
-    let change =
-      TypedWords.areMeant(by: words)
-      ? try TypedWords.change(words) { try arguments.value(ofWord: $0, environment, "the value") }
-      : .set(try arguments.value(environment, "the value"))
+    let areTyped = TypedWords.areMeant(by: words)
+    let change = try TypedWords(words) { word in
+      areTyped
+        ? try arguments.value(ofWord: word, environment, "the value")
+        : try arguments.value(environment, "the value")
+    }
     let key = arguments.requiredText("key")
     try arguments.openDefaults().update(forKey: key, durability: arguments.durability) {
-      try change.apply(to: &$0, key)
+      try change.apply(to: &$0, ofKey: key)
     }
   }
   .refusing { TypedWords.problem($0) ?? ParsedArguments.valueProblem($0) }
@@ -84,28 +85,22 @@ extension CommandDescription {
     positionals: [.defaultsKey],
     options: [.suite, .durable("the removal")]
   ) { arguments, _ in
-    let key = arguments.requiredText("key")
-    guard
-      try arguments.existingDefaults()?.remove(
-        forKey: key, durability: arguments.durability) == true
-    else {
-      throw CommandError(
-        verb: "delete", object: key.quoted, reason: "there is no such key", status: .no)
-    }
+    let (key, durability) = (arguments.requiredText("key"), arguments.durability)
+    let isRemoved = try arguments.existingDefaults()?.remove(forKey: key, durability: durability)
+    guard isRemoved == true else { throw noSuchKey(key, "delete") }
   }
 
   static let defaultsImport = CommandDescription(
     name: "import",
     abstract: "Set the values of a property-list file, XML or binary, or of JSON, in one step.",
     positionals: [
-      PositionalDescription(
-        name: "file", help: "The file; with '-', standard input is read.", kind: .identifier)
+      .operand("file", .identifier, help: "The file; with '-', standard input is read.")
     ],
     options: [
       .suite, .flag("merge", help: "Keep the keys that are not in the file."),
       .flag("replace", help: "Remove the keys that are not in the file."),
       .value(
-        "format", "format", .choice(["plist", "json"]), standard: "plist",
+        "format", .choice(["plist", "json"]), named: "format", standard: "plist",
         help: "The form of the file; of JSON it must be one object."),
       .durable("the import"),
     ]
@@ -114,15 +109,17 @@ extension CommandDescription {
     let mode: GroupDefaults.ImportMode = arguments.has("replace") ? .replacing : .merging
     // The library takes regular files only, and standard input may be a terminal or a pipe.
     let isInput = ["-", "/dev/stdin"].contains(file)
-    if arguments.text("format") == "json" {
-      let data = try environment.dictionaryOfJSON(isInput ? nil : file)
-      try arguments.openDefaults().importSuite(from: data, mode, durability: arguments.durability)
-    } else if isInput {
-      let input = Data(try environment.wholeStandardInput())
-      try arguments.openDefaults().importSuite(from: input, mode, durability: arguments.durability)
+    let isJSON = arguments.text("format") == "json"
+    let data =
+      isJSON
+      ? try environment.dictionaryOfJSON(isInput ? nil : file)
+      : isInput ? Data(try environment.wholeStandardInput()) : nil
+    let defaults = try arguments.openDefaults()
+    if let data {
+      try defaults.importSuite(from: data, mode, durability: arguments.durability)
     } else {
-      try arguments.openDefaults()
-        .importSuite(from: URL(filePath: file), mode, durability: arguments.durability)
+      try defaults.importSuite(
+        from: URL(filePath: file), mode, durability: arguments.durability)
     }
   }
   .refusing { arguments in
@@ -137,22 +134,20 @@ extension CommandDescription {
     options: [
       .suite,
       .value(
-        "format", "format", .choice(["xml", "binary", "json"]), standard: "xml",
+        "format", .choice(["xml", "binary", "json"]), named: "format", standard: "xml",
         help: "The form of the property list, or one line of JSON."),
     ]
   ) { arguments, environment in
     let defaults = try arguments.existingDefaults()
-    switch arguments.text("format") {
-    case "json":
-      try environment.print(json: .dictionary(defaults?.storedValues() ?? [:]))
-    case let format:
-      let isBinary = format == "binary"
-      guard let defaults else {
-        let format: OutputFormat = isBinary ? .binary : .plist
-        return try environment.print(format.bytes([:], of: "the defaults"))
-      }
-      try environment.print(Array(defaults.exportSuite(as: isBinary ? .binary : .xml)))
+    if arguments.text("format") == "json" {
+      return try environment.print(json: .dictionary(defaults?.storedValues() ?? [:]))
     }
+    let isBinary = arguments.text("format") == "binary"
+    guard let defaults else {
+      let format: OutputFormat = isBinary ? .binary : .plist
+      return try environment.print(format.bytes([:], of: "the defaults"))
+    }
+    try environment.print(Array(defaults.exportSuite(as: isBinary ? .binary : .xml)))
   }
 
   static let defaultsWatch = CommandDescription(
@@ -165,9 +160,7 @@ extension CommandDescription {
       nothing. After a burst of changes the last state is always printed, the earlier ones perhaps.
       """,
     positionals: [
-      PositionalDescription(
-        name: "key", help: "The key to watch; without it, all keys.", kind: .live(.key),
-        isOptional: true)
+      .optional("key", .live(.key), help: "The key to watch; without it, all keys.")
     ],
     options: [
       .suite, .count, .timeout, .readyDescriptor,
@@ -187,8 +180,7 @@ extension CommandDescription {
     if !opened.isNew { environment.tellListening() }
     try withExtendedLifetime(observation) {
       try arguments.handleEach(of: backlog.next, until: deadline) { change in
-        try environment.print(
-          json: arguments.has("envelope") ? change.envelope : change.line)
+        try environment.print(json: change.line(withPublisher: arguments.has("envelope")))
         return .done
       }
     }
@@ -203,7 +195,7 @@ extension CommandEnvironment {
       file.map { try content(of: $0) } ?? wholeStandardInput(), source: source)
     guard case .dictionary = value else {
       throw CommandError(
-        verb: "import", object: source, reason: "it is JSON, but not an object of keys and values",
+        cannot: "import \(source)", because: "it is JSON, but not an object of keys and values",
         status: .badData)
     }
     return Data(try OutputFormat.binary.bytes(value, of: source))
@@ -212,13 +204,12 @@ extension CommandEnvironment {
 
 extension OptionDescription {
   static let suite = value(
-    "suite", "name", .live(.suite),
+    "suite", .live(.suite), named: "name",
     help: "A separate suite in the container; without it, the container's own defaults.")
 }
 
 extension PositionalDescription {
-  static let defaultsKey = PositionalDescription(
-    name: "key", help: "The name of the value; any text.", kind: .live(.key))
+  static let defaultsKey = operand("key", .live(.key), help: "The name of the value; any text.")
 }
 
 extension ParsedArguments {
@@ -262,11 +253,7 @@ private struct Change: Sendable {
     if waiting[index].old == waiting[index].new { waiting.remove(at: index) }
   }
 
-  var line: PropertyListValue { .object(["key": key, "old": old, "new": new]) }
-
-  var envelope: PropertyListValue {
-    var line = line
-    if let publisher { line["publisher"] = publisher.propertyList }
-    return line
+  func line(withPublisher: Bool) -> PropertyListValue {
+    .object(["key": key, "old": old, "new": new, "publisher": withPublisher ? publisher : nil])
   }
 }

@@ -28,7 +28,7 @@ extension CommandDescription {
       """,
     positionals: [
       .defaultsKey,
-      PositionalDescription(name: "new-key", help: "The new name of the value; any text."),
+      .operand("new-key", help: "The new name of the value; any text."),
     ],
     options: [
       .suite, .flag("replace", help: "Replace the value that the new key has."),
@@ -42,8 +42,8 @@ extension CommandDescription {
       guard let value = values.removeValue(forKey: key) else { throw noSuchKey(key, "rename") }
       guard replaces || values[new] == nil else {
         throw CommandError(
-          verb: "rename", object: key.quoted,
-          reason: "\(new.quoted) has a value already; delete it first, or give --replace",
+          cannot: "rename \(key.quoted)",
+          because: "\(new.quoted) has a value already; delete it first, or give --replace",
           status: .no)
       }
       values[new] = value
@@ -59,7 +59,7 @@ extension CommandDescription {
       "suite": ..., "value": ...}; without "suite" it is of the container's own defaults.
       """,
     positionals: [
-      PositionalDescription(name: "text", help: "The text to look for.", kind: .identifier)
+      .operand("text", .identifier, help: "The text to look for.")
     ]
   ) { arguments, environment in
     let text = arguments.requiredText("text").lowercased()
@@ -88,8 +88,8 @@ extension CommandDescription {
   }
 }
 
-private func noSuchKey(_ key: String, _ verb: String) -> CommandError {
-  CommandError(verb: verb, object: key.quoted, reason: "there is no such key", status: .no)
+func noSuchKey(_ key: String, _ verb: String) -> CommandError {
+  CommandError(cannot: "\(verb) \(key.quoted)", because: "there is no such key", status: .no)
 }
 
 extension ParsedArguments {
@@ -99,7 +99,7 @@ extension ParsedArguments {
   /// - Throws: The last such error's status, in the end.
   fileprivate func forEachSuite(
     _ environment: CommandEnvironment,
-    _ body: (_ name: String?, _ values: [String: PropertyListValue]) throws -> Void
+    in body: (String?, [String: PropertyListValue]) throws -> Void
   ) throws {
     guard let container = try container.openExisting() else { return }
     var failure: ExitStatus?

@@ -11,13 +11,10 @@ extension CommandDescription {
       """,
     needsContainer: false
   ) { _, environment in
-    let base = environment.variable("TMPDIR").flatMap { $0.isEmpty ? nil : $0 } ?? "/tmp"
-    let directory = "\(base)/wormhole-demo-" + String(UInt64.random(in: 0 ... .max), radix: 16)
-    do throws(Errno) {
-      try makeDirectory(directory)
-    } catch {
-      throw CommandError(verb: "make", object: directory, reason: "\(error)", status: .inputOutput)
-    }
+    let directory =
+      "\(environment.temporaryDirectory)/wormhole-demo-"
+      + String(UInt64.random(in: 0 ... .max), radix: 16)
+    try reporting(cannot: "make \(directory)") { () throws(Errno) in try makeDirectory(directory) }
     defer { remove(directory, environment) }
     let interruption = try Interruption()
     let stage = Stage(

@@ -46,18 +46,18 @@ extension CommandDescription {
       """,
     positionals: [.optionalFile],
     options: [
-      .value("name", "name", .live(.presence), help: "Lock this name, and no file."),
+      .value("name", .live(.presence), named: "name", help: "Lock this name, and no file."),
       .flag("shared", letter: "s", help: "Share the file with others who share it."),
       .value(
-        "timeout", letter: "w", "seconds", .seconds, standard: "60",
+        "timeout", letter: "w", .seconds, standard: "60",
         help: "Wait this long for others, then exit with status 124; with 0, do not wait and exit "
           + "with status 1."),
       .flag("nonblock", letter: "n", help: "Do not wait: as --timeout 0."),
       .value(
-        "conflict-exit-code", letter: "E", "status", .unsigned,
+        "conflict-exit-code", letter: "E", .unsigned, named: "status",
         help: "Exit with this status when others hold the lock."),
       .value(
-        "term", "seconds", .seconds,
+        "term", .seconds,
         help: "Let others take the lock over after this time, although the command runs."),
     ],
     tail: TailDescription(
@@ -94,30 +94,25 @@ extension CommandDescription {
 struct LockWait {
   let timeout: Duration
   /// Nil for 1 without a wait, and 124 after one.
-  let conflictStatus: ExitStatus?
+  var conflictStatus: ExitStatus?
 
-  init(timeout: Duration, conflictStatus: ExitStatus? = nil) {
-    self.timeout = timeout
-    self.conflictStatus = conflictStatus
+  /// - Parameters:
+  ///   - lock: The lock, as the user named it.
+  ///   - reason: Why it was not got in time.
+  func conflict(_ lock: String, heldBy holder: LeaseHolder?, _ reason: String) -> CommandError {
+    let isWait = timeout > .zero
+    return CommandError(
+      cannot: "lock \(lock)",
+      because: isWait ? reason : holder.map { "\($0), holds it" } ?? reason,
+      status: conflictStatus ?? (isWait ? .deadline : .no))
   }
+}
 
+extension LockWait {
   init(_ arguments: ParsedArguments) {
     timeout = arguments.has("nonblock") ? .zero : arguments.seconds("timeout") ?? .seconds(60)
     conflictStatus = arguments.unsigned("conflict-exit-code")
       .map { ExitStatus(rawValue: Int32(clamping: $0)) }
-  }
-
-  /// - Parameters:
-  ///   - object: The lock, as the user named it.
-  ///   - reason: Why it was not got in time.
-  func conflict(_ object: String, _ holder: LeaseHolder?, _ reason: String) -> CommandError {
-    guard timeout == .zero else {
-      return CommandError(
-        verb: "lock", object: object, reason: reason, status: conflictStatus ?? .deadline)
-    }
-    return CommandError(
-      verb: "lock", object: object, reason: holder.map { "\($0), holds it" } ?? reason,
-      status: conflictStatus ?? .no)
   }
 }
 
@@ -137,13 +132,11 @@ private func runAlone(
       try await presence.enterExclusively(overtaking: .nobody, until: .now + wait.timeout)
     }
   } catch let error as AppGroupError where error.code == .timedOut {
-    throw wait.conflict(name.quoted, error.holder, error.reason)
+    throw wait.conflict(name.quoted, heldBy: error.holder, error.reason)
   }
-  guard let registration = entered else { throw ExitStatus.no }
-  defer { registration.close() }
-  try runPresent(
-    ExternalCommand(words: arguments.tail ?? []), as: name, registration, isAlone: true,
-    interruption, environment)
+  guard let entered else { throw ExitStatus.no }
+  try environment.run(
+    ExternalCommand(words: arguments.tail ?? []), as: entered, isAlone: true, interruption)
 }
 
 /// One run of a command while its file is locked.
@@ -205,7 +198,7 @@ struct LockedRun {
       let consequence =
         isOnCopy ? "none of its changes is visible" : "its changes up to then are visible"
       throw CommandError(
-        verb: "keep", object: file, reason: "\(taken(loss)); \(end), and \(consequence)",
+        cannot: "keep \(file)", because: "\(taken(loss)); \(end), and \(consequence)",
         status: isOnCopy ? ExitStatus(of: loss) : ExitStatus(termination))
     }
     guard let failure else { return .done }
@@ -215,7 +208,7 @@ struct LockedRun {
       return status
     }
     throw CommandError(
-      verb: "change", object: file, reason: "\(failure); \(file) is unchanged", status: status)
+      cannot: "change \(file)", because: "\(failure); \(file) is unchanged", status: status)
   }
 
   /// Runs the command to its end.
@@ -250,12 +243,11 @@ struct LockedRun {
         // same.
         environment.tell("\(error)")
       }
-      var output = CollectedOutput(nil)
       var renewal = ContinuousClock.now + Self.renewalInterval
-      let termination = try interruption.wait(forEndOf: child, &output) {
+      let termination = try interruption.wait(forEndOf: child) {
         guard loss == nil else { return false }
         // After an error, too few descriptors perhaps, the command goes on, and its end is the next check.
-        loss = try? checked(access, child.processID, &renewal)
+        loss = try? checked(access, &renewal, process: child.processID)
         return loss != nil
       }
       // A command that works on the file itself had it to its end, unless a takeover killed it.
@@ -270,7 +262,7 @@ struct LockedRun {
 
   /// Tells others that the holder lives, and looks whether the access was taken over.
   private func checked(
-    _ access: HeldAccess, _ process: Int32, _ renewal: inout ContinuousClock.Instant
+    _ access: HeldAccess, _ renewal: inout ContinuousClock.Instant, process: Int32
   ) throws -> FileCoordinationError? {
     if let loss = try access.loss() { return loss }
     if isOnCopy { try access.follow(process) }
@@ -287,12 +279,12 @@ struct LockedRun {
   private func commandError(_ error: FileCoordinationError) -> CommandError {
     if error.code == .overtaken, !isOnCopy {
       return CommandError(
-        verb: "keep", object: file, reason: taken(error), status: ExitStatus(of: error))
+        cannot: "keep \(file)", because: taken(error), status: ExitStatus(of: error))
     }
     let reason = error.reason + (error.remedy.map { "; \($0)" } ?? "")
-    if error.code == .timedOut { return wait.conflict(file, error.holder, reason) }
+    if error.code == .timedOut { return wait.conflict(file, heldBy: error.holder, reason) }
     return CommandError(
-      verb: isOnCopy ? "change" : "lock", object: file, reason: reason,
+      cannot: "\(isOnCopy ? "change" : "lock") \(file)", because: reason,
       status: ExitStatus(of: error))
   }
 }

@@ -45,7 +45,7 @@ extension CommandDescription {
       try container.logNames().contains(where: { $0.utf8.elementsEqual(name.utf8) })
     else {
       throw CommandError(
-        verb: "read", object: name.quoted, reason: "there is no such log", status: .no)
+        cannot: "read \(name.quoted)", because: "there is no such log", status: .no)
     }
     let reader = try arguments.reader(of: container.log(name))
     var isEmpty = true
@@ -129,9 +129,9 @@ extension CommandDescription {
       """,
     positionals: [.logName],
     options: [
-      .value("messages", "n", .count, help: "Keep at most this many messages."),
-      .value("bytes", "n", .count, help: "Keep messages of at most this many bytes in all."),
-      .value("age", "seconds", .seconds, help: "Keep no message longer than this; 0 for any time."),
+      .value("messages", .count, help: "Keep at most this many messages."),
+      .value("bytes", .count, help: "Keep messages of at most this many bytes in all."),
+      .value("age", .seconds, help: "Keep no message longer than this; 0 for any time."),
     ]
   ) { arguments, environment in
     let log = try arguments.container.open().log(arguments.requiredText("name"))
@@ -149,9 +149,7 @@ extension CommandDescription {
     abstract: "Forget subscribers of a log: if they come again, they are new ones.",
     positionals: [
       .logName,
-      PositionalDescription(
-        name: "subscriber", help: "The names of the subscribers; any text.", kind: .identifier,
-        isRepeating: true),
+      .list("subscriber", .identifier, help: "The names of the subscribers; any text."),
     ]
   ) { arguments, _ in
     guard let container = try arguments.container.openExisting() else { return }
@@ -161,21 +159,21 @@ extension CommandDescription {
 }
 
 extension PositionalDescription {
-  fileprivate static let logName = PositionalDescription(
-    name: "name", help: "The name of the log; any text.", kind: .live(.log))
+  fileprivate static let logName = operand(
+    "name", .live(.log), help: "The name of the log; any text.")
 }
 
 extension OptionDescription {
   fileprivate static let subscriber = value(
-    "as", "subscriber", .identifier,
+    "as", .identifier, named: "subscriber",
     help:
       "Read for this subscriber, from where it was; a new one begins where the other options say.")
 
   fileprivate static let fromNumber = value(
-    "from", "n", .count, help: "Begin with this message; without it, with the oldest.")
+    "from", .count, help: "Begin with this message; without it, with the oldest.")
 
   fileprivate static let since = value(
-    "since", "seconds", .seconds, help: "Begin with what was appended in the last seconds.")
+    "since", .seconds, help: "Begin with what was appended in the last seconds.")
 
   fileprivate static let details = flag(
     "details",
@@ -202,14 +200,13 @@ extension ParsedArguments {
   }
 
   fileprivate func bytes(_ message: LogMessage, _ log: String) throws -> [UInt8] {
-    var content = message.payload
-    if has("details") {
-      content = [
-        "number": PropertyListValue(message.number), "date": .date(message.date),
-        "again": .boolean(message.isRedelivery), "missed": PropertyListValue(message.missed),
-        "message": content,
-      ]
-    }
+    let content =
+      has("details")
+      ? PropertyListValue.object([
+        "number": PropertyListValue(message.number), "date": message.date,
+        "again": message.isRedelivery, "missed": PropertyListValue(message.missed),
+        "message": message.payload,
+      ]) : message.payload
     return try self.bytes(content, of: "message \(message.number) of \(log.quoted)")
   }
 }
@@ -237,7 +234,7 @@ extension LogMessage {
   }
 }
 
-extension Log.Bounds {
+extension Log.Bounds: JSONObject {
   /// `{"messages":10000,"bytes":67108864,"age":null}`, without what is not bounded.
   var propertyList: PropertyListValue {
     .object(["messages": messages, "bytes": bytes, "age": age.map { $0 / .seconds(1) }])

@@ -71,13 +71,13 @@ extension CommandDescription {
 
 extension OptionDescription {
   fileprivate static let pairOf = value(
-    "of", "peer", .identifier, standard: Pairing.phone,
+    "of", .identifier, named: "peer", standard: Pairing.phone,
     help: "The side whose companion it is: a phone, or a watch.")
 }
 
 extension PositionalDescription {
-  fileprivate static let companion = PositionalDescription(
-    name: "watch", help: "The name of the companion's peer.", kind: .live(.peer))
+  fileprivate static let companion = operand(
+    "watch", .live(.peer), help: "The name of the companion's peer.")
 }
 
 extension ParsedArguments {
@@ -91,8 +91,8 @@ extension ParsedArguments {
 
   fileprivate func notPaired(_ verb: String) -> CommandError {
     CommandError(
-      verb: verb, object: requiredText("watch").quoted,
-      reason: "it is not paired with \(side.quoted)", status: .no)
+      cannot: "\(verb) \(requiredText("watch").quoted)",
+      because: "it is not paired with \(side.quoted)", status: .no)
   }
 }
 

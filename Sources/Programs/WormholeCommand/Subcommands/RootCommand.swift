@@ -1,3 +1,5 @@
+import WormholeSystem
+
 extension CommandDescription {
   /// The root of the tree of commands.
   static let root = CommandDescription(
@@ -30,4 +32,27 @@ extension CommandDescription {
       .status, .doctor, .copy, .backup, .restore, .destroy, .groups, .demo, .bench, .complete,
     ],
     version: "0.1.0", run: nil)
+}
+
+/// The names of this program.
+///
+/// It has two, because on Debian magic-wormhole owns `wormhole` and its manual page. Help, errors and
+/// advice use the name that the program was called by, so that they can be typed as they are.
+enum ProgramName {
+  static let standard = "wormhole"
+  /// No other program has it.
+  static let second = "wormholectl"
+
+  /// The manual page about the format, which has one name.
+  static let format = "wormhole-format"
+
+  /// The name that this process was called by.
+  static let called = name(in: Program.rawArguments.first ?? [])
+
+  /// Returns the name in the first word of a command line; the standard one for any other program's, as in
+  /// a test.
+  static func name(in word: [UInt8]) -> String {
+    let last = word.split(separator: UInt8(ascii: "/")).last.map { Array($0) } ?? []
+    return last == Array(second.utf8) ? second : standard
+  }
 }

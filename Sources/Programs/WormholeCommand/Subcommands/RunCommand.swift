@@ -28,21 +28,20 @@ extension CommandDescription {
       """,
     options: [
       .value(
-        "as", "name", .live(.presence),
+        "as", .live(.presence), named: "name",
         help: "The name of the presence; without it, the name of the command."),
       .flag("alone", help: "Wait until no other process has the name with --alone."),
       .value(
-        "restart", "when", .choice(RestartPolicy.Occasion.allCases.map(\.rawValue)),
+        "restart", .choice(RestartPolicy.Occasion.allCases.map(\.rawValue)), named: "when",
         standard: RestartPolicy.Occasion.onFailure.rawValue,
         help: "When the command is started again after its end."),
       .value(
-        "retries", "n", .unsigned, standard: "5",
+        "retries", .unsigned, named: "n", standard: "5",
         help: "Start it again at most this many times in a row."),
       .value(
-        "backoff", "seconds", .seconds, standard: "1",
-        help: "The pause before the first of these starts."),
+        "backoff", .seconds, standard: "1", help: "The pause before the first of these starts."),
       .value(
-        "timeout", "seconds", .seconds,
+        "timeout", .seconds,
         help: "With --alone, give up waiting after this time, with exit status 124."),
       .readyDescriptor,
     ],
@@ -96,13 +95,15 @@ private struct Supervision {
     var isFirst = true
     while true {
       let start = ContinuousClock.now
-      let termination = try runOnce(restarts: policy.restarts, isFirst)
+      let termination = try command.run(
+        variables: variables + ["WORMHOLE_RESTARTS=\(policy.restarts)"], under: role, interruption
+      ) { if isFirst { environment.tellReady() } }
       isFirst = false
       let failure = command.failure(termination)
       let pause =
         interruption.isRequested ? nil : policy.pause(after: termination, of: .now - start)
       guard let pause else {
-        // Who told it to end knows why it ended.
+        // The sender of the signal knows why it ended.
         if let failure, !interruption.isRequested { environment.tell(failure) }
         return ExitStatus(termination)
       }
@@ -114,23 +115,55 @@ private struct Supervision {
       }
     }
   }
-
-  private func runOnce(restarts: UInt64, _ isFirst: Bool) throws -> Termination {
-    do {
-      let child = try command.start(
-        variables: variables + ["WORMHOLE_RESTARTS=\(restarts)"], under: role)
-      if isFirst { environment.tellReady() }
-      var output = CollectedOutput(nil)
-      let termination = try interruption.wait(forEndOf: child, &output, under: role)
-      try role?.check()
-      return termination
-    } catch let error as Errno {
-      throw command.error(error)
-    }
-  }
 }
 
 extension ExternalCommand {
   /// The program's name without its directory.
   fileprivate var name: String { words[0].split(separator: "/").last.map(String.init) ?? words[0] }
+}
+
+/// When a command that has ended is started again: the decision of `run`, without a clock or a process.
+struct RestartPolicy: Sendable {
+  /// After which ends.
+  enum Occasion: String, CaseIterable, Sendable {
+    case onFailure = "on-failure"
+    case always
+    case never
+  }
+
+  let occasion: Occasion
+  /// The starts in a row that may follow a first one.
+  let retries: UInt64
+  /// The pause before the first of them.
+  let backoff: Duration
+  /// How many there have been in a row.
+  private(set) var restarts: UInt64 = 0
+
+  /// The longest pause, unless the first one is longer.
+  static let longestPause: Duration = .seconds(60)
+  /// A command that ran for so long has not failed because of what made the one before it fail.
+  static let steadyTime: Duration = .seconds(60)
+
+  init(_ occasion: Occasion, retries: UInt64, backoff: Duration) {
+    self.occasion = occasion
+    self.retries = retries
+    self.backoff = backoff
+  }
+
+  /// Counts an end of the command.
+  ///
+  /// - Returns: The pause before the next start; nil if there is none.
+  mutating func pause(after end: Termination, of runningTime: Duration) -> Duration? {
+    switch occasion {
+    case .never: return nil
+    case .onFailure: if end == .exited(0) { return nil }
+    case .always: break
+    }
+    if runningTime >= Self.steadyTime { restarts = 0 }
+    guard restarts < retries else { return nil }
+    // Doubled with each start.
+    let pause = backoff * (1 << min(restarts, 20))
+    restarts += 1
+    return min(pause, max(backoff, Self.longestPause))
+  }
 }

@@ -4,11 +4,10 @@ import WormholePropertyLists
 // Arguments that several commands share.
 
 extension OptionDescription {
-  static let count = value("count", "n", .count, help: "Stop after this many; without it, never.")
+  static let count = value("count", .count, help: "Stop after this many; without it, never.")
 
   static let timeout = value(
-    "timeout", "seconds", .seconds,
-    help: "Give up after this time, with exit status 124; without it, never.")
+    "timeout", .seconds, help: "Give up after this time, with exit status 124; without it, never.")
 
   static let raw = flag(
     "raw", help: "Print a string as its text, and data as its bytes, not as JSON.")
@@ -18,7 +17,7 @@ extension OptionDescription {
   static let json = flag("json", help: "Print one line of JSON instead of text for people.")
 
   static let whileRole = value(
-    "while", "role", .live(.presence),
+    "while", .live(.presence), named: "role",
     help: "Do it only under this exclusive role, as long as no other process has entered since "
       + "\(CommandVariable.fence) was set; otherwise nothing changes, and the exit status is 1.")
 
@@ -29,9 +28,8 @@ extension OptionDescription {
 }
 
 extension PositionalDescription {
-  static let file = PositionalDescription(
-    name: "file", help: "A file or directory; it need not exist, but its directory must.",
-    kind: .file)
+  static let file = operand(
+    "file", .file, help: "A file or directory; it need not exist, but its directory must.")
 
   static let optionalFile: PositionalDescription = {
     var file = PositionalDescription.file
@@ -39,28 +37,44 @@ extension PositionalDescription {
     return file
   }()
 
-  static let identifier = PositionalDescription(
-    name: "identifier", help: "The name of the message; any text.", kind: .live(.message))
+  static let identifier = operand(
+    "identifier", .live(.message), help: "The name of the message; any text.")
 
   /// - Parameter noun: the value: "message".
   static func json(_ noun: String) -> PositionalDescription {
-    PositionalDescription(
-      name: "value",
-      help: "The \(noun), as JSON; without it, or with '-', it is read from standard input.",
-      isOptional: true)
+    optional(
+      "value",
+      help: "The \(noun), as JSON; without it, or with '-', it is read from standard input.")
   }
 
-  static let notificationName = PositionalDescription(
-    name: "name", help: "The name of the notification; any text.",
-    kind: .live(.notification))
+  static let notificationName = operand(
+    "name", .live(.notification), help: "The name of the notification; any text.")
 
-  static let notificationNames = PositionalDescription(
-    name: "name", help: "The names of the notifications; any text.",
-    kind: .live(.notification),
-    isRepeating: true)
+  static let notificationNames = list(
+    "name", .live(.notification), help: "The names of the notifications; any text.")
 }
 
 extension ParsedArguments {
+  /// The problem of a command that works on the ids that are given, or on all.
+  static let idsOrAll: @Sendable (ParsedArguments) -> String? = { arguments in
+    arguments.has("all") == arguments.texts("id").isEmpty ? nil : "please provide ids, or '--all'"
+  }
+
+  /// Does something with each id that is given, also after one for which it fails.
+  ///
+  /// - Parameter action: returns why it cannot be done; nil if it is.
+  func forEachID(
+    to verb: String, _ environment: CommandEnvironment, _ action: (String) throws -> String?
+  ) throws {
+    var status = ExitStatus.done
+    for id in texts("id") {
+      guard let problem = try action(id) else { continue }
+      environment.tell("cannot \(verb) \(id.quoted): \(problem)")
+      status = .no
+    }
+    try status.end()
+  }
+
   /// Makes a change under the role that `--while` names, if it names one.
   func underRole(
     _ environment: CommandEnvironment, in container: SharedContainer,
@@ -69,15 +83,15 @@ extension ParsedArguments {
     guard let role = text("while") else { return try body(nil) }
     guard let number = environment.variable(CommandVariable.fence).flatMap({ UInt64($0) }) else {
       throw CommandError(
-        verb: "use", object: "--while \(role.quotedForShell)",
-        reason: "\(CommandVariable.fence) is not set: it is in the environment of a command that "
+        cannot: "use --while \(role.quotedForShell)",
+        because: "\(CommandVariable.fence) is not set: it is in the environment of a command that "
           + "runs under 'presence enter --exclusive' or 'run --alone'", status: .usage)
     }
     do {
       try body(container.presence(role).fence(number))
     } catch let error as AppGroupError where error.code == .leaseLost {
       throw CommandError(
-        verb: "change anything", object: "under \(role.quoted)", reason: error.reason, status: .no)
+        cannot: "change anything under \(role.quoted)", because: error.reason, status: .no)
     }
   }
 
@@ -101,5 +115,30 @@ extension ParsedArguments {
     standard: Duration = .seconds(ValueKind.maximumSeconds)
   ) -> ContinuousClock.Instant {
     .now + (seconds("timeout") ?? standard)
+  }
+}
+
+extension OptionDescription {
+  static let yes = flag("yes", help: "Do not ask. Needed where no terminal can answer.")
+}
+
+extension ParsedArguments {
+  /// Asks a person at the terminal, unless `--yes` is given.
+  ///
+  /// - Parameter question: with its question mark.
+  /// - Throws: `CommandError` if the answer is not yes, or nobody can be asked.
+  func confirm(_ question: String, _ environment: CommandEnvironment) throws {
+    guard !has("yes") else { return }
+    guard environment.isInputTerminal, environment.errorColumns != nil else {
+      throw CommandError(
+        cannot: "ask for a confirmation",
+        because: "there is no terminal; --yes does it without asking", status: .usage)
+    }
+    environment.writeStandardError(Array("\(question.onOneLine) [y/N] ".utf8))
+    let answer = String(
+      decoding: try environment.withoutTimeLimit(environment.readInput), as: UTF8.self)
+    guard ["y", "yes"].contains(answer.prefix { !$0.isNewline }.lowercased()) else {
+      throw ExitStatus.no
+    }
   }
 }

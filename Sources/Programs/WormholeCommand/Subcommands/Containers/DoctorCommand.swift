@@ -21,16 +21,16 @@ extension CommandDescription {
         "sweep",
         help: "First remove the leftovers of dead processes, and the empty names that nobody uses."),
       .value(
-        "quarantine", "identifier", .live(.message),
+        "quarantine", .live(.message), named: "identifier",
         help: """
           First move this message's file into the container's quarantine. If it cannot be read, an \
           older version that the container has kept takes its place.
           """),
       .value(
-        "quarantine-own", "name", .identifier,
+        "quarantine-own", .identifier, named: "name",
         help: "The same for one of the package's own values, by the name that doctor prints."),
       .value(
-        "quarantine-log", "name", .live(.log),
+        "quarantine-log", .live(.log), named: "name",
         help: "The same for the file of a log that is damaged; its messages stay."),
       .flag("strict", help: "Exit with status 1 for warnings and notes, too."),
       .json,

@@ -36,10 +36,10 @@ extension CommandDescription {
     positionals: [.namePatterns],
     options: [
       .value(
-        "only", "kind,...", .choices(MonitorLine.Kind.allCases.map(\.rawValue)),
+        "only", .choices(MonitorLine.Kind.allCases.map(\.rawValue)), named: "kind,...",
         help: "Print only these kinds."),
       .value(
-        "except", "pattern", .text, help: "Leave out names that match; may be repeated.",
+        "except", .text, named: "pattern", help: "Leave out names that match; may be repeated.",
         isRepeating: true),
       .count, .timeout, .readyDescriptor,
       .flag("json", help: "Print a line of JSON for each event instead of text for people."),

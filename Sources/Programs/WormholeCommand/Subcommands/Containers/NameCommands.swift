@@ -18,7 +18,7 @@ extension CommandDescription {
     positionals: [.namePatterns],
     options: [
       .value(
-        "only", "kind,...", .choices(LiveNames.ofContainers.map(\.rawValue)),
+        "only", .choices(LiveNames.ofContainers.map(\.rawValue)), named: "kind,...",
         help: "Print only these kinds."),
       .flag("all", help: "Print also names that have nothing at present."),
       .flag("json", help: "Print lines of JSON: {\"kind\": ..., \"name\": ...}."),
@@ -55,8 +55,7 @@ extension CommandDescription {
       ...}, "presence": [...], "queue": ...}, without what there is not.
       """,
     positionals: [
-      PositionalDescription(
-        name: "name", help: "The names; any text.", kind: .live(.message), isRepeating: true)
+      .list("name", .live(.message), help: "The names; any text.")
     ],
     options: [.flag("json", help: "Print a line of JSON for each instead of text for people.")]
   ) { arguments, environment in
@@ -65,13 +64,13 @@ extension CommandDescription {
     var report: ContainerReport?
     for name in arguments.texts("name") {
       let known = try KnownUnderName(name, in: container, &report)
-      if known.isNothing {
+      if known.lines.isEmpty {
         environment.tell("nothing is known as \(name.quoted)")
         status = .no
       } else if arguments.has("json") {
-        try environment.print(json: known.propertyList)
+        try environment.print(json: .object(known.members))
       } else {
-        try environment.print(known.text(columns: environment.columns))
+        try environment.print(known.text(name, columns: environment.columns))
       }
     }
     try status.end()
@@ -92,38 +91,35 @@ extension LiveNames {
 
 /// What `stat` shows.
 private struct KnownUnderName {
-  private let name: String
-  private var message: PropertyListValue?
-  private var state: UInt64?
-  private var queue: ContainerReport.NamedQueue?
-  private var log: ContainerReport.NamedLog?
-  private let members: [PresenceMember]
-  private var lines: [(label: String, text: String)] = []
+  /// Keys are only ever added.
+  private(set) var members: [String: any JSONMember] = [:]
+  private(set) var lines: [(label: String, text: String)] = []
   private static let place = "place"
 
   /// - Parameter report: made once, when something needs it.
   init(_ name: String, in container: SharedContainer, _ report: inout ContainerReport?) throws {
-    self.name = name
-    members = try container.presence(name).members()
-    try look(at: container.value(name))
     let isName: (String) -> Bool = { $0.utf8.elementsEqual(name.utf8) }
+    let processes = try container.presence(name).members()
+    try look(at: container.value(name))
     if try container.notificationNames().contains(where: isName) {
       let state = try container.notification(name).state()
-      self.state = state
+      members["notification"] = PropertyListValue.dictionary(["state": PropertyListValue(state)])
       lines.append(("notification", "state \(state)"))
     }
     let isQueue = try container.queueNames().contains(where: isName)
     let isLog = try !container.isOnEtcd && container.logNames().contains(where: isName)
     if isQueue || isLog, report == nil { report = try container.report() }
     if isQueue, let queue = report?.names.queues.first(where: { isName($0.name) }) {
-      self.queue = queue
+      members["queue"] = queue
       lines.append(("queue", "\(queue.waitingText), taken by \(queue.consumersText)"))
     }
     if isLog, let log = report?.names.logs.first(where: { isName($0.name) }) {
-      self.log = log
+      members["log"] = log
       lines.append(("log", "\(log.messagesText), read by \(log.subscribersText)"))
     }
-    lines += members.map { ("presence", $0.sinceText) }
+    if !processes.isEmpty { members["presence"] = processes }
+    lines += processes.map { ("presence", $0.sinceText) }
+    members["name"] = name
   }
 
   private mutating func look(at value: Value) throws {
@@ -137,9 +133,9 @@ private struct KnownUnderName {
     } catch let error as AppGroupError {
       problem = error.briefReason
     }
-    message = .object([
+    members["message"] = PropertyListValue.object([
       "bytes": bytes, "expires": snapshot.expiration, "path": value.path, "problem": problem,
-      "publisher": snapshot.publisher?.propertyList, "version": version.text,
+      "publisher": snapshot.publisher, "version": version.text,
     ])
     let publisher = snapshot.publisher.map { ", sent \($0.date.secondsText) by \($0)" } ?? ""
     let size = bytes.map { Int64($0).sizeText } ?? "of unknown size"
@@ -148,36 +144,21 @@ private struct KnownUnderName {
     lines += [("version", version.text), (Self.place, value.path)]
   }
 
-  var isNothing: Bool { lines.isEmpty }
-
-  /// Keys are only ever added.
-  var propertyList: PropertyListValue {
-    .object([
-      "name": name, "message": message,
-      "notification": state.map { PropertyListValue.dictionary(["state": PropertyListValue($0)]) },
-      "queue": queue?.propertyList, "log": log?.propertyList,
-      "presence": members.isEmpty ? nil : PropertyListValue.array(members.map(\.propertyList)),
-    ])
-  }
-
-  func text(columns: Int) -> String {
+  func text(_ name: String, columns: Int) -> String {
     let indent = 16
     return lines.reduce(name.onOneLine + "\n") { text, line in
       let label = "  " + line.label
       let lead = label + String(repeating: " ", count: max(1, indent - label.count))
       // A path is copied, so it stays in one piece.
-      let isPath = line.label == Self.place
+      let columns = line.label == Self.place ? .max : columns
       return text + lead
-        + (isPath
-          ? line.text.onOneLine
-          : TextWrapping.wrap(
-            line.text.onOneLine, columns: columns, indent: indent, firstIndent: indent)) + "\n"
+        + TextWrapping.wrap(
+          line.text.onOneLine, columns: columns, indent: indent, firstIndent: indent) + "\n"
     }
   }
 }
 
 extension PositionalDescription {
-  static let namePatterns = PositionalDescription(
-    name: "pattern", help: "Print only names that match one of these.", isOptional: true,
-    isRepeating: true)
+  static let namePatterns = optionalList(
+    "pattern", help: "Print only names that match one of these.")
 }

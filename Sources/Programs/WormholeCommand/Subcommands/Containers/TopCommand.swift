@@ -19,23 +19,19 @@ extension CommandDescription {
   ) { arguments, environment in
     guard environment.isTerminal, environment.isInputTerminal else {
       throw CommandError(
-        verb: "show", object: "the screen",
-        reason:
+        cannot: "show the screen",
+        because:
           "it needs a terminal; '\(ProgramName.called) monitor' and '\(ProgramName.called) status' print lines",
         status: .usage)
     }
     guard environment.variable("TERM") != "dumb" else {
       throw CommandError(
-        verb: "show", object: "the screen",
-        reason:
+        cannot: "show the screen",
+        because:
           "the terminal cannot move its cursor (TERM is 'dumb'); '\(ProgramName.called) monitor' prints lines",
         status: .usage)
     }
-    guard let container = try arguments.container.openExisting() else {
-      throw CommandError(
-        verb: "watch", object: try arguments.container.path(), reason: "it is no container yet",
-        status: .no)
-    }
+    let container = try arguments.container.openExisting(to: "watch")
     environment.answers?.beginListening()
     try TopScreen(container).run()
   }
@@ -124,8 +120,7 @@ private final class TopScreen: Sendable {
       }
       _ = consume mode
     } catch {
-      throw CommandError(
-        verb: "use", object: "the terminal", reason: "\(error)", status: .inputOutput)
+      throw CommandError(cannot: "use the terminal", because: error)
     }
   }
 

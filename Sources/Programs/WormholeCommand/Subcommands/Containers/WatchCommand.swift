@@ -28,8 +28,7 @@ extension CommandDescription {
       every question at once.
       """,
     positionals: [
-      PositionalDescription(
-        name: "file", help: "A file or directory; it need not exist yet.", kind: .file)
+      .operand("file", .file, help: "A file or directory; it need not exist yet.")
     ],
     options: [
       .count, .timeout, .readyDescriptor,
@@ -45,7 +44,7 @@ extension CommandDescription {
       presenter = try PrintingPresenter(file, backlog)
     } catch {
       throw CommandError(
-        verb: "watch", object: file, reason: "\(error)",
+        cannot: "watch \(file)", because: error,
         status: error == .accessDenied ? .permission : .inputOutput)
     }
     try FileCoordinator.addFilePresenter(presenter)

@@ -39,8 +39,8 @@ extension CommandDescription {
         snapshot.version, new, durability: arguments.durability, until: arguments.writeDeadline)
       guard isDone else {
         throw CommandError(
-          verb: "change", object: identifier.quoted,
-          reason: "another process has changed it meanwhile", status: .no)
+          cannot: "change \(identifier.quoted)",
+          because: "another process has changed it meanwhile", status: .no)
       }
     }
   }
@@ -53,23 +53,17 @@ private struct Draft {
   private let editor: String
   private let before: [UInt8]
 
-  init(
-    _ text: [UInt8], _ environment: CommandEnvironment
-  ) throws {
+  init(_ text: [UInt8], _ environment: CommandEnvironment) throws {
     self.environment = environment
     before = text
     editor =
       ["VISUAL", "EDITOR"].compactMap { environment.variable($0) }.first { !$0.isEmpty } ?? "vi"
-    let folder = environment.variable("TMPDIR").flatMap { $0.isEmpty ? nil : $0 } ?? "/tmp"
-    path = "\(folder)/wormhole-\(Program.processID)-\(UInt32.random(in: .min ... .max)).json"
-    do throws(Errno) {
+    let path =
+      "\(environment.temporaryDirectory)/wormhole-\(Program.processID)-\(UInt32.random(in: .min ... .max)).json"
+    self.path = path
+    try reporting(cannot: "write \(path) (TMPDIR names another directory)") { () throws(Errno) in
       // Private to this user, and no link that another one has put there.
-      let file = try FileDescriptor.open(path, [.writeOnly, .create, .exclusive], mode: 0o600)
-      try file.writeAll(text)
-    } catch {
-      throw CommandError(
-        verb: "write", object: path, reason: "\(error); TMPDIR names another directory",
-        status: .inputOutput)
+      try FileDescriptor.open(path, [.writeOnly, .create, .exclusive], mode: 0o600).writeAll(text)
     }
   }
 
@@ -82,9 +76,8 @@ private struct Draft {
       // The editor gets the terminal's signals, and decides.
       let interruption = try Interruption(quits: true)
       let child = try shell.start(variables: [])
-      var output = CollectedOutput(nil)
       termination = try environment.withoutTimeLimit {
-        try interruption.wait(forEndOf: child, &output)
+        try interruption.wait(forEndOf: child)
       }
     } catch let error as Errno {
       remove()
@@ -95,7 +88,7 @@ private struct Draft {
     guard let failure = ExternalCommand(words: [editor]).failure(termination) else { return text }
     if text == before { remove() } else { environment.tell("your text is kept in \(path)") }
     throw CommandError(
-      verb: "edit", object: "the message", reason: "\(failure); nothing was changed",
+      cannot: "edit the message", because: "\(failure); nothing was changed",
       status: ExitStatus(termination))
   }
 

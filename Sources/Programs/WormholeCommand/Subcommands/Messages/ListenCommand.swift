@@ -25,9 +25,7 @@ extension CommandDescription {
       more.
       """,
     positionals: [
-      PositionalDescription(
-        name: "identifier", help: "The names of the messages, or patterns.", kind: .live(.message),
-        isRepeating: true)
+      .list("identifier", .live(.message), help: "The names of the messages, or patterns.")
     ],
     options: [
       .count, .timeout, .readyDescriptor,
@@ -45,12 +43,10 @@ extension CommandDescription {
     let printsLines = arguments.tail == nil
     let opened = try arguments.container.openToListen(
       until: deadline, environment, endsWithReader: printsLines)
-    let startsWithCurrent = arguments.has("current") || opened.isNew
     let names = arguments.texts("identifier")
-    let listener =
-      names.contains(where: ShellPattern.isMeant)
-      ? try MessageListener(in: opened.container, patterns: names, startsWithCurrent, environment)
-      : try MessageListener(in: opened.container, names: names, startsWithCurrent, environment)
+    let listener = try MessageListener(
+      in: opened.container, names, startsWithCurrent: arguments.has("current") || opened.isNew)
+    for (detection, name) in listener.detections { environment.tellIfPolling(detection, name) }
     if !opened.isNew { environment.tellListening(endsWithReader: printsLines) }
     let handler = MessageHandler(
       arguments: arguments, namesEach: names.count > 1 || listener.hasPatterns,
@@ -61,7 +57,7 @@ extension CommandDescription {
           guard let snapshot = try listener.snapshot(of: arrival) else { return nil }
           // The removal of a message is not a message.
           guard let message = try snapshot.propertyList() else { return nil }
-          return try handler.handle(message, snapshot, arrival.identifier)
+          return try handler.handle(message, of: arrival.identifier, snapshot)
         } catch let error as AppGroupError {
           // A message that cannot be read is reported, and does not count.
           environment.tell(error)
@@ -82,43 +78,37 @@ private final class MessageListener {
 
   let arrivals = Backlog<Arrival>.latest(of: \.identifier)
   let hasPatterns: Bool
+  /// How changes are noticed, with what is observed.
+  private(set) var detections: [(ChangeDetection, of: String)] = []
   private let container: SharedContainer
   private var observations: [ObservationToken] = []
   private var monitor: ContainerMonitor?
   /// The messages that were handled last: two events may be of the same one.
   private var handled: [String: Version] = [:]
 
-  init(
-    in container: SharedContainer, names: [String], _ startsWithCurrent: Bool,
-    _ environment: CommandEnvironment
-  ) throws {
+  init(in container: SharedContainer, _ names: [String], startsWithCurrent: Bool) throws {
     self.container = container
-    hasPatterns = false
-    let queue = DispatchQueue(label: "wormhole.listen")
-    for name in names {
-      let observation = try container.value(name).observe(
-        startsWithCurrent: startsWithCurrent, on: queue
-      ) { [arrivals] in arrivals.add(Arrival(identifier: name, snapshot: $0)) }
-      environment.tellIfPolling(observation.detection, name)
-      observations.append(observation)
+    hasPatterns = names.contains(where: ShellPattern.isMeant)
+    guard hasPatterns else {
+      let queue = DispatchQueue(label: "wormhole.listen")
+      for name in names {
+        let observation = try container.value(name).observe(
+          startsWithCurrent: startsWithCurrent, on: queue
+        ) { [arrivals] in arrivals.add(Arrival(identifier: name, snapshot: $0)) }
+        detections.append((observation.detection, name))
+        observations.append(observation)
+      }
+      return
     }
-  }
-
-  init(
-    in container: SharedContainer, patterns texts: [String], _ startsWithCurrent: Bool,
-    _ environment: CommandEnvironment
-  ) throws {
-    self.container = container
-    hasPatterns = true
-    let patterns = texts.map { ShellPattern($0) }
+    let patterns = names.map { ShellPattern($0) }
     let matches: @Sendable (String) -> Bool = { name in
-      texts.contains { $0.utf8.elementsEqual(name.utf8) } || patterns.contains { $0.matches(name) }
+      names.contains { $0.utf8.elementsEqual(name.utf8) } || patterns.contains { $0.matches(name) }
     }
     let monitor = try ContainerMonitor(container) { [arrivals] event in
       guard event.kind == .value, !event.isOwn, matches(event.name) else { return }
       arrivals.add(Arrival(identifier: event.name, snapshot: nil))
     }
-    environment.tellIfPolling(monitor.detection, "the container")
+    detections = [(monitor.detection, "the container")]
     self.monitor = monitor
     guard startsWithCurrent else { return }
     for name in try container.valueIdentifiers().filter(matches).sorted() {
@@ -145,7 +135,7 @@ private struct MessageHandler {
 
   /// A command that runs at the deadline may finish.
   func handle(
-    _ message: PropertyListValue, _ snapshot: ValueSnapshot, _ identifier: String
+    _ message: PropertyListValue, of identifier: String, _ snapshot: ValueSnapshot
   ) throws -> ExitStatus {
     let content: PropertyListValue =
       arguments.has("envelope")

@@ -78,7 +78,7 @@ extension CommandDescription {
     let snapshot = try arguments.container.openExisting()?.value(identifier).snapshot()
     guard let snapshot, let message = try snapshot.propertyList() else {
       throw CommandError(
-        verb: "read", object: identifier.quoted, reason: "there is no such message", status: .no)
+        cannot: "read \(identifier.quoted)", because: "there is no such message", status: .no)
     }
     let content =
       arguments.has("envelope") ? snapshot.envelope(of: message, identifier) : message
@@ -96,10 +96,7 @@ extension CommandDescription {
       otherwise it stays, and the exit status is 1.
       """,
     positionals: [
-      PositionalDescription(
-        name: "identifier", help: "The names of the messages, or patterns.",
-        kind: .live(.message),
-        isOptional: true, isRepeating: true)
+      .optionalList("identifier", .live(.message), help: "The names of the messages, or patterns.")
     ],
     options: [
       .flag("all", help: "Remove every message of the container."), .ifVersion, .writeTimeout,
@@ -158,17 +155,16 @@ extension SharedContainer {
 
 extension OptionDescription {
   static let ifVersion = value(
-    "if-version", "version", .identifier,
+    "if-version", .identifier, named: "version",
     help: "Only if the message is still of this version, which 'stat' and 'read --envelope' print; "
       + "'none' means that there is none.")
 
   static let messageExpires = value(
-    "expires", "seconds", .seconds,
-    help: "Let the message be gone after this time; without it, it stays.")
+    "expires", .seconds, help: "Let the message be gone after this time; without it, it stays.")
 
   /// How long a write waits for others.
   static let writeTimeout = value(
-    "timeout", "seconds", .seconds, standard: "10",
+    "timeout", .seconds, standard: "10",
     help: "How long to wait for another process that changes the same.")
 }
 
@@ -191,7 +187,8 @@ extension Value {
     guard !isDone else { return }
     let now = try version().map { "it is of version \($0.text) now" } ?? "there is none now"
     throw CommandError(
-      verb: verb, object: identifier.quoted, reason: "the message was changed: \(now)", status: .no)
+      cannot: "\(verb) \(identifier.quoted)", because: "the message was changed: \(now)",
+      status: .no)
   }
 }
 
@@ -200,13 +197,12 @@ extension ValueSnapshot {
   func envelope(of message: PropertyListValue, _ identifier: String) -> PropertyListValue {
     .object([
       "expires": expiration, "identifier": identifier, "message": message,
-      "publisher": publisher?.propertyList, "version": version?.text,
+      "publisher": publisher, "version": version?.text,
     ])
   }
 }
 
-extension Publisher {
-  /// Keys are only ever added.
+extension Publisher: JSONObject {
   var propertyList: PropertyListValue {
     .object(["date": date, "peer": peer, "process": processID, "program": program])
   }

@@ -71,8 +71,7 @@ extension CommandDescription {
     abstract: "Set the state of a notification; nothing is posted.",
     positionals: [
       .notificationName,
-      PositionalDescription(
-        name: "number", help: "The state, a number of 64 bits.", kind: .unsigned),
+      .operand("number", .unsigned, help: "The state, a number of 64 bits."),
     ]
   ) { arguments, _ in
     guard let state = arguments.unsigned("number") else {

@@ -19,13 +19,14 @@ extension CommandDescription {
     positionals: [.identifier],
     options: [
       .value(
-        "default", "json", .text, help: "What COMMAND reads, as JSON, if there is no message."),
+        "default", .text, named: "json",
+        help: "What COMMAND reads, as JSON, if there is no message."),
       .nulls, .messageExpires, .durable("the new message"),
       .value(
-        "timeout", "seconds", .seconds, standard: "60",
+        "timeout", .seconds, standard: "60",
         help: "How long to wait for others that change the message."),
       .value(
-        "term", "seconds", .seconds,
+        "term", .seconds,
         help: "Let others take the lease over after this time, although COMMAND runs."),
     ],
     tail: TailDescription(
@@ -57,8 +58,8 @@ extension CommandDescription {
           collectsOutput: true)
         if let failure = command.failure(outcome.termination) {
           throw CommandError(
-            verb: "update", object: identifier.quoted,
-            reason: "\(failure); the message is unchanged", status: ExitStatus(outcome.termination))
+            cannot: "update \(identifier.quoted)", because: "\(failure); the message is unchanged",
+            status: ExitStatus(outcome.termination))
         }
         return try JSONInput.readOptional(
           outcome.output, source: "the output of \(command.words[0]) for \(identifier.quoted)",
@@ -77,9 +78,7 @@ extension CommandDescription {
       """,
     positionals: [
       .identifier,
-      PositionalDescription(
-        name: "by", help: "The number to add, 1 by default; it may be negative.",
-        isOptional: true),
+      .optional("by", help: "The number to add, 1 by default; it may be negative."),
     ],
     options: [.messageExpires, .durable("the sum"), .writeTimeout]
   ) { arguments, environment in
@@ -119,7 +118,7 @@ extension PropertyListValue {
   ) throws -> PropertyListValue {
     func refused(_ reason: String) -> CommandError {
       CommandError(
-        verb: "increment", object: identifier.quoted, reason: reason + "; it is unchanged",
+        cannot: "increment \(identifier.quoted)", because: reason + "; it is unchanged",
         status: .badData)
     }
     switch (self, step) {

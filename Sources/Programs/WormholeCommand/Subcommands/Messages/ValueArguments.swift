@@ -13,7 +13,7 @@ extension OptionDescription {
   ]
 
   static let nulls = value(
-    "nulls", "what", .choice(JSONReader.Nulls.allCases.map(\.rawValue)),
+    "nulls", .choice(JSONReader.Nulls.allCases.map(\.rawValue)), named: "what",
     standard: JSONReader.Nulls.refuse.rawValue,
     help: "What becomes of null within JSON: with 'drop', its key or element is left out.")
 
@@ -24,7 +24,7 @@ extension OptionDescription {
   static let valueSources: [OptionDescription] =
     valueForms + [
       .flag("plist", help: "Read a property list, XML or binary."),
-      .value("file", "file", .file, help: "Read the value from a file instead."),
+      .value("file", .file, help: "Read the value from a file instead."),
     ]
 }
 
@@ -126,7 +126,7 @@ extension ParsedArguments {
 
   private func value(_ bytes: [UInt8], _ source: String) throws -> PropertyListValue {
     func refused(_ reason: String) -> CommandError {
-      CommandError(verb: "read", object: source, reason: reason, status: .badData)
+      CommandError(cannot: "read \(source)", because: reason, status: .badData)
     }
     if has("data") { return .data(Data(bytes)) }
     if has("string") {

@@ -26,13 +26,13 @@ extension CommandDescription {
     positionals: [.ownName],
     options: [
       .value(
-        "on", "occasions", .choices(Occasion.allCases.map(\.rawValue)),
+        "on", .choices(Occasion.allCases.map(\.rawValue)), named: "occasions",
         standard: Occasion.request.rawValue,
         help: "The occasions that start it, separated by commas."),
-      .value("budget", "n", .count, help: "The number of starts per day; without it, unlimited."),
+      .value("budget", .count, help: "The number of starts per day; without it, unlimited."),
       .value(
-        "env", "name=value", .assignment, help: "A variable of its environment; may be repeated.",
-        isRepeating: true),
+        "env", .assignment, named: "name=value",
+        help: "A variable of its environment; may be repeated.", isRepeating: true),
     ],
     tail: TailDescription(name: "program", help: "The program, with its arguments.")
   ) { arguments, environment in
@@ -104,7 +104,7 @@ extension ParsedArguments {
       let launch = try registry.launch(of: name)
     else {
       throw CommandError(
-        verb: verb, object: "how \(name.quoted) is started", reason: "it is not registered",
+        cannot: "\(verb) how \(name.quoted) is started", because: "it is not registered",
         status: .no)
     }
     return (registry, launch)

@@ -52,8 +52,7 @@ extension CommandDescription {
       delivered, has ended otherwise, or does not exist.
       """,
     positionals: [
-      PositionalDescription(
-        name: "id", help: "An id that 'peer send' or 'peer transfer' printed.", kind: .identifier)
+      .operand("id", .identifier, help: "An id that 'peer send' or 'peer transfer' printed.")
     ]
   ) { arguments, _ in
     let id = arguments.requiredText("id")
@@ -63,13 +62,13 @@ extension CommandDescription {
     let message: (any PeerTransfer)? = try session?.messageTransfer(id: id)
     guard let transfer = try message ?? session?.fileTransfer(id: id) else {
       throw CommandError(
-        verb: "cancel", object: id.quoted, reason: "no such transfer is known", status: .no)
+        cannot: "cancel \(id.quoted)", because: "no such transfer is known", status: .no)
     }
     if try transfer.cancel() { return }
     let status = try transfer.status()
     throw CommandError(
-      verb: "cancel", object: id.quoted,
-      reason: status == .taken ? "its receiver already has it" : "it has ended: \(status.word)",
+      cannot: "cancel \(id.quoted)",
+      because: status == .taken ? "its receiver already has it" : "it has ended: \(status.word)",
       status: .no)
   }
 
@@ -84,9 +83,8 @@ extension CommandDescription {
       The exit status is 1 if an id is unknown, or has not ended.
       """,
     positionals: [
-      PositionalDescription(
-        name: "id", help: "An id that 'peer send', 'peer transfer' or 'status' printed.",
-        kind: .identifier, isOptional: true, isRepeating: true)
+      .optionalList(
+        "id", .identifier, help: "An id that 'peer send', 'peer transfer' or 'status' printed.")
     ],
     options: [
       .flag("processed", help: "All that this sender sent and that was processed."),
@@ -110,14 +108,7 @@ extension CommandDescription {
       for transfer in try session.fileTransfers() { try forget(transfer) }
       return
     }
-    var status = ExitStatus.done
-    for id in arguments.texts("id") {
-      if let problem = try forget(id, session) {
-        environment.tell("cannot forget \(id.quoted): \(problem)")
-        status = .no
-      }
-    }
-    try status.end()
+    try arguments.forEachID(to: "forget", environment) { try forget($0, session) }
   }
   .refusing { arguments in
     let chosen = ["processed", "all", "failed"].filter { arguments.has($0) }
@@ -134,28 +125,24 @@ extension CommandDescription {
       line each. 'status' lists the failures. The exit status is 1 if there is no such failure.
       """,
     positionals: [
-      PositionalDescription(
-        name: "id", help: "The id of a failure that 'status' lists.", kind: .identifier,
-        isOptional: true, isRepeating: true)
+      .optionalList("id", .identifier, help: "The id of a failure that 'status' lists.")
     ],
     options: [.flag("all", help: "All that failed and was kept.")]
   ) { arguments, environment in
     let session = try PeerSession(PeerSession.standardName, in: arguments.container.open())
-    let ids = arguments.has("all") ? try session.failures().map(\.id) : arguments.texts("id")
-    var status = ExitStatus.done
-    for id in ids {
-      if let new = try session.retry(failure: id) {
-        try environment.print(line: new)
-      } else if !arguments.has("all") {
-        environment.tell("cannot send \(id.quoted) again: no such failure is kept")
-        status = .no
-      }
+    func retry(_ id: String) throws -> String? {
+      guard let new = try session.retry(failure: id) else { return "no such failure is kept" }
+      try environment.print(line: new)
+      return nil
     }
-    try status.end()
+    if arguments.has("all") {
+      // Another process may send one again meanwhile.
+      for failure in try session.failures() { _ = try retry(failure.id) }
+    } else {
+      try arguments.forEachID(to: "retry", environment, retry)
+    }
   }
-  .refusing { arguments in
-    arguments.has("all") == arguments.texts("id").isEmpty ? nil : "please provide ids, or '--all'"
-  }
+  .refusing(ParsedArguments.idsOrAll)
 }
 
 /// - Returns: why it cannot be forgotten; nil if it is.
@@ -163,11 +150,8 @@ private func forget(_ id: String, _ session: PeerSession) throws -> String? {
   let file = try session.fileTransfer(id: id)
   let status = try file?.status() ?? session.status(ofMessage: id)
   if let status, !status.isEnd { return "it has not ended: it is \(status.word)" }
-  var isKnown = try session.remove(failure: id)
-  if try session.removeReceipt(ofMessage: id) { isKnown = true }
-  if let file {
-    try file.removeReceipt()
-    isKnown = true
-  }
-  return isKnown ? nil : "no such message or file is known"
+  let wasKept = try session.remove(failure: id)
+  let hadReceipt = try session.removeReceipt(ofMessage: id)
+  try file?.removeReceipt()
+  return wasKept || hadReceipt || file != nil ? nil : "no such message or file is known"
 }

@@ -1,6 +1,7 @@
 import Dispatch
 import Wormhole
 import WormholePropertyLists
+import WormholeSystem
 
 extension CommandDescription {
   /// The commands for presences: which processes are there under a name.
@@ -23,9 +24,7 @@ extension CommandDescription {
       'suspended', or 'unknown' for a process that this machine or container does not see.
       """,
     positionals: [
-      PositionalDescription(
-        name: "name", help: "The name; without it, all names are shown.", kind: .live(.presence),
-        isOptional: true)
+      .optional("name", .live(.presence), help: "The name; without it, all names are shown.")
     ],
     options: [.flag("json", help: "Print a line of JSON for each instead of text for people.")]
   ) { arguments, environment in
@@ -49,7 +48,7 @@ extension CommandDescription {
       """,
     positionals: [.presenceName],
     options: [
-      .value("count", "n", .count, standard: "1", help: "Wait for at least this many."),
+      .value("count", .count, standard: "1", help: "Wait for at least this many."),
       .flag("gone", help: "Wait until no process is present."), .timeout, .readyDescriptor,
       .flag("json", help: "Print a line of JSON for each instead of text for people."),
     ]
@@ -90,8 +89,7 @@ extension CommandDescription {
 }
 
 extension PositionalDescription {
-  static let presenceName = PositionalDescription(
-    name: "name", help: "The name; any text.", kind: .live(.presence))
+  static let presenceName = operand("name", .live(.presence), help: "The name; any text.")
 }
 
 extension CommandEnvironment {
@@ -114,5 +112,80 @@ extension CommandEnvironment {
     }
     try print(
       TextTable(["PRESENT AS", "PROCESS", "CONTENT"], rows, columns: tableColumns).rendered)
+  }
+}
+
+extension CommandDescription {
+  static let presenceEnter = CommandDescription(
+    name: "enter",
+    abstract: "Be present under a name while a command runs.",
+    discussion: """
+      Others see this process from before COMMAND begins until it has ended. If this process is killed, \
+      COMMAND is killed with it. The exit status is COMMAND's. Its environment has WORMHOLE_IDENTIFIER, \
+      the name.
+
+      With --exclusive only one such process at a time is present; another one waits until it leaves or \
+      dies. A process that is stopped may lose its role after 50 ms; when it goes on, its COMMAND is told \
+      to end (SIGTERM), is killed a second later, and the exit status is 1. To keep others from something \
+      that a stopped process may go on to do, use '\(ProgramName.called) lock'.
+
+      COMMAND then has WORMHOLE_FENCE in its environment, a number that is larger with each process that \
+      enters: with --while, 'send' and 'queue put' do nothing once another process has entered, and other \
+      systems can refuse a smaller number than they have seen.
+
+      On etcd a process that is cut off loses its role when its session ends (ttl=). Its COMMAND is told \
+      to end after eight tenths of that time and killed after nine, before a successor's can begin.
+      """,
+    positionals: [.presenceName],
+    options: [
+      .value("content", .text, named: "json", help: "A small value for those who look, as JSON."),
+      .flag("exclusive", help: "Be the only one that has entered so."),
+      .value(
+        "timeout", .seconds, standard: "10",
+        help: "With --exclusive, wait this long for another process that is present."),
+    ],
+    tail: TailDescription(name: "command", help: "Runs while this process is present.")
+  ) { arguments, environment in
+    let name = arguments.requiredText("name")
+    let command = ExternalCommand(words: arguments.tail ?? [])
+    let content = try arguments.text("content").map {
+      try JSONInput.read(Array($0.utf8), source: "the content")
+    }
+    let presence = try arguments.container.open().presence(name)
+    // Received from before the start of the command: a signal that arrives meanwhile is not lost.
+    let interruption = try Interruption(quits: true)
+    let isAlone = arguments.has("exclusive")
+    let deadline = ContinuousClock.now + (arguments.seconds("timeout") ?? .seconds(10))
+    let entered =
+      isAlone
+      ? try interruption.wait { try presence.enterExclusively(content: content, until: deadline) }
+      : try presence.enter(content: content)
+    guard let entered else { throw ExitStatus.no }
+    try environment.run(command, as: entered, isAlone: isAlone, interruption)
+  }
+  .refusing { arguments in
+    arguments.text("timeout") != nil && !arguments.has("exclusive")
+      ? "--timeout needs --exclusive: without it the command does not wait" : nil
+  }
+}
+
+extension CommandEnvironment {
+  /// Runs a command while this process is present, and ends the presence.
+  ///
+  /// - Parameter isAlone: Whether it may run only as long as the registration has the exclusive role.
+  /// - Throws: the status with which the command ended; an error if the role was lost meanwhile.
+  func run(
+    _ command: ExternalCommand, as registration: PresenceRegistration, isAlone: Bool,
+    _ interruption: Interruption
+  ) throws {
+    defer { registration.close() }
+    let name = registration.presence.name
+    let termination = try withoutTimeLimit {
+      try command.run(
+        variables: [CommandVariable.assignment(CommandVariable.identifier, name)],
+        under: isAlone ? RoleWatch(registration) : nil, interruption)
+    }
+    if let failure = command.failure(termination) { tell(failure) }
+    try ExitStatus(termination).end()
   }
 }

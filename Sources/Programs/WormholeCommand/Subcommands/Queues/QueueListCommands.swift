@@ -14,9 +14,8 @@ extension CommandDescription {
       what it does not have. The status is 'taken', 'stored' or 'failed'.
       """,
     positionals: [
-      PositionalDescription(
-        name: "name", help: "The name of a queue; without it, the queues are shown.",
-        kind: .live(.queue), isOptional: true)
+      .optional(
+        "name", .live(.queue), help: "The name of a queue; without it, the queues are shown.")
     ],
     options: [.flag("json", help: "Print a line of JSON for each instead of text for people.")]
   ) { arguments, environment in
@@ -55,7 +54,7 @@ extension CommandDescription {
       """,
     positionals: [.queueName],
     options: [
-      .value("count", "n", .count, standard: "1", help: "Print at most this many."),
+      .value("count", .count, standard: "1", help: "Print at most this many."),
       .flag("envelope", help: "Print each entry with its sender, id and time of sending."),
       .raw, OutputFormat.option, .pretty,
     ]

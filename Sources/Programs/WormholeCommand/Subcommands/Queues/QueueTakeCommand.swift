@@ -38,7 +38,7 @@ extension CommandDescription {
       """,
     positionals: [.queueName],
     options: [
-      .value("count", "n", .count, standard: "1", help: "Take this many, one after the other."),
+      .value("count", .count, standard: "1", help: "Take this many, one after the other."),
       .flag("follow", help: "Take one after the other, until this process is told to end."),
       .timeout, .readyDescriptor,
       .flag("envelope", help: "Print each entry with its sender, id and time of sending."),

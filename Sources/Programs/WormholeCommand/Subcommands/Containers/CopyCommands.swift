@@ -1,0 +1,248 @@
+import Wormhole
+import WormholeInspection
+import WormholePeers
+import WormholeSystem
+
+extension CommandDescription {
+  static let copy = CommandDescription(
+    name: "copy",
+    abstract: "Copy the container to another place, a directory or etcd: complete, or not at all.",
+    discussion: """
+      Messages, defaults, queues with their files, receipts and failures, and what the group keeps \
+      beside them are copied; logs only to a directory. Not copied is what is tied to processes that \
+      run now, and how peers are launched, which is to be \
+      registered again. What is delivered at \
+      this moment is delivered again there, marked. The original stays as it is.
+
+      A process that goes on with the original would change it without changing the copy. So while one \
+      is present in the container, the copy is refused with its name, unless --in-use is given; then \
+      the copy is as the container was at one moment. While processes change it faster than it can be \
+      read, their changes wait for a moment. Processes that only read and write messages are not seen.
+      """,
+    positionals: [
+      .operand(
+        "place", .directory,
+        help: "A directory that does not exist or is empty, or 'etcd://host/prefix'.")
+    ],
+    options: [
+      .flag("in-use", help: "Copy although processes use the container."),
+      .value("timeout", .seconds, help: "How long it may take; by default as long as it needs."),
+      .json,
+    ]
+  ) { arguments, environment in
+    let place = arguments.requiredText("place")
+    let container = try arguments.container.openExisting(to: "copy")
+    var copy = ContainerCopy(of: container)
+    copy.allowsUse = arguments.has("in-use")
+    copy.leavesOut = { PeerNames.isLaunch($0) }
+    copy.progress = environment.partsProgress
+    defer { environment.showProgress(nil) }
+    let done = try copy.run(to: place, until: arguments.deadline())
+    let target = EtcdLocation.withoutPassword(place)
+    try environment.show(
+      done, "copied \(done.keys) parts, \(done.bytes) bytes, to \(target)", arguments)
+  }
+}
+
+extension CommandEnvironment {
+  /// Shows people at a terminal how far a copy is.
+  var partsProgress: (_ parts: Int, _ bytes: Int) -> Void {
+    { parts, bytes in
+      if parts % 100 == 0 { showProgress("\(parts) parts, \(bytes >> 20) MiB") }
+    }
+  }
+}
+
+extension CommandDescription {
+  static let backup = CommandDescription(
+    name: "backup",
+    abstract: "Write the container into one file, as it was at one moment, while it is in use.",
+    discussion: """
+      The file is a tar archive: 'tar -tf FILE' lists it, and 'restore' makes a container of it again. It \
+      has what 'copy' copies: messages, defaults, queues with their files, receipts and failures, logs, and \
+      what the group keeps beside them, without extended attributes. It leaves out what is tied to \
+      processes that run now, and how peers are launched.
+
+      The file gets its name when it is whole, and replaces an older one then; with '-', the archive is \
+      written to standard output. While processes change the container faster than it can be read, their \
+      changes wait for a moment. Meanwhile a copy of the container is beside the file, or in TMPDIR for \
+      '-', in a directory whose name begins with .wormhole-backup-; one that a killed program left \
+      can be removed.
+      """,
+    positionals: [
+      .operand("archive", .file, help: "The file to write; with '-', standard output is written.")
+    ],
+    options: [
+      .value("timeout", .seconds, help: "How long it may take; by default as long as it needs."),
+      .json,
+    ]
+  ) { arguments, environment in
+    let file = arguments.requiredText("archive")
+    let container = try arguments.container.openExisting(to: "back up")
+    if file == "-", environment.isTerminal {
+      throw CommandError(
+        cannot: "write the archive", because: "standard output is a terminal; name a file",
+        status: .usage)
+    }
+    var backup = ContainerBackup(of: container)
+    backup.leavesOut = { PeerNames.isLaunch($0) }
+    // A reader of standard output that is stopped would keep this process from ending.
+    let interruption = file == "-" ? nil : try Interruption()
+    let show = environment.partsProgress
+    backup.progress = { parts, bytes in
+      try interruption?.endIfTold()
+      show(parts, bytes)
+    }
+    defer { environment.showProgress(nil) }
+    let deadline = arguments.deadline()
+    let done: ContainerBackup.Summary
+    if file == "-" {
+      done = try backup.run(stagedIn: environment.temporaryDirectory, until: deadline) {
+        try environment.print($0)
+      }
+    } else {
+      let place = try CommandLinePath.absolute(file, to: "write")
+      done = try NewFile.write(place) { output in
+        try backup.run(stagedIn: NewFile.directory(of: place), until: deadline, to: output)
+      }
+    }
+    environment.showProgress(nil)
+    if arguments.has("json"), file != "-" {
+      try environment.print(json: .object(["members": done.members, "bytes": done.bytes]))
+    } else {
+      environment.tell("wrote \(done.bytes) bytes, \(done.members) members")
+    }
+  }
+
+  static let restore = CommandDescription(
+    name: "restore",
+    abstract: "Make a container of a file that 'backup' wrote: complete, or not at all.",
+    discussion: """
+      The container is the one that --group, --container or the environment names; it must not exist yet, \
+      or be an empty directory. It is made beside its name, and gets the name when all of it is on the \
+      disk. On etcd there must be no container at the prefix; logs need a directory.
+
+      A file that is damaged, or not whole, is refused with exit status 65, and nothing is made. Meanwhile \
+      a copy is in a directory whose name begins with .wormhole-restore-, beside the container, or in TMPDIR \
+      for a container on etcd; one that a killed program left can be \
+      removed.
+      """,
+    positionals: [
+      .operand("archive", .file, help: "The file to read; with '-', standard input is read.")
+    ],
+    options: [
+      .value(
+        "timeout", .seconds, standard: "60",
+        help: "How long etcd is waited for; the work itself may take longer."),
+      .json,
+    ]
+  ) { arguments, environment in
+    let file = arguments.requiredText("archive")
+    let (place, group) = try arguments.container.place()
+    let interruption = try Interruption()
+    let input =
+      file == "-"
+      ? nil
+      : try reporting(cannot: "read \(file)") { () throws(Errno) in
+        SharedDescriptor(try FileDescriptor.open(file, .readOnly))
+      }
+    let done = try ContainerBackup.restore(
+      file == "-" ? "standard input" : file, to: place, group: group,
+      stagedIn: environment.temporaryDirectory, until: arguments.deadline(standard: .seconds(60))
+    ) { maximum in
+      let descriptor = input?.descriptor.rawValue ?? 0
+      try interruption.wait(forInputOf: descriptor)
+      return try reporting(cannot: "read \(file)") { () throws(Errno) in
+        try Program.read(from: descriptor, maximumBytes: min(maximum, 256 << 10))
+      }
+    }
+    try environment.show(done, "restored \(done.keys) parts, \(done.bytes) bytes", arguments)
+  }
+}
+
+/// A file that gets its name when it is whole.
+private enum NewFile {
+  static func directory(of file: String) -> String {
+    let slash = file.lastIndex(of: "/") ?? file.startIndex
+    return slash == file.startIndex ? "/" : String(file[..<slash])
+  }
+
+  /// - Parameters:
+  ///   - file: An absolute path.
+  ///   - body: Gets the function that writes.
+  static func write<Result>(
+    _ file: String, _ body: (@escaping ([UInt8]) throws -> Void) throws -> Result
+  ) throws -> Result {
+    let action = "write \(file)"
+    let partial = "\(file).partial-" + String(UInt64.random(in: .min ... .max), radix: 16)
+    let output = try reporting(cannot: action) { () throws(Errno) in
+      SharedDescriptor(try FileDescriptor.open(partial, [.writeOnly, .create, .exclusive]))
+    }
+    var isDone = false
+    // The failure of the work is the one to report; the name says what the file is.
+    defer { if !isDone { try? removeFile(partial) } }
+    let result = try body { bytes in
+      try reporting(cannot: action) { () throws(Errno) in
+        try output.descriptor.writeAll(bytes)
+      }
+    }
+    try reporting(cannot: action) { () throws(Errno) in
+      try output.descriptor.synchronize()
+      try rename(partial, at: Directory.current, to: file, at: Directory.current)
+      isDone = true
+      try FileDescriptor.open(directory(of: file), [.readOnly, .directory]).synchronize()
+    }
+    return result
+  }
+}
+
+extension CommandEnvironment {
+  /// Says what was copied, to people or as JSON.
+  fileprivate func show(
+    _ done: ContainerCopy.Summary, _ sentence: String, _ arguments: ParsedArguments
+  ) throws {
+    guard arguments.has("json") else { return tell(sentence) }
+    try print(json: .object(["parts": done.keys, "bytes": done.bytes, "files": done.items]))
+  }
+}
+
+extension CommandDescription {
+  static let destroy = CommandDescription(
+    name: "destroy",
+    abstract: "Remove the container with everything in it.",
+    discussion: """
+      Messages, defaults, queues, logs and all else that the package keeps are removed and cannot be \
+      brought back; 'copy' makes a copy before. The files that programs keep in the directory beside that \
+      stay, unless --files is given. A directory that belongs to a group is removed if nothing is left in \
+      it. On etcd all keys below the prefix are removed, and this machine's directory of the container, \
+      but not those of other machines.
+
+      At a terminal the command asks first; elsewhere it needs --yes. While a process is present in the \
+      container, or takes from a queue, the command is refused with its name and exit status 1, unless \
+      --in-use is given. Processes that only read and write messages are not seen; the next one that \
+      writes makes a new container.
+      """,
+    options: [
+      .yes, .flag("in-use", help: "Remove the container although processes use it."),
+      .flag("files", help: "Remove also the files that programs keep beside it."),
+    ]
+  ) { arguments, environment in
+    let path = try arguments.container.path()
+    let container = try arguments.container.openExisting(to: "destroy")
+    try arguments.confirm("Remove \(path) with everything in it?", environment)
+    var removal = ContainerRemoval(of: container)
+    removal.allowsUse = arguments.has("in-use")
+    removal.removesFiles = arguments.has("files")
+    do {
+      let left = try removal.run()
+      if !left.isEmpty {
+        let names = left.prefix(5).joined(separator: ", ") + (left.count > 5 ? ", ..." : "")
+        environment.tell("left in \(path): \(names); --files removes that, too")
+      }
+    } catch let error as AppGroupError where error.code == .timedOut {
+      throw CommandError(
+        cannot: "destroy \(path)", because: "\(error.reason); end it first, or give --in-use",
+        status: .no)
+    }
+  }
+}

@@ -1,0 +1,296 @@
+import FoundationEssentials
+import Synchronization
+import Wormhole
+import WormholePeers
+import WormholePropertyLists
+import WormholeSystem
+
+extension CommandDescription {
+  static let peerTransfer = CommandDescription(
+    name: "transfer",
+    abstract: "Queue a file, which is delivered when the peer receives.",
+    discussion: """
+      The command returns when the content is in the container, and prints the transfer's id, for \
+      'peer cancel'. A bar shows the progress where standard error is a terminal. An interruption \
+      before that cancels the transfer. Metadata is any JSON value, for the receiver.
+      """,
+    positionals: [
+      .peer, .operand("file", .file, help: "A regular file."),
+    ],
+    options: [
+      .value(
+        "metadata", .text, named: "json", help: "A value that the receiver gets with the file."),
+      .flag(
+        "move",
+        help: "Move the file instead of copying it: at once on the same file system."),
+      .from, .durable("it"), .expires, .wait, .timeout,
+    ],
+    problem: ParsedArguments.waitProblem
+  ) { arguments, environment in
+    // Each piece of a file has the time of a call.
+    try CallLimit.lifted { try transfer(arguments, environment) }
+  }
+}
+
+private func transfer(_ arguments: ParsedArguments, _ environment: CommandEnvironment) throws {
+  let deadline = arguments.deadline()
+  let file = arguments.requiredText("file")
+  let metadata = try arguments.text("metadata").map {
+    try JSONInput.read(Array($0.utf8), source: "the metadata")
+  }
+  let session = try arguments.openSession(environment)
+  let interruption = try Interruption()
+  let transfer = try session.transfer(
+    fileAt: URL(filePath: CommandLinePath.absolute(file, to: "transfer")),
+    to: arguments.requiredText("peer"), metadata: metadata,
+    options: PeerFileOptions(
+      isMoved: arguments.has("move"), durability: arguments.durability,
+      expiry: arguments.seconds("expires"), receiptTerm: .dayAfterProcessing))
+  defer { session.finishCopying(until: .now + .seconds(5)) }
+  try store(transfer, file, interruption, environment)
+  try environment.print(line: transfer.id)
+  guard arguments.text("wait") != nil else { return }
+  guard
+    let status = try interruption.wait(for: { try await transfer.finalStatus(until: deadline) })
+  else { throw ExitStatus.no }
+  // The exit status tells the outcome, so its record is not needed any more.
+  if status.isEnd { try transfer.removeReceipt() }
+  try status.end(of: file, environment)
+}
+
+private func store(
+  _ transfer: PeerFileTransfer, _ file: String, _ interruption: Interruption,
+  _ environment: CommandEnvironment
+) throws {
+  let bar = environment.errorColumns.map {
+    ProgressBar(file: file, columns: $0, write: environment.writeStandardError)
+  }
+  let observation = bar.map { bar in transfer.observeProgress { bar.show($0) } }
+  defer {
+    observation?.cancel()
+    bar?.end()
+  }
+  let stored: Void?
+  do {
+    stored = try interruption.wait { try await transfer.waitUntilStored() }
+  } catch {
+    // A file that is stored after all is not a failure; one that is not must not be sent later.
+    if try takeBack(transfer, file, after: error) { throw error }
+    return
+  }
+  guard stored == nil else { return }
+  let isCancelled = try transfer.cancel()
+  throw CommandError(
+    cannot: "transfer \(file)",
+    because: isCancelled
+      ? "interrupted; it is cancelled" : "interrupted, but its receiver already has it", status: .no
+  )
+}
+
+/// - Returns: whether the transfer is cancelled; false when it is stored, or was received already.
+private func takeBack(
+  _ transfer: PeerFileTransfer, _ file: String, after error: any Error
+) throws -> Bool {
+  do {
+    if try transfer.cancel() { return true }
+    switch try transfer.status() {
+    case .stored, .taken, .processed: return false
+    case .cancelled, .superseded, .expired, .failed: return true
+    }
+  } catch let second {
+    throw CommandError(
+      cannot: "transfer \(file)",
+      because:
+        "\(error); and it may not be cancelled: \(second). '\(ProgramName.called) peer outstanding "
+        + "\(transfer.sender)' lists its status, and '\(ProgramName.called) peer cancel \(transfer.id)' "
+        + "cancels it")
+  }
+}
+
+/// A line on a terminal that shows the progress of a file.
+final class ProgressBar: Sendable {
+  private let file: String
+  private let columns: Int
+  private let write: @Sendable ([UInt8]) -> Void
+  private let hasEnded = Mutex(false)
+
+  private static let barColumns = 24
+
+  init(file: String, columns: Int, write: @escaping @Sendable ([UInt8]) -> Void) {
+    self.file = file.onOneLine
+    self.columns = columns
+    self.write = write
+  }
+
+  func show(_ progress: PeerFileProgress) {
+    let text = line(completed: progress.completedBytes, total: progress.totalBytes)
+    // The lock excludes that a last report from another thread comes after the line was cleared.
+    hasEnded.withLock { if !$0 { write(Array("\r\(text)".utf8)) } }
+  }
+
+  /// Clears the line for the next output.
+  func end() {
+    hasEnded.withLock {
+      $0 = true
+      write(Array("\r\u{1B}[K".utf8))
+    }
+  }
+
+  /// `[########----------------]  33 %  12 of 36 MB  film.mov`, cut to the width of the terminal.
+  func line(completed: Int64, total: Int64) -> String {
+    let fraction = total > 0 ? min(max(Double(completed) / Double(total), 0), 1) : 1
+    let full = Int(fraction * Double(Self.barColumns))
+    let bar =
+      String(repeating: "#", count: full) + String(repeating: "-", count: Self.barColumns - full)
+    let percent = String(Int(fraction * 100))
+    let padding = String(repeating: " ", count: 3 - percent.count)
+    let text =
+      "[\(bar)] \(padding)\(percent) %  \(completed / 1_000_000) of \(total / 1_000_000) MB  \(file)"
+    // The last column stays empty: some terminals wrap when it is filled.
+    return String(text.prefix(max(columns - 1, 1)))
+  }
+}
+
+extension CommandDescription {
+  static let peerReceiveFiles = CommandDescription(
+    name: "receive-files",
+    abstract: "Put the files for a peer into a directory, and print one line for each.",
+    discussion: """
+      A line is {"id": ..., "metadata": ..., "name": ..., "path": ..., "redelivery": ..., \
+      "sender": ..., "size": ...}; "name" is the file's name at its sender, and "path" its path now. \
+      No file is overwritten, and no name leads out of the directory: the second a.txt becomes \
+      a-2.txt, and characters that could mislead a shell become '_'. A file is processed when its line \
+      is written; "redelivery" is true for a file that was delivered before.
+
+      Only one process receives for a name: this one waits up to 10 seconds for another one to end, and \
+      replaces one that is stopped. It prints 'listening' on standard error once it receives. A name to \
+      which nothing was ever sent is removed again at the end.
+      """,
+    positionals: [.ownName],
+    options: [
+      .value("into", .directory, help: "The directory for the files; it must exist."),
+      .count, .timeout, .readyDescriptor,
+    ]
+  ) { arguments, environment in
+    let deadline = arguments.deadline()
+    let directory = try ReceivingDirectory(arguments.requiredText("into"))
+    let session = try PeerSession(arguments.requiredText("name"), in: arguments.container.open())
+    let interruption = try Interruption(endsWithReader: true)
+    try session.leavingNoFileName { hasReceived in
+      let found = try interruption.wait {
+        try session.receiveFiles(until: min(deadline, .now + .seconds(10)))
+      }
+      guard let receiver = found else { throw ExitStatus.no }
+      defer { receiver.close() }
+      environment.tellListening(endsWithReader: false)
+      try arguments.handleEach(of: receiver.next, until: deadline, interruption) { file in
+        hasReceived = true
+        let path = try directory.put(file)
+        try environment.print(json: file.propertyList(path: path))
+        try file.acknowledge()
+        return .done
+      }
+    }
+  }
+  .refusing { $0.text("into") == nil ? "missing expected option '--into <directory>'" : nil }
+}
+
+extension PeerFile {
+  /// Keys are only ever added.
+  fileprivate func propertyList(path: String) -> PropertyListValue {
+    .object([
+      "id": id, "metadata": metadata, "name": name, "path": path, "redelivery": isRedelivery,
+      "sender": sender, "size": size,
+    ])
+  }
+}
+
+/// The directory of received files, which get names that are safe and not in use.
+struct ReceivingDirectory {
+  /// Absolute.
+  private let path: String
+
+  /// The number of files of one name that find a place.
+  private static let maximumCopies = 100_000
+  /// Leaves room for a number within the 255 bytes of a file system.
+  private static let maximumNameBytes = 200
+
+  /// - Throws: `CommandError` for anything but a directory.
+  init(_ directory: String) throws {
+    path = try CommandLinePath.absolute(directory, to: "put files into")
+    do throws(Errno) {
+      guard try fileStatus(path + "/.").kind == .directory else { throw .notDirectory }
+    } catch {
+      throw CommandError(
+        cannot: "put files into \(directory)", because: error,
+        status: error == .accessDenied ? .permission : .inputOutput)
+    }
+  }
+
+  /// Moves a file into the directory.
+  ///
+  /// - Returns: its path.
+  func put(_ file: PeerFile) throws -> String {
+    let destination = try reserve(Self.safe(file.name))
+    do {
+      try file.claim(to: URL(filePath: destination))
+    } catch {
+      // Otherwise an empty file stays; the error that is thrown explains why it has no content.
+      try? removeFile(destination)
+      throw error
+    }
+    return destination
+  }
+
+  /// Takes a name with an empty file, which the content then replaces: a receiver at the same time gets
+  /// another name.
+  func reserve(_ name: String) throws -> String {
+    let parts = Self.split(name)
+    for number in 1...Self.maximumCopies {
+      let candidate = number == 1 ? name : "\(parts.stem)-\(number)\(parts.suffix)"
+      do throws(Errno) {
+        _ = try FileDescriptor.open(
+          path + "/" + candidate, [.writeOnly, .create, .exclusive, .noFollow])
+        return path + "/" + candidate
+      } catch {
+        guard error == .alreadyExists else {
+          throw CommandError(
+            cannot: "make \(path + "/" + candidate)", because: error,
+            status: error == .accessDenied ? .permission : .inputOutput)
+        }
+      }
+    }
+    throw CommandError(
+      cannot: "make \(path + "/" + name)",
+      because: "there are \(Self.maximumCopies) files of this name")
+  }
+
+  /// A name that is one component of a path, not hidden, and not taken for an option.
+  static func safe(_ name: String) -> String {
+    var safe = String.UnicodeScalarView()
+    for scalar in name.unicodeScalars {
+      let isHarmless =
+        scalar != "/" && scalar.properties.generalCategory != .control
+        && scalar.properties.generalCategory != .format
+      safe.append(isHarmless ? scalar : "_")
+    }
+    var text = String(safe)
+    if text.isEmpty || text.hasPrefix(".") || text.hasPrefix("-") { text = "_" + text }
+    return shortened(text)
+  }
+
+  private static func shortened(_ name: String) -> String {
+    var (stem, suffix) = split(name)
+    if suffix.utf8.count > maximumNameBytes / 2 { (stem, suffix) = (name, "") }
+    while stem.utf8.count + suffix.utf8.count > maximumNameBytes {
+      stem.unicodeScalars.removeLast()
+    }
+    return stem + suffix
+  }
+
+  /// `a.tar` and `.gz`.
+  private static func split(_ name: String) -> (stem: String, suffix: String) {
+    guard let dot = name.lastIndex(of: "."), dot != name.startIndex else { return (name, "") }
+    return (String(name[..<dot]), String(name[dot...]))
+  }
+}
