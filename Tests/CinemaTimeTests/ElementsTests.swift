@@ -34,9 +34,9 @@ struct ElementsTests {
     try element.show(scene)
   }
 
-  @Test("there are 32, and each is named once")
+  @Test("there are 26, and each is named once")
   func count() {
-    #expect(Set(Self.elements.map(\.name)).count == 32 && Self.elements.count == 32)
+    #expect(Set(Self.elements.map(\.name)).count == 26 && Self.elements.count == 26)
   }
 
   private static let catalogue = [
@@ -137,7 +137,6 @@ struct ElementsTests {
     Element("sessionDidDeactivate: activates with the other watch") { scene in
       let watch = try scene.played(.watch)
       let phone = try scene.phone()
-      #expect(try phone.answer("activate deactivated") == "activates when deactivated")
       let other = try watch.comeBack(as: "left")
       defer { other.leave() }
       _ = try phone.notices("session is active", count: 2)
@@ -147,25 +146,11 @@ struct ElementsTests {
         ])
       _ = try phone.wait(for: "state", toShow: "reachable true")
     },
-    Element("sessionDidBecomeInactive: to activate there loses nothing") { scene in
-      let watch = try scene.played(.watch)
-      let phone = try scene.phone()
-      #expect(try phone.answer("activate inactive") == "activates when inactive")
-      try watch.transferUserInfo(["purchased": [1]])
-      let other = try watch.comeBack(as: "left")
-      defer { other.leave() }
-      try other.transferUserInfo(["purchased": [2]])
-      _ = try phone.notices("user info says [2]", count: 1)
-      _ = try phone.notices("session is active", count: 2)
-      #expect(try phone.allNotices("user info says [1]").count == 1)
-      #expect(try phone.answer("activate sometime").hasPrefix("error: the session"))
-    },
     Element("canSendToPeer: without the app nothing is sent, and no error is shown") { scene in
       let watch = try scene.played(.watch)
       try watch.setAppInstalled(false)
       let phone = try scene.phone()
       _ = try phone.answer("buy 23523")
-      _ = try phone.answer("tell")
       try watch.setAppInstalled(true)
       _ = try phone.wait(for: "state", toShow: "app installed true")
       _ = try phone.answer("buy 34340")
@@ -182,63 +167,38 @@ struct ElementsTests {
     },
     Element("Delivery.guaranteed: three to a sleeping watch arrive in order") { scene in
       let phone = try scene.phone()
-      _ = try phone.answer("delivery guaranteed")
       for id in [23523, 34340, 31413] { _ = try phone.answer("buy \(id)") }
       #expect(try scene.played(.watch).purchases(3).map(\.count) == [1, 2, 3])
-    },
-    Element("Delivery.highPriority: only the last arrives") { scene in
-      let phone = try scene.phone()
-      _ = try phone.answer("delivery highPriority")
-      for id in [23523, 34340, 31413] { _ = try phone.answer("buy \(id)") }
-      let watch = try scene.played(.watch)
-      #expect(try watch.next(.context).value["purchased"]?.arrayValue?.count == 3)
-      _ = try phone.answer("buy 87934")
-      #expect(try watch.next(.context).value["purchased"]?.arrayValue?.count == 4)
-    },
-    Element("Delivery.failable: an error for a sleeping watch, a reply of one that runs") { scene in
-      let phone = try scene.phone()
-      _ = try phone.answer("delivery failable")
-      _ = try phone.answer("buy 23523")
-      _ = try phone.notices("not told: The counterpart app is not reachable.", count: 1)
-      _ = try scene.watch()
-      _ = try phone.wait(for: "state", toShow: "reachable true")
-      #expect(try phone.answer("ask") == "asks the watch")
-      _ = try phone.notices("the watch has verified it", count: 1)
     },
   ]
 
   private static let messages = [
     Element("optionalMainQueueDispatch: no handler stays none, so no reply is expected") { scene in
-      let watch = try scene.played(.watch, script: [.answer(["verified": true])])
-      let phone = try scene.phone()
-      #expect(try phone.answer("tell") == "tells the watch")
-      #expect(try !watch.next(.message).expectsReply)
-      #expect(try phone.answer("ask") == "asks the watch")
-      #expect(try watch.next(.message).expectsReply)
+      let phone = try scene.played(.phone, script: [.answer(["verified": true])])
+      let watch = try scene.watch()
+      #expect(try phone.next(.message).expectsReply)
+      _ = try watch.notices("the phone has verified it", count: 1)
+      _ = try watch.answer("buy 23523")
+      #expect(try !phone.next(.message).expectsReply)
     },
-    Element("didReceiveMessage") { scene in
+    Element("didReceiveMessage: from a watch that buys") { scene in
       let (phone, watch) = try scene.both()
-      _ = try phone.answer("tell")
-      _ = try watch.notices("watch: message says []", count: 1)
-      #expect(try watch.allNotices("question says").isEmpty)
+      _ = try watch.answer("buy 23523")
+      _ = try phone.notices("phone: message says [23523]", count: 1)
+      #expect(try phone.allNotices("question says [23523]").isEmpty)
     },
-    Element("didReceiveMessage with a reply") { scene in
-      let (phone, watch) = try scene.both()
-      _ = try phone.answer("ask")
-      _ = try watch.notices("watch: question says []", count: 1)
-      _ = try phone.notices("the watch has verified it", count: 1)
+    Element("didReceiveMessage with a reply: from a watch that begins") { scene in
+      let (phone, watch) = (try scene.phone(), try scene.watch())
+      _ = try phone.notices("phone: question says []", count: 1)
+      _ = try watch.notices("the phone has verified it", count: 1)
     },
-    Element("didReceiveMessageData") { scene in
-      let (phone, watch) = try scene.both()
-      #expect(try phone.answer("data seat 7") == "sends data seat 7")
-      _ = try watch.notices("watch: data says seat 7", count: 1)
-      #expect(try watch.allNotices("data asks").isEmpty)
-    },
-    Element("didReceiveMessageData with a reply") { scene in
-      let (phone, watch) = try scene.both()
-      #expect(try watch.answer("askdata seat 8") == "sends data seat 8")
-      _ = try phone.notices("phone: data asks seat 8", count: 1)
-      _ = try watch.notices("the phone replies with data seat 8", count: 1)
+    Element("a message without an answer: the watch says so, and asks again") { scene in
+      let watch = try scene.watch()
+      _ = try watch.notices("the phone has verified it", count: 1)
+      try scene.cast.forgetPhone()
+      _ = try watch.answer("buy 23523")
+      _ = try watch.notices("not told:", count: 1)
+      _ = try watch.notices("the phone did not answer:", count: 3)
     },
   ]
 
@@ -300,30 +260,6 @@ struct ElementsTests {
       #expect(long.count == 5 && short.count == 3)
       #expect(long.contains { $0.contains("Buster Keaton") && $0.hasPrefix("with ") })
       #expect(!short.contains { $0.contains("Buster Keaton") })
-    },
-    Element("PurchaseTicketView: a purchase is confirmed") { scene in
-      let phone = try scene.phone()
-      #expect(try phone.answer("yes").hasPrefix("error: nothing is to be confirmed"))
-      #expect(try phone.answer("purchase 23523") == "Buy a ticket for 15:00? (yes, no)")
-      #expect(try phone.answer("no") == "not bought 23523 Africa Screams")
-      #expect(try phone.answer(lines: "tickets") == ["no tickets"])
-      _ = try phone.answer("purchase 34340")
-      _ = try phone.answer("purchase 23523")
-      #expect(try phone.answer("yes") == "bought 23523 Africa Screams")
-      #expect(try phone.answer("yes").hasPrefix("error: nothing is to be confirmed"))
-      #expect(try phone.answer("purchase 23523").hasPrefix("already bought"))
-      #expect(try phone.answer("purchase 1").hasPrefix("error: no film has the number '1'"))
-      #expect(try phone.answer(lines: "tickets").count == 1)
-    },
-    Element("a message of the watch starts the phone; one of the phone starts no watch") { scene in
-      let watch = try scene.watch()
-      #expect(try watch.answer("ask") == "asks the phone")
-      _ = try watch.notices("the phone has verified it", count: 1)
-      #expect(try scene.cast.isPhoneInBackground())
-      try scene.cast.kill(.watch)
-      let phone = try scene.phone()
-      _ = try phone.answer("tell")
-      _ = try phone.notices("not told: The counterpart app is not reachable.", count: 1)
-    },
+    }
   ]
 }

@@ -69,20 +69,4 @@ struct HandoffTests {
     #expect(try phone.answer("continue") == "nothing to continue")
     #expect(try scene.cast.handOver() == "nothing to continue")
   }
-
-  @Test("is offered until it expires, also while its side is suspended")
-  func expiring() throws {
-    let scene = try ElementScene()
-    defer { scene.end() }
-    let (phone, watch) = (try scene.phone(), try scene.watch())
-    #expect(try watch.answer("expire soon").hasPrefix("error: 'soon' is no number"))
-    #expect(try watch.answer("expire 2") == "offers for 2 s")
-    _ = try watch.answer(lines: "show 34340")
-    _ = try phone.notices("Continue 'The General' from watch", count: 1)
-    // Now only the clock ends it.
-    try watch.stop()
-    _ = try phone.notices("'The General' is not open on watch any more", count: 1)
-    #expect(try phone.answer("offers") == "nothing to continue")
-    #expect(try scene.cast.handOver() == "nothing to continue")
-  }
 }

@@ -1,6 +1,8 @@
 import Foundation
 import Wormhole
+import WormholePeers
 import WormholePropertyLists
+import WormholeSystem
 import WormholeTestSupport
 import WormholeWorkshop
 
@@ -31,6 +33,14 @@ extension StoryCast {
     }
     let documents = own.appendingPathComponent("cinematime/watch")
     return try FileManager.default.contentsOfDirectory(atPath: documents.path).sorted()
+  }
+
+  /// Kills the phone that runs, and lets nobody start another.
+  func forgetPhone() throws {
+    try PeerLaunch.Registry(in: container).remove("phone")
+    for member in try container.own.presence("peer/phone").members() {
+      try Program.send(.kill, to: member.processID)
+    }
   }
 
   /// Changes the bought tickets, as another program would.

@@ -1,5 +1,6 @@
 import Testing
 import WormholeTestSupport
+import WormholeWorkshop
 
 @testable import WormholeCommand
 

@@ -28,8 +28,6 @@ enum Cinema {
   static var container: SharedContainer { current.container }
   static var watchName: String { current.options.watchName }
   static var options: LaunchOptions { current.options }
-  /// What people call the other side.
-  static var other: String { isPhone ? "watch" : "phone" }
 
   /// The time of the day, which decides which show is next.
   static var time: TimeOfDay {
@@ -63,7 +61,9 @@ enum Cinema {
     }
   }
 
-  static func log(_ error: any Error) { log("\(error)", .failure("\(error)".asSentence)) }
+  static func log(failure sentence: String) { log(sentence, .failure(sentence.asSentence)) }
+
+  static func log(_ error: any Error) { log(failure: "\(error)") }
 
   /// Tells what is in the way of the other side, and what helps; a screen shows it until there is nothing.
   static func log(obstacle now: String?) {

@@ -1,6 +1,7 @@
 import Foundation
 import WatchConnectivity
 import Wormhole
+import WormholeWorkshop
 
 /// The options that the program was started with.
 struct LaunchOptions: Sendable {
@@ -46,15 +47,9 @@ struct LaunchOptions: Sendable {
       list                  the films without a ticket, by time
       tickets               the tickets
       buy ID, delete ID     buys a ticket, gives it back
-      purchase ID, yes, no  asks before it buys, as the screen does
       show ID               a film; with its QR code if there is a ticket. It is open, and
                             offered to the other side, until 'close'
       offers, continue      what is open on the other side; opens it here
-      expire SECONDS        how long the films shown from now on are offered
-      delivery KIND         how changes are sent: failable, guaranteed or highPriority
-      tell, ask [ID ...]    sends the tickets, without and with a reply; wants QR codes
-      data, askdata TEXT    the same with data instead of numbers
-      activate WHEN         on another watch: inactive or deactivated (Apple's advice)
       state                 the state of the other side
       echo TEXT             prints TEXT, so that a script can find the end of an answer
       quit
@@ -116,15 +111,5 @@ struct LaunchOptions: Sendable {
     let container = containerArguments == Self.usualContainer ? [] : containerArguments
     return (["cinematime"] + container + [role == .phone ? "watch" : "phone"])
       .map(\.quotedForShell).joined(separator: " ")
-  }
-}
-
-extension String {
-  /// The text as one word of a shell's command.
-  var quotedForShell: String {
-    let isPlain = allSatisfy {
-      $0.isASCII && ($0.isLetter || $0.isNumber || "-._/".contains($0))
-    }
-    return isPlain ? self : "'\(replacing("'", with: "'\\''"))'"
   }
 }

@@ -1,26 +1,18 @@
 import Foundation
-import Synchronization
 import WatchConnectivity
+import WormholeSystem
 
-/// The connection between the phone and the watch.
+/// The keys of the content.
+enum UserInfoKey {
+  static let purchased = "purchased"
+  static let qrCodes = "qrCodes"
+  static let verified = "verified"
+  static let nextShow = "nextShow"
+}
+
+/// The connection between the phone and the watch: sends what changed, and receives it.
 final class Connectivity: NSObject, Sendable {
   static let shared = Connectivity()
-
-  /// The moment of a switch to another watch at which the session is activated again.
-  enum Activation: String, CaseIterable, Sendable {
-    /// As soon as the session is inactive. It counts once the session is deactivated.
-    case inactive
-    /// When everything from the watch before is delivered, as Apple's documentation says.
-    case deactivated
-  }
-
-  /// When a switch to another watch activates the session again.
-  var activatesAgain: Activation {
-    get { activation.withLock { $0 } }
-    set { activation.withLock { $0 = newValue } }
-  }
-
-  private let activation = Mutex(Activation.deactivated)
 
   private override init() {
     super.init()
@@ -29,42 +21,27 @@ final class Connectivity: NSObject, Sendable {
     WCSession.default.activate()
   }
 
-  /// Sends the numbers of the bought films and of the wanted QR codes.
-  ///
-  /// - Parameters:
-  ///   - replyHandler: Receives the answer on the main queue; nil if none is expected.
-  ///   - errorHandler: Receives the error on the main queue.
-  func send(
-    movieIds: [Int], delivery: Delivery, wantedQrCodes: [Int]? = nil,
-    replyHandler: (@Sendable ([String: Any]) -> Void)? = nil,
-    errorHandler: (@Sendable (any Error) -> Void)? = nil
-  ) {
+  // MARK: Sending
+
+  /// Sends the numbers of the bought films, eventually, complete and in order, even if the watch does not run now.
+  func transfer(_ movies: [Movie]) {
     guard canSendToPeer() else { return Obstacle.log() }
-    var userInfo = [UserInfoKey.purchased: movieIds]
-    userInfo[UserInfoKey.qrCodes] = wantedQrCodes
-    switch delivery {
-    case .failable:
-      WCSession.default.sendMessage(
-        userInfo, replyHandler: onMain(replyHandler), errorHandler: onMain(errorHandler))
-    case .guaranteed:
-      WCSession.default.transferUserInfo(userInfo)
-    case .highPriority:
-      do {
-        try WCSession.default.updateApplicationContext(userInfo)
-      } catch {
-        onMain(errorHandler)?(error)
-      }
-    }
+    WCSession.default.transferUserInfo([UserInfoKey.purchased: movies.map(\.id)])
   }
 
-  /// Sends data at once or not at all; the parameters are those of the form for numbers.
+  /// Sends the numbers of the bought films and of the wanted QR codes, at once or not at all: the phone must run, or be
+  /// started for it.
+  ///
+  /// - Parameter replyHandler: Nil if no answer is expected.
   func send(
-    data: Data, replyHandler: (@Sendable (Data) -> Void)? = nil,
-    errorHandler: (@Sendable (any Error) -> Void)? = nil
+    _ movies: [Movie], wantedQrCodes: [Int],
+    replyHandler: (@Sendable ([String: Any]) -> Void)? = nil,
+    errorHandler: @escaping @MainActor (any Error) -> Void
   ) {
     guard canSendToPeer() else { return Obstacle.log() }
-    WCSession.default.sendMessageData(
-      data, replyHandler: onMain(replyHandler), errorHandler: onMain(errorHandler))
+    WCSession.default.sendMessage(
+      [UserInfoKey.purchased: movies.map(\.id), UserInfoKey.qrCodes: wantedQrCodes],
+      replyHandler: replyHandler, errorHandler: errorHandler)
   }
 
   /// Sends the next show to the watch's face.
@@ -75,36 +52,126 @@ final class Connectivity: NSObject, Sendable {
   }
 
   private func canSendToPeer() -> Bool {
-    guard WCSession.default.activationState == .activated else { return false }
-    return Cinema.isPhone
-      ? WCSession.default.isWatchAppInstalled : WCSession.default.isCompanionAppInstalled
+    let session = WCSession.default
+    guard session.activationState == .activated else { return false }
+    return Cinema.isPhone ? session.isWatchAppInstalled : session.isCompanionAppInstalled
   }
 
-  /// Nil stays nil, so that the session knows that no answer is expected.
-  private func onMain<T>(_ handler: (@Sendable (T) -> Void)?) -> ((T) -> Void)? {
-    guard let handler else { return nil }
-    return { item in
-      // From here on only the one closure on the main queue uses it.
-      nonisolated(unsafe) let item = item
-      DispatchQueue.main.async { handler(item) }
+  // MARK: Receiving
+
+  /// The QR codes first, because they may be wanted even if no ticket was bought.
+  private func update(from dictionary: [String: Any], by way: String) {
+    sendQrCodes(dictionary[UserInfoKey.qrCodes] as? [Int] ?? [])
+    guard let ids = dictionary[UserInfoKey.purchased] as? [Int] else { return }
+    Cinema.log("\(way) says \(ids)")
+    // Only a notice: the shared value says which tickets are bought.
+    DispatchQueue.main.async { TicketOffice.shared.refresh() }
+  }
+
+  private func sendQrCodes(_ ids: [Int]) {
+    guard Cinema.isPhone else { return }
+    for movie in ids.compactMap({ Movie.of($0) }) {
+      do {
+        let url = try TicketCodes.writeTemporary(movie)
+        WCSession.default.transferFile(url, metadata: [UserInfoKey.qrCodes: movie.id])
+        Cinema.log("sends the QR code of \(movie.id)")
+        EndAfterTransfer.endHereIfWanted()
+      } catch {
+        Cinema.log(failure: "no QR code for \(movie.quoted): \(error.localizedDescription)")
+      }
     }
   }
 }
 
-/// The way in which content is sent to the other side.
-enum Delivery: String, CaseIterable, Sendable {
-  /// At once or not at all: the other side must run, or be started for it.
-  case failable
-  /// Eventually, complete and in order, even if the other side does not run now.
-  case guaranteed
-  /// Eventually, and only the latest.
-  case highPriority
+extension Connectivity: WCSessionDelegate {
+  func session(
+    _ session: WCSession, activationDidCompleteWith activationState: WCSessionActivationState,
+    error: (any Error)?
+  ) {
+    if let error { return Obstacle.activationFailed(error) }
+    Cinema.log("session is active")
+    DispatchQueue.main.async { Installation.sessionDidActivate() }
+    Cinema.log(obstacle: nil)
+    Obstacle.log()
+  }
+
+  func sessionDidBecomeInactive(_ session: WCSession) {
+    Cinema.log("session is inactive", .notice("The phone changes to another watch."))
+  }
+
+  // The user has switched to another watch, and everything from the one before is delivered.
+  func sessionDidDeactivate(_ session: WCSession) {
+    Cinema.log("session is deactivated")
+    WCSession.default.activate()
+  }
+
+  func sessionWatchStateDidChange(_ session: WCSession) { sessionReachabilityDidChange(session) }
+
+  func sessionCompanionAppInstalledDidChange(_ session: WCSession) {
+    sessionReachabilityDidChange(session)
+  }
+
+  func sessionReachabilityDidChange(_ session: WCSession) {
+    Obstacle.log()
+    DispatchQueue.main.async { TicketOffice.shared.didChange() }
+  }
+
+  func session(_ session: WCSession, didReceiveMessage message: [String: Any]) {
+    update(from: message, by: "message")
+  }
+
+  func session(
+    _ session: WCSession, didReceiveMessage message: [String: Any],
+    replyHandler: @escaping ([String: Any]) -> Void
+  ) {
+    update(from: message, by: "question")
+    replyHandler([UserInfoKey.verified: true])
+  }
+
+  func session(_ session: WCSession, didReceiveUserInfo userInfo: [String: Any]) {
+    guard let show = userInfo[UserInfoKey.nextShow] as? [Int] else {
+      return update(from: userInfo, by: "user info")
+    }
+    Complication.save(show.first)
+    DispatchQueue.main.async { TicketOffice.shared.didChange() }
+  }
+
+  func session(
+    _ session: WCSession, didFinish fileTransfer: WCSessionFileTransfer, error: (any Error)?
+  ) {
+    if let error {
+      Cinema.log(failure: "a QR code did not reach the watch: \(error.localizedDescription)")
+    }
+    TicketCodes.removeTemporary(fileTransfer.file.fileURL)
+  }
+
+  // On the watch: when this returns the file is gone, unless it was moved.
+  func session(_ session: WCSession, didReceive file: WCSessionFile) {
+    guard let id = file.metadata?[UserInfoKey.qrCodes] as? Int else { return }
+    do {
+      try TicketCodes.take(file.fileURL, for: id)
+      Cinema.log("received the QR code of \(id)")
+    } catch {
+      Cinema.log(failure: "the QR code of \(id) was not saved: \(error.localizedDescription)")
+    }
+    DispatchQueue.main.async {
+      // The ticket was given back meanwhile, so its code is no longer needed.
+      TicketCodes.removeFiles(except: TicketOffice.shared.purchased)
+      TicketOffice.shared.didChange()
+    }
+  }
 }
 
-/// The keys of the content.
-enum UserInfoKey {
-  static let purchased = "purchased"
-  static let qrCodes = "qrCodes"
-  static let verified = "verified"
-  static let nextShow = "nextShow"
+/// A phone for the story and the tests that is killed after it has handed a file to the session.
+enum EndAfterTransfer {
+  static let variable = "CINEMATIME_KILLED_AFTER_TRANSFER"
+
+  static func endHereIfWanted() {
+    guard Program.environment(variable) != nil else { return }
+    do throws(Errno) {
+      try Program.send(.kill, to: Program.processID)
+    } catch {
+      preconditionFailure("a process may end itself: \(error)")
+    }
+  }
 }

@@ -9,8 +9,6 @@ enum Handoff {
   /// The kind of the activity.
   private nonisolated static let film = "cinematime.film"
 
-  /// How long an open film is offered.
-  static var expiry: Duration = .seconds(600)
   /// Called with a film of the other side that is opened here.
   static var opened: (Movie) -> Void = { _ in }
   /// What is open on the other side.
@@ -43,7 +41,7 @@ enum Handoff {
       try peer.offer(
         PeerActivity(
           type: film, title: movie.title, content: ["film": PropertyListValue(movie.id)],
-          expiry: expiry))
+          expiry: .seconds(600)))
     } catch {
       Cinema.log(error)
     }
@@ -66,7 +64,7 @@ enum Handoff {
       do {
         try await peer.handOver(offer, to: name)
       } catch {
-        Cinema.log("not continued: \(error)", .failure("Not continued: \(error)"))
+        Cinema.log(failure: "not continued: \(error)")
       }
     }
     return "continues '\(offer.title)' from \(offer.peer)"
@@ -88,8 +86,7 @@ enum Handoff {
   private static func open(_ offer: PeerOffer) {
     guard offer.type == film, let movie = offer.content["film"]?.intValue.flatMap({ Movie.of($0) })
     else {
-      let sentence = "this version cannot open '\(offer.title)'"
-      return Cinema.log(sentence, .failure(sentence.asSentence))
+      return Cinema.log(failure: "this version cannot open '\(offer.title)'")
     }
     Cinema.log(
       "opens \(movie.title), continued from \(offer.peer)",

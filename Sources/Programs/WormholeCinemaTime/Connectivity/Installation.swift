@@ -38,8 +38,11 @@ enum Installation {
   static func askForQrCodes(tries: Int = 3) {
     let purchased = TicketOffice.shared.purchased
     Connectivity.shared.send(
-      movieIds: purchased.map(\.id), delivery: .failable,
-      wantedQrCodes: TicketCodes.missing(purchased), replyHandler: logReply,
+      purchased, wantedQrCodes: TicketCodes.missing(purchased),
+      replyHandler: { reply in
+        let isVerified = reply[UserInfoKey.verified] as? Bool == true
+        Cinema.log(isVerified ? "the phone has verified it" : "the phone sees other tickets")
+      },
       errorHandler: { error in
         Cinema.log(
           "the phone did not answer: \(error.localizedDescription)",
@@ -47,17 +50,6 @@ enum Installation {
         guard tries > 1 else { return }
         DispatchQueue.main.asyncAfter(deadline: .now() + 0.2) { askForQrCodes(tries: tries - 1) }
       })
-  }
-
-  /// Logs the answer of the other side to the numbers of tickets.
-  static func logReply(_ reply: [String: Any]) {
-    let other = "the \(Cinema.other)"
-    if reply[UserInfoKey.verified] as? Bool == true {
-      Cinema.log("\(other) has verified it")
-    } else {
-      let sentence = "\(other) sees other tickets"
-      Cinema.log(sentence, .failure("\(sentence.asSentence)."))
-    }
   }
 }
 

@@ -1,6 +1,7 @@
 import Foundation
 import WatchConnectivity
 import WormholePeers
+import WormholeWorkshop
 
 /// The reason why a side cannot reach the other one, in a sentence with a remedy. If the reason is
 /// not just that the other side does not run, the user has to type a command.
@@ -19,24 +20,20 @@ enum Obstacle {
   private static func pairing() throws -> String? {
     let state = try Pairing(of: Pairing.phone, in: Cinema.container).state()
     if Cinema.isPhone {
-      guard let watch = state.active else { return "no watch is paired: \(command("add NAME"))" }
+      guard let watch = state.active else { return "no watch is paired: \(command("add", "NAME"))" }
       return watch.isAppInstalled
-        ? nil
-        : "\(watch.name) does not have the app: \(command("add \(watch.name.quotedForShell)"))"
+        ? nil : "\(watch.name) does not have the app: \(command("add", watch.name))"
     }
     let name = Cinema.watchName
-    let argument = name.quotedForShell
-    guard state[name] != nil else {
-      return "this watch is not paired: \(command("add \(argument)"))"
-    }
+    guard state[name] != nil else { return "this watch is not paired: \(command("add", name))" }
     let active = state.activeName
     return active == name
-      ? nil : "the phone's watch is \(active ?? "none"): \(command("switch \(argument)"))"
+      ? nil : "the phone's watch is \(active ?? "none"): \(command("switch", name))"
   }
 
-  private static func command(_ words: String) -> String {
-    let container = Cinema.options.containerArguments.map(\.quotedForShell).joined(separator: " ")
-    return "wormhole \(container) pairing \(words)"
+  private static func command(_ verb: String, _ name: String) -> String {
+    (["wormhole"] + Cinema.options.containerArguments + ["pairing", verb, name])
+      .map(\.quotedForShell).joined(separator: " ")
   }
 
   /// Logs the reason why there is no session; tries again if another process has it.

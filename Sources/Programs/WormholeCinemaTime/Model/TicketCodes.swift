@@ -65,8 +65,7 @@ enum TicketCodes {
         try FileManager.default.removeItem(at: documents.appendingPathComponent(name))
       }
     } catch {
-      let sentence = "a QR code was not removed: \(error.localizedDescription)"
-      Cinema.log(sentence, .failure(sentence.asSentence))
+      Cinema.log(failure: "a QR code was not removed: \(error.localizedDescription)")
     }
   }
 }

@@ -18,9 +18,6 @@ final class TicketOffice {
   /// Called after the tickets have changed, on either side.
   var didChange: () -> Void = {}
 
-  /// The way in which changes are sent to the other side.
-  var delivery = Cinema.isPhone ? Delivery.guaranteed : .failable
-
   private let value: Value
   /// The show that was last sent to the watch's face.
   private var announcedShow: Movie?
@@ -93,24 +90,15 @@ final class TicketOffice {
     return hasChanged
   }
 
-  /// Sends the numbers of films to the other side; the watch adds the films whose QR codes it
-  /// misses.
+  /// Announces the tickets to the other side; the watch adds the films whose QR codes it misses.
   private func updateCompanion() {
-    Connectivity.shared.send(
-      movieIds: purchased.map(\.id), delivery: delivery,
-      wantedQrCodes: Cinema.isPhone ? nil : TicketCodes.missing(purchased),
-      errorHandler: { error in
-        Self.notTold(error)
-        MainActor.assumeIsolated { if !Cinema.isPhone { Installation.askForQrCodes() } }
-      })
-  }
-
-  /// Logs that a message did not reach the other side.
-  nonisolated static func notTold(_ error: any Error) {
-    let other = "The \(Cinema.other)"
-    Cinema.log(
-      "not told: \(error.localizedDescription)",
-      .notice("\(other) does not answer now. It sees the tickets when it runs again."))
+    guard !Cinema.isPhone else { return Connectivity.shared.transfer(purchased) }
+    Connectivity.shared.send(purchased, wantedQrCodes: TicketCodes.missing(purchased)) { error in
+      Cinema.log(
+        "not told: \(error.localizedDescription)",
+        .notice("The phone does not answer now. It sees the tickets when it runs again."))
+      Installation.askForQrCodes()
+    }
   }
 
   /// Sends the next show with a ticket to the watch's face, but only if it has changed, because there is a daily

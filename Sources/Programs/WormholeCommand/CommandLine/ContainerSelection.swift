@@ -1,5 +1,6 @@
 import Wormhole
 import WormholeSystem
+import WormholeWorkshop
 
 /// The container that a command works on.
 enum ContainerSelection: Sendable, Equatable {

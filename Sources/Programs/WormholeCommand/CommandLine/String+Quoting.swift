@@ -15,22 +15,6 @@ extension String {
       scalar.controlsTerminal && isEscaped(scalar) ? scalar.escaped(asASCII: true) : String(scalar)
     }.joined()
   }
-
-  /// The text as one word of a shell's command line.
-  var quotedForShell: String {
-    let isPlain = utf8.allSatisfy { byte in
-      switch byte {
-      case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
-        UInt8(ascii: "0")...UInt8(ascii: "9"):
-        true
-      default: "-_./:@%+=,".utf8.contains(byte)
-      }
-    }
-    return isPlain && !isEmpty ? self : inSingleQuotes
-  }
-
-  /// The text in the quotes that every shell takes literally.
-  var inSingleQuotes: String { "'" + replacing("'", with: "'\\''") + "'" }
 }
 
 extension Unicode.Scalar {

@@ -1,5 +1,6 @@
 import Wormhole
 import WormholePropertyLists
+import WormholeWorkshop
 
 // Arguments that several commands share.
 

@@ -2,6 +2,7 @@ import FoundationEssentials
 import Synchronization
 import Wormhole
 import WormholePropertyLists
+import WormholeWorkshop
 
 extension CommandDescription {
   static let queueTake = CommandDescription(
