@@ -17,12 +17,4 @@ struct CatalogueTests {
     #expect(Movie.of(23523)?.ticket == "Africa Screams @ 15:00")
     #expect(Movie.of(1) == nil)
   }
-
-  @Test("treats two films with one number as the same")
-  func identity() throws {
-    let one = try #require(Movie.of(23523))
-    let other = Movie(
-      id: 23523, title: "Another name", synopsis: "", director: "", actors: [], hour: 1)
-    #expect(one == other && one.hashValue == other.hashValue)
-  }
 }

@@ -52,3 +52,11 @@ extension StoryCast {
     try value.snapshot().propertyList()?.arrayValue?.compactMap(\.intValue) ?? []
   }
 }
+
+extension StorySide {
+  /// Returns all notices so far with a text, also those that were not read yet.
+  func allNotices(_ text: String) throws -> [String] {
+    _ = try answer(lines: "state")
+    return notices(text)
+  }
+}

@@ -83,7 +83,8 @@ private final class TwoMachines {
         "/usr/bin/env", words,
         environment: [
           "TMPDIR": directory.path, "XDG_STATE_HOME": "\(directory.path)/\(role.rawValue)",
-        ]), patience: .seconds(60))
+        ]))
+    side.patience = .seconds(60)
     sides.append(side)
     try side.waitUntilActive()
     return side

@@ -11,8 +11,8 @@ enum Cinema {
 
   private static let side = Mutex<Side?>(nil)
 
-  static func begin(_ role: WCSession.Role, _ container: SharedContainer, _ options: LaunchOptions)
-  {
+  static func begin(as role: WCSession.Role, _ options: LaunchOptions) throws {
+    let container = try options.openContainer()
     side.withLock { $0 = (role, container, options) }
     WCSession.configure(role: role, container: container, watchName: options.watchName)
   }

@@ -42,16 +42,12 @@ enum Commands {
         line(movie) + (TicketCodes.lines(of: movie) == nil ? " (QR code missing)" : " (QR code)")
       }
       return tickets.isEmpty ? ["no tickets"] : tickets
-    case "buy":
+    case "buy", "delete":
       let movie = try movie(argument)
-      return [
-        "\(try office.purchase(movie) ? "bought" : "already bought") \(movie.id) \(movie.title)"
-      ]
-    case "delete":
-      let movie = try movie(argument)
-      return [
-        "\(try office.delete(movie) ? "deleted" : "no ticket for") \(movie.id) \(movie.title)"
-      ]
+      let hasChanged = try office.change(movie, isBought: verb == "buy")
+      let (done, notDone) =
+        verb == "buy" ? ("bought", "already bought") : ("deleted", "no ticket for")
+      return ["\(hasChanged ? done : notDone) \(movie.id) \(movie.title)"]
     case "show": return show(try movie(argument))
     case "close":
       Handoff.show(nil)

@@ -19,7 +19,7 @@ enum Main {
         exit(try Handoff.handOverToPhone(in: options.openContainer()) ? 0 : 1)
       }
       guard let role = options.role else { exit(try Story().play() ? 0 : 1) }
-      Cinema.begin(role, try options.openContainer(), options)
+      try Cinema.begin(as: role, options)
     } catch let problem as LaunchOptions.Problem {
       fail(problem.reason, 64)
     } catch {

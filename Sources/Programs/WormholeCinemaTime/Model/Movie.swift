@@ -3,7 +3,7 @@ import Wormhole
 import WormholePropertyLists
 
 /// A film of the programme; both sides know the same films.
-struct Movie: Codable, Identifiable, Sendable {
+struct Movie: Codable, Hashable, Sendable {
   let id: Int
   let title: String
   let synopsis: String
@@ -19,15 +19,7 @@ struct Movie: Codable, Identifiable, Sendable {
 
   /// The title in a sentence.
   var quoted: String { "“\(title)”" }
-}
 
-extension Movie: Hashable {
-  static func == (first: Movie, second: Movie) -> Bool { first.id == second.id }
-
-  func hash(into hasher: inout Hasher) { hasher.combine(id) }
-}
-
-extension Movie {
   /// The programme of the day by the time of the show (Fixtures/movies.json).
   static let all: [Movie] = {
     do {

@@ -7,10 +7,11 @@ struct QRCode {
   /// The format information of level L with mask 0 (table C.1).
   private static let format = 0b111_0111_1100_0100
 
+  /// The modules, row by row; true is dark, nil is not drawn yet.
+  private var modules = Array(repeating: [Bool?](repeating: nil, count: size), count: size)
+
   /// The rows of modules, without the surrounding light margin; true is dark.
-  private(set) var rows = Array(repeating: [Bool](repeating: false, count: size), count: size)
-  /// The modules that carry no data.
-  private var isFunction = Array(repeating: [Bool](repeating: false, count: size), count: size)
+  var rows: [[Bool]] { modules.map { $0.map { $0 == true } } }
 
   /// - Returns: Nil for a text of more than 32 bytes of UTF-8.
   init?(_ text: String) {
@@ -26,8 +27,8 @@ struct QRCode {
     return HalfBlocks.lines(
       (-margin..<Self.size + margin).map { row in
         (-margin..<Self.size + margin).map { column in
-          let isInside = rows.indices.contains(row) && rows.indices.contains(column)
-          return !isInside || !rows[row][column]
+          let isInside = modules.indices.contains(row) && modules.indices.contains(column)
+          return !isInside || modules[row][column] == false
         }
       })
   }
@@ -68,9 +69,8 @@ struct QRCode {
   // MARK: Drawing
 
   private mutating func set(_ row: Int, _ column: Int, _ isDark: Bool) {
-    guard rows.indices.contains(row), rows.indices.contains(column) else { return }
-    rows[row][column] = isDark
-    isFunction[row][column] = true
+    guard modules.indices.contains(row), modules.indices.contains(column) else { return }
+    modules[row][column] = isDark
   }
 
   private mutating func drawFunctionPatterns() {
@@ -113,10 +113,10 @@ struct QRCode {
     for right in [24, 22, 20, 18, 16, 14, 12, 10, 8, 5, 3, 1] {
       for step in 0..<Self.size {
         let row = goesUp ? Self.size - 1 - step : step
-        for column in [right, right - 1] where !isFunction[row][column] {
+        for column in [right, right - 1] where modules[row][column] == nil {
           let isSet =
             index < 8 * codewords.count && codewords[index / 8] >> (7 - index % 8) & 1 == 1
-          rows[row][column] = isSet != ((row + column) % 2 == 0)
+          modules[row][column] = isSet != ((row + column) % 2 == 0)
           index += 1
         }
       }

@@ -38,26 +38,20 @@ final class TicketOffice {
 
   func isPurchased(_ movie: Movie) -> Bool { purchased.contains(movie) }
 
-  /// Buys a ticket.
+  /// Buys a ticket, or gives it back, and announces that to the other side.
   ///
-  /// - Returns: False if either side has bought it already.
-  func purchase(_ movie: Movie) throws -> Bool {
-    try change { ids in
-      guard !ids.contains(movie.id) else { return false }
-      ids.append(movie.id)
+  /// - Returns: False if either side has done it already.
+  func change(_ movie: Movie, isBought: Bool) throws -> Bool {
+    let hasChanged = try value.update { (content: inout PropertyListValue?) -> Bool in
+      var ids = Self.ids(content)
+      guard ids.contains(movie.id) != isBought else { return false }
+      if isBought { ids.append(movie.id) } else { ids.removeAll { $0 == movie.id } }
+      content = .array(ids.map { PropertyListValue($0) })
       return true
     }
-  }
-
-  /// Gives a ticket back.
-  ///
-  /// - Returns: False if there is none.
-  func delete(_ movie: Movie) throws -> Bool {
-    try change { ids in
-      guard let index = ids.firstIndex(of: movie.id) else { return false }
-      ids.remove(at: index)
-      return true
-    }
+    refresh(isOwn: true)
+    if hasChanged { updateCompanion() }
+    return hasChanged
   }
 
   /// Reads the bought tickets again. Another process's change is not sent on, because it would
@@ -76,18 +70,6 @@ final class TicketOffice {
     } catch {
       Cinema.log(error)
     }
-  }
-
-  private func change(_ body: @escaping @Sendable (inout [Int]) -> Bool) throws -> Bool {
-    let hasChanged = try value.update { (content: inout PropertyListValue?) -> Bool in
-      var ids = Self.ids(content)
-      let hasChanged = body(&ids)
-      if hasChanged { content = .array(ids.map { PropertyListValue($0) }) }
-      return hasChanged
-    }
-    refresh(isOwn: true)
-    if hasChanged { updateCompanion() }
-    return hasChanged
   }
 
   /// Announces the tickets to the other side; the watch adds the films whose QR codes it misses.

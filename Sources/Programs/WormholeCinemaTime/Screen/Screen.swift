@@ -152,12 +152,12 @@ final class Screen {
     switch action {
     case .buy(let movie):
       state.message =
-        try TicketOffice.shared.purchase(movie)
+        try TicketOffice.shared.change(movie, isBought: true)
         ? .success("Bought \(movie.quoted) at \(movie.time).")
         : .failure("\(movie.quoted) is bought already: the other side was faster.")
     case .delete(let movie):
       state.message =
-        try TicketOffice.shared.delete(movie)
+        try TicketOffice.shared.change(movie, isBought: false)
         ? .success("Gave back \(movie.quoted).")
         : .failure("\(movie.quoted) is given back already: the other side was faster.")
     case .goOn:

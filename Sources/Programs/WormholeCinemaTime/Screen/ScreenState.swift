@@ -163,49 +163,36 @@ struct ScreenState: Equatable {
 
   mutating func handle(_ key: ScreenKey) -> Action? {
     message = nil
-    switch key {
-    case .interrupt: return .quit
-    case .suspend: return .suspend
-    case .letter("c"): return .goOn
+    let page = page
+    let pageLines = max(1, extent.shown - 1)
+    switch (key, page) {
+    case (.interrupt, _): return .quit
+    case (.suspend, _): return .suspend
+    case (.letter("c"), _): return .goOn
     // As in a pager, the help is left and not the program.
-    case .quit where page != .help: return .quit
-    case .help where page != .help: push(.help)
-    case .back, .help, .quit: goBack()
-    default:
-      if case .confirmation(let movie) = page { return answer(key, movie) }
-      return handleOnPage(key)
-    }
-    return nil
-  }
-
-  private mutating func answer(_ key: ScreenKey, _ movie: Movie) -> Action? {
-    switch key {
-    case .letter("y"), .enter:
+    case (.quit, _) where page != .help: return .quit
+    case (.help, _) where page != .help: push(.help)
+    case (.back, _), (.help, _), (.quit, _), (.letter("n"), .confirmation): goBack()
+    case (.letter("y"), .confirmation(let movie)), (.enter, .confirmation(let movie)):
       open(movie)
       return .buy(movie)
-    case .letter("n"): goBack()
-    default: break
-    }
-    return nil
-  }
-
-  private mutating func handleOnPage(_ key: ScreenKey) -> Action? {
-    let pageLines = max(1, extent.shown - 1)
-    switch key {
-    case .up: move(by: -1)
-    case .down: move(by: 1)
-    case .pageUp: move(by: -pageLines)
-    case .pageDown: move(by: pageLines)
-    case .first: move(by: -Self.everything)
-    case .last: move(by: Self.everything)
-    case _ where page == .help: break
-    case .enter, .forward: enter()
-    case .tab: show(list: listPage == .films ? .tickets : .films)
-    case .letter("f"): show(list: .films)
-    case .letter("t"): show(list: .tickets)
-    case .letter("b"): ask()
-    case .letter("d"): return giveBack()
-    default: break
+    case (_, .confirmation): break
+    case (.up, _): move(by: -1)
+    case (.down, _): move(by: 1)
+    case (.pageUp, _): move(by: -pageLines)
+    case (.pageDown, _): move(by: pageLines)
+    case (.first, _): move(by: -Self.everything)
+    case (.last, _): move(by: Self.everything)
+    case (_, .help): break
+    case (.enter, .face), (.forward, .face), (.letter("f"), _): show(list: .films)
+    case (.letter("t"), _): show(list: .tickets)
+    case (.tab, _): show(list: listPage == .films ? .tickets : .films)
+    case (.enter, .film(let movie)), (.forward, .film(let movie)):
+      if !isPurchased(movie) { ask() }
+    case (.enter, _), (.forward, _): if let selected { push(.film(selected)) }
+    case (.letter("b"), _): ask()
+    case (.letter("d"), _): return giveBack()
+    case (.letter, _): break
     }
     return nil
   }
@@ -220,12 +207,6 @@ struct ScreenState: Equatable {
       // The drawing knows where the text ends, and has it noted.
       scroll = max(0, scroll + distance)
     }
-  }
-
-  private mutating func enter() {
-    if page == .face { return show(list: .films) }
-    if let movie, !isPurchased(movie) { return ask() }
-    if let selected, page == listPage { push(.film(selected)) }
   }
 
   private mutating func ask() {

@@ -1,0 +1,118 @@
+import ConnectivityTesting
+import WatchConnectivity
+import WormholeSystem
+import WormholeWorkshop
+
+/// One side of a story: receives commands, and separates its answers from its notices.
+final class StorySide {
+  /// The usual limit of every wait, so that a fault shows as a failed story and not as a hanging
+  /// terminal.
+  static let patience: Duration = .seconds(5)
+
+  let role: WCSession.Role
+  private let stage: Stage
+  private let process: SideProcess
+  /// The limit of this side's waits.
+  var patience = StorySide.patience
+
+  init(_ stage: Stage, _ role: WCSession.Role, _ process: SideProcess) {
+    self.stage = stage
+    self.role = role
+    self.process = process
+  }
+
+  var processID: Int32 { process.processID }
+
+  private var deadline: ContinuousClock.Instant { .now + patience }
+
+  // MARK: Commands
+
+  func send(_ command: String) throws { try process.tell(command) }
+
+  /// Returns the next line that is an answer and not a notice.
+  func receive() throws -> String {
+    let deadline = deadline
+    while true {
+      let line = try process.line(until: deadline)
+      if !isNotice(line) { return line }
+    }
+  }
+
+  private func isNotice(_ line: String) -> Bool { line.hasPrefix("\(role.rawValue): ") }
+
+  /// Gives a command, and shows it on the stage.
+  ///
+  /// - Returns: The first line of the answer.
+  func answer(_ command: String) throws -> String {
+    let lines = try answer(lines: command)
+    try stage.act(role.rawValue, "> \(command)")
+    return lines.first ?? ""
+  }
+
+  /// Gives a command and returns the lines of its answer.
+  func answer(lines command: String) throws -> [String] {
+    try send(command)
+    // Marks the end of the answer.
+    try send("echo over")
+    var lines: [String] = []
+    while true {
+      let line = try receive()
+      if line == "over" { return lines }
+      lines.append(line)
+    }
+  }
+
+  // MARK: Waiting
+
+  func waitUntilActive() throws { _ = try notices("session is active", count: 1) }
+
+  /// Returns the given number of notices with a text, in their order.
+  func notices(_ text: String, count: Int) throws -> [String] {
+    let deadline = deadline
+    while notices(text).count < count { _ = try process.line(until: deadline) }
+    return Array(notices(text).prefix(count))
+  }
+
+  /// Returns the notices so far with a text.
+  func notices(_ text: String) -> [String] {
+    process.output.filter { isNotice($0) && $0.contains(text) }
+  }
+
+  /// Repeats a command until the answer contains a text, or, if `isShown` is false, does not.
+  ///
+  /// - Returns: The duration of the wait.
+  func wait(for command: String, toShow text: String, isShown: Bool = true) throws -> Duration {
+    let start = ContinuousClock.now
+    let deadline = deadline
+    var pause = Duration.milliseconds(2)
+    while true {
+      let lines = try answer(lines: command)
+      if lines.contains(where: { $0.contains(text) }) == isShown {
+        return ContinuousClock.now - start
+      }
+      guard ContinuousClock.now < deadline else {
+        throw StoryFailure(
+          description:
+            "the \(role.rawValue) \(isShown ? "did not show" : "shows") '\(text)', but \(lines)")
+      }
+      pauseThread(pause)
+      // The side needs the processor for other things, too.
+      pause = min(pause * 3 / 2, .milliseconds(30))
+    }
+  }
+
+  // MARK: Its life
+
+  func stop() throws { try process.stop(until: deadline) }
+
+  func resume() throws { try process.resume() }
+
+  func quit() throws {
+    try send("quit")
+    _ = try waitForEnd()
+  }
+
+  func waitForEnd() throws -> SideProcess.End { try process.waitForEnd(until: deadline) }
+
+  func end() { process.kill() }
+}
