@@ -44,7 +44,7 @@ struct ExitStatusTests {
   private func run(_ endpoint: String, _ words: [String]) -> (status: ExitStatus, errors: String) {
     let errors = Mutex<[UInt8]>([])
     let environment = CommandEnvironment(
-      variable: { _ in nil }, readStandardInput: { [] }, writeStandardOutput: { _ in },
+      variable: { _ in nil }, writeStandardOutput: { _ in },
       writeStandardError: { text in errors.withLock { $0 += text } })
     let place = endpoint.replacing("http:", with: "etcd:") + "/x"
     let status = WormholeProgram(root: .root, environment: environment).run(

@@ -14,7 +14,7 @@ struct LockedRunTests {
   func takenAway() throws {
     let directory = try TemporaryDirectory()
     let environment = CommandEnvironment(
-      variable: { _ in nil }, readStandardInput: { [] }, writeStandardOutput: { _ in },
+      variable: { _ in nil }, writeStandardOutput: { _ in },
       writeStandardError: { _ in })
     let error = try #require(throws: FileCoordinationError.self) {
       try FileCoordinator().hold(

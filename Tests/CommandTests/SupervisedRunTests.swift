@@ -64,7 +64,7 @@ struct SupervisedRunTests {
       """
       export I="$T/in"
       holds wormhole run --as indexer -- sh -c 'echo $$ >child; echo in >"$I"; exec sleep 60'
-      wormhole complete -- presence list '' | tail -1
+      wormhole ls --only presence
       wormhole status | grep -c '^indexer *process '$pid
       kill -KILL $pid; gone $pid; gone $(cat child)
       wormhole status | grep -c '^indexer'

@@ -41,7 +41,6 @@ struct WormholeProgramTests {
     let streams = Streams()
     let environment = CommandEnvironment(
       variable: { _ in nil },
-      readStandardInput: { [] },
       writeStandardOutput: { bytes in
         if outputIsBroken { throw Broken() }
         streams.output.withLock { $0 += bytes }

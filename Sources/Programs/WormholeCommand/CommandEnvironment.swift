@@ -6,8 +6,6 @@ import WormholeSystem
 struct CommandEnvironment: Sendable {
   /// Looks up an environment variable.
   let variable: @Sendable (String) -> String?
-  /// Everything up to the end of standard input.
-  let readStandardInput: @Sendable () throws -> [UInt8]
   /// What has come on standard input; empty at its end. A terminal gives a line at once.
   var readInput: @Sendable () throws -> [UInt8] = { [] }
   let writeStandardOutput: @Sendable ([UInt8]) throws -> Void
@@ -23,7 +21,7 @@ struct CommandEnvironment: Sendable {
   var isInputTerminal = false
   /// The width of standard error where that is a terminal.
   var errorColumns: Int?
-  /// Whom to tell that this process is ready.
+  /// How to report that this process is ready.
   var readiness: Readiness?
   /// Ends the process when a file system does not answer; nil in the process of a test.
   var answers: AnswerWatch?
@@ -59,6 +57,25 @@ extension CommandEnvironment {
   func print(line: String) throws { try print(line + "\n") }
 
   func print(json value: PropertyListValue) throws { try print(line: JSONWriter.string(value)) }
+
+  /// Prints a line: with `--json` of JSON, else of text.
+  func print(
+    _ arguments: ParsedArguments, json: @autoclosure () -> PropertyListValue,
+    text: @autoclosure () throws -> String
+  ) throws {
+    try print(line: arguments.has("json") ? JSONWriter.string(json()) : text())
+  }
+
+  /// Prints items: with `--json` a line of each, else a table.
+  func print<Item: JSONObject>(
+    _ items: [Item], _ arguments: ParsedArguments, under head: [String],
+    cells: (Item) -> [String]
+  ) throws {
+    guard arguments.has("json") else {
+      return try print(TextTable(head, items.map(cells), columns: tableColumns).rendered)
+    }
+    for item in items { try print(json: item.propertyList) }
+  }
 
   /// Tells people something, after the program's name.
   func tell(_ sentence: String) {
@@ -98,15 +115,21 @@ extension CommandEnvironment {
   /// Everything on standard input. At a terminal a line says that the program waits for it.
   func wholeStandardInput() throws -> [UInt8] {
     if isInputTerminal { tell("reading standard input from the terminal; Ctrl-D ends it") }
-    do {
-      return try readStandardInput()
-    } catch {
-      let isTooLarge = error as? Errno == .fileTooLarge
-      throw CommandError(
-        cannot: "read standard input",
-        because: isTooLarge ? "it has more than \(JSONInput.maximumBytes >> 20) MiB" : "\(error)",
-        status: isTooLarge ? .badData : .inputOutput)
+    var all: [UInt8] = []
+    while case let chunk = try inputChunk(), !chunk.isEmpty {
+      all += chunk
+      // An endless input (/dev/zero, a wrong pipe) must not fill the memory.
+      guard all.count <= JSONInput.maximumBytes else {
+        throw tooLarge("standard input", "it")
+      }
     }
+    return all
+  }
+
+  private func tooLarge(_ object: String, _ part: String) -> CommandError {
+    CommandError(
+      cannot: "read \(object)",
+      because: "\(part) has more than \(JSONInput.maximumBytes >> 20) MiB", status: .badData)
   }
 
   /// Calls a closure with each line, without its end, as it comes.
@@ -126,9 +149,7 @@ extension CommandEnvironment {
       }
       rest.removeFirst(start)
       guard rest.count <= JSONInput.maximumBytes else {
-        throw CommandError(
-          cannot: "read \(file ?? "standard input")",
-          because: "a line has more than \(JSONInput.maximumBytes >> 20) MiB", status: .badData)
+        throw tooLarge(file ?? "standard input", "a line")
       }
     }
     if let file {
@@ -164,7 +185,7 @@ extension CommandEnvironment {
   /// The environment of this process.
   static var process: CommandEnvironment {
     CommandEnvironment(
-      variable: { Program.environment($0) }, readStandardInput: readToEnd,
+      variable: { Program.environment($0) },
       readInput: { try Program.read(from: 0, maximumBytes: 64 << 10) },
       writeStandardOutput: { try Program.write($0, to: 1) },
       // With standard error closed, only the exit status remains to tell.
@@ -173,16 +194,5 @@ extension CommandEnvironment {
       endWithReader: { try? Program.endWithReader() }, columns: Program.terminalColumns(1) ?? 80,
       isTerminal: Program.isTerminal(1), isInputTerminal: Program.isTerminal(0),
       errorColumns: Program.terminalColumns(2), answers: AnswerWatch { Program.exit($0.rawValue) })
-  }
-
-  @Sendable private static func readToEnd() throws -> [UInt8] {
-    var all: [UInt8] = []
-    while true {
-      let chunk = try Program.read(from: 0, maximumBytes: 64 << 10)
-      if chunk.isEmpty { return all }
-      all += chunk
-      // An endless input (/dev/zero, a wrong pipe) must not fill the memory.
-      guard all.count <= JSONInput.maximumBytes else { throw Errno.fileTooLarge }
-    }
   }
 }

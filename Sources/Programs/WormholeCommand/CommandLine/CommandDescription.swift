@@ -133,6 +133,14 @@ struct TailDescription: Sendable {
   let help: String
   var isOptional = false
 
+  /// - Parameter noun: what the command is run for: "message".
+  static func forEach(_ noun: String) -> Self {
+    Self(
+      name: "command",
+      help: "Run for each \(noun), with the \(noun) on standard input, instead of printing it.",
+      isOptional: true)
+  }
+
   var synopsis: String { isOptional ? "[-- <\(name)> ...]" : "-- <\(name)> ..." }
 }
 

@@ -74,23 +74,18 @@ enum ContainerSelection: Sendable, Equatable {
   /// - Returns: nil for a directory that is not a container yet.
   /// - Throws: `AppGroupError` with its remedy; `CommandError` for a group that has no container.
   func openExisting() throws -> SharedContainer? {
-    switch self {
-    case .group(let group):
-      guard let container = try SharedContainer.existing(group: group) else {
-        throw CommandError(
-          cannot: "open the container of group \(group.quoted) (\(try path()))",
-          because: "there is none yet; \(try hint())the first message makes it", status: .no)
-      }
-      return container
-    case .directory(let directory): return try SharedContainer.existing(location: directory)
-    }
+    if let container = try existing() { return container }
+    guard case .group(let group) = self else { return nil }
+    throw CommandError(
+      cannot: "open the container of group \(group.quoted) (\(try path()))",
+      because: "there is none yet; \(try hint())the first message makes it", status: .no)
   }
 
   /// The same, for a command that needs one.
   func openExisting(to verb: String) throws -> SharedContainer {
     if let container = try openExisting() { return container }
     throw CommandError(
-      cannot: "\(verb) \(try path())", because: "it is no container yet", status: .no)
+      cannot: "\(verb) \(try path())", because: "there is no container yet", status: .no)
   }
 
   /// The same without an error for a group; nil where there is no container.

@@ -22,6 +22,9 @@ struct ParsedArguments: Sendable {
 
   func has(_ flag: String) -> Bool { flags.contains(flag) }
 
+  /// Whether a flag, or an option or operand with its value, is on the line.
+  func isGiven(_ name: String) -> Bool { has(name) || values[name] != nil }
+
   func texts(_ name: String) -> [String] { values[name] ?? [] }
 
   func text(_ name: String) -> String? { values[name]?.last }

@@ -15,7 +15,7 @@ struct TypedWords {
 
   static let markers = expectations.keys.sorted() + collections
 
-  /// Why the words are no change, for a sentence.
+  /// Why the words do not fit, for a sentence.
   struct Problem: Error {
     let reason: String
   }
@@ -109,7 +109,7 @@ struct TypedWords {
 }
 
 extension PropertyListValue {
-  /// Reads a text as a value of a type of defaults(1); nil for what is no such value.
+  /// Reads a text as a value of a type of defaults(1); nil for any other text.
   fileprivate init?(_ text: String, type: String) {
     let value: PropertyListValue? =
       switch type {

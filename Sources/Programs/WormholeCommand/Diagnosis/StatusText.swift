@@ -13,34 +13,64 @@ struct StatusText {
   /// The width of sentences.
   let columns: Int
   /// The width of tables; nil for one line each.
-  let tableColumns: Int?
+  var tableColumns: Int?
+  /// Whether the queue with most entries comes first.
+  var fullestFirst = false
+
+  /// A head and rows of as many cells.
+  typealias Table = (head: [String], rows: [[String]])
 
   var rendered: String {
-    var text = heading
-    text += table(
-      ["MESSAGE", "SIZE", "CHANGED", "BY"],
-      report.names.values.filter { !isAbsent($0) }.map { [$0.identifier] + cells($0) })
-    text += table(["DEFAULTS", "SIZE", "CHANGED", "BY"], defaults)
-    text += table(
-      ["NOTIFICATION", "STATE"], report.names.notifications.map { [$0.identifier, state($0)] })
-    text += table(
+    let values = report.names.values.filter { !isAbsent($0) }.map { [$0.identifier] + cells($0) }
+    let failures = report.own.queues.flatMap(\.peerFailures)
+    let tables: [Table] = [
+      (["MESSAGE", "SIZE", "CHANGED", "BY"], values),
+      (["DEFAULTS", "SIZE", "CHANGED", "BY"], defaults),
+      (
+        ["NOTIFICATION", "STATE"],
+        report.names.notifications.map { [$0.identifier, state($0)] }
+      ), peerTable, presenceTable, queueTable,
+      (
+        ["LOG", "MESSAGES", "READ BY"],
+        report.names.logs.map { [$0.name, $0.messagesText, $0.subscribersText] }
+      ),
+      (
+        ["FAILED", "GIVEN UP", "WHY"],
+        failures.map { [$0.id, $0.date.secondsText, $0.reason] }
+      ), leaseTable,
+    ]
+    return heading
+      + tables.filter { !$0.rows.isEmpty }.map { table in
+        "\n" + TextTable(table.head, table.rows, columns: tableColumns).rendered
+      }.joined()
+      + notes.map { "\n" + TextWrapping.wrap($0, columns: columns, indent: 2) + "\n" }.joined()
+  }
+
+  var peerTable: Table {
+    (
       ["PEER", "WAITING", "STATE"],
-      peers.map { [$0.peer.name, $0.text, $0.peer.reachability.reason] })
-    text += table(
+      peers.map { [$0.peer.name, $0.text, $0.peer.reachability.reason] }
+    )
+  }
+
+  var presenceTable: Table {
+    (
       ["PRESENT AS", "PROCESS"],
-      presences.flatMap { title, name in name.members.map { [title, $0.sinceText] } })
-    text += table(
+      presences.flatMap { title, name in name.members.map { [title, $0.sinceText] } }
+    )
+  }
+
+  var queueTable: Table {
+    (
       ["QUEUE", "WAITING", "CONSUMED BY"],
-      queues.map { title, queue in [title, queue.waitingText, queue.consumersText] })
-    text += table(
-      ["LOG", "MESSAGES", "READ BY"],
-      report.names.logs.map { [$0.name, $0.messagesText, $0.subscribersText] })
-    text += table(
-      ["FAILED", "GIVEN UP", "WHY"],
-      report.own.queues.flatMap(\.peerFailures).map { [$0.id, $0.date.secondsText, $0.reason] })
-    text += table(["LEASE OF", "HELD BY"], report.leases.map { [$0.title, holder($0)] })
-    text += notes.map { "\n" + TextWrapping.wrap($0, columns: columns, indent: 2) + "\n" }.joined()
-    return text
+      queues.sorted { fullestFirst && $0.1.waiting > $1.1.waiting }.map { title, queue in
+        [title, queue.waitingText, queue.consumersText]
+      }
+    )
+  }
+
+  var leaseTable: Table {
+    (["LEASE OF", "HELD BY"], report.leases.map { [$0.title, holder($0)] })
   }
 
   private var heading: String {
@@ -146,10 +176,6 @@ struct StatusText {
       case nil: ""
       }
     return lease.holder.description + overdue
-  }
-
-  private func table(_ head: [String], _ rows: [[String]]) -> String {
-    rows.isEmpty ? "" : "\n" + TextTable(head, rows, columns: tableColumns).rendered
   }
 }
 

@@ -311,7 +311,7 @@ extension JSONReader {
     let first = try readFourHexDigits()
     if let scalar = Unicode.Scalar(first) { return scalar }
     let lone = error(
-      "a lone surrogate is no character; surrogates come in pairs, high before low", at: start)
+      "a lone surrogate is not a character; surrogates come in pairs, high before low", at: start)
     guard first < 0xDC00, takeLiteral("\\u") else { throw lone }
     let second = try readFourHexDigits()
     guard (0xDC00...0xDFFF).contains(second),

@@ -48,7 +48,8 @@ struct MonitorLine: Sendable {
     ]
     let line = words.compactMap { $0 }.filter { !$0.isEmpty }.joined(separator: " ")
     let kind = kind.rawValue + String(repeating: " ", count: 12 - kind.rawValue.count)
-    return ([time + "  " + kind + "  " + line] + [who].compactMap { $0 }).joined(separator: ", ")
+    return ([time + "  " + kind + "  " + line] + [process].compactMap { $0 }).joined(
+      separator: ", ")
   }
 
   private var time: String {
@@ -85,12 +86,12 @@ struct MonitorLine: Sendable {
 
   private var size: String? { event.bytes.map { "(\($0) B)" } }
 
-  private var who: String? {
-    guard let process = event.processID else { return nil }
+  private var process: String? {
+    guard let number = event.processID else { return nil }
     let program = event.program.map { " (\($0.onOneLine))" } ?? ""
     let host = event.host.map { " on \($0.onOneLine)" } ?? ""
     let peer = event.peer.map { " as \($0.quoted.onOneLine)" } ?? ""
-    return "process \(process)\(program)\(host)\(peer)"
+    return "process \(number)\(program)\(host)\(peer)"
   }
 
   // MARK: JSON
@@ -128,8 +129,8 @@ struct MonitorView {
   private var defaults: [String: [String: PropertyListValue]] = [:]
   /// The peers, by the addresses of their mailboxes.
   private(set) var peers: [String: String] = [:]
-  /// The addresses of those that are gone, the last at the end. A mailbox that is gone may still be told
-  /// of by what was posted before.
+  /// The addresses of those that are gone, the last at the end. What was posted before may still
+  /// name a mailbox that is gone.
   private var former: [String] = []
   /// So many of them are known.
   static let maximumFormer = 100

@@ -19,20 +19,15 @@ struct TopDrawing {
   /// The title and the keys.
   private static let frameRows = 2
 
-  private struct Table {
-    let head: [String]
-    let rows: [[String]]
-  }
-
   /// The lines, at most as many and as wide as the terminal.
   var lines: [String] {
     let space = max(0, rows - Self.frameRows)
     var rest = space
     // Each of the others gets a part of what is left; the busiest names get all that remains.
-    let others = [leases, queues, presences, peerTable].filter { !$0.rows.isEmpty }
+    let tables = tables.filter { !$0.rows.isEmpty }
     var below: [String] = []
-    for (index, table) in others.enumerated() {
-      let share = max(2, (rest - rest / 3) / (others.count - index))
+    for (index, table) in tables.enumerated() {
+      let share = max(2, (rest - rest / 3) / (tables.count - index))
       let lines = lines(of: table, atMost: min(share, rest))
       below += lines
       rest -= lines.count
@@ -62,57 +57,28 @@ struct TopDrawing {
 
   // MARK: Tables
 
-  private var busiest: Table {
+  /// Those of a status.
+  private var tables: [StatusText.Table] {
+    guard let report else { return [] }
+    let status = StatusText(report: report, peers: peers, columns: columns, fullestFirst: true)
+    return [status.leaseTable, status.queueTable, status.presenceTable, status.peerTable]
+  }
+
+  private var busiest: StatusText.Table {
     let rows = activity.rows(at: second).map { row in
       [
         Self.text(row.rate), "\(row.total)", row.subject.kind.rawValue, row.subject.name,
         row.last.change + (row.last.event.processID.map { " by \($0)" } ?? ""),
       ]
     }
-    return Table(
-      head: ["RATE", "EVENTS", "KIND", "NAME", "LAST"],
-      rows: rows.isEmpty ? [["-", "0", "nothing", "has happened yet", ""]] : rows)
-  }
-
-  private var queues: Table {
-    let all = (report?.names.queues ?? []).filter {
-      $0.waiting + $0.taken + $0.failed > 0 || $0.consumer != nil || !$0.workers.isEmpty
-    }
-    return Table(
-      head: ["QUEUE", "WAIT", "TAKEN", "FAILED", "TAKEN BY"],
-      rows: all.sorted { $0.waiting > $1.waiting }.map { queue in
-        let takers = ([queue.consumer].compactMap(\.self) + queue.workers).map(\.description)
-        return [
-          queue.name, "\(queue.waiting)", "\(queue.taken)", "\(queue.failed)",
-          takers.isEmpty ? "nobody" : takers.joined(separator: ", "),
-        ]
-      })
-  }
-
-  private var leases: Table {
-    Table(
-      head: ["LEASE OF", "HELD BY"],
-      rows: (report?.leases ?? []).map { lease in
-        [lease.title, lease.holder.description + (lease.overdue == nil ? "" : ", overdue")]
-      })
-  }
-
-  private var presences: Table {
-    Table(
-      head: ["PRESENT AS", "PROCESS"],
-      rows: (report?.names.presences ?? []).flatMap { presence in
-        presence.members.map { [presence.name, $0.description] }
-      })
-  }
-
-  private var peerTable: Table {
-    Table(
-      head: ["PEER", "WAITING", "STATE"],
-      rows: peers.map { [$0.peer.name, $0.text, $0.peer.reachability.reason] })
+    return (
+      ["RATE", "EVENTS", "KIND", "NAME", "LAST"],
+      rows.isEmpty ? [["-", "0", "nothing", "has happened yet", ""]] : rows
+    )
   }
 
   /// The lines of a table: its head, as many rows as there is place for, and how many are left out.
-  private func lines(of table: Table, atMost limit: Int) -> [String] {
+  private func lines(of table: StatusText.Table, atMost limit: Int) -> [String] {
     guard limit > 1 else { return [] }
     let isCut = table.rows.count > limit - 1
     let shown = table.rows.prefix(isCut ? max(1, limit - 2) : limit - 1)

@@ -39,35 +39,38 @@ final class AnswerWatch: Sendable {
   func begin(path: String, timeout: Duration?, tell: @escaping @Sendable (String) -> Void) {
     let first = ContinuousClock.now + (timeout.map { $0 + Self.grace } ?? Self.patience)
     state.withLock { $0.hasTimeout = timeout != nil }
-    do throws(Errno) {
-      try startThread(name: "wormhole.clock") { [self] in
-        var next = first
-        repeat {
-          pauseThread(ContinuousClock.now.duration(to: next))
-          next = .now + Self.patience
-        } while !state.withLock(\.isOver) && (isSuspended || answers(path) || isSuspended)
-        guard !state.withLock(\.isOver) else { return }
-        tell(
-          "cannot go on: the file system of \(path) does not answer; "
-            + "repair or end the program that serves it, and try again")
-        end(timeout == nil ? .inputOutput : .deadline)
-      }
-    } catch {
-      // Without a thread the command waits as long as the file system lets it.
-      return
+    // Without a thread the command waits as long as the file system lets it.
+    _ = Self.onThread("wormhole.clock") { [self] in
+      var next = first
+      repeat {
+        pauseThread(ContinuousClock.now.duration(to: next))
+        next = .now + Self.patience
+      } while !state.withLock(\.isOver) && (isSuspended || answers(path) || isSuspended)
+      guard !state.withLock(\.isOver) else { return }
+      tell(
+        "cannot go on: the file system of \(path) does not answer; "
+          + "repair or end the program that serves it, and try again")
+      end(timeout == nil ? .inputOutput : .deadline)
     }
   }
 
   /// Ends the program after some time, whatever it does then.
   func endSilently(after time: Duration) {
-    do throws(Errno) {
-      try startThread(name: "wormhole.clock") { [end] in
-        pauseThread(time)
-        end(.no)
-      }
-    } catch {
-      // Without a thread nothing may take long.
+    let hasThread = Self.onThread("wormhole.clock") { [end] in
+      pauseThread(time)
       end(.no)
+    }
+    // Without a thread nothing may take long.
+    if !hasThread { end(.no) }
+  }
+
+  /// - Returns: whether there is a thread.
+  private static func onThread(_ name: String, _ body: @escaping @Sendable () -> Void) -> Bool {
+    do throws(Errno) {
+      try startThread(name: name, body)
+      return true
+    } catch {
+      return false
     }
   }
 
@@ -87,19 +90,15 @@ final class AnswerWatch: Sendable {
   // Asks for the file, and for its directory, because the file may not exist.
   private func answers(_ path: String) -> Bool {
     let answer = DispatchSemaphore(value: 0)
-    do throws(Errno) {
-      try startThread(name: "wormhole.ask") {
-        for file in [path, path.lastIndex(of: "/").map { String(path[...$0]) } ?? "."] {
-          // An error is an answer.
-          _ = try? FileDescriptor.open(file, .pathOnly).fileSystem()
-        }
-        answer.signal()
+    let hasThread = Self.onThread("wormhole.ask") {
+      for file in [path, path.lastIndex(of: "/").map { String(path[...$0]) } ?? "."] {
+        // An error is an answer.
+        _ = try? FileDescriptor.open(file, .pathOnly).fileSystem()
       }
-    } catch {
-      // Without a thread nothing is known about the file system, so the program goes on.
-      return true
+      answer.signal()
     }
-    return answer.wait(timeout: .now() + Self.answerTime) == .success
+    // Without a thread nothing is known about the file system, so the program goes on.
+    return !hasThread || answer.wait(timeout: .now() + Self.answerTime) == .success
   }
 }
 

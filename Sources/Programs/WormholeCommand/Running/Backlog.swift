@@ -54,7 +54,7 @@ extension ParsedArguments {
   ///   - next: waits for the next item; nil when the deadline has passed and no item waits.
   ///   - interruption: nil where a signal simply ends the process.
   ///   - handle: returns the item's status; nil for an item that does not count.
-  /// - Throws: the last status that was not `done`; `.no` when the process was told to end before it
+  /// - Throws: the last status that was not `done`; `.no` when a signal came before it
   ///   had handled `--count` items.
   func handleEach<Item: Sendable>(
     of next: @escaping @Sendable (ContinuousClock.Instant) throws -> Item?,

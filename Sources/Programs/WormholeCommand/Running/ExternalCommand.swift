@@ -46,7 +46,7 @@ struct ExternalCommand: Sendable {
   /// - Throws: `CommandError` when it cannot be started.
   func run(
     input: [UInt8], variables: [String] = [], collectsOutput: Bool = false,
-    interruption: Interruption? = nil, unwanted: SharedDescriptor? = nil
+    interruption: Interruption? = nil, unwanted: OneResult<Bool>? = nil
   ) throws -> Outcome {
     do throws(Errno) {
       let standardInput = try FileDescriptor.memoryFile(name: "message", content: input)
@@ -169,7 +169,7 @@ enum CommandVariable {
   static let identifier = "WORMHOLE_IDENTIFIER"
   /// When it was sent, as ISO 8601.
   static let time = "WORMHOLE_TIME"
-  /// Who sent it.
+  /// Its sender.
   static let sender = "WORMHOLE_SENDER"
   /// 1 for what was delivered before, else 0.
   static let redelivery = "WORMHOLE_REDELIVERY"

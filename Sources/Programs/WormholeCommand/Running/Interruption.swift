@@ -7,7 +7,7 @@ import WormholeSystem
 ///
 /// At most one exists at a time, and the main thread uses it.
 final class Interruption {
-  /// Whether this process was told to end.
+  /// Whether a signal has asked this process to end.
   private(set) var isRequested = false
   private let signals: SignalReception
   /// Called when the process is continued after it was stopped, and once a minute.
@@ -79,16 +79,16 @@ final class Interruption {
   }
 
   private func wait<Result: Sendable>(
-    _ begin: (Outcome<Result>) throws -> (() -> Void)?
+    _ begin: (OneResult<Swift.Result<Result, any Error>>) throws -> (() -> Void)?
   ) throws -> Result? {
     guard !isRequested else { return nil }
-    let outcome = try Outcome<Result>()
+    let outcome = try OneResult<Swift.Result<Result, any Error>>()
     let cancel = try begin(outcome)
     while true {
-      let descriptors = [outcome.counter.descriptor.rawValue, signals.descriptor]
+      let descriptors = [outcome.descriptor, signals.descriptor]
       let ready = try waitReadable(
         endsWithReader ? descriptors + [1] : descriptors, until: .now + Self.interval)
-      if ready[0], let result = outcome.take() { return try result.get() }
+      if ready[0], let result = outcome.look() { return try result.get() }
       if endsWithReader, ready[2] {
         cancel?()
         throw ExitStatus.brokenPipe
@@ -123,21 +123,25 @@ final class Interruption {
     }
   }
 
-  /// The result of a call on another thread.
-  private final class Outcome<Result: Sendable>: Sendable {
-    let counter: SharedDescriptor
-    private let result = Mutex<Swift.Result<Result, any Error>?>(nil)
+}
 
-    init() throws { counter = SharedDescriptor(try FileDescriptor.wakeUpCounter()) }
+/// What another thread has to say, once: the first that it puts here stays.
+final class OneResult<Value: Sendable>: Sendable {
+  private let counter: SharedDescriptor
+  private let result = Mutex<Value?>(nil)
 
-    func put(_ value: Swift.Result<Result, any Error>) {
-      result.withLock { $0 = value }
-      // Only a counter at its maximum cannot be raised, and that one is readable already.
-      try? counter.descriptor.raiseCounter()
-    }
+  init() throws(Errno) { counter = SharedDescriptor(try FileDescriptor.wakeUpCounter()) }
 
-    func take() -> Swift.Result<Result, any Error>? { result.withLock { $0 } }
+  /// Readable once there is something.
+  var descriptor: Int32 { counter.descriptor.rawValue }
+
+  func put(_ value: Value) {
+    result.withLock { $0 = $0 ?? value }
+    // Only a counter at its maximum cannot be raised, and that one is readable already.
+    try? counter.descriptor.raiseCounter()
   }
+
+  func look() -> Value? { result.withLock { $0 } }
 }
 
 extension Interruption {
@@ -160,7 +164,7 @@ extension Interruption {
   ///   - mustEnd: asked after each event, and once a minute: whether the program should get SIGTERM.
   func wait(
     forEndOf child: borrowing ChildProcess, _ output: inout CollectedOutput,
-    unwanted: SharedDescriptor? = nil, under role: RoleWatch? = nil,
+    unwanted: OneResult<Bool>? = nil, under role: RoleWatch? = nil,
     mustEnd: () -> Bool = { false }
   ) throws(Errno) -> Termination {
     var told: ContinuousClock.Instant?
@@ -168,7 +172,7 @@ extension Interruption {
     while true {
       var descriptors = [child.descriptor, signals.descriptor]
       if let pipe = output.descriptor { descriptors.append(pipe) }
-      if told == nil, let wish = unwanted?.descriptor.rawValue ?? role?.descriptor {
+      if told == nil, let wish = unwanted?.descriptor ?? role?.descriptor {
         descriptors.append(wish)
       }
       var next = ContinuousClock.now + Self.interval

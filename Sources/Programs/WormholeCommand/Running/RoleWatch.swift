@@ -1,5 +1,4 @@
 import Dispatch
-import Synchronization
 import Wormhole
 import WormholeSystem
 
@@ -11,40 +10,26 @@ import WormholeSystem
 /// for good then, has a fixed grace.
 final class RoleWatch {
   let registration: PresenceRegistration
-  private let news: News
+  private let news: OneResult<AppGroupError>
   /// Why the command got SIGTERM.
   private var cause: AppGroupError?
 
   /// How long a command may take to end if its role does not depend on a clock.
   private static let grace: Duration = .seconds(1)
 
-  private final class News: Sendable {
-    let counter: SharedDescriptor
-    let loss = Mutex<AppGroupError?>(nil)
-
-    init() throws(Errno) { counter = SharedDescriptor(try FileDescriptor.wakeUpCounter()) }
-
-    func put(_ error: AppGroupError) {
-      loss.withLock { $0 = $0 ?? error }
-      // Only a counter at its maximum cannot be raised, and that one is readable already.
-      try? counter.descriptor.raiseCounter()
-    }
-  }
-
   init(_ registration: PresenceRegistration) throws(Errno) {
     self.registration = registration
-    news = try News()
+    news = try OneResult()
     registration.onLoss { [news] in news.put($0) }
   }
 
   /// Readable once the role is lost.
-  var descriptor: Int32 { news.counter.descriptor.rawValue }
+  var descriptor: Int32 { news.descriptor }
 
   /// Why the command must not run; stays once there is a reason.
   private func loss() -> AppGroupError? {
-    if let loss = news.loss.withLock({ $0 }) { return loss }
-    if let loss = registration.loss { news.put(loss) }
-    return news.loss.withLock { $0 }
+    if news.look() == nil, let loss = registration.loss { news.put(loss) }
+    return news.look()
   }
 
   /// Asks etcd, too, in the background: a process that was stopped may have been overtaken although its

@@ -51,7 +51,8 @@ extension CommandDescription {
     var isEmpty = true
     while remaining > 0, let message = try reader.next(until: .now) {
       try environment.tell(message, of: name)
-      try environment.print(arguments.bytes(message, name))
+      try environment.print(
+        arguments.bytes(arguments.content(message), of: message.title(in: name)))
       remaining -= 1
       isEmpty = false
     }
@@ -81,39 +82,20 @@ extension CommandDescription {
       .flag("new", help: "Begin with the next message that is appended."),
       .count, .timeout, .readyDescriptor, .details, .raw, OutputFormat.option, .pretty,
     ],
-    tail: TailDescription(
-      name: "command",
-      help: "Run for each message, with the message on standard input, instead of printing it.",
-      isOptional: true)
+    tail: .forEach("message")
   ) { arguments, environment in
     let deadline = arguments.deadline()
     let name = arguments.requiredText("name")
-    let command = arguments.tail.map(ExternalCommand.init)
+    let printsLines = arguments.tail == nil
     let opened = try arguments.container.openToListen(
-      until: deadline, environment, endsWithReader: command == nil)
+      until: deadline, environment, endsWithReader: printsLines)
     let reader = try arguments.reader(of: opened.container.log(name))
-    if !opened.isNew { environment.tellListening(endsWithReader: command == nil) }
+    if !opened.isNew { environment.tellListening(endsWithReader: printsLines) }
     try arguments.handleEach(of: { try reader.next(until: $0) }, until: deadline) { message in
       try environment.tell(message, of: name)
-      var status = ExitStatus.done
-      do {
-        let bytes = try arguments.bytes(message, name)
-        if let command {
-          let termination = try environment.withoutTimeLimit {
-            try command.run(input: bytes, variables: message.variables(of: name))
-          }.termination
-          if let failure = command.failure(termination) {
-            environment.tell("\(failure), given message \(message.number) of \(name.quoted)")
-          }
-          status = ExitStatus(termination)
-        } else {
-          try environment.print(bytes)
-        }
-      } catch let error as CommandError where command == nil && error.status == .badData {
-        // A message that this format cannot express is reported, and counts as read.
-        environment.tell(error)
-        status = .no
-      }
+      let status = try arguments.hand(
+        arguments.content(message), titled: message.title(in: name), environment,
+        variables: message.variables(of: name))
       try reader.acknowledge()
       return status
     }
@@ -182,10 +164,8 @@ extension OptionDescription {
 }
 
 extension ParsedArguments {
-  fileprivate static let startProblem: @Sendable (ParsedArguments) -> String? = { arguments in
-    let given = ["from", "since"].filter { arguments.text($0) != nil }
-    let all = given + (arguments.has("new") ? ["new"] : [])
-    return all.count > 1 ? "--\(all[0]) and --\(all[1]) exclude each other" : nil
+  fileprivate static let startProblem: @Sendable (ParsedArguments) -> String? = {
+    $0.conflict(of: "from", "since", "new")
   }
 
   fileprivate func reader(of log: Log) throws -> Log.Reader {
@@ -199,15 +179,14 @@ extension ParsedArguments {
     return try log.subscribe(subscriber, from: start)
   }
 
-  fileprivate func bytes(_ message: LogMessage, _ log: String) throws -> [UInt8] {
-    let content =
-      has("details")
-      ? PropertyListValue.object([
-        "number": PropertyListValue(message.number), "date": message.date,
-        "again": message.isRedelivery, "missed": PropertyListValue(message.missed),
-        "message": message.payload,
-      ]) : message.payload
-    return try self.bytes(content, of: "message \(message.number) of \(log.quoted)")
+  /// The message, with `--details` among what is known of it.
+  fileprivate func content(_ message: LogMessage) -> PropertyListValue {
+    guard has("details") else { return message.payload }
+    return .object([
+      "number": PropertyListValue(message.number), "date": message.date,
+      "again": message.isRedelivery, "missed": PropertyListValue(message.missed),
+      "message": message.payload,
+    ])
   }
 }
 
@@ -224,10 +203,10 @@ extension CommandEnvironment {
 }
 
 extension LogMessage {
+  fileprivate func title(in log: String) -> String { "message \(number) of \(log.quoted)" }
+
   fileprivate func variables(of log: String) -> [String] {
-    [
-      CommandVariable.assignment(CommandVariable.identifier, log),
-      CommandVariable.assignment(CommandVariable.time, ISO8601.text(date) ?? ""),
+    CommandVariable.common(identifier: log, time: date, sender: nil) + [
       "WORMHOLE_NUMBER=\(number)",
       CommandVariable.assignment(CommandVariable.redelivery, isRedelivery ? "1" : "0"),
     ]

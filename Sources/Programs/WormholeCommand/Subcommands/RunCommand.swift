@@ -8,7 +8,7 @@ extension CommandDescription {
     abstract:
       "Run a command, be present under a name while it runs, and start it again if it fails.",
     discussion: """
-      Other processes see who is here, and learn it at once when this program ends or is killed. The \
+      Other processes see this one, and learn at once when it ends or is killed. The \
       command's environment names the same container, and WORMHOLE_RESTARTS counts the restarts in a \
       row, from 0. The command is killed when this program is killed.
 
@@ -20,10 +20,10 @@ extension CommandDescription {
       With --alone, only one process at a time runs under the name, and others wait for its end; one that \
       is stopped keeps its place, because its command may still run. WORMHOLE_FENCE in its environment is \
       a number that is larger with each such process: see 'presence enter'. On etcd a process that is cut off \
-      loses the place when its session ends (ttl=): its command is told to end (SIGTERM) after eight \
-      tenths of that time and killed after nine, before another one can begin; the exit status is 1.
+      loses the place when its session ends (ttl=): its command gets SIGTERM after eight \
+      tenths of that time and SIGKILL after nine, before another one can begin; the exit status is 1.
 
-      A service manager is told that this program is ready (sd_notify) when the command has been started \
+      A service manager learns that this program is ready (sd_notify) when the command has been started \
       for the first time.
       """,
     options: [

@@ -56,6 +56,17 @@ extension PositionalDescription {
 }
 
 extension ParsedArguments {
+  static let watchProblem: @Sendable (ParsedArguments) -> String? = { arguments in
+    !arguments.has("watch") && (arguments.isGiven("count") || arguments.isGiven("timeout"))
+      ? "--count and --timeout need --watch" : nil
+  }
+
+  /// The problem if two of some options are given.
+  func conflict(of options: String...) -> String? {
+    let given = options.filter(isGiven)
+    return given.count > 1 ? "--\(given[0]) and --\(given[1]) exclude each other" : nil
+  }
+
   /// The problem of a command that works on the ids that are given, or on all.
   static let idsOrAll: @Sendable (ParsedArguments) -> String? = { arguments in
     arguments.has("all") == arguments.texts("id").isEmpty ? nil : "please provide ids, or '--all'"
@@ -107,6 +118,33 @@ extension ParsedArguments {
     try has("raw")
       ? value.rawBytes(of: object)
       : outputFormat.bytes(value, of: object, isPretty: has("pretty"))
+  }
+
+  /// Prints what has come, or runs the command of the line with it on standard input. A command that runs
+  /// at the deadline may finish.
+  ///
+  /// - Parameter title: the object of an error's sentence.
+  /// - Returns: the command's status; `.no` for what this format cannot express, which is reported.
+  func hand(
+    _ content: PropertyListValue, titled title: String, _ environment: CommandEnvironment,
+    variables: [String]
+  ) throws -> ExitStatus {
+    let bytes: [UInt8]
+    do {
+      bytes = try self.bytes(content, of: title)
+    } catch let error as CommandError {
+      environment.tell(error)
+      return .no
+    }
+    guard let command = tail.map(ExternalCommand.init) else {
+      try environment.print(bytes)
+      return .done
+    }
+    let termination = try environment.withoutTimeLimit {
+      try command.run(input: bytes, variables: variables)
+    }.termination
+    if let failure = command.failure(termination) { environment.tell("\(failure), given \(title)") }
+    return ExitStatus(termination)
   }
 
   /// The end of the time that `--timeout` gives.

@@ -36,9 +36,8 @@ extension CommandDescription {
         isEmpty = false
         let padding = String(repeating: " ", count: 14 - kind.rawValue.count)
         try environment.print(
-          line: arguments.has("json")
-            ? JSONWriter.string(.object(["kind": kind.rawValue, "name": name]))
-            : (only?.count == 1 ? "" : kind.rawValue + padding) + name.onOneLine)
+          arguments, json: .object(["kind": kind.rawValue, "name": name]),
+          text: (only?.count == 1 ? "" : kind.rawValue + padding) + name.onOneLine)
       }
     }
     if isEmpty { throw ExitStatus.no }

@@ -24,16 +24,12 @@ extension CommandDescription {
     guard let container = try arguments.container.openExisting() else {
       let path = try arguments.container.path()
       return try environment.print(
-        line: arguments.has("json")
-          ? JSONWriter.string(.object(["container": path]))
-          : "\(path)\n  no container yet; the first message makes one")
+        arguments, json: .object(["container": path]),
+        text: "\(path)\n  no container yet; the first message makes one")
     }
     try environment.print(arguments.status(of: container, environment))
   }
-  .refusing { arguments in
-    !arguments.has("watch") && (arguments.text("count") ?? arguments.text("timeout")) != nil
-      ? "--count and --timeout need --watch" : nil
-  }
+  .refusing(ParsedArguments.watchProblem)
 
   static let groups = CommandDescription(
     name: "groups",
@@ -50,9 +46,7 @@ extension CommandDescription {
   ) { arguments, environment in
     for (group, path) in try ContainerLocation.groups() {
       try environment.print(
-        line: arguments.has("json")
-          ? JSONWriter.string(.object(["container": path, "group": group]))
-          : group.onOneLine)
+        arguments, json: .object(["container": path, "group": group]), text: group.onOneLine)
     }
   }
 }

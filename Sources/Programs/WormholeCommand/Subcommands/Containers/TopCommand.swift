@@ -12,7 +12,7 @@ extension CommandDescription {
     abstract: "Show what happens in the container, on a screen that follows it; 'q' ends it.",
     discussion: """
       The screen shows the names in which most has happened during the last 10 seconds, what waits in \
-      queues and who takes it, the processes that are present, the leases that are held, and the peers. It \
+      queues and the processes that take it, the processes that are present, the leases that are held, and the peers. It \
       needs a terminal; '\(ProgramName.called) monitor' and '\(ProgramName.called) status --json' tell programs the same. It only \
       reads: it makes nothing, takes no lease, and consumes nothing.
       """

@@ -39,20 +39,14 @@ extension CommandDescription {
     let deadline = arguments.deadline()
     let file = arguments.requiredText("file")
     let backlog = PresenterEvent.backlog()
-    let presenter: PrintingPresenter
-    do throws(Errno) {
-      presenter = try PrintingPresenter(file, backlog)
-    } catch {
-      throw CommandError(
-        cannot: "watch \(file)", because: error,
-        status: error == .accessDenied ? .permission : .inputOutput)
+    let presenter = try reporting(cannot: "watch \(file)", isPermission: true) {
+      () throws(Errno) in try PrintingPresenter(file, backlog)
     }
     try FileCoordinator.addFilePresenter(presenter)
     defer { FileCoordinator.removeFilePresenter(presenter) }
     environment.tellListening()
     try arguments.handleEach(of: backlog.next, until: deadline) { event in
-      try environment.print(
-        line: arguments.has("json") ? JSONWriter.string(event.propertyList) : event.line)
+      try environment.print(arguments, json: event.propertyList, text: event.line)
       return .done
     }
   }

@@ -13,7 +13,7 @@ extension CommandDescription {
       meanwhile.
 
       If another process has changed the message meanwhile, it stays as that process made it, and the exit \
-      status is 1; if the text is no JSON, the status is 65. In both cases the text is kept in its file, \
+      status is 1; if the text is not JSON, the status is 65. In both cases the text is kept in its file, \
       whose path is printed.
       """,
     positionals: [.identifier], options: [.nulls, .durable("the new message"), .writeTimeout]

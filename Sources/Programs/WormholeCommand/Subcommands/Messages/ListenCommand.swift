@@ -33,10 +33,7 @@ extension CommandDescription {
       .flag("current", help: "Begin with the current message, if there is one."), .raw,
       OutputFormat.option, .pretty,
     ],
-    tail: TailDescription(
-      name: "command",
-      help: "Run for each message, with the message on standard input, instead of printing it.",
-      isOptional: true)
+    tail: .forEach("message")
   ) { arguments, environment in
     let deadline = arguments.deadline()
     // A command that is run for each message shares our standard output, and notices the end itself.
@@ -48,16 +45,24 @@ extension CommandDescription {
       in: opened.container, names, startsWithCurrent: arguments.has("current") || opened.isNew)
     for (detection, name) in listener.detections { environment.tellIfPolling(detection, name) }
     if !opened.isNew { environment.tellListening(endsWithReader: printsLines) }
-    let handler = MessageHandler(
-      arguments: arguments, namesEach: names.count > 1 || listener.hasPatterns,
-      environment: environment)
+    let namesEach = names.count > 1 || listener.hasPatterns
     try withExtendedLifetime(listener) {
       try arguments.handleEach(of: listener.arrivals.next, until: deadline) { arrival in
         do {
           guard let snapshot = try listener.snapshot(of: arrival) else { return nil }
           // The removal of a message is not a message.
           guard let message = try snapshot.propertyList() else { return nil }
-          return try handler.handle(message, of: arrival.identifier, snapshot)
+          let identifier = arrival.identifier
+          let content: PropertyListValue =
+            arguments.has("envelope")
+            ? snapshot.envelope(of: message, identifier)
+            : namesEach ? ["identifier": .string(identifier), "message": message] : message
+          let publisher = snapshot.publisher
+          return try arguments.hand(
+            content, titled: identifier.quoted, environment,
+            variables: CommandVariable.common(
+              identifier: identifier, time: publisher?.date,
+              sender: publisher.map { $0.peer ?? $0.program }))
         } catch let error as AppGroupError {
           // A message that cannot be read is reported, and does not count.
           environment.tell(error)
@@ -123,46 +128,5 @@ private final class MessageListener {
     guard let version = snapshot.version else { return nil }
     guard handled.updateValue(version, forKey: arrival.identifier) != version else { return nil }
     return snapshot
-  }
-}
-
-/// Prints a message, or gives it to the command.
-private struct MessageHandler {
-  let arguments: ParsedArguments
-  /// Whether a line names its message.
-  let namesEach: Bool
-  let environment: CommandEnvironment
-
-  /// A command that runs at the deadline may finish.
-  func handle(
-    _ message: PropertyListValue, of identifier: String, _ snapshot: ValueSnapshot
-  ) throws -> ExitStatus {
-    let content: PropertyListValue =
-      arguments.has("envelope")
-      ? snapshot.envelope(of: message, identifier)
-      : namesEach ? ["identifier": .string(identifier), "message": message] : message
-    let bytes: [UInt8]
-    do {
-      bytes = try arguments.bytes(content, of: identifier.quoted)
-    } catch let error as CommandError {
-      environment.tell(error)
-      return .no
-    }
-    guard let command = arguments.tail.map(ExternalCommand.init) else {
-      try environment.print(bytes)
-      return .done
-    }
-    let publisher = snapshot.publisher
-    let termination = try environment.withoutTimeLimit {
-      try command.run(
-        input: bytes,
-        variables: CommandVariable.common(
-          identifier: identifier, time: publisher?.date,
-          sender: publisher.map { $0.peer ?? $0.program }))
-    }.termination
-    if let failure = command.failure(termination) {
-      environment.tell("\(failure), given \(identifier.quoted)")
-    }
-    return ExitStatus(termination)
   }
 }

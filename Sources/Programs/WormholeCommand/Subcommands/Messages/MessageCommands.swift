@@ -10,15 +10,15 @@ extension CommandDescription {
       or the new one, whole.
 
       With --expires the message is gone after that time for every reader, as if it was cleared. The \
-      time is told by the clock of the day.
+      time of day counts.
 
       With --if-version the message is sent only if nobody has changed it since that version was read; \
       otherwise nothing changes, and the exit status is 1.
 
-      With --lines each line is a message as soon as it comes. A line that is no value is reported and \
+      With --lines each line is a message as soon as it comes. A line without a valid value is reported and \
       left out, and the exit status is 65 in the end.
 
-      A word that is no JSON is a string: 'send greeting hello'.
+      A word that is not JSON is a string: 'send greeting hello'.
       """,
     positionals: [.identifier, .json("message")],
     options: OptionDescription.valueSources + [
@@ -49,13 +49,8 @@ extension CommandDescription {
     }
   }
   .refusing { arguments in
-    if arguments.text("while") != nil,
-      let other = ["expires", "if-version"].first(where: { arguments.text($0) != nil })
-    {
-      return "--while and --\(other) exclude each other"
-    }
-    return arguments.has("lines") && arguments.text("if-version") != nil
-      ? "--lines and --if-version exclude each other" : ParsedArguments.valueProblem(arguments)
+    arguments.conflict(of: "while", "expires") ?? arguments.conflict(of: "while", "if-version")
+      ?? arguments.conflict(of: "lines", "if-version") ?? ParsedArguments.valueProblem(arguments)
   }
 
   static let read = CommandDescription(

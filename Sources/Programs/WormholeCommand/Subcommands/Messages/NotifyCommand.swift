@@ -49,8 +49,7 @@ extension CommandDescription {
     try withExtendedLifetime(registrations) {
       try arguments.handleEach(of: posts.next, until: deadline) { index in
         try environment.print(
-          line: arguments.has("json")
-            ? JSONWriter.string(.object(["date": Date(), "name": names[index]])) : names[index])
+          arguments, json: .object(["date": Date(), "name": names[index]]), text: names[index])
         return .done
       }
     }

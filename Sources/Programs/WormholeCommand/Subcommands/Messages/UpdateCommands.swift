@@ -73,7 +73,7 @@ extension CommandDescription {
     abstract: "Add to a message that is a number, and print the sum.",
     discussion: """
       No change of another process is lost. A message that does not exist counts as 0. Without --expires \
-      the sum does not expire. Whole numbers have 64 bits; if the sum does not fit, or the message is no number, nothing \
+      the sum does not expire. Whole numbers have 64 bits; if the sum does not fit, or the message is not a number, nothing \
       changes, and the exit status is 65.
       """,
     positionals: [
@@ -96,7 +96,7 @@ extension CommandDescription {
   }
   .refusing { arguments in
     arguments.text("by").flatMap {
-      PropertyListValue(number: $0) == nil ? "'\($0)' is no number to add" : nil
+      PropertyListValue(number: $0) == nil ? "'\($0)' is not a number" : nil
     }
   }
 }
@@ -104,7 +104,7 @@ extension CommandDescription {
 extension PropertyListValue {
   /// Reads a number as of JSON; nil for anything else.
   fileprivate init?(number text: String) {
-    // What is no JSON is no number, for whatever reason.
+    // What is not JSON is not a number, for whatever reason.
     guard let value = try? JSONReader.read(Array(text.utf8)) else { return nil }
     switch value {
     case .integer, .real: self = value
@@ -112,7 +112,7 @@ extension PropertyListValue {
     }
   }
 
-  /// - Throws: `CommandError` if this is no number, or the sum does not fit.
+  /// - Throws: `CommandError` if this is not a number, or the sum does not fit.
   fileprivate func adding(
     _ step: PropertyListValue, _ identifier: String
   ) throws -> PropertyListValue {
@@ -128,10 +128,10 @@ extension PropertyListValue {
       return .integer(sum)
     case (.integer, _), (.real, _):
       guard let value = doubleValue, let step = step.doubleValue, (value + step).isFinite else {
-        throw refused("the sum is no number")
+        throw refused("the sum is not a number")
       }
       return .real(value + step)
-    default: throw refused("the message is no number that can be added to")
+    default: throw refused("the message is not a number that can be added to")
     }
   }
 }

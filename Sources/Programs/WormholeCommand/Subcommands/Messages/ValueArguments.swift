@@ -8,7 +8,7 @@ extension OptionDescription {
   static let valueForms: [OptionDescription] = [
     .flag("string", help: "Take the text as it is, as a string, even if it is JSON."),
     .flag("data", help: "Take the bytes as they are, as data."),
-    .flag("json", help: "Refuse a word that is no JSON, instead of taking it as a string."),
+    .flag("json", help: "Refuse a word that is not JSON, instead of taking it as a string."),
     .nulls,
   ]
 
@@ -33,13 +33,13 @@ extension ParsedArguments {
 
   /// The problem of options that exclude each other.
   static let valueProblem: @Sendable (ParsedArguments) -> String? = { arguments in
-    let given = forms.filter { arguments.has($0) }
-    if given.count > 1 { return "--\(given[0]) and --\(given[1]) exclude each other" }
-    if arguments.has("lines") {
-      if arguments.has("plist") { return "--lines and --plist exclude each other" }
-      if let text = arguments.text("value"), text != "-" {
-        return "--lines reads standard input or --file, and no argument"
-      }
+    if let conflict = arguments.conflict(of: "string", "data", "json", "plist")
+      ?? arguments.conflict(of: "lines", "plist")
+    {
+      return conflict
+    }
+    if arguments.has("lines"), let text = arguments.text("value"), text != "-" {
+      return "--lines reads standard input or --file, and no argument"
     }
     return arguments.text("file") != nil && arguments.text("value") != nil
       ? "give either a value or --file" : nil
@@ -115,7 +115,7 @@ extension ParsedArguments {
       return try JSONReader.read(Array(text.utf8))
     } catch {
       if environment.errorColumns != nil {
-        environment.tell("\(text.quoted) is no JSON, so it is taken as a string; see --string")
+        environment.tell("\(text.quoted) is not JSON, so it is taken as a string; see --string")
       }
       return .string(text)
     }

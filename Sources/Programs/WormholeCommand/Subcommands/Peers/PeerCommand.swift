@@ -126,21 +126,13 @@ extension CommandDescription {
   ) { arguments, environment in
     guard arguments.has("watch") else {
       let peers = try arguments.existingSession(environment)?.peers() ?? []
-      if arguments.has("json") {
-        for peer in peers { try environment.print(json: peer.propertyList) }
-      } else {
-        let rows = peers.map { [$0.name, $0.reachability.word, $0.reachability.reason] }
-        let table = TextTable(["PEER", "STATE", "WHY"], rows, columns: environment.tableColumns)
-        try environment.print(table.rendered)
+      return try environment.print(peers, arguments, under: ["PEER", "STATE", "WHY"]) {
+        [$0.name, $0.reachability.word, $0.reachability.reason]
       }
-      return
     }
     try watchPeers(arguments, environment)
   }
-  .refusing { arguments in
-    !arguments.has("watch") && (arguments.text("count") ?? arguments.text("timeout")) != nil
-      ? "--count and --timeout need --watch" : nil
-  }
+  .refusing(ParsedArguments.watchProblem)
 }
 
 private func watchPeers(_ arguments: ParsedArguments, _ environment: CommandEnvironment) throws {
@@ -160,17 +152,15 @@ private func watchPeers(_ arguments: ParsedArguments, _ environment: CommandEnvi
   defer { reading.cancel() }
   if !opened.isNew { environment.tellListening(endsWithReader: false) }
   try arguments.handleEach(of: backlog.next, until: deadline, interruption) { peer in
+    let reachability = peer.reachability
     try environment.print(
-      line: arguments.has("json")
-        ? JSONWriter.string(peer.propertyList)
-        : "\(peer.name.onOneLine): \(peer.reachability.word), \(peer.reachability.reason)"
-          .withoutControlCharacters)
+      arguments, json: peer.propertyList,
+      text: "\(peer.name): \(reachability.word), \(reachability.reason)".onOneLine)
     return .done
   }
 }
 
-extension Peer {
-  /// Keys are only ever added; one whose value is unknown is left out.
+extension Peer: JSONObject {
   var propertyList: PropertyListValue {
     var member: PresenceMember?
     var end: Date?

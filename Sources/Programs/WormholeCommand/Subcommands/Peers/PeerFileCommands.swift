@@ -47,7 +47,7 @@ private func transfer(_ arguments: ParsedArguments, _ environment: CommandEnviro
       isMoved: arguments.has("move"), durability: arguments.durability,
       expiry: arguments.seconds("expires"), receiptTerm: .dayAfterProcessing))
   defer { session.finishCopying(until: .now + .seconds(5)) }
-  try store(transfer, file, interruption, environment)
+  try store(transfer, of: file, interruption, environment)
   try environment.print(line: transfer.id)
   guard arguments.text("wait") != nil else { return }
   guard
@@ -59,16 +59,22 @@ private func transfer(_ arguments: ParsedArguments, _ environment: CommandEnviro
 }
 
 private func store(
-  _ transfer: PeerFileTransfer, _ file: String, _ interruption: Interruption,
+  _ transfer: PeerFileTransfer, of file: String, _ interruption: Interruption,
   _ environment: CommandEnvironment
 ) throws {
-  let bar = environment.errorColumns.map {
-    ProgressBar(file: file, columns: $0, write: environment.writeStandardError)
+  let hasEnded = Mutex(false)
+  let observation = environment.errorColumns.map { columns in
+    let line = ProgressLine(file: file, columns: columns)
+    return transfer.observeProgress { progress in
+      let text = line.text(completed: progress.completedBytes, total: progress.totalBytes)
+      // The lock excludes that a last report from another thread comes after the line was cleared.
+      hasEnded.withLock { if !$0 { environment.showProgress(text) } }
+    }
   }
-  let observation = bar.map { bar in transfer.observeProgress { bar.show($0) } }
   defer {
     observation?.cancel()
-    bar?.end()
+    hasEnded.withLock { $0 = true }
+    environment.showProgress(nil)
   }
   let stored: Void?
   do {
@@ -108,44 +114,22 @@ private func takeBack(
 }
 
 /// A line on a terminal that shows the progress of a file.
-final class ProgressBar: Sendable {
-  private let file: String
-  private let columns: Int
-  private let write: @Sendable ([UInt8]) -> Void
-  private let hasEnded = Mutex(false)
+struct ProgressLine {
+  let file: String
+  let columns: Int
 
   private static let barColumns = 24
 
-  init(file: String, columns: Int, write: @escaping @Sendable ([UInt8]) -> Void) {
-    self.file = file.onOneLine
-    self.columns = columns
-    self.write = write
-  }
-
-  func show(_ progress: PeerFileProgress) {
-    let text = line(completed: progress.completedBytes, total: progress.totalBytes)
-    // The lock excludes that a last report from another thread comes after the line was cleared.
-    hasEnded.withLock { if !$0 { write(Array("\r\(text)".utf8)) } }
-  }
-
-  /// Clears the line for the next output.
-  func end() {
-    hasEnded.withLock {
-      $0 = true
-      write(Array("\r\u{1B}[K".utf8))
-    }
-  }
-
   /// `[########----------------]  33 %  12 of 36 MB  film.mov`, cut to the width of the terminal.
-  func line(completed: Int64, total: Int64) -> String {
+  func text(completed: Int64, total: Int64) -> String {
     let fraction = total > 0 ? min(max(Double(completed) / Double(total), 0), 1) : 1
     let full = Int(fraction * Double(Self.barColumns))
     let bar =
       String(repeating: "#", count: full) + String(repeating: "-", count: Self.barColumns - full)
     let percent = String(Int(fraction * 100))
     let padding = String(repeating: " ", count: 3 - percent.count)
-    let text =
-      "[\(bar)] \(padding)\(percent) %  \(completed / 1_000_000) of \(total / 1_000_000) MB  \(file)"
+    let (done, all) = (completed / 1_000_000, total / 1_000_000)
+    let text = "[\(bar)] \(padding)\(percent) %  \(done) of \(all) MB  \(file.onOneLine)"
     // The last column stays empty: some terminals wrap when it is filled.
     return String(text.prefix(max(columns - 1, 1)))
   }

@@ -144,10 +144,7 @@ extension CommandDescription {
       .raw, OutputFormat.option, .pretty,
       .retries("a message"), .backoff,
     ],
-    tail: TailDescription(
-      name: "command",
-      help: "Run for each message, with the message on standard input, instead of printing it.",
-      isOptional: true)
+    tail: .forEach("message")
   ) { arguments, environment in
     let deadline = arguments.deadline()
     let session = try PeerSession(arguments.requiredText("name"), in: arguments.container.open())

@@ -14,7 +14,7 @@ extension CommandDescription {
       and prints the reply, both as JSON; without output the reply is {}. When it fails, the sender \
       gets an error, whose reason is the command's output or, without any, its exit status. \
       WORMHOLE_SENDER in its environment names the sender. When the sender stops waiting, the command \
-      is told to end (SIGTERM); when this program is killed, so is the command.
+      gets SIGTERM; when this program is killed, so is the command.
 
       Only one process serves a name: this one waits up to 10 seconds for another one to end, and \
       replaces one that is stopped. It prints 'listening' on standard error once it can be asked.
@@ -62,10 +62,10 @@ private struct PeerServer {
   func answer(_ request: PeerRequest) throws {
     guard !request.isCancelled else { return }
     do {
-      try reply(to: request)
-    } catch let error as CommandError {
-      environment.tell(error)
-      try fail(request, "\(error)")
+      do { try reply(to: request) } catch let error as CommandError {
+        environment.tell(error)
+        try request.fail("\(error)")
+      }
     } catch let error as PeerError {
       // The sender has ended, for example; the next request is not affected.
       environment.tell(error)
@@ -73,9 +73,8 @@ private struct PeerServer {
   }
 
   private func reply(to request: PeerRequest) throws {
-    let unwanted = SharedDescriptor(try FileDescriptor.wakeUpCounter())
-    // Only a counter at its maximum cannot be raised, and that is readable already.
-    request.onCancel { try? unwanted.descriptor.raiseCounter() }
+    let unwanted = try OneResult<Bool>()
+    request.onCancel { unwanted.put(true) }
     let outcome = try command.run(
       input: try OutputFormat.json.bytes(request.value, of: "the request"),
       variables: [
@@ -92,14 +91,6 @@ private struct PeerServer {
       try request.reply(JSONInput.read(outcome.output, source: source))
     } else {
       try request.reply([:])
-    }
-  }
-
-  private func fail(_ request: PeerRequest, _ reason: String) throws {
-    do {
-      try request.fail(reason)
-    } catch let error as PeerError {
-      environment.tell(error)
     }
   }
 }

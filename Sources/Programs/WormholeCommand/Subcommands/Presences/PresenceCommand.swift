@@ -31,9 +31,8 @@ extension CommandDescription {
     let container = try arguments.container.openExisting()
     let name = arguments.text("name")
     let names = try name.map { [$0] } ?? container?.presenceNames().sorted() ?? []
-    var found: [(name: String, member: PresenceMember)] = []
-    for name in names {
-      found += try container?.presence(name).members().map { (name, $0) } ?? []
+    let found = try names.flatMap { name in
+      try container?.presence(name).members().map { PresentProcess(name: name, member: $0) } ?? []
     }
     try environment.print(found, arguments)
     if found.isEmpty, name != nil { throw ExitStatus.no }
@@ -43,7 +42,7 @@ extension CommandDescription {
     name: "wait",
     abstract: "Wait until processes are present, or with --gone until none is, and print them.",
     discussion: """
-      Those that are present already count. The lines are as of 'presence list'. If the command has to \
+      Processes that are present already count. The lines are as of 'presence list'. If the command has to \
       wait, it prints 'listening' on standard error.
       """,
     positionals: [.presenceName],
@@ -71,7 +70,10 @@ extension CommandDescription {
       while let members = look {
         let isReached =
           isGone ? members.isEmpty : members.count >= arguments.count("count") ?? 1
-        if isReached { return try environment.print(members.map { (name, $0) }, arguments) }
+        if isReached {
+          return try environment.print(
+            members.map { PresentProcess(name: name, member: $0) }, arguments)
+        }
         if !hasTold, deadline > .now {
           environment.tellIfPolling(observation.detection, name)
           environment.tellListening()
@@ -82,36 +84,33 @@ extension CommandDescription {
       throw ExitStatus.deadline
     }
   }
-  .refusing { arguments in
-    arguments.has("gone") && arguments.text("count") != nil
-      ? "--gone and --count exclude each other" : nil
-  }
+  .refusing { $0.conflict(of: "gone", "count") }
 }
 
 extension PositionalDescription {
   static let presenceName = operand("name", .live(.presence), help: "The name; any text.")
 }
 
+/// A process with the name under which it is present.
+private struct PresentProcess: JSONObject {
+  let name: String
+  let member: PresenceMember
+
+  var propertyList: PropertyListValue {
+    var line = member.propertyList
+    line["name"] = .string(name)
+    line["host"] = member.host.map { .string($0) }
+    return line
+  }
+}
+
 extension CommandEnvironment {
-  /// Prints processes with the names under which they are present.
-  fileprivate func print(
-    _ found: [(name: String, member: PresenceMember)], _ arguments: ParsedArguments
-  ) throws {
-    if arguments.has("json") {
-      for (name, member) in found {
-        var line = member.propertyList
-        line["name"] = .string(name)
-        line["host"] = member.host.map { .string($0) }
-        try print(json: line)
-      }
-      return
+  fileprivate func print(_ found: [PresentProcess], _ arguments: ParsedArguments) throws {
+    try print(found, arguments, under: ["PRESENT AS", "PROCESS", "CONTENT"]) { process in
+      let role = process.member.isExclusive ? ", alone" : ""
+      let content = process.member.content?.shortText() ?? "-"
+      return [process.name, process.member.sinceText + role, content]
     }
-    let rows = found.map { name, member in
-      let role = member.isExclusive ? ", alone" : ""
-      return [name, member.sinceText + role, member.content?.shortText() ?? "-"]
-    }
-    try print(
-      TextTable(["PRESENT AS", "PROCESS", "CONTENT"], rows, columns: tableColumns).rendered)
   }
 }
 
@@ -125,20 +124,20 @@ extension CommandDescription {
       the name.
 
       With --exclusive only one such process at a time is present; another one waits until it leaves or \
-      dies. A process that is stopped may lose its role after 50 ms; when it goes on, its COMMAND is told \
-      to end (SIGTERM), is killed a second later, and the exit status is 1. To keep others from something \
+      dies. A process that is stopped may lose its role after 50 ms; when it goes on, its COMMAND gets \
+      SIGTERM, and SIGKILL a second later, and the exit status is 1. To keep others from something \
       that a stopped process may go on to do, use '\(ProgramName.called) lock'.
 
       COMMAND then has WORMHOLE_FENCE in its environment, a number that is larger with each process that \
       enters: with --while, 'send' and 'queue put' do nothing once another process has entered, and other \
       systems can refuse a smaller number than they have seen.
 
-      On etcd a process that is cut off loses its role when its session ends (ttl=). Its COMMAND is told \
-      to end after eight tenths of that time and killed after nine, before a successor's can begin.
+      On etcd a process that is cut off loses its role when its session ends (ttl=). Its COMMAND gets \
+      SIGTERM after eight tenths of that time and SIGKILL after nine, before a successor's can begin.
       """,
     positionals: [.presenceName],
     options: [
-      .value("content", .text, named: "json", help: "A small value for those who look, as JSON."),
+      .value("content", .text, named: "json", help: "A small value for readers, as JSON."),
       .flag("exclusive", help: "Be the only one that has entered so."),
       .value(
         "timeout", .seconds, standard: "10",

@@ -21,27 +21,15 @@ extension CommandDescription {
   ) { arguments, environment in
     guard let name = arguments.text("name") else {
       let queues = try arguments.container.openExisting()?.report().names.queues ?? []
-      if arguments.has("json") {
-        for queue in queues { try environment.print(json: queue.propertyList) }
-        return
+      return try environment.print(queues, arguments, under: ["QUEUE", "WAITING", "TAKEN BY"]) {
+        [$0.name, $0.waitingText, $0.consumersText]
       }
-      let rows = queues.map { [$0.name, $0.waitingText, $0.consumersText] }
-      return try environment.print(
-        TextTable(["QUEUE", "WAITING", "TAKEN BY"], rows, columns: environment.tableColumns)
-          .rendered)
     }
     guard let queue = try arguments.container.openExisting()?.queue(name) else { return }
     let listed =
       try queue.outstanding().map(ListedEntry.init) + queue.failures().map(ListedEntry.init)
-    if arguments.has("json") {
-      for entry in listed { try environment.print(json: entry.propertyList) }
-      return
-    }
     try environment.print(
-      TextTable(
-        ["ENTRY", "FROM", "SENT", "STATUS", "VALUE"], listed.map(\.cells),
-        columns: environment.tableColumns
-      ).rendered)
+      listed, arguments, under: ["ENTRY", "FROM", "SENT", "STATUS", "VALUE"], cells: \.cells)
   }
 
   static let queuePeek = CommandDescription(
@@ -79,7 +67,7 @@ extension CommandDescription {
 }
 
 /// An entry in a list: one that waits, is taken, or has failed.
-private struct ListedEntry {
+private struct ListedEntry: JSONObject {
   let propertyList: PropertyListValue
   let cells: [String]
 
@@ -89,7 +77,7 @@ private struct ListedEntry {
     if entry.status == .stored, let due = entry.id.due { status += ", due \(due.secondsText)" }
     if let priority = entry.id.priority.optionalWord { status += ", \(priority) priority" }
     if let key = entry.key { status += ", key \(key.quoted)" }
-    cells = Self.cells(entry.id, status, entry.payload)
+    cells = Self.cells(entry.id, status: status, entry.payload)
   }
 
   init(_ failure: QueueFailure) {
@@ -97,11 +85,11 @@ private struct ListedEntry {
       "id": failure.id.description, "reason": failure.reason, "sender": failure.id.sender,
       "sent": failure.id.sent, "status": "failed", "value": failure.payload,
     ])
-    cells = Self.cells(failure.id, "failed: \(failure.reason)", failure.payload)
+    cells = Self.cells(failure.id, status: "failed: \(failure.reason)", failure.payload)
   }
 
   private static func cells(
-    _ id: QueueEntryID, _ status: String, _ value: PropertyListValue
+    _ id: QueueEntryID, status: String, _ value: PropertyListValue
   ) -> [String] {
     [id.description, id.sender, id.sent.secondsText, status, value.shortText() ?? "(too large)"]
   }

@@ -40,15 +40,12 @@ extension CommandDescription {
     positionals: [.queueName],
     options: [
       .value("count", .count, standard: "1", help: "Take this many, one after the other."),
-      .flag("follow", help: "Take one after the other, until this process is told to end."),
+      .flag("follow", help: "Take one after the other, until a signal ends this process."),
       .timeout, .readyDescriptor,
       .flag("envelope", help: "Print each entry with its sender, id and time of sending."),
       .raw, OutputFormat.option, .pretty, .retries("an entry"), .backoff,
     ],
-    tail: TailDescription(
-      name: "command",
-      help: "Run for each entry, with the entry on standard input, instead of printing it.",
-      isOptional: true)
+    tail: .forEach("entry")
   ) { arguments, environment in
     let deadline = arguments.deadline()
     let name = arguments.requiredText("name")
@@ -86,8 +83,7 @@ extension CommandDescription {
     if arguments.tail == nil, arguments.text("retries") != nil {
       return "--retries needs a command: an entry that was printed is not delivered again"
     }
-    return arguments.has("follow") && arguments.text("count") != nil
-      ? "--follow and --count exclude each other" : nil
+    return arguments.conflict(of: "follow", "count")
   }
 }
 

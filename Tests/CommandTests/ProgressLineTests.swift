@@ -3,10 +3,10 @@ import WormholeTestSupport
 
 @testable import WormholeCommand
 
-@Suite("A bar shows the progress of a file", .blocking) struct ProgressBarTests {
+@Suite("A bar shows the progress of a file", .blocking) struct ProgressLineTests {
   private func line(_ completed: Int64, _ total: Int64, columns: Int = 80) -> String {
-    ProgressBar(file: "a\u{1B}b\nc", columns: columns) { _ in }
-      .line(completed: completed, total: total)
+    ProgressLine(file: "a\u{1B}b\nc", columns: columns)
+      .text(completed: completed, total: total)
   }
 
   @Test("It fills up, and an empty file is whole")
