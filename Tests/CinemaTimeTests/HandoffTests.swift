@@ -60,7 +60,7 @@ struct HandoffTests {
     let (phone, watch) = (try scene.phone(), try scene.watch())
     _ = try watch.answer(lines: "show 34340")
     _ = try phone.notices("Continue 'The General' from watch", count: 1)
-    try watch.stop()
+    try watch.process.stop()
     // A suspended watch goes on offering.
     #expect(try phone.answer("continue") == "continues 'The General' from watch")
     _ = try phone.notices("opens The General", count: 1)

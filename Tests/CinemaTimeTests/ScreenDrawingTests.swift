@@ -227,9 +227,9 @@ struct ScreenDrawingTests {
   }
 }
 
-@Suite("The command for the other side", .blocking)
-struct OtherCommandTests {
-  @Test("names the container, unless it is the usual one")
+@Suite("The command line", .blocking)
+struct LaunchOptionsTests {
+  @Test("of the other side names the container, unless it is the usual one")
   func command() throws {
     func command(_ arguments: [String], _ environment: [String: String] = [:]) throws -> String {
       try LaunchOptions(arguments, environment: environment).otherCommand
@@ -240,6 +240,15 @@ struct OtherCommandTests {
     #expect(
       try command(["watch"], ["WORMHOLE_CONTAINER": "/tmp/it's"])
         == #"cinematime --container '/tmp/it'\''s' phone"#)
+  }
+
+  @Test("is refused with what the program does not know")
+  func refusal() {
+    for arguments in [
+      ["sing"], ["phone", "--name"], ["--group", "group.a", "--container", "/tmp"],
+    ] {
+      #expect(throws: Refusal.self) { try LaunchOptions(arguments, environment: [:]) }
+    }
   }
 }
 
@@ -253,18 +262,6 @@ struct WatchFaceTests {
     #expect(TimeOfDay(hour: 14, minute: 0).wait(untilHour: 15) == "in 1 h")
     #expect(TimeOfDay(hour: 14, minute: 0).wait(untilHour: 14) == "now")
     #expect(TimeOfDay(hour: 14, minute: 59).wait(untilHour: 14) == "now")
-  }
-
-  @Test("reads a time of the day, and nothing else")
-  func time() {
-    #expect(TimeOfDay("14:42") == TimeOfDay(hour: 14, minute: 42))
-    #expect(TimeOfDay("7:05")?.text == "07:05")
-    for text in ["", "14", "24:00", "14:60", "+1:30", "-1:30", "1:2:3", "14:", "014:00", "ab:cd"] {
-      #expect(TimeOfDay(text) == nil, "\(text)")
-    }
-    #expect(throws: LaunchOptions.Problem.self) {
-      try LaunchOptions(["watch", "--clock", "noon"], environment: [:])
-    }
   }
 
   @Test("draws each digit in its own way, at both sizes")

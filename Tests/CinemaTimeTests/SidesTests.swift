@@ -96,7 +96,7 @@ struct SidesTests {
     let phone = try cast.start(.phone, endsAfterTransfer: true)
     let watch = try cast.start(.watch)
     _ = try watch.answer("buy 99900")
-    #expect(try phone.waitForEnd() == .killed(signal: Signal.kill.rawValue))
+    #expect(try phone.process.waitForEnd() == .killed(signal: Signal.kill.rawValue))
     _ = try watch.wait(for: "tickets", toShow: "99900 One Body Too Many (QR code)")
   }
 
@@ -131,9 +131,9 @@ struct SidesTests {
     defer { cast.end() }
     let phone = try cast.start(.phone)
     let watch = try cast.start(.watch)
-    try watch.stop()
+    try watch.process.stop()
     for id in Self.films.prefix(2) { #expect(try phone.answer("buy \(id)").hasPrefix("bought")) }
-    try watch.resume()
+    try watch.process.resume()
     _ = try watch.wait(for: "tickets", toShow: "\(Self.films[1])")
   }
 

@@ -67,7 +67,7 @@ private final class TwoMachines {
     node = try EtcdNode(alone: setting)
   }
 
-  deinit { for side in sides { side.end() } }
+  deinit { for side in sides { side.process.kill() } }
 
   func start(_ role: WCSession.Role) throws -> StorySide {
     let machine = role == .phone ? phone : watch
@@ -86,7 +86,7 @@ private final class TwoMachines {
         ]))
     side.patience = .seconds(60)
     sides.append(side)
-    try side.waitUntilActive()
+    _ = try side.notices("session is active", count: 1)
     return side
   }
 }

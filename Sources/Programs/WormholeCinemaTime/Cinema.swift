@@ -29,13 +29,6 @@ enum Cinema {
   static var watchName: String { current.options.watchName }
   static var options: LaunchOptions { current.options }
 
-  /// The time of the day, which decides which show is next.
-  static var time: TimeOfDay {
-    if let fixed = current.options.time { return fixed }
-    let now = Calendar.current.dateComponents([.hour, .minute], from: Date())
-    return TimeOfDay(hour: now.hour ?? 0, minute: now.minute ?? 0)
-  }
-
   // MARK: What happens
 
   typealias ScreenChange = @Sendable (inout ScreenState) -> Void

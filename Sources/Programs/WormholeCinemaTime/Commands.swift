@@ -28,10 +28,6 @@ enum Commands {
     FileHandle.standardOutput.write(Data((lines.joined(separator: "\n") + "\n").utf8))
   }
 
-  private struct Refusal: Error, CustomStringConvertible {
-    let description: String
-  }
-
   private static func answer(_ verb: String, _ argument: String) throws -> [String] {
     switch verb {
     case "list":
@@ -58,13 +54,13 @@ enum Commands {
     case "state": return [state]
     case "echo": return [argument]
     case "quit": exit(0)
-    default: throw Refusal(description: "there is no '\(verb)'; see cinematime --help")
+    default: throw Refusal("there is no '\(verb)'; see cinematime --help")
     }
   }
 
   private static func movie(_ text: String) throws -> Movie {
     guard let movie = Int(text).flatMap({ Movie.of($0) }) else {
-      throw Refusal(description: "no film has the number '\(text)'; see list")
+      throw Refusal("no film has the number '\(text)'; see list")
     }
     return movie
   }

@@ -8,8 +8,6 @@ struct LaunchOptions: Sendable {
   /// Nil for the story, which starts both sides.
   var role: WCSession.Role?
   var watchName = "watch"
-  /// The time that the clock shows for ever; nil for the time of the day.
-  var time: TimeOfDay?
   /// Whether the other side started the program, so that no user types.
   var isInBackground = false
   /// Whether a film that is open on a watch is handed over to the phone.
@@ -19,10 +17,6 @@ struct LaunchOptions: Sendable {
   private(set) var containerArguments: [String] = []
 
   private static let usualContainer = ["--group", "group.cinematime"]
-
-  struct Problem: Error {
-    let reason: String
-  }
 
   static let help = """
     usage: cinematime [--group ID | --container DIRECTORY] [phone | watch [--name NAME] | continue]
@@ -37,7 +31,6 @@ struct LaunchOptions: Sendable {
                             have the same meaning
       --name NAME           this watch's name; 'wormhole pairing add NAME' pairs it, and
                             'wormhole pairing switch NAME' makes it the phone's active watch
-      --clock HH:MM         stops the clock at this time, for a recording that is made again
       --background          without input, until idle; the watch starts the phone so
 
     A screen on a terminal, where "?" shows the keys. With NO_COLOR it has no colours but those of
@@ -56,7 +49,7 @@ struct LaunchOptions: Sendable {
 
     """
 
-  init(_ arguments: [String], environment: [String: String]) throws(Problem) {
+  init(_ arguments: [String], environment: [String: String]) throws(Refusal) {
     var rest = arguments[...]
     while let argument = rest.popFirst() {
       switch argument {
@@ -64,15 +57,9 @@ struct LaunchOptions: Sendable {
       case "continue": isContinuing = true
       case "--group", "--container": try take(argument, try Self.value(of: argument, &rest))
       case "--name": watchName = try Self.value(of: argument, &rest)
-      case "--clock":
-        let text = try Self.value(of: argument, &rest)
-        time = TimeOfDay(text)
-        if time == nil {
-          throw Problem(reason: "--clock needs a time from 00:00 to 23:59, not '\(text)'")
-        }
       case "--background": isInBackground = true
       case "--help", "-h", "help": wantsHelp = true
-      default: throw Problem(reason: "there is no '\(argument)' here; try --help")
+      default: throw Refusal("there is no '\(argument)' here; try --help")
       }
     }
     guard containerArguments.isEmpty else { return }
@@ -84,16 +71,16 @@ struct LaunchOptions: Sendable {
 
   private static func value(
     of option: String, _ rest: inout ArraySlice<String>
-  ) throws(Problem) -> String {
+  ) throws(Refusal) -> String {
     guard let value = rest.popFirst(), !value.isEmpty else {
-      throw Problem(reason: "\(option) needs a value")
+      throw Refusal("\(option) needs a value")
     }
     return value
   }
 
-  private mutating func take(_ option: String, _ value: String) throws(Problem) {
+  private mutating func take(_ option: String, _ value: String) throws(Refusal) {
     guard [nil, option].contains(containerArguments.first) else {
-      throw Problem(reason: "a group and a directory each name a container; give only one")
+      throw Refusal("a group and a directory each name a container; give only one")
     }
     // Another process may have another working directory.
     let isPath = option == "--container" && !EtcdLocation.isMeant(by: value)
@@ -112,4 +99,11 @@ struct LaunchOptions: Sendable {
     return (["cinematime"] + container + [role == .phone ? "watch" : "phone"])
       .map(\.quotedForShell).joined(separator: " ")
   }
+}
+
+/// What a user asked for cannot be done.
+struct Refusal: Error, CustomStringConvertible {
+  let description: String
+
+  init(_ description: String) { self.description = description }
 }

@@ -20,8 +20,8 @@ enum Main {
       }
       guard let role = options.role else { exit(try Story().play() ? 0 : 1) }
       try Cinema.begin(as: role, options)
-    } catch let problem as LaunchOptions.Problem {
-      fail(problem.reason, 64)
+    } catch let refusal as Refusal {
+      fail(refusal.description, 64)
     } catch {
       fail("\(error)", 74)
     }

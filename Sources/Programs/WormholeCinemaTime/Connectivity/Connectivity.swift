@@ -13,6 +13,8 @@ enum UserInfoKey {
 /// The connection between the phone and the watch: sends what changed, and receives it.
 final class Connectivity: NSObject, Sendable {
   static let shared = Connectivity()
+  /// Set for a phone of the story and the tests that is killed after it has handed a file to the session.
+  static let killingVariable = "CINEMATIME_KILLED_AFTER_TRANSFER"
 
   private override init() {
     super.init()
@@ -29,19 +31,17 @@ final class Connectivity: NSObject, Sendable {
     WCSession.default.transferUserInfo([UserInfoKey.purchased: movies.map(\.id)])
   }
 
-  /// Sends the numbers of the bought films and of the wanted QR codes, at once or not at all: the phone must run, or be
+  /// Sends the numbers of the bought films and of the missing QR codes, at once or not at all: the phone must run, or be
   /// started for it.
-  ///
-  /// - Parameter replyHandler: Nil if no answer is expected.
-  func send(
-    _ movies: [Movie], wantedQrCodes: [Int],
-    replyHandler: (@Sendable ([String: Any]) -> Void)? = nil,
+  func ask(
+    about movies: [Movie], replyHandler: @escaping @Sendable ([String: Any]) -> Void,
     errorHandler: @escaping @MainActor (any Error) -> Void
   ) {
     guard canSendToPeer() else { return Obstacle.log() }
     WCSession.default.sendMessage(
-      [UserInfoKey.purchased: movies.map(\.id), UserInfoKey.qrCodes: wantedQrCodes],
-      replyHandler: replyHandler, errorHandler: errorHandler)
+      [
+        UserInfoKey.purchased: movies.map(\.id), UserInfoKey.qrCodes: TicketCodes.missing(movies),
+      ], replyHandler: replyHandler, errorHandler: errorHandler)
   }
 
   /// Sends the next show to the watch's face.
@@ -75,7 +75,9 @@ final class Connectivity: NSObject, Sendable {
         let url = try TicketCodes.writeTemporary(movie)
         WCSession.default.transferFile(url, metadata: [UserInfoKey.qrCodes: movie.id])
         Cinema.log("sends the QR code of \(movie.id)")
-        EndAfterTransfer.endHereIfWanted()
+        if Program.environment(Self.killingVariable) != nil {
+          try Program.send(.kill, to: Program.processID)
+        }
       } catch {
         Cinema.log(failure: "no QR code for \(movie.quoted): \(error.localizedDescription)")
       }
@@ -116,10 +118,6 @@ extension Connectivity: WCSessionDelegate {
     DispatchQueue.main.async { TicketOffice.shared.didChange() }
   }
 
-  func session(_ session: WCSession, didReceiveMessage message: [String: Any]) {
-    update(from: message, by: "message")
-  }
-
   func session(
     _ session: WCSession, didReceiveMessage message: [String: Any],
     replyHandler: @escaping ([String: Any]) -> Void
@@ -142,7 +140,7 @@ extension Connectivity: WCSessionDelegate {
     if let error {
       Cinema.log(failure: "a QR code did not reach the watch: \(error.localizedDescription)")
     }
-    TicketCodes.removeTemporary(fileTransfer.file.fileURL)
+    TicketCodes.remove(fileTransfer.file.fileURL)
   }
 
   // On the watch: when this returns the file is gone, unless it was moved.
@@ -158,20 +156,6 @@ extension Connectivity: WCSessionDelegate {
       // The ticket was given back meanwhile, so its code is no longer needed.
       TicketCodes.removeFiles(except: TicketOffice.shared.purchased)
       TicketOffice.shared.didChange()
-    }
-  }
-}
-
-/// A phone for the story and the tests that is killed after it has handed a file to the session.
-enum EndAfterTransfer {
-  static let variable = "CINEMATIME_KILLED_AFTER_TRANSFER"
-
-  static func endHereIfWanted() {
-    guard Program.environment(variable) != nil else { return }
-    do throws(Errno) {
-      try Program.send(.kill, to: Program.processID)
-    } catch {
-      preconditionFailure("a process may end itself: \(error)")
     }
   }
 }

@@ -32,13 +32,12 @@ enum Installation {
     if !Cinema.isPhone { askForQrCodes() }
   }
 
-  /// Asks the phone for the missing codes. If the phone does not answer, asks again a few times,
+  /// Shows the phone the tickets, and asks for the missing codes. If the phone does not answer, asks again a few times,
   /// and in any case with the next change.
   @MainActor
   static func askForQrCodes(tries: Int = 3) {
-    let purchased = TicketOffice.shared.purchased
-    Connectivity.shared.send(
-      purchased, wantedQrCodes: TicketCodes.missing(purchased),
+    Connectivity.shared.ask(
+      about: TicketOffice.shared.purchased,
       replyHandler: { reply in
         let isVerified = reply[UserInfoKey.verified] as? Bool == true
         Cinema.log(isVerified ? "the phone has verified it" : "the phone sees other tickets")

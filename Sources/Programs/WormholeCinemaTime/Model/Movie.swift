@@ -1,6 +1,5 @@
 import Foundation
 import Wormhole
-import WormholePropertyLists
 
 /// A film of the programme; both sides know the same films.
 struct Movie: Codable, Hashable, Sendable {
@@ -37,11 +36,14 @@ struct Movie: Codable, Hashable, Sendable {
 /// The content of the watch's face: the next show with a ticket, according to the phone's last
 /// message.
 enum Complication {
-  private static var value: Value { Cinema.container.value("complication") }
+  private static var value: TypedValue<Int> {
+    Cinema.container.value("complication", as: Int.self)
+  }
 
+  /// - Parameter id: Nil if there is no ticket.
   static func save(_ id: Int?) {
     do {
-      try value.replace(with: id.map { PropertyListValue($0) } ?? "none")
+      try value.update { $0 = id }
     } catch {
       Cinema.log(error)
     }
@@ -50,7 +52,7 @@ enum Complication {
   /// Returns the film on the watch's face, or nil if there is none.
   static func movie() -> Movie? {
     do {
-      return try value.snapshot().propertyList()?.intValue.flatMap { Movie.of($0) }
+      return try value.read().flatMap { Movie.of($0) }
     } catch {
       Cinema.log(error)
       return nil

@@ -36,34 +36,24 @@ enum TicketCodes {
     return url
   }
 
-  static func removeTemporary(_ url: URL) {
-    do {
-      try FileManager.default.removeItem(at: url)
-    } catch {
-      // The transfer has ended twice, or the system has cleaned up.
-      return
-    }
-  }
-
   /// On the watch: moves a received file to the documents before it disappears.
   static func take(_ received: URL, for id: Int) throws {
     try FileManager.default.createDirectory(at: documents, withIntermediateDirectories: true)
-    let mine = file(of: id)
-    if FileManager.default.fileExists(atPath: mine.path) {
-      try FileManager.default.removeItem(at: mine)
-    }
-    try FileManager.default.moveItem(at: received, to: mine)
+    remove(file(of: id))
+    try FileManager.default.moveItem(at: received, to: file(of: id))
   }
 
   /// On the watch: removes the codes of tickets that were given back.
   static func removeFiles(except movies: [Movie]) {
-    guard !Cinema.isPhone, FileManager.default.fileExists(atPath: documents.path) else { return }
-    let wanted = Set(movies.map { file(of: $0.id).lastPathComponent })
+    guard !Cinema.isPhone else { return }
+    for movie in Movie.all where !movies.contains(movie) { remove(file(of: movie.id)) }
+  }
+
+  /// Removes a file, if it is still there.
+  static func remove(_ file: URL) {
+    guard FileManager.default.fileExists(atPath: file.path) else { return }
     do {
-      for name in try FileManager.default.contentsOfDirectory(atPath: documents.path)
-      where name.hasSuffix(".txt") && !wanted.contains(name) {
-        try FileManager.default.removeItem(at: documents.appendingPathComponent(name))
-      }
+      try FileManager.default.removeItem(at: file)
     } catch {
       Cinema.log(failure: "a QR code was not removed: \(error.localizedDescription)")
     }

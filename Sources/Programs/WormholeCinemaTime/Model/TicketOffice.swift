@@ -1,6 +1,5 @@
 import Foundation
 import Wormhole
-import WormholePropertyLists
 
 /// The bought tickets, on both sides.
 ///
@@ -18,18 +17,18 @@ final class TicketOffice {
   /// Called after the tickets have changed, on either side.
   var didChange: () -> Void = {}
 
-  private let value: Value
+  private let value: TypedValue<[Int]>
   /// The show that was last sent to the watch's face.
   private var announcedShow: Movie?
   private var observation: ObservationToken?
 
   private init(_ container: SharedContainer) {
-    value = container.value("purchased")
+    value = container.value("purchased", as: [Int].self)
   }
 
   /// Reads the bought tickets and observes every change from now on.
   func open() throws {
-    observation = try value.observe(startsWithCurrent: false, on: .main) { _ in
+    observation = try value.value.observe(startsWithCurrent: false, on: .main) { _ in
       MainActor.assumeIsolated { TicketOffice.shared.refresh() }
     }
     purchased = try read().movies
@@ -42,16 +41,17 @@ final class TicketOffice {
   ///
   /// - Returns: False if either side has done it already.
   func change(_ movie: Movie, isBought: Bool) throws -> Bool {
-    let hasChanged = try value.update { (content: inout PropertyListValue?) -> Bool in
-      var ids = Self.ids(content)
+    let hasChanged = try value.update { content in
+      var ids = content ?? []
       guard ids.contains(movie.id) != isBought else { return false }
       if isBought { ids.append(movie.id) } else { ids.removeAll { $0 == movie.id } }
-      content = .array(ids.map { PropertyListValue($0) })
+      content = ids
       return true
     }
     refresh(isOwn: true)
-    if hasChanged { updateCompanion() }
-    return hasChanged
+    guard hasChanged else { return false }
+    Cinema.isPhone ? Connectivity.shared.transfer(purchased) : Installation.askForQrCodes()
+    return true
   }
 
   /// Reads the bought tickets again. Another process's change is not sent on, because it would
@@ -72,35 +72,20 @@ final class TicketOffice {
     }
   }
 
-  /// Announces the tickets to the other side; the watch adds the films whose QR codes it misses.
-  private func updateCompanion() {
-    guard !Cinema.isPhone else { return Connectivity.shared.transfer(purchased) }
-    Connectivity.shared.send(purchased, wantedQrCodes: TicketCodes.missing(purchased)) { error in
-      Cinema.log(
-        "not told: \(error.localizedDescription)",
-        .notice("The phone does not answer now. It sees the tickets when it runs again."))
-      Installation.askForQrCodes()
-    }
-  }
-
   /// Sends the next show with a ticket to the watch's face, but only if it has changed, because there is a daily
   /// budget. After today's last show it is tomorrow's first one.
   func updateComplication() {
-    let next = purchased.first { $0.hour >= Cinema.time.hour } ?? purchased.first
+    let next = purchased.first { $0.hour >= TimeOfDay.now.hour } ?? purchased.first
     guard Cinema.isPhone, next != announcedShow else { return }
     announcedShow = next
     Connectivity.shared.updateComplication(next)
   }
 
-  private func read() throws -> (movies: [Movie], publisher: Publisher?) {
-    let snapshot = try value.snapshot()
-    let ids = Self.ids(try snapshot.propertyList())
-    return (Movie.all.filter { ids.contains($0.id) }, snapshot.publisher)
-  }
-
   /// Numbers of films that are not in the programme are kept, but not shown.
-  private nonisolated static func ids(_ content: PropertyListValue?) -> [Int] {
-    (content?.arrayValue ?? []).compactMap { $0.intValue }
+  private func read() throws -> (movies: [Movie], publisher: Publisher?) {
+    let snapshot = try value.value.snapshot()
+    let ids = try snapshot.decode([Int].self) ?? []
+    return (Movie.all.filter { ids.contains($0.id) }, snapshot.publisher)
   }
 
   /// Says who changed the tickets, and how. Any program may: a watch, or a shell.
@@ -110,13 +95,9 @@ final class TicketOffice {
     let who =
       publisher.map { $0.peer.map { "The \($0)" } ?? "The program “\($0.program)”" }
       ?? "Another program"
-    let changes = [
-      ("bought", now.filter { !before.contains($0) }),
-      ("gave back", before.filter { !now.contains($0) }),
-    ].filter { !$0.1.isEmpty }
-    let parts = changes.map { verb, films in
-      "\(verb) \(films.count == 1 ? films[0].quoted : "\(films.count) tickets")"
-    }
-    return parts.isEmpty ? nil : .success("\(who) \(parts.joined(separator: " and ")).")
+    let changed = Set(before).symmetricDifference(now)
+    guard let movie = changed.first else { return nil }
+    guard changed.count == 1 else { return .success("\(who) changed \(changed.count) tickets.") }
+    return .success("\(who) \(now.contains(movie) ? "bought" : "gave back") \(movie.quoted).")
   }
 }

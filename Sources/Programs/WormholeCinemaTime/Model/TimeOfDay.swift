@@ -1,7 +1,14 @@
+import Foundation
+
 /// A time of the day, by the clock on the wall.
 struct TimeOfDay: Equatable, Sendable {
   let hour: Int
   let minute: Int
+
+  static var now: TimeOfDay {
+    let now = Calendar.current.dateComponents([.hour, .minute], from: Date())
+    return TimeOfDay(hour: now.hour ?? 0, minute: now.minute ?? 0)
+  }
 
   var text: String { (hour < 10 ? "0" : "") + "\(hour):" + (minute < 10 ? "0" : "") + "\(minute)" }
 
@@ -14,15 +21,5 @@ struct TimeOfDay: Equatable, Sendable {
     case -59...0: "now"
     default: "tomorrow"
     }
-  }
-}
-
-extension TimeOfDay {
-  /// - Parameter text: "14:42"; anything else gives nil.
-  init?(_ text: String) {
-    guard let match = text.wholeMatch(of: /([01]?[0-9]|2[0-3]):([0-5]?[0-9])/),
-      let hour = Int(match.1), let minute = Int(match.2)
-    else { return nil }
-    self.init(hour: hour, minute: minute)
   }
 }

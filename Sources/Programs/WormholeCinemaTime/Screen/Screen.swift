@@ -40,7 +40,7 @@ final class Screen {
     TicketOffice.shared.didChange = { Screen.shared.draw() }
     Handoff.opened = { movie in Screen.shared.state.open(movie) }
     draw()
-    if Cinema.options.time == nil { tick() }
+    tick()
   }
 
   private func listen(_ descriptor: Int32, _ handler: @escaping @MainActor () -> Void) {
@@ -108,7 +108,7 @@ final class Screen {
     let session = WCSession.default
     state.update(tickets: TicketOffice.shared.purchased)
     state.isOtherReachable = session.activationState == .activated && session.isReachable
-    state.time = Cinema.time
+    state.time = TimeOfDay.now
     state.nextShow = state.isPhone ? nil : Complication.movie()
     state.offer = Handoff.offers.first.map { .init(title: $0.title, side: $0.peer) }
     Handoff.show(state.movie)

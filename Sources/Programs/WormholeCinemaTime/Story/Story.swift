@@ -104,7 +104,7 @@ final class Story {
     let phone = try cast.start(.phone, endsAfterTransfer: true)
     let watch = try cast.start(.watch)
     _ = try watch.answer("buy 858555")
-    let end = try phone.waitForEnd()
+    let end = try phone.process.waitForEnd()
     try stage.act("phone", "is killed by SIGKILL while it sends the file")
     let duration = try watch.wait(
       for: "tickets", toShow: "858555 Something to Sing About (QR code)")
@@ -119,14 +119,14 @@ final class Story {
   private func suspension() throws {
     try stage.title("5. The watch is suspended and blocks no other process")
     let (phone, watch) = (try cast.start(.phone), try cast.side(.watch))
-    try watch.stop()
+    try watch.process.stop()
     try stage.act("watch", "is suspended by SIGSTOP")
     let (answer, duration) = try timed { try phone.answer("buy 99900") }
     try stage.act("phone", answer, took: duration)
     claim(
       "a suspended watch blocks no other process", holds: answer.hasPrefix("bought"),
       took: duration)
-    try watch.resume()
+    try watch.process.resume()
     let caughtUp = try watch.wait(for: "tickets", toShow: "99900 One Body Too Many (QR code)")
     try stage.act("watch", "is continued, and has caught up", took: caughtUp)
     claim("a continued watch has missed nothing", holds: true, took: caughtUp)

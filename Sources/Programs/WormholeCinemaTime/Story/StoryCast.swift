@@ -50,10 +50,10 @@ final class StoryCast {
   func start(_ role: WCSession.Role, endsAfterTransfer: Bool = false) throws -> StorySide {
     try stage.act(role.rawValue, "$ cinematime \(role.rawValue)")
     let process = try launch(
-      [role.rawValue], environment: endsAfterTransfer ? [EndAfterTransfer.variable: "1"] : [:])
+      [role.rawValue], environment: endsAfterTransfer ? [Connectivity.killingVariable: "1"] : [:])
     let side = StorySide(stage, role, process)
     sides.append(side)
-    try side.waitUntilActive()
+    _ = try side.notices("session is active", count: 1)
     return side
   }
 
@@ -72,7 +72,7 @@ final class StoryCast {
     return try sides.map { try $0.receive() }
   }
 
-  func kill(_ role: WCSession.Role) throws { try side(role).end() }
+  func kill(_ role: WCSession.Role) throws { try side(role).process.kill() }
 
   /// Hands the film that is open on the watch over to the phone, by the program that a user would start for it.
   ///
@@ -109,7 +109,7 @@ final class StoryCast {
 
   /// Returns whether a phone runs that this story has not started.
   func isPhoneInBackground() throws -> Bool {
-    try phones().contains { phone in !sides.contains { $0.processID == phone } }
+    try phones().contains { phone in !sides.contains { $0.process.processID == phone } }
   }
 
   /// Returns the obstacles that remain after a sweep of the dead processes' leftovers, as `wormhole
@@ -124,7 +124,7 @@ final class StoryCast {
   /// Ends all processes that still run, even the phone that was woken, and removes the directory.
   func end() {
     do {
-      for side in sides { side.end() }
+      for side in sides { side.process.kill() }
       // A test's own process may play a side.
       for phone in try phones() where phone != Program.processID {
         try Program.send(.kill, to: phone)

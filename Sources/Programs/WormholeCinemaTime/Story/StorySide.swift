@@ -11,7 +11,7 @@ final class StorySide {
 
   let role: WCSession.Role
   private let stage: Stage
-  private let process: SideProcess
+  let process: SideProcess
   /// The limit of this side's waits.
   var patience = StorySide.patience
 
@@ -20,8 +20,6 @@ final class StorySide {
     self.role = role
     self.process = process
   }
-
-  var processID: Int32 { process.processID }
 
   private var deadline: ContinuousClock.Instant { .now + patience }
 
@@ -64,8 +62,6 @@ final class StorySide {
 
   // MARK: Waiting
 
-  func waitUntilActive() throws { _ = try notices("session is active", count: 1) }
-
   /// Returns the given number of notices with a text, in their order.
   func notices(_ text: String, count: Int) throws -> [String] {
     let deadline = deadline
@@ -101,18 +97,8 @@ final class StorySide {
     }
   }
 
-  // MARK: Its life
-
-  func stop() throws { try process.stop(until: deadline) }
-
-  func resume() throws { try process.resume() }
-
   func quit() throws {
     try send("quit")
-    _ = try waitForEnd()
+    _ = try process.waitForEnd(until: deadline)
   }
-
-  func waitForEnd() throws -> SideProcess.End { try process.waitForEnd(until: deadline) }
-
-  func end() { process.kill() }
 }
