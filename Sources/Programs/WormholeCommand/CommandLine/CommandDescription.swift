@@ -34,6 +34,12 @@ struct CommandDescription: Sendable {
     return command
   }
 
+  /// What follows the options: the operands, and the other program's command line.
+  var operands: [(name: String, synopsis: String, help: String)] {
+    positionals.map { ($0.name, $0.synopsis, $0.help) }
+      + (tail.map { [($0.name, $0.synopsis, $0.help)] } ?? [])
+  }
+
   var shownSubcommands: [CommandDescription] { subcommands.filter { !$0.isHidden } }
 
   func subcommand(named name: String) -> CommandDescription? {

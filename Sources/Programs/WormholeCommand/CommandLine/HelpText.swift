@@ -28,7 +28,7 @@ struct HelpText {
       text += "\n\n" + TextWrapping.wrap(command.discussion, columns: columns, indent: 0)
     }
     text += "\n\nUSAGE: \(usage(indent: 7))\n"
-    text += section("ARGUMENTS", arguments)
+    text += section("ARGUMENTS", command.operands.map { ("<\($0.name)>", $0.help) })
     text += section("OPTIONS", CommandDescription.options(at: path).map(element))
     text += section("SUBCOMMANDS", command.shownSubcommands.map { ($0.name, $0.abstract) })
     if !command.subcommands.isEmpty {
@@ -47,20 +47,13 @@ struct HelpText {
     } else {
       parts += listed.map { "[\($0.spelling)]" }
     }
-    parts += command.positionals.map(\.synopsis)
-    if let tail = command.tail { parts.append(tail.synopsis) }
+    parts += command.operands.map(\.synopsis)
     if !command.subcommands.isEmpty { parts.append("<subcommand>") }
     // No line break within a part: its spaces do not count as word boundaries.
     let unbroken = parts.map { $0.map { $0 == " " ? "\u{A0}" : String($0) }.joined() }
     let wrapped = TextWrapping.wrap(
       unbroken.joined(separator: " "), columns: columns, indent: indent, firstIndent: indent)
     return wrapped.map { $0 == "\u{A0}" ? " " : String($0) }.joined()
-  }
-
-  private var arguments: [(label: String, text: String)] {
-    var elements = command.positionals.map { ("<\($0.name)>", $0.help) }
-    if let tail = command.tail { elements.append(("<\(tail.name)>", tail.help)) }
-    return elements
   }
 
   private func element(_ option: OptionDescription) -> (label: String, text: String) {

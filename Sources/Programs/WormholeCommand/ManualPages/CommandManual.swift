@@ -44,17 +44,12 @@ struct CommandManual {
     guard let command = path.last else { return "" }
     let names = path.dropFirst().map(\.name).joined(separator: " ")
     var text = Roff.heading(names, isSub: true)
-    let operands = command.positionals.map(\.synopsis) + (command.tail.map { [$0.synopsis] } ?? [])
-    let parts = [Roff.bold(names), options(command.options)] + operands.map(Roff.escaped)
+    let operands = command.operands.map { Roff.escaped($0.synopsis) }
+    let parts = [Roff.bold(names), options(command.options)] + operands
     text += Roff.line(parts.filter { !$0.isEmpty }.joined(separator: " ")) + "\n.PP\n"
     text += paragraphs(command.abstract)
     if !command.discussion.isEmpty { text += ".PP\n" + paragraphs(command.discussion) }
-    for positional in command.positionals {
-      text += Roff.item(Roff.italic(positional.name), Roff.escaped(positional.help))
-    }
-    if let tail = command.tail {
-      text += Roff.item(Roff.italic(tail.name), Roff.escaped(tail.help))
-    }
+    text += command.operands.map { Roff.item(Roff.italic($0.name), Roff.escaped($0.help)) }.joined()
     return text + command.options.map(item).joined()
   }
 

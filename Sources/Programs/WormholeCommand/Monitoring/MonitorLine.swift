@@ -210,22 +210,3 @@ struct MonitorView {
     }
   }
 }
-
-/// Which lines are printed.
-struct MonitorFilter {
-  private let patterns: [ShellPattern]
-  private let exceptions: [ShellPattern]
-  private let kinds: Set<String>
-
-  init(_ arguments: ParsedArguments) {
-    patterns = arguments.texts("pattern").map { ShellPattern($0) }
-    exceptions = arguments.texts("except").map { ShellPattern($0) }
-    kinds = Set(arguments.text("only").map(ValueKind.list) ?? [])
-  }
-
-  func passes(_ line: MonitorLine) -> Bool {
-    (kinds.isEmpty || kinds.contains(line.kind.rawValue))
-      && (patterns.isEmpty || patterns.contains { $0.matches(line.name) })
-      && !exceptions.contains { $0.matches(line.name) }
-  }
-}

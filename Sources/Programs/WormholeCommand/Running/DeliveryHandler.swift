@@ -49,19 +49,15 @@ extension ParsedArguments {
   }
 }
 
-/// That another process has been given what this one was handling.
-private struct Loss {
-  let holder: String
-
-  init?(_ error: any Error) {
-    let holder: LeaseHolder?
-    switch error {
-    case let error as AppGroupError where error.code == .leaseLost: holder = error.holder
-    case let error as PeerError where error.code == .replaced: holder = error.holder
-    default: return nil
-    }
-    self.holder = holder.map { "\($0)" } ?? "another process"
+/// The process that now has what this one was handling; nil for an error of another kind.
+private func successor(_ error: any Error) -> String? {
+  let holder: LeaseHolder?
+  switch error {
+  case let error as AppGroupError where error.code == .leaseLost: holder = error.holder
+  case let error as PeerError where error.code == .replaced: holder = error.holder
+  default: return nil
   }
+  return holder.map { "\($0)" } ?? "another process"
 }
 
 /// Prints what has come, or gives it to a command, and settles it.
@@ -80,9 +76,9 @@ struct DeliveryHandler {
     do {
       return try settle(delivery)
     } catch {
-      guard let loss = Loss(error) else { throw error }
+      guard let successor = successor(error) else { throw error }
       environment.tell(
-        "\(delivery.title) was lost to \(loss.holder), because this process was stopped or the "
+        "\(delivery.title) was lost to \(successor), because this process was stopped or the "
           + "container was removed; it is delivered again")
       return nil
     }
@@ -118,7 +114,7 @@ struct DeliveryHandler {
       return try refuse(delivery, "\(failure), given \(delivery.title)", because: failure)
     }
     if let maximumDeliveries = arguments.maximumDeliveries, !interruption.isRequested {
-      let isGivenBack = try giveBack(delivery, failure, maximumDeliveries)
+      let isGivenBack = try giveBack(delivery, failure, atMost: maximumDeliveries)
       return isGivenBack ? nil : ExitStatus(termination)
     }
     throw CommandError(
@@ -138,7 +134,7 @@ struct DeliveryHandler {
 
   /// - Returns: false when it has failed instead.
   private func giveBack(
-    _ delivery: some HandledDelivery, _ failure: String, _ maximumDeliveries: Int
+    _ delivery: some HandledDelivery, _ failure: String, atMost maximumDeliveries: Int
   ) throws -> Bool {
     let sentence = "\(failure), given \(delivery.title)"
     let retries = maximumDeliveries - delivery.deliveries

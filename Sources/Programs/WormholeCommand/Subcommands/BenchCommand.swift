@@ -83,12 +83,10 @@ private func remove(_ bench: Bench, _ environment: CommandEnvironment) {
 extension Row {
   /// The row for machines; times in nanoseconds.
   fileprivate var propertyList: PropertyListValue {
-    var fields: [String: PropertyListValue] = ["name": .string(name)]
-    fields["nanoseconds"] = ours.map { .integer(Int64($0 * unit.scale)) }
-    fields["floorNanoseconds"] = floor.map { .integer(Int64($0 * unit.scale)) }
-    fields["ratio"] = ratio.map { .real($0.median) }
-    fields["ratioLow"] = ratio.map { .real($0.low) }
-    fields["ratioHigh"] = ratio.map { .real($0.high) }
-    return .dictionary(fields)
+    .object([
+      "name": name, "nanoseconds": ours.map { Int64($0 * unit.scale) },
+      "floorNanoseconds": floor.map { Int64($0 * unit.scale) }, "ratio": ratio?.median,
+      "ratioLow": ratio?.low, "ratioHigh": ratio?.high,
+    ])
   }
 }

@@ -48,11 +48,12 @@ extension CommandDescription {
     let deadline = arguments.deadline()
     let opened = try arguments.container.openToListen(
       until: deadline, environment, makesContainer: false)
-    let filter = MonitorFilter(arguments)
+    let filter = NameFilter(arguments)
     let backlog = MonitorItem.backlog()
     let view = Mutex(MonitorView())
     let monitor = try ContainerMonitor(opened.container, isNew: opened.isNew) { event in
-      for line in view.withLock({ $0.lines(of: event) }) where filter.passes(line) {
+      for line in view.withLock({ $0.lines(of: event) })
+      where filter.passes(kind: line.kind.rawValue) && filter.passes(line.name) {
         backlog.add(.line(line))
       }
     }

@@ -24,20 +24,19 @@ extension CommandDescription {
       .flag("json", help: "Print lines of JSON: {\"kind\": ..., \"name\": ...}."),
     ]
   ) { arguments, environment in
-    let only = arguments.text("only").map { Set(ValueKind.list($0)) }
-    let patterns = arguments.texts("pattern").map { ShellPattern($0) }
+    let filter = NameFilter(arguments)
     guard let container = try arguments.container.openExisting() else { throw ExitStatus.no }
     var isEmpty = true
-    for kind in LiveNames.ofContainers where only?.contains(kind.rawValue) != false {
+    for kind in LiveNames.ofContainers where filter.passes(kind: kind.rawValue) {
       for name in try kind.names(in: container)
-      where try (patterns.isEmpty || patterns.contains { $0.matches(name) })
+      where try filter.passes(name)
         && (arguments.has("all") || kind.hasContent(name, in: container))
       {
         isEmpty = false
         let padding = String(repeating: " ", count: 14 - kind.rawValue.count)
         try environment.print(
           arguments, json: .object(["kind": kind.rawValue, "name": name]),
-          text: (only?.count == 1 ? "" : kind.rawValue + padding) + name.onOneLine)
+          text: (filter.kinds.count == 1 ? "" : kind.rawValue + padding) + name.onOneLine)
       }
     }
     if isEmpty { throw ExitStatus.no }
@@ -154,6 +153,27 @@ private struct KnownUnderName {
         + TextWrapping.wrap(
           line.text.onOneLine, columns: columns, indent: indent, firstIndent: indent) + "\n"
     }
+  }
+}
+
+/// The names that `ls` and `monitor` print.
+struct NameFilter {
+  private let patterns: [ShellPattern]
+  private let exceptions: [ShellPattern]
+  /// Empty for all kinds.
+  let kinds: Set<String>
+
+  init(_ arguments: ParsedArguments) {
+    patterns = arguments.texts("pattern").map { ShellPattern($0) }
+    exceptions = arguments.texts("except").map { ShellPattern($0) }
+    kinds = Set(arguments.text("only").map(ValueKind.list) ?? [])
+  }
+
+  func passes(kind: String) -> Bool { kinds.isEmpty || kinds.contains(kind) }
+
+  func passes(_ name: String) -> Bool {
+    (patterns.isEmpty || patterns.contains { $0.matches(name) })
+      && !exceptions.contains { $0.matches(name) }
   }
 }
 

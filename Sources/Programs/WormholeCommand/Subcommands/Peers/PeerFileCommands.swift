@@ -202,12 +202,9 @@ struct ReceivingDirectory {
   /// - Throws: `CommandError` for anything but a directory.
   init(_ directory: String) throws {
     path = try CommandLinePath.absolute(directory, to: "put files into")
-    do throws(Errno) {
-      guard try fileStatus(path + "/.").kind == .directory else { throw .notDirectory }
-    } catch {
-      throw CommandError(
-        cannot: "put files into \(directory)", because: error,
-        status: error == .accessDenied ? .permission : .inputOutput)
+    let place = path + "/."
+    try reporting(cannot: "put files into \(directory)", isPermission: true) { () throws(Errno) in
+      guard try fileStatus(place).kind == .directory else { throw .notDirectory }
     }
   }
 
@@ -232,17 +229,14 @@ struct ReceivingDirectory {
     let parts = Self.split(name)
     for number in 1...Self.maximumCopies {
       let candidate = number == 1 ? name : "\(parts.stem)-\(number)\(parts.suffix)"
-      do throws(Errno) {
-        _ = try FileDescriptor.open(
-          path + "/" + candidate, [.writeOnly, .create, .exclusive, .noFollow])
-        return path + "/" + candidate
-      } catch {
-        guard error == .alreadyExists else {
-          throw CommandError(
-            cannot: "make \(path + "/" + candidate)", because: error,
-            status: error == .accessDenied ? .permission : .inputOutput)
-        }
+      let place = path + "/" + candidate
+      let isMade = try reporting(cannot: "make \(place)", isPermission: true) {
+        () throws(Errno) in
+        try tolerating(
+          [.alreadyExists],
+          FileDescriptor.open(place, [.writeOnly, .create, .exclusive, .noFollow])) != nil
       }
+      if isMade { return place }
     }
     throw CommandError(
       cannot: "make \(path + "/" + name)",
