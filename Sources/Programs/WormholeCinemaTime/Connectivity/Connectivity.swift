@@ -31,17 +31,29 @@ final class Connectivity: NSObject, Sendable {
     WCSession.default.transferUserInfo([UserInfoKey.purchased: movies.map(\.id)])
   }
 
-  /// Sends the numbers of the bought films and of the missing QR codes, at once or not at all: the phone must run, or be
-  /// started for it.
-  func ask(
-    about movies: [Movie], replyHandler: @escaping @Sendable ([String: Any]) -> Void,
-    errorHandler: @escaping @MainActor (any Error) -> Void
-  ) {
+  /// Shows the phone the tickets, and asks for the missing QR codes, at once or not at all: the phone must run, or be started
+  /// for it. If it does not answer, asks again a few times, and in any case with the next change.
+  @MainActor
+  func askForQrCodes(tries: Int = 3) {
     guard canSendToPeer() else { return Obstacle.log() }
+    let movies = TicketOffice.shared.purchased
     WCSession.default.sendMessage(
       [
         UserInfoKey.purchased: movies.map(\.id), UserInfoKey.qrCodes: TicketCodes.missing(movies),
-      ], replyHandler: replyHandler, errorHandler: errorHandler)
+      ],
+      replyHandler: { reply in
+        let isVerified = reply[UserInfoKey.verified] as? Bool == true
+        Cinema.log(isVerified ? "the phone has verified it" : "the phone sees other tickets")
+      },
+      errorHandler: { error in
+        Cinema.log(
+          "the phone did not answer: \(error.localizedDescription)",
+          .notice("The phone does not answer now. The QR codes come when it does."))
+        guard tries > 1 else { return }
+        DispatchQueue.main.asyncAfter(deadline: .now() + 0.2) {
+          self.askForQrCodes(tries: tries - 1)
+        }
+      })
   }
 
   /// Sends the next show to the watch's face.
@@ -92,7 +104,13 @@ extension Connectivity: WCSessionDelegate {
   ) {
     if let error { return Obstacle.activationFailed(error) }
     Cinema.log("session is active")
-    DispatchQueue.main.async { Installation.sessionDidActivate() }
+    DispatchQueue.main.async {
+      TicketOffice.shared.refresh()
+      TicketOffice.shared.updateComplication()
+      TicketOffice.shared.didChange()
+      // A watch begins with a message, which starts the phone.
+      if !Cinema.isPhone { self.askForQrCodes() }
+    }
     Cinema.log(obstacle: nil)
     Obstacle.log()
   }

@@ -4,8 +4,7 @@ import Wormhole
 import WormholePeers
 import WormholeSystem
 
-/// The parts of an installed app on a real phone and its watch: the watch can wake the phone, and
-/// finds out at once what it misses.
+/// What an installed app is on a real phone: something that the watch can wake.
 enum Installation {
   /// Registers how to start the phone: this program, in the background. Where that is not possible, as on
   /// etcd, it has to be started.
@@ -20,35 +19,6 @@ enum Installation {
       let sentence = "the watch cannot start the phone: \(error.reason)"
       Cinema.log(sentence, .notice(sentence.asSentence))
     }
-  }
-
-  /// Sends the first message of a watch: its tickets, and the QR codes that it misses. The message
-  /// starts the phone.
-  @MainActor
-  static func sessionDidActivate() {
-    TicketOffice.shared.refresh()
-    TicketOffice.shared.updateComplication()
-    TicketOffice.shared.didChange()
-    if !Cinema.isPhone { askForQrCodes() }
-  }
-
-  /// Shows the phone the tickets, and asks for the missing codes. If the phone does not answer, asks again a few times,
-  /// and in any case with the next change.
-  @MainActor
-  static func askForQrCodes(tries: Int = 3) {
-    Connectivity.shared.ask(
-      about: TicketOffice.shared.purchased,
-      replyHandler: { reply in
-        let isVerified = reply[UserInfoKey.verified] as? Bool == true
-        Cinema.log(isVerified ? "the phone has verified it" : "the phone sees other tickets")
-      },
-      errorHandler: { error in
-        Cinema.log(
-          "the phone did not answer: \(error.localizedDescription)",
-          .notice("The phone does not answer now. The QR codes come when it does."))
-        guard tries > 1 else { return }
-        DispatchQueue.main.asyncAfter(deadline: .now() + 0.2) { askForQrCodes(tries: tries - 1) }
-      })
   }
 }
 

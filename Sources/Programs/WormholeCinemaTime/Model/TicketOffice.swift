@@ -50,7 +50,7 @@ final class TicketOffice {
     }
     refresh(isOwn: true)
     guard hasChanged else { return false }
-    Cinema.isPhone ? Connectivity.shared.transfer(purchased) : Installation.askForQrCodes()
+    Cinema.isPhone ? Connectivity.shared.transfer(purchased) : Connectivity.shared.askForQrCodes()
     return true
   }
 
@@ -64,7 +64,7 @@ final class TicketOffice {
       if !isOwn { Cinema.log(nil, Self.message(about: purchased, becoming: now, by: publisher)) }
       purchased = now
       TicketCodes.removeFiles(except: now)
-      if !Cinema.isPhone, !isOwn { Installation.askForQrCodes() }
+      if !Cinema.isPhone, !isOwn { Connectivity.shared.askForQrCodes() }
       updateComplication()
       didChange()
     } catch {

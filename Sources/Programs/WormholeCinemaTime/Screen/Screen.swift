@@ -151,20 +151,19 @@ final class Screen {
   private func perform(_ action: ScreenState.Action) throws {
     switch action {
     case .buy(let movie):
-      state.message =
-        try TicketOffice.shared.change(movie, isBought: true)
-        ? .success("Bought \(movie.quoted) at \(movie.time).")
-        : .failure("\(movie.quoted) is bought already: the other side was faster.")
-    case .delete(let movie):
-      state.message =
-        try TicketOffice.shared.change(movie, isBought: false)
-        ? .success("Gave back \(movie.quoted).")
-        : .failure("\(movie.quoted) is given back already: the other side was faster.")
+      try change(movie, isBought: true, "Bought \(movie.quoted) at \(movie.time).")
+    case .delete(let movie): try change(movie, isBought: false, "Gave back \(movie.quoted).")
     case .goOn:
       if Handoff.offers.isEmpty { state.message = .notice("Nothing is open on the other side.") }
       _ = Handoff.goOn()
     case .suspend: try suspend()
     case .quit: end(0)
     }
+  }
+
+  private func change(_ movie: Movie, isBought: Bool, _ done: String) throws {
+    let hasChanged = try TicketOffice.shared.change(movie, isBought: isBought)
+    state.message =
+      hasChanged ? .success(done) : .failure("The other side was faster with \(movie.quoted).")
   }
 }

@@ -112,13 +112,10 @@ struct ScreenDrawing {
   private mutating func drawHead(_ area: Canvas.Area) {
     let room = area.columns - 2
     let mark = state.isOtherReachable ? "●" : "○"
-    let other = "\(mark) \(state.isPhone ? "watch" : "phone")"
-    let full = "\(other) \(state.isOtherReachable ? "in reach" : "away")"
-    let forms = [
-      ("CinemaTime · \(state.name)", full), (state.name, full), (state.name, other),
-      (state.name, mark),
-    ]
-    let (name, reach) = forms.first { $0.terminalColumns + 3 + $1.count <= room } ?? forms[3]
+    let other = state.isPhone ? "watch" : "phone"
+    let full = "\(mark) \(other) \(state.isOtherReachable ? "in reach" : "away")"
+    let forms = [("CinemaTime · \(state.name)", full), (state.name, full), (state.name, mark)]
+    let (name, reach) = forms.first { $0.terminalColumns + 3 + $1.count <= room } ?? forms[2]
     canvas.put(
       " \(name.cut(to: room - reach.count - 1)) ", Look.name(isPhone: state.isPhone),
       row: area.row, column: area.column)

@@ -32,47 +32,36 @@ struct KeyReader {
 
   /// Returns the keys that are complete; unknown ones are skipped.
   mutating func keys(in bytes: [UInt8]) -> [ScreenKey] {
-    var keys: [ScreenKey] = []
+    var keys: [ScreenKey?] = []
     var rest = (unfinished + bytes)[...]
     unfinished = []
-    while let byte = rest.first {
+    while let byte = rest.popFirst() {
       guard byte == 0x1B else {
-        rest = rest.dropFirst()
         let character = Character(UnicodeScalar(byte))
         let letter = (0x20..<0x7F).contains(byte) ? ScreenKey.letter(character) : nil
-        keys += [Self.characters[character] ?? letter].compactMap { $0 }
+        keys.append(Self.characters[character] ?? letter)
         continue
       }
-      guard let sequence = Self.sequence(in: rest) else {
-        unfinished = Array(rest)
-        return keys
+      // ESC alone is a key if something else follows than "[" or "O", numbers, and a final character.
+      guard let next = rest.first, [UInt8(ascii: "["), UInt8(ascii: "O")].contains(next) else {
+        if rest.isEmpty { unfinished = [byte] } else { keys.append(.back) }
+        continue
       }
-      rest = rest.dropFirst(sequence.count)
-      keys += [Self.key(of: sequence)].compactMap { $0 }
+      guard let final = rest.dropFirst().firstIndex(where: { (0x40...0x7E).contains($0) }) else {
+        unfinished = [byte] + rest
+        break
+      }
+      let parts = String(decoding: rest[..<final].dropFirst(), as: UTF8.self)
+      let letter = String(UnicodeScalar(rest[final]))
+      keys.append(Self.sequences[letter == "~" ? parts.prefix { $0 != ";" } + "~" : letter])
+      rest = rest[(final + 1)...]
     }
-    return keys
+    return keys.compactMap { $0 }
   }
 
   /// Returns the keys of what was unfinished, because nothing follows: an escape byte alone is a key.
   mutating func finish() -> [ScreenKey] {
     defer { unfinished = [] }
     return unfinished == [0x1B] ? [.back] : []
-  }
-
-  /// Returns the sequence at the beginning: ESC, "[" or "O", numbers, and a final character; or ESC
-  /// alone, if something else follows. Nil if the sequence is not complete.
-  private static func sequence(in bytes: ArraySlice<UInt8>) -> ArraySlice<UInt8>? {
-    let rest = bytes.dropFirst()
-    guard let next = rest.first else { return nil }
-    guard [UInt8(ascii: "["), UInt8(ascii: "O")].contains(next) else { return bytes.prefix(1) }
-    let final = rest.dropFirst().firstIndex { (0x40...0x7E).contains($0) }
-    return final.map { bytes[...$0] }
-  }
-
-  private static func key(of sequence: ArraySlice<UInt8>) -> ScreenKey? {
-    guard sequence.count > 1 else { return .back }
-    let parts = String(decoding: sequence.dropFirst(2), as: UTF8.self)
-    guard parts.hasSuffix("~") else { return sequences[String(parts.suffix(1))] }
-    return sequences[parts.prefix { $0 != ";" && $0 != "~" } + "~"]
   }
 }

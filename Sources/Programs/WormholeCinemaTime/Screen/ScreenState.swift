@@ -45,7 +45,7 @@ struct ScreenState: Equatable {
   /// The command that starts the other side.
   let otherCommand: String
   /// The pages that are open, from the first one to the visible one.
-  private(set) var opened: [Page] = []
+  private(set) var opened: [Page] = [] { didSet { scroll = 0 } }
   private var selections: [Page: Int] = [:]
   private(set) var scroll = 0
   private var extent = Extent()
@@ -88,9 +88,7 @@ struct ScreenState: Equatable {
   var listPage: Page? { ([root] + opened).last { $0 == .films || $0 == .tickets } }
 
   /// The films of that list.
-  var list: [Movie] { listPage.map(films) ?? [] }
-
-  private func films(of page: Page) -> [Movie] { page == .films ? Movie.all : tickets }
+  var list: [Movie] { listPage == .films ? Movie.all : listPage == .tickets ? tickets : [] }
 
   var selection: Int { listPage.flatMap { selections[$0] } ?? 0 }
 
@@ -136,13 +134,7 @@ struct ScreenState: Equatable {
 
   /// Shows a film, above the list or the face that was shown.
   mutating func open(_ movie: Movie) {
-    opened = opened.filter { $0 == .films || $0 == .tickets }
-    push(.film(movie))
-  }
-
-  private mutating func push(_ page: Page) {
-    opened.append(page)
-    scroll = 0
+    opened = opened.filter { $0 == .films || $0 == .tickets } + [.film(movie)]
   }
 
   private mutating func goBack() {
@@ -151,13 +143,9 @@ struct ScreenState: Equatable {
     case .confirmation: message = .notice("Not bought.")
     default: break
     }
-    scroll = 0
   }
 
-  private mutating func show(list page: Page) {
-    opened = page == root ? [] : [page]
-    scroll = 0
-  }
+  private mutating func show(list page: Page) { opened = page == root ? [] : [page] }
 
   // MARK: Keys
 
@@ -171,7 +159,7 @@ struct ScreenState: Equatable {
     case (.letter("c"), _): return .goOn
     // As in a pager, the help is left and not the program.
     case (.quit, _) where page != .help: return .quit
-    case (.help, _) where page != .help: push(.help)
+    case (.help, _) where page != .help: opened.append(.help)
     case (.back, _), (.help, _), (.quit, _), (.letter("n"), .confirmation): goBack()
     case (.letter("y"), .confirmation(let movie)), (.enter, .confirmation(let movie)):
       open(movie)
@@ -189,7 +177,7 @@ struct ScreenState: Equatable {
     case (.tab, _): show(list: listPage == .films ? .tickets : .films)
     case (.enter, .film(let movie)), (.forward, .film(let movie)):
       if !isPurchased(movie) { ask() }
-    case (.enter, _), (.forward, _): if let selected { push(.film(selected)) }
+    case (.enter, _), (.forward, _): if let selected { opened.append(.film(selected)) }
     case (.letter("b"), _): ask()
     case (.letter("d"), _): return giveBack()
     case (.letter, _): break
@@ -215,7 +203,7 @@ struct ScreenState: Equatable {
       message = .notice("You have a ticket for \(subject.quoted) already.")
       return
     }
-    push(.confirmation(subject))
+    opened.append(.confirmation(subject))
   }
 
   private mutating func giveBack() -> Action? {
