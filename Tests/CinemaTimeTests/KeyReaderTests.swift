@@ -13,32 +13,25 @@ struct KeyReaderTests {
   @Test("are those of vi and less, and the arrows")
   func letters() {
     #expect(
-      keys("kjgGhl ?q\r\t\u{7F}\u{08}b") == [
-        .up, .down, .first, .last, .back, .forward, .pageDown, .help, .quit, .enter, .tab, .back,
-        .back, .letter("b"),
+      keys("kjhl?q\r\t\u{7F}\u{08}b") == [
+        .up, .down, .back, .forward, .help, .quit, .enter, .tab, .back, .back, .letter("b"),
       ])
     #expect(keys("\u{1B}[A\u{1B}[B\u{1B}[C\u{1B}[D") == [.up, .down, .forward, .back])
-    #expect(keys("\u{1B}OA\u{1B}OB\u{1B}OH\u{1B}OF") == [.up, .down, .first, .last])
-    // xterm, the Linux console, rxvt.
-    #expect(
-      keys("\u{1B}[H\u{1B}[1~\u{1B}[7~\u{1B}[F\u{1B}[4~\u{1B}[8~")
-        == [.first, .first, .first, .last, .last, .last])
-    #expect(keys("\u{1B}[5~\u{1B}[6~\u{1B}[6;5~") == [.pageUp, .pageDown, .pageDown])
-    #expect(keys("\u{1B}OP\u{1B}[11~\u{1B}[Z") == [.help, .help, .tab])
-    #expect(keys("\u{03}\u{04}\u{1A}") == [.interrupt, .quit, .suspend])
+    #expect(keys("\u{1B}OA\u{1B}OB\u{1B}[1;5A\u{1B}OP\u{1B}[Z") == [.up, .down, .up, .help, .tab])
+    #expect(keys("\u{03}\u{04}") == [.interrupt, .quit])
   }
 
   @Test("that are unknown are skipped, and nothing of them is typed")
   func unknown() {
-    #expect(keys("\u{1B}[15~q\u{1B}[3;5~") == [.quit])
-    #expect(keys("é\u{00}").isEmpty)
+    #expect(keys("\u{1B}[15~q\u{1B}[3;5~\u{1B}[H") == [.quit])
+    #expect(keys("é\u{00}\u{1A}").isEmpty)
   }
 
   @Test("are the same, however their bytes arrive")
   func pieces() {
-    let text = "j\u{1B}[6;5~\u{1B}OAk\u{1B}[D"
+    let text = "j\u{1B}[1;5B\u{1B}OAk\u{1B}[D"
     let whole = keys(text)
-    #expect(whole == [.down, .pageDown, .up, .up, .back])
+    #expect(whole == [.down, .down, .up, .up, .back])
     for size in 1...4 {
       var reader = KeyReader()
       var found: [ScreenKey] = []

@@ -96,13 +96,6 @@ struct ScreenDrawingTests {
       #expect(seen.contains(word), "\(word)")
     }
     let end = ScreenDrawing.draw(&state, columns: size.columns, rows: size.rows)
-    _ = state.press("g")
-    #expect(state.scroll == 0)
-    // A key each reaches the ends.
-    _ = state.press("G")
-    #expect(
-      ScreenDrawing.draw(&state, columns: size.columns, rows: size.rows).lines(in: .characters)
-        == end.lines(in: .characters))
     // However far a key went at the end, one press leads away from it; unless all of the text is visible.
     _ = state.press("k")
     let isMoved =
@@ -276,7 +269,7 @@ struct WatchFaceTests {
         "  ██    ██  ██  ██      ██      ██",
         "██████  ██████          ██      ██",
       ])
-    #expect(large.allSatisfy { $0.count == ClockDigits.largeColumns })
+    #expect(large.allSatisfy { $0.count == 34 })
     #expect(
       ClockDigits.small("10:47") == ["▄█  █▀█ ▄ █ █ ▀▀█", " █  █ █ ▄ ▀▀█   █", "▀▀▀ ▀▀▀     ▀   ▀"])
     #expect(Set((0...9).map { ClockDigits.large("\($0)") }).count == 10)

@@ -50,7 +50,7 @@ enum ScreenScene: String, CaseIterable {
     case .ticket: "jj\r"
     case .help: "?"
     case .obstacle: "t"
-    case .watchFilms: "\rG"
+    case .watchFilms: "\rjjjjjjjj"
     case .watchTicket, .missingCode: "t\r"
     }
   }

@@ -5,26 +5,22 @@ import Wormhole
 
 /// The identity of this process: one side of the cinema. Set once, before anything else is used.
 enum Cinema {
-  private typealias Side = (
-    role: WCSession.Role, container: SharedContainer, options: LaunchOptions
-  )
-
-  private static let side = Mutex<Side?>(nil)
+  private static let side = Mutex<(container: SharedContainer, options: LaunchOptions)?>(nil)
 
   static func begin(as role: WCSession.Role, _ options: LaunchOptions) throws {
     let container = try options.openContainer()
-    side.withLock { $0 = (role, container, options) }
+    side.withLock { $0 = (container, options) }
     WCSession.configure(role: role, container: container, watchName: options.watchName)
   }
 
-  private static var current: Side {
+  private static var current: (container: SharedContainer, options: LaunchOptions) {
     guard let side = side.withLock({ $0 }) else {
       preconditionFailure("the program begins by saying which side it is")
     }
     return side
   }
 
-  static var isPhone: Bool { current.role == .phone }
+  static var isPhone: Bool { options.role == .phone }
   static var container: SharedContainer { current.container }
   static var watchName: String { current.options.watchName }
   static var options: LaunchOptions { current.options }
@@ -50,7 +46,7 @@ enum Cinema {
     if let screen = screen.withLock({ $0 }) {
       if let message { screen { $0.message = message } }
     } else if let line {
-      FileHandle.standardError.write(Data("\(current.role.rawValue): \(line)\n".utf8))
+      FileHandle.standardError.write(Data("\(isPhone ? "phone" : "watch"): \(line)\n".utf8))
     }
   }
 

@@ -54,13 +54,13 @@ enum Commands {
     case "state": return [state]
     case "echo": return [argument]
     case "quit": exit(0)
-    default: throw Refusal("there is no '\(verb)'; see cinematime --help")
+    default: throw Refusal(description: "there is no '\(verb)'; see cinematime --help")
     }
   }
 
   private static func movie(_ text: String) throws -> Movie {
     guard let movie = Int(text).flatMap({ Movie.of($0) }) else {
-      throw Refusal("no film has the number '\(text)'; see list")
+      throw Refusal(description: "no film has the number '\(text)'; see list")
     }
     return movie
   }

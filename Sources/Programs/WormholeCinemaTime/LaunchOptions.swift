@@ -37,8 +37,7 @@ struct LaunchOptions: Sendable {
     the QR codes, which are black and white; with TERM=dumb it has none, and nothing bold or inverse.
 
     Without a terminal, one command per line on standard input:
-      list                  the films without a ticket, by time
-      tickets               the tickets
+      list, tickets         the films without a ticket, by time; the tickets
       buy ID, delete ID     buys a ticket, gives it back
       show ID               a film; with its QR code if there is a ticket. It is open, and
                             offered to the other side, until 'close'
@@ -59,7 +58,7 @@ struct LaunchOptions: Sendable {
       case "--name": watchName = try Self.value(of: argument, &rest)
       case "--background": isInBackground = true
       case "--help", "-h", "help": wantsHelp = true
-      default: throw Refusal("there is no '\(argument)' here; try --help")
+      default: throw Refusal(description: "there is no '\(argument)' here; try --help")
       }
     }
     guard containerArguments.isEmpty else { return }
@@ -73,14 +72,14 @@ struct LaunchOptions: Sendable {
     of option: String, _ rest: inout ArraySlice<String>
   ) throws(Refusal) -> String {
     guard let value = rest.popFirst(), !value.isEmpty else {
-      throw Refusal("\(option) needs a value")
+      throw Refusal(description: "\(option) needs a value")
     }
     return value
   }
 
   private mutating func take(_ option: String, _ value: String) throws(Refusal) {
     guard [nil, option].contains(containerArguments.first) else {
-      throw Refusal("a group and a directory each name a container; give only one")
+      throw Refusal(description: "a group and a directory each name a container; give only one")
     }
     // Another process may have another working directory.
     let isPath = option == "--container" && !EtcdLocation.isMeant(by: value)
@@ -104,6 +103,4 @@ struct LaunchOptions: Sendable {
 /// What a user asked for cannot be done.
 struct Refusal: Error, CustomStringConvertible {
   let description: String
-
-  init(_ description: String) { self.description = description }
 }

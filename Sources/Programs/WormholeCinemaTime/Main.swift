@@ -32,12 +32,11 @@ enum Main {
   /// Opens the office, begins the session, and reads commands if there is a user.
   @MainActor
   private static func begin() {
-    let isInBackground = Cinema.options.isInBackground
     do {
       try TicketOffice.shared.open()
       try Installation.register()
       try Handoff.begin()
-      if isInBackground {
+      if Cinema.options.isInBackground {
         try BackgroundStay.begin()
       } else if Cinema.isPhone {
         try BackgroundStay.takeover.post()
@@ -45,12 +44,8 @@ enum Main {
     } catch {
       fail("\(error)", 74)
     }
-    if !isInBackground {
-      if Program.isTerminal(0), Program.isTerminal(1) {
-        Screen.shared.begin()
-      } else {
-        Commands.begin()
-      }
+    if !Cinema.options.isInBackground {
+      Program.isTerminal(0) && Program.isTerminal(1) ? Screen.shared.begin() : Commands.begin()
     }
     // Last, because its first event may come at once, and the screen has to show it.
     _ = Connectivity.shared

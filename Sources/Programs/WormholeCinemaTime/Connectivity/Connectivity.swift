@@ -37,10 +37,9 @@ final class Connectivity: NSObject, Sendable {
   func askForQrCodes(tries: Int = 3) {
     guard canSendToPeer() else { return Obstacle.log() }
     let movies = TicketOffice.shared.purchased
+    let missing = TicketCodes.missing(movies)
     WCSession.default.sendMessage(
-      [
-        UserInfoKey.purchased: movies.map(\.id), UserInfoKey.qrCodes: TicketCodes.missing(movies),
-      ],
+      [UserInfoKey.purchased: movies.map(\.id), UserInfoKey.qrCodes: missing],
       replyHandler: { reply in
         let isVerified = reply[UserInfoKey.verified] as? Bool == true
         Cinema.log(isVerified ? "the phone has verified it" : "the phone sees other tickets")

@@ -85,9 +85,7 @@ enum Handoff {
 
   private static func open(_ offer: PeerOffer) {
     guard offer.type == film, let movie = offer.content["film"]?.intValue.flatMap({ Movie.of($0) })
-    else {
-      return Cinema.log(failure: "this version cannot open '\(offer.title)'")
-    }
+    else { return Cinema.log(failure: "this version cannot open '\(offer.title)'") }
     Cinema.log(
       "opens \(movie.title), continued from \(offer.peer)",
       .success("Continued from the \(offer.peer)."))

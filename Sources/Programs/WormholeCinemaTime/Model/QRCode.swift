@@ -81,9 +81,9 @@ struct QRCode {
     }
     // Three finders with light separators, and the alignment pattern.
     for (row, column) in [(3, 3), (3, size - 4), (size - 4, 3)] {
-      drawRings(row, column, radius: 4) { $0 != 2 && $0 != 4 }
+      drawRings(row, column, radius: 4, light: [2, 4])
     }
-    drawRings(size - 7, size - 7, radius: 2) { $0 != 1 }
+    drawRings(size - 7, size - 7, radius: 2, light: [1])
     // The format information twice, in opposite directions past the timing patterns; and a dark module.
     for bit in 0..<15 {
       let isDark = Self.format >> bit & 1 == 1
@@ -94,12 +94,10 @@ struct QRCode {
     set(size - 8, 8, true)
   }
 
-  private mutating func drawRings(
-    _ row: Int, _ column: Int, radius: Int, isDark: (_ ring: Int) -> Bool
-  ) {
+  private mutating func drawRings(_ row: Int, _ column: Int, radius: Int, light: [Int]) {
     for down in -radius...radius {
       for right in -radius...radius {
-        set(row + down, column + right, isDark(max(abs(down), abs(right))))
+        set(row + down, column + right, !light.contains(max(abs(down), abs(right))))
       }
     }
   }

@@ -45,8 +45,6 @@ extension ScreenState {
 
   private static let allKeys: [(keys: String, meaning: String)] = [
     ("↑ k  ↓ j", "choose, or scroll the text"),
-    ("PgUp PgDn", "a page up, a page down"),
-    ("Home g  End G", "the first, the last"),
     ("Enter → l", "open"),
     ("Esc ← h", "back; Backspace, too"),
     ("f  t  Tab", "the films, the tickets, the other list"),
@@ -54,6 +52,6 @@ extension ScreenState {
     ("d", "give the ticket back"),
     ("c", "continue with the film that is open on the other side"),
     ("?", "this help"),
-    ("q", "quit; Ctrl-Z suspends"),
+    ("q", "quit"),
   ]
 }

@@ -14,12 +14,12 @@ extension ScreenDrawing {
     }
   }
 
-  private mutating func drawText(_ lines: [StyledLine], _ area: Canvas.Area) {
+  private mutating func drawText(_ text: [StyledLine], _ area: Canvas.Area) {
     // Beside a code that takes all the room there is no text.
     guard area.rows > 0 else { return }
-    extent = ScreenState.Extent(shown: area.rows, total: lines.count)
-    firstLine = min(state.scroll, extent.limit)
-    canvas.put(lines.dropFirst(firstLine), in: area)
+    lines = (0, area.rows, text.count)
+    lines.first = min(state.scroll, hiddenLines)
+    canvas.put(text.dropFirst(lines.first), in: area)
   }
 
   // MARK: The films or the tickets
@@ -39,17 +39,16 @@ extension ScreenDrawing {
     rest.row += 1
     rest.rows -= 1
     guard !state.list.isEmpty else {
-      let text = rest.inset(rows: 0, columns: 1)
-      let lines = [("No tickets yet.", CellStyle.plain), ("f shows the films.", Look.faint)]
-      return canvas.put(
-        lines.flatMap { StyledLine.wrapped($0, $1, columns: text.columns) }, in: text)
+      return drawText(
+        StyledLine.wrapped("No tickets yet.\nf shows the films.", columns: rest.columns - 2),
+        rest.inset(rows: 0, columns: 1))
     }
-    extent = ScreenState.Extent(shown: rest.rows, total: state.list.count)
-    firstLine = max(0, min(state.selection - rest.rows / 2, extent.limit))
-    for (row, movie) in state.list.dropFirst(firstLine).prefix(rest.rows).enumerated() {
+    lines = (0, rest.rows, state.list.count)
+    lines.first = max(0, min(state.selection - rest.rows / 2, hiddenLines))
+    for (row, movie) in state.list.dropFirst(lines.first).prefix(rest.rows).enumerated() {
       let line = Canvas.Area(
         row: rest.row + row, column: rest.column, rows: 1, columns: rest.columns)
-      draw(movie, in: line, isSelected: firstLine + row == state.selection)
+      draw(movie, in: line, isSelected: lines.first + row == state.selection)
     }
   }
 
@@ -127,21 +126,23 @@ extension ScreenDrawing {
   ///
   /// - Returns: The area that remains for the page.
   private mutating func drawQuestion(_ movie: Movie, _ area: Canvas.Area) -> Canvas.Area {
-    let question = "Buy a ticket for \(movie.time)?"
-    var (rest, box) = (area, area)
     let isBox = area.rows >= 10 && area.columns >= 30
-    let lines = StyledLine.wrapped(question, Look.question, columns: isBox ? 26 : area.columns)
-    box.rows = isBox ? 5 : min(lines.count, max(1, area.rows - 2))
-    rest.rows -= box.rows
-    box.row += rest.rows
-    if isBox {
-      box.columns = 30
-      box.column += (area.columns - box.columns) / 2
-      canvas.frame(box, Look.question)
-      box = box.inset(rows: 1, columns: 2)
-      put([("y", "yes, buy"), ("n", "no")], row: box.row + 2, column: box.column)
+    let columns = isBox ? 30 : area.columns
+    let question = StyledLine.wrapped(
+      "Buy a ticket for \(movie.time)?", Look.question, columns: columns)
+    var rest = area
+    rest.rows -= isBox ? 5 : min(question.count, max(1, area.rows - 2))
+    let box = Canvas.Area(
+      row: rest.row + rest.rows, column: area.column + (area.columns - columns) / 2,
+      rows: area.rows - rest.rows, columns: columns)
+    guard isBox else {
+      canvas.put(question, in: box)
+      return rest
     }
-    canvas.put(lines + (isBox ? [StyledLine(movie.title, Look.title)] : []), in: box)
+    canvas.frame(box, Look.question)
+    canvas.put(
+      question + [StyledLine(movie.title, Look.title)], in: box.inset(rows: 1, columns: 2))
+    put([("y", "yes, buy"), ("n", "no")], row: box.row + 3, column: box.column + 2)
     return rest
   }
 }

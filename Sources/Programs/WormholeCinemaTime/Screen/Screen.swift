@@ -25,7 +25,9 @@ final class Screen {
       let signals = try SignalReception(of: [.windowChanged, .interrupt, .terminate, .hangUp])
       listen(signals.descriptor) { Screen.shared.takeSignals() }
       self.signals = consume signals
-      try enter()
+      mode = try TerminalMode(keysAtOnceOn: 0)
+      // The alternate screen, without a cursor.
+      write("\u{1B}[?1049h\u{1B}[?25l")
     } catch {
       leave()
       Main.fail("the terminal cannot be used: \(error)", 74)
@@ -51,12 +53,6 @@ final class Screen {
   }
 
   // MARK: The terminal
-
-  private func enter() throws(Errno) {
-    mode = try TerminalMode(keysAtOnceOn: 0)
-    // The alternate screen, without a cursor.
-    write("\u{1B}[?1049h\u{1B}[?25l")
-  }
 
   private func leave() {
     write("\u{1B}[0m\u{1B}[?25h\u{1B}[?1049l")
@@ -85,12 +81,6 @@ final class Screen {
       end(74)
     }
     draw()
-  }
-
-  private func suspend() throws {
-    leave()
-    try Program.send(.stop, to: Program.processID)
-    try enter()
   }
 
   // MARK: Showing
@@ -156,7 +146,6 @@ final class Screen {
     case .goOn:
       if Handoff.offers.isEmpty { state.message = .notice("Nothing is open on the other side.") }
       _ = Handoff.goOn()
-    case .suspend: try suspend()
     case .quit: end(0)
     }
   }

@@ -5,15 +5,15 @@ struct ScreenDrawing {
   /// Draws a state, and notes in it how much of the page is visible.
   static func draw(_ state: inout ScreenState, columns: Int, rows: Int) -> Canvas {
     let drawing = ScreenDrawing(state, Canvas(rows: rows, columns: columns))
-    state.fit(drawing.extent)
+    state.limit(scroll: drawing.hiddenLines)
     return drawing.canvas
   }
 
   let state: ScreenState
   var canvas: Canvas
-  /// How much of the page is visible, and from which line on.
-  var extent = ScreenState.Extent()
-  var firstLine = 0
+  /// The lines of the page: the first one that is visible, how many are, and all.
+  var lines = (first: 0, shown: 1, total: 1)
+  var hiddenLines: Int { max(0, lines.total - lines.shown) }
   /// The place of the frame, with its border.
   private let frame: Canvas.Area
 
@@ -136,9 +136,9 @@ struct ScreenDrawing {
 
   /// A bar at the right edge, if the page is longer than its area.
   private mutating func drawScrollBar(_ area: Canvas.Area) {
-    guard extent.limit > 0, area.rows > 2 else { return }
-    let length = max(1, area.rows * extent.shown / extent.total)
-    let first = (area.rows - length) * firstLine / extent.limit
+    guard hiddenLines > 0, area.rows > 2 else { return }
+    let length = max(1, area.rows * lines.shown / lines.total)
+    let first = (area.rows - length) * lines.first / hiddenLines
     let style = Look.frame(isPhone: state.isPhone)
     for row in first..<(first + length) {
       canvas.put("█", style, row: area.row + row, column: area.column + area.columns - 1)

@@ -1,9 +1,9 @@
 /// A key at a terminal in raw mode.
 enum ScreenKey: Equatable {
-  case up, down, pageUp, pageDown, first, last
+  case up, down
   /// Right or `l`: like enter, but it confirms nothing.
   case forward
-  case enter, back, tab, help, suspend, quit
+  case enter, back, tab, help, quit
   /// Control-C, which ends the program everywhere.
   case interrupt
   case letter(Character)
@@ -13,16 +13,13 @@ enum ScreenKey: Equatable {
 struct KeyReader {
   /// As in vi, less and many others.
   private static let characters: [Character: ScreenKey] = [
-    "k": .up, "j": .down, "g": .first, "G": .last, "h": .back, "l": .forward, " ": .pageDown,
-    "?": .help, "q": .quit, "\u{03}": .interrupt, "\u{04}": .quit, "\t": .tab, "\u{1A}": .suspend,
-    "\n": .enter, "\r": .enter, "\u{08}": .back, "\u{7F}": .back,
+    "k": .up, "j": .down, "h": .back, "l": .forward, "?": .help, "q": .quit, "\u{03}": .interrupt,
+    "\u{04}": .quit, "\t": .tab, "\n": .enter, "\r": .enter, "\u{08}": .back, "\u{7F}": .back,
   ]
 
-  /// What follows ESC and "[" or "O": a letter, or a number of the VT220 without its modifier.
-  private static let sequences: [String: ScreenKey] = [
-    "A": .up, "B": .down, "C": .forward, "D": .back, "H": .first, "F": .last, "P": .help,
-    "Z": .tab, "1~": .first, "7~": .first, "4~": .last, "8~": .last, "5~": .pageUp,
-    "6~": .pageDown, "11~": .help,
+  /// By the character that ends a sequence.
+  private static let sequences: [Character: ScreenKey] = [
+    "A": .up, "B": .down, "C": .forward, "D": .back, "P": .help, "Z": .tab,
   ]
 
   /// The beginning of a sequence. A lone escape byte is one, too, until nothing follows it.
@@ -51,9 +48,7 @@ struct KeyReader {
         unfinished = [byte] + rest
         break
       }
-      let parts = String(decoding: rest[..<final].dropFirst(), as: UTF8.self)
-      let letter = String(UnicodeScalar(rest[final]))
-      keys.append(Self.sequences[letter == "~" ? parts.prefix { $0 != ";" } + "~" : letter])
+      keys.append(Self.sequences[Character(UnicodeScalar(rest[final]))])
       rest = rest[(final + 1)...]
     }
     return keys.compactMap { $0 }

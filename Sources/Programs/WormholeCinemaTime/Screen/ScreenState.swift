@@ -21,16 +21,7 @@ struct ScreenState: Equatable {
     case delete(Movie)
     /// Open here what is open on the other side.
     case goOn
-    case suspend
     case quit
-  }
-
-  /// How much of a page fits on the screen, in lines.
-  struct Extent: Equatable {
-    var shown = 1
-    var total = 1
-
-    var limit: Int { max(0, total - shown) }
   }
 
   /// A film that is open on another side, and the name of that side.
@@ -48,7 +39,6 @@ struct ScreenState: Equatable {
   private(set) var opened: [Page] = [] { didSet { scroll = 0 } }
   private var selections: [Page: Int] = [:]
   private(set) var scroll = 0
-  private var extent = Extent()
   private(set) var tickets: [Movie] = []
   /// Whether the other side runs.
   var isOtherReachable = false
@@ -126,11 +116,8 @@ struct ScreenState: Equatable {
     if case .confirmation(let movie) = page, isPurchased(movie) { opened.removeLast() }
   }
 
-  /// Notes how much of the page fits on the screen, which decides how far it scrolls.
-  mutating func fit(_ extent: Extent) {
-    self.extent = extent
-    scroll = min(scroll, extent.limit)
-  }
+  /// Notes how far the page scrolls, which its drawing knows.
+  mutating func limit(scroll lines: Int) { scroll = min(scroll, lines) }
 
   /// Shows a film, above the list or the face that was shown.
   mutating func open(_ movie: Movie) {
@@ -152,10 +139,8 @@ struct ScreenState: Equatable {
   mutating func handle(_ key: ScreenKey) -> Action? {
     message = nil
     let page = page
-    let pageLines = max(1, extent.shown - 1)
     switch (key, page) {
     case (.interrupt, _): return .quit
-    case (.suspend, _): return .suspend
     case (.letter("c"), _): return .goOn
     // As in a pager, the help is left and not the program.
     case (.quit, _) where page != .help: return .quit
@@ -167,10 +152,6 @@ struct ScreenState: Equatable {
     case (_, .confirmation): break
     case (.up, _): move(by: -1)
     case (.down, _): move(by: 1)
-    case (.pageUp, _): move(by: -pageLines)
-    case (.pageDown, _): move(by: pageLines)
-    case (.first, _): move(by: -Self.everything)
-    case (.last, _): move(by: Self.everything)
     case (_, .help): break
     case (.enter, .face), (.forward, .face), (.letter("f"), _): show(list: .films)
     case (.letter("t"), _): show(list: .tickets)
@@ -185,14 +166,10 @@ struct ScreenState: Equatable {
     return nil
   }
 
-  /// More lines than any page has.
-  private static let everything = 1_000_000
-
   private mutating func move(by distance: Int) {
     if page == listPage {
       selections[page] = max(0, min(list.count - 1, selection + distance))
     } else {
-      // The drawing knows where the text ends, and has it noted.
       scroll = max(0, scroll + distance)
     }
   }

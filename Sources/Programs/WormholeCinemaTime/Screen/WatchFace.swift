@@ -10,8 +10,8 @@ extension ScreenDrawing {
         ?? StyledLine("Enter: the films", Look.faint),
     ]
     let time = state.time.text
-    let isLarge = area.rows >= 12 && area.columns >= ClockDigits.largeColumns
-    let clock = isLarge ? ClockDigits.large(time) : ClockDigits.small(time)
+    let large = ClockDigits.large(time)
+    let clock = area.rows >= 12 && large.fits(in: area) ? large : ClockDigits.small(time)
     let isBox = area.rows >= 9 && area.columns >= 28
     var place = area
     place.row += max(0, area.rows - clock.count - (isBox ? 5 : 2)) / 2
@@ -30,9 +30,6 @@ extension ScreenDrawing {
 
 /// The digits of a clock, of blocks.
 enum ClockDigits {
-  /// The width of four large digits and a colon.
-  static let largeColumns = 34
-
   /// Five rows of three dots each; the colon has one column.
   private static let dots: [Character: [String]] = [
     "0": ["###", "# #", "# #", "# #", "###"],

@@ -37,11 +37,6 @@ final class Story {
     claims.append((text, holds, duration))
   }
 
-  private func timed<Result>(_ body: () throws -> Result) rethrows -> (Result, Duration) {
-    let start = ContinuousClock.now
-    return (try body(), ContinuousClock.now - start)
-  }
-
   // MARK: Steps
 
   private func purchase() throws {
@@ -121,7 +116,8 @@ final class Story {
     let (phone, watch) = (try cast.start(.phone), try cast.side(.watch))
     try watch.process.stop()
     try stage.act("watch", "is suspended by SIGSTOP")
-    let (answer, duration) = try timed { try phone.answer("buy 99900") }
+    var answer = ""
+    let duration = try ContinuousClock().measure { answer = try phone.answer("buy 99900") }
     try stage.act("phone", answer, took: duration)
     claim(
       "a suspended watch blocks no other process", holds: answer.hasPrefix("bought"),
@@ -136,7 +132,8 @@ final class Story {
     try stage.title("6. The film that is open on the watch is opened on the phone")
     try cast.side(.phone).quit()
     _ = try cast.side(.watch).answer("show \(Self.general)")
-    let (line, duration) = try timed { try cast.handOver() }
+    var line = ""
+    let duration = try ContinuousClock().measure { line = try cast.handOver() }
     try stage.act("user", line, took: duration)
     try cast.waitForPhone(toPrint: "opens The General, continued from watch")
     try stage.act("phone", "is started, and opens it")
