@@ -40,7 +40,7 @@ extension CommandDescription {
     let done = try copy.run(to: place, until: arguments.deadline())
     let target = EtcdLocation.withoutPassword(place)
     try environment.show(
-      done, "copied \(done.keys) parts, \(done.bytes) bytes, to \(target)", arguments)
+      done, arguments, text: "copied \(done.keys) parts, \(done.bytes) bytes, to \(target)")
   }
 }
 
@@ -156,7 +156,8 @@ extension CommandDescription {
         try Program.read(from: descriptor, maximumBytes: min(maximum, 256 << 10))
       }
     }
-    try environment.show(done, "restored \(done.keys) parts, \(done.bytes) bytes", arguments)
+    try environment.show(
+      done, arguments, text: "restored \(done.keys) parts, \(done.bytes) bytes")
   }
 }
 
@@ -199,7 +200,7 @@ private enum NewFile {
 extension CommandEnvironment {
   /// Says what was copied, to people or as JSON.
   fileprivate func show(
-    _ done: ContainerCopy.Summary, _ sentence: String, _ arguments: ParsedArguments
+    _ done: ContainerCopy.Summary, _ arguments: ParsedArguments, text sentence: String
   ) throws {
     guard arguments.has("json") else { return tell(sentence) }
     try print(json: .object(["parts": done.keys, "bytes": done.bytes, "files": done.items]))

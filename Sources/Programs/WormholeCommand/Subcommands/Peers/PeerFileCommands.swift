@@ -47,7 +47,7 @@ private func transfer(_ arguments: ParsedArguments, _ environment: CommandEnviro
       isMoved: arguments.has("move"), durability: arguments.durability,
       expiry: arguments.seconds("expires"), receiptTerm: .dayAfterProcessing))
   defer { session.finishCopying(until: .now + .seconds(5)) }
-  try store(transfer, of: file, interruption, environment)
+  try store(transfer, of: file, until: interruption, environment)
   try environment.print(line: transfer.id)
   guard arguments.text("wait") != nil else { return }
   guard
@@ -59,7 +59,7 @@ private func transfer(_ arguments: ParsedArguments, _ environment: CommandEnviro
 }
 
 private func store(
-  _ transfer: PeerFileTransfer, of file: String, _ interruption: Interruption,
+  _ transfer: PeerFileTransfer, of file: String, until interruption: Interruption,
   _ environment: CommandEnvironment
 ) throws {
   let hasEnded = Mutex(false)
