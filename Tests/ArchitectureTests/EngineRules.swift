@@ -35,7 +35,10 @@ enum EngineRules {
       "Sources/Facades/MMWormhole/MMWormholeFileTransiting.swift",
       "the original's `messagePassingDirectoryPath`"
     ),
-    ("Sources/Programs/WormholeCinemaTime/Model/TicketCodes.swift", "the demo keeps its codes there"),
+    (
+      "Sources/Programs/WormholeCinemaTime/Model/TicketCodes.swift",
+      "the demo keeps its codes there"
+    ),
   ]
 
   /// - Parameter calls: The types and functions that call the kernel.

@@ -77,13 +77,12 @@ private final class TwoMachines {
         BuiltProgram.path("cinematime"), "--container", "etcd://\(machine.host):\(port)/cinema",
         role.rawValue,
       ]
-    let side = StorySide(
-      .silent, role,
-      try SideProcess(
-        "/usr/bin/env", words,
-        environment: [
-          "TMPDIR": directory.path, "XDG_STATE_HOME": "\(directory.path)/\(role.rawValue)",
-        ]))
+    let process = try SideProcess(
+      "/usr/bin/env", words,
+      environment: [
+        "TMPDIR": directory.path, "XDG_STATE_HOME": "\(directory.path)/\(role.rawValue)",
+      ])
+    let side = StorySide(process, as: role, on: .silent)
     side.patience = .seconds(60)
     sides.append(side)
     _ = try side.notices("session is active", count: 1)

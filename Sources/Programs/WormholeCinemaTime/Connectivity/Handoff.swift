@@ -50,9 +50,7 @@ enum Handoff {
   // MARK: From the other side
 
   /// What can be gone on with, for people.
-  static var invitations: [String] {
-    offers.map { "Continue '\($0.title)' from \($0.peer)" }
-  }
+  static var invitations: [String] { offers.map { "Continue '\($0.title)' from \($0.peer)" } }
 
   /// Goes on with the other side's film here.
   ///

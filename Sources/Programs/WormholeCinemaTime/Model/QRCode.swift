@@ -68,7 +68,7 @@ struct QRCode {
 
   // MARK: Drawing
 
-  private mutating func set(_ row: Int, _ column: Int, _ isDark: Bool) {
+  private mutating func set(_ row: Int, _ column: Int, to isDark: Bool) {
     guard modules.indices.contains(row), modules.indices.contains(column) else { return }
     modules[row][column] = isDark
   }
@@ -76,8 +76,8 @@ struct QRCode {
   private mutating func drawFunctionPatterns() {
     let size = Self.size
     for index in 0..<size {
-      set(6, index, index % 2 == 0)
-      set(index, 6, index % 2 == 0)
+      set(6, index, to: index % 2 == 0)
+      set(index, 6, to: index % 2 == 0)
     }
     // Three finders with light separators, and the alignment pattern.
     for (row, column) in [(3, 3), (3, size - 4), (size - 4, 3)] {
@@ -88,16 +88,16 @@ struct QRCode {
     for bit in 0..<15 {
       let isDark = Self.format >> bit & 1 == 1
       let place = bit < 6 ? bit : bit < 8 ? bit + 1 : bit == 8 ? 7 : 14 - bit
-      if bit < 8 { set(place, 8, isDark) } else { set(8, place, isDark) }
-      if bit < 8 { set(8, size - 1 - bit, isDark) } else { set(size - 15 + bit, 8, isDark) }
+      if bit < 8 { set(place, 8, to: isDark) } else { set(8, place, to: isDark) }
+      if bit < 8 { set(8, size - 1 - bit, to: isDark) } else { set(size - 15 + bit, 8, to: isDark) }
     }
-    set(size - 8, 8, true)
+    set(size - 8, 8, to: true)
   }
 
   private mutating func drawRings(_ row: Int, _ column: Int, radius: Int, light: [Int]) {
     for down in -radius...radius {
       for right in -radius...radius {
-        set(row + down, column + right, !light.contains(max(abs(down), abs(right))))
+        set(row + down, column + right, to: !light.contains(max(abs(down), abs(right))))
       }
     }
   }

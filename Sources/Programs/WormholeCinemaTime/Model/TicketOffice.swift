@@ -9,7 +9,7 @@ import Wormhole
 /// for QR codes.
 @MainActor
 final class TicketOffice {
-  static let shared = TicketOffice(Cinema.container)
+  static let shared = TicketOffice()
 
   /// The bought tickets, by the time of the show.
   private(set) var purchased: [Movie] = []
@@ -17,14 +17,10 @@ final class TicketOffice {
   /// Called after the tickets have changed, on either side.
   var didChange: () -> Void = {}
 
-  private let value: TypedValue<[Int]>
+  private let value = Cinema.container.value("purchased", as: [Int].self)
   /// The show that was last sent to the watch's face.
   private var announcedShow: Movie?
   private var observation: ObservationToken?
-
-  private init(_ container: SharedContainer) {
-    value = container.value("purchased", as: [Int].self)
-  }
 
   /// Reads the bought tickets and observes every change from now on.
   func open() throws {

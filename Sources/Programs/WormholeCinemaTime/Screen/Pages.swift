@@ -53,10 +53,6 @@ extension ScreenDrawing {
   }
 
   private mutating func draw(_ movie: Movie, in line: Canvas.Area, isSelected: Bool) {
-    let style = { (usual: CellStyle) in isSelected ? Look.selection : usual }
-    let put = { (canvas: inout Canvas, text: String, usual: CellStyle, column: Int, room: Int) in
-      canvas.put(text, style(usual), row: line.row, column: line.column + column, room: room)
-    }
     if isSelected { canvas.fill(line, Look.selection) }
     let isWide = line.columns >= 60
     // In the list of tickets every film has one.
@@ -67,11 +63,17 @@ extension ScreenDrawing {
     let room = markColumn - 9
     // A wide screen of a phone has room for the directors.
     let titleRoom = isWide && state.isPhone ? room * 3 / 5 : room + 2
-    put(&canvas, isSelected ? ">" : " ", .plain, 0, 1)
-    put(&canvas, movie.time, Look.time, 2, 5)
-    put(&canvas, movie.title, .plain, 8, titleRoom - 2)
-    put(&canvas, movie.director, Look.faint, 8 + titleRoom, room - titleRoom)
-    put(&canvas, mark, Look.good, markColumn, mark.count)
+    let parts: [(text: String, style: CellStyle, column: Int, room: Int)] = [
+      (isSelected ? ">" : " ", .plain, 0, 1), (movie.time, Look.time, 2, 5),
+      (movie.title, .plain, 8, titleRoom - 2),
+      (movie.director, Look.faint, 8 + titleRoom, room - titleRoom),
+      (mark, Look.good, markColumn, mark.count),
+    ]
+    for part in parts {
+      canvas.put(
+        part.text, isSelected ? Look.selection : part.style, row: line.row,
+        column: line.column + part.column, room: part.room)
+    }
   }
 
   // MARK: One film

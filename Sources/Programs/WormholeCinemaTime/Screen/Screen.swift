@@ -18,8 +18,6 @@ final class Screen {
   private var sources: [any DispatchSourceProtocol] = []
   private let palette = Palette.wanted()
 
-  private init() {}
-
   func begin() {
     do {
       let signals = try SignalReception(of: [.windowChanged, .interrupt, .terminate, .hangUp])

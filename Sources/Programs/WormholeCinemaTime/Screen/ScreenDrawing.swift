@@ -128,10 +128,13 @@ struct ScreenDrawing {
   private mutating func drawInvitation(_ area: Canvas.Area) {
     guard let invitation = state.invitation else { return }
     let row = area.row + area.rows - 1
+    let room = area.columns - 3
+    let short = "continue “\(invitation.title)” "
+    let full = short + "from the \(invitation.side) "
     canvas.put(" c ", Look.key, row: row, column: area.column)
     canvas.put(
-      "continue “\(invitation.title)” from the \(invitation.side) ", Look.notice, row: row,
-      column: area.column + 3, room: area.columns - 3)
+      full.terminalColumns <= room ? full : short, Look.notice, row: row, column: area.column + 3,
+      room: room)
   }
 
   /// A bar at the right edge, if the page is longer than its area.

@@ -51,7 +51,7 @@ final class StoryCast {
     try stage.act(role.rawValue, "$ cinematime \(role.rawValue)")
     let process = try launch(
       [role.rawValue], environment: endsAfterTransfer ? [Connectivity.killingVariable: "1"] : [:])
-    let side = StorySide(stage, role, process)
+    let side = StorySide(process, as: role, on: stage)
     sides.append(side)
     _ = try side.notices("session is active", count: 1)
     return side

@@ -15,7 +15,7 @@ final class StorySide {
   /// The limit of this side's waits.
   var patience = StorySide.patience
 
-  init(_ stage: Stage, _ role: WCSession.Role, _ process: SideProcess) {
+  init(_ process: SideProcess, as role: WCSession.Role, on stage: Stage) {
     self.stage = stage
     self.role = role
     self.process = process
