@@ -18,7 +18,7 @@ extension ScreenState {
       // Without a film, the other list is the only way.
       list.isEmpty
         ? [other, help] + goOn + rest
-        : [("Enter", "open"), help] + change + [other] + goOn + [("↑↓", "choose")] + rest
+        : [("Enter", "open"), help] + change + [other] + goOn + rest + [("↑↓", "choose")]
     case .film: change + [help] + goOn + rest
     case .confirmation: [("y", "buy"), ("n", "no"), help]
     case .help: [("Esc", "close")]
