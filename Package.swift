@@ -19,14 +19,16 @@ let rooms: [Target] = [
   room("Core/WormholeSystem", ["WormholeShims"]),
   // Property-list values, a bounded codec, and the guard that any foreign bytes pass first.
   room("Core/WormholePropertyLists", []),
-  // A client of etcd: reads, transactions, leases, watches. Knows no container.
-  room("Core/WormholeEtcd", ["WormholeShims", "WormholeSystem"]),
   // What a container is: values, channels, notifications, presences, queues, logs, calls.
-  room("Core/Wormhole", ["WormholeEtcd", "WormholePropertyLists", "WormholeSystem"]),
+  room("Core/Wormhole", ["WormholePropertyLists", "WormholeSystem"]),
   // The content of a container, and its faults; a whole container copied from one place to another.
+  room("Core/WormholeInspection", ["Wormhole", "WormholePropertyLists", "WormholeSystem"]),
+  // The engine for containers on etcd: its client, and what stands there behind each primitive.
   room(
-    "Core/WormholeInspection",
-    ["Wormhole", "WormholeEtcd", "WormholePropertyLists", "WormholeSystem"]),
+    "Core/WormholeEtcd",
+    [
+      "WormholeInspection", "Wormhole", "WormholePropertyLists", "WormholeSystem", "WormholeShims",
+    ]),
 
   // The core under its first name.
   room("Facades/AppGroup", ["Wormhole", "WormholeInspection"]),
@@ -61,14 +63,15 @@ let rooms: [Target] = [
   program(
     "Programs/WormholeCommand",
     [
-      "WormholeFiles", "GroupDefaults", "WormholePeers", "WormholeInspection", "WormholeWorkshop",
-      "Wormhole", "WormholePropertyLists", "WormholeSystem",
+      "WormholeFiles", "GroupDefaults", "WormholePeers", "WormholeEtcd", "WormholeInspection",
+      "WormholeWorkshop", "Wormhole", "WormholePropertyLists", "WormholeSystem",
     ], embeds: "ManualPages/OnDiskFormat.md"),
   // `cinematime`: a phone and a watch keep tickets in step.
   program(
     "Programs/WormholeCinemaTime",
     [
       "ConnectivityTesting", "WatchConnectivity", "WormholePeers", "WormholeWorkshop",
+      "WormholeEtcd",
       "WormholeInspection", "Wormhole", "WormholePropertyLists", "WormholeSystem",
     ], embeds: "../../../Fixtures/movies.json"),
   // Tries to break the promises with real processes, stopped and killed at random.
@@ -83,7 +86,7 @@ let rooms: [Target] = [
     "Workshop/WormholeBenchmarks",
     [
       "WormholeFiles", "GroupDefaults", "WormholePeers", "WormholeInspection", "WormholeWorkshop",
-      "Wormhole", "WormholePropertyLists", "WormholeSystem",
+      "WormholeEtcd", "Wormhole", "WormholePropertyLists", "WormholeSystem",
     ]),
 ]
 
@@ -101,7 +104,7 @@ let testTools: [Target] = [
     name: "WormholeParticipant",
     dependencies: [
       "WormholeFiles", "GroupDefaults", "Communicator", "WatchConnectivity", "WormholePeers",
-      "WormholeInspection", "Wormhole", "WormholePropertyLists", "WormholeSystem",
+      "WormholeInspection", "WormholeEtcd", "Wormhole", "WormholePropertyLists", "WormholeSystem",
       "WormholeTestSupport", "WormholeCinemaTutorial", "WormholeMainActorApp",
       "WormholeFoundationClients", "WormholeWatchClients", "WormholeCommunicatorClients",
       "WormholeDefaultsClients", "WormholeMessageClients",
@@ -145,7 +148,7 @@ let tests: [Target] = [
     excludes: ["Clients"]),
   test(
     "GroupDefaultsTests", core + ["GroupDefaults", "WormholeParticipant"], excludes: ["Clients"]),
-  test("PeerConnectivityTests", core + ["WormholePeers", "WormholeParticipant"]),
+  test("PeerConnectivityTests", core + ["WormholePeers", "WormholeEtcd", "WormholeParticipant"]),
   test(
     "WatchConnectivityTests", core + ["WatchConnectivity", "WormholePeers", "WormholeParticipant"],
     excludes: ["Tutorial", "MainActorApp", "Clients"]),
@@ -153,7 +156,7 @@ let tests: [Target] = [
     "CommunicatorTests",
     core + ["Communicator", "WatchConnectivity", "WormholePeers", "WormholeParticipant"],
     excludes: ["Clients"]),
-  test("CommandTests", core + ["WormholeCommand", "WormholeWorkshop"]),
+  test("CommandTests", core + ["WormholeCommand", "WormholeEtcd", "WormholeWorkshop"]),
   test(
     "CinemaTimeTests",
     core + [
@@ -213,8 +216,8 @@ func name(_ path: String) -> String { path.split(separator: "/").last.map(String
 
 let libraries = rooms.map(\.name).filter {
   ![
-    "WormholeShims", "WormholeSystem", "WormholeEtcd", "WormholeWorkshop", "WormholeCommand",
-    "WormholeCinemaTime", "WormholeTorture", "WormholeBenchmarks",
+    "WormholeShims", "WormholeSystem", "WormholeWorkshop", "WormholeCommand", "WormholeCinemaTime",
+    "WormholeTorture", "WormholeBenchmarks",
   ].contains($0)
 }
 

@@ -1,10 +1,10 @@
 import Synchronization
 import Testing
-import WormholeEtcd
 import WormholePropertyLists
 import WormholeTestSupport
 
 @testable import Wormhole
+@testable import WormholeEtcd
 @testable import WormholeInspection
 @testable import WormholeSystem
 
@@ -157,7 +157,7 @@ struct ContainerMonitorTests {
   func hostileKeys() throws {
     guard TestEngine.current == .etcd else { return }
     let container = try directory.container()
-    guard case .etcd(let etcd) = container.engine else { return }
+    guard let etcd = container.engine as? EtcdContainer else { return }
     let monitor = try monitor(container)
     let prefix = Array(etcd.formatKey.dropLast("format".utf8.count))
     let names = [

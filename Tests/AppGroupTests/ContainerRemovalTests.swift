@@ -1,10 +1,10 @@
 import Testing
-import WormholeEtcd
 import WormholePropertyLists
 import WormholeSystem
 import WormholeTestSupport
 
 @testable import Wormhole
+@testable import WormholeEtcd
 @testable import WormholeInspection
 
 @Suite("The removal of a container", .blocking)
@@ -14,7 +14,7 @@ struct ContainerRemovalTests {
   init() throws { scene = try CopyScene() }
 
   private func isContainer(_ container: SharedContainer) throws -> Bool {
-    if case .etcd(let etcd) = container.engine {
+    if let etcd = container.engine as? EtcdContainer {
       return try etcd.client.count(etcd.keys, until: .now + .seconds(10)) > 0
     }
     return try SharedContainer.existing(location: container.location) != nil

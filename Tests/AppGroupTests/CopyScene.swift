@@ -1,12 +1,12 @@
 import FoundationEssentials
 import Synchronization
 import Testing
-import WormholeEtcd
 import WormholePropertyLists
 import WormholeSystem
 import WormholeTestSupport
 
 @testable import Wormhole
+@testable import WormholeEtcd
 
 /// A container with something of each kind that outlives processes, and a description of one.
 struct CopyScene {
@@ -30,7 +30,7 @@ struct CopyScene {
   }
 
   func open(_ place: String) throws -> SharedContainer {
-    guard EtcdLocation.isMeant(by: place) else { return try SharedContainer(location: place) }
+    guard Engines.isMeant(by: place) else { return try SharedContainer(location: place) }
     return try SharedContainer(etcd: EtcdLocation(place), companion: directory.path + "/companion")
   }
 

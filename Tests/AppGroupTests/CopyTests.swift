@@ -1,12 +1,12 @@
 import FoundationEssentials
 import Synchronization
 import Testing
-import WormholeEtcd
 import WormholePropertyLists
 import WormholeSystem
 import WormholeTestSupport
 
 @testable import Wormhole
+@testable import WormholeEtcd
 @testable import WormholeInspection
 
 @Suite("The copy of a container", .blocking)
@@ -191,7 +191,7 @@ struct CopyTests {
   func damagedFile() throws {
     let source = try scene.container(.etcd, "source")
     try scene.fill(source)
-    guard case .etcd(let container) = source.engine else { return }
+    guard let container = source.engine as? EtcdContainer else { return }
     let pieces = KeyRange.prefix(container.key(.queue, "files", "/t/waiting/"))
     let piece = try #require(try container.client.read(pieces, until: soon).items.dropFirst().first)
       .key
@@ -209,7 +209,7 @@ struct CopyTests {
   func hostileKeys() throws {
     let source = try scene.container(.etcd, "source")
     try source.queue("q").sender("a").enqueue(1)
-    guard case .etcd(let container) = source.engine else { return }
+    guard let container = source.engine as? EtcdContainer else { return }
     let batch = "0000000000000001-a/../../../../x-1-5.plist"
     let parts = ["e/\(batch)", "d/\(batch)", "f/\(batch).0", "r/../\(batch)", "o/../\(batch).0"]
     let more = ["a/../../x", "u/../x", "t/../x", "e/..", "s/../x", "k/../x", "zz/y", ""]
@@ -317,7 +317,7 @@ struct CopyTests {
     }
 
     private func isMade(_ place: String) throws -> Bool {
-      if EtcdLocation.isMeant(by: place) {
+      if Engines.isMeant(by: place) {
         let container = try EtcdContainer.unopened(EtcdLocation(place))
         let format = try container.client.page(.key(container.formatKey), limit: 1, until: soon)
         return format.items.first?.value == Array("\(EtcdContainer.formatVersion)".utf8)

@@ -1,13 +1,13 @@
 import FoundationEssentials
 import Synchronization
 import Testing
-import WormholeEtcd
 import WormholeInspection
 import WormholePropertyLists
 import WormholeSystem
 import WormholeTestSupport
 
 @testable import Wormhole
+@testable import WormholeEtcd
 
 /// What files promise only on etcd; the rest is in the suite that runs on both engines.
 @Suite("A file on etcd", .blocking, .needsEtcd)

@@ -1,11 +1,11 @@
 import Dispatch
 import Testing
-import WormholeEtcd
 import WormholePropertyLists
 import WormholeSystem
 import WormholeTestSupport
 
 @testable import Wormhole
+@testable import WormholeEtcd
 
 @Suite(
   "Containers on a faulty etcd", .blocking,
@@ -51,7 +51,7 @@ struct EtcdFaultTests {
   func witnesses(_ meanwhile: Meanwhile) throws {
     let node = try EtcdNode()
     let proxy = try LossyProxy(to: node.endpoint, losingOneIn: 2)
-    guard case .etcd(let etcd) = try container(proxy.endpoint).engine else {
+    guard let etcd = try container(proxy.endpoint).engine as? EtcdContainer else {
       throw Errno.invalidArgument
     }
     let direct = node.client()

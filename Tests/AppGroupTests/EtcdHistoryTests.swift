@@ -1,13 +1,13 @@
 import Dispatch
 import Synchronization
 import Testing
-import WormholeEtcd
 import WormholeInspection
 import WormholePropertyLists
 import WormholeSystem
 import WormholeTestSupport
 
 @testable import Wormhole
+@testable import WormholeEtcd
 
 /// What follows, in a process that lives on, when the cluster is restored from a snapshot.
 @Suite("A restored etcd", .blocking, .needsEtcd)
@@ -123,7 +123,7 @@ final class EtcdHistoryTests: RestoredEtcd {
     )
     let loss = Mutex<AppGroupError?>(nil)
     role.onLoss { error in loss.withLock { $0 = error } }
-    let session = try #require(role.session)
+    let session = try etcd.session(until: soon)
     try node.endAndSave()
     try grow()
     try role.confirm()
@@ -197,7 +197,7 @@ final class EtcdHistoryTests: RestoredEtcd {
     let proxy = try LossyProxy(to: node.endpoint)
     let location = EtcdLocation(endpoints: [proxy.endpoint], prefix: "test")
     let far = try SharedContainer(etcd: location, companion: directory.path)
-    guard case .etcd(let farEtcd) = far.engine else { throw Errno.invalidArgument }
+    guard let farEtcd = far.engine as? EtcdContainer else { throw Errno.invalidArgument }
     let delivered = Mutex<[PropertyListValue]>([])
     let others = Atomic(0)
     let mailbox = try Mailbox(in: far) { value in

@@ -1,12 +1,12 @@
 import Dispatch
 import Synchronization
 import Testing
-import WormholeEtcd
 import WormholePropertyLists
 import WormholeSystem
 import WormholeTestSupport
 
 @testable import Wormhole
+@testable import WormholeEtcd
 
 /// What only happens between machines: sessions that end, and processes that are fenced.
 @Suite(
@@ -29,7 +29,7 @@ struct EtcdPresenceTests {
     location = try #require(
       try TestEngine.etcd.location(of: directory.path, lifetime: Self.lifetime))
     container = try SharedContainer(etcd: location, companion: directory.path)
-    guard case .etcd(let etcd) = container.engine else { throw NeverHappened(what: "etcd") }
+    guard let etcd = container.engine as? EtcdContainer else { throw NeverHappened(what: "etcd") }
     self.etcd = etcd
     presence = container.presence("p")
   }
@@ -46,8 +46,8 @@ struct EtcdPresenceTests {
     try etcd.client.read(.prefix(etcd.key(.presence, "p", "/" + part)), until: soon).items
   }
 
-  private func endSession(of registration: PresenceRegistration) throws {
-    let session = try #require(registration.session)
+  private func endSession() throws {
+    let session = try etcd.session(until: soon)
     try etcd.client.revokeLease(session.lease, until: soon)
   }
 
@@ -135,7 +135,7 @@ struct EtcdPresenceTests {
     let plain = try presence.enter(content: "a")
     let exclusive = try presence.enterExclusively(content: "b")
     let first = try exclusive.conditions
-    try endSession(of: exclusive)
+    try endSession()
     try eventually("they are there again") {
       try presence.members().map(\.id).sorted() == [plain.id, exclusive.id].sorted()
     }
@@ -191,7 +191,7 @@ struct EtcdPresenceTests {
     #expect(try change())
     let old = try registration.conditions
     try a.tell("alone p 30")
-    try endSession(of: registration)
+    try endSession()
     // The faster one has the role.
     let isFaster = try a.answer().hasPrefix("error") == false
     if isFaster {

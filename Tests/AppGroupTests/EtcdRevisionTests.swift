@@ -1,11 +1,11 @@
 import Synchronization
 import Testing
-import WormholeEtcd
 import WormholePropertyLists
 import WormholeSystem
 import WormholeTestSupport
 
 @testable import Wormhole
+@testable import WormholeEtcd
 @testable import WormholeInspection
 
 /// What a process knows by a revision that a replaced history gives a second time.
@@ -71,7 +71,7 @@ final class EtcdRevisionTests: RestoredEtcd {
     proxy.block()
     try node.endAndRestore()
     try node.grow(before: claim.modified)
-    let others = try EtcdClaim(consumer: "another").bytes(stamp: "1")
+    let others = try BatchClaim(consumer: "another").bytes(stamp: "1")
     let client = node.client()
     let taking = try client.commit(
       .init(if: [.absent(claim.key)], then: [.put(key: claim.key, value: others)]), until: soon)

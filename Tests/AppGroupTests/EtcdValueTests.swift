@@ -1,12 +1,12 @@
 import FoundationEssentials
 import Synchronization
 import Testing
-import WormholeEtcd
 import WormholePropertyLists
 import WormholeSystem
 import WormholeTestSupport
 
 @testable import Wormhole
+@testable import WormholeEtcd
 
 /// What values promise only on etcd; the rest is in the suites that run on both engines.
 @Suite("A value on etcd", .blocking, .needsEtcd)
@@ -19,7 +19,7 @@ struct EtcdValueTests {
     let directory = try TemporaryDirectory()
     self.directory = directory
     container = try TestEngine.$current.withValue(.etcd) { try directory.container() }
-    guard case .etcd(let etcd) = container.engine else { throw Errno.invalidArgument }
+    guard let etcd = container.engine as? EtcdContainer else { throw Errno.invalidArgument }
     self.etcd = etcd
   }
 
@@ -78,7 +78,7 @@ struct EtcdValueTests {
     let node = try EtcdNode()
     let container = try SharedContainer(
       etcd: EtcdLocation(endpoints: [node.endpoint], prefix: "test"), companion: directory.path)
-    guard case .etcd(let etcd) = container.engine else { throw Errno.invalidArgument }
+    guard let etcd = container.engine as? EtcdContainer else { throw Errno.invalidArgument }
     let value = container.value("x")
     try value.replace(with: 0)
     let mirror = try EtcdMirror(etcd, .key(etcd.key(.value, "x"))) {}
@@ -169,8 +169,8 @@ struct EtcdLocationTests {
     }
     #expect(try EtcdLocation("etcd://h/x/").prefix == "x")
     #expect(try EtcdLocation("Etcds://u:s@cret@h/x%40y").description == "etcds://h:2379/x@y")
-    #expect(EtcdLocation.withoutPassword("Etcds://u:p/a@b?c@h/x") == "Etcds://u@h/x")
-    #expect(EtcdLocation.isMeant(by: "ETCD://h/x") && !EtcdLocation.isMeant(by: "/etcd://h/x"))
+    #expect(Engines.withoutPassword("Etcds://u:p/a@b?c@h/x") == "Etcds://u@h/x")
+    #expect(Engines.isMeant(by: "ETCD://h/x") && !Engines.isMeant(by: "/etcd://h/x"))
   }
 
   @Test("with a key or a password that others may use is refused", arguments: ["key", "password"])

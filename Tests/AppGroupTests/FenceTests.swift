@@ -5,6 +5,7 @@ import WormholeSystem
 import WormholeTestSupport
 
 @testable import Wormhole
+@testable import WormholeEtcd
 
 /// Changes under the fence of an exclusive role, of a process that is stopped in the middle of them and
 /// replaced.

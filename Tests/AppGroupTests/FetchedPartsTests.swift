@@ -1,10 +1,10 @@
 import Synchronization
 import Testing
-import WormholeEtcd
 import WormholeSystem
 import WormholeTestSupport
 
 @testable import Wormhole
+@testable import WormholeEtcd
 
 /// What becomes of a file that comes through etcd, on this machine.
 @Suite("Parts of a file that were fetched", .blocking)

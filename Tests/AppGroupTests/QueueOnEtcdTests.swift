@@ -1,11 +1,11 @@
 import FoundationEssentials
 import Testing
-import WormholeEtcd
 import WormholePropertyLists
 import WormholeSystem
 import WormholeTestSupport
 
 @testable import Wormhole
+@testable import WormholeEtcd
 
 @Suite(
   "A queue on etcd", .blocking, .needsEtcd)

@@ -1,11 +1,12 @@
 import Dispatch
 import Synchronization
 import Testing
-import WormholeEtcd
+import WormholeInspection
 import WormholePropertyLists
 import WormholeTestSupport
 
 @testable import Wormhole
+@testable import WormholeEtcd
 
 @Suite(
   "A queue on a faulty etcd", .blocking, .waiting,
@@ -126,7 +127,7 @@ struct QueueOnFaultyEtcdTests {
     let (proxy, entry, keys, claim) = (taken.proxy, taken.entry, taken.keys, taken.claim)
     func marks() throws -> [String] {
       let item = try keys.client.read(.key(claim), until: soon).items.first
-      return EtcdClaim(try #require(item).value).marks.values.sorted()
+      return BatchClaim(try #require(item).value).marks.values.sorted()
     }
     let error = try failure(
       of: { try entry.mark("whole") }, within: .seconds(2), losing: proxy,

@@ -1,12 +1,12 @@
 import FoundationEssentials
 import Synchronization
 import Testing
-import WormholeEtcd
 import WormholePropertyLists
 import WormholeSystem
 import WormholeTestSupport
 
 @testable import Wormhole
+@testable import WormholeEtcd
 
 /// A queue in its own directory.
 struct QueueScene {

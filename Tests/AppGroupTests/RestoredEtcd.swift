@@ -1,9 +1,9 @@
-import WormholeEtcd
 import WormholePropertyLists
 import WormholeSystem
 import WormholeTestSupport
 
 @testable import Wormhole
+@testable import WormholeEtcd
 
 /// A member of etcd with a container, to be restored from what was saved of it.
 class RestoredEtcd {
@@ -16,7 +16,7 @@ class RestoredEtcd {
     directory = try TemporaryDirectory()
     node = try EtcdNode()
     container = try Self.container(on: node, directory)
-    guard case .etcd(let etcd) = container.engine else { throw Errno.invalidArgument }
+    guard let etcd = container.engine as? EtcdContainer else { throw Errno.invalidArgument }
     self.etcd = etcd
   }
 
@@ -43,7 +43,7 @@ class RestoredEtcd {
     var location = EtcdLocation(endpoints: [proxy.endpoint], prefix: "test")
     location.lifetime = .seconds(60)
     let container = try SharedContainer(etcd: location, companion: directory.path)
-    guard case .etcd(let etcd) = container.engine else { throw Errno.invalidArgument }
+    guard let etcd = container.engine as? EtcdContainer else { throw Errno.invalidArgument }
     return (container, etcd)
   }
 }

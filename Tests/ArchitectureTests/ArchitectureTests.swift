@@ -48,6 +48,20 @@ struct ArchitectureTests {
     }
   }
 
+  @Test("of no library but its own carry the engine for etcd")
+  func otherEngine() throws {
+    let all = targets(ofManifest: try SourceTree.manifest())
+    let direct = Dictionary(uniqueKeysWithValues: all.map { ($0.name, Set($0.dependencies)) })
+    func carried(_ room: String) -> Set<String> {
+      direct[room, default: []].reduce(into: [room]) { $0.formUnion(carried($1)) }
+    }
+    let libraries = all.filter { $0.kind == "room" }.map(\.name)
+    #expect(Set(libraries).isSuperset(of: ["Wormhole", "WormholeEtcd", "WatchConnectivity"]))
+    let carriers = libraries.filter { carried($0).contains("WormholeEtcd") }
+    // The workshop drives clusters; no client can depend on it.
+    #expect(Set(carriers) == ["WormholeEtcd", "WormholeWorkshop"])
+  }
+
   @Test("of façades and programs do not know that a container is a directory")
   func engine() throws {
     let system = try SourceTree.files.get().filter {

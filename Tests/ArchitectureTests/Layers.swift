@@ -12,11 +12,9 @@ enum Layers {
     "WormholeShims": [],
     "WormholeSystem": ["WormholeShims", "Glibc", "Dispatch", "Synchronization"],
     "WormholePropertyLists": ["FoundationEssentials", "Synchronization"],
-    "WormholeEtcd": [
-      "WormholeShims", "WormholeSystem", "FoundationEssentials", "Dispatch", "Synchronization",
-    ],
-    "Wormhole": base.subtracting(["Wormhole"]).union(["WormholeEtcd", "Observation"]),
-    "WormholeInspection": base.union(["WormholeEtcd"]),
+    "Wormhole": base.subtracting(["Wormhole"]).union(["Observation"]),
+    "WormholeInspection": base,
+    "WormholeEtcd": base.union(["WormholeInspection", "WormholeShims"]),
     "AppGroup": ["Wormhole", "WormholeInspection"],
     "WormholeFiles": base,
     "NSFileCoordination": [
@@ -33,23 +31,25 @@ enum Layers {
     "ConnectivityTesting": base.union(["WatchConnectivity", "WormholePeers", "Foundation"]),
     "WormholeWorkshop": base.union(["WormholeEtcd", "Glibc"]),
     "WormholeCommand": base.union([
-      "WormholeFiles", "GroupDefaults", "WormholePeers", "WormholeInspection", "WormholeWorkshop",
+      "WormholeFiles", "GroupDefaults", "WormholePeers", "WormholeEtcd", "WormholeInspection",
+      "WormholeWorkshop",
     ]),
     "WormholeCinemaTime": base.union([
       "ConnectivityTesting", "WatchConnectivity", "WormholePeers", "WormholeInspection",
-      "WormholeWorkshop", "Foundation",
+      "WormholeWorkshop", "WormholeEtcd", "Foundation",
     ]),
     "WormholeTorture": base.union([
       "WormholePeers", "WormholeInspection", "WormholeWorkshop", "WormholeEtcd", "Foundation",
     ]),
     "WormholeBenchmarks": base.union([
-      "WormholeFiles", "GroupDefaults", "WormholePeers", "WormholeInspection", "WormholeWorkshop",
-      "Foundation",
+      "WormholeFiles", "GroupDefaults", "WormholePeers", "WormholeEtcd", "WormholeInspection",
+      "WormholeWorkshop", "Foundation",
     ]),
     // The other process of many tests.
     "WormholeParticipant": base.union([
       "WormholeFiles", "GroupDefaults", "Communicator", "WatchConnectivity", "WormholePeers",
-      "WormholeInspection", "WormholeTestSupport", "Foundation", "WormholeCinemaTutorial",
+      "WormholeInspection", "WormholeEtcd", "WormholeTestSupport", "Foundation",
+      "WormholeCinemaTutorial",
       "WormholeMainActorApp", "WormholeFoundationClients", "WormholeWatchClients",
       "WormholeCommunicatorClients", "WormholeDefaultsClients", "WormholeMessageClients",
     ]),
@@ -65,7 +65,7 @@ enum Layers {
   ]
 
   private static let containers: Set<String> = [
-    "Container", "Leases", "Publications", "Hooks", "Digests",
+    "Container", "Engines", "Leases", "Publications", "Hooks", "Digests",
   ]
 
   /// The folders of its own room whose declarations a folder may use.
@@ -77,13 +77,26 @@ enum Layers {
       "FileTrees": ["SystemCalls"],
       "Monitoring": ["SystemCalls"],
     ],
-    "WormholeEtcd": ["HTTP": [], "Client": ["HTTP"]],
+    "WormholeEtcd": [
+      "HTTP": [], "Client": ["HTTP"], "Container": ["HTTP", "Client"],
+      "Values": ["Client", "Container"],
+      "Notifications": ["Client", "Container", "Values"],
+      "Presences": ["Client", "Container", "Values"],
+      "Calls": ["Client", "Container", "Values"],
+      "Queues": ["Client", "Container", "Values", "Presences"],
+      "Inspection": ["Client", "Container", "Values", "Presences", "Queues", "Copying"],
+      "Copying": ["Client", "Container"],
+    ],
     "Wormhole": [
       "Digests": [],
       "Hooks": [],
       "Publications": [],
       // A container's files change under its leases, and a lease lies in a container.
-      "Container": ["Leases", "Publications", "Hooks", "Digests"],
+      "Container": ["Engines", "Leases", "Publications", "Hooks", "Digests"],
+      // The seam: the one place that knows what stands behind each primitive of a directory.
+      "Engines": containers.union([
+        "Values", "Notifications", "Presences", "Calls", "Queues",
+      ]),
       "Leases": ["Container", "Publications", "Hooks"],
       "Values": containers,
       "Channel": containers.union(["Values"]),
@@ -94,7 +107,11 @@ enum Layers {
       "Queues": containers.union(["Values", "Presences", "Entries"]),
       "Logs": containers.union(["Values", "Presences", "Entries"]),
     ],
-    "WormholeInspection": ["Inspection": [], "Copying": ["Inspection"]],
+    "WormholeInspection": [
+      "Engines": ["Inspection", "Copying"],
+      "Inspection": ["Engines"],
+      "Copying": ["Engines", "Inspection"],
+    ],
     "WormholeFiles": [
       "Claims": [], "Coordinator": ["Claims", "Presenters"],
       "Presenters": ["Claims", "Coordinator"],

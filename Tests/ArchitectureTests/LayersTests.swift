@@ -75,7 +75,7 @@ struct LayersTests {
               .product(name: "Atomics", package: "swift-atomics")], path: "Sources/Wormhole",
             exclude: ["WormholePeers.md"]),
           .testTarget(name: "WormholeTests", dependencies: ["Wormhole", "WormholeFiles"]),
-          room("Core/WormholeEtcd", ["WormholeSystem", "Wormhole"]),
+          room("Core/WormholeEtcd", ["WormholeSystem", "WormholeFiles"]),
           clients("WormholeWatchClients", of: "Communicator", "Some/Folder"),
         ])
       func room(_ path: String, _ dependencies: [Target.Dependency]) -> Target {}
@@ -94,7 +94,7 @@ struct LayersTests {
         "Package.swift:7: Wormhole may not depend on WormholeFiles",
         "Package.swift:7: Wormhole may not depend on Atomics",
         "Package.swift:7: Wormhole may not depend on swift-atomics",
-        "Package.swift:13: WormholeEtcd may not depend on Wormhole",
+        "Package.swift:13: WormholeEtcd may not depend on WormholeFiles",
         "Package.swift:14: WormholeWatchClients may not depend on Communicator",
       ])
     let strange = ".executableTarget(name: \"Strange\")"

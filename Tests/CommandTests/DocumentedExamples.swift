@@ -58,7 +58,8 @@ extension DocumentedExample {
   /// The imports of an example that names none, and the constants that it may use without making them.
   private var surroundings: (imports: [String], parameters: String) {
     let others = [
-      "WormholeInspection": ["Wormhole"], "WormholeFiles": ["Wormhole"],
+      "WormholeInspection": ["Wormhole"], "WormholeEtcd": ["Wormhole"],
+      "WormholeFiles": ["Wormhole"],
       "GroupDefaults": ["Wormhole"], "WormholePeers": ["Wormhole"],
       "WatchConnectivity": ["Wormhole"], "ConnectivityTesting": ["Wormhole", "WatchConnectivity"],
     ][module, default: []]

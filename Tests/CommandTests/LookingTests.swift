@@ -1,15 +1,15 @@
 import Testing
-import WormholeEtcd
 import WormholeTestSupport
 
 @testable import Wormhole
+@testable import WormholeEtcd
 
 @Suite("A look at a name that nobody has used", .blocking, .waiting) struct LookingTests {
   /// The names of all that the container keeps: its files, or its keys.
   private func names(_ session: Session) throws -> [String] {
     if let location = try TestEngine.current.location(of: session.container) {
       let container = try SharedContainer(etcd: location)
-      guard case .etcd(let etcd) = container.engine else { return [] }
+      guard let etcd = container.engine as? EtcdContainer else { return [] }
       let prefix = Array(etcd.formatKey.dropLast("format".utf8.count))
       return try etcd.client.read(.prefix(prefix), keysOnly: true, until: .now + .seconds(10))
         .items.map { String(decoding: $0.key, as: UTF8.self) }

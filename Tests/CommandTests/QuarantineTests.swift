@@ -4,6 +4,7 @@ import WormholeSystem
 import WormholeTestSupport
 
 @testable import Wormhole
+@testable import WormholeEtcd
 @testable import WormholeInspection
 
 @Suite("A newer value is never put into quarantine", .blocking)

@@ -1,5 +1,6 @@
 import Testing
 import Wormhole
+import WormholeEtcd
 import WormholeSystem
 import WormholeTestSupport
 

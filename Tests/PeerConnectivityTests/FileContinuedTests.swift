@@ -63,7 +63,7 @@ struct FileContinuedTests {
 
   private func container() throws -> EtcdContainer {
     let session = try session("watch", EtcdNode.shared.get().endpoint)
-    guard case .etcd(let container) = session.container.engine else {
+    guard let container = session.container.engine as? EtcdContainer else {
       throw NeverHappened(what: "a container on etcd")
     }
     return container
@@ -128,7 +128,7 @@ struct FileContinuedTests {
     try first.tell("file-copy phone")
     try eventually("etcd is out of reach") { isBlocked.load(ordering: .acquiring) }
     // Whatever it does after its call has failed can be done.
-    pauseThread(EtcdContainer.standardWait + .seconds(2))
+    pauseThread(CallLimit.standardWait + .seconds(2))
     proxy.unblock()
     #expect(try first.answer().contains("error unreachable"))
     let sent = try pieces()

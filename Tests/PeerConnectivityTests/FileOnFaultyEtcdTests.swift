@@ -3,6 +3,7 @@ import FoundationEssentials
 import Synchronization
 import Testing
 import Wormhole
+import WormholeEtcd
 import WormholePropertyLists
 import WormholeSystem
 import WormholeTestSupport
@@ -98,7 +99,7 @@ struct FileOnFaultyEtcdTests {
       gate.isClosed.load(ordering: .sequentiallyConsistent)
     }
     // Longer than a call waits, so some of them fail; shorter than two of them, so the next ones don't.
-    pauseThread(EtcdContainer.standardWait + .seconds(3))
+    pauseThread(CallLimit.standardWait + .seconds(3))
     try node.start()
     sending.wait()
     let comment: Comment = "\(failures.withLock { $0 })"

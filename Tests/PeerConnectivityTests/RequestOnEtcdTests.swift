@@ -1,5 +1,6 @@
 import Testing
 import Wormhole
+import WormholeEtcd
 import WormholePeers
 import WormholePropertyLists
 import WormholeTestSupport

@@ -1,6 +1,7 @@
 import FoundationEssentials
 import Wormhole
 import WormholeDefaultsClients
+import WormholeEtcd
 import WormholeFoundationClients
 import WormholeInspection
 import WormholePeers
@@ -48,6 +49,7 @@ struct Participant {
 
   static func main() {
     DiagnosticsVerbs.begin()
+    EtcdEngine.register()
     do {
       try run()
     } catch {

@@ -1,5 +1,6 @@
 import Synchronization
 import Wormhole
+import WormholeEtcd
 package import WormholeSystem
 
 /// Another process that executes a test's commands, one per line: `Tests/Participant`.

@@ -1,4 +1,5 @@
 import Synchronization
+import WormholeEtcd
 import WormholeSystem
 
 /// The directory of all temporary files of one test run, under TMPDIR.
@@ -41,6 +42,8 @@ final class RunDirectory: Sendable {
     """
 
   private init(_ parent: String) throws {
+    // Each test that has a container comes here first.
+    EtcdEngine.register()
     path = "\(parent)/wormhole-test-\(Program.processID)-\(UInt32.random(in: .min ... .max))"
     // Others may pass through, because some tests are about other users.
     try makeDirectory(path, mode: 0o711)

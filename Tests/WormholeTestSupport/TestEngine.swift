@@ -1,5 +1,5 @@
 package import Wormhole
-import WormholeEtcd
+package import WormholeEtcd
 
 /// What stands behind the containers of a test.
 package enum TestEngine: String, Sendable, CaseIterable {
@@ -69,7 +69,7 @@ extension TemporaryDirectory {
 extension SharedContainer {
   /// The keys of files in an own queue of the package; nil in a directory.
   package func keys(ofFilesIn queue: String) throws -> [String]? {
-    guard case .etcd(let etcd) = engine else { return nil }
+    guard let etcd = engine as? EtcdContainer else { return nil }
     return try ["/a/", "/t/", "/u/"].flatMap { part in
       try etcd.client.read(
         .prefix(etcd.key(.ownQueue, queue, part)), keysOnly: true, until: soon

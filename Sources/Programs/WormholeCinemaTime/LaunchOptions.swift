@@ -82,7 +82,7 @@ struct LaunchOptions: Sendable {
       throw Refusal(description: "a group and a directory each name a container; give only one")
     }
     // Another process may have another working directory.
-    let isPath = option == "--container" && !EtcdLocation.isMeant(by: value)
+    let isPath = option == "--container" && !Engines.isMeant(by: value)
     containerArguments = [option, isPath ? URL(fileURLWithPath: value).path : value]
   }
 

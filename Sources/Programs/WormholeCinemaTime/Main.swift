@@ -1,12 +1,14 @@
 import Foundation
 import WatchConnectivity
 import Wormhole
+import WormholeEtcd
 import WormholeSystem
 
 @main
 enum Main {
   static func main() {
     ignoreFatalWriteSignals()
+    EtcdEngine.register()
     Diagnostics.onEvent = { event in
       // With standard error closed, nobody reads it.
       if event.kind == .failure { try? Program.write("wormhole: \(event.message)\n", to: 2) }

@@ -1,4 +1,5 @@
 import Wormhole
+import WormholeEtcd
 import WormholeSystem
 
 @main
@@ -6,6 +7,7 @@ struct Main {
   static func main() {
     // A closed pipe or a file that may not grow is an error to report, not a death.
     ignoreFatalWriteSignals()
+    EtcdEngine.register()
     Diagnostics.onEvent = { event in
       if event.kind == .failure {
         // With standard error closed, only the exit status remains to tell.

@@ -1,3 +1,4 @@
+import WormholeEtcd
 import WormholeSystem
 
 @main
@@ -5,6 +6,7 @@ struct Main {
   static func main() {
     let arguments = Array(CommandLine.arguments.dropFirst())
     ignoreFatalWriteSignals()
+    EtcdEngine.register()
     do {
       if arguments.first == "worker" {
         try Worker.run(Array(arguments.dropFirst()))

@@ -1,9 +1,11 @@
+import WormholeEtcd
 import WormholeSystem
 
 @main
 struct Main {
   static func main() {
     ignoreFatalWriteSignals()
+    EtcdEngine.register()
     let arguments = Array(CommandLine.arguments.dropFirst())
     do {
       if arguments.first == "worker" {

@@ -1,4 +1,5 @@
 import Wormhole
+import WormholeEtcd
 import WormholeInspection
 import WormholeSystem
 import WormholeWorkshop

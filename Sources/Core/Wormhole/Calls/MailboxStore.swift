@@ -1,7 +1,7 @@
 import WormholePropertyLists
 
 /// Where the mailboxes of a container are: the part of them that depends on its engine.
-protocol MailboxStore: Sendable {
+package protocol MailboxStore: Sendable {
   /// Creates a mailbox; see `Mailbox`.
   func make(
     _ address: String, deliver: @escaping @Sendable (PropertyListValue) -> Void
@@ -24,7 +24,7 @@ protocol MailboxStore: Sendable {
 }
 
 /// A mailbox of this process, which ends when it is released at the latest.
-protocol MailboxHold: AnyObject, Sendable {
+package protocol MailboxHold: AnyObject, Sendable {
   /// Ends it; further calls have no effect.
   ///
   /// - Parameter asDeath: Whether others are to find what a process leaves that dies.
@@ -38,7 +38,7 @@ protocol MailboxHold: AnyObject, Sendable {
 }
 
 /// A writer into one mailbox, which keeps the order of posts made one after another.
-protocol MailboxWriter: Sendable {
+package protocol MailboxWriter: Sendable {
   /// The place of the mailbox, for messages.
   var path: String { get }
   /// Whether its owner may be on another machine, with another clock.
@@ -49,12 +49,7 @@ protocol MailboxWriter: Sendable {
 }
 
 extension SharedContainer {
-  var mailboxes: any MailboxStore {
-    switch engine {
-    case .directory(let root): DirectoryMailboxes(root: root)
-    case .etcd(let etcd): EtcdMailboxes(etcd: etcd)
-    }
-  }
+  var mailboxes: any MailboxStore { engine.mailboxes }
 
   /// Removes the mailboxes of processes that have ended.
   ///

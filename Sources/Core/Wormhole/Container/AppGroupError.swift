@@ -1,4 +1,3 @@
-import WormholeEtcd
 package import WormholeSystem
 
 /// An action in a container has failed.
@@ -116,7 +115,7 @@ extension AppGroupError {
   }
 }
 
-/// Runs a closure and turns an error of the kernel or of etcd into an error with a sentence.
+/// Runs a closure and turns an error of the kernel or of an engine into an error with a sentence.
 package func reporting<Result: ~Copyable>(
   _ action: @autoclosure () -> String, path: @autoclosure () -> String, _ body: () throws -> Result
 ) throws -> Result {
@@ -124,8 +123,8 @@ package func reporting<Result: ~Copyable>(
     return try body()
   } catch let error as Errno {
     throw AppGroupError.refused(action(), path: path(), error)
-  } catch let error as EtcdError {
-    throw AppGroupError.refused(action(), path: path(), error)
+  } catch let error as any EngineError {
+    throw error.reported(action(), path: path())
   }
 }
 

@@ -13,15 +13,12 @@ package enum ContainerLocation {
   /// The variable that says where the containers of groups are, if not in a directory.
   static let groupsVariable = "WORMHOLE_GROUPS"
 
-  /// Returns the place of a group's container on etcd; nil if it is a directory.
-  package static func etcd(forGroup group: String) throws -> EtcdLocation? {
-    guard let base = Program.environment(groupsVariable), EtcdLocation.isMeant(by: base) else {
-      return nil
-    }
+  /// Returns the place of a group's container on another engine; nil if it is a directory.
+  package static func elsewhere(forGroup group: String) throws -> (any EngineLocation)? {
+    guard let base = Program.environment(groupsVariable), let place = try Engines.location(base)
+    else { return nil }
     guard !group.isEmpty else { throw empty }
-    var location = try EtcdLocation(base)
-    location.prefix += "/" + EncodedName(group).component
-    return location
+    return place.appending(EncodedName(group).component)
   }
 
   private static var empty: AppGroupError {

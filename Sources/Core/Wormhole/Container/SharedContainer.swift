@@ -26,7 +26,7 @@ public final class SharedContainer: Sendable {
   public let groupIdentifier: String?
 
   /// What stands behind values, queues, presences and notifications.
-  package let engine: ContainerEngine
+  package let engine: any ContainerEngine
   /// The directory of `url`.
   package let root: ContainerRoot
 
@@ -41,8 +41,8 @@ public final class SharedContainer: Sendable {
   /// - Throws: `AppGroupError`: `containerUnsafe` if its owner or mode lets others in,
   ///   `formatTooNew`, or an error of the file system.
   public convenience init(group: String) throws {
-    if let location = try ContainerLocation.etcd(forGroup: group) {
-      try self.init(etcd: location, group: group, companion: nil)
+    if let location = try ContainerLocation.elsewhere(forGroup: group) {
+      try self.init(at: location, group: group)
     } else {
       let path = try ContainerLocation.path(forGroup: group)
       try ContainerLocation.create(path)
@@ -64,34 +64,23 @@ public final class SharedContainer: Sendable {
   package init(path: String, group: String? = nil, access: ContainerAccess? = .owner) throws {
     let absolute = try Self.absolute(path)
     root = try ContainerRoot(path: absolute, access: access)
-    engine = .directory(root)
+    engine = DirectoryEngine(root: root)
     url = URL(filePath: absolute, directoryHint: .isDirectory)
     location = absolute
     groupIdentifier = group
     try ContainerFormat.establish(in: root, group: group)
   }
 
-  /// Opens a container on etcd, and creates it if it is missing. All containers of a process at one
-  /// location share its connections.
-  ///
-  /// - Throws: `AppGroupError`: `unreachable` with what each member said: at once where that cannot
-  ///   change (a certificate, something else than etcd); after 2 seconds where nobody listens, or the
-  ///   host has no address; after 10 seconds where nobody answers. `permissionDenied`, `formatTooNew`, `notSupported` if libcurl is missing.
-  @available(*, noasync, message: "it blocks; open it before, or on a thread of its own")
-  public convenience init(etcd location: EtcdLocation) throws {
-    try self.init(etcd: location, companion: nil)
-  }
-
   /// Opens a directory or a container on etcd.
   ///
-  /// - Parameter location: A directory's path, or a text such as `etcds://host1,host2/cinema`; see
-  ///   `EtcdLocation`. A directory whose mode is 2770 is opened for the members of its Unix group,
-  ///   too (`ContainerAccess.group`).
-  /// - Throws: As the other initializers.
+  /// - Parameter location: A directory's path, or a text such as `etcds://host1,host2/cinema` in a
+  ///   program that has called `EtcdEngine.register()`. A directory whose mode is 2770 is opened for the
+  ///   members of its Unix group, too (`ContainerAccess.group`).
+  /// - Throws: As the other initializers; `notSupported` if this program has no engine for the location.
   @available(*, noasync, message: "it blocks; open it before, or on a thread of its own")
   public convenience init(location: String) throws {
-    if EtcdLocation.isMeant(by: location) {
-      try self.init(etcd: EtcdLocation(location))
+    if let location = try Engines.location(location) {
+      try self.init(at: location)
     } else {
       try self.init(path: location, access: nil)
     }
@@ -99,22 +88,25 @@ public final class SharedContainer: Sendable {
 
   /// - Parameter companion: The directory of this machine; nil for the usual place.
   package convenience init(
-    etcd location: EtcdLocation, group: String? = nil, companion: String?
+    at location: any EngineLocation, group: String? = nil, companion: String? = nil
   ) throws {
-    guard let container = try EtcdContainer.open(location, until: CallLimit.deadline) else {
+    guard let engine = try location.open(creates: true) else {
       preconditionFailure("one that is missing is made")
     }
-    try self.init(container, group: group, companion: companion)
+    try self.init(engine, at: location, group: group, companion: companion)
   }
 
-  /// A container on etcd that is known to be one.
-  package init(_ container: EtcdContainer, group: String? = nil, companion: String?) throws {
-    engine = .etcd(container)
-    let path = try companion ?? Companion.path(of: container)
-    try ContainerLocation.create(path)
-    root = try ContainerRoot(path: path, access: .owner)
-    url = URL(filePath: path, directoryHint: .isDirectory)
-    location = container.location.description
+  /// A container of an engine that has opened it.
+  package init(
+    _ engine: any ContainerEngine, at place: any EngineLocation, group: String? = nil,
+    companion: String? = nil
+  ) throws {
+    self.engine = engine
+    let companion = try companion ?? engine.localDirectory()
+    try ContainerLocation.create(companion)
+    root = try ContainerRoot(path: companion, access: .owner)
+    url = URL(filePath: companion, directoryHint: .isDirectory)
+    location = place.description
     groupIdentifier = group
     try ContainerFormat.establish(in: root, group: group)
   }
@@ -125,16 +117,16 @@ public final class SharedContainer: Sendable {
   ///   without one.
   /// - Throws: As `init(location:)`.
   package static func existing(location: String) throws -> SharedContainer? {
-    guard EtcdLocation.isMeant(by: location) else { return try existing(path: location) }
-    return try existing(etcd: EtcdLocation(location))
+    guard let place = try Engines.location(location) else { return try existing(path: location) }
+    return try existing(at: place)
   }
 
   /// Opens the existing container of a group, and makes none.
   ///
   /// - Throws: As `init(group:)`.
   package static func existing(group: String) throws -> SharedContainer? {
-    if let location = try ContainerLocation.etcd(forGroup: group) {
-      return try existing(etcd: location, group: group)
+    if let location = try ContainerLocation.elsewhere(forGroup: group) {
+      return try existing(at: location, group: group)
     }
     do {
       return try existing(path: ContainerLocation.path(forGroup: group), group: group)
@@ -144,10 +136,11 @@ public final class SharedContainer: Sendable {
   }
 
   private static func existing(
-    etcd location: EtcdLocation, group: String? = nil
+    at location: any EngineLocation, group: String? = nil
   ) throws -> SharedContainer? {
-    let container = try EtcdContainer.open(location, creates: false, until: CallLimit.deadline)
-    return try container.map { try SharedContainer($0, group: group, companion: nil) }
+    try location.open(creates: false).map {
+      try SharedContainer($0, at: location, group: group)
+    }
   }
 
   private static func existing(path: String, group: String? = nil) throws -> SharedContainer? {
@@ -161,7 +154,7 @@ public final class SharedContainer: Sendable {
 
   /// Returns the place of a group's container, whether or not it exists.
   package static func location(ofGroup group: String) throws -> String {
-    try ContainerLocation.etcd(forGroup: group)?.description
+    try ContainerLocation.elsewhere(forGroup: group)?.description
       ?? ContainerLocation.path(forGroup: group)
   }
 
@@ -176,14 +169,10 @@ public final class SharedContainer: Sendable {
   }
 
   package func identifiers(of kind: NameKind) throws -> [String] {
-    switch engine {
-    case .directory(let root): try Self.identifiers(of: kind, in: root)
-    case .etcd(let container):
-      try reporting("list the container", path: location) { try container.identifiers(of: kind) }
-    }
+    try reporting("list the container", path: location) { try engine.identifiers(of: kind) }
   }
 
-  private static func identifiers(of kind: NameKind, in root: ContainerRoot) throws -> [String] {
+  static func identifiers(of kind: NameKind, in root: ContainerRoot) throws -> [String] {
     let path = root.path + "/" + kind.path
     return try reporting("list the container", path: path) {
       let handle = try root.handle()
@@ -222,16 +211,9 @@ extension SharedContainer {
   ///
   /// - Throws: `AppGroupError.notSupported` for a container on etcd.
   package func requireDirectory(_ action: String, remedy: String) throws {
-    guard case .etcd = engine else { return }
+    guard !engine.isDirectory else { return }
     throw AppGroupError(
       .notSupported, action, path: location, reason: "that needs a directory, and it is on etcd",
       remedy: remedy)
   }
-}
-
-/// What stands behind the primitives of a container. Each of them chooses its store by it, once, and
-/// nothing else does.
-package enum ContainerEngine: Sendable {
-  case directory(ContainerRoot)
-  case etcd(EtcdContainer)
 }

@@ -3,7 +3,7 @@ package import WormholeSystem
 /// What stands behind a notification: a file that is renamed, or a key on etcd.
 ///
 /// Errors of the kernel and of etcd come as they are; the callers put them into a sentence.
-protocol BellStore: Sendable {
+package protocol BellStore: Sendable {
   /// The directory's path, or the words for the key.
   var path: String { get }
 
@@ -18,7 +18,7 @@ protocol BellStore: Sendable {
 }
 
 /// A bell that is being listened to.
-protocol BellWatching: Watching {
+package protocol BellWatching: Watching {
   /// Returns the sound as of now, or later than the last signal.
   func sound() throws -> BellSound
 }
@@ -26,6 +26,8 @@ protocol BellWatching: Watching {
 /// The marks of a bell at one moment; equal as long as no process has rung.
 package struct BellSound: Hashable, Sendable {
   package let marks: Set<FileName>
+
+  package init(marks: Set<FileName>) { self.marks = marks }
 
   /// The sound of a bell that was never rung.
   package static let silence = BellSound(marks: [])

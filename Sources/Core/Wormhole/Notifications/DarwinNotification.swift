@@ -29,11 +29,7 @@ public struct DarwinNotification: Sendable {
   init(container: SharedContainer, name: String) {
     self.container = container
     self.name = name
-    bell =
-      switch container.engine {
-      case .directory(let root): Bell(root: root, name: name)
-      case .etcd(let etcd): EtcdBell(etcd: etcd, key: etcd.key(.notification, name))
-      }
+    bell = container.engine.bell(name)
     stateValue = Value(container: container, identifier: name, kind: .notification)
   }
 

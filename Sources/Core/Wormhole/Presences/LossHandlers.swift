@@ -3,17 +3,19 @@ import Synchronization
 import WormholeSystem
 
 /// Who wants to know of the loss of a registration, each of them once.
-final class LossHandlers: Sendable {
-  typealias Handler = @Sendable (AppGroupError) -> Void
+package final class LossHandlers: Sendable {
+  package typealias Handler = @Sendable (AppGroupError) -> Void
 
   private let handlers = Mutex<[Handler]>([])
 
-  var isEmpty: Bool { handlers.withLock(\.isEmpty) }
+  package init() {}
 
-  func add(_ handler: @escaping Handler) { handlers.withLock { $0.append(handler) } }
+  package var isEmpty: Bool { handlers.withLock(\.isEmpty) }
+
+  package func add(_ handler: @escaping Handler) { handlers.withLock { $0.append(handler) } }
 
   /// Calls all of them, and forgets them.
-  func tell(_ loss: AppGroupError) {
+  package func tell(_ loss: AppGroupError) {
     let told = handlers.withLock { handlers in
       defer { handlers = [] }
       return handlers

@@ -29,7 +29,7 @@ public struct Presence: Sendable {
   /// The name.
   public let name: String
 
-  let kind: NameKind
+  package let kind: NameKind
   let store: any PresenceStore
 
   /// The largest size of a registration's file in bytes, including its `content`: 64 KiB.
@@ -39,11 +39,7 @@ public struct Presence: Sendable {
     self.container = container
     self.name = name
     self.kind = kind
-    store =
-      switch container.engine {
-      case .directory: DirectoryPresence(container: container, name: name, kind: kind)
-      case .etcd(let etcd): EtcdPresence(etcd, name: name, kind: kind)
-      }
+    store = container.engine.presence(name, kind, in: container)
   }
 
   /// The path of the directory of registrations, whether or not it exists; on etcd the words for its
@@ -136,13 +132,8 @@ extension OwnNames {
   package func watchPresenceNames(
     _ signal: @escaping @Sendable () -> Void
   ) throws -> any Cancelling {
-    switch container.engine {
-    case .directory(let root):
-      return try DirectoryPresence.watchNames(of: .ownPresence, in: root, signal)
-    case .etcd(let etcd):
-      return try reporting("watch the names of presences", path: container.location) {
-        try EtcdNameWatch(etcd, isOwn: true, signal)
-      }
+    try reporting("watch the names of presences", path: container.location) {
+      try container.engine.watchOwnPresenceNames(signal)
     }
   }
 }

@@ -51,7 +51,7 @@ public struct PresenceMember: Sendable, Hashable {
   /// The time of entering, in nanoseconds on the clock that cannot be set (`bootTimeNanoseconds`).
   package let enteredAt: UInt64
 
-  init(_ record: PresenceRecord, state: State) {
+  package init(_ record: PresenceRecord, state: State) {
     id = record.id
     processID = record.identity.processID
     program = record.program

@@ -1,25 +1,25 @@
-import FoundationEssentials
-import WormholePropertyLists
+package import FoundationEssentials
+package import WormholePropertyLists
 import WormholeSystem
 
 /// The content of a registration's file: the process, the time of entering, and a small value of
 /// the program.
-struct PresenceRecord: Sendable {
-  let id: String
-  let identity: ProcessIdentity
+package struct PresenceRecord: Sendable {
+  package let id: String
+  package let identity: ProcessIdentity
   /// The machine's boot id; empty if /proc does not show it.
   let boot: String
   let program: String
   let since: Date
   /// Nanoseconds since the machine started.
   let enteredAt: UInt64
-  let isExclusive: Bool
+  package let isExclusive: Bool
   let content: PropertyListValue?
   /// The inode of the directory that it was created for; a copy, even one of hard links, has
   /// another one.
   var directory: UInt64 = 0
   /// The time at which it left.
-  var ended: Date?
+  package var ended: Date?
   /// The name of its machine; nil in a directory.
   let host: String?
 
@@ -44,7 +44,7 @@ struct PresenceRecord: Sendable {
   /// Reads a record; nil if it is not one, or has another id than expected.
   ///
   /// - Parameter id: The expected id; nil for any.
-  init?(_ bytes: [UInt8], id expected: String?) {
+  package init?(_ bytes: [UInt8], id expected: String?) {
     // By a foreign file no process is present.
     guard let value = try? PropertyListValue(bytes: bytes, limits: Self.limits),
       let id = value["id"]?.stringValue, expected == nil || expected == id,
@@ -67,7 +67,7 @@ struct PresenceRecord: Sendable {
     host = value["host"]?.stringValue
   }
 
-  func bytes() throws(PropertyListError) -> [UInt8] {
+  package func bytes() throws(PropertyListError) -> [UInt8] {
     var value: PropertyListValue = [
       "id": .string(id), "pid": .integer(Int64(identity.processID)),
       "started": PropertyListValue(identity.startTicks),

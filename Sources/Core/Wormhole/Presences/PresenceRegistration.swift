@@ -1,5 +1,3 @@
-package import WormholeEtcd
-
 /// The presence of this process, which lasts until it leaves, releases the registration, or ends.
 ///
 /// A child that is forked without exec shares the lock (flock(2)): it keeps the registration alive
@@ -108,15 +106,9 @@ public final class PresenceRegistration: Sendable {
     return Presence.Fence(presence: presence, number: hold.fenceNumber)
   }
 
-  // MARK: On etcd
-
-  /// The conditions of a transaction that hold only as long as this registration does. Every change
-  /// that only its owner may make has them, so that a process that was stopped or cut off for too long
-  /// changes nothing. They are new after it has entered again; in a directory there are none.
+  /// What a change checks that only its owner may make, so that a process that was stopped or cut off for
+  /// too long changes nothing. It is new after it has entered again; in a directory there is none.
   ///
   /// - Throws: As `confirm`, for an end that this process knows of already.
-  package var conditions: [EtcdTransaction.Condition] { get throws { try hold.conditions } }
-
-  /// The session that it ends with; nil in a directory, and after its end.
-  package var session: EtcdSession? { hold.session }
+  package var condition: (any EngineCondition)? { get throws { try hold.condition } }
 }

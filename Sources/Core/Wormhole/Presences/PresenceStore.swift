@@ -1,9 +1,8 @@
-import WormholeEtcd
 import WormholeSystem
 
 /// Where the registrations of one name are: the part of a presence that depends on the engine of the
 /// container. Each engine keeps the promises of `Presence` in its own way.
-protocol PresenceStore: Sendable {
+package protocol PresenceStore: Sendable {
   /// The place of the registrations, for messages.
   var path: String { get }
   /// What a record says about its machine; nil where all processes are on one.
@@ -39,10 +38,15 @@ package struct PresenceLook: Sendable {
   package var live: [PresenceMember] = []
   /// Those of processes that have died, and that nobody has cleared away yet.
   package var dead: [PresenceMember] = []
+
+  package init(live: [PresenceMember] = [], dead: [PresenceMember] = []) {
+    self.live = live
+    self.dead = dead
+  }
 }
 
 /// One registration of this process, which ends when it is released at the latest.
-protocol PresenceHold: AnyObject, Sendable {
+package protocol PresenceHold: AnyObject, Sendable {
   var record: PresenceRecord { get }
 
   /// Ends it; further calls have no effect.
@@ -53,14 +57,11 @@ protocol PresenceHold: AnyObject, Sendable {
   /// Checks that it still exists; see `PresenceRegistration.confirm`.
   func confirm() throws
 
-  /// See `PresenceRegistration.conditions`.
-  var conditions: [EtcdTransaction.Condition] { get throws }
+  /// See `PresenceRegistration.condition`.
+  var condition: (any EngineCondition)? { get throws }
 
   /// The number of its last entering.
   var fenceNumber: UInt64 { get }
-
-  /// See `PresenceRegistration.session`.
-  var session: EtcdSession? { get }
 
   /// Until when it certainly lasts; nil where that does not depend on a clock.
   var limits: HoldLimits? { get }
@@ -77,13 +78,32 @@ protocol PresenceHold: AnyObject, Sendable {
 
 // A directory has none of them.
 extension PresenceHold {
-  var conditions: [EtcdTransaction.Condition] { [] }
-  var session: EtcdSession? { nil }
+  var condition: (any EngineCondition)? { nil }
   var limits: HoldLimits? { nil }
 }
 
+/// The end of what depends on a clock.
+package struct HoldLimits: Sendable {
+  /// When its holder should stop.
+  package let stop: ContinuousClock.Instant
+  /// When it has to have stopped.
+  package let deadline: ContinuousClock.Instant
+
+  package init(stop: ContinuousClock.Instant, deadline: ContinuousClock.Instant) {
+    self.stop = stop
+    self.deadline = deadline
+  }
+
+  /// Both have passed.
+  package static var passed: HoldLimits {
+    // Not now, which the clock of who compares may not have reached.
+    let past = ContinuousClock.now - .seconds(1)
+    return HoldLimits(stop: past, deadline: past)
+  }
+}
+
 /// The sight of one observer: notices that members may have come or gone, and looks at them.
-protocol PresenceSight: Cancelling {
+package protocol PresenceSight: Cancelling {
   /// Begins to watch.
   ///
   /// - Parameter signal: Called on a thread that must not be blocked.
@@ -109,20 +129,25 @@ protocol PresenceSight: Cancelling {
 }
 
 /// What a presence is called in messages.
-struct PresenceTitle: Sendable {
-  let name: String
-  let kind: NameKind
+package struct PresenceTitle: Sendable {
+  package let name: String
+  package let kind: NameKind
+
+  package init(name: String, kind: NameKind) {
+    self.name = name
+    self.kind = kind
+  }
 
   private var isConsumer: Bool { kind.primitive == .consumer }
 
   /// The action of a process that enters: the consumer of a queue is present as such.
-  var action: String { (isConsumer ? "consume" : "enter") + " \"\(name)\"" }
+  package var action: String { (isConsumer ? "consume" : "enter") + " \"\(name)\"" }
 
   /// The role, for events.
-  var role: String { isConsumer ? "consumer" : "role" }
+  package var role: String { isConsumer ? "consumer" : "role" }
 
   /// The error of a process that has waited for another one in vain.
-  func busy(_ member: PresenceMember, path: String) -> AppGroupError {
+  package func busy(_ member: PresenceMember, path: String) -> AppGroupError {
     AppGroupError(
       .timedOut, action + (isConsumer ? "" : " exclusively"), path: path,
       reason: isConsumer
@@ -132,14 +157,14 @@ struct PresenceTitle: Sendable {
   }
 
   /// The error of a registration that was closed.
-  func ended(path: String) -> AppGroupError {
+  package func ended(path: String) -> AppGroupError {
     AppGroupError(
       .invalidToken, "confirm being present", path: path, reason: "it was ended",
       remedy: "enter again")
   }
 
   /// The error of a registration that etcd has not heard of for so long that it may end soon.
-  func unheard(path: String) -> AppGroupError {
+  package func unheard(path: String) -> AppGroupError {
     AppGroupError(
       .leaseLost, "stay present", path: path,
       reason: "etcd has not answered for most of the session's lifetime (ttl=), so it may end",
@@ -147,7 +172,7 @@ struct PresenceTitle: Sendable {
   }
 
   /// The error of a change that comes after the role.
-  func fenced(path: String) -> AppGroupError {
+  package func fenced(path: String) -> AppGroupError {
     AppGroupError(
       .leaseLost, "change anything while \(role) \"\(name)\" is held", path: path,
       reason: "it has ended, or another process has it; nothing of the change is visible",
@@ -155,7 +180,7 @@ struct PresenceTitle: Sendable {
   }
 
   /// The error of a registration that has lost its role.
-  func overtaken(by holder: LeaseHolder?, path: String) -> AppGroupError {
+  package func overtaken(by holder: LeaseHolder?, path: String) -> AppGroupError {
     let taker = holder.map { "\($0)" } ?? "another process"
     return AppGroupError(
       .leaseLost, "confirm being the only one", path: path,
@@ -164,11 +189,15 @@ struct PresenceTitle: Sendable {
 }
 
 /// The processes that a waiter has seen stopped, and since when: one that stays so may lose its role.
-struct StoppedHolders: Sendable {
+package struct StoppedHolders: Sendable {
   private var since: [String: ContinuousClock.Instant] = [:]
 
+  package init() {}
+
   /// Returns whether a holder has been stopped for long enough.
-  mutating func mayOvertake(_ member: PresenceMember, _ overtaking: Presence.Overtaking) -> Bool {
+  package mutating func mayOvertake(_ member: PresenceMember, _ overtaking: Presence.Overtaking)
+    -> Bool
+  {
     guard overtaking == .suspended, member.state == .suspended else { return false }
     let first = since[member.id] ?? .now
     since = [member.id: first]

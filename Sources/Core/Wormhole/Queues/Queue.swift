@@ -32,7 +32,7 @@ public struct Queue: Sendable {
   public let name: String
 
   package let directory: NamedDirectory
-  let clock: @Sendable () -> UInt64
+  package let clock: @Sendable () -> UInt64
 
   /// The number of entries that may wait, and of their bytes, before a sender is refused.
   ///

@@ -2,7 +2,7 @@ import WormholePropertyLists
 
 /// The writer of a sender's batches, called by one thread at a time: it checks the limits, stamps, and
 /// stores.
-protocol QueueOutlet: Sendable {
+package protocol QueueOutlet: Sendable {
   var queue: Queue { get }
   /// What may wait.
   var admission: Admission { get }

@@ -3,7 +3,7 @@ import WormholeSystem
 
 /// What a queue stands on: each operation of the public types, as an engine performs it. What they
 /// promise, and what does not depend on the engine, is there.
-protocol QueueStore: Sendable {
+package protocol QueueStore: Sendable {
   /// Where it is, for people.
   var path: String { get }
 
@@ -79,17 +79,11 @@ protocol QueueStore: Sendable {
 }
 
 extension Queue {
-  /// The one place that chooses.
-  var store: any QueueStore {
-    switch container.engine {
-    case .directory: DirectoryQueue(queue: self)
-    case .etcd(let container): EtcdQueue(self, in: container)
-    }
-  }
+  var store: any QueueStore { container.engine.queue(self) }
 }
 
 /// What one consumer takes its batches from. Used by one thread at a time.
-protocol ConsumerSource: Sendable {
+package protocol ConsumerSource: Sendable {
   /// What does not need that thread.
   var place: any ConsumerPlace { get }
   /// What other workers have, and this one waits for, because it keeps the order of senders.
@@ -107,7 +101,7 @@ protocol ConsumerSource: Sendable {
 }
 
 /// The outcome of a step of a consumer.
-enum Taking {
+package enum Taking {
   case batch(TakenBatch)
   /// Nothing to deliver came of it: look again.
   case again
@@ -115,7 +109,7 @@ enum Taking {
 }
 
 /// A consumer's place in its queue. Thread-safe.
-protocol ConsumerPlace: Sendable {
+package protocol ConsumerPlace: Sendable {
   /// Returns whether nothing waits, and nothing taken is still to be acknowledged.
   func isIdle() throws -> Bool
 
@@ -132,7 +126,7 @@ protocol ConsumerPlace: Sendable {
 
 /// A batch as its consumer has it: the steps with its entries, each of which fails with `leaseLost`,
 /// or `.noSuchFile`, once the consumer was replaced.
-protocol TakenStore: Sendable {
+package protocol TakenStore: Sendable {
   /// Checks, where that is not free of cost, that nobody else can have been given the batch; called
   /// before each delivery.
   func confirm() throws
@@ -170,20 +164,20 @@ protocol TakenStore: Sendable {
 }
 
 /// The end of an entry.
-struct Settlement {
-  let id: QueueEntryID
-  let entry: Batch.Entry
-  let status: QueueEntryStatus
+package struct Settlement {
+  package let id: QueueEntryID
+  package let entry: Batch.Entry
+  package let status: QueueEntryStatus
   /// Whether it is kept for inspection.
-  let isKept: Bool
+  package let isKept: Bool
   /// Whether everything else in the batch is settled already.
-  let isLast: Bool
+  package let isLast: Bool
   /// Whether there are notes beside the batch.
   let hasNotes: Bool
 }
 
 /// Whose right a consumer takes by.
-enum ConsumerRole {
+package enum ConsumerRole {
   case alone(PresenceRegistration)
   /// One of several, which has the role of the only one while it begins.
   case worker(PresenceRegistration, gate: PresenceRegistration)

@@ -46,4 +46,9 @@ public struct QueueOutcome: Sendable, Hashable {
   public let id: QueueEntryID
   /// How it ended.
   public let status: QueueEntryStatus
+
+  package init(id: QueueEntryID, status: QueueEntryStatus) {
+    self.id = id
+    self.status = status
+  }
 }

@@ -1,8 +1,8 @@
 import WormholePropertyLists
 
 /// A send on its way.
-struct Submission: Sendable {
-  let entry: Batch.Entry
+package struct Submission: Sendable {
+  package let entry: Batch.Entry
   /// What it adds to the file that it goes out in.
   let footprint: PropertyListFootprint
   let durability: Durability
@@ -12,15 +12,15 @@ struct Submission: Sendable {
   let settle: @Sendable (Result<QueueEntryID, any Error>) -> Void
 
   /// Where it comes in the queue.
-  struct Place: Hashable {
-    let priority: EntryPriority
+  package struct Place: Hashable {
+    package let priority: EntryPriority
     /// Nanoseconds; nil for none.
-    let delay: UInt64?
+    package let delay: UInt64?
 
     /// The longest delay: a century.
     private static let longest: Int64 = 3_155_760_000
 
-    init(_ priority: EntryPriority = .standard, _ delay: Duration? = nil) {
+    package init(_ priority: EntryPriority = .standard, _ delay: Duration? = nil) {
       self.priority = priority
       let delay = delay.flatMap { $0 > .zero ? min($0, .seconds(Self.longest)) : nil }
       self.delay = delay.map { max(1, UInt64($0 / .nanoseconds(1))) }

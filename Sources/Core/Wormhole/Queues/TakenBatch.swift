@@ -8,7 +8,7 @@ package final class TakenBatch: Sendable {
   package let entries: [Batch.Entry]
   /// The consumer's directory in `taken/`, which has the files that accompany its entries.
   package let consumer: String
-  let store: any TakenStore
+  package let store: any TakenStore
   private let terms: DeliveryTerms
   private let state: Mutex<State>
 
@@ -44,7 +44,7 @@ package final class TakenBatch: Sendable {
     }
   }
 
-  init(
+  package init(
     _ name: EntryFile, _ batch: Batch, settled: Set<Int>, _ log: DeliveryLog,
     by consumer: String, in store: any TakenStore, _ terms: DeliveryTerms
   ) {
@@ -173,14 +173,14 @@ package final class TakenBatch: Sendable {
 }
 
 /// The terms of a consumer's deliveries.
-struct DeliveryTerms: Sendable {
+package struct DeliveryTerms: Sendable {
   /// The queue, and its directory on this machine.
   let directory: OpenQueue
   var consumer = ConsumerTerms()
   let released: ReleasedEntries
 
-  var queue: Queue { directory.queue }
-  var keepsOrder: Bool { consumer.keepsOrder }
+  package var queue: Queue { directory.queue }
+  package var keepsOrder: Bool { consumer.keepsOrder }
 }
 
 extension Queue {

@@ -38,7 +38,7 @@ extension PublicationRecord {
   /// - Parameters:
   ///   - lease: The lease under which it is made, if it is held already; it knows the process.
   ///   - old: What it replaces; nil if nobody looked.
-  init(_ lease: Lease?, peer: String?, after old: Publication?, expiry: Int64?) {
+  package init(_ lease: Lease?, peer: String?, after old: Publication?, expiry: Int64?) {
     let processID = lease?.declaration.identity.processID ?? ProcessIdentity.current.processID
     self.init(processID: processID, peer: peer, base: old?.base ?? .unknown, expiry: expiry)
     guard let record = old?.record, record.isOfSameProcess(as: self), record.base != .unknown else {

@@ -1,4 +1,3 @@
-package import WormholeEtcd
 package import WormholePropertyLists
 package import WormholeSystem
 
@@ -6,14 +5,15 @@ package import WormholeSystem
 /// change that it guards.
 ///
 /// In a directory the role's value takes part in the change as one that is only read, so a process that
-/// takes the role over ends the change before it acts, or comes after it (see `Transaction`). On etcd
-/// the conditions are part of the transaction.
+/// takes the role over ends the change before it acts, or comes after it (see `Transaction`). Another
+/// engine checks its own condition.
 package struct RoleProof: Sendable {
-  /// The value that names the holder of the role; nil on etcd.
+  /// The value that names the holder of the role; nil on another engine.
   package let value: Value?
   /// The number that it has.
   package let number: UInt64
-  package let conditions: [EtcdTransaction.Condition]
+  /// What an engine that is not a directory checks; nil in a directory.
+  package let condition: (any EngineCondition)?
   /// The location of its container.
   package let location: String
   /// The error of a change that comes too late.
@@ -23,12 +23,12 @@ package struct RoleProof: Sendable {
   package static let key = "fence"
 
   package init(
-    value: Value?, number: UInt64, conditions: [EtcdTransaction.Condition], location: String,
+    value: Value? = nil, number: UInt64, condition: (any EngineCondition)? = nil, location: String,
     lost: AppGroupError
   ) {
     self.value = value
     self.number = number
-    self.conditions = conditions
+    self.condition = condition
     self.location = location
     self.lost = lost
   }
@@ -60,14 +60,6 @@ package struct RoleProof: Sendable {
       try check(file.snapshot(limits: .standard))
       return try body(lease)
     }.run()
-  }
-
-  /// Checks the conditions after a change that was refused, because of them or of others.
-  package func check(
-    on etcd: EtcdContainer, until deadline: ContinuousClock.Instant
-  ) throws {
-    let outcome = try etcd.repeating(EtcdTransaction(if: conditions, then: []), until: deadline)
-    guard outcome.succeeded else { throw lost }
   }
 
   /// - Parameter other: The container of the change.

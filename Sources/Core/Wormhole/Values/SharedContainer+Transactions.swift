@@ -61,7 +61,7 @@ extension SharedContainer {
   ///   changed meanwhile.
   @available(*, noasync, message: "it blocks; await the other form, in an async function")
   public func read(_ identifiers: [String]) throws -> [String: PropertyListValue] {
-    if case .directory = engine, let found = try readWithoutLease(identifiers) { return found }
+    if engine.isDirectory, let found = try readWithoutLease(identifiers) { return found }
     return try update(identifiers) { $0 }
   }
 
@@ -83,15 +83,15 @@ extension SharedContainer {
 }
 
 /// One update of several values: what its closure decides, whatever stands behind them.
-struct ValuesUpdate<Result: Sendable>: Sendable {
+package struct ValuesUpdate<Result: Sendable>: Sendable {
   typealias Body = @Sendable (inout [String: PropertyListValue]) throws -> Result
 
-  let container: SharedContainer
+  package let container: SharedContainer
   /// In the order in which all processes take their leases.
-  let values: [Value]
-  let terms: ChangeTerms
+  package let values: [Value]
+  package let terms: ChangeTerms
   /// The role under which it is published; nil for any process at any time.
-  let role: RoleProof?
+  package let role: RoleProof?
   private let body: Body
 
   init(
@@ -115,10 +115,7 @@ struct ValuesUpdate<Result: Sendable>: Sendable {
   }
 
   func change() -> sending any Waiting<Result> {
-    switch container.engine {
-    case .directory: TransactionWork(self).change()
-    case .etcd(let etcd): EtcdValuesChange(self, on: etcd)
-    }
+    container.engine.change(self)
   }
 
   static func content(
@@ -134,7 +131,7 @@ struct ValuesUpdate<Result: Sendable>: Sendable {
   /// Calls the closure.
   ///
   /// - Returns: Its decision about each value, and its result.
-  func decide(_ found: [ValueSnapshot]) throws -> (edits: [Edit], result: Result) {
+  package func decide(_ found: [ValueSnapshot]) throws -> (edits: [Edit], result: Result) {
     let old = try Self.content(of: values, found)
     var new = old
     let result: Result

@@ -25,7 +25,7 @@ public struct Value: Sendable {
   public var identifier: String { store.identifier }
 
   /// What all copies share, so that a copy costs little.
-  let store: any ValueStore
+  package let store: any ValueStore
   /// The directory and the name of the value's file. On etcd, where it has none, those that it would
   /// have in this machine's directory.
   package var directory: NamedDirectory { store.file.directory }
@@ -47,11 +47,7 @@ public struct Value: Sendable {
   package static let maximumFileBytes = PublishedContent.largest(maximumBytes)
 
   package init(container: SharedContainer, identifier: String, kind: NameKind) {
-    store =
-      switch container.engine {
-      case .directory: ValueFile(container: container, identifier: identifier, kind: kind)
-      case .etcd(let etcd): EtcdValue(etcd, container: container, identifier, kind)
-      }
+    store = container.engine.value(identifier, kind, in: container)
   }
 
   /// The path of the value's file, whether or not it exists; on etcd the words for its key.

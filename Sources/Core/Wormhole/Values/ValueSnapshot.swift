@@ -25,7 +25,7 @@ public struct ValueSnapshot: Sendable {
   ///   - record: What the publication told about itself.
   ///   - mayHaveExpired: Whether the record's expiry counts; on etcd its own lease decides.
   ///   - standsInFrom: When it was published, if it stands in for later content.
-  init(
+  package init(
     bytes: [UInt8]?, version: Version?, of store: any ValueStore, record: PublicationRecord? = nil,
     mayHaveExpired: Bool = true, standsInFrom: Date? = nil
   ) {
@@ -37,7 +37,7 @@ public struct ValueSnapshot: Sendable {
     self.record = isExpired ? nil : record
   }
 
-  init(failure: AppGroupError, version: Version?, of store: any ValueStore) {
+  package init(failure: AppGroupError, version: Version?, of store: any ValueStore) {
     content = .failure(failure)
     self.version = version
     self.store = store
@@ -121,7 +121,7 @@ extension AppGroupError {
   ///
   /// - Parameter path: The value's file, or the words for its key.
   package static func puttingAside(_ path: String) -> String {
-    EtcdLocation.isMeant(by: path)
+    Engines.isMeant(by: path)
       ? "look at its key with etcdctl get, and delete it" : "put it aside with quarantine()"
   }
 }

@@ -5,7 +5,7 @@ import WormholeSystem
 ///
 /// Calls may block. Errors of the kernel and of etcd come as they are; `Value` puts them into a
 /// sentence.
-protocol ValueStore: AnyObject, Sendable {
+package protocol ValueStore: AnyObject, Sendable {
   var container: SharedContainer { get }
   var identifier: String { get }
   /// The file's path, or the words for the key.
@@ -33,7 +33,7 @@ protocol ValueStore: AnyObject, Sendable {
 }
 
 /// A followed value: its content now, and whether events report its changes.
-protocol ValueFollowing: Watching {
+package protocol ValueFollowing: Watching {
   /// Returns the value as of now, or later than the last signal.
   func snapshot() throws -> ValueSnapshot
   /// Returns the same with calls that never wait, on any thread; nil if `snapshot` has to look.
@@ -53,7 +53,7 @@ package struct ChangeTerms: Sendable {
   /// The moment from which the new content counts as never written, in nanoseconds since 1970.
   package var expiry: Int64?
   /// The peer that publishes; nil for the only one that this process is.
-  var peer: String?
+  package var peer: String?
 
   /// - Parameter deadline: the end of the wait for the lease; by default `Value.standardWait` from now.
   package init(
@@ -79,6 +79,8 @@ package enum Edit: Sendable {
 
 /// The error of an update's body. It never means that the update itself lost its lease, even if
 /// another change within the body threw exactly that error.
-struct BodyError: Error {
-  let cause: any Error
+package struct BodyError: Error {
+  package let cause: any Error
+
+  package init(cause: any Error) { self.cause = cause }
 }

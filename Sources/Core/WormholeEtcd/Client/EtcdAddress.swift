@@ -102,15 +102,4 @@ package struct EtcdAddress: Sendable {
     }
     return String(validating: bytes, as: UTF8.self)
   }
-
-  /// Returns a text for people and logs: a password in it is left out, also one that should be written
-  /// otherwise.
-  package static func withoutPassword(_ text: String) -> String {
-    guard isMeant(by: text), let slash = text.firstIndex(of: "/") else { return text }
-    let rest = text[slash...].dropFirst(2)
-    guard let at = rest.lastIndex(of: "@"), let colon = rest[..<at].firstIndex(of: ":") else {
-      return text
-    }
-    return String(text[..<colon] + text[at...])
-  }
 }

@@ -52,14 +52,13 @@ package struct ContainerCopy {
   package func run(
     to location: String, group: String? = nil, until deadline: ContinuousClock.Instant
   ) throws -> Summary {
-    let isOnEtcd = EtcdLocation.isMeant(by: location)
-    if isOnEtcd { try refuseLogs() }
+    let place = try Engines.location(location) as? any CopyPlace
+    if place != nil { try refuseLogs() }
     while true {
       try refuseUse()
-      let target: any CopyTarget =
-        isOnEtcd
-        ? try EtcdTarget(EtcdLocation(location))
-        : try DirectoryTarget(path: location, group: group, isDurable: isDurable)
+      let target =
+        try place?.copyTarget()
+        ?? DirectoryTarget(path: location, group: group, isDurable: isDurable)
       do {
         if let done = try fill(target, until: deadline) { return done }
       } catch {
@@ -74,32 +73,28 @@ package struct ContainerCopy {
   private func fill(
     _ target: any CopyTarget, until deadline: ContinuousClock.Instant
   ) throws -> Summary? {
-    switch source.engine {
-    case .etcd(let container):
-      return try put(
-        EtcdSource(container: container), besides: source.root, target, progress
-      ) {
-        try check(deadline)
-      }
-    case .directory(let root) where isStill:
+    if let reader = source.inspected.copySource() {
+      return try put(reader, besides: source.root, target, progress) { try check(deadline) }
+    }
+    let root = source.root
+    if isStill {
       return try put(
         DirectorySource(container: source, root: root), besides: root, target, progress
       ) {}
-    case .directory(let root):
-      if let target = target as? DirectoryTarget {
-        let summary = try picture(root, target, until: deadline, progress)
-        try refuseUse()
-        try target.finish()
-        return summary
-      }
-      let place = try DirectoryTarget(
-        path: target.directory + ".picture", group: nil, isDurable: false)
-      defer { place.abandon() }
-      _ = try picture(root, place, until: deadline, progress)
-      return try put(
-        DirectorySource(container: place.container, root: place.root), besides: place.root, target,
-        { _, _ in }, check: { try check(deadline) })
     }
+    if let target = target as? DirectoryTarget {
+      let summary = try picture(root, target, until: deadline, progress)
+      try refuseUse()
+      try target.finish()
+      return summary
+    }
+    let place = try DirectoryTarget(
+      path: target.directory + ".picture", group: nil, isDurable: false)
+    defer { place.abandon() }
+    _ = try picture(root, place, until: deadline, progress)
+    return try put(
+      DirectorySource(container: place.container, root: place.root), besides: place.root, target,
+      { _, _ in }, check: { try check(deadline) })
   }
 
   private func picture(

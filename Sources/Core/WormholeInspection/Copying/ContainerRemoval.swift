@@ -1,5 +1,4 @@
 package import Wormhole
-import WormholeEtcd
 import WormholeSystem
 
 /// The removal of a whole container.
@@ -31,20 +30,9 @@ package struct ContainerRemoval {
         Self.action, container, remedy: "end it first, so that it does not begin again")
     }
     return try reporting(Self.action, path: container.location) {
-      if case .etcd(let etcd) = container.engine { try removeKeys(etcd) }
+      try container.inspected.removeContent()
       return try removeDirectory()
     }
-  }
-
-  /// Removes the keys of the container that was opened, not those of one that was made after it.
-  private func removeKeys(_ etcd: EtcdContainer) throws {
-    let deadline = CallLimit.deadline
-    let found = try etcd.client.page(.key(etcd.formatKey), limit: 1, until: deadline).items.first
-    guard let found else { return }
-    _ = try etcd.repeating(
-      EtcdTransaction(
-        if: EtcdTransaction.Condition.unchanged(found), then: [.delete(etcd.keys)]),
-      until: deadline)
   }
 
   private func removeDirectory() throws -> [String] {
@@ -73,7 +61,7 @@ package struct ContainerRemoval {
   /// Whether the package has made the directory itself, because it is that of a group or a companion; not
   /// one that a user has named.
   private var isOwnDirectory: Bool {
-    if case .etcd = container.engine { return true }
+    guard container.engine.isDirectory else { return true }
     do throws(AppGroupError) {
       guard let group = container.groupIdentifier else { return false }
       return try ContainerLocation.path(forGroup: group) == container.root.path

@@ -1,5 +1,5 @@
 /// The place that a container is copied from.
-protocol CopySource {
+package protocol CopySource {
   /// Reads everything that outlives processes, as it was at one moment, in the order of the keys of a
   /// queue's batches.
   ///
@@ -8,7 +8,7 @@ protocol CopySource {
 }
 
 /// The place that a container is copied to: nobody can open it before the end.
-protocol CopyTarget {
+package protocol CopyTarget {
   /// This machine's directory for files that lie beside the container's own entries.
   var directory: String { get }
 

@@ -17,38 +17,40 @@ public struct ContainerReport: Sendable {
   /// The container's directory.
   public let path: String
   /// The container's group, if its `container.plist` names one.
-  public internal(set) var groupIdentifier: String?
+  public package(set) var groupIdentifier: String?
   /// The version of the on-disk format.
-  public internal(set) var formatVersion: Int64?
+  public package(set) var formatVersion: Int64?
   /// The time of the container's creation.
-  public internal(set) var created: Date?
+  public package(set) var created: Date?
   /// The kind of network file system that the container is on; nil for a local one.
-  public internal(set) var networkFileSystem: String?
+  public package(set) var networkFileSystem: String?
 
   /// The names that the container's users chose.
-  public internal(set) var names = Names()
+  public package(set) var names = Names()
   /// The package's own data, for example defaults, and the information of peers about each other.
-  public internal(set) var own = Names()
+  public package(set) var own = Names()
   /// The leases that processes hold.
-  public internal(set) var leases: [HeldLease] = []
+  public package(set) var leases: [HeldLease] = []
   /// The leftovers of dead processes and of those whose lease was taken over;
   /// `SharedContainer.sweep` removes them.
-  public internal(set) var leftovers: [Leftover] = []
+  public package(set) var leftovers: [Leftover] = []
   /// The content that was put aside because it could not be read.
-  public internal(set) var quarantine: [QuarantinedFile] = []
+  public package(set) var quarantine: [QuarantinedFile] = []
   /// Foreign entries in our directories, by their path. The group's own files beside these
   /// directories do not count.
-  public internal(set) var foreignEntries: [ForeignEntry] = []
+  public package(set) var foreignEntries: [ForeignEntry] = []
   /// Entries whose owner or mode would let others than the container's users change them.
-  public internal(set) var looseEntries: [LooseEntry] = []
+  public package(set) var looseEntries: [LooseEntry] = []
   /// The user's use of the kernel's watches.
-  public internal(set) var watches = WatchUse()
+  public package(set) var watches = WatchUse()
   /// The cluster of a container on etcd; nil for a directory.
-  public internal(set) var cluster: ClusterReport?
+  public package(set) var cluster: ClusterReport?
   /// The parts that could not be examined, with the reasons.
-  public internal(set) var failures: [AppGroupError] = []
+  public package(set) var failures: [AppGroupError] = []
   /// Whether the report covers only a part, because there was more than it examines.
-  public internal(set) var isPartial = false
+  public package(set) var isPartial = false
+
+  package init(path: String) { self.path = path }
 }
 
 extension ContainerReport {
@@ -60,17 +62,19 @@ extension ContainerReport {
   /// ```
   public struct Names: Sendable {
     /// The values by identifier, even those that were observed but never written.
-    public internal(set) var values: [NamedContent] = []
+    public package(set) var values: [NamedContent] = []
     /// The notifications by name.
-    public internal(set) var notifications: [NamedContent] = []
+    public package(set) var notifications: [NamedContent] = []
     /// The presences by name, even those that were only observed.
-    public internal(set) var presences: [NamedPresence] = []
+    public package(set) var presences: [NamedPresence] = []
     /// The queues by name.
-    public internal(set) var queues: [NamedQueue] = []
+    public package(set) var queues: [NamedQueue] = []
     /// The logs by name.
-    public internal(set) var logs: [NamedLog] = []
+    public package(set) var logs: [NamedLog] = []
 
-    mutating func sort() {
+    package init() {}
+
+    package mutating func sort() {
       values.sort { $0.identifier.utf8.lexicographicallyPrecedes($1.identifier.utf8) }
       notifications.sort { $0.identifier.utf8.lexicographicallyPrecedes($1.identifier.utf8) }
       presences.sort { $0.name.utf8.lexicographicallyPrecedes($1.name.utf8) }
@@ -108,20 +112,25 @@ extension ContainerReport {
     /// The file.
     public let path: String
     /// The file's size, if there is a file.
-    public internal(set) var bytes: Int64?
+    public package(set) var bytes: Int64?
     /// The time of its publication.
-    public internal(set) var modified: Date?
+    public package(set) var modified: Date?
     /// The process that published it; nil if it is not told.
-    public internal(set) var publisher: Publisher?
+    public package(set) var publisher: Publisher?
     /// The moment from which it counts as never written; nil if it does not expire.
-    public internal(set) var expiration: Date?
+    public package(set) var expiration: Date?
     /// Whether it can be read.
-    public internal(set) var condition: Condition = .absent
+    public package(set) var condition: Condition = .absent
     /// When an older version was published, which the container kept in case the last one is lost. It is
     /// what is read, if the content is readable; otherwise `Value.quarantine` makes it the value.
-    public internal(set) var kept: Date?
+    public package(set) var kept: Date?
     /// The 64-bit state; notifications only.
-    public internal(set) var state: UInt64?
+    public package(set) var state: UInt64?
+
+    package init(identifier: String, path: String) {
+      self.identifier = identifier
+      self.path = path
+    }
   }
 
   /// The processes that are present under a name.
@@ -138,6 +147,12 @@ extension ContainerReport {
     public let path: String
     /// The present processes, running or suspended, the oldest first.
     public let members: [PresenceMember]
+
+    package init(name: String, path: String, members: [PresenceMember]) {
+      self.name = name
+      self.path = path
+      self.members = members
+    }
   }
 
   /// A queue with its waiting entries and its consumer.
@@ -153,30 +168,35 @@ extension ContainerReport {
     /// Its directory.
     public let path: String
     /// The number of waiting entries.
-    public internal(set) var waiting = 0
+    public package(set) var waiting = 0
     /// The number of waiting entries that are delayed and not due yet.
-    public internal(set) var delayed = 0
+    public package(set) var delayed = 0
     /// When the first of them is due; nil if there is none.
-    public internal(set) var nextDue: Date?
+    public package(set) var nextDue: Date?
     /// The number of bytes in the files of the waiting entries.
-    public internal(set) var waitingBytes: Int64 = 0
+    public package(set) var waitingBytes: Int64 = 0
     /// The sending time of the oldest waiting entry that is due, or the time since which it is due
     /// if it was delayed; nil if none waits.
-    public internal(set) var oldest: Date?
+    public package(set) var oldest: Date?
     /// The number of entries in the files that a consumer has taken, including settled ones.
-    public internal(set) var taken = 0
+    public package(set) var taken = 0
     /// The consumer that has the queue alone; nil if there is none.
-    public internal(set) var consumer: PresenceMember?
+    public package(set) var consumer: PresenceMember?
     /// The workers that share it, the oldest first.
-    public internal(set) var workers: [PresenceMember] = []
+    public package(set) var workers: [PresenceMember] = []
     /// The number of outcomes that their senders have not cleared.
-    public internal(set) var outcomes = 0
+    public package(set) var outcomes = 0
     /// The number of entries that have failed and were kept.
-    public internal(set) var failed = 0
+    public package(set) var failed = 0
     /// The first failures, at most a hundred.
-    public internal(set) var failures: [QueueFailure] = []
+    public package(set) var failures: [QueueFailure] = []
     /// The number of entries in the files that senders keep as receipts.
-    public internal(set) var receipts = 0
+    public package(set) var receipts = 0
+
+    package init(name: String, path: String) {
+      self.name = name
+      self.path = path
+    }
   }
 
   /// A log with its messages and its named subscribers.
@@ -204,21 +224,21 @@ extension ContainerReport {
     /// Its directory.
     public let path: String
     /// The number of messages.
-    public internal(set) var messages = 0
+    public package(set) var messages = 0
     /// The size of their files in bytes.
-    public internal(set) var bytes: Int64 = 0
+    public package(set) var bytes: Int64 = 0
     /// The number of the oldest message.
-    public internal(set) var first: Int?
+    public package(set) var first: Int?
     /// The number of the newest message.
-    public internal(set) var last: Int?
+    public package(set) var last: Int?
     /// When the newest message was appended.
-    public internal(set) var newest: Date?
+    public package(set) var newest: Date?
     /// The bounds.
-    public internal(set) var bounds = Log.Bounds.standard
+    public package(set) var bounds = Log.Bounds.standard
     /// The named subscribers, sorted.
-    public internal(set) var subscribers: [Reading] = []
+    public package(set) var subscribers: [Reading] = []
     /// Why nothing can be appended; nil if the log's file can be read.
-    public internal(set) var fault: AppGroupError?
+    public package(set) var fault: AppGroupError?
   }
 
   /// A lease that is being held.
@@ -342,14 +362,14 @@ extension ContainerReport {
   /// ```
   public struct WatchUse: Sendable {
     /// `fs.inotify.max_user_watches`.
-    public internal(set) var maximumWatches: Int?
+    public package(set) var maximumWatches: Int?
     /// `fs.inotify.max_user_instances`.
-    public internal(set) var maximumInstances: Int?
+    public package(set) var maximumInstances: Int?
     /// The number of watches of those of the user's processes that can be examined.
-    public internal(set) var watches = 0
+    public package(set) var watches = 0
     /// The number of instances of those of the user's processes that can be examined.
-    public internal(set) var instances = 0
+    public package(set) var instances = 0
     /// The reason why a new listener would get no watch; nil if it would get one.
-    public internal(set) var refusal: AppGroupError?
+    public package(set) var refusal: AppGroupError?
   }
 }

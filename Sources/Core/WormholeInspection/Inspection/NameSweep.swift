@@ -157,15 +157,7 @@ extension SharedContainer {
   /// would fail.
   package func removeUnusedQueue(_ name: String, isOwn: Bool) {
     do {
-      if case .etcd(let etcd) = engine {
-        let queue = isOwn ? own.queue(name) : queue(name)
-        guard try !queue.awaitFirstUse(until: .now, willWait: {}) else { return }
-        return try queue.role.removeRecords(from: etcd)
-      }
-      guard ChangeMonitor.shared.isSettled(root.path),
-        try removeEmptyName(name, .queue, isOwn: isOwn)
-      else { return }
-      _ = try removeEmptyName(name, .consumer, isOwn: isOwn)
+      try inspected.removeUnused(isOwn ? own.queue(name) : queue(name), in: self)
     } catch {
       // A sweep of the container tries it again.
       return

@@ -24,12 +24,7 @@ extension SharedContainer {
     problem: @escaping (_ name: String, _ content: PropertyListValue) -> String?
   ) throws -> ContainerReport {
     try reporting("look through the container", path: location) {
-      if case .etcd(let etcd) = engine {
-        return try EtcdInspection.report(on: self, etcd, problem)
-      }
-      var report = try ContainerInspection.report(on: self, problem)
-      report.watches = WatchUseReading.read(for: root.path)
-      return report
+      try inspected.report(on: self, problem)
     }
   }
 
@@ -42,14 +37,16 @@ extension SharedContainer {
   /// ```
   public struct SweepReport: Sendable {
     /// The paths of the removed leftovers.
-    public internal(set) var removed: [String] = []
+    public package(set) var removed: [String] = []
     /// The paths of the removed names, which were empty and unused.
-    public internal(set) var names: [String] = []
+    public package(set) var names: [String] = []
     /// The leftovers that could not be removed, with the reasons.
-    public internal(set) var failures: [AppGroupError] = []
+    public package(set) var failures: [AppGroupError] = []
+
+    package init() {}
 
     /// Takes one step, and notes its failure.
-    mutating func attempt(
+    package mutating func attempt(
       _ action: String, path: String, _ body: (inout SweepReport) throws -> Void
     ) throws {
       do {
@@ -87,7 +84,12 @@ extension SharedContainer {
   package func sweep(
     patience: Duration = .seconds(1), expiring expire: () throws -> [String]
   ) throws -> SweepReport {
-    if case .etcd(let etcd) = engine { return try sweepKeys(etcd, expiring: expire) }
+    try inspected.sweep(self, patience: patience, expiring: expire)
+  }
+
+  func sweepDirectory(
+    _ patience: Duration, expiring expire: () throws -> [String]
+  ) throws -> SweepReport {
     var outcome = SweepReport()
     var swept: Set<String> = []
     let inspection = try reporting("look through the container", path: location) {

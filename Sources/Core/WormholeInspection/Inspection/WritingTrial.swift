@@ -1,5 +1,4 @@
 package import Wormhole
-import WormholeEtcd
 import WormholeSystem
 
 extension SharedContainer {
@@ -12,36 +11,28 @@ extension SharedContainer {
   ///   read-only, or the user may not write.
   /// - Complexity: Eight calls; on etcd one round trip.
   package func tryWriting() throws {
-    let root: ContainerRoot
-    switch engine {
-    case .directory(let directory): root = directory
-    case .etcd(let container):
-      return try reporting("write in the container", path: location) {
-        let key = container.formatKey
-        _ = try container.client.commit(
-          EtcdTransaction(
-            if: [.version(of: key, -1)], then: [.put(key: key, value: [])]),
-          until: .now + .seconds(10))
-      }
-    }
-    try reporting("write in the container", path: root.path) {
-      let handle = try root.handle()
-      let directory = handle.descriptor.rawValue
-      let nonce = Nonce.next()
-      let (first, second) = (".container-\(nonce).plist", ".container-\(nonce)-2.plist")
-      let place = ".new-\(nonce)"
-      do {
-        let block = [UInt8](repeating: 0, count: Int(min(handle.status.blockBytes, 65_536)))
-        let file = try root.access.createFile(first, at: directory)
-        try file.writeAll(block)
-        try rename(first, at: directory, to: second, at: directory)
-        try makeDirectory(place, at: directory)
-        try removeDirectory(place, at: directory)
-        try removeFile(second, at: directory)
-      } catch {
-        for name in [first, second] { try removeIfPresent(name, at: directory) }
-        throw error
-      }
+    try reporting("write in the container", path: location) { try inspected.tryWriting() }
+  }
+}
+
+extension DirectoryEngine {
+  package func tryWriting() throws {
+    let handle = try root.handle()
+    let directory = handle.descriptor.rawValue
+    let nonce = Nonce.next()
+    let (first, second) = (".container-\(nonce).plist", ".container-\(nonce)-2.plist")
+    let place = ".new-\(nonce)"
+    do {
+      let block = [UInt8](repeating: 0, count: Int(min(handle.status.blockBytes, 65_536)))
+      let file = try root.access.createFile(first, at: directory)
+      try file.writeAll(block)
+      try rename(first, at: directory, to: second, at: directory)
+      try makeDirectory(place, at: directory)
+      try removeDirectory(place, at: directory)
+      try removeFile(second, at: directory)
+    } catch {
+      for name in [first, second] { try removeIfPresent(name, at: directory) }
+      throw error
     }
   }
 }

@@ -36,7 +36,7 @@ enum ContainerSelection: Sendable, Equatable {
     case .group(let group): [Self.groupVariable: group, Self.directoryVariable: ""]
     case .directory(let directory):
       [
-        Self.directoryVariable: EtcdLocation.isMeant(by: directory)
+        Self.directoryVariable: Engines.isMeant(by: directory)
           ? directory : try CommandLinePath.absolute(directory, to: verb),
         Self.groupVariable: "",
       ]
@@ -47,7 +47,7 @@ enum ContainerSelection: Sendable, Equatable {
   func path() throws -> String {
     switch self {
     case .group(let group): try SharedContainer.location(ofGroup: group)
-    case .directory(let directory): EtcdLocation.withoutPassword(directory)
+    case .directory(let directory): Engines.withoutPassword(directory)
     }
   }
 

@@ -39,5 +39,5 @@ enum LiveNames: String, Sendable {
 }
 
 extension SharedContainer {
-  var isOnEtcd: Bool { EtcdLocation.isMeant(by: location) }
+  var isOnEtcd: Bool { Engines.isMeant(by: location) }
 }

@@ -1,5 +1,6 @@
 import Foundation
 import Wormhole
+import WormholeEtcd
 import WormholeSystem
 import WormholeWorkshop
 

@@ -1,6 +1,7 @@
 import Dispatch
 import Synchronization
 import Wormhole
+import WormholeEtcd
 import WormholePeers
 import WormholeSystem
 import WormholeWorkshop

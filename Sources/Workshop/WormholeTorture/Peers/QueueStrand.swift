@@ -50,7 +50,7 @@ final class QueueStrand: Sendable {
     try note(.sending(place: queue, slot: arguments.slot, number: number))
     let id: QueueEntryID
     do {
-      id = try recorder.timed("a store", EtcdContainer.standardWait) {
+      id = try recorder.timed("a store", CallLimit.standardWait) {
         try sender.enqueue(PropertyListValue(number), durability: durability)
       }
     } catch let error as AppGroupError where error.code == .unreachable {
@@ -73,7 +73,7 @@ final class QueueStrand: Sendable {
     try note(.cancelling(number: entry.number))
     let isCancelled: Bool
     do {
-      isCancelled = try recorder.timed("a cancellation", EtcdContainer.standardWait) {
+      isCancelled = try recorder.timed("a cancellation", CallLimit.standardWait) {
         try sender.cancel(entry.id)
       }
     } catch let error as AppGroupError where error.code == .unreachable {
@@ -164,10 +164,10 @@ final class QueueStrand: Sendable {
       let number = entry.payload.uint64Value ?? 0
       try note(.failing(place: queue, number: number))
       try Self.settling(number, queue, note) {
-        try recorder.timed("a failure", EtcdContainer.standardWait) { try entry.fail("on purpose") }
+        try recorder.timed("a failure", CallLimit.standardWait) { try entry.fail("on purpose") }
       }
     default:
-      try recorder.timed("an acknowledgement", EtcdContainer.standardWait) {
+      try recorder.timed("an acknowledgement", CallLimit.standardWait) {
         try Self.acknowledge(entry, queue, note)
       }
     }

@@ -34,7 +34,7 @@ final class Recorder: Sendable {
     /// Without a deadline a call on etcd has 10 seconds. With one that has passed it has still one
     /// second for a round trip, at most twice: for what was known, and for what it then reads. The rest
     /// is for a busy machine.
-    static let etcd = Bounds(read: EtcdContainer.standardWait, allowance: .seconds(4))
+    static let etcd = Bounds(read: CallLimit.standardWait, allowance: .seconds(4))
   }
 
   init(_ directory: RunDirectory, life: Int, _ strand: Strand) throws(Errno) {

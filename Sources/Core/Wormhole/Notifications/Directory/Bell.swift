@@ -16,7 +16,7 @@ package struct Bell: BellStore {
     directory = NamedDirectory(root: root, kind: .notification, identifier: name)
   }
 
-  func ring() throws {
+  package func ring() throws {
     for _ in 0..<renameRaceLimit {
       let place = try directory.openOrMake()
       // Nil if a sweep has removed the directory meanwhile.
@@ -70,9 +70,9 @@ package struct Bell: BellStore {
     return try readable.entries().map(\.name).filter { $0.hasPrefix(Self.prefix) }
   }
 
-  var path: String { directory.path }
+  package var path: String { directory.path }
 
-  func listen(_ signal: @escaping @Sendable () -> Void) throws -> any BellWatching {
+  package func listen(_ signal: @escaping @Sendable () -> Void) throws -> any BellWatching {
     FileBellWatch(bell: self, watch: try directory.watch(signal))
   }
 }

@@ -14,15 +14,15 @@ package struct DirectoryPresence: PresenceStore {
   }
 
   package var path: String { place.directory.path }
-  var host: String? { nil }
+  package var host: String? { nil }
 
-  func look() throws -> PresenceLook { try look(movesAside: true) }
+  package func look() throws -> PresenceLook { try look(movesAside: true) }
 
   func look(movesAside: Bool) throws -> PresenceLook {
     try place.look(movesAside: movesAside) ?? PresenceLook()
   }
 
-  func last(after look: PresenceLook) throws -> PresenceStatus {
+  package func last(after look: PresenceLook) throws -> PresenceStatus {
     if let record = try place.lastRecord() {
       return .gone(last: PresenceMember(record, state: .gone), ended: record.ended)
     }
@@ -31,20 +31,20 @@ package struct DirectoryPresence: PresenceStore {
     return try place.hasLast() ? .gone(last: nil, ended: nil) : .neverSeen
   }
 
-  func enter(_ record: PresenceRecord) throws -> any PresenceHold {
+  package func enter(_ record: PresenceRecord) throws -> any PresenceHold {
     let registration = DirectoryRegistration(self, record)
     try registration.begin()
     return registration
   }
 
-  func exclusiveEntry(
+  package func exclusiveEntry(
     _ record: PresenceRecord, _ overtaking: Presence.Overtaking,
     until deadline: ContinuousClock.Instant
   ) -> any Waiting<any PresenceHold> {
     DirectoryEntry(self, record, overtaking, deadline)
   }
 
-  func sight() -> any PresenceSight { DirectorySight(self) }
+  package func sight() -> any PresenceSight { DirectorySight(self) }
 
   static func watchNames(
     of kind: NameKind, in root: ContainerRoot, _ signal: @escaping @Sendable () -> Void

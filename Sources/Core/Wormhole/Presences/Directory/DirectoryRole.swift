@@ -37,9 +37,9 @@ extension DirectoryPresence {
     return max(now, last &+ 1)
   }
 
-  func proof(of number: UInt64) -> RoleProof {
+  package func proof(of number: UInt64) -> RoleProof {
     RoleProof(
-      value: role, number: number, conditions: [], location: container.location,
+      value: role, number: number, location: container.location,
       lost: title.fenced(path: path))
   }
 

@@ -1,7 +1,7 @@
 package import WormholeSystem
 
 /// What attachments stand on: each operation of `Queue`, as an engine performs it.
-protocol AttachmentStore: Sendable {
+package protocol AttachmentStore: Sendable {
   /// Where an attachment that waits is, for people.
   func location(of id: String) -> String
 
@@ -23,7 +23,7 @@ extension AttachmentStore {
   ///
   /// - Parameter write: Returns whether it is whole.
   /// - Returns: false if something has the name, or nothing can be there.
-  func giveBack(
+  package func giveBack(
     to path: String, _ write: (borrowing FileDescriptor) throws -> Bool
   ) throws -> Bool {
     let staged = path + ".returning-" + Nonce.next()
@@ -110,6 +110,11 @@ extension Queue {
     package let id: String
     /// Whether its content is complete.
     package let isWhole: Bool
+
+    package init(id: String, isWhole: Bool) {
+      self.id = id
+      self.isWhole = isWhole
+    }
   }
 
   /// A file that is being copied at this moment.
@@ -122,15 +127,16 @@ extension Queue {
     package let completedBytes: Int64
     /// The number of bytes of the whole file.
     package let totalBytes: Int64
-  }
 
-  /// The one place that chooses.
-  fileprivate var attachments: any AttachmentStore {
-    switch container.engine {
-    case .directory: DirectoryAttachments(queue: self)
-    case .etcd: EtcdQueueAttachments(queue: self)
+    package init(id: String, sender: String, completedBytes: Int64, totalBytes: Int64) {
+      self.id = id
+      self.sender = sender
+      self.completedBytes = completedBytes
+      self.totalBytes = totalBytes
     }
   }
+
+  fileprivate var attachments: any AttachmentStore { container.engine.attachments(of: self) }
 
   private func looking<Result>(_ body: (any AttachmentStore) throws -> Result) throws -> Result {
     try reporting("look at the attachments of \"\(name)\"", path: path) { try body(attachments) }

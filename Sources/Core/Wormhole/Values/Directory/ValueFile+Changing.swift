@@ -3,7 +3,7 @@ import WormholeSystem
 
 /// How the file of a value is changed, under its lease.
 extension ValueFile {
-  func replacement(_ bytes: [UInt8], _ terms: ChangeTerms) -> sending any Waiting<Void> {
+  package func replacement(_ bytes: [UInt8], _ terms: ChangeTerms) -> sending any Waiting<Void> {
     let value = self
     let durability = terms.durability
     let isPrepared = durability == .durable || bytes.count >= PreparedContent.worthwhileBytes
@@ -21,7 +21,7 @@ extension ValueFile {
     }
   }
 
-  func removal(_ terms: ChangeTerms) -> sending any Waiting<Bool> {
+  package func removal(_ terms: ChangeTerms) -> sending any Waiting<Bool> {
     let value = self
     // A removal makes no name, so it need not put the names above it on the disk.
     var beforeLease = terms
@@ -31,7 +31,7 @@ extension ValueFile {
     }
   }
 
-  func modification<Result: Sendable>(
+  package func modification<Result: Sendable>(
     _ terms: ChangeTerms, _ decide: @escaping @Sendable (ValueSnapshot) throws -> (Edit, Result)
   ) -> sending any Waiting<Result> {
     let value = self
@@ -98,7 +98,7 @@ extension ValueFile {
     container.root.followUps.add(relativePath, directory.kind, in: container.root)
   }
 
-  func follow(_ signal: @escaping @Sendable () -> Void) throws -> any ValueFollowing {
+  package func follow(_ signal: @escaping @Sendable () -> Void) throws -> any ValueFollowing {
     FollowedFile(file: self, watch: try directory.watch(signal))
   }
 }

@@ -3,15 +3,15 @@ import WormholePropertyLists
 import WormholeSystem
 
 /// The file of a value: how it is read.
-final class ValueFile: ValueStore {
-  let container: SharedContainer
-  let identifier: String
+package final class ValueFile: ValueStore {
+  package let container: SharedContainer
+  package let identifier: String
   let directory: NamedDirectory
   let name: String
   /// The path relative to the container.
   let relativePath: String
 
-  init(container: SharedContainer, identifier: String, kind: NameKind) {
+  package init(container: SharedContainer, identifier: String, kind: NameKind) {
     self.container = container
     self.identifier = identifier
     directory = NamedDirectory(root: container.root, kind: kind, identifier: identifier)
@@ -26,13 +26,13 @@ final class ValueFile: ValueStore {
     relativePath = directory.relativePath + "/" + name
   }
 
-  var path: String { directory.path + "/" + name }
+  package var path: String { directory.path + "/" + name }
 
-  var file: ValueFile { self }
+  package var file: ValueFile { self }
 
   // MARK: Reading
 
-  func snapshot(limits: PropertyListLimits) throws -> ValueSnapshot {
+  package func snapshot(limits: PropertyListLimits) throws -> ValueSnapshot {
     let handle = try container.root.handle()
     let found = try settled(in: handle) { path in
       try ifThere(snapshot(at: handle.descriptor.rawValue, path, handle.status, limits))
@@ -68,7 +68,7 @@ final class ValueFile: ValueStore {
     }
   }
 
-  func version() throws -> Version? {
+  package func version() throws -> Version? {
     let handle = try container.root.handle()
     let found = try ifThere(fileStatus(relativePath, at: handle.descriptor.rawValue))
     if let found, !found.isMarked { return Version(found) }

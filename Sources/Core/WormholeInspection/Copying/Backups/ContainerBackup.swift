@@ -103,9 +103,9 @@ package struct ContainerBackup {
     _ name: String, to location: String, group: String?, stagedIn directory: String,
     until deadline: ContinuousClock.Instant, from read: @escaping (_ maximum: Int) throws -> [UInt8]
   ) throws -> ContainerCopy.Summary {
-    let isOnEtcd = EtcdLocation.isMeant(by: location)
-    if !isOnEtcd { try ContainerLocation.create(parent(of: SharedContainer.absolute(location))) }
-    let beside = isOnEtcd ? directory : parent(of: try SharedContainer.absolute(location))
+    let isElsewhere = Engines.isMeant(by: location)
+    if !isElsewhere { try ContainerLocation.create(parent(of: SharedContainer.absolute(location))) }
+    let beside = isElsewhere ? directory : parent(of: try SharedContainer.absolute(location))
     let staging = try Staging(
       beside + "/.wormhole-restore-" + Nonce.next(), "restore the container")
     defer { staging.remove() }

@@ -70,7 +70,7 @@ struct QueueKeys {
     _ name: EntryFile, _ entries: [Batch.Entry], in part: String, _ claimed: Set<String>
   ) throws -> [UInt8] {
     let path = part + "/" + name.text
-    var claim = EtcdClaim(consumer: Self.goneConsumer)
+    var claim = BatchClaim(consumer: Self.goneConsumer)
     if let lines = try place.readNote(path + QueueDirectory.deliveriesSuffix) {
       claim.deliveries = String(decoding: lines, as: UTF8.self)
     }
@@ -82,7 +82,7 @@ struct QueueKeys {
       claim.marks["\(index)"] = String(decoding: mark, as: UTF8.self)
     }
     for id in entries.compactMap({ $0.payload?.attachmentID }) where claimed.contains(id) {
-      claim.marks[EtcdClaim.claimedMark + id] = ""
+      claim.marks[BatchClaim.claimedMark + id] = ""
     }
     return try claim.bytes(stamp: "0")
   }
@@ -202,7 +202,7 @@ struct QueueKeys {
   ) throws -> Bool {
     let content = path + "/" + AttachmentPlace.content
     let found = try putPieces(of: content, id, put)
-    var manifest = EtcdAttachments.Manifest(content: id, size: found?.size ?? 0, sender: "")
+    var manifest = AttachmentManifest(content: id, size: found?.size ?? 0, sender: "")
     manifest.whole = found?.whole ?? .init()
     try put("\(state.rawValue)/\(id)", manifest.bytes())
     return found != nil
@@ -210,16 +210,16 @@ struct QueueKeys {
 
   private func putPieces(
     of content: String, _ id: String, _ put: Put
-  ) throws -> (size: Int64, whole: EtcdAttachments.Manifest.Whole)? {
+  ) throws -> (size: Int64, whole: AttachmentManifest.Whole)? {
     // It was claimed.
     guard try place.exists(content) else { return nil }
     let file = try place.openFile(content, [.readOnly, .nonBlocking])
     guard try file.status().kind == .regular else { throw Errno.tooManyLinks }
     let buffer = UnsafeMutableRawBufferPointer.allocate(
-      byteCount: EtcdAttachments.piece, alignment: 64)
+      byteCount: AttachmentManifest.piece, alignment: 64)
     defer { buffer.deallocate() }
     var (hash, size) = (XXH64(), Int64(0))
-    var whole = EtcdAttachments.Manifest.Whole()
+    var whole = AttachmentManifest.Whole()
     while true {
       let piece = UnsafeRawBufferPointer(rebasing: buffer[..<(try file.fill(buffer))])
       whole.checksum = hash.value
@@ -227,7 +227,7 @@ struct QueueKeys {
       hash.update(piece)
       let bytes = Array(piece)
       let checksum = XXH64.checksum(of: bytes)
-      try put(EtcdAttachments.piecePart(id, whole.pieces.count, checksum), bytes)
+      try put(AttachmentManifest.piecePart(id, whole.pieces.count, checksum), bytes)
       whole.pieces.append(checksum)
       size += Int64(piece.count)
     }

@@ -7,11 +7,11 @@ import WormholeSystem
 final class QueueWriter {
   private let place: QueueDirectory
   /// What is taken, by its batch; a claim comes before its batch.
-  private var claims: [String: EtcdClaim] = [:]
+  private var claims: [String: BatchClaim] = [:]
   /// The ids of files that are kept with failures.
   private var kept: Set<String> = []
-  private var waiting: [(id: String, manifest: EtcdAttachments.Manifest)] = []
-  private var taken: [(id: String, manifest: EtcdAttachments.Manifest)] = []
+  private var waiting: [(id: String, manifest: AttachmentManifest)] = []
+  private var taken: [(id: String, manifest: AttachmentManifest)] = []
   private var contents: [String: Content] = [:]
 
   /// The pieces of a file, as far as they have come.
@@ -36,7 +36,7 @@ final class QueueWriter {
     // Keys are foreign text: no name becomes a path with parts of its own.
     guard parts.count == 2 || ["r", "o", "t"].contains(parts[0]) else { return }
     switch parts[0] {
-    case "d": claims[rest] = EtcdClaim(value)
+    case "d": claims[rest] = BatchClaim(value)
     case "e": try putBatch(rest, value)
     case "r": try parts.last.flatMap { EntryFile($0) }.map { try putReceipt($0, value) }
     case "o": try parts.last.flatMap { OutcomeFile.id($0) }.map { try putOutcome($0, value) }
@@ -65,7 +65,7 @@ final class QueueWriter {
     try place.mark(path, as: name, keys)
   }
 
-  private func putClaim(_ claim: EtcdClaim, _ path: String) throws {
+  private func putClaim(_ claim: BatchClaim, _ path: String) throws {
     if !claim.deliveries.isEmpty {
       try write(Array(claim.deliveries.utf8), as: path + QueueDirectory.deliveriesSuffix)
     }
@@ -130,8 +130,8 @@ final class QueueWriter {
   // One that is not whole is begun again by its sender.
   private func manifest(
     _ id: String, _ bytes: [UInt8]
-  ) throws -> (id: String, manifest: EtcdAttachments.Manifest)? {
-    guard AttachmentPlace.isID(id), let manifest = EtcdAttachments.Manifest(bytes),
+  ) throws -> (id: String, manifest: AttachmentManifest)? {
+    guard AttachmentPlace.isID(id), let manifest = AttachmentManifest(bytes),
       manifest.isWhole
     else { return nil }
     return (id, manifest)
@@ -155,8 +155,8 @@ final class QueueWriter {
   /// Gives each file the place of its entry.
   func finish() throws {
     let claimed = Set(
-      claims.values.flatMap(\.marks.keys).filter { $0.hasPrefix(EtcdClaim.claimedMark) }.map {
-        String($0.dropFirst(EtcdClaim.claimedMark.count))
+      claims.values.flatMap(\.marks.keys).filter { $0.hasPrefix(BatchClaim.claimedMark) }.map {
+        String($0.dropFirst(BatchClaim.claimedMark.count))
       })
     if !waiting.isEmpty { try place.makeDirectory(AttachmentPlace.directory) }
     for (id, manifest) in waiting { try putFile(manifest, in: AttachmentPlace.path(id)) }
@@ -173,7 +173,7 @@ final class QueueWriter {
     try place.sweep()
   }
 
-  private func putFile(_ manifest: EtcdAttachments.Manifest, in path: String) throws {
+  private func putFile(_ manifest: AttachmentManifest, in path: String) throws {
     try place.makeDirectory(path)
     let content = path + "/" + AttachmentPlace.content
     let found = contents[manifest.content] ?? Content()

@@ -1,5 +1,5 @@
 package import FoundationEssentials
-import Wormhole
+package import Wormhole
 package import WormholePropertyLists
 import WormholeSystem
 
@@ -56,7 +56,7 @@ package struct ContainerEvent: Sendable {
   /// Why the content cannot be read.
   package var problem: String?
 
-  init(_ kind: Kind, _ name: String, isOwn: Bool = false, _ change: Change) {
+  package init(_ kind: Kind, _ name: String, isOwn: Bool = false, _ change: Change) {
     self.kind = kind
     self.name = name
     self.isOwn = isOwn
@@ -65,13 +65,13 @@ package struct ContainerEvent: Sendable {
 }
 
 extension ContainerEvent {
-  mutating func take(_ publisher: Publisher?) {
+  package mutating func take(_ publisher: Publisher?) {
     processID = publisher?.processID
     program = publisher?.program
     peer = publisher?.peer
   }
 
-  mutating func take(_ member: PresenceMember?) {
+  package mutating func take(_ member: PresenceMember?) {
     processID = member?.processID
     program = member?.program
     host = member?.host
@@ -79,7 +79,7 @@ extension ContainerEvent {
 
   /// Takes the bytes of a file, which may be anything: a property list with or without the record of
   /// its publication.
-  mutating func take(content: [UInt8]) {
+  package mutating func take(content: [UInt8]) {
     var content = content
     take(PublicationRecord.take(from: &content)?.publisher)
     bytes = content.count
@@ -93,7 +93,7 @@ extension ContainerEvent {
   /// The event of a message into a mailbox: see `CallMessage` for its keys.
   ///
   /// - Parameter content: Nil if it was delivered before it could be read.
-  static func posted(into address: String, _ content: [UInt8]?, bytes: Int) -> Self {
+  package static func posted(into address: String, _ content: [UInt8]?, bytes: Int) -> Self {
     var event = Self(.call, address, .posted)
     event.bytes = bytes
     guard let content else { return event }
@@ -109,7 +109,7 @@ extension ContainerEvent {
   /// The event of entries of a queue.
   ///
   /// - Parameter isOne: Whether it concerns one of the entries that were sent together.
-  static func entries(
+  package static func entries(
     _ batch: EntryFile, of queue: String, isOwn: Bool, _ change: Change, isOne: Bool = false
   ) -> Self {
     var event = Self(.queue, queue, isOwn: isOwn, change)
@@ -121,14 +121,16 @@ extension ContainerEvent {
 }
 
 /// The consumers of queues and the others that are present, as a monitor knows them.
-struct KnownMembers {
+package struct KnownMembers {
   private var members: [String: [String: PresenceMember]] = [:]
+
+  package init() {}
 
   /// Notes who is present under a name now.
   ///
   /// - Parameter place: The name with its kind.
   /// - Returns: Those that came, and those that went.
-  mutating func update(
+  package mutating func update(
     _ place: String, _ live: [PresenceMember]
   ) -> (came: [PresenceMember], went: [PresenceMember]) {
     let before = members[place] ?? [:]
@@ -141,11 +143,11 @@ struct KnownMembers {
   }
 
   /// The members of a name.
-  func all(_ place: String) -> [PresenceMember] { Array((members[place] ?? [:]).values) }
+  package func all(_ place: String) -> [PresenceMember] { Array((members[place] ?? [:]).values) }
 
   /// Returns the consumer that a name in a queue belongs to: it ends with the id of a registration,
   /// and otherwise belongs to the one that has the queue alone.
-  func consumer(_ name: String, _ place: String) -> PresenceMember? {
+  package func consumer(_ name: String, _ place: String) -> PresenceMember? {
     let members = members[place] ?? [:]
     return members.values.first { name.hasSuffix($0.id) }
       ?? members.values.first(where: \.isExclusive)

@@ -1,7 +1,6 @@
 import Dispatch
 import Synchronization
 package import Wormhole
-import WormholeEtcd
 package import WormholeSystem
 
 /// Tells what happens in a container, until it is cancelled or released.
@@ -26,13 +25,8 @@ package final class ContainerMonitor: Sendable {
     _ container: SharedContainer, isNew: Bool = false,
     hear: @escaping @Sendable (ContainerEvent) -> Void
   ) throws {
-    sight = try reporting("watch the container", path: container.location) {
-      switch container.engine {
-      case .directory: DirectorySight(container, hear)
-      case .etcd(let etcd): EtcdKeySight(container, etcd, hear)
-      }
-    }
-    let sight = sight
+    let sight = container.inspected.sight(of: container, hear)
+    self.sight = sight
     let queue = queue
     // Weak, because the watches of a sight keep what they call.
     let look: @Sendable () -> Void = { [weak sight] in
@@ -53,7 +47,7 @@ package final class ContainerMonitor: Sendable {
 }
 
 /// What a monitor sees of a container on one engine. It begins and looks on one queue.
-protocol ContainerSight: AnyObject, Sendable {
+package protocol ContainerSight: AnyObject, Sendable {
   var detection: ChangeDetection { get }
 
   /// Begins to watch, and tells what is known from the beginning.

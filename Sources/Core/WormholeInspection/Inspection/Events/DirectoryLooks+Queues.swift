@@ -1,4 +1,4 @@
-import Wormhole
+package import Wormhole
 import WormholePropertyLists
 import WormholeSystem
 
@@ -163,7 +163,7 @@ extension ContainerEvent {
   static let largestPayload = 1 << 20
 
   /// Takes what a batch of one entry holds.
-  mutating func take(payloadOf content: [UInt8]?) {
+  package mutating func take(payloadOf content: [UInt8]?) {
     guard let content, count == 1 else { return }
     do {
       value = try Batch(bytes: content, count: 1).entries[0].payload
@@ -173,13 +173,13 @@ extension ContainerEvent {
   }
 
   /// Whether a record of deliveries ends with an entry that was given back: see `DeliveryLog`.
-  static func isGivenBack(_ deliveries: [UInt8]) -> Bool {
+  package static func isGivenBack(_ deliveries: [UInt8]) -> Bool {
     let last = deliveries.split(separator: UInt8(ascii: "\n")).last
     return last?.split(separator: UInt8(ascii: " ")).count == 3
   }
 
   /// The event of an entry that was not processed.
-  static func ended(
+  package static func ended(
     _ id: QueueEntryID, _ note: [UInt8], isOutcome: Bool, of queue: String, isOwn: Bool
   ) -> Self {
     let (change, reason): (Change, String?) =

@@ -38,7 +38,7 @@ extension CommandDescription {
     copy.progress = environment.partsProgress
     defer { environment.showProgress(nil) }
     let done = try copy.run(to: place, until: arguments.deadline())
-    let target = EtcdLocation.withoutPassword(place)
+    let target = Engines.withoutPassword(place)
     try environment.show(
       done, arguments, text: "copied \(done.keys) parts, \(done.bytes) bytes, to \(target)")
   }

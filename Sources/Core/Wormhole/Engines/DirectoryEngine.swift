@@ -1,0 +1,44 @@
+package import WormholeSystem
+
+/// The engine of containers in directories.
+package struct DirectoryEngine: ContainerEngine {
+  package let root: ContainerRoot
+
+  package var isDirectory: Bool { true }
+
+  package func localDirectory() -> String { root.path }
+
+  package func identifiers(of kind: NameKind) throws -> [String] {
+    try SharedContainer.identifiers(of: kind, in: root)
+  }
+
+  package func value(
+    _ identifier: String, _ kind: NameKind, in container: SharedContainer
+  ) -> any ValueStore {
+    ValueFile(container: container, identifier: identifier, kind: kind)
+  }
+
+  package func change<Result: Sendable>(
+    _ update: ValuesUpdate<Result>
+  ) -> sending any Waiting<Result> { TransactionWork(update).change() }
+
+  package func presence(
+    _ name: String, _ kind: NameKind, in container: SharedContainer
+  ) -> any PresenceStore { DirectoryPresence(container: container, name: name, kind: kind) }
+
+  package func watchOwnPresenceNames(
+    _ signal: @escaping @Sendable () -> Void
+  ) throws -> any Cancelling {
+    try DirectoryPresence.watchNames(of: .ownPresence, in: root, signal)
+  }
+
+  package func bell(_ name: String) -> any BellStore { Bell(root: root, name: name) }
+
+  package var mailboxes: any MailboxStore { DirectoryMailboxes(root: root) }
+
+  package func queue(_ queue: Queue) -> any QueueStore { DirectoryQueue(queue: queue) }
+
+  package func attachments(of queue: Queue) -> any AttachmentStore {
+    DirectoryAttachments(queue: queue)
+  }
+}

@@ -1,0 +1,63 @@
+import Synchronization
+
+/// The place of a container that is not a directory, as an engine understands it.
+package protocol EngineLocation: Sendable, CustomStringConvertible {
+  /// Returns the place of a name within this one.
+  func appending(_ component: String) -> Self
+
+  /// Opens the container there.
+  ///
+  /// - Parameter creates: Whether it is made if there is none.
+  /// - Returns: The container's engine; nil if there is none.
+  func open(creates: Bool) throws -> (any ContainerEngine)?
+}
+
+/// The engines that this program has besides directories, by the schemes of their locations: a container
+/// at "etcds://host/prefix" is opened by the one for "etcds".
+package enum Engines {
+  /// Returns the location that a text of its schemes names; throws if it names none.
+  package typealias Parser = @Sendable (_ text: String) throws -> any EngineLocation
+
+  private static let parsers = Mutex<[String: Parser]>([:])
+
+  /// Adds an engine; a second time it has no effect.
+  ///
+  /// - Parameter schemes: In small letters.
+  package static func register(_ schemes: [String], _ parser: @escaping Parser) {
+    parsers.withLock { parsers in for scheme in schemes { parsers[scheme] = parser } }
+  }
+
+  /// Whether a text names a place that is not a directory: it begins with a scheme and "://".
+  package static func isMeant(by text: String) -> Bool { scheme(of: text) != nil }
+
+  /// Returns the place that a text names; nil for a directory's path.
+  ///
+  /// - Throws: `AppGroupError`: `notSupported` if this program has no engine for it; otherwise as the engine.
+  package static func location(_ text: String) throws -> (any EngineLocation)? {
+    guard let scheme = scheme(of: text) else { return nil }
+    guard let parser = parsers.withLock({ $0[scheme] }) else {
+      throw AppGroupError(
+        .notSupported, "open the container", path: withoutPassword(text),
+        reason: "this program has no engine for \(scheme)://",
+        remedy: "build it with the module of that engine, and register that at its start")
+    }
+    return try parser(text)
+  }
+
+  /// Returns a text for people and logs: a password in it is left out, also one that should be written
+  /// otherwise.
+  package static func withoutPassword(_ text: String) -> String {
+    guard isMeant(by: text), let slash = text.firstIndex(of: "/") else { return text }
+    let rest = text[slash...].dropFirst(2)
+    guard let at = rest.lastIndex(of: "@"), let colon = rest[..<at].firstIndex(of: ":") else {
+      return text
+    }
+    return String(text[..<colon] + text[at...])
+  }
+
+  private static func scheme(of text: String) -> String? {
+    let name = text.prefix { $0.isASCII && $0.isLetter }
+    guard !name.isEmpty, text.dropFirst(name.count).hasPrefix("://") else { return nil }
+    return name.lowercased()
+  }
+}

@@ -1,0 +1,288 @@
+import Dispatch
+import Synchronization
+import Wormhole
+import WormholePropertyLists
+import WormholeSystem
+
+/// A mailbox of this process on etcd, which is made again under its address when its session has ended.
+///
+/// Entries are delivered from the events of the watch, on a queue of its own, and deleted on another, a
+/// little later and many at once, because their deletion must not keep etcd from the answers to them.
+/// **At most once**: what was delivered is remembered, beyond its deletion if it is one of the last; a
+/// complete look counts for all events up to its moment. What hangs on another session than the owner's
+/// now, or was read in another history than the one in which that began, is not for it: a snapshot has
+/// brought it back.
+final class EtcdMailbox: MailboxHold {
+  /// The owner's key.
+  private struct Place: Sendable {
+    let handler: EtcdSession.EndHandler
+    let created: Int64
+
+    var session: EtcdSession { handler.session }
+  }
+
+  private struct State {
+    var place: Place?
+    /// The session on which its entries hang.
+    var session: EtcdSession?
+    var watch: EtcdWatch?
+    var isClosed = false
+    /// What was delivered and is still to be deleted.
+    var delivered: [[UInt8]] = []
+    var isDeleting = false
+    /// Whether a complete look is to come.
+    var isToLook = false
+  }
+
+  /// What was delivered; used on the queue that delivers.
+  private struct Delivery {
+    /// What a complete look saw up to this moment was delivered by it, or before.
+    var seen = EtcdMoment(history: 0, revision: 0)
+    /// What was delivered and may not be deleted yet.
+    var known: Set<[UInt8]> = []
+    /// What was deleted lately.
+    var deleted = LatestKeys()
+  }
+
+  private let etcd: EtcdContainer
+  private let keys: MailboxKeys
+  private let deliver: @Sendable (PropertyListValue) -> Void
+  private let process = ProcessIdentity.current
+  private let state = Mutex(State())
+  private let delivery = Mutex(Delivery())
+  private let queue = Blocking.queue()
+  private let deleting = Blocking.queue()
+
+  /// How long a complete look may take before it is made later.
+  private static let lookWait: Duration = .seconds(2)
+  private static let retry: Duration = .seconds(1)
+  /// How long an entry may stay after its delivery; others are deleted with it.
+  private static let deletionPause: Duration = .milliseconds(50)
+  /// How many entries are deleted at once.
+  private static let batch = 100
+
+  init(
+    _ etcd: EtcdContainer, _ keys: MailboxKeys,
+    _ deliver: @escaping @Sendable (PropertyListValue) -> Void
+  ) {
+    self.etcd = etcd
+    self.keys = keys
+    self.deliver = deliver
+  }
+
+  // MARK: Making
+
+  /// Makes it, and watches it.
+  func begin() throws {
+    try watch(after: try make(until: .now + CallLimit.standardWait))
+  }
+
+  /// Makes the owner's key.
+  ///
+  /// - Returns: The moment.
+  private func make(until deadline: ContinuousClock.Instant) throws -> EtcdMoment {
+    let session = try etcd.session(until: deadline)
+    state.withLock { $0.session = session }
+    let owner: PropertyListValue = [
+      "pid": .integer(Int64(process.processID)), "program": .string(ProcessIdentity.program),
+      "host": .string(Program.hostName), "stamp": .string(Nonce.next()),
+    ]
+    let outcome = try etcd.commit(
+      EtcdTransaction(if: [], then: []),
+      .init(key: keys.owner, base: nil, value: try owner.binaryBytes()),
+      lease: session.lease, until: deadline)
+    guard outcome.succeeded else { throw EtcdError(.refused, "its address is in use") }
+    let place = Place(
+      handler: session.onEnd { [weak self] in self?.sessionEnded() }, created: outcome.revision)
+    let isWanted = state.withLock { state in
+      if !state.isClosed { state.place = place }
+      return !state.isClosed
+    }
+    if !isWanted { remove(place) }
+    return outcome.moment
+  }
+
+  private func watch(after moment: EtcdMoment) throws(EtcdError) {
+    let new = try etcd.client.watch(keys.entries, after: moment) { [weak self] in
+      self?.hear($0, of: moment.history)
+    }
+    let unwanted = state.withLock { state -> EtcdWatch? in
+      guard !state.isClosed else { return new }
+      defer { state.watch = new }
+      return state.watch
+    }
+    unwanted?.cancel()
+  }
+
+  private func sessionEnded() {
+    guard process == .current, !state.withLock(\.isClosed) else { return }
+    do {
+      // The watch goes on.
+      _ = try make(until: .now + CallLimit.standardWait)
+    } catch {
+      again { $0.sessionEnded() }
+    }
+  }
+
+  private func again(_ body: @escaping @Sendable (EtcdMailbox) -> Void) {
+    queue.asyncAfter(deadline: .now() + Self.retry.dispatchInterval) { [weak self] in
+      if let self, !self.state.withLock(\.isClosed) { body(self) }
+    }
+  }
+
+  // MARK: Its end
+
+  // On a thread of its own, because nobody may wait for etcd where the last reference is released.
+  deinit {
+    guard let place = takePlace() else { return }
+    let (etcd, keys) = (etcd, keys)
+    Blocking.queue().async { Self.remove(place, keys, in: etcd) }
+  }
+
+  func end(asDeath: Bool) {
+    if let place = takePlace() { remove(place) }
+  }
+
+  private func takePlace() -> Place? {
+    let (watch, place) = state.withLock { state in
+      defer { (state.watch, state.place, state.session, state.isClosed) = (nil, nil, nil, true) }
+      return (state.watch, state.place)
+    }
+    watch?.cancel()
+    return process == .current ? place : nil
+  }
+
+  private func remove(_ place: Place) { Self.remove(place, keys, in: etcd) }
+
+  private static func remove(_ place: Place, _ keys: MailboxKeys, in etcd: EtcdContainer) {
+    place.session.insist { deadline in
+      _ = try etcd.repeating(
+        EtcdTransaction(
+          if: [.created(keys.owner, at: place.created)], then: [.delete(keys.everything)]),
+        until: deadline)
+    }
+  }
+
+  // MARK: Delivering
+
+  // On the thread of the watches.
+  private func hear(_ news: EtcdNews, of history: Int) {
+    switch news {
+    case .events(let events):
+      let posts = events.filter { $0.kind == .put }.map(\.keyValue)
+      if !posts.isEmpty { queue.async { [weak self] in self?.take(posts, of: history) } }
+    case .resumed: lookAgain()
+    case .ended: queue.async { [weak self] in self?.watchAgain() }
+    }
+  }
+
+  func lookAgain() {
+    let isNew = state.withLock { state in
+      defer { state.isToLook = true }
+      return !state.isToLook
+    }
+    if isNew { queue.async { [weak self] in _ = self?.look() } }
+  }
+
+  func catchUp() {
+    let end = DispatchSemaphore(value: 0)
+    queue.async { [weak self] in
+      _ = self?.look()
+      end.signal()
+    }
+    end.wait()
+  }
+
+  /// Looks at everything that is there.
+  ///
+  /// - Returns: The moment; nil if etcd did not answer: then it looks later.
+  private func look() -> EtcdMoment? {
+    state.withLock { $0.isToLook = false }
+    do throws(EtcdError) {
+      let found = try etcd.client.read(keys.entries, until: .now + Self.lookWait)
+      let items = found.items.sorted { $0.created < $1.created }
+      take(items, of: found.moment.history, seen: found.moment)
+      return found.moment
+    } catch {
+      again { _ = $0.look() }
+      return nil
+    }
+  }
+
+  // The history is gone, so everything is looked at.
+  private func watchAgain() {
+    do throws(EtcdError) {
+      guard let moment = look() else { throw EtcdError(.unreachable, "it did not answer") }
+      try watch(after: moment)
+    } catch {
+      again { $0.watchAgain() }
+    }
+  }
+
+  /// Delivers entries that were not delivered yet.
+  ///
+  /// - Parameter seen: The moment, if these are all.
+  private func take(_ items: [KeyValue], of history: Int, seen: EtcdMoment? = nil) {
+    guard let session = state.withLock(\.session) else { return }
+    let new = delivery.withLock { delivery in
+      let new = items.filter { item in
+        session.history == history && item.lease == session.lease
+          && (seen != nil || EtcdMoment(history: history, revision: item.modified) > delivery.seen)
+          && !delivery.deleted.contains(item.key) && delivery.known.insert(item.key).inserted
+      }
+      delivery.seen = max(delivery.seen, seen ?? delivery.seen)
+      return new
+    }
+    guard !new.isEmpty else { return }
+    for item in new {
+      // Its sender wrote no property list; there is nothing to keep it for.
+      guard let value = try? PropertyListValue(bytes: item.value) else { continue }
+      deliver(value)
+    }
+    delete(new.map(\.key))
+  }
+
+  // MARK: Deleting
+
+  private func delete(_ keys: [[UInt8]]) {
+    let mustBegin = state.withLock { state in
+      state.delivered += keys
+      defer { state.isDeleting = true }
+      return !state.isDeleting
+    }
+    if mustBegin { deleteLater(after: Self.deletionPause) }
+  }
+
+  private func deleteLater(after pause: Duration) {
+    deleting.asyncAfter(deadline: .now() + pause.dispatchInterval) { [weak self] in
+      self?.deleteAll()
+    }
+  }
+
+  private func deleteAll() {
+    while let batch = state.withLock({ state -> [[UInt8]]? in
+      guard !state.isClosed, !state.delivered.isEmpty else {
+        state.isDeleting = false
+        return nil
+      }
+      return Array(state.delivered.prefix(Self.batch))
+    }) {
+      do throws(EtcdError) {
+        // Without an owner they have ended with it. Nobody else uses their keys.
+        _ = try etcd.repeating(
+          EtcdTransaction(if: [.exists(keys.owner)], then: batch.map { .delete(.key($0)) }),
+          until: .now + CallLimit.standardWait)
+      } catch {
+        return deleteLater(after: Self.retry)
+      }
+      state.withLock { $0.delivered.removeFirst(batch.count) }
+      // In turn with the looks, each of which may have seen them before.
+      queue.async { [weak self] in
+        self?.delivery.withLock { delivery in
+          delivery.known.subtract(batch)
+          for key in batch { delivery.deleted.insert(key) }
+        }
+      }
+    }
+  }
+}

@@ -1,0 +1,125 @@
+import Dispatch
+import Synchronization
+import Wormhole
+import WormholePropertyLists
+import WormholeSystem
+
+/// The mailboxes of a container on etcd.
+///
+/// ```
+/// b/<address>/o                   the owner. Hangs on the lease of its session, and so do all others
+/// b/<address>/<entry>             an entry: its property list. Named as in a directory, see `EntryFile`
+/// b/<address>/w/<sender>.<lane>   the order of the last entry of a sender: by it the sender recognises an
+///                                 entry whose answer was lost, even if it was delivered and deleted
+/// ```
+///
+/// **Posting** is a transaction: the owner is the one that the sender knows, and the sender's last entry is
+/// the one before. So a late copy of it posts nothing twice. **Delivering**: the owner watches its
+/// entries and deletes what it has delivered. What was not delivered ends with the owner's session.
+struct EtcdMailboxes: MailboxStore {
+  let etcd: EtcdContainer
+
+  func make(
+    _ address: String, deliver: @escaping @Sendable (PropertyListValue) -> Void
+  ) throws -> any MailboxHold {
+    let keys = MailboxKeys(etcd, address)
+    let mailbox = EtcdMailbox(etcd, keys, deliver)
+    try reporting("make a mailbox", path: keys.path) { try mailbox.begin() }
+    return mailbox
+  }
+
+  func outlet(to address: String, entries: Int, bytes: Int) -> any MailboxWriter {
+    EtcdMailboxWriter(etcd, MailboxKeys(etcd, address), entries: entries, bytes: bytes)
+  }
+
+  func observeEnd(
+    of address: String, ended: @escaping @Sendable () -> Void
+  ) throws -> ObservationToken? {
+    let end = EtcdMailboxEnd(MailboxKeys(etcd, address).owner, ended)
+    return try end.begin(etcd).map { ObservationToken(watch: $0, delivery: end) }
+  }
+
+  // The end of a session has removed all of its keys.
+  func sweep() throws {}
+}
+
+/// The keys of one mailbox.
+struct MailboxKeys: Sendable {
+  private let prefix: [UInt8]
+  let owner: [UInt8]
+  /// Its entries, which begin with a hex digit. Neither "o" nor "w" is one.
+  let entries: KeyRange
+  /// For messages.
+  let path: String
+
+  init(_ etcd: EtcdContainer, _ address: String) {
+    prefix = etcd.key("b") + Array((address + "/").utf8)
+    owner = prefix + Array("o".utf8)
+    entries = .range(from: prefix + Array("0".utf8), to: prefix + Array("g".utf8))
+    path = etcd.location(of: prefix)
+  }
+
+  var everything: KeyRange { .prefix(prefix) }
+
+  func entry(_ entry: EntryFile) -> [UInt8] { prefix + Array(entry.text.utf8) }
+
+  /// - Returns: nil for the key of something else.
+  func entry(of key: [UInt8]) -> EntryFile? { EntryFile(bytes: Array(key.dropFirst(prefix.count))) }
+
+  func lane(_ lane: Int, of sender: String) -> [UInt8] {
+    prefix + Array("w/\(sender).\(lane)".utf8)
+  }
+}
+
+/// The watch for the end of a mailbox's owner, of which it tells once.
+private final class EtcdMailboxEnd: Cancelling {
+  private struct State {
+    /// The owner's key; nil before it was looked at.
+    var owner: KeyValue?
+    var isOver = false
+    var mirror: EtcdMirror?
+  }
+
+  private let key: [UInt8]
+  private let ended: @Sendable () -> Void
+  private let state = Mutex(State())
+
+  init(_ key: [UInt8], _ ended: @escaping @Sendable () -> Void) {
+    self.key = key
+    self.ended = ended
+  }
+
+  /// - Returns: nil if it has ended already.
+  func begin(_ etcd: EtcdContainer) throws(EtcdError) -> EtcdMirror? {
+    let mirror = try EtcdMirror(etcd, .key(key)) { [weak self] in self?.look() }
+    let isThere = state.withLock { state in
+      state.owner = mirror.item(key)
+      state.mirror = mirror
+      return state.owner != nil
+    }
+    // What came between the first look and now.
+    look()
+    return isThere ? mirror : nil
+  }
+
+  // On the thread of the watches.
+  private func look() {
+    let isNews = state.withLock { state in
+      guard !state.isOver, let owner = state.owner, let mirror = state.mirror,
+        mirror.item(key) != owner
+      else { return false }
+      state.isOver = true
+      return true
+    }
+    if isNews { Blocking.queue().async(execute: ended) }
+  }
+
+  func cancel() {
+    let mirror = state.withLock { state in
+      state.isOver = true
+      defer { state.mirror = nil }
+      return state.mirror
+    }
+    mirror?.cancel()
+  }
+}

@@ -1,0 +1,57 @@
+package import Wormhole
+
+extension AppGroupError {
+  /// Creates the error for a call that failed on etcd.
+  package static func refused(_ action: String, path: String, _ error: EtcdError) -> AppGroupError {
+    let (code, remedy) = advice(for: error)
+    return AppGroupError(code, action, path: path, reason: error.reason, remedy: remedy)
+  }
+
+  private static func advice(for error: EtcdError) -> (Code, String?) {
+    switch error.code {
+    // A server says "bad certificate" of one whose time is over, too.
+    case .unreachable where error.reason.contains("certificate"):
+      (
+        .unreachable,
+        "look whether ca= and cert= are valid now and of one authority: "
+          + "openssl x509 -noout -issuer -dates -in FILE"
+      )
+    case .unreachable:
+      (
+        .unreachable,
+        "wait, or look at `wormhole doctor`; with TLS the parameters are ca, cert, key"
+      )
+    case .outcomeUnknown:
+      (.outcomeUnknown, "it was made or not, so look at the result before you repeat it")
+    case .permissionDenied:
+      (
+        .permissionDenied,
+        "give the user's role the prefix: "
+          + "etcdctl role grant-permission ROLE readwrite PREFIX/ --prefix=true"
+      )
+    case .credentialsRefused where error.reason.contains(EtcdError.commonName):
+      (
+        .permissionDenied,
+        "where etcd has users, the certificate of cert= must have no common name (CN): "
+          + "make it with openssl's -subj /O=NAME"
+      )
+    case .credentialsRefused: (.permissionDenied, "look at the user and the password")
+    case .noSpace:
+      (
+        .noSpace,
+        "etcd's database has reached its quota: compact it (etcdctl compact), defragment it, and disarm the alarm"
+      )
+    case .tooLarge:
+      (.tooLarge, "at most 1 MiB fits; send large content as a file, or raise --max-request-bytes")
+    case .leaseGone: (.leaseLost, "this process was not heard of for too long: begin again")
+    case .libraryMissing: (.notSupported, "install libcurl (Debian: apt-get install libcurl4)")
+    case .compacted, .refused: (.inputOutput, nil)
+    }
+  }
+}
+
+extension EtcdError: EngineError {
+  package func reported(_ action: String, path: String) -> AppGroupError {
+    .refused(action, path: path, self)
+  }
+}

@@ -1,0 +1,25 @@
+package import Wormhole
+import WormholeSystem
+
+/// The directory of this machine that belongs to a container on etcd: for files, which other machines
+/// do not see, and for what is tied to this machine's processes. It is an ordinary container.
+///
+/// `$XDG_STATE_HOME/wormhole/<digest of the cluster and the prefix>`, by default in
+/// `~/.local/state` (XDG Base Directory Specification 0.8).
+package enum Companion {
+  package static func path(of container: EtcdContainer) throws(AppGroupError) -> String {
+    let identity = "\(container.client.clusterID ?? "")/\(container.location.prefix)"
+    let digest = SHA256.hexDigest(of: Array(identity.utf8)).prefix(32)
+    return try stateDirectory(container) + "/wormhole/" + digest
+  }
+
+  private static func stateDirectory(_ container: EtcdContainer) throws(AppGroupError) -> String {
+    // The specification says that a relative path must be ignored.
+    if let state = Program.environment("XDG_STATE_HOME"), state.hasPrefix("/") { return state }
+    if let home = Program.homeDirectory, home.hasPrefix("/") { return home + "/.local/state" }
+    throw AppGroupError(
+      .containerMissing, "find this machine's directory of the container",
+      path: container.location.description, reason: "neither XDG_STATE_HOME nor HOME is set",
+      remedy: "set HOME")
+  }
+}

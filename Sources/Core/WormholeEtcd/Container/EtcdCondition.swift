@@ -1,0 +1,27 @@
+package import Wormhole
+
+/// What holds as long as a registration, or a role, is that of one entering.
+struct EtcdCondition: EngineCondition {
+  let conditions: [EtcdTransaction.Condition]
+}
+
+extension (any EngineCondition)? {
+  /// The conditions of a transaction.
+  var onEtcd: [EtcdTransaction.Condition] { (self as? EtcdCondition)?.conditions ?? [] }
+}
+
+extension PresenceRegistration {
+  /// The conditions of a transaction that hold only as long as this registration does; see `condition`.
+  package var conditions: [EtcdTransaction.Condition] { get throws { try condition.onEtcd } }
+}
+
+extension RoleProof {
+  /// See `condition`.
+  var conditions: [EtcdTransaction.Condition] { condition.onEtcd }
+
+  /// Checks the conditions after a change that was refused, because of them or of others.
+  func check(on etcd: EtcdContainer, until deadline: ContinuousClock.Instant) throws {
+    let outcome = try etcd.repeating(EtcdTransaction(if: conditions, then: []), until: deadline)
+    guard outcome.succeeded else { throw lost }
+  }
+}

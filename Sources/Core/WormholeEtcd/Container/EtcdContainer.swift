@@ -1,0 +1,356 @@
+package import Synchronization
+package import Wormhole
+import WormholeSystem
+
+/// A container on etcd: its keys, its transactions, and the session of this process.
+///
+/// ```
+/// <prefix>/format            the version of this layout
+/// <prefix>/v/<name>          a value; see the page EtcdKeys for this and all others
+/// <prefix>/own/v/<name>      the same of the package's own names
+/// ```
+///
+/// Each call blocks its thread, at most until its deadline, so none is made on the cooperative pool,
+/// on the monitor's thread or on that of the watches. Thread-safe.
+package final class EtcdContainer: Sendable {
+  package let location: EtcdLocation
+  package let client: EtcdClient
+  private let prefix: [UInt8]
+  let sessions = Mutex<Sessions>(Sessions())
+  /// Excludes: two threads that make a session at once.
+  let making = Mutex(())
+  let followers = EtcdFollowers()
+  /// What this process has taken from queues.
+  package let taken = Mutex(LatestKeys())
+
+  struct Sessions: Sendable {
+    weak var ofProcess: EtcdSession?
+    /// Whether there ever was one.
+    var isFollowed = false
+    var lasting: EtcdSession?
+  }
+
+  private struct WeakContainer: Sendable {
+    weak var container: EtcdContainer?
+  }
+
+  /// The containers of this process: one for each location, so that all share its connections and
+  /// its session.
+  private static let all = Mutex<[EtcdLocation: WeakContainer]>([:])
+
+  /// The version of the layout of keys.
+  package static let formatVersion: Int64 = 1
+  /// What begins in place of the version as long as a container is copied there.
+  package static let copyingFormat = "copying "
+  /// The largest content of a key. A request has at most 1.5 MiB, with all that belongs to its
+  /// transaction.
+  package static let maximumBytes = 1 << 20
+  /// The most operations of a transaction, and the most conditions.
+  package static let maximumOperations = 128
+  /// The longest lifetime of a lease, in seconds (etcd's limit).
+  package static let longestLease: Int64 = 9_000_000_000
+  /// How long what a process has begun waits for the next one to continue it.
+  static let lastingLifetime: Duration = .seconds(600)
+  private init(_ location: EtcdLocation, through transport: (any EtcdTransport)? = nil) throws {
+    self.location = location
+    var configuration = try location.configuration()
+    if let transport { configuration.transport = transport }
+    client = EtcdClient(configuration)
+    prefix = Array(location.prefix.utf8)
+    client.onReplacement { [weak self] replacement in
+      self?.endFormerSession()
+      self?.note(replacement)
+    }
+  }
+
+  /// Returns the place of a container without a look at its keys, for one that is about to be
+  /// filled: until then nobody can open it.
+  ///
+  /// - Parameter transport: The way of its requests; nil for the network.
+  package static func unopened(
+    _ location: EtcdLocation, through transport: (any EtcdTransport)? = nil
+  ) throws -> EtcdContainer {
+    try EtcdContainer(location, through: transport)
+  }
+
+  /// Returns the container at a location, after a look at its version.
+  ///
+  /// - Parameter creates: Whether it is made if there is none.
+  /// - Returns: Nil if there is none.
+  static func open(
+    _ location: EtcdLocation, creates: Bool = true, until deadline: ContinuousClock.Instant
+  ) throws -> EtcdContainer? {
+    let known = all.withLock { $0[location]?.container }
+    if let known { return known }
+    let new = try EtcdContainer(location)
+    let isThere = try reporting("open the container", path: location.description) {
+      try new.check(creating: creates, until: deadline)
+    }
+    guard isThere else { return nil }
+    return all.withLock { all in
+      all = all.filter { $0.value.container != nil }
+      if let first = all[location]?.container { return first }
+      all[location] = WeakContainer(container: new)
+      return new
+    }
+  }
+
+  /// Checks the version, and writes it into a new container.
+  ///
+  /// It reads first: what answers shows who it is before anything is written, and a failure leaves
+  /// nothing in doubt.
+  private func check(creating: Bool, until deadline: ContinuousClock.Instant) throws -> Bool {
+    let key = formatKey
+    var found = try client.page(.key(key), limit: 1, until: deadline).items.first
+    if found == nil {
+      guard creating else { return false }
+      let outcome = try repeating(
+        EtcdTransaction(
+          if: [.absent(key)], then: [.put(key: key, value: Array("\(Self.formatVersion)".utf8))],
+          otherwise: [.key(key)]), until: deadline)
+      if case .read(let items) = outcome.results.first { found = items.first }
+    }
+    guard let found else { return true }
+    let text = String(decoding: found.value.prefix(64), as: UTF8.self)
+    guard !text.hasPrefix(Self.copyingFormat) else {
+      throw AppGroupError(
+        .containerMissing, "open the container", path: location(of: key),
+        reason: "a container is being copied to this place, or that was not completed",
+        remedy: "wait for its end, or copy it there again")
+    }
+    guard let number = Int64(text) else {
+      throw AppGroupError(
+        .damaged, "open the container", path: location(of: key), reason: "it is no version",
+        remedy: "is the prefix used by another program? Choose another one")
+    }
+    guard number == Self.formatVersion else {
+      throw AppGroupError(
+        .formatTooNew, "open the container", path: location(of: key),
+        reason: "its format version is \(number), and this program knows \(Self.formatVersion)",
+        remedy: "use a newer version of this program")
+    }
+    return true
+  }
+}
+
+// Keys.
+extension EtcdContainer {
+  /// Returns the key of a name, or of a part of it.
+  ///
+  /// - Parameter part: What follows the name, with its slash: "/m/4711".
+  package func key(_ kind: NameKind, _ identifier: String, _ part: String = "") -> [UInt8] {
+    key(kind.letter, isOwn: kind.isOwn) + EncodedName.key(identifier) + Array(part.utf8)
+  }
+
+  /// Returns the beginning of the keys of a letter: "<prefix>/v/".
+  package func key(_ letter: String, isOwn: Bool = false) -> [UInt8] {
+    prefix + Array((isOwn ? "/own/" : "/").utf8) + Array(letter.utf8) + [UInt8(ascii: "/")]
+  }
+
+  /// Returns a name as it stands in a key.
+  package func key(ofName name: String) -> [UInt8] { EncodedName.key(name) }
+
+  /// All keys of the container.
+  package var keys: KeyRange { .prefix(prefix + [UInt8(ascii: "/")]) }
+
+  /// The key of the version.
+  package var formatKey: [UInt8] { prefix + Array("/format".utf8) }
+
+  /// Returns the words for a key in a message: "etcd://h1:2379/cinema v/tickets".
+  package func location(of key: [UInt8]) -> String {
+    "\(location) \(String(decoding: key.dropFirst(prefix.count + 1), as: UTF8.self))"
+  }
+
+  /// Returns the identifiers of a kind that have keys.
+  ///
+  /// - Complexity: One request for each name, or one for a thousand names that have one key each.
+  package func identifiers(of kind: NameKind) throws -> [String] {
+    var names: Set<String> = []
+    for letter in kind.letters {
+      names.formUnion(try self.names(after: key(letter, isOwn: kind.isOwn)))
+    }
+    return names.sorted { $0.utf8.lexicographicallyPrecedes($1.utf8) }
+  }
+
+  private func names(after start: [UInt8]) throws -> [String] {
+    let deadline = CallLimit.deadline
+    var names: [String] = []
+    var range = KeyRange.prefix(start)
+    while true {
+      let page = try client.page(range, keysOnly: true, limit: 1_000, until: deadline)
+      for item in page.items {
+        let name = item.key.dropFirst(start.count).prefix { $0 != UInt8(ascii: "/") }
+        if let identifier = EncodedName.identifier(ofKey: name), names.last != identifier {
+          names.append(identifier)
+        }
+      }
+      guard page.isIncomplete, let last = page.items.last?.key else { return names }
+      let name = last.dropFirst(start.count).prefix { $0 != UInt8(ascii: "/") }
+      // Past all parts of the last name: "/" is followed by "0". A name of one key has none.
+      let hasParts = start.count + name.count < last.count
+      range = .range(
+        from: hasParts ? start + name + [UInt8(ascii: "0")] : last + [0],
+        to: KeyRange.end(ofPrefix: start))
+    }
+  }
+}
+
+extension NameKind {
+  /// What the keys of a kind begin with on etcd. A notification's state is a value of its own.
+  var letter: String {
+    switch primitive {
+    case .value: "v"
+    case .notification: "n"
+    case .presence: "p"
+    case .consumer: "c"
+    case .queue: "q"
+    case .log: "l"
+    }
+  }
+
+  fileprivate var letters: [String] { primitive == .notification ? ["n", "s"] : [letter] }
+}
+
+// Transactions.
+extension EtcdContainer {
+  /// A key that a transaction replaces, by which its outcome can be found out later: it puts the key
+  /// with a value that no other transaction puts, and only if the key is as it was.
+  package struct Witness: Sendable {
+    package let key: [UInt8]
+    /// What the key is; nil if it does not exist.
+    package let base: KeyValue?
+    /// The revision at which that was so.
+    package let seen: Int64
+    /// What the transaction puts.
+    package let value: [UInt8]
+    /// How many bytes at the beginning of a content are a stamp.
+    private let stamp: Int
+
+    /// - Parameter seen: The revision of its last change by default.
+    package init(
+      key: [UInt8], base: KeyValue?, seen: Int64? = nil, value: [UInt8],
+      stamp: Int = EtcdTransaction.Condition.comparedBytes
+    ) {
+      self.key = key
+      self.base = base
+      self.seen = seen ?? base?.modified ?? 0
+      self.value = value
+      self.stamp = stamp
+    }
+
+    var conditions: [EtcdTransaction.Condition] {
+      EtcdTransaction.Condition.unchanged([(key, base)], stamp: stamp).map(\.comparing)
+    }
+
+    /// What the key is after the transaction.
+    package func item(at revision: Int64, lease: Int64 = 0) -> KeyValue {
+      KeyValue(key: key, value: value, created: 0, modified: revision, version: 0, lease: lease)
+    }
+  }
+
+  /// Makes a change under conditions, and finds out what became of it if its answer is lost.
+  ///
+  /// A transaction whose outcome is unknown is made again: at most one of the two can happen, because
+  /// both replace the same state of the witness. If the other one refuses, the first change of the
+  /// witness since then tells whether it was ours.
+  ///
+  /// - Parameter transaction: Without the condition of the witness and without its operation, which
+  ///   come first.
+  /// - Returns: The outcome; of one that was found out later without results, and with the results of
+  ///   the witness's operation left out otherwise.
+  /// - Throws: `EtcdError`: `.outcomeUnknown` if the deadline passed first, or the history that tells
+  ///   it was compacted; otherwise nothing has changed.
+  package func commit(
+    _ transaction: EtcdTransaction, _ witness: Witness, lease: Int64 = 0,
+    until deadline: ContinuousClock.Instant
+  ) throws(EtcdError) -> EtcdTransaction.Outcome {
+    var whole = transaction
+    whole.conditions.insert(contentsOf: witness.conditions, at: 0)
+    whole.operations.insert(
+      .put(key: witness.key, value: witness.value, lease: lease), at: 0)
+    var doubt: EtcdError?
+    var pause = Duration.milliseconds(5)
+    while true {
+      do throws(EtcdError) {
+        let outcome = try client.commit(whole, until: deadline)
+        if outcome.succeeded { return outcome.withoutFirstResult }
+        guard doubt != nil, let revision = try ownChange(witness, until: deadline) else {
+          return outcome
+        }
+        return .init(succeeded: true, revision: revision, results: [])
+      } catch {
+        guard let first = doubt ?? (error.code == .outcomeUnknown ? error : nil) else {
+          throw error
+        }
+        doubt = first
+        let mayPass = error.code == .outcomeUnknown || error.code == .unreachable
+        guard mayPass, ContinuousClock.now + pause < deadline else {
+          let last = error == first ? "" : "; then: \(error.reason)"
+          throw EtcdError(.outcomeUnknown, first.reason + last)
+        }
+        pauseThread(pause)
+        pause = min(pause * 2, .milliseconds(200))
+      }
+    }
+  }
+
+  /// Makes a change that may be made twice.
+  package func repeating(
+    _ transaction: EtcdTransaction, until deadline: ContinuousClock.Instant
+  ) throws(EtcdError) -> EtcdTransaction.Outcome {
+    var doubt: EtcdError?
+    var pause = Duration.milliseconds(5)
+    while true {
+      do throws(EtcdError) {
+        return try client.commit(transaction, until: deadline)
+      } catch {
+        guard error.code == .outcomeUnknown || doubt != nil && error.code == .unreachable else {
+          throw error
+        }
+        let first = doubt ?? error
+        doubt = first
+        guard ContinuousClock.now + pause < deadline else {
+          throw EtcdError(.outcomeUnknown, first.reason)
+        }
+        pauseThread(pause)
+        pause = min(pause * 2, .milliseconds(200))
+      }
+    }
+  }
+
+  /// Returns the revision of our change of a witness; nil if another one came first, or none did.
+  ///
+  /// - Throws: `EtcdError`: `.compacted` if the history that tells it was given up.
+  private func ownChange(
+    _ witness: Witness, until deadline: ContinuousClock.Instant
+  ) throws(EtcdError) -> Int64? {
+    var seen = witness.seen
+    // After a compaction its revision, at which the state is still known; now at first.
+    var revision: Int64?
+    while true {
+      let page = try client.page(.key(witness.key), at: revision, limit: 1, until: deadline)
+      let state = page.items.first
+      if let state, state.value == witness.value { return state.modified }
+      if state?.modified == witness.base?.modified {
+        guard let revision else { return nil }
+        seen = revision
+      } else if revision != nil {
+        throw EtcdError(.compacted, "what came first was compacted")
+      }
+      do throws(EtcdError) {
+        let first = try client.firstChange(of: witness.key, from: seen + 1, until: deadline)
+        return first.kind == .put && first.keyValue.value == witness.value
+          ? first.keyValue.modified : nil
+      } catch {
+        guard error.code == .compacted, let oldest = error.revision else { throw error }
+        revision = oldest
+      }
+    }
+  }
+}
+
+extension EtcdTransaction.Outcome {
+  fileprivate var withoutFirstResult: Self {
+    .init(succeeded: succeeded, revision: revision, results: Array(results.dropFirst()))
+  }
+}

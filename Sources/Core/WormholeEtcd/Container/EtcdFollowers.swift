@@ -1,0 +1,64 @@
+import Dispatch
+import Synchronization
+import Wormhole
+import WormholeSystem
+
+/// What follows keys of a container by a watch, and reads them now and then, too, because old servers may
+/// lose events, and because only that shows that the history was replaced.
+package protocol EtcdFollower: AnyObject, Sendable {
+  /// Reads its keys again. Must not block.
+  func check()
+}
+
+/// The followers of a container that are still referred to, and the timer that all share.
+final class EtcdFollowers: Sendable {
+  /// How often they read again.
+  private static let interval: Duration = .seconds(30)
+
+  private struct Weak: Sendable {
+    weak var follower: (any EtcdFollower)?
+  }
+
+  private let all = Mutex<[Weak]>([])
+
+  func add(_ follower: any EtcdFollower) {
+    let isFirst = all.withLock { all in
+      defer { all.append(Weak(follower: follower)) }
+      return all.isEmpty
+    }
+    if isFirst { checkLater() }
+  }
+
+  private func checkLater() {
+    Blocking.timers.asyncAfter(deadline: .now() + Self.interval.dispatchInterval) { [weak self] in
+      if self?.checkAll() == true { self?.checkLater() }
+    }
+  }
+
+  /// - Returns: Whether there are any.
+  func checkAll() -> Bool {
+    let followers = all.withLock { all in
+      all.removeAll { $0.follower == nil }
+      return all.compactMap(\.follower)
+    }
+    for follower in followers { follower.check() }
+    return !followers.isEmpty
+  }
+}
+
+extension EtcdContainer {
+  /// Lets a follower read again now and then, as long as it is referred to.
+  package func add(_ follower: any EtcdFollower) { followers.add(follower) }
+}
+
+/// A process that has a session, and asks nothing else, looks in this way whether the history was replaced.
+extension EtcdContainer: EtcdFollower {
+  package func check() {
+    guard hasSession else { return }
+    Blocking.queue().async { [weak self] in
+      guard let self else { return }
+      // It looks again half a minute later.
+      _ = try? client.page(.key(formatKey), limit: 1, until: .now + CallLimit.standardWait)
+    }
+  }
+}

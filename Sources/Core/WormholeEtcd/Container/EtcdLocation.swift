@@ -1,0 +1,180 @@
+import Wormhole
+import WormholeSystem
+
+/// The place of a container on an etcd cluster: its members, a prefix of keys, and how to be known
+/// there.
+///
+/// As text, for `SharedContainer(location:)` and in `WORMHOLE_CONTAINER`:
+/// `etcds://user@host1:2379,host2:2379/cinema?ca=ca.pem&password-file=pw`. `etcds` is etcd with TLS,
+/// `etcd` without; the port is 2379 if none is named.
+///
+/// | parameter | meaning |
+/// |---|---|
+/// | `ca` | the certificates that are trusted, a file in PEM; by default the system's |
+/// | `cert`, `key` | the own certificate and its key, files in PEM |
+/// | `password-file` | a file with the user's password; otherwise `WORMHOLE_ETCD_PASSWORD` has it |
+/// | `file-limit` | how many MiB a file that is sent may have, 1 to 4096; 64 by default |
+/// | `ttl` | the seconds after which a process that says nothing counts as ended, 2 to 60; 5 by default |
+///
+/// ```swift
+/// var location = try EtcdLocation("etcds://h1,h2,h3/cinema")
+/// location.lifetime = .seconds(10)
+/// let shared = try SharedContainer(etcd: location)
+/// ```
+public struct EtcdLocation: Sendable, Hashable {
+  /// The addresses of members, such as "https://host1:2379"; at least one.
+  public var endpoints: [String]
+  /// What the keys of the container begin with, without a slash at its ends: "cinema".
+  public var prefix: String
+  /// How long a process that says nothing is still taken for alive: whole seconds, 2 to 60.
+  public var lifetime: Duration = .seconds(5)
+  /// How many bytes a file may have that is sent through the cluster; 64 MiB by default. Its members keep
+  /// all of it in their database, for all of their users, until the history is compacted.
+  public var fileLimit: Int64 = 64 << 20
+  /// The user, if the cluster asks for one.
+  public var user: String?
+  /// The file that contains the user's password, and maybe a line's end.
+  public var passwordFile: String?
+  /// The file with the certificates that are trusted, in PEM; nil for the system's.
+  public var authorities: String?
+  /// The file with the own certificate, in PEM.
+  public var certificate: String?
+  /// The file with the key of the own certificate, in PEM.
+  public var key: String?
+  /// The password itself; never part of a description.
+  private var password: Secret?
+
+  /// Creates a location.
+  ///
+  /// - Parameters:
+  ///   - endpoints: The addresses of members, such as "https://host1:2379"; at least one.
+  ///   - prefix: What the keys of the container begin with.
+  public init(endpoints: [String], prefix: String) {
+    self.endpoints = endpoints
+    self.prefix = prefix
+  }
+
+  /// The variable with the user's password.
+  static let passwordVariable = "WORMHOLE_ETCD_PASSWORD"
+  /// How long a cluster is waited for that may only just be starting.
+  private static let firstPatience: Duration = .seconds(2)
+
+  /// A text that no description shows.
+  private struct Secret: Sendable, Hashable, CustomStringConvertible, CustomReflectable {
+    let text: String
+    var description: String { "(secret)" }
+    var customMirror: Mirror { Mirror(self, children: []) }
+  }
+}
+
+// Text.
+extension EtcdLocation {
+  /// Parses a text; see `EtcdLocation`.
+  ///
+  /// - Throws: `AppGroupError.containerMissing` for any other text.
+  public init(_ text: String) throws {
+    func invalid(_ reason: String) -> AppGroupError {
+      AppGroupError(
+        .containerMissing, "open the container", path: Engines.withoutPassword(text),
+        reason: reason,
+        remedy: "write etcd://HOST:PORT,HOST:PORT/PREFIX, or etcds:// for TLS")
+    }
+    func number(_ text: String, _ name: String, _ range: ClosedRange<Int64>) throws -> Int64 {
+      guard let number = Int64(text), range.contains(number) else {
+        let bounds = "\(range.lowerBound) to \(range.upperBound)"
+        throw invalid("\(name) is \"\(text)\", and \(bounds) is possible")
+      }
+      return number
+    }
+    let address: EtcdAddress
+    do throws(EtcdAddress.Invalid) {
+      address = try EtcdAddress(text)
+    } catch {
+      throw invalid(error.reason)
+    }
+    (endpoints, prefix, user) = (address.endpoints, address.prefix, address.user)
+    password = address.password.map { Secret(text: $0) }
+    for (name, value) in address.parameters {
+      switch name {
+      case "ca": authorities = value
+      case "cert": certificate = value
+      case "key": key = value
+      case "password-file": passwordFile = value
+      case "ttl": lifetime = .seconds(try number(value, "ttl", 2...60))
+      case "file-limit": fileLimit = try number(value, "file-limit", 1...4_096) << 20
+      default: throw invalid("there is no parameter \"\(name)\"")
+      }
+    }
+  }
+
+  /// Whether an address is one of this machine.
+  package static func isLoopback(_ endpoint: String) -> Bool {
+    let host = endpoint.drop { $0 != "/" }.dropFirst(2)
+    return ["127.", "localhost:", "[::1]"].contains { host.hasPrefix($0) }
+  }
+}
+
+extension EtcdLocation: CustomStringConvertible {
+  /// The location without parameters and password: "etcds://h1:2379,h2:2379/cinema".
+  public var description: String {
+    let isSecure = endpoints.first?.hasPrefix("https:") ?? false
+    let hosts = endpoints.map { $0.drop { $0 != ":" }.dropFirst(3) }.joined(separator: ",")
+    return "\(isSecure ? "etcds" : "etcd")://\(hosts)/\(prefix)"
+  }
+}
+
+// Connecting.
+extension EtcdLocation {
+  /// Returns what the client of etcd has to know.
+  ///
+  /// - Throws: `AppGroupError`: `permissionDenied` for a user without a password, and for a file with a
+  ///   password or a key that others may use; or an error of reading it.
+  func configuration() throws -> EtcdConfiguration {
+    guard !endpoints.isEmpty else {
+      throw AppGroupError(
+        .containerMissing, "open the container", path: description, reason: "it has no endpoint")
+    }
+    if let key {
+      // Whether it is missing is said where it is used.
+      let status = try reporting("use the key", path: key) {
+        try ifPresent(fileStatus(key, followingLinks: true))
+      }
+      try status.map { try Self.requireSecret("use the key", key, $0) }
+    }
+    var configuration = EtcdConfiguration(endpoints: endpoints)
+    configuration.firstPatience = Self.firstPatience
+    configuration.security = TransportSecurity(
+      authorities: authorities, certificate: certificate, key: key)
+    if let user {
+      configuration.credentials = Credentials(user: user, password: try readPassword(of: user))
+    }
+    return configuration
+  }
+
+  private func readPassword(of user: String) throws -> String {
+    if let password { return password.text }
+    guard let passwordFile else {
+      if let password = Program.environment(Self.passwordVariable) { return password }
+      throw AppGroupError(
+        .permissionDenied, "open the container", path: description,
+        reason: "there is no password for \"\(user)\"",
+        remedy: "add ?password-file=FILE, or set \(Self.passwordVariable)")
+    }
+    return try reporting("read the password", path: passwordFile) {
+      let file = try FileDescriptor.open(passwordFile, [.readOnly, .nonBlocking])
+      try Self.requireSecret("read the password", passwordFile, file.status())
+      let bytes = try file.readToEnd(expectedBytes: 0, maximumBytes: 4_096)
+      return String(decoding: bytes.prefix { $0 != UInt8(ascii: "\n") }, as: UTF8.self)
+    }
+  }
+
+  private static func requireSecret(
+    _ action: String, _ path: String, _ status: FileStatus
+  ) throws(AppGroupError) {
+    guard status.permissions & 0o007 != 0 else { return }
+    throw AppGroupError(
+      .permissionDenied, action, path: path,
+      reason: "others may use it (its mode is 0\(String(status.permissions & 0o777, radix: 8)))",
+      remedy: "chmod 600 \(path)")
+  }
+}

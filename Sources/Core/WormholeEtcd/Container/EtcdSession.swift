@@ -1,0 +1,204 @@
+import Dispatch
+import Synchronization
+package import Wormhole
+import WormholeSystem
+
+/// The sign of life of this process in a container on etcd: a lease, on which keys hang that are to
+/// end with the process.
+///
+/// It is kept alive three times in its lifetime, and revoked when the last user releases it or the
+/// process exits. A process that was stopped, or could not reach etcd, for longer than the lifetime
+/// has lost it with all of its keys, and finds out with its next call: it is **fenced** by conditions
+/// that name these keys.
+///
+/// A **lasting** one is not revoked: it ends a lifetime after the process, if no other process has taken
+/// over by then what hangs on it.
+package final class EtcdSession: Sendable {
+  /// The lease's number.
+  package let lease: Int64
+  package let lifetime: Duration
+  /// The history in which it was made; what its holders know counts in no other.
+  package let history: Int
+  private let isLasting: Bool
+  private let client: EtcdClient
+  private let processID = Program.processID
+  private let state: Mutex<State>
+
+  private struct State {
+    /// When the last keep-alive that was answered was sent, on the clock that runs while the machine
+    /// sleeps.
+    var kept: ContinuousClock.Instant
+    var hasEnded = false
+    var nextHandler = 0
+    var handlers: [Int: @Sendable () -> Void] = [:]
+  }
+
+  private struct Weak: Sendable {
+    weak var session: EtcdSession?
+  }
+
+  private static let isRevokedAtExit = Atomic(false)
+  private static let live = Mutex<[Int64: Weak]>([:])
+  /// How long an exit of the process waits for etcd.
+  private static let exitWait: Duration = .milliseconds(250)
+
+  init(
+    _ client: EtcdClient, lifetime: Duration, isLasting: Bool = false,
+    until deadline: ContinuousClock.Instant
+  ) throws(EtcdError) {
+    let sent = ContinuousClock.now
+    history = client.history
+    lease = try client.grantLease(lifetime: lifetime, until: deadline)
+    self.client = client
+    self.lifetime = lifetime
+    self.isLasting = isLasting
+    state = Mutex(State(kept: sent))
+    if !isLasting { register() }
+    keepAliveLater(after: lifetime / 3)
+  }
+
+  private func register() {
+    Self.live.withLock { $0[lease] = Weak(session: self) }
+    let isFirst = Self.isRevokedAtExit.exchange(true, ordering: .relaxed) == false
+    if isFirst { Program.atExit { EtcdSession.revokeAll() } }
+  }
+
+  deinit {
+    let (client, lease, lifetime) = (client, lease, lifetime)
+    Self.live.withLock { $0[lease] = nil }
+    guard !isLasting, isAlive, Program.processID == processID else { return }
+    Blocking.queue().async {
+      // Its users have removed their keys; without this the lease ends by itself a little later.
+      _ = try? client.revokeLease(lease, until: .now + lifetime)
+    }
+  }
+
+  // MARK: Certainty
+
+  /// Whether it is not known to have ended.
+  package var isAlive: Bool { history == client.history && !state.withLock(\.hasEnded) }
+
+  /// Whether it cannot have ended yet: etcd heard of this process less than a lifetime ago.
+  package var isCertain: Bool { ContinuousClock.now < end(after: lifetime) }
+
+  /// Until when its holders may go on without asking anybody, both counted from the last sign of life
+  /// that etcd has answered. They move on with each one, and have passed once it has ended.
+  ///
+  /// ```
+  /// sent              stop        deadline     may end
+  /// 0 ─────────────── 8/10 ─────── 9/10 ─────── lifetime
+  /// ```
+  ///
+  /// At `stop` a holder should stop: two keep-alives were not answered by then. At `deadline` it
+  /// has to have stopped; the rest is for a machine that is too busy to stop it at once.
+  package var limits: HoldLimits {
+    HoldLimits(stop: end(after: lifetime * 8 / 10), deadline: end(after: lifetime * 9 / 10))
+  }
+
+  private func end(after time: Duration) -> ContinuousClock.Instant {
+    let isAlive = isAlive
+    return state.withLock { isAlive ? $0.kept + time : $0.kept - lifetime }
+  }
+
+  /// Asks etcd, unless it is certain.
+  ///
+  /// - Throws: `EtcdError`: `.leaseGone` if the session has ended, `.unreachable`.
+  package func confirm(until deadline: ContinuousClock.Instant) throws(EtcdError) {
+    if isCertain { return }
+    guard isAlive else { throw EtcdError(.leaseGone, "the session has ended") }
+    try keepAlive(until: deadline)
+  }
+
+  private func keepAlive(until deadline: ContinuousClock.Instant) throws(EtcdError) {
+    let sent = ContinuousClock.now
+    do throws(EtcdError) {
+      try client.keepLeaseAlive(lease, until: deadline)
+      state.withLock { $0.kept = max($0.kept, sent) }
+    } catch {
+      if error.code == .leaseGone { end() }
+      throw error
+    }
+  }
+
+  private func keepAliveLater(after pause: Duration) {
+    Blocking.timers.asyncAfter(deadline: .now() + pause.dispatchInterval) { [weak self] in
+      guard let self, self.isAlive else { return }
+      Blocking.queue().async { [weak self] in self?.keepAliveNow() }
+    }
+  }
+
+  private func keepAliveNow() {
+    guard Program.processID == processID else { return }
+    do throws(EtcdError) {
+      try keepAlive(until: .now + lifetime / 2)
+      keepAliveLater(after: lifetime / 3)
+    } catch {
+      // The calls of its users say that etcd cannot be reached.
+      if isAlive { keepAliveLater(after: lifetime / 12) }
+    }
+  }
+
+  // MARK: Its end
+
+  /// Calls a closure when the session is found to have ended; at once if it has.
+  ///
+  /// - Parameter handler: Called on a queue where it may block.
+  /// - Returns: Keeps the handler as long as it lasts.
+  package func onEnd(_ handler: @escaping @Sendable () -> Void) -> EndHandler {
+    let number = state.withLock { state -> Int? in
+      guard !state.hasEnded else { return nil }
+      state.nextHandler += 1
+      state.handlers[state.nextHandler] = handler
+      return state.nextHandler
+    }
+    if number == nil { Blocking.queue().async(execute: handler) }
+    return EndHandler(session: self, number: number)
+  }
+
+  /// A handler for the end of a session, as long as it lasts. It keeps the session, too.
+  package final class EndHandler: Sendable {
+    package let session: EtcdSession
+    private let number: Int?
+
+    fileprivate init(session: EtcdSession, number: Int?) {
+      self.session = session
+      self.number = number
+    }
+
+    deinit {
+      if let number { session.state.withLock { _ = $0.handlers.removeValue(forKey: number) } }
+    }
+  }
+
+  /// Notes that the session has ended, as a transaction has shown.
+  package func end() {
+    for handler in takeHandlers() { Blocking.queue().async(execute: handler) }
+  }
+
+  /// Ends it because the history was replaced: its holders have to learn that what they did since is lost.
+  /// The new history may have the lease and its keys, which would be in the way of what they make anew.
+  func endWithHistory() {
+    guard !state.withLock(\.hasEnded), Program.processID == processID else { return }
+    let handlers = takeHandlers()
+    // If this fails, the lease expires by itself a little later. A lasting one is left for the next process.
+    if !isLasting { _ = try? client.revokeLease(lease, until: .now + lifetime) }
+    for handler in handlers { Blocking.queue().async(execute: handler) }
+  }
+
+  private func takeHandlers() -> [@Sendable () -> Void] {
+    state.withLock { state in
+      state.hasEnded = true
+      defer { state.handlers = [:] }
+      return Array(state.handlers.values)
+    }
+  }
+
+  fileprivate static func revokeAll() {
+    let sessions = live.withLock { $0.values.compactMap(\.session) }
+    let deadline = ContinuousClock.now + exitWait
+    for session in sessions where session.isAlive && session.processID == Program.processID {
+      // What is not revoked in time ends by itself.
+      _ = try? session.client.revokeLease(session.lease, until: deadline)
+    }
+  }
+}

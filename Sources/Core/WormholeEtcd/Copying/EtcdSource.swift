@@ -1,0 +1,47 @@
+import Wormhole
+import WormholeInspection
+
+/// Reads a container on etcd, as it is at one revision.
+struct EtcdSource: CopySource {
+  let container: EtcdContainer
+
+  func read(_ body: (CopiedKey) throws -> Void) throws -> Bool {
+    var rest = container.keys
+    var moment: EtcdMoment?
+    let start = container.formatKey.count - "format".utf8.count
+    while true {
+      let page: EtcdClient.Page
+      do throws(EtcdError) {
+        page = try client.page(
+          rest, at: moment?.revision, limit: 64, until: .now + CallLimit.standardWait)
+      } catch {
+        guard error.code == .compacted else { throw error }
+        // Its server has given the revision up meanwhile.
+        return false
+      }
+      moment = moment ?? page.moment
+      guard moment?.history == page.moment.history else { return false }
+      for item in page.items {
+        guard let key = CopiedKey(item.key.dropFirst(start), item.value), isLasting(key, item)
+        else {
+          continue
+        }
+        try body(key)
+      }
+      guard page.isIncomplete, let last = page.items.last else { return true }
+      rest = rest.after(last.key)
+    }
+  }
+
+  private var client: EtcdClient { container.client }
+
+  /// Whether it outlives the processes that use the container now.
+  private func isLasting(_ key: CopiedKey, _ item: KeyValue) -> Bool {
+    switch key.letter {
+    case .value, .state: item.value.count > CopiedKey.stampBytes
+    case .bell: true
+    case .presence, .consumer: key.part == "last"
+    case .queue: !key.part.hasPrefix("c/")
+    }
+  }
+}

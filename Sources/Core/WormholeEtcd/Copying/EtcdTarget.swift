@@ -1,0 +1,163 @@
+import Wormhole
+import WormholeInspection
+
+/// Writes keys below a prefix that nobody can open before the end.
+///
+/// ```
+/// format    "copying <stamp>" until the last step, by which each opener is refused
+/// copying   the same, under the session of this process: whether it still lives
+/// ```
+///
+/// Each step has the condition that `format` is as this process has put it. What a process left that
+/// died is removed by the next one that copies to the place.
+final class EtcdTarget: CopyTarget {
+  private let container: EtcdContainer
+  private let session: EtcdSession
+  /// `format` as this process has put it.
+  private let begun: KeyValue
+  private var waiting: [EtcdTransaction.Operation] = []
+  private var waitingBytes = 0
+
+  /// Half of what etcd accepts, because JSON makes a request longer by a third.
+  private static let stepBytes = 700_000
+  private static let stepCount = 64
+
+  let directory: String
+
+  init(_ location: EtcdLocation) throws {
+    container = try EtcdContainer.unopened(location)
+    (session, begun) = try reporting("copy the container", path: location.description) {
+      [container] in
+      let session = try container.session(until: CallLimit.deadline)
+      return (session, try Self.begin(container, session))
+    }
+    directory = try Companion.path(of: container)
+  }
+
+  private static func livingKey(_ container: EtcdContainer) -> [UInt8] {
+    container.formatKey.dropLast("format".utf8.count) + Array("copying".utf8)
+  }
+
+  private static func begin(_ container: EtcdContainer, _ session: EtcdSession) throws -> KeyValue {
+    let deadline = CallLimit.deadline
+    let (format, living) = (container.formatKey, livingKey(container))
+    let found = try container.client.page(.key(format), limit: 1, until: deadline).items.first
+    let text = found.map { String(decoding: $0.value.prefix(64), as: UTF8.self) }
+    if found == nil {
+      guard try container.client.count(container.keys, until: deadline) == 0 else {
+        throw refused(container, "there are keys of something else", "choose another prefix")
+      }
+    } else if text?.hasPrefix(EtcdContainer.copyingFormat) != true {
+      throw refused(
+        container, "there is a container already", "choose another prefix, or remove the old one")
+    }
+    let stamp = Array((EtcdContainer.copyingFormat + Nonce.next()).utf8)
+    let witness = EtcdContainer.Witness(key: format, base: found, value: stamp)
+    let outcome = try container.commit(
+      EtcdTransaction(
+        if: [.absent(living)],
+        then: [.put(key: living, value: stamp, lease: session.lease)]
+          + (found == nil ? [] : everythingElse(container).map { .delete($0) })),
+      witness, until: deadline)
+    guard outcome.succeeded else {
+      throw refused(
+        container, "another process copies a container to this place, or did a moment ago",
+        "wait for its end, or choose another prefix")
+    }
+    return witness.item(at: outcome.revision)
+  }
+
+  private static func refused(
+    _ container: EtcdContainer, _ reason: String, _ remedy: String
+  ) -> AppGroupError {
+    AppGroupError(
+      .nameCollision, "copy the container", path: container.location.description, reason: reason,
+      remedy: remedy)
+  }
+
+  /// All keys but the two of this copy.
+  private static func everythingElse(_ container: EtcdContainer) -> [KeyRange] {
+    let (living, format) = (livingKey(container), container.formatKey)
+    let start = Array(format.dropLast("format".utf8.count))
+    return [
+      .range(from: start, to: living), .range(from: living + [0], to: format),
+      .range(from: format + [0], to: KeyRange.end(ofPrefix: start)),
+    ]
+  }
+
+  private var soon: ContinuousClock.Instant { .now + CallLimit.standardWait }
+
+  private var isOurs: [EtcdTransaction.Condition] { EtcdTransaction.Condition.unchanged(begun) }
+
+  // MARK: Writing
+
+  func put(_ item: CopiedKey) throws {
+    let key = item.key(in: container)
+    try reporting("copy the container", path: container.location(of: key)) {
+      guard item.value.count <= EtcdContainer.maximumBytes else {
+        throw AppGroupError(
+          .tooLarge, "copy the container", path: container.location(of: key),
+          reason: "it has \(item.value.count) bytes, and a key on etcd at most "
+            + "\(EtcdContainer.maximumBytes)",
+          remedy: "send large content as a file, or remove it first")
+      }
+      let size = key.count + item.value.count
+      if waitingBytes + size > Self.stepBytes || waiting.count == Self.stepCount { try flush() }
+      guard let lease = try lease(of: item) else { return }
+      waiting.append(.put(key: key, value: item.value, lease: lease))
+      waitingBytes += size
+    }
+  }
+
+  /// The lease of a value that expires; 0 for one that does not, nil if that was already.
+  private func lease(of item: CopiedKey) throws -> Int64? {
+    guard item.letter == .value else { return 0 }
+    var bytes = Array(item.value.dropFirst(CopiedKey.stampBytes))
+    guard let expiry = PublicationRecord.take(from: &bytes)?.expiry else { return 0 }
+    let nanoseconds = expiry - PublicationRecord.now
+    guard nanoseconds > 0 else { return nil }
+    // etcd counts whole seconds; never early.
+    let seconds = nanoseconds / 1_000_000_000 + 1
+    return try container.client.grantLease(
+      lifetime: .seconds(min(seconds, EtcdContainer.longestLease)), until: soon)
+  }
+
+  private func flush() throws {
+    guard !waiting.isEmpty else { return }
+    let outcome = try container.repeating(
+      EtcdTransaction(if: isOurs, then: waiting), until: soon)
+    guard outcome.succeeded else { throw overtaken }
+    waiting = []
+    waitingBytes = 0
+  }
+
+  private var overtaken: AppGroupError {
+    Self.refused(
+      container, "this process was not heard of for too long, and another one began to copy there",
+      "try again")
+  }
+
+  // MARK: The end
+
+  func finish() throws {
+    try reporting("copy the container", path: container.location.description) {
+      try flush()
+      let outcome = try container.commit(
+        EtcdTransaction(if: isOurs, then: [.delete(.key(Self.livingKey(container)))]),
+        .init(
+          key: container.formatKey, base: begun,
+          value: Array("\(EtcdContainer.formatVersion)".utf8)), until: soon)
+      guard outcome.succeeded else { throw overtaken }
+    }
+  }
+
+  func abandon() {
+    do {
+      _ = try container.repeating(
+        EtcdTransaction(if: isOurs, then: [.delete(container.keys)]), until: soon)
+    } catch {
+      // Nobody can open it, and the next copy to this place removes it.
+      return
+    }
+  }
+}

@@ -1,0 +1,85 @@
+public import Wormhole
+import WormholeSystem
+
+/// Containers on etcd, for processes of several machines.
+///
+/// ```swift
+/// EtcdEngine.register()                            // once, at the start of the program
+/// let shared = try SharedContainer(location: "etcds://h1,h2,h3/cinema")
+/// try shared.value("seats").replace(with: 100)
+/// ```
+public enum EtcdEngine {
+  /// Lets this program open locations such as `etcds://host1,host2/cinema`, with
+  /// `SharedContainer(location:)` and wherever the environment names a container. A second time it has
+  /// no effect.
+  public static func register() {
+    Engines.register(["etcd", "etcds"]) { try EtcdLocation($0) }
+  }
+}
+
+extension SharedContainer {
+  /// Opens a container on etcd, and creates it if it is missing. All containers of a process at one
+  /// location share its connections.
+  ///
+  /// - Throws: `AppGroupError`: `unreachable` with what each member said: at once where that cannot
+  ///   change (a certificate, something else than etcd); after 2 seconds where nobody listens, or the
+  ///   host has no address; after 10 seconds where nobody answers. `permissionDenied`, `formatTooNew`, `notSupported` if libcurl is missing.
+  @available(*, noasync, message: "it blocks; open it before, or on a thread of its own")
+  public convenience init(etcd location: EtcdLocation) throws { try self.init(at: location) }
+
+  /// - Parameter companion: The directory of this machine.
+  package convenience init(etcd location: EtcdLocation, companion: String) throws {
+    try self.init(at: location, companion: companion)
+  }
+
+  /// A container on etcd that is known to be one.
+  package convenience init(_ container: EtcdContainer, companion: String?) throws {
+    try self.init(container, at: container.location, companion: companion)
+  }
+}
+
+extension EtcdLocation: EngineLocation {
+  package func appending(_ component: String) -> Self {
+    var place = self
+    place.prefix += "/" + component
+    return place
+  }
+
+  package func open(creates: Bool) throws -> (any ContainerEngine)? {
+    try EtcdContainer.open(self, creates: creates, until: CallLimit.deadline)
+  }
+}
+
+extension EtcdContainer: ContainerEngine {
+  package var isDirectory: Bool { false }
+
+  package func localDirectory() throws -> String { try Companion.path(of: self) }
+
+  package func value(
+    _ identifier: String, _ kind: NameKind, in container: SharedContainer
+  ) -> any ValueStore { EtcdValue(self, container: container, identifier, kind) }
+
+  package func change<Result: Sendable>(
+    _ update: ValuesUpdate<Result>
+  ) -> sending any Waiting<Result> { EtcdValuesChange(update, on: self) }
+
+  package func presence(
+    _ name: String, _ kind: NameKind, in container: SharedContainer
+  ) -> any PresenceStore { EtcdPresence(self, name: name, kind: kind) }
+
+  package func watchOwnPresenceNames(
+    _ signal: @escaping @Sendable () -> Void
+  ) throws -> any Cancelling { try EtcdNameWatch(self, isOwn: true, signal) }
+
+  package func bell(_ name: String) -> any BellStore {
+    EtcdBell(etcd: self, key: key(.notification, name))
+  }
+
+  package var mailboxes: any MailboxStore { EtcdMailboxes(etcd: self) }
+
+  package func queue(_ queue: Queue) -> any QueueStore { EtcdQueue(queue, in: self) }
+
+  package func attachments(of queue: Queue) -> any AttachmentStore {
+    EtcdQueueAttachments(queue, EtcdQueue(queue, in: self).attachments)
+  }
+}

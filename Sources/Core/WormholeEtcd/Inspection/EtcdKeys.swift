@@ -1,0 +1,231 @@
+import Wormhole
+import WormholeInspection
+import WormholePropertyLists
+
+/// What the changes of a container's keys mean: see the table of the keys in the documentation.
+struct EtcdKeys {
+  private typealias Place = ContainerKey
+
+  /// The keys whose values are known from the beginning: the own values, and who is present.
+  static let begin = [("v", true), ("p", false), ("p", true), ("c", false), ("c", true)].map {
+    (letter: $0.0, isOwn: $0.1)
+  }
+
+  private let prefix: [UInt8]
+  private let hear: (ContainerEvent) -> Void
+  /// The revision of each key's last change.
+  var known: [[UInt8]: Int64] = [:]
+  private var members = KnownMembers()
+  private var claims: [[UInt8]: BatchClaim] = [:]
+
+  init(_ prefix: [UInt8], _ hear: @escaping (ContainerEvent) -> Void) {
+    self.prefix = prefix
+    self.hear = hear
+  }
+
+  mutating func begin(with items: [KeyValue]) {
+    for item in items {
+      guard let place = place(of: item.key) else { continue }
+      switch place.letter {
+      case "v": hear(value(.known, place, item))
+      case _ where place.rest.first == "m": update(place, item, .known)
+      default: continue
+      }
+    }
+  }
+
+  /// Takes the changes of one revision, or of several.
+  mutating func take(_ events: [EtcdEvent]) {
+    var revision: [EtcdEvent] = []
+    for event in events {
+      if let last = revision.last, last.keyValue.modified != event.keyValue.modified {
+        takeRevision(revision)
+        revision = []
+      }
+      revision.append(event)
+    }
+    takeRevision(revision)
+  }
+
+  // MARK: After a compaction
+
+  /// Returns the keys of a listing that are newer than what is known.
+  func changed(in listing: [KeyValue]) -> [KeyValue] {
+    listing.filter { known[$0.key] != $0.modified }
+  }
+
+  /// Takes what a listing tells: values that have changed, and keys that are gone.
+  mutating func takeMissed(_ values: [KeyValue], of listing: [KeyValue]) {
+    let there = Set(listing.map(\.key))
+    for key in known.keys where !there.contains(key) {
+      let gone = KeyValue(key: key, value: [], created: 0, modified: 0, version: 0, lease: 0)
+      takeRevision([EtcdEvent(kind: .delete, keyValue: gone)])
+    }
+    for value in values { takeRevision([EtcdEvent(kind: .put, keyValue: value)]) }
+  }
+
+  // MARK: Decoding
+
+  private func place(of key: [UInt8]) -> Place? {
+    key.starts(with: prefix) ? ContainerKey(key.dropFirst(prefix.count)) : nil
+  }
+
+  private mutating func takeRevision(_ events: [EtcdEvent]) {
+    let places = events.compactMap { event in
+      self.place(of: event.keyValue.key).map { (place: $0, event: event) }
+    }
+    // Who left is recorded by the same transaction, and so is how an entry ended.
+    let left = places.compactMap { $0.place.rest == ["last"] ? Self.left($0.event.keyValue) : nil }
+    let noted = places.compactMap { Self.noted($0.place, $0.event) }
+    for (place, event) in places {
+      let item = event.keyValue
+      let isPut = event.kind == .put
+      switch place.letter {
+      case "v", "s":
+        // An empty one was removed before: see `EtcdValue`.
+        hear(value(isPut && item.value.count > 16 ? .changed : .removed, place, item))
+      case "n": if isPut { hear(ContainerEvent(.notification, place.name, .posted)) }
+      case "p", "c":
+        guard place.rest.first == "m" else { break }
+        if isPut, !item.value.isEmpty {
+          update(place, item, .entered)
+        } else {
+          remove(place, hasLeft: isPut || left.contains(place.rest.last ?? ""))
+        }
+      case "q": queue(place, event, noted)
+      case "b": if isPut { post(place, item) }
+      default: break
+      }
+      known[item.key] = isPut ? item.modified : nil
+    }
+  }
+
+  private func value(
+    _ change: ContainerEvent.Change, _ place: Place, _ item: KeyValue
+  ) -> ContainerEvent {
+    var event = ContainerEvent(
+      place.letter == "s" ? .notification : .value, place.name, isOwn: place.isOwn, change)
+    if change != .removed, item.value.count > 16 {
+      event.take(content: Array(item.value.dropFirst(16)))
+    }
+    return event
+  }
+
+  /// Returns the id of a registration whose record says that it has left.
+  private static func left(_ item: KeyValue) -> String? {
+    do throws(PropertyListError) {
+      let record = try PropertyListValue(bytes: item.value)
+      return record["ended"] == nil ? nil : record["id"]?.stringValue
+    } catch {
+      return nil
+    }
+  }
+
+  // MARK: Presences
+
+  private mutating func update(
+    _ place: Place, _ item: KeyValue, _ change: ContainerEvent.Change
+  ) {
+    guard let id = place.rest.last, let member = PresenceMember(key: item.value, id: id) else {
+      return
+    }
+    let others = members.all(place.id).filter { $0.id != id }
+    guard !members.update(place.id, others + [member]).came.isEmpty else { return }
+    tell(member, change, place)
+  }
+
+  private mutating func remove(_ place: Place, hasLeft: Bool) {
+    let others = members.all(place.id).filter { $0.id != place.rest.last }
+    for member in members.update(place.id, others).went {
+      tell(member, hasLeft ? .left : .died, place)
+    }
+  }
+
+  private func tell(_ member: PresenceMember, _ change: ContainerEvent.Change, _ place: Place) {
+    var event = ContainerEvent(
+      place.letter == "c" ? .consumer : .presence, place.name, isOwn: place.isOwn, change)
+    event.take(member)
+    event.value = member.content
+    hear(event)
+  }
+
+  // MARK: Mailboxes
+
+  private func post(_ place: Place, _ item: KeyValue) {
+    guard place.rest.count == 1, let entry = EntryFile(place.rest[0]) else { return }
+    hear(.posted(into: place.name, item.value, bytes: entry.bytes))
+  }
+
+  // MARK: Queues
+
+  /// Returns the entry whose end a key tells; nil for any other.
+  private static func noted(_ place: Place, _ event: EtcdEvent) -> QueueEntryID? {
+    guard place.letter == "q", event.kind == .put, let last = place.rest.last,
+      ["o", "f"].contains(place.rest.first)
+    else { return nil }
+    return OutcomeFile.id(last)
+  }
+
+  private mutating func queue(_ place: Place, _ event: EtcdEvent, _ noted: [QueueEntryID]) {
+    guard let part = place.rest.first, let last = place.rest.last else { return }
+    let item = event.keyValue
+    switch (part, event.kind) {
+    case ("e", .put):
+      guard item.version == 1, let batch = EntryFile(last) else { return }
+      var sent = ContainerEvent.entries(batch, of: place.name, isOwn: place.isOwn, .sent)
+      sent.take(payloadOf: item.value)
+      hear(sent)
+    case ("e", .delete):
+      guard let batch = EntryFile(last) else { return }
+      let claim = claims.removeValue(forKey: self.claim(of: batch, place))
+      guard !noted.contains(where: { $0.batch == batch }) else { return }
+      var ended = ContainerEvent.entries(
+        batch, of: place.name, isOwn: place.isOwn, .acknowledged)
+      ended.take(consumer(claim, place))
+      hear(ended)
+    case ("d", .put):
+      guard let batch = EntryFile(last) else { return }
+      take(BatchClaim(item.value), of: batch, item.key, place)
+    case ("o", .put), ("f", .put):
+      guard let id = OutcomeFile.id(last) else { return }
+      // A kept failure has both.
+      if part == "f", noted.filter({ $0 == id }).count > 1 { return }
+      hear(.ended(id, item.value, isOutcome: part == "o", of: place.name, isOwn: place.isOwn))
+    default: return
+    }
+  }
+
+  /// The key of the claim on a batch.
+  private func claim(of batch: EntryFile, _ place: Place) -> [UInt8] {
+    prefix + Array(place.isOwn ? "own/q/".utf8 : "q/".utf8) + EncodedName.key(place.name)
+      + Array("/d/\(batch.text)".utf8)
+  }
+
+  private mutating func take(
+    _ claim: BatchClaim, of batch: EntryFile, _ key: [UInt8], _ place: Place
+  ) {
+    let old = claims.updateValue(claim, forKey: key)
+    var event: ContainerEvent
+    if old?.consumer != claim.consumer {
+      event = .entries(batch, of: place.name, isOwn: place.isOwn, .taken)
+    } else if claim.deliveries != old?.deliveries,
+      ContainerEvent.isGivenBack(Array(claim.deliveries.utf8))
+    {
+      event = .entries(batch, of: place.name, isOwn: place.isOwn, .released, isOne: true)
+    } else {
+      return
+    }
+    event.take(consumer(claim, place))
+    hear(event)
+  }
+
+  private func consumer(_ claim: BatchClaim?, _ place: Place) -> PresenceMember? {
+    guard let claim else { return nil }
+    return members.consumer(claim.consumer, (place.isOwn ? "own/" : "") + "c/" + place.name)
+  }
+}
+
+extension ContainerKey {
+  /// The same for all keys of a name.
+  fileprivate var id: String { (isOwn ? "own/" : "") + letter + "/" + name }
+}

@@ -1,0 +1,51 @@
+import Wormhole
+import WormholeSystem
+
+/// A notification's key on etcd: each post puts it, so its revision is new after every post.
+///
+/// A post whose answer is lost is made again, because one more rings as one. It needs no condition
+/// of its own: there is nothing that a late copy could overwrite.
+struct EtcdBell: BellStore {
+  let etcd: EtcdContainer
+  let key: [UInt8]
+
+  var path: String { etcd.location(of: key) }
+
+  func ring() throws {
+    let always = EtcdTransaction.Condition.version(of: key, -1, is: .greater)
+    _ = try etcd.repeating(
+      EtcdTransaction(if: [always], then: [.put(key: key, value: Array(Nonce.next().utf8))]),
+      until: CallLimit.deadline)
+  }
+
+  func sound() throws -> BellSound {
+    try BellSound(
+      etcd.client.page(
+        .key(key), keysOnly: true, limit: 1, until: CallLimit.deadline
+      ).items.first)
+  }
+
+  func listen(_ signal: @escaping @Sendable () -> Void) throws -> any BellWatching {
+    EtcdBellWatch(key: key, mirror: try EtcdMirror(etcd, .key(key), signal))
+  }
+}
+
+private struct EtcdBellWatch: BellWatching {
+  let key: [UInt8]
+  let mirror: EtcdMirror
+
+  var detection: ChangeDetection { mirror.detection }
+
+  func cancel() { mirror.cancel() }
+
+  func sound() throws -> BellSound {
+    if let failure = mirror.failure { throw failure }
+    return BellSound(mirror.item(key))
+  }
+}
+
+extension BellSound {
+  fileprivate init(_ item: KeyValue?) {
+    self.init(marks: item.map { [FileName("\($0.modified)")] } ?? [])
+  }
+}

@@ -1,0 +1,199 @@
+import Dispatch
+import FoundationEssentials
+import Wormhole
+import WormholeSystem
+
+/// A registration of this process on etcd: it holds as long as its key was created, and the role
+/// changed, at its revision.
+struct EtcdPlace: Sendable {
+  let session: EtcdSession
+  let revision: Int64
+  var moment: EtcdMoment { EtcdMoment(history: session.history, revision: revision) }
+  /// Whether a copy of the transaction that made it may still come.
+  let isDoubtful: Bool
+}
+
+/// The attempts of one registration to enter.
+///
+/// **A copy that comes late.** A transaction whose answer was lost may be made a little later, even
+/// after others were refused. It puts the key of the registration only if that does not exist, and
+/// under the lease of this session. So a copy that comes while the registration holds does nothing.
+/// One that came after its end would be a registration that nobody knows of: where there was a doubt,
+/// the end leaves an empty key behind instead of none, until the session ends.
+final class EtcdEntrance {
+  /// How the role is taken.
+  enum Terms {
+    case free
+    /// From the registration that has it by this key.
+    case from(PresenceMember?, KeyValue)
+    /// Once more, because nobody had it since a revision.
+    case again(since: Int64)
+  }
+
+  enum Outcome {
+    case entered(EtcdPlace)
+    /// With the keys of the presence.
+    case refused(EtcdClient.Content)
+  }
+
+  let record: PresenceRecord
+  private let presence: EtcdPresence
+  /// The session of a transaction that may still come, until it has entered: then its place knows.
+  private var doubt: EtcdSession?
+
+  init(_ presence: EtcdPresence, _ record: PresenceRecord) {
+    self.record = record
+    self.presence = presence
+  }
+
+  /// Tries to enter; a transaction whose outcome is unknown is made again.
+  ///
+  /// - Parameter terms: How the role is taken; nil without it.
+  func attempt(
+    _ terms: Terms?, until deadline: ContinuousClock.Instant
+  ) throws -> Outcome {
+    let bytes = try record.bytes()
+    var pause = Duration.milliseconds(5)
+    while true {
+      let session = try presence.etcd.session(until: deadline)
+      if doubt !== session { doubt = nil }
+      do throws(EtcdError) {
+        let outcome = try presence.etcd.client.commit(
+          transaction(bytes, terms, session.lease), until: deadline)
+        return self.outcome(outcome, bytes, isExclusive: terms != nil, session)
+      } catch {
+        switch error.code {
+        // With all of its keys, so no copy can come any more.
+        case .leaseGone: session.end()
+        case .outcomeUnknown: doubt = session
+        case .unreachable where doubt != nil: break
+        default: throw error
+        }
+        guard ContinuousClock.now + pause < deadline else {
+          throw doubt == nil ? error : EtcdError(.outcomeUnknown, error.reason)
+        }
+        pauseThread(pause)
+        pause = min(pause * 2, .milliseconds(200))
+      }
+    }
+  }
+
+  private func transaction(
+    _ bytes: [UInt8], _ terms: Terms?, _ lease: Int64
+  ) -> EtcdTransaction {
+    let member = presence.memberKey(record.id)
+    var transaction = EtcdTransaction(
+      if: [.absent(member)],
+      then: [
+        .put(key: member, value: bytes, lease: lease),
+        .put(key: presence.lastKey, value: bytes),
+      ], otherwise: [presence.everything])
+    guard let terms else { return transaction }
+    transaction.operations += [
+      .put(key: presence.roleKey, value: Array(record.id.utf8), lease: lease),
+      .put(key: presence.heirKey, value: Array(record.id.utf8)),
+    ]
+    switch terms {
+    case .free: transaction.conditions.append(.absent(presence.roleKey))
+    case .again(let revision):
+      transaction.conditions += [
+        .absent(presence.roleKey), .modified(presence.heirKey, at: revision),
+        .value(of: presence.heirKey, Array(record.id.utf8)),
+      ]
+    case .from(let other, let role):
+      transaction.conditions += EtcdTransaction.Condition.unchanged(role)
+      if let other {
+        transaction.operations.append(.delete(.key(presence.memberKey(other.id))))
+      }
+    }
+    return transaction
+  }
+
+  private func outcome(
+    _ outcome: EtcdTransaction.Outcome, _ bytes: [UInt8], isExclusive: Bool, _ session: EtcdSession
+  ) -> Outcome {
+    func entered(_ revision: Int64) -> Outcome {
+      defer { doubt = nil }
+      return .entered(
+        EtcdPlace(session: session, revision: revision, isDoubtful: doubt != nil))
+    }
+    if outcome.succeeded { return entered(outcome.revision) }
+    guard case .read(let items) = outcome.results.first else {
+      return .refused(.init(moment: outcome.moment, items: []))
+    }
+    // An earlier copy of our own, whose answer was lost.
+    if let own = items.first(where: { $0.key == presence.memberKey(record.id) }),
+      own.lease == session.lease, own.value == bytes,
+      !isExclusive
+        || items.contains(where: { $0.key == presence.roleKey && $0.modified == own.created })
+    {
+      return entered(own.created)
+    }
+    return .refused(.init(moment: outcome.moment, items: items))
+  }
+
+  /// Makes sure that no copy of a transaction enters any more, in the background.
+  func giveUp() {
+    guard let session = doubt else { return }
+    doubt = nil
+    let (presence, record) = (presence, record)
+    Blocking.queue().async { presence.bury(record, session) }
+  }
+}
+
+extension EtcdPresence {
+  /// Ends a registration: the keys of others stay as they are.
+  ///
+  /// - Parameter asDeath: Whether it does not say that it has left.
+  func end(_ record: PresenceRecord, _ place: EtcdPlace, asDeath: Bool) {
+    var record = record
+    record.ended = Date()
+    let leaving = record
+    place.session.insist { deadline in
+      try erase(leaving, place, asDeath: asDeath, until: deadline)
+    }
+  }
+
+  private func erase(
+    _ record: PresenceRecord, _ place: EtcdPlace, asDeath: Bool,
+    until deadline: ContinuousClock.Instant
+  ) throws(EtcdError) {
+    let member = memberKey(record.id)
+    var transaction = EtcdTransaction(
+      if: fence(of: record, at: place.revision),
+      then: [
+        place.isDoubtful
+          ? .put(key: member, value: [], lease: place.session.lease) : .delete(.key(member))
+      ])
+    if record.isExclusive { transaction.operations.append(.delete(.key(roleKey))) }
+    // Entering has shown that it can be written.
+    if !asDeath, let bytes = try? record.bytes() {
+      transaction.operations.append(.put(key: lastKey, value: bytes))
+    }
+    _ = try etcd.repeating(transaction, until: deadline)
+  }
+
+  /// The conditions that hold as long as a registration does: in no other history both, because nobody
+  /// else uses its id.
+  func fence(of record: PresenceRecord, at revision: Int64) -> [EtcdTransaction.Condition] {
+    [.created(memberKey(record.id), at: revision).fencing]
+      + (record.isExclusive ? [.modified(roleKey, at: revision).fencing] : [])
+  }
+
+  /// Ends a registration that may not even have begun.
+  fileprivate func bury(_ record: PresenceRecord, _ session: EtcdSession) {
+    let member = memberKey(record.id)
+    session.insist { deadline in
+      let outcome = try etcd.repeating(
+        EtcdTransaction(
+          if: [.absent(member)], then: [.put(key: member, value: [], lease: session.lease)],
+          otherwise: [.key(member)]), until: deadline)
+      guard !outcome.succeeded, case .read(let items) = outcome.results.first,
+        let item = items.first, !item.value.isEmpty
+      else { return }
+      try erase(
+        record, EtcdPlace(session: session, revision: item.created, isDoubtful: true),
+        asDeath: true, until: deadline)
+    }
+  }
+}

@@ -1,0 +1,152 @@
+import Wormhole
+import WormholeSystem
+
+/// The presence of one name on etcd.
+///
+/// ```
+/// p/<name>/m/<id>   a registration: its record, as in a directory, with the name of its host. Hangs on
+///                   the lease of its process's session. Empty: it was left (see `EtcdEntrance`)
+/// p/<name>/x        the exclusive role: the id of its registration. Hangs on the same lease
+/// p/<name>/h        the same without a lease: who had the role last
+/// p/<name>/last     the record of who entered or left last; with `ended` if it left
+/// ```
+///
+/// **Entering** is one transaction: it puts all of these in one revision, which is the fence of the
+/// registration: as long as `m/<id>` was created and `x` was changed at this revision, it holds. The
+/// role is taken if `x` does not exist, or by comparing its revision from one who may be overtaken,
+/// whose registration ends in the same step.
+///
+/// **Its end**: leaving deletes the keys, and the end of the session does. So others learn of a death
+/// when the lease has ended. A process that is on the same machine is looked up in /proc besides.
+struct EtcdPresence: PresenceStore {
+  let etcd: EtcdContainer
+  let title: PresenceTitle
+  /// What all keys of the name begin with.
+  let prefix: [UInt8]
+
+  init(_ etcd: EtcdContainer, name: String, kind: NameKind) {
+    self.etcd = etcd
+    title = PresenceTitle(name: name, kind: kind)
+    prefix = etcd.key(kind, name, "/")
+  }
+
+  var path: String { etcd.location(of: prefix) }
+  var host: String? { Program.hostName }
+
+  private static let memberPart = "m/"
+  var members: KeyRange { .prefix(key(Self.memberPart)) }
+  var everything: KeyRange { .prefix(prefix) }
+  var roleKey: [UInt8] { key("x") }
+  var heirKey: [UInt8] { key("h") }
+  var lastKey: [UInt8] { key("last") }
+
+  func memberKey(_ id: String) -> [UInt8] { key(Self.memberPart + id) }
+
+  private func key(_ part: String) -> [UInt8] { prefix + Array(part.utf8) }
+
+  /// The deadline of a call whose caller has named none.
+  static var standardDeadline: ContinuousClock.Instant { CallLimit.deadline }
+
+  // MARK: Looking
+
+  func look() throws -> PresenceLook {
+    look(in: try etcd.client.read(members, until: Self.standardDeadline).items)
+  }
+
+  /// Returns the members among keys, in the order of entering.
+  func look(in items: [KeyValue]) -> PresenceLook {
+    let all = items.sorted { $0.created < $1.created }.compactMap { member($0) }
+    return PresenceLook(
+      live: all.filter { $0.state != .gone }, dead: all.filter { $0.state == .gone })
+  }
+
+  /// - Returns: nil for what is no registration.
+  private func member(_ item: KeyValue) -> PresenceMember? {
+    let start = key(Self.memberPart)
+    guard item.key.starts(with: start) else { return nil }
+    let id = String(decoding: item.key.dropFirst(start.count), as: UTF8.self)
+    guard let record = PresenceRecord(item.value, id: id) else { return nil }
+    return PresenceMember(record, state: Self.state(of: record))
+  }
+
+  /// The state of a process whose key is there. One of another machine is there, and no more is known.
+  private static func state(of record: PresenceRecord) -> PresenceMember.State {
+    guard record.identity.isVisible else { return .unknown }
+    guard let status = record.identity.status, !status.isDead else { return .gone }
+    return status.isStopped ? .suspended : .running
+  }
+
+  func last(after look: PresenceLook) throws -> PresenceStatus {
+    let found = try etcd.client.page(.key(lastKey), limit: 1, until: Self.standardDeadline)
+    guard let item = found.items.first else { return .neverSeen }
+    guard let record = PresenceRecord(item.value, id: nil) else {
+      return .gone(last: nil, ended: nil)
+    }
+    return .gone(last: PresenceMember(record, state: .gone), ended: record.ended)
+  }
+
+  func sight() -> any PresenceSight { EtcdSight(self) }
+
+  // MARK: The role
+
+  func proof(of number: UInt64) -> RoleProof {
+    RoleProof(
+      number: number,
+      condition: EtcdCondition(
+        conditions: [.modified(roleKey, at: Int64(clamping: number)).fencing]),
+      location: etcd.location.description, lost: title.fenced(path: path))
+  }
+
+  /// Who has the role.
+  enum Role {
+    case free
+    /// A registration that is there.
+    case held(PresenceMember, by: KeyValue)
+    /// One that is not: somebody removed it, or nobody ever wrote it.
+    case orphaned(KeyValue)
+  }
+
+  func role(in items: [KeyValue]) -> Role {
+    guard let item = items.first(where: { $0.key == roleKey }) else { return .free }
+    let id = String(decoding: item.value.prefix(64), as: UTF8.self)
+    guard let registration = items.first(where: { $0.key == memberKey(id) }),
+      let member = member(registration)
+    else { return .orphaned(item) }
+    return .held(member, by: item)
+  }
+
+  // MARK: Entering
+
+  func enter(_ record: PresenceRecord) throws -> any PresenceHold {
+    let entrance = EtcdEntrance(self, record)
+    do {
+      guard case .entered(let place) = try entrance.attempt(nil, until: Self.standardDeadline)
+      else { throw EtcdError(.refused, "somebody has used its key") }
+      return EtcdRegistration(self, entrance.record, place)
+    } catch {
+      entrance.giveUp()
+      throw error
+    }
+  }
+
+  func exclusiveEntry(
+    _ record: PresenceRecord, _ overtaking: Presence.Overtaking,
+    until deadline: ContinuousClock.Instant
+  ) -> any Waiting<any PresenceHold> {
+    EtcdEntry(self, record, overtaking, deadline)
+  }
+}
+
+extension Presence {
+  /// Removes the records of who was last from etcd, unless a process has the role.
+  ///
+  /// - Complexity: One round trip.
+  package func removeRecords(from etcd: EtcdContainer) throws {
+    let keys = EtcdPresence(etcd, name: name, kind: kind)
+    _ = try etcd.client.commit(
+      EtcdTransaction(
+        if: [.absent(keys.roleKey)],
+        then: [.delete(.key(keys.heirKey)), .delete(.key(keys.lastKey))]),
+      until: CallLimit.deadline)
+  }
+}

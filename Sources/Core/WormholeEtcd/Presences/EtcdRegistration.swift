@@ -1,0 +1,191 @@
+import Dispatch
+import Synchronization
+import Wormhole
+import WormholeSystem
+
+/// The registration of this process on etcd, which enters again when its session has ended.
+///
+/// An exclusive one does so only if nobody has had the role in the meantime; otherwise it has lost it.
+final class EtcdRegistration: PresenceHold {
+  private enum Phase {
+    case here(EtcdPlace, EtcdSession.EndHandler)
+    case left
+    /// Another registration has the role, or had it.
+    case overtaken(LeaseHolder?)
+  }
+
+  let record: PresenceRecord
+  private let presence: EtcdPresence
+  private let phase: Mutex<Phase>
+  /// That of the last entering.
+  private let revision: Mutex<Int64>
+  /// Excludes: two threads that enter again at once.
+  private let entering = Mutex(())
+  let lossHandlers = LossHandlers()
+
+  /// The pause before it is tried again to enter.
+  private static let retry: Duration = .seconds(1)
+
+  init(_ presence: EtcdPresence, _ record: PresenceRecord, _ place: EtcdPlace) {
+    self.presence = presence
+    self.record = record
+    phase = Mutex(.left)
+    revision = Mutex(place.revision)
+    phase.withLock { $0 = here(place) }
+  }
+
+  private func here(_ place: EtcdPlace) -> Phase {
+    .here(place, place.session.onEnd { [weak self] in self?.sessionEnded() })
+  }
+
+  // On a thread of its own, because nobody may wait for etcd where the last reference is released.
+  deinit {
+    guard let place = takePlace() else { return }
+    let (presence, record) = (presence, record)
+    Blocking.queue().async { presence.end(record, place, asDeath: false) }
+  }
+
+  func end(asDeath: Bool) {
+    guard let place = takePlace() else { return }
+    presence.end(record, place, asDeath: asDeath)
+  }
+
+  /// - Returns: The place to leave; nil if there is none, or it is that of a parent process.
+  private func takePlace() -> EtcdPlace? {
+    let old = phase.withLock { phase in
+      defer { if case .here = phase { phase = .left } }
+      return phase
+    }
+    guard case .here(let place, _) = old, record.identity == .current else { return nil }
+    return place
+  }
+
+  private var place: EtcdPlace? {
+    guard case .here(let place, _) = phase.withLock({ $0 }) else { return nil }
+    return place
+  }
+
+  // MARK: Confirming
+
+  var fenceNumber: UInt64 { UInt64(revision.withLock { $0 }) }
+
+  var condition: (any EngineCondition)? {
+    get throws {
+      EtcdCondition(conditions: presence.fence(of: record, at: try standing().revision))
+    }
+  }
+
+  private func standing() throws -> EtcdPlace {
+    switch phase.withLock({ $0 }) {
+    case .here(let place, _): return place
+    case .left: throw presence.title.ended(path: presence.path)
+    case .overtaken(let holder):
+      throw presence.title.overtaken(by: holder, path: presence.path)
+    }
+  }
+
+  func confirm() throws {
+    guard record.identity == .current else { return }
+    let place = try standing()
+    let deadline = EtcdPresence.standardDeadline
+    try reporting("confirm being present", path: presence.path) {
+      let outcome = try presence.etcd.repeating(
+        EtcdTransaction(if: presence.fence(of: record, at: place.revision), then: []),
+        until: deadline)
+      if !outcome.succeeded { try enterAgain(insteadOf: place, until: deadline) }
+    }
+    _ = try standing()
+  }
+
+  // MARK: Its loss
+
+  var limits: HoldLimits? { place?.session.limits ?? .passed }
+
+  var loss: AppGroupError? {
+    switch phase.withLock({ $0 }) {
+    case .here(let place, _):
+      return ContinuousClock.now < place.session.limits.stop
+        ? nil : presence.title.unheard(path: presence.path)
+    case .left: return nil
+    case .overtaken(let holder):
+      return presence.title.overtaken(by: holder, path: presence.path)
+    }
+  }
+
+  /// Looks again when etcd would have to have answered.
+  func watchLoss() {
+    guard !lossHandlers.isEmpty, record.identity == .current else { return }
+    if let loss { return lossHandlers.tell(loss) }
+    guard let stop = place?.session.limits.stop else { return }
+    let pause = ContinuousClock.now.duration(to: stop)
+    Blocking.timers.asyncAfter(deadline: .now() + pause.dispatchInterval) { [weak self] in
+      self?.watchLoss()
+    }
+  }
+
+  // MARK: Entering again
+
+  private func sessionEnded() {
+    guard record.identity == .current, let place else { return }
+    lossHandlers.tell(presence.title.unheard(path: presence.path))
+    do {
+      try enterAgain(insteadOf: place, until: EtcdPresence.standardDeadline)
+    } catch {
+      // There is no caller for the error, and it may pass.
+      Blocking.queue().asyncAfter(deadline: .now() + Self.retry.dispatchInterval) {
+        [weak self] in self?.sessionEnded()
+      }
+    }
+  }
+
+  private func enterAgain(
+    insteadOf old: EtcdPlace, until deadline: ContinuousClock.Instant
+  ) throws {
+    try entering.withLock { _ in
+      // Another thread may have been faster.
+      guard place?.moment == old.moment else { return }
+      guard !record.isExclusive || old.moment.history == presence.etcd.client.history else {
+        // The heir's revision tells nothing in another history.
+        _ = replace(old, by: .overtaken(nil))
+        return
+      }
+      let entrance = EtcdEntrance(presence, record)
+      let outcome: EtcdEntrance.Outcome
+      do {
+        outcome = try entrance.attempt(
+          record.isExclusive ? .again(since: old.revision) : nil, until: deadline)
+      } catch {
+        entrance.giveUp()
+        throw error
+      }
+      switch outcome {
+      case .entered(let new):
+        let isWanted = replace(old, by: here(new))
+        if !isWanted { presence.end(record, new, asDeath: false) }
+      case .refused(let found):
+        entrance.giveUp()
+        guard record.isExclusive else {
+          throw EtcdError(.refused, "its former registration has not ended yet")
+        }
+        guard case .held(let member, _) = presence.role(in: found.items), member.id != record.id
+        else {
+          _ = replace(old, by: .overtaken(nil))
+          return
+        }
+        _ = replace(old, by: .overtaken(member.holder))
+      }
+    }
+  }
+
+  /// - Returns: False if it was left meanwhile.
+  private func replace(_ old: EtcdPlace, by new: Phase) -> Bool {
+    let isReplaced = phase.withLock { phase in
+      guard case .here(let place, _) = phase, place.moment == old.moment else { return false }
+      phase = new
+      if case .here(let place, _) = new { revision.withLock { $0 = place.revision } }
+      return true
+    }
+    if isReplaced, let loss { lossHandlers.tell(loss) }
+    return isReplaced
+  }
+}

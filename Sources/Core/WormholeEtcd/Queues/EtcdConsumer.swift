@@ -1,0 +1,141 @@
+import FoundationEssentials
+import Synchronization
+import Wormhole
+import WormholeInspection
+import WormholeSystem
+
+/// How batches come to a consumer on etcd: first what was left by those that are gone, then what waits.
+/// Each is taken by a transaction, which counts as its first delivery; see `EtcdQueue`.
+struct EtcdConsumer: ConsumerSource {
+  private let own: EtcdConsumerPlace
+  private let terms: DeliveryTerms
+  private var waiting: WaitingEntries
+  /// What this consumer has taken, as long as its view shows it.
+  private var taken: Set<EntryFile> = []
+
+  private var store: EtcdQueue { own.store }
+
+  init(_ place: EtcdConsumerPlace, _ terms: DeliveryTerms) {
+    own = place
+    self.terms = terms
+    waiting = WaitingEntries(clock: terms.queue.clock, place.view.arrivals)
+  }
+
+  var place: any ConsumerPlace { own }
+
+  /// The view tells when one of them has ended.
+  var obstacles: Set<EntryFile> { [] }
+
+  var due: ContinuousClock.Instant? { waiting.due }
+
+  mutating func noteChange() {}
+
+  mutating func take() throws -> Taking {
+    try own.confirm()
+    if let taking = try takeSeen() { return taking }
+    // What was stored before this call is there, whether the watch has told it or not.
+    try own.view.refresh(until: store.soon)
+    try own.confirm()
+    return try takeSeen() ?? .nothing
+  }
+
+  /// - Returns: nil if the view shows nothing that may be taken.
+  private mutating func takeSeen() throws -> Taking? {
+    let view = own.view
+    var turns = SenderTurns(taken: terms.keepsOrder ? view.takenByOthers() : [])
+    for (name, claim) in view.left(besides: taken) {
+      // It is among those that others have, and hinders the later ones only.
+      guard turns.mayDeliver(name) else { continue }
+      return try takeOver(name, from: claim.consumer)
+    }
+    let mine = taken
+    guard
+      let name = try waiting.next(
+        { turns.mayTake($0) }, listing: { view.waiting().filter { !mine.contains($0) } })
+    else {
+      taken = taken.filter { view.hasEntry($0) }
+      return nil
+    }
+    waiting.remove(name)
+    return try take(name, BatchClaim(consumer: own.id), over: nil)
+  }
+
+  private mutating func takeOver(_ name: EntryFile, from consumer: String) throws -> Taking {
+    let look = try store.look(at: name, until: store.soon)
+    guard var claim = look.claim, look.entry != nil else {
+      own.view.noteEnd(of: name)
+      return .again
+    }
+    guard claim.consumer == consumer else { return .again }
+    claim.consumer = own.id
+    return try take(name, claim, over: (consumer, look.claimed))
+  }
+
+  private mutating func take(
+    _ name: EntryFile, _ claim: BatchClaim, over last: (consumer: String, claimed: KeyValue?)?
+  ) throws -> Taking {
+    let (entry, key) = (store.entryKey(name), store.claimKey(name))
+    let deadline = store.soon
+    let consumer = store.consumerKey(own.id)
+    var change = EtcdTransaction(
+      if: [own.fence, .exists(entry)], then: [.read(.key(entry))],
+      otherwise: [.key(consumer), .key(key), .key(entry)])
+    if let last, last.consumer != own.id {
+      change.conditions.append(.absent(store.consumerKey(last.consumer)))
+    }
+    let base = last?.claimed
+    let witness = EtcdContainer.Witness(
+      key: key, base: base, seen: base?.modified ?? own.view.revision,
+      value: try claim.bytes(stamp: Nonce.next()))
+    let outcome = try store.container.commit(change, witness, until: deadline)
+    guard outcome.succeeded else {
+      let found = outcome.results.map(\.items)
+      guard found.first?.isEmpty == false else { throw store.queue.replaced() }
+      // Another consumer has it, or it was cancelled.
+      found[1].first.map { own.view.note($0) }
+      if found[2].isEmpty { own.view.noteEnd(of: name) }
+      return .again
+    }
+    taken.insert(name)
+    // Only a snapshot brings back, as nobody's, what was taken before.
+    let isNew = store.container.taken.withLock { $0.insert(entry) }
+    let isBack = last == nil && !isNew
+    let read = outcome.results.first?.items.first
+    let item = try read ?? store.read([.key(entry)], until: deadline).items[0].first
+    // Nobody else ends what this consumer has.
+    guard let item else { throw store.queue.replaced() }
+    let record = EtcdTaken(own, name, claim, claimed: witness.item(at: outcome.revision))
+    do throws(Batch.Unreadable) {
+      var batch = try Batch(bytes: item.value, count: name.count)
+      for index in batch.entries.indices {
+        batch.entries[index].expiry = batch.entries[index].expiry.map { expiry(of: name, $0) }
+      }
+      let back = isBack && name.count > 1 ? (0..<name.count).map { DeliveryLog.line($0) } : []
+      let lines = claim.deliveries + back.joined()
+      let log = DeliveryLog(
+        lines.isEmpty ? nil : Array(lines.utf8),
+        isTaken: (last != nil || isBack) && name.count == 1)
+      return .batch(
+        TakenBatch(
+          name, batch, settled: claim.settled, log, by: own.directory, in: record, terms))
+    } catch {
+      let reason = "it could not be read: \(error.reason)"
+      try record.putAside(item.value, as: .failed(reason: reason))
+      return .again
+    }
+  }
+
+  /// The expiry of an entry by this machine's clocks: what was sent on another machine lives as long as
+  /// its sender meant, from when it arrived, however far apart the two times of day are. Of one that was
+  /// there before this consumer only the times of day tell; it lives no longer than that.
+  private func expiry(of name: EntryFile, _ expiry: Expiry) -> Expiry {
+    guard !expiry.isOfThisMachine, !expiry.isNever else { return expiry }
+    let sent = Double(name.order) / 1e9
+    let lifetime = Duration.milliseconds(
+      Int64(min(max(expiry.date.timeIntervalSince1970 - sent, 0), 3e9) * 1_000))
+    guard let age = own.view.age(of: name) else {
+      return Expiry(after: min(expiry.remaining, lifetime))
+    }
+    return Expiry(after: lifetime - age)
+  }
+}

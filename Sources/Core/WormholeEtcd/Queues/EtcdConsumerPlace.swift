@@ -1,0 +1,167 @@
+import Dispatch
+import Synchronization
+import Wormhole
+import WormholeInspection
+import WormholeSystem
+
+/// `c/<consumer>`: a consumer's right to take and to settle, which ends with it or with the session of
+/// its process.
+final class EtcdConsumerPlace: ConsumerPlace {
+  let store: EtcdQueue
+  /// The name of its key.
+  let id = Nonce.next()
+  let view: EtcdQueueView
+  /// What is there of files whose fetching did not end.
+  let parts = FetchedParts()
+  private let session: EtcdSession
+  private let sessionEnd = Mutex<EtcdSession.EndHandler?>(nil)
+  private let isEnded = Atomic(false)
+  /// How long the end of a consumer waits for etcd; after that it is tried in the background.
+  private static let endWait: Duration = .seconds(2)
+  private static let alone = Array("alone".utf8)
+  private static let beside = Array("beside".utf8)
+
+  init(_ store: EtcdQueue, _ role: ConsumerRole, keepsOrder: Bool) throws {
+    self.store = store
+    let deadline = store.soon
+    session = try store.container.session(until: deadline)
+    view = EtcdQueueView(store, own: id, keepsOrder: keepsOrder)
+    try register(role, until: deadline)
+    // Listed before the consumers are, so that it is of none that comes meanwhile.
+    let directories = try store.queue.open()?.etcdConsumers() ?? []
+    try view.begin()
+    let gone = directories.filter { !view.isThere(String($0.dropFirst(Self.prefix.count))) }
+    removeDirectories(gone, withFiles: true)
+    store.container.add(view)
+  }
+
+  deinit { end() }
+
+  private static var prefix: String { QueueDirectory.etcdPrefix }
+  /// The name of its directory on this machine, which has the files that accompany what it has taken.
+  var directory: String { Self.prefix + id }
+
+  private func removeDirectories(_ directories: [String], withFiles: Bool) {
+    do {
+      guard let place = try store.queue.open() else { return }
+      for name in directories {
+        if withFiles { try place.keep(in: name, parts) }
+        try place.removeEtcdConsumer(name, withFiles: withFiles)
+      }
+    } catch {
+      // The next consumer of this machine tries it again.
+      return
+    }
+  }
+
+  /// One that has the queue alone ends the right of the one before it.
+  private func register(_ role: ConsumerRole, until deadline: ContinuousClock.Instant) throws {
+    let key = store.consumerKey(id)
+    let (isAlone, registration, fence) = try role.terms()
+    let kind = isAlone ? Self.alone : Self.beside
+    while true {
+      let (items, revision) = try store.read([store.range("c/")], until: deadline)
+      let others = items[0].filter { isAlone && $0.value.starts(with: Self.alone) }
+        .prefix(EtcdContainer.maximumOperations / 2)
+      let outcome = try store.container.commit(
+        EtcdTransaction(if: fence, then: others.map { .delete(.key($0.key)) }),
+        .init(
+          key: key, base: nil, seen: revision,
+          value: kind + Array(" \(Nonce.next()) \(registration)".utf8)),
+        lease: session.lease, until: deadline)
+      guard outcome.succeeded else { throw store.queue.replaced() }
+      if others.count < EtcdContainer.maximumOperations / 2 { return }
+    }
+  }
+
+  /// Holds as long as this consumer was not replaced.
+  var fence: EtcdTransaction.Condition { .exists(store.consumerKey(id)).fencing }
+
+  /// Whether it was closed, and nobody consumes now.
+  func isClosedWithoutSuccessor() throws(EtcdError) -> Bool {
+    guard isEnded.load(ordering: .sequentiallyConsistent) else { return false }
+    return try store.client.read(store.range("c/"), keysOnly: true, until: store.soon).items.isEmpty
+  }
+
+  /// Checks that no other consumer can have been given what this one has.
+  ///
+  /// - Throws: `leaseLost`; `EtcdError` if that is not known.
+  func confirm() throws {
+    #if DEBUG
+      if EtcdFault.forgettingFence.isActive { return }
+    #endif
+    do throws(EtcdError) {
+      try session.confirm(until: store.soon)
+    } catch {
+      guard error.code == .leaseGone else { throw error }
+      throw store.queue.replaced()
+    }
+    let isEnded = isEnded.load(ordering: .sequentiallyConsistent)
+    guard try isEnded ? isClosedWithoutSuccessor() : view.isThere(id) else {
+      throw store.queue.replaced()
+    }
+  }
+
+  func isIdle() throws -> Bool {
+    let deadline = store.soon
+    let found = try store.client.read(
+      [.init(store.range("d/")), .init(store.range("e/"), keysOnly: true)], until: deadline
+    ).items
+    let (claims, entries) = (found[0], found[1])
+    let owners = claims.map { BatchClaim($0.value).consumer }
+    let taken = Set(claims.compactMap { store.batch($0.key) })
+    return !owners.contains(id)
+      && entries.allSatisfy { store.batch($0.key).map { taken.contains($0) } ?? true }
+  }
+
+  func watch(_ signal: @escaping @Sendable () -> Void) -> [any Cancelling] {
+    view.onNews(signal)
+    sessionEnd.withLock { $0 = session.onEnd(signal) }
+    return []
+  }
+
+  // No program removes keys.
+  func noteLoss() {}
+
+  func end() {
+    guard !isEnded.exchange(true, ordering: .sequentiallyConsistent) else { return }
+    view.cancel()
+    sessionEnd.withLock { $0 = nil }
+    // Files whose entries have not ended can still be claimed, until somebody else consumes.
+    removeDirectories([directory], withFiles: false)
+    Self.end(store, id, session, until: .now + Self.endWait)
+  }
+
+  // What it had goes to the next consumer, so this is done before it returns, if that is possible.
+  private static func end(
+    _ store: EtcdQueue, _ id: String, _ session: EtcdSession,
+    until deadline: ContinuousClock.Instant
+  ) {
+    let key = store.consumerKey(id)
+    do throws(EtcdError) {
+      _ = try store.container.repeating(
+        .init(if: [.exists(key)], then: [.delete(.key(key))]), until: deadline)
+    } catch {
+      guard session.isAlive else { return }
+      Blocking.queue().asyncAfter(deadline: .now() + 1) {
+        end(store, id, session, until: .now + endWait)
+      }
+    }
+  }
+}
+
+extension ConsumerRole {
+  /// Whether it has the queue alone, its registration, and what holds only as long as it has its role.
+  /// From its beginning on its own key stands for that.
+  fileprivate func terms() throws -> (
+    isAlone: Bool, registration: String, fence: [EtcdTransaction.Condition]
+  ) {
+    switch self {
+    case .alone(let registration): (true, registration.id, try registration.conditions)
+    case .worker(let registration, let gate):
+      (false, registration.id, try registration.conditions + gate.conditions)
+    // The database has no room, not even for a session.
+    case .unregistered(let error): throw error
+    }
+  }
+}

@@ -1,0 +1,77 @@
+import Wormhole
+import WormholeInspection
+
+/// What is known of a batch at one revision.
+struct EtcdLook {
+  /// The batch as it waits or is taken; nil if it is gone.
+  var entry: KeyValue?
+  /// Its content; nil if it is gone or cannot be read.
+  var batch: Batch?
+  var claim: BatchClaim?
+  /// The claim's key.
+  var claimed: KeyValue?
+  var outcomes: [Int: QueueEntryStatus] = [:]
+
+  func statuses(_ indices: some Sequence<Int>) -> [Int: QueueEntryStatus] {
+    Dictionary(indices.map { ($0, status($0)) }) { $1 }
+  }
+
+  func status(_ index: Int) -> QueueEntryStatus {
+    guard entry != nil else { return outcomes[index] ?? .processed }
+    if claim?.settled.contains(index) == true { return outcomes[index] ?? .processed }
+    if let batch, batch.entries[index].payload == nil { return batch.entries[index].withdrawal }
+    return claim == nil ? .stored : .taken
+  }
+}
+
+extension EtcdQueue {
+  /// How many batches are looked at in one request.
+  static let looksAtOnce = 32
+
+  func look(
+    at batch: EntryFile, until deadline: ContinuousClock.Instant
+  ) throws(EtcdError) -> EtcdLook {
+    try looks(at: [batch], until: deadline)[0]
+  }
+
+  func looks(
+    at batches: [EntryFile], until deadline: ContinuousClock.Instant
+  ) throws(EtcdError) -> [EtcdLook] {
+    var looks: [EtcdLook] = []
+    var rest = batches[...]
+    while !rest.isEmpty {
+      let some = rest.prefix(Self.looksAtOnce)
+      rest = rest.dropFirst(some.count)
+      let ranges = some.flatMap {
+        [.key(entryKey($0)), .key(claimKey($0)), outcomes(of: $0)] as [KeyRange]
+      }
+      let items = try read(ranges, until: deadline).items
+      for (number, batch) in some.enumerated() {
+        looks.append(look(at: batch, Array(items.dropFirst(number * 3).prefix(3))))
+      }
+    }
+    return looks
+  }
+
+  private func look(at batch: EntryFile, _ items: [[KeyValue]]) -> EtcdLook {
+    var look = EtcdLook()
+    guard items.count == 3 else { return look }
+    look.entry = items[0].first
+    do throws(Batch.Unreadable) {
+      look.batch = try look.entry.map { item throws(Batch.Unreadable) in
+        try Batch(bytes: item.value, count: batch.count)
+      }
+    } catch {
+      // Its consumer finds the same, and reports it.
+      look.batch = nil
+    }
+    if let claim = items[1].first {
+      look.claim = BatchClaim(claim.value)
+      look.claimed = claim
+    }
+    for item in items[2] {
+      if let id = id(item.key) { look.outcomes[id.index] = OutcomeFile.status(item.value) }
+    }
+    return look
+  }
+}

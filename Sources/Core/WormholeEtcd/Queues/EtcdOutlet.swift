@@ -1,0 +1,196 @@
+import Synchronization
+import Wormhole
+
+/// The writer of a sender's batches on etcd; see `EtcdQueue`.
+final class EtcdOutlet: QueueOutlet {
+  private let store: EtcdQueue
+  private let sender: String
+  private let state: Mutex<State>
+
+  private struct State {
+    /// The sender's last batch; nil before the first look, and after an error.
+    var last: Last?
+    var admission: Admission
+    /// When expired records are next removed.
+    var sweep = ContinuousClock.now
+  }
+
+  /// `s/<sender>`.
+  private struct Last {
+    var order: UInt64 = 0
+    /// Nil if it does not exist.
+    var item: KeyValue?
+    /// The revision at which that was so.
+    let seen: Int64
+  }
+
+  /// The most that may wait, whatever the limits of a sender are: etcd keeps all of it in memory and in
+  /// one database, for all of its users.
+  static let limits = Queue.Limits(entries: 100_000, bytes: 256 << 20)
+
+  init(_ store: EtcdQueue, _ sender: String, _ limits: Queue.Limits) {
+    self.store = store
+    self.sender = sender
+    state = Mutex(
+      State(
+        admission: Admission(
+          entries: min(limits.entries, Self.limits.entries),
+          bytes: min(limits.bytes, Self.limits.bytes))))
+  }
+
+  var queue: Queue { store.queue }
+  var admission: Admission { state.withLock(\.admission) }
+
+  // One with a key takes steps for what it supersedes, so it is alone.
+  func parts(of submissions: [Submission]) -> [[Submission]] {
+    var parts: [[Submission]] = []
+    for submission in submissions {
+      let isAlone = submission.entry.key != nil || parts.last?.last?.entry.key != nil
+      if isAlone || parts.last.map({ $0.count == EtcdQueue.maximumCount }) ?? true {
+        parts.append([])
+      }
+      parts[parts.count - 1].append(submission)
+    }
+    return parts
+  }
+
+  func admits(_ count: Int, _ size: Int) throws -> Bool {
+    if state.withLock({ $0.admission.allows(count, size) }) { return true }
+    return try reporting("look at what waits in \"\(queue.name)\"", path: queue.path) {
+      let items = try store.client.read(store.range("e/"), keysOnly: true, until: store.soon).items
+      let waiting = items.compactMap { store.batch($0.key) }
+      return state.withLock { $0.admission.note(waiting: waiting, for: count, size) }
+    }
+  }
+
+  func store(
+    _ bytes: [UInt8], _ entries: [Batch.Entry], _ position: Submission.Place, _ isDurable: Bool,
+    under role: RoleProof?
+  ) throws -> EntryFile {
+    try store(bytes, entries, position, alongside: nil, under: role)
+  }
+
+  /// - Parameter other: a change to be made in the same step; then this is tried once.
+  private func store(
+    _ bytes: [UInt8], _ entries: [Batch.Entry], _ position: Submission.Place,
+    alongside other: EtcdTransaction?, under role: RoleProof? = nil
+  ) throws -> EntryFile {
+    let keepsReceipt = entries.contains(where: \.keepsReceipt)
+    let size = keepsReceipt ? 2 * bytes.count : bytes.count
+    guard size <= EtcdContainer.maximumBytes else {
+      throw EtcdError(
+        .tooLarge,
+        "an entry of \(bytes.count) bytes\(keepsReceipt ? ", stored with a receipt," : "")")
+    }
+    let deadline = store.soon
+    repeat {
+      let last = try state.withLock(\.last) ?? readLast(until: deadline)
+      // Whatever becomes of this, it is looked at again, unless this succeeds.
+      state.withLock { $0.last = nil }
+      let order = EntryFile.order(after: last.order, now: queue.clock())
+      let name = EntryFile(
+        order: order, sender: sender, count: entries.count, bytes: bytes.count,
+        priority: position.priority, due: position.delay.map { order + $0 })
+      var change = EtcdTransaction(
+        if: [.absent(store.entryKey(name))] + (other?.conditions ?? []) + (role?.conditions ?? []),
+        then: [.put(key: store.entryKey(name), value: bytes)] + (other?.operations ?? []))
+      if keepsReceipt {
+        change.operations.append(.put(key: store.receiptKey(name), value: bytes))
+      }
+      for (index, entry) in entries.enumerated() {
+        guard let key = entry.key else { continue }
+        try supersede(key, by: .init(batch: name, index: index), in: &change, until: deadline)
+      }
+      let witness = EtcdContainer.Witness(
+        key: store.key("s/" + sender), base: last.item, seen: last.seen,
+        value: Array("\(Nonce.next()) \(String(order, radix: 16))".utf8))
+      let outcome = try store.container.commit(change, witness, until: deadline)
+      guard outcome.succeeded else {
+        // Another process sends under this name, or what it supersedes was just taken; or the rest
+        // does not hold any longer.
+        try role?.check(on: store.container, until: deadline)
+        continue
+      }
+      state.withLock { state in
+        state.last = Last(
+          order: order, item: witness.item(at: outcome.revision), seen: outcome.revision)
+        state.admission.noteStored(name)
+      }
+      expire()
+      return name
+    } while .now < deadline && other == nil
+    throw EtcdError(.unreachable, "others send under the same name all the time")
+  }
+
+  private func readLast(until deadline: ContinuousClock.Instant) throws(EtcdError) -> Last {
+    let (items, revision) = try store.read([.key(store.key("s/" + sender))], until: deadline)
+    guard let item = items[0].first else { return Last(seen: revision) }
+    let words = String(decoding: item.value, as: UTF8.self).split(separator: " ")
+    let order = words.last.flatMap { UInt64($0, radix: 16) } ?? 0
+    return Last(order: order, item: item, seen: revision)
+  }
+
+  /// Adds the steps by which the sender's newest entry with a key gives way to a newer one, unless a
+  /// consumer has it.
+  private func supersede(
+    _ key: String, by id: QueueEntryID, in change: inout EtcdTransaction,
+    until deadline: ContinuousClock.Instant
+  ) throws {
+    let mark = store.markKey(sender, key)
+    let old = try store.read([.key(mark)], until: deadline).items[0].first
+    change.conditions += EtcdTransaction.Condition.unchanged(mark, old)
+    change.operations.append(
+      .put(key: mark, value: Array("\(id.batch.text).\(id.index)".utf8)))
+    guard let old, let oldID = OutcomeFile.id(String(decoding: old.value, as: UTF8.self)),
+      oldID.batch.sender == sender
+    else { return }
+    let look = try store.look(at: oldID.batch, until: deadline)
+    guard look.status(oldID.index) == .stored, let item = look.entry, let batch = look.batch else {
+      return
+    }
+    let withdrawal = try store.withdrawal(
+      [oldID.index], of: oldID.batch, batch, item, as: .superseded)
+    change.conditions += withdrawal.conditions
+    change.operations += withdrawal.operations
+  }
+
+  /// Sends an entry that failed and was kept again, which ends its being kept.
+  ///
+  /// - Parameter file: the steps for the file that accompanies it.
+  /// - Returns: nil if it is no longer there.
+  func adopt(
+    _ file: EtcdTransaction?, _ entry: Batch.Entry, _ id: QueueEntryID, kept: KeyValue
+  ) throws -> QueueEntryID? {
+    let (bytes, deadline) = (try Batch([entry]).bytes(), store.soon)
+    while true {
+      do {
+        let name = try store(
+          bytes, [entry], .init(id.priority),
+          alongside: .init(
+            if: EtcdTransaction.Condition.unchanged(kept) + (file?.conditions ?? []),
+            then: [.delete(.key(kept.key))] + (file?.operations ?? [])))
+        return QueueEntryID(batch: name, index: 0)
+      } catch let error as EtcdError where error.code == .unreachable {
+        let now = try store.read([.key(kept.key)], until: store.soon).items[0].first
+        guard now == kept else { return nil }
+        if .now >= deadline { throw error }
+      }
+    }
+  }
+
+  // Once an hour, and only a few: a send must not wait for much.
+  private func expire() {
+    let mustSweep = state.withLock { state in
+      guard ContinuousClock.now >= state.sweep else { return false }
+      state.sweep = .now + .seconds(3_600)
+      return true
+    }
+    guard mustSweep else { return }
+    do {
+      _ = try store.expire(of: sender, later: 0, limit: 64)
+    } catch {
+      // The entry is stored. The next sender or a sweep tries this again.
+      return
+    }
+  }
+}

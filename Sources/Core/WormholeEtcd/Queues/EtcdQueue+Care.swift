@@ -1,0 +1,158 @@
+import FoundationEssentials
+import Wormhole
+import WormholePropertyLists
+import WormholeSystem
+
+extension EtcdQueue: QueueStore {
+  func outlet(for sender: String, _ limits: Queue.Limits) -> any QueueOutlet {
+    EtcdOutlet(self, sender, limits)
+  }
+
+  /// Nothing is left to do: it was part of the store.
+  func supersede(_ key: String, before id: QueueEntryID) {}
+
+  func endWatch() -> any QueueEnds { EtcdQueueEnds(self) }
+
+  func source(for role: ConsumerRole, _ terms: DeliveryTerms) throws -> any ConsumerSource {
+    try EtcdConsumer(EtcdConsumerPlace(self, role, keepsOrder: terms.keepsOrder), terms)
+  }
+
+  // MARK: Failures
+
+  func failures() throws -> [QueueFailure] {
+    try client.read(range("f/"), until: soon).items.compactMap { failure($0) }
+      .sorted { $0.id.isBefore($1.id) }
+  }
+
+  private func failure(_ item: KeyValue) -> QueueFailure? {
+    guard let id = id(item.key) else { return nil }
+    do {
+      guard let payload = try Batch(bytes: item.value, count: 1).entries[0].payload else {
+        return nil
+      }
+      let value = try PropertyListValue(bytes: item.value)
+      return QueueFailure(
+        id: id, payload: payload, reason: value["reason"]?.stringValue ?? "no reason was given",
+        date: value["date"]?.dateValue ?? .distantPast)
+    } catch {
+      // No failure of a queue.
+      return nil
+    }
+  }
+
+  /// Returns the step that keeps an entry for inspection.
+  func keeping(
+    _ payload: PropertyListValue, _ id: QueueEntryID, _ reason: String
+  ) throws -> EtcdTransaction.Operation {
+    let list: PropertyListValue = .array([Batch.Entry(payload: payload).value])
+    let date = Date(timeIntervalSince1970: Double(queue.clock()) / 1e9)
+    let value: PropertyListValue = [
+      "entries": list, "reason": .string(reason), "date": .date(date),
+    ]
+    return .put(key: failureKey(id), value: try value.binaryBytes())
+  }
+
+  func retry(_ id: QueueEntryID) throws -> QueueEntryID? {
+    let item = try read([.key(failureKey(id))], until: soon).items[0].first
+    guard let item, let failure = failure(item) else { return nil }
+    let attachment = try failure.payload.attachmentID.map { try attachments.givingBack($0) }
+    return try EtcdOutlet(self, id.batch.sender, .standard)
+      .adopt(attachment, Batch.Entry(payload: failure.payload), id, kept: item)
+  }
+
+  func forgetFailure(_ id: QueueEntryID) throws -> Bool {
+    let (key, deadline) = (failureKey(id), soon)
+    return try changing(until: deadline) { inDoubt in
+      guard let item = try read([.key(key)], until: deadline).items[0].first else {
+        return .done(inDoubt)
+      }
+      let file = try failure(item)?.payload.attachmentID.map {
+        try attachments.removal(ofTaken: $0)
+      }
+      return .change(
+        .init(
+          if: EtcdTransaction.Condition.unchanged(item),
+          then: [.delete(.key(key))] + (file ?? [])), true)
+    }
+  }
+
+  // MARK: Care
+
+  func expire(later: UInt64) throws -> [String] {
+    try expire(of: nil, later: later, limit: .max)
+  }
+
+  /// How long records that nobody has asked for are kept, in nanoseconds: a day.
+  private static let keeping: UInt64 = 86_400 * 1_000_000_000
+
+  /// Removes receipts with a term of entries processed a day ago, and notes of that age for entries that
+  /// were sent without a receipt.
+  ///
+  /// - Parameters:
+  ///   - sender: the sender; nil for all senders.
+  ///   - limit: how many are removed at most.
+  /// - Returns: the removed keys, for people.
+  func expire(of sender: String?, later: UInt64, limit: Int) throws -> [String] {
+    let deadline = soon
+    let now = queue.clock() + later
+    let part = sender.map { $0 + "/" } ?? ""
+    let found = try client.read(
+      [.init(range("o/" + part)), .init(range("r/" + part))], until: deadline
+    ).items
+    let notes = found[0].filter { note in
+      guard let ended = OutcomeFile.ended(note.value) else { return false }
+      return ended < now && now - ended >= Self.keeping
+    }
+    let kept = Dictionary(found[1].map { ($0.key, $0) }) { $1 }
+    var removed: [String] = []
+    for (batch, notes) in Dictionary(grouping: notes, by: { id($0.key)?.batch }) {
+      // With the receipt, and two conditions of a content.
+      guard let batch, removed.count < limit, notes.count + 3 <= EtcdContainer.maximumOperations
+      else { continue }
+      var items = notes
+      if let receipt = kept[receiptKey(batch)] {
+        // Of one whose other entries are not over, or were not processed, nothing is removed.
+        let content = try Batch(bytes: receipt.value, count: batch.count)
+        let over = Set(
+          notes.filter { OutcomeFile.status($0.value) == .processed }.compactMap {
+            id($0.key)?.index
+          })
+        guard
+          content.kept.allSatisfy({
+            over.contains($0) && content.entries[$0].receiptTerm == .dayAfterProcessing
+          })
+        else { continue }
+        items.append(receipt)
+      }
+      let outcome = try container.repeating(
+        .init(
+          if: EtcdTransaction.Condition.unchanged(items.map { ($0.key, $0) }),
+          then: items.map { .delete(.key($0.key)) }), until: deadline)
+      // A note of a processed entry is a part of its receipt.
+      let records = items.filter {
+        OutcomeFile.status($0.value) != .processed || $0.key == receiptKey(batch)
+      }
+      if outcome.succeeded { removed += records.map { container.location(of: $0.key) } }
+    }
+    return removed
+  }
+
+  /// Removes the marks of entries that are gone, and files that no entry names.
+  func watchFirstUse(_ signal: @escaping @Sendable () -> Void) throws -> (any Cancelling)? {
+    let found = try client.page(range(""), keysOnly: true, limit: 1, until: soon)
+    guard found.items.isEmpty else { return nil }
+    return try client.watch(range(""), after: found.moment) { _ in signal() }
+  }
+
+  func sweep() throws {
+    try attachments.sweep()
+    let deadline = soon
+    for mark in try client.read(range("k/"), until: deadline).items {
+      let id = OutcomeFile.id(String(decoding: mark.value, as: UTF8.self))
+      var conditions = EtcdTransaction.Condition.unchanged(mark)
+      if let id { conditions.append(.absent(entryKey(id.batch))) }
+      _ = try container.repeating(
+        .init(if: conditions, then: [.delete(.key(mark.key))]), until: deadline)
+    }
+  }
+}

@@ -1,0 +1,219 @@
+import Wormhole
+import WormholeInspection
+import WormholePropertyLists
+import WormholeSystem
+
+extension EtcdQueue {
+  // MARK: Looking
+
+  func status(of id: QueueEntryID) throws -> QueueEntryStatus {
+    try look(at: id.batch, until: soon).status(id.index)
+  }
+
+  func receipt(of id: QueueEntryID) throws -> QueueReceipt? {
+    let deadline = soon
+    let kept = try receipts([.key(receiptKey(id.batch))], deadline).first { $0.id == id }
+    if let kept { return kept }
+    let look = try look(at: id.batch, until: deadline)
+    guard let entry = look.batch?.entries[id.index], let payload = entry.payload,
+      look.claim?.settled.contains(id.index) != true
+    else { return nil }
+    return QueueReceipt(id: id, payload: payload, key: entry.key, status: look.status(id.index))
+  }
+
+  func receipts(of sender: String) throws -> [QueueReceipt] {
+    try receipts([range("r/\(sender)/")], soon)
+  }
+
+  private func receipts(
+    _ ranges: [KeyRange], _ deadline: ContinuousClock.Instant
+  ) throws -> [QueueReceipt] {
+    var kept: [(batch: EntryFile, content: Batch)] = []
+    for range in ranges {
+      for item in try client.read(range, until: deadline).items {
+        if let (batch, content) = receipt(item) { kept.append((batch, content)) }
+      }
+    }
+    kept.sort { $0.batch < $1.batch }
+    let looks = try looks(at: kept.map(\.batch), until: deadline)
+    return zip(kept, looks).flatMap { kept, look in
+      kept.content.kept.compactMap { index in
+        let entry = kept.content.entries[index]
+        guard let payload = entry.payload else { return nil }
+        return QueueReceipt(
+          id: .init(batch: kept.batch, index: index), payload: payload, key: entry.key,
+          status: look.status(index))
+      }
+    }
+  }
+
+  /// - Returns: nil for what cannot be read.
+  private func receipt(_ item: KeyValue) -> (EntryFile, Batch)? {
+    let name = item.key.reversed().prefix { $0 != UInt8(ascii: "/") }.reversed()
+    guard let batch = EntryFile(bytes: Array(name)) else { return nil }
+    do throws(Batch.Unreadable) {
+      return (batch, try Batch(bytes: item.value, count: batch.count))
+    } catch {
+      return nil
+    }
+  }
+
+  func unfinished(of sender: String) throws -> [QueueReceipt] {
+    let deadline = soon
+    return try unfinished(waiting(until: deadline).filter { $0.sender == sender }, deadline)
+  }
+
+  func unfinished(limit: Int) throws -> [QueueReceipt] {
+    let deadline = soon
+    let taken = Set(
+      try client.read(range("d/"), keysOnly: true, until: deadline).items.compactMap {
+        batch($0.key)
+      })
+    let waiting = try waiting(until: deadline).filter { !taken.contains($0) }
+    var found = try unfinished(Array(taken), deadline)
+    var rest = waiting[...]
+    var count = 0
+    while count < limit, !rest.isEmpty {
+      let next = try unfinished(Array(rest.prefix(Self.looksAtOnce)), deadline)
+      rest = rest.dropFirst(Self.looksAtOnce)
+      count += next.count
+      found += next
+    }
+    return found
+  }
+
+  /// Returns the batches that nobody has settled yet, in the order of delivery.
+  private func waiting(until deadline: ContinuousClock.Instant) throws -> [EntryFile] {
+    try client.read(range("e/"), keysOnly: true, until: deadline).items
+      .compactMap { batch($0.key) }.sorted { $0.precedes($1) }
+  }
+
+  private func unfinished(
+    _ batches: [EntryFile], _ deadline: ContinuousClock.Instant
+  ) throws -> [QueueReceipt] {
+    zip(batches, try looks(at: batches, until: deadline)).flatMap { batch, look in
+      (look.batch?.entries ?? []).enumerated().compactMap { index, entry in
+        let status = look.status(index)
+        guard !status.isEnd, let payload = entry.payload else { return nil }
+        return QueueReceipt(
+          id: .init(batch: batch, index: index), payload: payload, key: entry.key, status: status)
+      }
+    }
+  }
+
+  func outcomes(of sender: String) throws -> [QueueOutcome] {
+    try client.read(range("o/\(sender)/"), until: soon).items.compactMap { item in
+      guard let id = id(item.key) else { return nil }
+      let status = OutcomeFile.status(item.value)
+      return status == .processed ? nil : QueueOutcome(id: id, status: status)
+    }.sorted { $0.id.isBefore($1.id) }
+  }
+
+  func hasEntries() throws -> Bool {
+    try !client.page(range("e/"), keysOnly: true, limit: 1, until: soon).items.isEmpty
+  }
+
+  // MARK: Forgetting
+
+  func forget(_ id: QueueEntryID) throws {
+    let deadline = soon
+    let (receipt, outcome) = (receiptKey(id.batch), outcomeKey(id))
+    try changing(until: deadline) { _ in
+      let found = try read([.key(receipt), .key(outcome)], until: deadline).items
+      let item = found[0].first
+      var items: [(key: [UInt8], item: KeyValue?)] = [(receipt, item)]
+      var operations: [EtcdTransaction.Operation] = []
+      if let item, let change = try self.forgetting(id, item) { operations.append(change) }
+      if let note = found[1].first {
+        items.append((outcome, note))
+        operations.append(.delete(.key(outcome)))
+      }
+      guard !operations.isEmpty else { return .done(()) }
+      return .change(
+        .init(if: EtcdTransaction.Condition.unchanged(items), then: operations), ())
+    }
+  }
+
+  private func forgetting(
+    _ id: QueueEntryID, _ item: KeyValue
+  ) throws -> EtcdTransaction.Operation? {
+    guard var (_, content) = receipt(item) else { return .delete(.key(item.key)) }
+    guard content.kept.contains(id.index) else { return nil }
+    content.entries[id.index].keepsReceipt = false
+    return content.kept.isEmpty
+      ? .delete(.key(item.key)) : .put(key: item.key, value: try content.bytes())
+  }
+
+  // MARK: Withdrawing
+
+  func cancel(_ id: QueueEntryID, until deadline: ContinuousClock.Instant?) throws -> Bool {
+    let deadline = CallLimit.callDeadline(deadline ?? soon)
+    return try reporting("cancel an entry of \"\(queue.name)\"", path: queue.path) {
+      try changing(until: deadline) { _ in
+        let look = try look(at: id.batch, until: deadline)
+        guard look.status(id.index) == .stored, let item = look.entry, let batch = look.batch else {
+          return .done(look.status(id.index) == .cancelled)
+        }
+        return .change(try withdrawal([id.index], of: id.batch, batch, item, as: .cancelled), true)
+      }
+    }
+  }
+
+  func cancel(_ id: QueueEntryID, until deadline: ContinuousClock.Instant?) async throws -> Bool {
+    try await Blocking.run { try self.cancel(id, until: deadline) }
+  }
+
+  func cancelAll(until deadline: ContinuousClock.Instant?) throws -> Int {
+    try waiting(until: soon).reduce(0) { count, batch in
+      try count + cancelAll(of: batch, until: CallLimit.callDeadline(deadline ?? soon))
+    }
+  }
+
+  private func cancelAll(
+    of name: EntryFile, until deadline: ContinuousClock.Instant
+  ) throws -> Int {
+    // How many an earlier change withdraws, whose outcome is not known.
+    var doubtful = 0
+    return try changing(until: deadline) { inDoubt in
+      let look = try look(at: name, until: deadline)
+      let waiting = (0..<name.count).filter { look.status($0) == .stored }
+      guard !waiting.isEmpty, let item = look.entry, let batch = look.batch else {
+        return .done(inDoubt && look.claim == nil ? doubtful : 0)
+      }
+      doubtful = waiting.count
+      return .change(
+        try withdrawal(Set(waiting), of: name, batch, item, as: .cancelled), waiting.count)
+    }
+  }
+
+  /// Returns the change by which entries of a batch that waits are withdrawn.
+  func withdrawal(
+    _ indices: Set<Int>, of name: EntryFile, _ batch: Batch, _ item: KeyValue,
+    as status: QueueEntryStatus
+  ) throws -> EtcdTransaction {
+    var batch = batch
+    for index in indices where batch.entries[index].payload != nil {
+      batch.entries[index] = .init(withdrawnAs: status)
+    }
+    var change = EtcdTransaction(
+      if: EtcdTransaction.Condition.unchanged(item) + [.absent(claimKey(name))], then: [])
+    // More than a transaction takes are left to the consumer, which finds them withdrawn.
+    if batch.isWithdrawn, name.count <= Self.maximumCount {
+      change.operations.append(.delete(.key(item.key)))
+      for (index, entry) in batch.entries.enumerated() {
+        change.operations.append(
+          try noting(entry.withdrawal, of: .init(batch: name, index: index)))
+      }
+    } else {
+      change.operations.append(.put(key: item.key, value: try batch.bytes()))
+    }
+    return change
+  }
+
+  /// Returns the step that records how an entry ended.
+  func noting(
+    _ status: QueueEntryStatus, of id: QueueEntryID
+  ) throws -> EtcdTransaction.Operation {
+    .put(key: outcomeKey(id), value: try OutcomeFile.bytes(status, at: queue.clock()))
+  }
+}

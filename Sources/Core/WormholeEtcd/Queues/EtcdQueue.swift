@@ -1,0 +1,147 @@
+import Wormhole
+import WormholeInspection
+import WormholeSystem
+
+/// A queue on etcd: its keys, and the one transaction that makes or changes each of them. All begin
+/// with `<prefix>/q/<name>/`.
+///
+/// ```
+/// s/<sender>               the stamp and the order of the sender's last batch
+/// e/<batch>                a stored batch, as in a directory; rewritten only when an entry is withdrawn
+/// c/<consumer>             a consumer, under the session of its process
+/// d/<batch>                who has taken it, and how far it is: see `BatchClaim`
+/// o/<sender>/<batch>.<n>   how an entry ended that was not processed
+/// r/<sender>/<batch>       the batch once more, for a sender that keeps a receipt
+/// k/<sender>/<key>         the sender's newest entry with the key, which the next one supersedes
+/// f/<batch>.<n>            an entry that its consumer gave up and kept
+/// x/<batch>                what was no batch, put aside
+/// a/ u/ t/                 the files that accompany entries: see `EtcdAttachments`
+/// ```
+///
+/// **Stored once.** Each store replaces `s/<sender>` as it was, by which a repeat of one whose answer
+/// was lost is recognised; so the batches of a sender come into the queue in the order of their names.
+///
+/// **Consuming.** Taking makes `d/<batch>`, unless it exists; or replaces it if its consumer is gone.
+/// That, and all that follows, is done under the condition that the consumer's own key exists. It ends
+/// with the session of its process, and a successor that has the queue alone deletes it: so a consumer
+/// that was replaced while it was stopped takes nothing and settles nothing.
+///
+/// **Ended at once.** The end of an entry, its outcome and what is kept of it are one transaction; so
+/// is a batch with its receipt and what it supersedes. A withdrawal requires that nobody has taken the
+/// batch.
+struct EtcdQueue: Sendable {
+  let queue: Queue
+  let container: EtcdContainer
+  private let prefix: [UInt8]
+
+  init(_ queue: Queue, in container: EtcdContainer) {
+    self.queue = queue
+    self.container = container
+    prefix = container.key(queue.directory.kind, queue.name, "/")
+  }
+
+  /// The most entries of a batch: the outcomes of all fit into a transaction.
+  static let maximumCount = 64
+
+  var path: String { container.location(of: Array(prefix.dropLast())) }
+
+  var attachments: EtcdAttachments { EtcdAttachments(container, prefix: prefix) }
+
+  var client: EtcdClient { container.client }
+
+  var soon: ContinuousClock.Instant { CallLimit.deadline }
+
+  // MARK: Keys
+
+  func key(_ part: String) -> [UInt8] { prefix + Array(part.utf8) }
+
+  func range(_ part: String) -> KeyRange { .prefix(key(part)) }
+
+  func entryKey(_ batch: EntryFile) -> [UInt8] { key("e/" + batch.text) }
+
+  func claimKey(_ batch: EntryFile) -> [UInt8] { key("d/" + batch.text) }
+
+  func consumerKey(_ id: String) -> [UInt8] { key("c/" + id) }
+
+  func receiptKey(_ batch: EntryFile) -> [UInt8] { key("r/\(batch.sender)/\(batch.text)") }
+
+  func outcomeKey(_ id: QueueEntryID) -> [UInt8] {
+    key("o/\(id.batch.sender)/\(id.batch.text).\(id.index)")
+  }
+
+  func outcomes(of batch: EntryFile) -> KeyRange { range("o/\(batch.sender)/\(batch.text).") }
+
+  func failureKey(_ id: QueueEntryID) -> [UInt8] { key("f/\(id.batch.text).\(id.index)") }
+
+  func markKey(_ sender: String, _ key: String) -> [UInt8] {
+    self.key("k/\(sender)/") + container.key(ofName: key)
+  }
+
+  /// The kind of a key, and what follows it; nil for a foreign one.
+  func part(_ key: [UInt8]) -> (kind: UInt8, name: ArraySlice<UInt8>)? {
+    let rest = key.dropFirst(prefix.count)
+    guard key.starts(with: prefix), rest.count > 2, rest[rest.startIndex + 1] == UInt8(ascii: "/")
+    else { return nil }
+    return (rest[rest.startIndex], rest.dropFirst(2))
+  }
+
+  /// The batch of `e/`, `d/`; nil for any other key.
+  func batch(_ key: [UInt8]) -> EntryFile? {
+    part(key).flatMap { EntryFile(bytes: Array($0.name)) }
+  }
+
+  /// The entry that the last component of a key names.
+  func id(_ key: [UInt8]) -> QueueEntryID? {
+    OutcomeFile.id(String(decoding: key.reversed().prefix { $0 != 0x2F }.reversed(), as: UTF8.self))
+  }
+
+  // MARK: Reading and changing
+
+  /// Reads ranges at one revision.
+  func read(
+    _ ranges: [KeyRange], until deadline: ContinuousClock.Instant
+  ) throws(EtcdError) -> (items: [[KeyValue]], revision: Int64) {
+    let outcome = try container.repeating(
+      EtcdTransaction(if: [], then: ranges.map { .read($0) }), until: deadline)
+    return (outcome.results.map(\.items), outcome.revision)
+  }
+
+  /// Makes a change that depends on the current keys, until it succeeds: a change that is refused,
+  /// or whose outcome is not known, is worked out again.
+  ///
+  /// - Parameter change: reads, and returns the change; or the result, if there is none to be made. Also
+  ///   told whether an earlier one may have been made.
+  func changing<Result>(
+    until deadline: ContinuousClock.Instant,
+    _ change: (_ inDoubt: Bool) throws -> Changing<Result>
+  ) throws -> Result {
+    var doubt: EtcdError?
+    while true {
+      do {
+        switch try change(doubt != nil) {
+        case .done(let result): return result
+        case .change(let transaction, let result):
+          if try client.commit(transaction, until: deadline).succeeded { return result }
+        }
+      } catch let error as EtcdError
+        where error.code == .outcomeUnknown || doubt != nil && error.code == .unreachable
+      {
+        doubt = doubt ?? error
+      }
+      guard .now < deadline else {
+        throw doubt.map { EtcdError(.outcomeUnknown, $0.reason) }
+          ?? EtcdError(.unreachable, "others change the same all the time")
+      }
+      if doubt != nil { pauseThread(.milliseconds(5)) }
+    }
+  }
+}
+
+enum Changing<Result> {
+  case done(Result)
+  case change(EtcdTransaction, Result)
+}
+
+extension EtcdTransaction.Result {
+  var items: [KeyValue] { if case .read(let items) = self { items } else { [] } }
+}

@@ -1,0 +1,265 @@
+import Dispatch
+import Synchronization
+import Wormhole
+import WormholeInspection
+import WormholeSystem
+
+/// A queue as one consumer sees it: the names of what waits and is taken, and who consumes. Read once,
+/// then followed by a watch; what is decided by it is decided again by the transaction that follows.
+///
+/// The contents of entries are not kept. It never goes back in a history: what is not newer than it is dropped. After
+/// a break, and now and then, it is read again, because old servers may lose events.
+final class EtcdQueueView: EtcdFollower {
+  /// A claim, as far as others have to know it.
+  struct Claim {
+    let consumer: String
+    let modified: Int64
+  }
+
+  private struct State {
+    var moment = EtcdMoment(history: 0, revision: 0)
+    /// With the revision at which each was created.
+    var entries: [EntryFile: Int64] = [:]
+    /// When each arrived that this consumer has seen arrive (`bootTimeNanoseconds`).
+    var arrived: [EntryFile: UInt64] = [:]
+    var claims: [EntryFile: Claim] = [:]
+    var consumers: Set<String> = []
+    var watch: EtcdWatch?
+    var isCancelled = false
+  }
+
+  private let store: EtcdQueue
+  private let own: String
+  /// Whether the end of what others have matters.
+  private let keepsOrder: Bool
+  private let state = Mutex(State())
+  private let signal = Mutex<(@Sendable () -> Void)?>(nil)
+  let arrivals = Arrivals()
+  /// The queue on which it is read again.
+  private let control = Blocking.queue()
+
+  /// - Parameter own: the name of this consumer.
+  init(_ store: EtcdQueue, own: String, keepsOrder: Bool) {
+    self.store = store
+    self.own = own
+    self.keepsOrder = keepsOrder
+  }
+
+  deinit { cancel() }
+
+  /// Reads, and begins to follow.
+  func begin() throws(EtcdError) {
+    try refresh(until: store.soon)
+    let moment = state.withLock(\.moment)
+    let range = KeyRange.range(from: store.key("c/"), to: store.key("e0"))
+    let watch = try store.client.watch(range, after: moment) { [weak self] in
+      self?.hear($0, of: moment.history)
+    }
+    let old = state.withLock { state -> EtcdWatch? in
+      guard !state.isCancelled else { return watch }
+      defer { state.watch = watch }
+      return state.watch
+    }
+    old?.cancel()
+  }
+
+  /// - Parameter signal: called when there may be something to take; on the thread of the watches.
+  func onNews(_ signal: @escaping @Sendable () -> Void) { self.signal.withLock { $0 = signal } }
+
+  func cancel() {
+    let watch = state.withLock { state in
+      state.isCancelled = true
+      defer { state.watch = nil }
+      return state.watch
+    }
+    watch?.cancel()
+    signal.withLock { $0 = nil }
+  }
+
+  private func raise() { signal.withLock { $0 }?() }
+
+  // MARK: Looking
+
+  var revision: Int64 { state.withLock(\.moment.revision) }
+
+  func isThere(_ consumer: String) -> Bool {
+    state.withLock { $0.consumers.contains(consumer) }
+  }
+
+  /// How long ago a batch arrived, if this consumer has seen it arrive.
+  func age(of batch: EntryFile) -> Duration? {
+    state.withLock { $0.arrived[batch] }.map {
+      .nanoseconds(Int64(clamping: bootTimeNanoseconds() - $0))
+    }
+  }
+
+  func hasEntry(_ batch: EntryFile) -> Bool { state.withLock { $0.entries[batch] != nil } }
+
+  /// What consumers have left that are gone, as it is to be delivered; and what this one has without
+  /// knowing it, because the answer to its taking came too late.
+  ///
+  /// - Parameter taken: what it knows that it has.
+  func left(besides taken: Set<EntryFile>) -> [(batch: EntryFile, claim: Claim)] {
+    state.withLock { state in
+      state.claims.filter { batch, claim in
+        claim.consumer == own
+          ? !taken.contains(batch) : !state.consumers.contains(claim.consumer)
+      }
+    }.map { ($0.key, $0.value) }.sorted { $0.batch.precedes($1.batch) }
+  }
+
+  /// What others have, whether they live or not.
+  func takenByOthers() -> [EntryFile] {
+    state.withLock { $0.claims.filter { $0.value.consumer != own }.map(\.key) }
+  }
+
+  /// What waits, as it is to be delivered: by priority, then as it came into the queue. A delayed batch
+  /// has the place that its due time gives it among them.
+  func waiting() -> [EntryFile] {
+    let found = state.withLock { state in
+      state.entries.filter { state.claims[$0.key] == nil }
+    }
+    var order = found.filter { $0.key.due == nil }.sorted { first, second in
+      let (new, old) = (first.value, second.value)
+      // Those of a container that was copied may have come in one step.
+      return first.key.priority != second.key.priority
+        ? first.key.priority < second.key.priority
+        : new != old ? new < old : first.key < second.key
+    }.map(\.key)
+    let delayed = found.keys.filter { $0.due != nil }.sorted { $0.precedes($1) }
+    guard !delayed.isEmpty else { return order }
+    for batch in delayed {
+      let place = order.firstIndex { batch.precedes($0) } ?? order.endIndex
+      order.insert(batch, at: place)
+    }
+    return order
+  }
+
+  // MARK: Following
+
+  /// Reads it again.
+  func refresh(until deadline: ContinuousClock.Instant) throws(EtcdError) {
+    let claims = KeyRange.range(from: store.key("c/"), to: store.key("e/"))
+    let (moment, found) = try store.client.read(
+      [.init(claims), .init(store.range("e/"), keysOnly: true)], until: deadline)
+    let isNew = state.withLock { state in
+      guard moment >= state.moment else { return false }
+      let before = state.entries
+      let isFirst = state.moment.revision == 0
+      let isSame = moment.history == state.moment.history
+      state.moment = moment
+      state.entries = [:]
+      // A transaction may have shown them after this read.
+      let newer = state.claims.filter { isSame && $0.value.modified > moment.revision }
+      state.claims = [:]
+      state.consumers = []
+      for item in found.joined() { put(item, in: &state) }
+      state.claims.merge(newer) { $1 }
+      state.arrived = state.arrived.filter { state.entries[$0.key] != nil }
+      let new = state.entries.keys.filter { before[$0] == nil }
+      if !isFirst { for batch in new { state.arrived[batch] = bootTimeNanoseconds() } }
+      return !new.isEmpty
+    }
+    if isNew { arrivals.noteEverything() }
+  }
+
+  /// Notes what a transaction has shown, which the watch has not told yet.
+  func note(_ item: KeyValue) { state.withLock { put(item, in: &$0) } }
+
+  func noteEnd(of batch: EntryFile) {
+    state.withLock { state in
+      state.entries[batch] = nil
+      state.claims[batch] = nil
+    }
+  }
+
+  private func put(_ item: KeyValue, in state: inout State) {
+    guard let (kind, name) = store.part(item.key) else { return }
+    switch kind {
+    case UInt8(ascii: "c"): state.consumers.insert(String(decoding: name, as: UTF8.self))
+    case UInt8(ascii: "d"):
+      guard let batch = EntryFile(bytes: Array(name)) else { return }
+      guard state.claims[batch].map({ $0.modified < item.modified }) ?? true else { return }
+      state.claims[batch] = Claim(
+        consumer: BatchClaim(item.value).consumer, modified: item.modified)
+    case UInt8(ascii: "e"):
+      if let batch = EntryFile(bytes: Array(name)) { state.entries[batch] = item.created }
+    default: return
+    }
+  }
+
+  private func delete(_ key: [UInt8], in state: inout State) {
+    guard let (kind, name) = store.part(key) else { return }
+    switch kind {
+    case UInt8(ascii: "c"): state.consumers.remove(String(decoding: name, as: UTF8.self))
+    case UInt8(ascii: "d"): EntryFile(bytes: Array(name)).map { state.claims[$0] = nil }
+    case UInt8(ascii: "e"):
+      guard let batch = EntryFile(bytes: Array(name)) else { return }
+      state.entries[batch] = nil
+      state.arrived[batch] = nil
+    default: return
+    }
+  }
+
+  // On the thread of the watches.
+  private func hear(_ news: EtcdNews, of history: Int) {
+    switch news {
+    case .events(let events):
+      var isNews = false
+      state.withLock { state in
+        guard history == state.moment.history else { return }
+        for event in events where event.keyValue.modified > state.moment.revision {
+          if isOfInterest(event, &state) { isNews = true }
+          if event.kind == .put {
+            put(event.keyValue, in: &state)
+          } else {
+            delete(event.keyValue.key, in: &state)
+          }
+        }
+        state.moment = max(
+          state.moment,
+          EtcdMoment(history: history, revision: events.last?.keyValue.modified ?? 0))
+      }
+      if isNews { raise() }
+    case .resumed: readAgain(watching: false)
+    case .ended: readAgain(watching: true)
+    }
+  }
+
+  /// Whether there may be something to take after an event: something has arrived, or a consumer is
+  /// gone, perhaps this one.
+  private func isOfInterest(_ event: EtcdEvent, _ state: inout State) -> Bool {
+    guard let (kind, name) = store.part(event.keyValue.key) else { return false }
+    switch (kind, event.kind) {
+    case (UInt8(ascii: "e"), .put):
+      guard let batch = EntryFile(bytes: Array(name)), state.entries[batch] == nil else {
+        return false
+      }
+      arrivals.note(batch)
+      state.arrived[batch] = bootTimeNanoseconds()
+      return true
+    case (UInt8(ascii: "c"), .delete): return true
+    case (UInt8(ascii: "d"), .delete):
+      return keepsOrder
+        && EntryFile(bytes: Array(name)).flatMap { state.claims[$0]?.consumer } != own
+    default: return false
+    }
+  }
+
+  private func readAgain(watching: Bool, after pause: Duration = .zero) {
+    control.asyncAfter(deadline: .now() + pause.dispatchInterval) { [weak self] in
+      guard let self, !self.state.withLock(\.isCancelled) else { return }
+      do throws(EtcdError) {
+        if watching { try self.begin() } else { try self.refresh(until: self.store.soon) }
+        self.raise()
+      } catch {
+        // It may be mended, and the call that takes the next entry says the reason.
+        self.readAgain(
+          watching: watching, after: min(max(pause * 2, .milliseconds(100)), .seconds(5)))
+      }
+    }
+  }
+
+  /// Reads it again, without waiting.
+  func check() { readAgain(watching: false) }
+}

@@ -1,0 +1,245 @@
+import Synchronization
+import Wormhole
+import WormholeInspection
+import WormholePropertyLists
+
+/// A batch that a consumer has taken on etcd, and its claim. Each step is one transaction that the
+/// consumer's key and the claim as it was last guard.
+final class EtcdTaken: TakenStore {
+  private let own: EtcdConsumerPlace
+  private let name: EntryFile
+  private let state: Mutex<State>
+
+  private struct State {
+    var claim: BatchClaim
+    /// Its key.
+    var claimed: KeyValue
+    /// A change that was perhaps made, and what it put; nil for the end of the batch.
+    var doubt: (claim: BatchClaim?, value: [UInt8])?
+  }
+
+  private var store: EtcdQueue { own.store }
+
+  init(_ place: EtcdConsumerPlace, _ name: EntryFile, _ claim: BatchClaim, claimed: KeyValue) {
+    own = place
+    self.name = name
+    state = Mutex(State(claim: claim, claimed: claimed))
+  }
+
+  func confirm() throws { try own.confirm() }
+
+  func confirmNow() throws {
+    try own.confirm()
+    let isThere = try !store.read([.key(store.consumerKey(own.id))], until: store.soon).items[0]
+      .isEmpty
+    guard try isThere || own.isClosedWithoutSuccessor() else { throw store.queue.replaced() }
+  }
+
+  var fence: EtcdTransaction.Condition { own.fence }
+
+  func successor() throws -> LeaseHolder? {
+    let deadline = store.soon
+    let claims = try store.read([.key(store.claimKey(name))], until: deadline).items
+    guard let claim = claims.first?.first else { return nil }
+    let key = store.consumerKey(BatchClaim(claim.value).consumer)
+    let consumer = try store.read([.key(key)], until: deadline).items.first?.first
+    let words = consumer.map { String(decoding: $0.value, as: UTF8.self).split(separator: " ") }
+    guard let words, words.count > 2 else { return nil }
+    return try store.queue.role.members().first { $0.id == words[2] }?.holder
+  }
+
+  func takeAttachment(_ id: String) throws {
+    let found = try store.attachments.take(id, if: own.fence)
+    let isClaimed = try knownClaim().marks[BatchClaim.claimedMark + id] != nil
+    let place = try store.queue.openOrMake()
+    try place.prepare(own.directory)
+    guard let found else { return }
+    try place.receive(id, by: own.directory, isClaimed: isClaimed, parts: own.parts) {
+      try store.attachments.download(found, into: $0, continuing: $1)
+    }
+  }
+
+  func noteClaimed(_ id: String) throws {
+    try change { $0.marks[BatchClaim.claimedMark + id] = "" }
+  }
+
+  func log(_ line: String) throws -> Bool {
+    try change { $0.deliveries += line }
+    return false
+  }
+
+  func mark(_ index: Int, _ text: String, _ durability: Durability) throws {
+    try change { $0.marks["\(index)"] = text }
+  }
+
+  func unmark(_ index: Int) throws {
+    // A mark that is in doubt may still be made; after another change of the claim it can't.
+    let mustChange = state.withLock {
+      $0.doubt != nil || $0.claim.marks["\(index)"] != nil
+    }
+    if mustChange { try change { $0.marks["\(index)"] = nil } }
+  }
+
+  func marked(_ index: Int) throws -> String? {
+    try own.confirm()
+    return try knownClaim().marks["\(index)"]
+  }
+
+  // MARK: Settling
+
+  func settle(_ end: Settlement) throws {
+    var operations: [EtcdTransaction.Operation] = []
+    if end.isKept, let reason = end.status.reason, let payload = end.entry.payload {
+      operations.append(try store.keeping(payload, end.id, reason))
+    }
+    // The receipt of a processed entry is removed a day later, and nothing else tells when that was.
+    let isNoted =
+      end.status != .processed
+      || end.entry.keepsReceipt && end.entry.receiptTerm == .dayAfterProcessing
+    if isNoted { operations.append(try store.noting(end.status, of: end.id)) }
+    if let file = end.entry.payload?.attachmentID, !end.isKept {
+      // It waits still if the entry was not delivered.
+      _ = try store.attachments.take(file, if: own.fence)
+      operations += try store.attachments.removal(ofTaken: file)
+    }
+    if end.isLast {
+      try finish(operations)
+    } else {
+      try change(operations) { claim in
+        claim.settled.insert(end.id.index)
+        claim.marks["\(end.id.index)"] = nil
+      }
+    }
+  }
+
+  func finish(hasNotes: Bool) throws { try finish([]) }
+
+  func clear(_ end: Settlement) {
+    guard let file = end.entry.payload?.attachmentID else { return }
+    do {
+      try store.queue.open()?.removeAttachmentDirectory(
+        AttachmentPlace.takenPath(file, by: own.directory))
+    } catch {
+      // It goes with this consumer, or with the next one of this machine.
+      return
+    }
+  }
+
+  /// Ends a batch that is none, with the failure of each of its entries.
+  func putAside(_ bytes: [UInt8], as status: QueueEntryStatus) throws {
+    var rest = Set(0..<name.count).subtracting(state.withLock { $0.claim.settled }).sorted()[...]
+    while rest.count > EtcdQueue.maximumCount {
+      let some = rest.prefix(EtcdQueue.maximumCount)
+      rest = rest.dropFirst(some.count)
+      try change(notes(some, status)) { $0.settled.formUnion(some) }
+    }
+    try finish(notes(rest, status) + [.put(key: store.key("x/" + name.text), value: bytes)])
+  }
+
+  private func notes(
+    _ indices: ArraySlice<Int>, _ status: QueueEntryStatus
+  ) throws -> [EtcdTransaction.Operation] {
+    try indices.map { try store.noting(status, of: .init(batch: name, index: $0)) }
+  }
+
+  // MARK: Changing
+
+  /// Changes the claim, with further steps at once.
+  private func change(
+    _ operations: [EtcdTransaction.Operation] = [], _ edit: (inout BatchClaim) -> Void
+  ) throws {
+    try state.withLock { state in
+      try settleDoubt(&state)
+      var claim = state.claim
+      edit(&claim)
+      let witness = EtcdContainer.Witness(
+        key: state.claimed.key, base: state.claimed, value: try claim.bytes(stamp: Nonce.next()))
+      do throws(EtcdError) {
+        let outcome = try fenced { fence throws(EtcdError) in
+          try store.container.commit(
+            EtcdTransaction(if: fence, then: operations), witness, until: store.soon)
+        }
+        guard outcome.succeeded else { throw EtcdError(.leaseGone, "") }
+        state.claim = claim
+        state.claimed = witness.item(at: outcome.revision)
+      } catch {
+        if error.code == .outcomeUnknown { state.doubt = (claim, witness.value) }
+        throw error.code == .leaseGone ? store.queue.replaced() : error as any Error
+      }
+    }
+  }
+
+  /// Removes the batch and the claim, with further steps at once.
+  private func finish(_ operations: [EtcdTransaction.Operation]) throws {
+    try state.withLock { state in
+      try settleDoubt(&state)
+      let base = state.claimed
+      let deadline = store.soon
+      let steps = [.delete(.key(base.key)), .delete(.key(store.entryKey(name)))] + operations
+      do {
+        let queue = store.queue
+        let wasInDoubt = state.doubt != nil
+        try store.changing(until: deadline) { inDoubt in
+          let outcome = try self.fenced { fence throws(EtcdError) in
+            let change = EtcdTransaction(
+              if: fence + EtcdTransaction.Condition.unchanged(base), then: steps)
+            return try self.store.client.commit(change, until: deadline)
+          }
+          if outcome.succeeded { return .done(()) }
+          if try (inDoubt || wasInDoubt) && self.wasDeleted(since: base.modified, until: deadline) {
+            return .done(())
+          }
+          throw queue.replaced()
+        }
+        state.doubt = nil
+      } catch let error as EtcdError {
+        guard error.code == .outcomeUnknown || error.code == .compacted else { throw error }
+        state.doubt = (nil, [])
+        throw EtcdError(.outcomeUnknown, error.reason)
+      }
+    }
+  }
+
+  /// Makes a step of this consumer. One that was closed still ends what it has, as long as nobody else
+  /// consumes; that nobody else was given it is known by the claim's revision, in the same step.
+  private func fenced(
+    _ step: ([EtcdTransaction.Condition]) throws(EtcdError) -> EtcdTransaction.Outcome
+  ) throws(EtcdError) -> EtcdTransaction.Outcome {
+    let outcome = try step([own.fence])
+    guard !outcome.succeeded, try own.isClosedWithoutSuccessor() else { return outcome }
+    return try step([])
+  }
+
+  /// Whether the claim's first change was its end, which only its own consumer can have made: a
+  /// successor replaces it first, and there is none as long as the consumer's own key exists.
+  ///
+  /// - Throws: `EtcdError`: `.compacted` if the history that tells it was given up.
+  private func wasDeleted(
+    since base: Int64, until deadline: ContinuousClock.Instant
+  ) throws(EtcdError) -> Bool {
+    let key = store.claimKey(name)
+    let items = try store.read([.key(key), .key(store.consumerKey(own.id))], until: deadline).items
+    guard items[0].first?.modified != base else { return false }
+    if items[0].isEmpty, !items[1].isEmpty { return true }
+    return try store.client.firstChange(of: key, from: base + 1, until: deadline).kind == .delete
+  }
+
+  /// Returns the claim as it is.
+  private func knownClaim() throws -> BatchClaim {
+    try state.withLock { state in
+      try settleDoubt(&state)
+      return state.claim
+    }
+  }
+
+  /// Finds out what became of an earlier change.
+  private func settleDoubt(_ state: inout State) throws {
+    guard let doubt = state.doubt, let claim = doubt.claim else { return }
+    let now = try store.read([.key(store.claimKey(name))], until: store.soon).items[0].first
+    if let now, now.value == doubt.value {
+      state.claim = claim
+      state.claimed = now
+    }
+    state.doubt = nil
+  }
+}

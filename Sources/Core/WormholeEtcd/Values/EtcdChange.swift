@@ -1,0 +1,128 @@
+import Wormhole
+import WormholePropertyLists
+import WormholeSystem
+
+/// One change of a value on etcd: read, decide, publish if nobody was faster; otherwise begin again.
+///
+/// What this process saw last serves as the first read, so that a change often takes one round trip.
+/// A decision that publishes nothing is made only about what was read for it.
+final class EtcdChange<Result: Sendable>: Waiting {
+  private let value: EtcdValue
+  private let terms: ChangeTerms
+  private let needsContent: Bool
+  private let decide: @Sendable (ValueSnapshot) throws -> (Edit, Result)
+  private var known: EtcdValue.State?
+  /// Whether `known` was read for this change.
+  private var isFresh = false
+  private var lease: Int64?
+
+  /// - Parameter needsContent: Whether the closure looks at what it gets.
+  init(
+    _ value: EtcdValue, _ terms: ChangeTerms, needsContent: Bool = true,
+    _ decide: @escaping @Sendable (ValueSnapshot) throws -> (Edit, Result)
+  ) {
+    self.value = value
+    self.terms = terms
+    self.needsContent = needsContent
+    self.decide = decide
+    // Otherwise the closure may run once only.
+    known = terms.repeatsAfterLoss || !needsContent ? value.lastState : nil
+  }
+
+  func step() throws -> WaitingStep<Result> {
+    try reporting("change the value", path: value.path) {
+      let deadline = CallLimit.callDeadline(terms.deadline)
+      let state: EtcdValue.State
+      if let known {
+        state = known
+      } else {
+        state = try value.read(until: deadline)
+        isFresh = true
+      }
+      known = state
+      do {
+        return try attempt(state, until: deadline)
+      } catch let error as BodyError {
+        guard isFresh else { return readAgain() }
+        throw error.cause
+      }
+    }
+  }
+
+  private func attempt(
+    _ state: EtcdValue.State, until deadline: ContinuousClock.Instant
+  ) throws -> WaitingStep<Result> {
+    let old = value.snapshot(of: state)
+    let edit: Edit
+    let result: Result
+    do { (edit, result) = try decide(old) } catch {
+      throw BodyError(cause: error)
+    }
+    if case .keep = edit { return isFresh ? .done(result) : readAgain() }
+    let stamp = Stamp.unique()
+    let lease = try grantLease(for: edit, until: deadline)
+    let content =
+      try lease == nil
+      ? stamp.wire : value.content(edit, stamp, terms, after: needsContent ? old : nil)
+    if case .replace = edit { terms.willPublish(stamp) }
+    let witness = value.witness(state, content)
+    let outcome: EtcdTransaction.Outcome
+    do throws(EtcdError) {
+      outcome = try value.etcd.commit(
+        EtcdTransaction(if: [], then: [], otherwise: [.key(value.key)]), witness,
+        lease: lease ?? 0, until: deadline)
+    } catch {
+      guard error.code == .leaseGone, ContinuousClock.now < terms.deadline else { throw error }
+      // This process was stopped for longer than the lease lasts.
+      self.lease = nil
+      return .again
+    }
+    guard outcome.succeeded else { return try beginAgain(outcome) }
+    value.know(
+      .init(item: witness.item(at: outcome.revision, lease: lease ?? 0), seen: outcome.moment))
+    return .done(result)
+  }
+
+  private func readAgain() -> WaitingStep<Result> {
+    known = nil
+    return .again
+  }
+
+  private func beginAgain(_ outcome: EtcdTransaction.Outcome) throws -> WaitingStep<Result> {
+    guard terms.repeatsAfterLoss || !needsContent else {
+      throw AppGroupError(
+        .leaseLost, "change the value", path: value.path,
+        reason: "another process has changed it in the meantime", remedy: "begin again")
+    }
+    guard ContinuousClock.now < terms.deadline else {
+      throw AppGroupError(
+        .timedOut, "change the value", path: value.path,
+        reason: "other processes change it all the time, and the deadline passed",
+        remedy: "try again, or with a later deadline")
+    }
+    guard case .read(let items) = outcome.results.last else { return readAgain() }
+    let state = EtcdValue.State(item: items.first, seen: outcome.moment)
+    value.know(state)
+    known = state
+    isFresh = true
+    return .again
+  }
+
+  /// The lease of a value that expires; 0 for one that does not, nil for one that has expired by now.
+  ///
+  /// The only look at the clock: a second one could find that it has expired, and put it without a lease.
+  private func grantLease(
+    for edit: Edit, until deadline: ContinuousClock.Instant
+  ) throws -> Int64? {
+    guard case .replace = edit, let expiry = terms.expiry else { return 0 }
+    if let lease { return lease }
+    let nanoseconds = expiry - PublicationRecord.now
+    guard nanoseconds > 0 else { return nil }
+    // etcd counts whole seconds; never early.
+    let seconds = nanoseconds / 1_000_000_000 + (nanoseconds % 1_000_000_000 == 0 ? 0 : 1)
+    let granted = try value.etcd.client.grantLease(
+      lifetime: .seconds(min(seconds, EtcdContainer.longestLease)), until: deadline)
+    lease = granted
+    return granted
+  }
+}

@@ -1,0 +1,217 @@
+import Synchronization
+package import Wormhole
+import WormholePropertyLists
+import WormholeSystem
+
+/// A value's key on etcd.
+///
+/// ```
+/// 16 bytes   the stamp of the publication: by it its publisher recognises it after a lost answer
+/// the rest   exactly what a file would hold: the property list, with the record of its publication.
+///            Nothing: the value was removed
+/// ```
+///
+/// Its version is the revision of the key's last change. A change is a transaction that replaces the
+/// revision which was read, so nothing is lost, a suspended writer is in nobody's way, and it cannot
+/// publish late. A value that expires hangs on a lease of its own, so no clock of a machine decides.
+final class EtcdValue: ValueStore {
+  let container: SharedContainer
+  let identifier: String
+  let etcd: EtcdContainer
+  let key: [UInt8]
+  private let kind: NameKind
+  /// The last state that this process saw.
+  private let last = Mutex<State?>(nil)
+
+  /// The key at a moment of the cluster.
+  struct State: Sendable {
+    /// Nil if it does not exist.
+    let item: KeyValue?
+    let seen: EtcdMoment
+  }
+
+  init(
+    _ etcd: EtcdContainer, container: SharedContainer, _ identifier: String, _ kind: NameKind
+  ) {
+    self.etcd = etcd
+    self.container = container
+    self.identifier = identifier
+    self.kind = kind
+    key = etcd.valueKey(kind, identifier)
+  }
+
+  var path: String { etcd.location(of: key) }
+
+  var file: ValueFile { ValueFile(container: container, identifier: identifier, kind: kind) }
+
+  // MARK: Reading
+
+  func snapshot(limits: PropertyListLimits) throws -> ValueSnapshot {
+    snapshot(of: try read(until: CallLimit.deadline), limits: limits)
+  }
+
+  func version() throws -> Version? {
+    try read(until: CallLimit.deadline).item.flatMap(Version.init)
+  }
+
+  /// Reads the key as a majority of the cluster knows it.
+  func read(until deadline: ContinuousClock.Instant) throws(EtcdError) -> State {
+    let found = try etcd.client.page(.key(key), limit: 1, until: deadline)
+    let state = State(item: found.items.first, seen: found.moment)
+    know(state)
+    return state
+  }
+
+  var lastState: State? { last.withLock { $0 } }
+
+  func know(_ state: State) {
+    last.withLock { last in
+      if let known = last, state.seen < known.seen { return }
+      last = state
+    }
+  }
+
+  func snapshot(of state: State, limits: PropertyListLimits = .standard) -> ValueSnapshot {
+    guard let item = state.item, let version = Version(item) else {
+      return ValueSnapshot(bytes: nil, version: nil, of: self)
+    }
+    var bytes = Array(item.value.dropFirst(Stamp.bytes))
+    let record = PublicationRecord.take(from: &bytes)
+    guard bytes.count <= limits.maximumBytes else {
+      let failure = AppGroupError(
+        .tooLarge, "read the value", path: path,
+        reason: "it has \(bytes.count) bytes, more than the limit of \(limits.maximumBytes)",
+        remedy: "raise the limit, or remove it")
+      return ValueSnapshot(failure: failure, version: version, of: self)
+    }
+    return ValueSnapshot(
+      bytes: bytes, version: version, of: self, record: record, mayHaveExpired: false)
+  }
+
+  func follow(_ signal: @escaping @Sendable () -> Void) throws -> any ValueFollowing {
+    FollowedKey(value: self, mirror: try EtcdMirror(etcd, .key(key), signal))
+  }
+
+  // MARK: Changing
+
+  /// The witness of a change of a state.
+  func witness(_ state: State, _ content: [UInt8]) -> EtcdContainer.Witness {
+    .init(
+      key: key, base: state.item, seen: state.seen.revision, value: content, stamp: Stamp.bytes)
+  }
+
+  func replacement(_ bytes: [UInt8], _ terms: ChangeTerms) -> sending any Waiting<Void> {
+    EtcdChange(self, terms, needsContent: false) { _ in (.replace(bytes), ()) }
+  }
+
+  func removal(_ terms: ChangeTerms) -> sending any Waiting<Bool> {
+    EtcdChange(self, terms) { old in (old.isAbsent ? .keep : .remove, !old.isAbsent) }
+  }
+
+  func modification<Result: Sendable>(
+    _ terms: ChangeTerms, _ decide: @escaping @Sendable (ValueSnapshot) throws -> (Edit, Result)
+  ) -> sending any Waiting<Result> {
+    EtcdChange(self, terms, decide)
+  }
+
+  /// Returns what is put for an edit.
+  func content(
+    _ edit: Edit, _ stamp: Stamp, _ terms: ChangeTerms, after old: ValueSnapshot?
+  ) throws -> [UInt8] {
+    guard case .replace(let bytes) = edit else { return stamp.wire }
+    let record = PublicationRecord(
+      nil, peer: terms.peer ?? ActivePeers.single(in: container.root.path), after: old?.publication,
+      expiry: terms.expiry)
+    let content = stamp.wire + PublishedContent(bytes, record).bytes
+    guard content.count <= EtcdContainer.maximumBytes else {
+      throw AppGroupError(
+        .tooLarge, "change the value", path: path,
+        reason: "it has \(content.count) bytes, and a key on etcd at most "
+          + "\(EtcdContainer.maximumBytes)",
+        remedy: "send large content as a file")
+    }
+    return content
+  }
+}
+
+/// A key that is being followed.
+private struct FollowedKey: ValueFollowing {
+  let value: EtcdValue
+  let mirror: EtcdMirror
+
+  var detection: ChangeDetection { mirror.detection }
+
+  func cancel() { mirror.cancel() }
+
+  func snapshot() throws -> ValueSnapshot {
+    if let failure = mirror.failure { throw failure }
+    return current
+  }
+
+  func promptSnapshot() -> ValueSnapshot? { mirror.failure == nil ? current : nil }
+
+  private var current: ValueSnapshot {
+    let (item, seen) = mirror.state(of: value.key)
+    return value.snapshot(of: EtcdValue.State(item: item, seen: seen))
+  }
+}
+
+extension EtcdContainer {
+  /// Returns the key of a value; that of a notification is its state.
+  fileprivate func valueKey(_ kind: NameKind, _ identifier: String) -> [UInt8] {
+    guard kind.primitive == .notification else { return key(kind, identifier) }
+    return key("s", isOwn: kind.isOwn) + key(ofName: identifier)
+  }
+}
+
+extension EtcdContainer {
+  /// Removes the keys of values that were removed, unless somebody has written them again.
+  ///
+  /// - Returns: The words for the keys.
+  package func removeEmptyValues(of kind: NameKind) throws -> [String] {
+    let deadline = CallLimit.deadline
+    let range = KeyRange.prefix(key("v", isOwn: kind.isOwn))
+    var removed: [String] = []
+    for item in try client.read(range, until: deadline).items where item.value.count <= Stamp.bytes
+    {
+      let outcome = try repeating(
+        EtcdTransaction(
+          if: EtcdTransaction.Condition.unchanged(item), then: [.delete(.key(item.key))]),
+        until: deadline)
+      if outcome.succeeded { removed.append(location(of: item.key)) }
+    }
+    return removed
+  }
+}
+
+extension Version {
+  /// The version of a key; nil if the value was removed, or somebody put what is too short.
+  init?(_ item: KeyValue) {
+    guard item.value.count > Stamp.bytes else { return nil }
+    self.init(stamp: Stamp(wire: item.value.prefix(Stamp.bytes)), revision: item.modified)
+  }
+}
+
+extension Stamp {
+  static let bytes = 16
+
+  /// A stamp that no other publication has.
+  static func unique() -> Stamp {
+    Stamp(
+      seconds: .random(in: 0...(.max)), nanoseconds: .random(in: 0..<1_000_000_000))
+  }
+
+  init(wire bytes: some Collection<UInt8>) {
+    let number = { (part: any Collection<UInt8>) in
+      part.reduce(Int64(0)) { $0 << 8 | Int64($1) }
+    }
+    self.init(seconds: number(bytes.prefix(8)), nanoseconds: number(bytes.dropFirst(8)))
+  }
+
+  /// Most significant byte first.
+  var wire: [UInt8] {
+    [seconds, nanoseconds].flatMap { number in
+      stride(from: 56, through: 0, by: -8).map { UInt8(truncatingIfNeeded: number >> $0) }
+    }
+  }
+}

@@ -1,0 +1,103 @@
+import Wormhole
+import WormholePropertyLists
+import WormholeSystem
+
+/// One update of several values on etcd: all are read at one revision and changed in one transaction,
+/// if nobody has changed any of them.
+final class EtcdValuesChange<Result: Sendable>: Waiting {
+  private let update: ValuesUpdate<Result>
+  private let etcd: EtcdContainer
+  private let values: [EtcdValue]
+
+  init(_ update: ValuesUpdate<Result>, on etcd: EtcdContainer) {
+    self.update = update
+    self.etcd = etcd
+    values = update.values.compactMap { $0.store as? EtcdValue }
+  }
+
+  /// Besides those of the contents: two of the witness, and two of the value that was changed last.
+  private static var maximumConditions: Int { EtcdContainer.maximumOperations - 4 }
+
+  private var location: String { update.container.location }
+
+  func step() throws -> WaitingStep<Result> {
+    try reporting("change several values", path: location) {
+      guard values.count + roleConditions.count <= Self.maximumConditions else {
+        throw AppGroupError(
+          .tooLarge, "change several values", path: location,
+          reason: "there are \(values.count), and etcd changes at most "
+            + "\(Self.maximumConditions) in one step",
+          remedy: "change fewer at once, or raise --max-txn-ops")
+      }
+      let deadline = CallLimit.callDeadline(update.terms.deadline)
+      let states = try read(until: deadline)
+      let found = zip(values, states).map { $0.snapshot(of: $1) }
+      let edits: [Edit]
+      let result: Result
+      do {
+        (edits, result) = try update.decide(found)
+      } catch let error as BodyError {
+        throw error.cause
+      }
+      guard try publish(edits, states, found, until: deadline) else { return try beginAgain() }
+      return .done(result)
+    }
+  }
+
+  private var roleConditions: [EtcdTransaction.Condition] { update.role?.conditions ?? [] }
+
+  private func read(until deadline: ContinuousClock.Instant) throws -> [EtcdValue.State] {
+    let outcome = try etcd.client.commit(
+      EtcdTransaction(if: [], then: values.map { .read(.key($0.key)) }), until: deadline)
+    return outcome.results.map { result in
+      guard case .read(let items) = result else {
+        return EtcdValue.State(item: nil, seen: outcome.moment)
+      }
+      return EtcdValue.State(item: items.first, seen: outcome.moment)
+    }
+  }
+
+  /// - Returns: False if another process was faster.
+  private func publish(
+    _ edits: [Edit], _ states: [EtcdValue.State], _ found: [ValueSnapshot],
+    until deadline: ContinuousClock.Instant
+  ) throws -> Bool {
+    var transaction = EtcdTransaction(if: roleConditions, then: [])
+    var witness: EtcdContainer.Witness?
+    let stamp = Stamp.unique()
+    var others: [(key: [UInt8], item: KeyValue?)] = []
+    for (index, edit) in edits.enumerated() {
+      let (value, state) = (values[index], states[index])
+      if case .keep = edit {
+        others.append((value.key, state.item))
+        continue
+      }
+      let content = try value.content(edit, stamp, update.terms, after: found[index])
+      guard witness != nil else {
+        witness = value.witness(state, content)
+        continue
+      }
+      others.append((value.key, state.item))
+      transaction.operations.append(.put(key: value.key, value: content))
+    }
+    transaction.conditions += EtcdTransaction.Condition.unchanged(others, stamp: Stamp.bytes)
+    if let witness, try etcd.commit(transaction, witness, until: deadline).succeeded { return true }
+    try update.role?.check(on: etcd, until: deadline)
+    return witness == nil
+  }
+
+  private func beginAgain() throws -> WaitingStep<Result> {
+    guard update.terms.repeatsAfterLoss else {
+      throw AppGroupError(
+        .leaseLost, "change several values", path: location,
+        reason: "another process has changed one of them in the meantime", remedy: "begin again")
+    }
+    guard ContinuousClock.now < update.terms.deadline else {
+      throw AppGroupError(
+        .timedOut, "change several values", path: location,
+        reason: "other processes change them all the time, and the deadline passed",
+        remedy: "try again, or with a later deadline")
+    }
+    return .again
+  }
+}

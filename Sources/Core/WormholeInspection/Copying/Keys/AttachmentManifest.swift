@@ -1,0 +1,88 @@
+import FoundationEssentials
+import Wormhole
+import WormholePropertyLists
+
+/// What is known of a file that accompanies an entry of a queue, where its content is pieces:
+/// `t/<content>/<p>`, at most 512 KiB each; p is the number of the piece, with eight hexadecimal digits,
+/// "-", and its checksum, with sixteen.
+package struct AttachmentManifest: Sendable, Hashable {
+  /// The size of a piece.
+  package static let piece = 512 << 10
+
+  /// What follows the name of the queue in the key of a piece.
+  package static func piecePart(_ content: String, _ number: Int, _ checksum: UInt64) -> String {
+    "t/\(content)/\(hex(UInt64(number), digits: 8))-\(hex(checksum, digits: 16))"
+  }
+
+  private static func hex(_ number: UInt64, digits: Int) -> String {
+    let text = String(number, radix: 16)
+    return String(repeating: "0", count: max(0, digits - text.utf8.count)) + text
+  }
+
+  /// The name of its pieces.
+  package var content: String
+  package let size: Int64
+  package let sender: String
+  /// The lease of the session of the process that sends it.
+  package let session: Int64
+  /// What is known once it is whole.
+  package var whole: Whole?
+
+  package struct Whole: Sendable, Hashable {
+    /// The checksums (XXH64) of the pieces, in their order.
+    package var pieces: [UInt64] = []
+    /// The checksum of all.
+    package var checksum = XXH64().value
+
+    package init() {}
+  }
+
+  package var isWhole: Bool { whole != nil }
+
+  package init(content: String, size: Int64, sender: String, session: Int64 = 0) {
+    self.content = content
+    self.size = size
+    self.sender = sender
+    self.session = session
+  }
+
+  /// - Returns: nil for what somebody else has put.
+  package init?(_ bytes: [UInt8]) {
+    do throws(PropertyListError) {
+      let value = try PropertyListValue(bytes: bytes)
+      guard let content = value["content"]?.stringValue, AttachmentPlace.isID(content),
+        let size = value["size"]?.int64Value, size >= 0
+      else { return nil }
+      self.init(
+        content: content, size: size, sender: value["sender"]?.stringValue ?? "",
+        session: value["session"]?.int64Value ?? 0)
+      guard let checksum = value["checksum"]?.stringValue else { return }
+      var whole = Whole()
+      guard let all = UInt64(checksum, radix: 16), let pieces = value["pieces"]?.dataValue,
+        pieces.count.isMultiple(of: 8),
+        Int64(pieces.count / 8) == size / Int64(Self.piece) + (size % Int64(Self.piece) > 0 ? 1 : 0)
+      else { return nil }
+      whole.checksum = all
+      whole.pieces = stride(from: 0, to: pieces.count, by: 8).map { start in
+        pieces.dropFirst(start).prefix(8).reduce(0) { $0 << 8 | UInt64($1) }
+      }
+      self.whole = whole
+    } catch {
+      return nil
+    }
+  }
+
+  package func bytes() throws -> [UInt8] {
+    var value: PropertyListValue = [
+      "content": .string(content), "size": .integer(size), "sender": .string(sender),
+    ]
+    if let whole {
+      value["checksum"] = .string(String(whole.checksum, radix: 16))
+      value["pieces"] = .data(
+        Data(whole.pieces.flatMap { piece in withUnsafeBytes(of: piece.bigEndian, Array.init) }))
+    } else {
+      value["session"] = .integer(session)
+    }
+    return try value.binaryBytes()
+  }
+}

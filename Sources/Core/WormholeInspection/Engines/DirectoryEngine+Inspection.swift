@@ -1,0 +1,36 @@
+package import Wormhole
+package import WormholePropertyLists
+import WormholeSystem
+
+extension DirectoryEngine: InspectedEngine {
+  package func report(
+    on container: SharedContainer,
+    _ problem: @escaping (_ name: String, _ content: PropertyListValue) -> String?
+  ) throws -> ContainerReport {
+    var report = try ContainerInspection.report(on: container, problem)
+    report.watches = WatchUseReading.read(for: root.path)
+    return report
+  }
+
+  package func sweep(
+    _ container: SharedContainer, patience: Duration, expiring expire: () throws -> [String]
+  ) throws -> SharedContainer.SweepReport {
+    try container.sweepDirectory(patience, expiring: expire)
+  }
+
+  package func sight(
+    of container: SharedContainer, _ hear: @escaping @Sendable (ContainerEvent) -> Void
+  ) -> any ContainerSight { DirectorySight(container, hear) }
+
+  package func removeUnused(_ queue: Queue, in container: SharedContainer) throws {
+    guard ChangeMonitor.shared.isSettled(root.path),
+      try container.removeEmptyName(queue.name, .queue, isOwn: queue.directory.kind.isOwn)
+    else { return }
+    _ = try container.removeEmptyName(queue.name, .consumer, isOwn: queue.directory.kind.isOwn)
+  }
+
+  package func copySource() -> (any CopySource)? { nil }
+
+  /// Its files are those of the local directory.
+  package func removeContent() {}
+}

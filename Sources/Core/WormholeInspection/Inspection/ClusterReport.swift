@@ -1,0 +1,99 @@
+public import FoundationEssentials
+
+/// The state of the etcd cluster that a container is on.
+///
+/// ```swift
+/// guard let cluster = try container.report().cluster else { return }      // a directory has none
+/// for member in cluster.members {
+///   print(member.endpoint, member.failure ?? "answers", member.isLeader ? "leads" : "")
+/// }
+/// ```
+public struct ClusterReport: Sendable {
+  /// One member, as it said itself or as others know it.
+  ///
+  /// ```swift
+  /// for member in try container.report().cluster?.members ?? [] {
+  ///   print(member.endpoint, member.version ?? "?", member.roundTrip ?? .zero)
+  /// }
+  /// ```
+  public struct Member: Sendable {
+    /// Its address.
+    public let endpoint: String
+    /// Its name in the cluster, if somebody told it.
+    public package(set) var name: String?
+    /// Its version of etcd.
+    public package(set) var version: String?
+    /// Whether it leads the cluster.
+    public package(set) var isLeader = false
+    /// The last revision that it knows.
+    public package(set) var revision: Int64?
+    /// The size of its database's file in bytes.
+    public package(set) var databaseBytes: Int64?
+    /// The part of it that is in use; the rest is freed by defragmenting.
+    public package(set) var usedBytes: Int64?
+    /// How long its answer took.
+    public package(set) var roundTrip: Duration?
+    /// By how much this machine's clock is ahead of the member's, at least; negative if it is behind,
+    /// zero if both may agree, and nil if the member did not tell.
+    public package(set) var clockDifference: Duration?
+    /// How long a watch took to tell something; nil if it was not tried, or told nothing.
+    public package(set) var watchDelay: Duration?
+    /// Why a watch told nothing; nil if it did.
+    public package(set) var watchFailure: String?
+    /// Why it did not answer; nil if it did.
+    public package(set) var failure: String?
+    /// Whether the container's location names it.
+    public package(set) var isNamed = true
+
+    package init(endpoint: String) { self.endpoint = endpoint }
+  }
+
+  /// The replacement of the history by another one, such as a restored snapshot, as the first process of the
+  /// container noted it that saw it.
+  ///
+  /// ```swift
+  /// if let replaced = try container.report().cluster?.replacement {
+  ///   print("restored before", replaced.date, "from revision", replaced.known, "to", replaced.found)
+  /// }
+  /// ```
+  public struct Replacement: Sendable, Hashable {
+    /// When it was noted, by the clock of that process.
+    public let date: Date
+    /// The revision that this process knew before.
+    public let known: Int64
+    /// The revision that the cluster answered with then.
+    public let found: Int64
+    /// The machine of the process.
+    public let host: String
+
+    package init(date: Date, known: Int64, found: Int64, host: String) {
+      self.date = date
+      self.known = known
+      self.found = found
+      self.host = host
+    }
+  }
+
+  /// The members that the location names, and the others of the cluster.
+  public package(set) var members: [Member] = []
+  /// Whether the members agree on a leader, without which nothing can be changed.
+  public package(set) var hasLeader = false
+  /// The last revision.
+  public package(set) var revision: Int64 = 0
+  /// The first revision whose history still exists; nil if it could not be found out.
+  public package(set) var oldestRevision: Int64?
+  /// The last replacement of the history; nil if none was noted.
+  public package(set) var replacement: Replacement?
+  /// The alarms that are raised, such as "NOSPACE".
+  public package(set) var alarms: [String] = []
+  /// The user; nil if there is none.
+  public package(set) var user: String?
+  /// Whether the connections are encrypted.
+  public package(set) var isEncrypted = false
+  /// Whether only this machine is named.
+  public package(set) var isLoopback = false
+  /// How long a process that says nothing is taken for alive.
+  public package(set) var lifetime: Duration = .zero
+
+  package init() {}
+}
