@@ -42,69 +42,28 @@ final class EtcdSight: PresenceSight {
 /// The watch for new names of presences: the first registration of a name creates its key `last`, which
 /// stays.
 final class EtcdNameWatch: Cancelling {
-  private let etcd: EtcdContainer
-  private let range: KeyRange
-  private let signal: @Sendable () -> Void
-  private let watch = Mutex<(watch: EtcdWatch?, isCancelled: Bool)>((nil, false))
-
-  private static let retry: Duration = .seconds(1)
+  private let follower: KeyFollower
 
   init(
     _ etcd: EtcdContainer, isOwn: Bool, _ signal: @escaping @Sendable () -> Void
   ) throws(EtcdError) {
-    self.etcd = etcd
-    self.signal = signal
-    range = .prefix(etcd.key("p", isOwn: isOwn))
-    try begin()
+    let range = KeyRange.prefix(etcd.key("p", isOwn: isOwn))
+    follower = KeyFollower(
+      etcd, range,
+      .init(
+        look: { deadline throws(EtcdError) in
+          try etcd.client.page(range, keysOnly: true, limit: 1, until: deadline).moment
+        },
+        events: { events, _ in
+          let isNew = events.contains { event in
+            event.kind == .put && event.keyValue.created == event.keyValue.modified
+              && event.keyValue.key.suffix(5).elementsEqual("/last".utf8)
+          }
+          if isNew { signal() }
+        },
+        looked: { _ in signal() }))
+    try follower.begin(until: EtcdPresence.standardDeadline)
   }
 
-  deinit { cancel() }
-
-  func cancel() {
-    let old = watch.withLock { watch in
-      watch.isCancelled = true
-      return watch.watch
-    }
-    old?.cancel()
-  }
-
-  private func begin() throws(EtcdError) {
-    let now = try etcd.client.page(
-      range, keysOnly: true, limit: 1, until: EtcdPresence.standardDeadline)
-    let new = try etcd.client.watch(range, after: now.moment) { [weak self] in
-      self?.hear($0)
-    }
-    let isCancelled = watch.withLock { watch in
-      watch.watch = new
-      return watch.isCancelled
-    }
-    if isCancelled { new.cancel() }
-  }
-
-  // On the thread of the watches.
-  private func hear(_ news: EtcdNews) {
-    switch news {
-    case .events(let events):
-      let isNew = events.contains { event in
-        event.kind == .put && event.keyValue.created == event.keyValue.modified
-          && event.keyValue.key.suffix(5).elementsEqual("/last".utf8)
-      }
-      if isNew { signal() }
-    case .resumed: signal()
-    case .ended: beginAgain(after: .zero)
-    }
-  }
-
-  private func beginAgain(after pause: Duration) {
-    Blocking.queue().asyncAfter(deadline: .now() + pause.dispatchInterval) { [weak self] in
-      guard let self, !self.watch.withLock(\.isCancelled) else { return }
-      do throws(EtcdError) {
-        try self.begin()
-        self.signal()
-      } catch {
-        // It may be mended, in etcd or on the way there.
-        self.beginAgain(after: Self.retry)
-      }
-    }
-  }
+  func cancel() { follower.cancel() }
 }

@@ -32,7 +32,6 @@ final class EtcdConsumerPlace: ConsumerPlace {
     try view.begin()
     let gone = directories.filter { !view.isThere(String($0.dropFirst(Self.prefix.count))) }
     removeDirectories(gone, withFiles: true)
-    store.container.add(view)
   }
 
   deinit { end() }

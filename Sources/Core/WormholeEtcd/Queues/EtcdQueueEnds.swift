@@ -9,12 +9,12 @@ import WormholeSystem
 final class EtcdQueueEnds: QueueEnds {
   private struct State {
     var waiting: [EntryFile: [WakeLatch]] = [:]
-    var watch: EtcdWatch?
+    var follower: KeyFollower?
   }
 
   private let store: EtcdQueue
   private let state = Mutex(State())
-  /// The queue on which the watch is made and ended, one call after another.
+  /// The queue on which following begins and ends, one call after another.
   private let control = Blocking.queue()
 
   init(_ store: EtcdQueue) { self.store = store }
@@ -22,7 +22,7 @@ final class EtcdQueueEnds: QueueEnds {
   func add(_ latch: WakeLatch, _ batch: EntryFile) throws {
     state.withLock { $0.waiting[batch, default: []].append(latch) }
     do {
-      try control.sync { if state.withLock({ $0.watch == nil }) { try begin() } }
+      try control.sync { if state.withLock({ $0.follower == nil }) { try begin() } }
     } catch {
       remove(latch, batch)
       throw error
@@ -38,51 +38,41 @@ final class EtcdQueueEnds: QueueEnds {
     guard isLast else { return }
     control.async { [self] in
       // A waiter that arrived in the meantime has found the watch, or makes its own after this.
-      let ended = state.withLock { state -> EtcdWatch? in
+      let ended = state.withLock { state -> KeyFollower? in
         guard state.waiting.isEmpty else { return nil }
-        defer { state.watch = nil }
-        return state.watch
+        defer { state.follower = nil }
+        return state.follower
       }
       ended?.cancel()
     }
   }
 
-  var watches: Int { state.withLock { $0.watch == nil ? 0 : 1 } }
+  var watches: Int { state.withLock { $0.follower?.isWatching == true ? 1 : 0 } }
 
   private func begin() throws {
-    let moment = try store.client.page(
-      store.range("d/"), keysOnly: true, limit: 1, until: store.soon
-    ).moment
-    let range = KeyRange.range(from: store.key("d/"), to: store.key("e0"))
-    let watch = try store.client.watch(range, after: moment) { [weak self] in self?.hear($0) }
-    state.withLock { $0.watch = watch }
+    let store = store
+    // A waiter that looks learns why a look fails.
+    let follower = KeyFollower(
+      store.container, KeyRange.range(from: store.key("d/"), to: store.key("e0")),
+      .init(
+        look: { deadline throws(EtcdError) in
+          try store.client.page(store.range("d/"), keysOnly: true, limit: 1, until: deadline).moment
+        },
+        events: { [weak self] events, _ in self?.hear(events) },
+        looked: { [weak self] _ in self?.raiseAll() }))
+    try follower.begin(until: store.soon)
+    state.withLock { $0.follower = follower }
   }
 
   // On the thread of the watches.
-  private func hear(_ news: EtcdNews) {
-    switch news {
-    case .events(let events):
-      for event in events {
-        guard let batch = store.batch(event.keyValue.key) else { continue }
-        for latch in state.withLock({ $0.waiting[batch] ?? [] }) { latch.raise() }
-      }
-    case .resumed: raiseAll()
-    case .ended: control.async { [weak self] in self?.beginAgain() }
+  private func hear(_ events: [EtcdEvent]) {
+    for event in events {
+      guard let batch = store.batch(event.keyValue.key) else { continue }
+      for latch in state.withLock({ $0.waiting[batch] ?? [] }) { latch.raise() }
     }
   }
 
   private func raiseAll() {
     for latch in state.withLock({ $0.waiting.values.flatMap { $0 } }) { latch.raise() }
-  }
-
-  private func beginAgain() {
-    guard state.withLock({ $0.watch != nil && !$0.waiting.isEmpty }) else { return }
-    do {
-      try begin()
-    } catch {
-      // It may be mended; a waiter that looks meanwhile learns the reason.
-      control.asyncAfter(deadline: .now() + 1) { [weak self] in self?.beginAgain() }
-    }
-    raiseAll()
   }
 }

@@ -7,9 +7,8 @@ import WormholeSystem
 /// A queue as one consumer sees it: the names of what waits and is taken, and who consumes. Read once,
 /// then followed by a watch; what is decided by it is decided again by the transaction that follows.
 ///
-/// The contents of entries are not kept. It never goes back in a history: what is not newer than it is dropped. After
-/// a break, and now and then, it is read again, because old servers may lose events.
-final class EtcdQueueView: EtcdFollower {
+/// The contents of entries are not kept. It never goes back in a history: what is not newer than it is dropped.
+final class EtcdQueueView: Sendable {
   /// A claim, as far as others have to know it.
   struct Claim {
     let consumer: String
@@ -24,8 +23,6 @@ final class EtcdQueueView: EtcdFollower {
     var arrived: [EntryFile: UInt64] = [:]
     var claims: [EntryFile: Claim] = [:]
     var consumers: Set<String> = []
-    var watch: EtcdWatch?
-    var isCancelled = false
   }
 
   private let store: EtcdQueue
@@ -35,8 +32,7 @@ final class EtcdQueueView: EtcdFollower {
   private let state = Mutex(State())
   private let signal = Mutex<(@Sendable () -> Void)?>(nil)
   let arrivals = Arrivals()
-  /// The queue on which it is read again.
-  private let control = Blocking.queue()
+  private let follower = Mutex<KeyFollower?>(nil)
 
   /// - Parameter own: the name of this consumer.
   init(_ store: EtcdQueue, own: String, keepsOrder: Bool) {
@@ -49,30 +45,25 @@ final class EtcdQueueView: EtcdFollower {
 
   /// Reads, and begins to follow.
   func begin() throws(EtcdError) {
-    try refresh(until: store.soon)
-    let moment = state.withLock(\.moment)
-    let range = KeyRange.range(from: store.key("c/"), to: store.key("e0"))
-    let watch = try store.client.watch(range, after: moment) { [weak self] in
-      self?.hear($0, of: moment.history)
-    }
-    let old = state.withLock { state -> EtcdWatch? in
-      guard !state.isCancelled else { return watch }
-      defer { state.watch = watch }
-      return state.watch
-    }
-    old?.cancel()
+    // The call that takes the next entry says why a look fails.
+    let follower = KeyFollower(
+      store.container, KeyRange.range(from: store.key("c/"), to: store.key("e0")),
+      .init(
+        look: { [weak self] deadline throws(EtcdError) in
+          try self?.refresh(until: deadline)
+          return self?.state.withLock(\.moment) ?? EtcdMoment(history: 0, revision: 0)
+        },
+        events: { [weak self] in self?.hear($0, of: $1) },
+        looked: { [weak self] _ in self?.raise() }))
+    try follower.begin(until: store.soon)
+    self.follower.withLock { $0 = follower }
   }
 
   /// - Parameter signal: called when there may be something to take; on the thread of the watches.
   func onNews(_ signal: @escaping @Sendable () -> Void) { self.signal.withLock { $0 = signal } }
 
   func cancel() {
-    let watch = state.withLock { state in
-      state.isCancelled = true
-      defer { state.watch = nil }
-      return state.watch
-    }
-    watch?.cancel()
+    follower.withLock { $0 }?.cancel()
     signal.withLock { $0 = nil }
   }
 
@@ -202,28 +193,23 @@ final class EtcdQueueView: EtcdFollower {
   }
 
   // On the thread of the watches.
-  private func hear(_ news: EtcdNews, of history: Int) {
-    switch news {
-    case .events(let events):
-      var isNews = false
-      state.withLock { state in
-        guard history == state.moment.history else { return }
-        for event in events where event.keyValue.modified > state.moment.revision {
-          if isOfInterest(event, &state) { isNews = true }
-          if event.kind == .put {
-            put(event.keyValue, in: &state)
-          } else {
-            delete(event.keyValue.key, in: &state)
-          }
+  private func hear(_ events: [EtcdEvent], of history: Int) {
+    var isNews = false
+    state.withLock { state in
+      guard history == state.moment.history else { return }
+      for event in events where event.keyValue.modified > state.moment.revision {
+        if isOfInterest(event, &state) { isNews = true }
+        if event.kind == .put {
+          put(event.keyValue, in: &state)
+        } else {
+          delete(event.keyValue.key, in: &state)
         }
-        state.moment = max(
-          state.moment,
-          EtcdMoment(history: history, revision: events.last?.keyValue.modified ?? 0))
       }
-      if isNews { raise() }
-    case .resumed: readAgain(watching: false)
-    case .ended: readAgain(watching: true)
+      state.moment = max(
+        state.moment,
+        EtcdMoment(history: history, revision: events.last?.keyValue.modified ?? 0))
     }
+    if isNews { raise() }
   }
 
   /// Whether there may be something to take after an event: something has arrived, or a consumer is
@@ -245,21 +231,4 @@ final class EtcdQueueView: EtcdFollower {
     default: return false
     }
   }
-
-  private func readAgain(watching: Bool, after pause: Duration = .zero) {
-    control.asyncAfter(deadline: .now() + pause.dispatchInterval) { [weak self] in
-      guard let self, !self.state.withLock(\.isCancelled) else { return }
-      do throws(EtcdError) {
-        if watching { try self.begin() } else { try self.refresh(until: self.store.soon) }
-        self.raise()
-      } catch {
-        // It may be mended, and the call that takes the next entry says the reason.
-        self.readAgain(
-          watching: watching, after: min(max(pause * 2, .milliseconds(100)), .seconds(5)))
-      }
-    }
-  }
-
-  /// Reads it again, without waiting.
-  func check() { readAgain(watching: false) }
 }

@@ -1,0 +1,142 @@
+package import Dispatch
+import Synchronization
+import Wormhole
+import WormholeSystem
+
+/// Follows a range of keys: looks at it once, and then hears of each change by a watch.
+///
+/// ```
+/// begin            look at all, then watch from the moment of that look
+/// events           tell them, with the history that they are of
+/// a break          the watch goes on by itself; look once more, because old servers may lose events
+/// the watch ends   the history that it needs was given up or replaced: begin again
+/// now and then     look once more: see `EtcdFollower`
+/// ```
+///
+/// A look that fails is tried again after a pause that doubles, from 100 ms to 5 s, and a watch that ended
+/// begins again in the same way. It never waits on the thread of the watches.
+package final class KeyFollower: EtcdFollower {
+  /// What a follower does with what it reads and hears.
+  package struct Uses: Sendable {
+    /// Reads the range, as its user needs it, and returns the moment of that; on the queue of the follower,
+    /// the first time on that of the caller.
+    package var look: @Sendable (ContinuousClock.Instant) throws(EtcdError) -> EtcdMoment
+    /// Takes events; on the thread of the watches, so it must not wait.
+    package var events: @Sendable ([EtcdEvent], _ history: Int) -> Void
+    /// Called after each look but the first; false if that was only to be on the safe side.
+    package var looked: @Sendable (_ isNewWatch: Bool) -> Void
+    /// Called when the watch has ended and could not begin again yet.
+    package var failed: @Sendable (EtcdError) -> Void
+
+    package init(
+      look: @escaping @Sendable (ContinuousClock.Instant) throws(EtcdError) -> EtcdMoment,
+      events: @escaping @Sendable ([EtcdEvent], _ history: Int) -> Void,
+      looked: @escaping @Sendable (_ isNewWatch: Bool) -> Void = { _ in },
+      failed: @escaping @Sendable (EtcdError) -> Void = { _ in }
+    ) {
+      self.look = look
+      self.events = events
+      self.looked = looked
+      self.failed = failed
+    }
+  }
+
+  private struct State {
+    var watch: EtcdWatch?
+    var isCancelled = false
+    /// Whether a look is to come, and whether a watch begins with it.
+    var pending: (isLook: Bool, isWatch: Bool) = (false, false)
+  }
+
+  private let container: EtcdContainer
+  private let range: KeyRange
+  private let uses: Uses
+  private let queue: DispatchQueue
+  private let state = Mutex(State())
+
+  private static let firstPause: Duration = .milliseconds(100)
+  private static let longestPause: Duration = .seconds(5)
+
+  /// - Parameter queue: Where it looks, one look after another.
+  package init(
+    _ container: EtcdContainer, _ range: KeyRange, on queue: DispatchQueue = Blocking.queue(),
+    _ uses: Uses
+  ) {
+    self.container = container
+    self.range = range
+    self.queue = queue
+    self.uses = uses
+  }
+
+  deinit { cancel() }
+
+  /// Looks, and begins to watch.
+  package func begin(until deadline: ContinuousClock.Instant) throws(EtcdError) {
+    try watch(from: uses.look(deadline))
+    container.add(self)
+  }
+
+  /// Ends the watch.
+  package func cancel() {
+    let watch = state.withLock { state in
+      state.isCancelled = true
+      defer { state.watch = nil }
+      return state.watch
+    }
+    watch?.cancel()
+  }
+
+  package var isWatching: Bool { state.withLock { $0.watch != nil } }
+
+  /// Looks once more, in case that events were lost. Does not wait.
+  package func check() { later(isWatch: false) }
+
+  private func watch(from moment: EtcdMoment) throws(EtcdError) {
+    let new = try container.client.watch(range, after: moment) { [weak self] in
+      self?.hear($0, of: moment.history)
+    }
+    let old = state.withLock { state -> EtcdWatch? in
+      guard !state.isCancelled else { return new }
+      defer { state.watch = new }
+      return state.watch
+    }
+    old?.cancel()
+  }
+
+  // On the thread of the watches.
+  private func hear(_ news: EtcdNews, of history: Int) {
+    switch news {
+    case .events(let events): uses.events(events, history)
+    case .resumed: later(isWatch: false)
+    case .ended(let error):
+      if error.code != .compacted { uses.failed(error) }
+      later(isWatch: true)
+    }
+  }
+
+  private func later(isWatch: Bool, after pause: Duration = .zero) {
+    let mustBegin = state.withLock { state in
+      defer { state.pending = (true, state.pending.isWatch || isWatch) }
+      return !state.isCancelled && !state.pending.isLook
+    }
+    guard mustBegin else { return }
+    queue.asyncAfter(deadline: .now() + pause.dispatchInterval) { [weak self] in self?.now(pause) }
+  }
+
+  private func now(_ pause: Duration) {
+    let isWatch = state.withLock { state -> Bool? in
+      defer { state.pending = (false, false) }
+      return state.isCancelled ? nil : state.pending.isWatch
+    }
+    guard let isWatch else { return }
+    do throws(EtcdError) {
+      let moment = try uses.look(.now + CallLimit.standardWait)
+      if isWatch { try watch(from: moment) }
+      uses.looked(isWatch)
+    } catch {
+      // It may be mended, in etcd or on the way there. A watch that goes on tells what changes.
+      if isWatch { uses.failed(error) }
+      later(isWatch: isWatch, after: min(max(pause * 2, Self.firstPause), Self.longestPause))
+    }
+  }
+}
