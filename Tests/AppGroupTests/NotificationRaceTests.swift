@@ -1,10 +1,55 @@
 import Dispatch
+import Synchronization
 import Testing
 import WormholeSystem
 import WormholeTestSupport
 
 @testable import Wormhole
 @testable import WormholeInspection
+
+/// A bell that can be held while it is looked at.
+private final class SlowBell: BellStore, BellWatching {
+  private struct State {
+    var rings = 0
+    var signal: @Sendable () -> Void = {}
+    var holds = false
+  }
+
+  private let state = Mutex(State())
+  let isLookedAt = DispatchSemaphore(value: 0)
+  let goesOn = DispatchSemaphore(value: 0)
+
+  let path = "bell"
+  let detection = ChangeDetection.events
+
+  func cancel() {}
+  func hold() { state.withLock { $0.holds = true } }
+
+  func ring() {
+    let signal = state.withLock { state in
+      state.rings += 1
+      return state.signal
+    }
+    signal()
+  }
+
+  func sound() -> BellSound {
+    let (rings, holds) = state.withLock { state in
+      defer { state.holds = false }
+      return (state.rings, state.holds)
+    }
+    if holds {
+      isLookedAt.signal()
+      #expect(goesOn.wait(timeout: .now() + 30) == .success)
+    }
+    return BellSound(marks: [FileName("\(rings)")])
+  }
+
+  func listen(_ signal: @escaping @Sendable () -> Void) -> any BellWatching {
+    state.withLock { $0.signal = signal }
+    return self
+  }
+}
 
 @Suite("A notification among others of its name", .blocking)
 struct NotificationRaceTests {
@@ -43,6 +88,32 @@ struct NotificationRaceTests {
     try Faults.$plan.withValue(plan) { try notification.post() }
     #expect(try registration.check())
     #expect(try FileDescriptor.open(path, .readOnly).entries().count == 1)
+  }
+
+  @Test("comes once though its last resume meets a look at it")
+  func resumed() throws {
+    let bell = SlowBell()
+    let heard = Heard<Int>()
+    let queue = DispatchQueue(label: "test")
+    let registration = NotificationRegistration(container.notification("n"), bell: bell)
+    try registration.begin(startsWithPast: false, on: queue) { _ in heard.add(1) }
+    try registration.suspend()
+    bell.ring()
+    queue.sync {}
+    bell.hold()
+    defer { bell.goesOn.signal() }
+    bell.ring()
+    // Once it is looked at, or nobody looks as long as it is suspended.
+    queue.async { bell.isLookedAt.signal() }
+    #expect(bell.isLookedAt.wait(timeout: .now() + 30) == .success)
+    try registration.resume()
+    bell.goesOn.signal()
+    // The look that is held, and those that it has caused.
+    for _ in 0..<5 { queue.sync {} }
+    #expect(heard.all == [1])
+    bell.ring()
+    queue.sync {}
+    #expect(heard.all == [1, 1])
   }
 
   @Test("compares its names by their bytes")

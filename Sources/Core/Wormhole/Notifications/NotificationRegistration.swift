@@ -14,7 +14,6 @@ public final class NotificationRegistration: Sendable, Cancelling {
     /// The sound at the last check or call; nil before the first check.
     var checked: BellSound?
     var suspensions = 0
-    var postedWhileSuspended = false
     var isCancelled = false
     var watch: (any BellWatching)?
     var observation: ObservationToken?
@@ -40,12 +39,14 @@ public final class NotificationRegistration: Sendable, Cancelling {
     startsWithPast: Bool, on queue: DispatchQueue,
     _ handler: @escaping @Sendable (NotificationRegistration) -> Void
   ) throws {
-    let call: @Sendable () -> Void = { [weak self] in
-      if let self, self.mayCall() { handler(self) }
-    }
+    // What is held back stays undelivered, so the look after the last resume finds it, once.
     let delivery = ChangeDelivery<BellSound?>(initial: nil, on: queue) { [weak self] last in
+      let call: @Sendable () -> Void = { [weak self] in
+        guard let self else { return }
+        if self.mayCall { handler(self) } else { self.holdBack(from: last) }
+      }
       do {
-        guard let sound = try self?.heardSound() else { return (last, nil) }
+        guard let self, self.mayCall, let sound = try self.heardSound() else { return (last, nil) }
         return (sound, sound == last ? nil : call)
       } catch {
         // It is unknown whether there was a post: a false alarm is allowed, silence is not.
@@ -66,15 +67,13 @@ public final class NotificationRegistration: Sendable, Cancelling {
   /// Nil after its end.
   private func heardSound() throws -> BellSound? { try condition.withLock(\.watch)?.sound() }
 
-  private func mayCall() -> Bool {
-    condition.withLock { condition in
-      guard !condition.isCancelled else { return false }
-      guard condition.suspensions == 0 else {
-        condition.postedWhileSuspended = true
-        return false
-      }
-      return true
-    }
+  private var mayCall: Bool {
+    condition.withLock { !$0.isCancelled && $0.suspensions == 0 }
+  }
+
+  /// Takes a delivery back, because the registration was suspended after the look.
+  private func holdBack(from last: BellSound?) {
+    condition.withLock(\.delivery)?.redeliver(from: last)
   }
 
   /// Returns whether there was a post since the last check; true at the first check.
@@ -109,11 +108,9 @@ public final class NotificationRegistration: Sendable, Cancelling {
     let delivery = condition.withLock { condition -> ChangeDelivery<BellSound?>? in
       guard condition.suspensions > 0 else { return nil }
       condition.suspensions -= 1
-      guard condition.suspensions == 0, condition.postedWhileSuspended else { return nil }
-      condition.postedWhileSuspended = false
-      return condition.delivery
+      return condition.suspensions == 0 ? condition.delivery : nil
     }
-    delivery?.redeliver(from: nil)
+    delivery?.signal()
   }
 
   /// Returns the name's 64-bit state; see `DarwinNotification.state()`.
