@@ -1,0 +1,47 @@
+// For ThreadSanitizer, which sees our own code and not the standard library's: that was not built with it.
+// These take the places of a few of its functions, and tell what they order.
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+extern void __tsan_acquire(void *);
+extern void __tsan_release(void *);
+
+#define SWIFT __attribute__((swiftcall))
+#define HANDLE __attribute__((swift_context)) void *handle
+#define REAL(type, name) ((type)dlsym(RTLD_NEXT, name))
+
+// Synchronization.Mutex is taken and freed by atomic operations in our own code, unless a thread has to wait.
+#define LOCK "$s15Synchronization12_MutexHandleV9_lockSlowyys6UInt32VF"
+#define UNLOCK "$s15Synchronization12_MutexHandleV11_unlockSlowyyF"
+
+SWIFT void lock_slowly(uint32_t thread, HANDLE) __asm__(LOCK);
+SWIFT void unlock_slowly(HANDLE) __asm__(UNLOCK);
+
+SWIFT void lock_slowly(uint32_t thread, HANDLE) {
+  REAL(SWIFT void (*)(uint32_t, HANDLE), LOCK)(thread, handle);
+  __tsan_acquire(handle);
+}
+
+SWIFT void unlock_slowly(HANDLE) {
+  __tsan_release(handle);
+  REAL(SWIFT void (*)(HANDLE), UNLOCK)(handle);
+}
+
+// Who gives up the last but one reference to an array's storage has read it before the owner of the last
+// one changes it in place.
+void swift_release(void *object) {
+  static void (*real)(void *);
+  if (!real) real = REAL(void (*)(void *), "swift_release");
+  if (object) __tsan_release(object);
+  real(object);
+}
+
+bool swift_isUniquelyReferenced_nonNull_native(void *object) {
+  static bool (*real)(void *);
+  if (!real) real = REAL(bool (*)(void *), "swift_isUniquelyReferenced_nonNull_native");
+  bool is_unique = real(object);
+  if (is_unique) __tsan_acquire(object);
+  return is_unique;
+}
