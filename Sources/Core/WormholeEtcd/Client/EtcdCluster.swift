@@ -112,7 +112,7 @@ final class EtcdCluster: Sendable {
     _ endpoint: String, _ question: Question, _ effect: Effect,
     until deadline: ContinuousClock.Instant, _ understand: (Answer, Int) -> Result?
   ) throws(EtcdError) -> Attempt<Result> {
-    let deadline = ContinuousClock.now + patience(until: deadline)
+    let deadline = ContinuousClock.now + configuration.patience(until: deadline)
     // Another cluster would take a write, too, and what is no etcd may answer all the same. The first
     // member shows which cluster it is.
     if effect != .repeatable, !state.withLock({ $0.verified.contains(endpoint) }) {
@@ -122,14 +122,6 @@ final class EtcdCluster: Sendable {
       if let failure = status.failure { return .failed(failure.reason, failure.prospect) }
     }
     return try send(endpoint, question, until: deadline, understand)
-  }
-
-  /// How long one member may take. A request to the only one is not given up while there is much time,
-  /// because the next one could only ask the same, and a write would be in doubt.
-  private func patience(until deadline: ContinuousClock.Instant) -> Duration {
-    let left = ContinuousClock.now.duration(to: deadline)
-    let isAlone = configuration.endpoints.count == 1
-    return min(left, isAlone ? max(left / 2, configuration.patience) : configuration.patience)
   }
 
   private func send<Answer: WireAnswer, Result>(

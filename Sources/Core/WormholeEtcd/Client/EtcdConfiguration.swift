@@ -26,6 +26,13 @@ package struct EtcdConfiguration: Sendable {
     precondition(!endpoints.isEmpty, "a cluster has at least one endpoint")
     self.endpoints = endpoints
   }
+
+  /// Returns how long one member may take of the time of a call. A request to the only one is not given up
+  /// while there is much time, because the next one could only ask the same, and a write would be in doubt.
+  func patience(until deadline: ContinuousClock.Instant) -> Duration {
+    let left = ContinuousClock.now.duration(to: deadline)
+    return min(left, endpoints.count == 1 ? max(left / 2, patience) : patience)
+  }
 }
 
 /// The way of a request to a member. A test has one of its own, which answers wrongly.
