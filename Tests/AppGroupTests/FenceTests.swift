@@ -121,7 +121,7 @@ struct FenceTests {
     }
     // Most steps come before the one that publishes.
     #expect(refused * 2 * TriedSteps.stride > calls / 2, "\(refused) of \(calls)")
-    if TriedSteps.stride == 1 { print("\(change): \(refused) refused of \(calls) steps") }
+    if TriedSteps.isThorough { print("\(change): \(refused) refused of \(calls) steps") }
   }
 
   @Test(

@@ -29,7 +29,7 @@ struct TransactionTests {
   }
   /// Which way of changing them is tried with kills: both of them with EVERY_STEP.
   private static let verbs =
-    TriedSteps.stride == 1
+    TriedSteps.isThorough
     ? ["together", "durable-together"]
     : [TriedSteps.first % 2 == 0 ? "together" : "durable-together"]
   private static let names = ["a", "b", "c", "d", "e"]

@@ -47,7 +47,7 @@ struct PeerFileCommandTests {
   /// cannot begin, with some it fails in the middle, and with some it succeeds.
   @Test(
     "With few descriptors it ends soon, and reports the file correctly", .waiting,
-    arguments: TriedSteps.stride == 1 ? Array(11...22) : [14, 15, 16, 17, 18], [false, true])
+    arguments: TriedSteps.isThorough ? Array(11...22) : [14, 15, 16, 17, 18], [false, true])
   func fewDescriptors(limit: Int, isMoved: Bool) throws {
     let outcome = try Session().shell(
       """

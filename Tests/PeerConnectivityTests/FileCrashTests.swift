@@ -9,10 +9,9 @@ import WormholeTestSupport
 @Suite(
   "A file between peers, whatever happens to its processes,", .blocking, .bothEngines)
 struct FileCrashTests {
-  /// The steps of a command are shared among parallel tests. With FILES_EVERY_STEP each step is
-  /// tried, otherwise each sixth.
+  /// The steps of a command are shared among parallel tests.
   private static let shares = [0, 1]
-  static let stride = Program.environment("FILES_EVERY_STEP") == nil ? 6 : 1
+  static let stride = TriedSteps.stride
 
   /// Returns the number of steps of becoming the consumer of a queue, which have their own tests.
   private func entering() throws -> Int {
@@ -26,7 +25,7 @@ struct FileCrashTests {
     arguments: shares, [false, true])
   func senderKilled(share: Int, isMoved: Bool) throws {
     let first = try entering()
-    var step = first + share * Self.stride
+    var step = first + TriedSteps.first + share * Self.stride
     let content = FileScene.content(30_000)
     while true {
       let scene = try FileScene()
@@ -54,7 +53,7 @@ struct FileCrashTests {
     "arrives exactly once when its sender is stopped, replaced, and continued",
     arguments: shares, [false, true])
   func senderStopped(share: Int, isMoved: Bool) throws {
-    var step = try entering() + 4 + share * 2 * Self.stride
+    var step = try entering() + 4 + TriedSteps.first + share * 2 * Self.stride
     let content = FileScene.content(30_000)
     while true {
       let scene = try FileScene()
@@ -85,7 +84,7 @@ struct FileCrashTests {
     arguments: shares)
   func receiverKilled(share: Int) throws {
     let first = try entering()
-    var step = first + share * Self.stride
+    var step = first + TriedSteps.first + share * Self.stride
     let content = FileScene.content(30_000)
     while true {
       let scene = try FileScene()

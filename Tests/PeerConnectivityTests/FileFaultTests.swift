@@ -22,15 +22,14 @@ struct FileFaultTests {
       [.copied, .moved] + (TemporaryDirectory.elsewhere == nil ? [] : [.movedByCopying])
   }
 
-  private static let isThorough = TriedSteps.stride == 1
   private static let seed = TestSeed.next("FILE_FAULTS_FROM").value
   private static let content = FileScene.content(30_000)
 
-  private static func stride(_ stride: Int) -> Int { isThorough ? 1 : stride }
+  private static func stride(_ stride: Int) -> Int { TriedSteps.isThorough ? 1 : stride }
 
   /// Returns the first of the tried steps.
   private static func first(_ stride: Int) -> Int {
-    isThorough ? 0 : Int(seed % UInt64(stride))
+    TriedSteps.isThorough ? 0 : Int(seed % UInt64(stride))
   }
 
   /// One transfer, from its intention to its end.

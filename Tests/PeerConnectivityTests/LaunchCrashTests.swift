@@ -8,18 +8,16 @@ import WormholeTestSupport
 
 @testable import WormholePeers
 
-/// A few steps of each call by default; all of them with LAUNCH_EVERY_STEP set.
+/// A few steps of each call by default; all of them with EVERY_STEP set.
 @Suite("Starting a peer, whatever happens to the launcher,", .blocking)
 struct LaunchCrashTests {
-  private static let isThorough = Program.environment("LAUNCH_EVERY_STEP") != nil
-
   /// Returns the steps to try out of a number of calls: all, or some at random.
   private func places(_ command: String) throws -> [Int] {
     let scene = try LaunchScene()
     try scene.register("active")
     let calls = try #require(Int(try scene.participant().ask("calls \(command)")))
     #expect(calls > 50)
-    guard !Self.isThorough else { return Array(0..<calls) }
+    guard !TriedSteps.isThorough else { return Array(0..<calls) }
     var generator = TestSeed.next("LAUNCH_SEED").generator
     return (0..<12).map { _ in Int.random(in: 0..<calls, using: &generator) }
   }

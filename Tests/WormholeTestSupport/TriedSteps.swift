@@ -1,11 +1,12 @@
 import WormholeSystem
 
-/// The steps of a command that a test tries with kills and stops: each fifth, from a start that
+/// The steps of a command that a test tries with kills and stops: each eighth, from a start that
 /// differs in each run; all of them with EVERY_STEP in the environment.
 package enum TriedSteps {
   /// One of so many steps is tried.
-  package static let sample = 5
-  package static let stride = Program.environment("EVERY_STEP") == nil ? sample : 1
+  package static let sample = 8
+  package static let isThorough = Program.environment("EVERY_STEP") != nil
+  package static let stride = isThorough ? 1 : sample
 
   /// The first step; STEPS_FROM=2 sets it.
   package static let first: Int = {

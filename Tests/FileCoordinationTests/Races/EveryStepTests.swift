@@ -16,7 +16,7 @@
       let prepare: String
       let old: String
       let new: String
-      /// The distance of the tried steps, which begin at a random one.
+      /// The distance of the tried steps, which begin at a random one; 1 with EVERY_STEP.
       var stride = 10
 
       static let all = [
@@ -37,9 +37,6 @@
           prepare: "printf old >item", old: "old", new: "nothing"),
       ]
     }
-
-    /// COORDINATION_EVERY_STEP tries all of them.
-    private static let isThorough = Program.environment("COORDINATION_EVERY_STEP") != nil
 
     let scene: RaceScene
 
@@ -81,7 +78,7 @@
     private func steps(_ change: Change) throws -> [Int] {
       let calls = try calls(change)
       #expect(calls > 40)
-      let every = Self.isThorough ? 1 : change.stride
+      let every = TriedSteps.isThorough ? 1 : change.stride
       print("\(change.testDescription): \(calls) system calls, every \(every).")
       let seed = TestSeed.next("COORDINATION_STEP_SEED")
       var generator = seed.generator
