@@ -33,6 +33,41 @@ import WormholeTestSupport
         """, "\(outcome)")
   }
 
+  private static let mayTrace: Bool = {
+    do {
+      let isTraced = try Session().shell(#"strace -f -o "$T/calls" true"#).status == 0
+      if !isTraced { print("skipped: strace is missing, or not permitted here") }
+      return isTraced
+    } catch {
+      print("skipped: \(error)")
+      return false
+    }
+  }()
+
+  // It waits for nothing here, so it watches nothing; it once made 960 calls, and began ten threads.
+  @Test(
+    "Taking an entry that waits makes few system calls, and begins few threads",
+    .enabled(if: mayTrace))
+  func calls() throws {
+    let outcome = try Session().shell(
+      """
+      for value in 1 2; do wormhole queue put jobs $value >"$T/said"; done
+      strace -f -qq -o "$T/calls" wormhole --version >"$T/said"
+      start=$(grep -vc ' resumed>' "$T/calls")
+      for round in new known; do
+        strace -f -qq -o "$T/calls" wormhole queue take jobs
+        echo $(($(grep -vc ' resumed>' "$T/calls") - start)) $(grep -c 'clone3*(' "$T/calls")
+      done
+      """)
+    let numbers = outcome.output.split(separator: "\n").map { line in
+      line.split(separator: " ").compactMap { Int($0) }
+    }
+    #expect(numbers.map(\.count) == [1, 2, 1, 2], "\(outcome)")
+    for round in numbers where round.count == 2 {
+      #expect(round[0] < 450 && round[1] <= 3, "\(outcome)")
+    }
+  }
+
   @Test("The end of a command settles the entry", .bothEngines)
   func settling() throws {
     let outcome = try Session().shell(

@@ -35,6 +35,9 @@ package struct NameKind: Hashable, Sendable {
     path = (isOwn ? Self.own + "/" : "") + primitive.rawValue
   }
 
+  /// Whether it matters after the end of all processes, with which each registration ends.
+  var outlivesProcesses: Bool { primitive != .presence && primitive != .consumer }
+
   package static let value = NameKind(.value)
   package static let notification = NameKind(.notification)
   package static let presence = NameKind(.presence)

@@ -239,16 +239,17 @@ extension Diagnostics {
     }
     let measurement = Measurement(
       name: "wormhole." + kind.rawValue, duration: duration, dimensions: dimensions)
-    let isFull = state.withLock { state in
+    let isEnqueued = state.withLock { state in
+      guard event != nil || state.onMeasurement != nil else { return false }
       guard state.waiting < maximumWaiting else {
         state.dropped += 1
-        return true
+        return false
       }
       state.waiting += 1
       state.wasUsed = true
-      return false
+      return true
     }
-    if !isFull { queue.async { deliver(event, measurement) } }
+    if isEnqueued { queue.async { deliver(event, measurement) } }
   }
 
   package static var isWanted: Bool { wanted.load(ordering: .relaxed) }

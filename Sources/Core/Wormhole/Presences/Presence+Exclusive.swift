@@ -38,10 +38,13 @@ extension Presence {
     content: PropertyListValue? = nil, overtaking: Overtaking = .suspended,
     until deadline: ContinuousClock.Instant? = nil
   ) throws -> PresenceRegistration {
-    try ExclusiveEntry(self, content, overtaking, deadline).run()
+    let registration = try ExclusiveEntry(self, content, overtaking, deadline).run()
+    try registration.watch()
+    return registration
   }
 
-  /// Returns the wait of `enterExclusively`, for a wait that contains it.
+  /// Returns the wait of `enterExclusively`, for a wait that contains it; the registration is watched
+  /// once it is needed for long.
   package func exclusiveEntry(
     until deadline: ContinuousClock.Instant?
   ) -> any Waiting<PresenceRegistration> { ExclusiveEntry(self, nil, .suspended, deadline) }
@@ -52,7 +55,11 @@ extension Presence {
     content: PropertyListValue? = nil, overtaking: Overtaking = .suspended,
     until deadline: ContinuousClock.Instant? = nil
   ) async throws -> PresenceRegistration {
-    try await runSuspending { ExclusiveEntry(self, content, overtaking, deadline) }
+    let registration = try await runSuspending {
+      ExclusiveEntry(self, content, overtaking, deadline)
+    }
+    try registration.watch()
+    return registration
   }
 }
 

@@ -59,10 +59,19 @@ public struct Presence: Sendable {
   ///   list, or an error of the file system.
   /// - Complexity: Create, lock, write, rename; and a watch on the directory.
   public func enter(content: PropertyListValue? = nil) throws -> PresenceRegistration {
+    let registration = try enter(content, tidies: true)
+    try registration.watch()
+    return registration
+  }
+
+  /// Registers this process; the registration is watched once it is needed for long.
+  ///
+  /// - Parameter tidies: Whether to clear away first what the dead have left.
+  func enter(_ content: PropertyListValue?, tidies: Bool) throws -> PresenceRegistration {
     let record = PresenceRecord(isExclusive: false, content: content, host: store.host)
     return try reporting(title.action, path: path) {
       try check(record)
-      return PresenceRegistration(self, try store.enter(record))
+      return PresenceRegistration(self, try store.enter(record, tidies: tidies))
     }
   }
 

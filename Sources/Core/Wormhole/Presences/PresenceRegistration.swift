@@ -37,6 +37,11 @@ public final class PresenceRegistration: Sendable {
   ///   one transaction.
   public func close() { hold.end(asDeath: false) }
 
+  /// Begins to notice when a program removes it, or another process takes its role; once.
+  func watch() throws {
+    try reporting("watch \"\(presence.name)\"", path: presence.path) { try hold.watch() }
+  }
+
   /// Ends the registration as the death of its process would: the file remains, unlocked, so others
   /// find a process that has ended without leaving. For tests of those others.
   package func abandon() { hold.end(asDeath: true) }

@@ -17,8 +17,10 @@ package protocol PresenceStore: Sendable {
   /// - Returns: `gone` or `neverSeen`.
   func last(after look: PresenceLook) throws -> PresenceStatus
 
-  /// Enters, without the exclusive role.
-  func enter(_ record: PresenceRecord) throws -> any PresenceHold
+  /// Enters, without the exclusive role; nobody watches the registration yet.
+  ///
+  /// - Parameter tidies: Whether to clear away first what the dead have left.
+  func enter(_ record: PresenceRecord, tidies: Bool) throws -> any PresenceHold
 
   /// Returns the wait for the exclusive role. Only one thread at a time takes a step.
   func exclusiveEntry(
@@ -71,6 +73,9 @@ package protocol PresenceHold: AnyObject, Sendable {
 
   /// See `PresenceRegistration.onLoss`.
   var lossHandlers: LossHandlers { get }
+
+  /// Begins to notice when a program removes it, or another process takes its role.
+  func watch() throws
 
   /// Tells the handlers if it is lost, now or later.
   func watchLoss()

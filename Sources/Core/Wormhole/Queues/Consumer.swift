@@ -48,7 +48,7 @@ extension Queue {
   ///   - keepsOrder: whether no two workers handle entries of one sender at the same time. All workers
   ///     of a queue have to agree.
   /// - Throws: `AppGroupError`: as `consume`.
-  /// - Complexity: as `consume`, and a registration; with `keepsOrder` two listings for each other
+  /// - Complexity: as `consume`, and a registration; watches begin with the second entry, or a wait. With `keepsOrder` two listings for each other
   ///   worker with each file that is taken. While there are other workers, a look at their
   ///   registrations each second, and with each event.
   @available(*, noasync, message: "it blocks; await the other form, in an async function")

@@ -29,14 +29,21 @@ final class ConsumerTenure: Sendable {
   /// None if there was no room for it.
   private let registration: PresenceRegistration?
   private let wake: AlarmLatch
-  private let joinsAgain: Bool
+  private let terms: ConsumerTerms
   /// Taken only by one caller of `next` at a time, for as long as its look lasts.
   private let steps: Mutex<ConsumerSteps>
-  private let watches: [any Cancelling]
-  /// Of a worker: tells when others come, leave or die.
-  private let presence: ObservationToken?
   /// Of a worker that keeps the order.
   private let obstacles: Obstacles?
+  private let sight = Mutex(Sight())
+
+  /// What wakes a caller of `next`. It begins with the second look, so that taking one entry that is
+  /// there costs none of it.
+  private struct Sight {
+    var hasLooked = false
+    /// The queue, and of a worker also the coming, leaving and dying of others.
+    var watches: [any Cancelling]?
+    var isEnded = false
+  }
 
   /// - Parameter gate: the role of the only consumer. A worker has it while it begins, so that it
   ///   waits for a consumer that has the queue alone, and that consumer sees its directory.
@@ -45,7 +52,8 @@ final class ConsumerTenure: Sendable {
   ) throws {
     if terms.isWorker {
       defer { gate.close() }
-      let registration = try queue.role.enter()
+      // The gate has just tidied up.
+      let registration = try queue.role.enter(nil, tidies: false)
       try self.init(
         of: queue, terms, wake, .worker(registration, gate: gate), registration, gate)
     } else {
@@ -68,11 +76,7 @@ final class ConsumerTenure: Sendable {
       // again. So must a process that has no right to the role.
       try gate?.confirm()
       place = steps.place
-      presence =
-        terms.isWorker
-        ? try queue.role.observe(on: Blocking.queue()) { _ in wake.raiseForChange() } : nil
       obstacles = terms.keepsOrder ? Obstacles(queue.store.endWatch(), wake.latch) : nil
-      watches = place.watch { wake.raise() }
       self.steps = Mutex(steps)
     } catch {
       registration?.close()
@@ -81,12 +85,14 @@ final class ConsumerTenure: Sendable {
     self.queue = queue
     self.registration = registration
     self.wake = wake
-    joinsAgain = terms.joinsAgain
+    self.terms = terms
   }
 
   /// Takes an entry; nil if there is none now.
   func take() throws -> QueueEntry? {
     try steps.withLock { steps in
+      if isFirstLook, let entry = try steps.next() { return entry }
+      if try watch() { steps.noteChange() }
       if wake.takeChange() { steps.noteChange() }
       while true {
         if let entry = try steps.next() { return entry }
@@ -94,6 +100,32 @@ final class ConsumerTenure: Sendable {
         guard let obstacles, try obstacles.watch(steps.obstacles) else { return nil }
       }
     }
+  }
+
+  private var isFirstLook: Bool {
+    sight.withLock { sight in
+      defer { sight.hasLooked = true }
+      return !sight.hasLooked
+    }
+  }
+
+  /// - Returns: Whether it has begun now: what happened before may be unknown.
+  private func watch() throws -> Bool {
+    guard sight.withLock({ $0.watches == nil && !$0.isEnded }) else { return false }
+    try registration?.watch()
+    var watches: [any Cancelling] = []
+    if terms.isWorker {
+      watches.append(
+        try queue.role.observe(on: Blocking.queue()) { [wake] _ in wake.raiseForChange() })
+    }
+    watches += place.watch { [wake] in wake.raise() }
+    let isKept = sight.withLock { sight in
+      // Excludes: watches that begin after the end.
+      if !sight.isEnded { sight.watches = watches }
+      return !sight.isEnded
+    }
+    if !isKept { for watch in watches { watch.cancel() } }
+    return true
   }
 
   /// Whether an error says that its own directory is gone, or even the container; or, on etcd, its key.
@@ -104,7 +136,7 @@ final class ConsumerTenure: Sendable {
 
   /// - Returns: what to say of it.
   func noteLoss() throws -> AppGroupError {
-    let remedy = joinsAgain ? "it joins again by itself" : "consume again"
+    let remedy = terms.joinsAgain ? "it joins again by itself" : "consume again"
     do {
       try registration?.confirm()
       try place.noteLoss()
@@ -116,8 +148,11 @@ final class ConsumerTenure: Sendable {
 
   /// - Parameter leave: how the registration ends.
   func end(_ leave: (PresenceRegistration) -> Void) {
-    for watch in watches { watch.cancel() }
-    presence?.cancel()
+    let watches = sight.withLock { sight in
+      sight.isEnded = true
+      return sight.watches
+    }
+    for watch in watches ?? [] { watch.cancel() }
     place.end()
     if let registration { leave(registration) }
   }

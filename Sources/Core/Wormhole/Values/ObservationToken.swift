@@ -10,7 +10,7 @@ public import WormholeSystem
 /// }
 /// token.cancel()
 /// ```
-public final class ObservationToken: Sendable {
+public final class ObservationToken: Sendable, Cancelling {
   /// Nil for an observation inside this process.
   private let watch: (any Watching)?
   private let delivery: any Cancelling

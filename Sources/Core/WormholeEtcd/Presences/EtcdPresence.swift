@@ -117,7 +117,7 @@ struct EtcdPresence: PresenceStore {
 
   // MARK: Entering
 
-  func enter(_ record: PresenceRecord) throws -> any PresenceHold {
+  func enter(_ record: PresenceRecord, tidies: Bool) throws -> any PresenceHold {
     let entrance = EtcdEntrance(self, record)
     do {
       guard case .entered(let place) = try entrance.attempt(nil, until: Self.standardDeadline)

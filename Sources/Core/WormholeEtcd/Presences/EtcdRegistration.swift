@@ -112,6 +112,9 @@ final class EtcdRegistration: PresenceHold {
     }
   }
 
+  // Its session tells.
+  func watch() {}
+
   /// Looks again when etcd would have to have answered.
   func watchLoss() {
     guard !lossHandlers.isEmpty, record.identity == .current else { return }

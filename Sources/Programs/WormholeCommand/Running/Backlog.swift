@@ -51,6 +51,7 @@ extension ParsedArguments {
   ///
   /// - Parameters:
   ///   - limit: how many, `.max` for any number; by default `--count`.
+  ///   - first: an item that was found already.
   ///   - next: waits for the next item; nil when the deadline has passed and no item waits.
   ///   - interruption: nil where a signal simply ends the process.
   ///   - handle: returns the item's status; nil for an item that does not count.
@@ -58,15 +59,19 @@ extension ParsedArguments {
   ///   had handled `--count` items.
   func handleEach<Item: Sendable>(
     of next: @escaping @Sendable (ContinuousClock.Instant) throws -> Item?,
-    until deadline: ContinuousClock.Instant, _ interruption: Interruption? = nil, limit: Int? = nil,
+    after first: Item? = nil, until deadline: ContinuousClock.Instant,
+    _ interruption: Interruption? = nil, limit: Int? = nil,
     handle: (Item) throws -> ExitStatus?
   ) throws {
     var status = ExitStatus.done
     let limit = limit ?? count("count") ?? .max
     var remaining = limit
+    var first = first
     while remaining > 0 {
       let found: Item?? =
-        if let interruption { try interruption.wait { try next(deadline) } } else {
+        if let item = first.take() {
+          item
+        } else if let interruption { try interruption.wait { try next(deadline) } } else {
           try next(deadline)
         }
       guard let found else { return try (limit == .max ? status : .no).end() }

@@ -79,7 +79,7 @@ final class DirectoryEntry: Waiting, Sendable {
     switch try take() {
     case .taken(let post, let fence):
       let registration = DirectoryRegistration(presence, record)
-      try registration.begin(with: post, fence)
+      registration.begin(with: post, fence)
       return .done(registration)
     case .removed(let member):
       state.withLock { ($0.removed, $0.waitsFor) = (member, nil) }

@@ -31,7 +31,8 @@ package struct DirectoryPresence: PresenceStore {
     return try place.hasLast() ? .gone(last: nil, ended: nil) : .neverSeen
   }
 
-  package func enter(_ record: PresenceRecord) throws -> any PresenceHold {
+  package func enter(_ record: PresenceRecord, tidies: Bool) throws -> any PresenceHold {
+    if tidies { try place.sweep() }
     let registration = DirectoryRegistration(self, record)
     try registration.begin()
     return registration

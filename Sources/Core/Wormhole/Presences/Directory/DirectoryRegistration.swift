@@ -95,31 +95,28 @@ final class DirectoryRegistration: PresenceHold {
 
   // MARK: Beginning, and beginning again
 
-  /// Watches first, so that every later removal causes an event.
-  func begin() throws {
-    // Before the watch, which would otherwise wait for it in the container, and wake up for each new file
-    // there from then on.
-    _ = try presence.place.directory.openOrMake()
-    try watch()
-    try presence.place.sweep()
-    let post = try presence.place.post(record)
-    condition.withLock { $0.phase = .here(post) }
-  }
+  func begin() throws { begin(with: try presence.place.post(record)) }
 
-  /// Begins for a registration that has its role and has entered already.
-  func begin(with post: PresencePost, _ fence: UInt64) throws {
+  /// - Parameter fence: The number of its entering, if it has the role.
+  func begin(with post: PresencePost, _ fence: UInt64 = 0) {
     condition.withLock { ($0.phase, $0.fence) = (.here(post), fence) }
-    try watch()
-    // Removed just before.
-    if try !stands(orMakeAgain: false) { noteRemoval() }
   }
 
-  private func watch() throws {
+  func watch() throws {
+    guard condition.withLock({ $0.watch == nil }) else { return }
     let queue = queue
     let check: @Sendable () -> Void = { [weak self] in self?.checkAfterEvent() }
     // Not on the monitor's thread.
     let watch = try presence.place.directory.watch { queue.async(execute: check) }
-    condition.withLock { $0.watch = watch }
+    let isKept = condition.withLock { condition in
+      // Excludes: a watch that begins after `end`.
+      guard case .here = condition.phase else { return false }
+      condition.watch = watch
+      return true
+    }
+    guard isKept else { return watch.cancel() }
+    // Removed just before.
+    if try !stands(orMakeAgain: false) { noteRemoval() }
   }
 
   private func checkAfterEvent() {

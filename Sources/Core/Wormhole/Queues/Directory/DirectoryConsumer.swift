@@ -372,6 +372,8 @@ extension DirectoryConsumer {
     // consumer's directory. What is taken from `pending/` prompts none.
     func watch(_ signal: @escaping @Sendable () -> Void) -> [any Cancelling] {
       let (arrivals, directory) = (arrivals, directory)
+      // The kernel's events tell only of what arrives from here on.
+      defer { arrivals.noteEverything() }
       return [
         directory.queue.directory.watch(part: QueueDirectory.pending, [.movedTo, .created]) {
           news in

@@ -30,7 +30,8 @@ struct DirectoryQueue: QueueStore {
   }
 
   func watchFirstUse(_ signal: @escaping @Sendable () -> Void) throws -> (any Cancelling)? {
-    // Watched before the look, so that nothing comes between the two.
+    guard try queue.open() == nil else { return nil }
+    // Looked again after the watch, so that nothing comes between the two.
     let watch = try queue.directory.watch(signal)
     return try queue.open() == nil ? watch : nil
   }

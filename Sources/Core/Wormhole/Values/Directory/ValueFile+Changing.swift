@@ -87,14 +87,16 @@ extension ValueFile {
   private func diligence(_ durability: Durability, byteCount: Int) throws -> Diligence {
     guard durability == .standard else { return .durable }
     let root = container.root
-    guard try byteCount <= min(KeptVersion.maximumBytes, root.handle().status.blockBytes) else {
+    guard directory.kind.outlivesProcesses,
+      try byteCount <= min(KeptVersion.maximumBytes, root.handle().status.blockBytes)
+    else {
       return .written
     }
     return .relaxed(isFollowedUp: root.followUps.contains(relativePath))
   }
 
   func followUp(_ durability: Durability) {
-    guard durability == .standard else { return }
+    guard durability == .standard, directory.kind.outlivesProcesses else { return }
     container.root.followUps.add(relativePath, directory.kind, in: container.root)
   }
 

@@ -61,10 +61,11 @@ extension CommandDescription {
       guard try queue.awaitFirstUse(until: deadline, willWait: { tellWaiting(deadline) }) else {
         throw ExitStatus.deadline
       }
-      return try queue.work(
+      let worker = try queue.work(
         until: min(deadline, .now + .seconds(10)), maximumDeliveries: arguments.maximumDeliveries)
+      return (worker, try worker.next(until: .now))
     }
-    guard let worker = found else {
+    guard let (worker, first) = found else {
       return try (arguments.has("follow") ? ExitStatus.done : .no).end()
     }
     defer { worker.close() }
@@ -75,7 +76,7 @@ extension CommandDescription {
         if let entry = try worker.next(until: .now) { return entry }
         tellWaiting(limit)
         return try worker.next(until: limit)
-      }, until: deadline, interruption,
+      }, after: first, until: deadline, interruption,
       limit: arguments.has("follow") ? .max : arguments.count("count") ?? 1
     ) { try handler.handle($0) }
   }
