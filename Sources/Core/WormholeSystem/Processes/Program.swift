@@ -19,6 +19,23 @@ package enum Program {
     return got > 0 && groups[..<Int(got)].contains(group)
   }
 
+  /// Returns how many more files this process may open, at most so many; as many if that is not known.
+  /// The corresponding C functions are `getrlimit` and `poll`, which marks what is not open.
+  package static func freeDescriptors(atMost limit: Int) -> Int {
+    var bounds = rlimit()
+    guard getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &bounds) == 0 else { return limit }
+    let end = Int32(clamping: bounds.rlim_cur)
+    var (free, next) = (0, Int32(0))
+    while free < limit, next < end {
+      let numbers = next..<min(end, next + 256)
+      var requests = numbers.map { pollfd(fd: $0, events: 0, revents: 0) }
+      guard poll(&requests, nfds_t(requests.count), 0) >= 0 else { return limit }
+      free += requests.count { $0.revents & Int16(POLLNVAL) != 0 }
+      next = numbers.upperBound
+    }
+    return min(free, limit)
+  }
+
   /// An environment variable. The corresponding C function is `getenv`.
   package static func environment(_ name: String) -> String? {
     getenv(name).map { String(cString: $0) }

@@ -117,22 +117,16 @@ enum FreeDescriptors {
   ///   - keepsSomeForTimers: whether the dispatch library opens its own now if they are few, because the
   ///     command needs its timers when its files may have used up the rest.
   /// - Throws: `CommandError`.
-  /// - Complexity: two system calls for each.
+  /// - Complexity: two system calls, unless hundreds are open.
   static func require(toUse path: String, keepsSomeForTimers: Bool) throws(CommandError) {
-    let wanted = keepsSomeForTimers ? plenty : needed
-    var taken: [SharedDescriptor] = []
-    do throws(Errno) {
-      while taken.count < wanted { taken.append(SharedDescriptor(try .wakeUpCounter())) }
-    } catch {
-      guard taken.count < needed else {
-        taken = []
-        return prepareTimers()
-      }
+    let free = Program.freeDescriptors(atMost: plenty)
+    guard free >= needed else {
       throw CommandError(
         cannot: "use \(path)",
-        because: "\(error): this process may open \(taken.count) more, and needs \(needed); "
-          + "raise the limit (ulimit -n 16) or close files")
+        because: "\(Errno.tooManyOpenFiles): this process may open \(free) more, and needs "
+          + "\(needed); raise the limit (ulimit -n 16) or close files")
     }
+    if keepsSomeForTimers, free < plenty { prepareTimers() }
   }
 
   // The first timer makes the library open all that it keeps open.

@@ -12,6 +12,8 @@ final class BatchOutlet: QueueOutlet {
   private struct State {
     /// The stamp of the last batch; nil before the first scan for what this sender left.
     var last: UInt64?
+    /// What of this sender waited before that, if that was looked at.
+    var waiting: [EntryFile]?
     var admission: Admission
     /// The status of the queue's directory when it was last synchronized to the disk.
     var durable: FileStatus?
@@ -150,13 +152,15 @@ final class BatchOutlet: QueueOutlet {
   private func nextStamp(at place: QueueDirectory) throws -> UInt64 {
     let last = try state.withLock(\.last) ?? highestStamp(at: place)
     let stamp = EntryFile.order(after: last, now: queue.clock())
-    state.withLock { $0.last = stamp }
+    state.withLock { ($0.last, $0.waiting) = (stamp, nil) }
     return stamp
   }
 
   private func highestStamp(at place: QueueDirectory) throws -> UInt64 {
-    var batches: [EntryFile] = []
-    _ = try place.search { part -> Void? in
+    let waiting = state.withLock(\.waiting)
+    var batches = waiting ?? []
+    // In this order an entry that is taken meanwhile is seen in one of the two.
+    _ = try place.search(pending: waiting == nil) { part -> Void? in
       batches += try place.batches(part) ?? []
       return nil
     }
@@ -172,7 +176,10 @@ final class BatchOutlet: QueueOutlet {
     return try reporting("look at what waits in \"\(queue.name)\"", path: queue.path) {
       let place = try directory.openOrMake()
       let waiting = try place.batches(QueueDirectory.pending) ?? []
-      return state.withLock { $0.admission.note(waiting: waiting, for: count, size) }
+      return state.withLock { state in
+        if state.last == nil { state.waiting = waiting.filter { $0.sender == sender } }
+        return state.admission.note(waiting: waiting, for: count, size)
+      }
     }
   }
 

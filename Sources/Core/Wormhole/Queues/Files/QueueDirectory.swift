@@ -286,9 +286,13 @@ package final class QueueDirectory: Sendable {
   /// way, so none is missed. A consumer that is replaced meanwhile gives its directory another name,
   /// which is looked into then.
   ///
-  /// - Parameter look: returns nil if the part, relative to the queue's directory, has nothing.
-  package func search<Found>(_ look: (_ part: String) throws -> Found?) throws -> Found? {
-    if let found = try look(Self.pending) { return found }
+  /// - Parameters:
+  ///   - pending: false if the caller has looked into `pending/` already.
+  ///   - look: returns nil if the part, relative to the queue's directory, has nothing.
+  package func search<Found>(
+    pending: Bool = true, _ look: (_ part: String) throws -> Found?
+  ) throws -> Found? {
+    if pending, let found = try look(Self.pending) { return found }
     for _ in 0..<renameRaceLimit {
       let consumers = try consumers()
       for consumer in consumers {
