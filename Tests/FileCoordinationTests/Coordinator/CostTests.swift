@@ -28,16 +28,13 @@
 
     private func calls(_ request: AccessRequest, _ accessor: (String) throws -> Void) throws -> Int
     {
-      let path = try scene.location("a").text
+      let coordinator = FileCoordinator()
+      coordinator.setPrepared([try scene.location("a").text], true)
+      let terms = AccessTerms(
+        purpose: ClaimName.purpose(of: "cost"), term: .seconds(60), until: .now + .seconds(60))
       let plan = Faults.Plan { _, _ in .proceed }
       try Faults.$plan.withValue(plan) {
-        let session = try AccessOpening(
-          [request],
-          AccessOpening.Terms(
-            presenter: nil, purpose: ClaimName.purpose(of: "cost"), term: .seconds(60),
-            patience: Patience(deadline: .now + .seconds(60)), durability: .standard,
-            prepared: [path])
-        ).run()
+        let session = try AccessOpening([request], under: terms, for: coordinator).run()
         try Faults.$plan.withValue(nil) { try accessor(session.grants[0].path) }
         try AccessClosing(session).run()
       }

@@ -41,8 +41,8 @@ struct ProtocolScene {
   ) throws -> ItemAcquisition {
     ItemAcquisition(
       try location(name), kind,
-      purpose: ClaimName.purpose(of: Nonce.next()), term: .seconds(60),
-      patience: Patience(deadline: deadline),
+      under: AccessTerms(
+        purpose: ClaimName.purpose(of: Nonce.next()), term: .seconds(60), until: deadline),
       leaving: SiteRemoval())
   }
 

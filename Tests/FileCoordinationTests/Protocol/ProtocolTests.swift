@@ -63,17 +63,14 @@ struct ProtocolTests {
     try scene.makeDirectory("d")
     let other = try scene.acquisition("d/b", .content).run()
     let requests = ["d/a", "d/b"].map { AccessRequest.writing(scene.url($0), []) }
-    let patience = Patience(deadline: .now + .seconds(60))
-    let pair = AccessOpening(
-      requests,
-      AccessOpening.Terms(
-        presenter: nil, purpose: ClaimName.purpose(of: "pair"),
-        term: .seconds(60), patience: patience, durability: .standard))
+    let terms = AccessTerms(
+      purpose: ClaimName.purpose(of: "pair"), term: .seconds(60), until: .now + .seconds(60))
+    let pair = AccessOpening(requests, under: terms, for: FileCoordinator())
     guard case .wait = try scene.step(pair) else {
       Issue.record("the second item is in use")
       return
     }
-    let owner = try scene.acquisition("d", .deleting, until: patience.deadline)
+    let owner = try scene.acquisition("d", .deleting, until: terms.deadline)
     #expect(try scene.isWaiting(owner))
     other.end()
     // Neither of them needs more than steps.

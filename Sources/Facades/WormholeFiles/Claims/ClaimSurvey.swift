@@ -46,6 +46,24 @@ struct ClaimSurvey {
     throw .staleHandle
   }
 
+  /// Looks under the site's lease for claims that exclude one of a kind, and takes the first over that
+  /// may be taken over.
+  ///
+  /// - Returns: nil when there is none.
+  mutating func look(
+    at site: ItemSite, under lease: Lease, purpose: String, for kind: ClaimName.Kind
+  ) throws -> (name: ClaimName, isTaken: Bool)? {
+    let finding = try look(at: site, with: lease.surroundings, purpose: purpose) {
+      kind.excludes($0.kind)
+    }
+    return switch finding {
+    case .nobody: nil
+    case .present(let name): (name, false)
+    case .removable(let name, let isAlive):
+      (name, try site.takeAway(name, isAlive: isAlive, under: lease))
+    }
+  }
+
   private mutating func look(
     at site: ItemSite, _ names: [ClaimName], now: ContinuousClock.Instant
   ) throws(Errno) -> Finding {
@@ -263,7 +281,7 @@ final class ClaimLinePlace: Sendable {
     let (place, next) = withLine { line -> (Int, WakeLatch?) in
       let place = line.waiting.firstIndex { $0.id == id } ?? line.waiting.count
       if place == line.waiting.count { line.waiting.append(Member(id: id, latch: latch)) }
-      line.waiting[place].nextLook = now + Patience.interval * (place + 1)
+      line.waiting[place].nextLook = now + AccessTerms.interval * (place + 1)
       return (place, line.looking == id ? line.passOn() : nil)
     }
     next?.raise()

@@ -136,10 +136,11 @@ package final class SiteRemoval: Waiting {
   private func step(at site: ItemSite) throws -> WaitingStep<Void> {
     guard looks < Self.looks else { return .done(()) }
     do {
-      guard let request = try self.request ?? newRequest(for: site) else { return .done(()) }
-      self.request = request
-      return try request.step().then { lease in
-        self.request = nil
+      if request == nil {
+        try site.emptyTrash()
+        guard try site.mayBeUnused() else { return .done(()) }
+      }
+      return try site.step(toLease: &request, until: .now + Self.patience) { lease in
         looks += 1
         return try site.removeIfUnused(under: lease) ? .done(()) : .again
       }
@@ -159,12 +160,5 @@ package final class SiteRemoval: Waiting {
       try site.removeBare()
       return .done(())
     }
-  }
-
-  /// Nil while another process uses the site.
-  private func newRequest(for site: ItemSite) throws -> LeaseRequest? {
-    try site.emptyTrash()
-    guard try site.mayBeUnused() else { return nil }
-    return site.leaseRequest(until: .now + Self.patience)
   }
 }

@@ -50,9 +50,9 @@ struct AccessRequest: Sendable {
       remedy: "make it with URL(filePath:)")
   }
 
-  /// The demand that presenters are asked about; nil when none is asked.
-  func presenterDemand(at location: ItemPath) -> PresenterDemand? {
-    asksPresenters ? PresenterDemand(path: location, kind: kind) : nil
+  /// What presenters are asked about; empty when none is asked.
+  func presenterDemands(at location: ItemPath) -> [PresenterDemand] {
+    asksPresenters ? [PresenterDemand(path: location, kind: kind)] : []
   }
 }
 

@@ -7,20 +7,6 @@ import WormholeSystem
 /// coordinate themselves while they answer; then the items are acquired in one canonical order, so
 /// that two accesses to several items never wait for each other; then the private copies are made.
 final class AccessOpening: Waiting {
-  /// How the access is made.
-  struct Terms: Sendable {
-    let presenter: (any FilePresenter)?
-    let purpose: String
-    /// Whether other processes may have accesses of the same purpose.
-    var isPurposeShared = false
-    var companions = Companions(mayExist: false)
-    let term: Duration
-    let patience: Patience
-    let durability: Durability
-    /// Paths whose presenters have been asked already.
-    var prepared: Set<String> = []
-  }
-
   /// One location of the access, and which requests it serves.
   private struct Item {
     let location: ItemPath
@@ -34,7 +20,8 @@ final class AccessOpening: Waiting {
   }
 
   private let requests: [AccessRequest]
-  private let terms: Terms
+  private let terms: AccessTerms
+  private let coordinator: FileCoordinator
   private var isPrepared = false
   /// In their canonical order: the first ones are acquired.
   private var items: [Item] = []
@@ -45,9 +32,10 @@ final class AccessOpening: Waiting {
 
   private var acquired: [ItemAccess] { items.compactMap(\.access) }
 
-  init(_ requests: [AccessRequest], _ terms: Terms) {
+  init(_ requests: [AccessRequest], under terms: AccessTerms, for coordinator: FileCoordinator) {
     self.requests = requests
     self.terms = terms
+    self.coordinator = coordinator
   }
 
   func step() throws -> WaitingStep<AccessSession> {
@@ -79,14 +67,14 @@ final class AccessOpening: Waiting {
       let grants = try makeGrants()
       items = []
       return .done(
-        AccessSession(grants, terms, conversation: conversation.take()))
+        AccessSession(
+          grants, under: terms, by: coordinator.filePresenter, conversation: conversation.take()))
     }
     let acquisition =
       items[next].acquisition
       ?? ItemAcquisition(
-        items[next].location, items[next].kind, item: items[next].found,
-        tellsPurpose: terms.isPurposeShared, purpose: terms.purpose, term: terms.term,
-        patience: terms.patience, leaving: removal)
+        items[next].location, items[next].kind, item: items[next].found, under: terms,
+        leaving: removal)
     items[next].acquisition = acquisition
     let step = try acquisition.step()
     if let directory = acquisition.givesWayTo, try giveUp(inside: directory) {
@@ -114,19 +102,16 @@ final class AccessOpening: Waiting {
 
   private func prepare() throws {
     isPrepared = true
+    let prepared = coordinator.prepared
     var demands: [PresenterDemand] = []
     for (index, request) in requests.enumerated() {
       let (location, found) = try request.find()
-      if let presenterDemand = request.presenterDemand(at: location),
-        !terms.prepared.contains(location.text)
-      {
-        demands.append(presenterDemand)
-      }
+      if !prepared.contains(location.text) { demands += request.presenterDemands(at: location) }
       items.append(Item(location: location, kind: request.kind, requests: [index], found: found))
     }
     if items.count > 1 { sortItems() }
     conversation = PresenterConversation.ifNeeded(
-      demands, for: terms.presenter, until: terms.patience.deadline)
+      demands, for: coordinator.filePresenter, until: terms.deadline)
   }
 
   private func sortItems() {
@@ -197,8 +182,8 @@ final class AccessOpening: Waiting {
 
   // Copying does not wait for others, so no deadline ends it; but it may be cancelled.
   private func check(_ access: ItemAccess) -> () throws -> Void {
-    let (action, path, patience) = (access.kind.action, access.location.text, terms.patience)
-    return { try patience.check(action, path: path) }
+    let terms = terms
+    return { try terms.check(access.kind.action, path: access.location.text) }
   }
 
   private func path(
@@ -229,16 +214,19 @@ final class AccessSession: Sendable {
   }
 
   let grants: [Grant]
-  fileprivate let terms: AccessOpening.Terms
+  fileprivate let terms: AccessTerms
+  fileprivate let presenter: (any FilePresenter)?
   fileprivate let conversation: PresenterConversation?
   /// Into or out of private copies: presenters hear of them when the copies are published.
   fileprivate let moves = Mutex<[(from: String, to: String)]>([])
 
-  init(
-    _ grants: [Grant], _ terms: AccessOpening.Terms, conversation: PresenterConversation?
+  fileprivate init(
+    _ grants: [Grant], under terms: AccessTerms, by presenter: (any FilePresenter)?,
+    conversation: PresenterConversation?
   ) {
     self.grants = grants
     self.terms = terms
+    self.presenter = presenter
     self.conversation = conversation
   }
 
@@ -291,7 +279,7 @@ final class AccessClosing: Waiting {
 
   init(_ session: AccessSession) {
     self.session = session
-    deadline = max(session.terms.patience.deadline, .now + FileCoordinator.standardWait)
+    deadline = max(session.terms.deadline, .now + FileCoordinator.standardWait)
     remaining = session.grants.sorted {
       ($0.access?.location.text ?? "") < ($1.access?.location.text ?? "")
     }
@@ -305,7 +293,7 @@ final class AccessClosing: Waiting {
         // Before the reacquirers, which may look for the item.
         for move in session.moves.withLock({ $0 }) {
           PresenterConversation.tellMoved(
-            from: move.from, to: move.to, by: session.terms.presenter)
+            from: move.from, to: move.to, by: session.presenter)
         }
         result = .success(())
       } catch {
@@ -349,8 +337,7 @@ final class AccessClosing: Waiting {
       return nil
     }
     return ItemPublication(
-      access, claim, copy, companions: session.terms.companions,
-      durability: session.terms.durability, deadline: deadline)
+      of: copy, in: claim, of: access, under: session.terms, until: deadline)
   }
 
   // Our own readers must not be in the way of our own writers.

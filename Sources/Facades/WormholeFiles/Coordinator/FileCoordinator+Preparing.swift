@@ -77,7 +77,7 @@ final class Preparation: Sendable {
     for request in requests {
       let location = try request.find().place
       paths.append(location.text)
-      if let demand = request.presenterDemand(at: location) { demands.append(demand) }
+      demands += request.presenterDemands(at: location)
     }
     let conversation = try PresenterConversation.begin(
       demands, for: coordinator.filePresenter, until: deadline)

@@ -40,16 +40,10 @@ public final class FileCoordinator: Sendable {
     var isPurposeSet: Bool
     /// Whether other coordinators may have the same one.
     var isPurposeShared = false
-    /// From before an access looks at an item until its end.
-    var accesses: [UInt64: Access] = [:]
-    var nextAccess: UInt64 = 0
+    /// From before an access looks at an item until its end. While its accessor runs it has a session;
+    /// before, it can be cancelled.
+    var accesses: [ObjectIdentifier: (terms: AccessTerms, session: AccessSession?)] = [:]
     var prepared: [String: Int] = [:]
-  }
-
-  private struct Access {
-    let terms: AccessOpening.Terms
-    /// While the accessor runs; before, the access can be cancelled.
-    var session: AccessSession?
   }
 
   /// How long an access is waited for if its caller does not say: 10 seconds.
@@ -105,7 +99,7 @@ public final class FileCoordinator: Sendable {
   /// may call this; it returns at once.
   public func cancel() {
     let accesses = state.withLock { Array($0.accesses.values) }
-    for access in accesses where access.session == nil { access.terms.patience.cancel() }
+    for access in accesses where access.session == nil { access.terms.cancel() }
   }
 
   /// Says that the item is about to be moved. Nothing need be prepared for that here: this does
@@ -131,32 +125,29 @@ public final class FileCoordinator: Sendable {
 
 extension FileCoordinator {
   /// Begins an access, which this coordinator can cancel.
-  private func begin(
-    until deadline: ContinuousClock.Instant?, _ term: Duration
-  ) -> (id: UInt64, terms: AccessOpening.Terms) {
-    let patience = Patience(deadline: deadline ?? .now + Self.standardWait)
-    let companions = Companions(mayExist: filePresenter != nil)
-    return state.withLock { state in
+  private func begin(until deadline: ContinuousClock.Instant?, term: Duration) -> AccessTerms {
+    state.withLock { state in
       // Excludes: an access that copies the item before another one publishes, and neither knows of it.
-      if state.isPurposeShared || !state.accesses.isEmpty { companions.meet() }
-      for other in state.accesses.values { other.terms.companions.meet() }
-      let terms = AccessOpening.Terms(
-        presenter: filePresenter, purpose: ClaimName.purpose(of: state.purpose),
-        isPurposeShared: state.isPurposeShared, companions: companions, term: term,
-        patience: patience, durability: durability, prepared: Set(state.prepared.keys))
-      state.nextAccess += 1
-      state.accesses[state.nextAccess] = Access(terms: terms)
-      return (state.nextAccess, terms)
+      for other in state.accesses.values { other.terms.meetCompanion() }
+      let terms = AccessTerms(
+        purpose: ClaimName.purpose(of: state.purpose), isPurposeShared: state.isPurposeShared,
+        hasCompanions: filePresenter != nil || state.isPurposeShared || !state.accesses.isEmpty,
+        term: term, until: deadline ?? .now + Self.standardWait, durability: durability)
+      state.accesses[ObjectIdentifier(terms)] = (terms, nil)
+      return terms
     }
   }
 
-  private func begin(_ session: AccessSession, of access: UInt64) {
-    state.withLock { $0.accesses[access]?.session = session }
+  private func begin(_ session: AccessSession, under terms: AccessTerms) {
+    state.withLock { $0.accesses[ObjectIdentifier(terms)]?.session = session }
   }
 
-  private func end(_ access: UInt64) {
-    _ = state.withLock { $0.accesses.removeValue(forKey: access) }
+  private func end(_ terms: AccessTerms) {
+    _ = state.withLock { $0.accesses.removeValue(forKey: ObjectIdentifier(terms)) }
   }
+
+  /// Paths whose presenters have been asked already.
+  var prepared: Set<String> { state.withLock { Set($0.prepared.keys) } }
 
   /// Presenters of these items have been asked, and are not asked again.
   func setPrepared(_ paths: [String], _ isPrepared: Bool) {
@@ -188,10 +179,10 @@ extension FileCoordinator {
     _ requests: [AccessRequest], until deadline: ContinuousClock.Instant?, term: Duration,
     _ accessor: (AccessSession) throws -> Result
   ) throws -> Result {
-    let (access, terms) = begin(until: deadline, term)
-    defer { end(access) }
-    let session = try AccessOpening(requests, terms).run()
-    begin(session, of: access)
+    let terms = begin(until: deadline, term: term)
+    defer { end(terms) }
+    let session = try AccessOpening(requests, under: terms, for: self).run()
+    begin(session, under: terms)
     let result: Result
     do {
       result = try accessor(session)
@@ -208,10 +199,12 @@ extension FileCoordinator {
     _ requests: [AccessRequest], until deadline: ContinuousClock.Instant?, term: Duration,
     _ accessor: @Sendable ([URL]) async throws -> Result
   ) async throws -> Result {
-    let (access, terms) = begin(until: deadline, term)
-    defer { end(access) }
-    let session = try await runSuspending { AccessOpening(requests, terms) }
-    begin(session, of: access)
+    let terms = begin(until: deadline, term: term)
+    defer { end(terms) }
+    let session = try await runSuspending { [self] in
+      AccessOpening(requests, under: terms, for: self)
+    }
+    begin(session, under: terms)
     let result: Result
     do {
       result = try await accessor(session.grants.map(\.url))

@@ -1,5 +1,5 @@
 import Wormhole
-package import WormholeSystem
+import WormholeSystem
 
 /// Acquires access to one item: attempt after attempt, until one succeeds or the deadline has passed.
 ///
@@ -14,71 +14,67 @@ package import WormholeSystem
 /// ```
 ///
 /// Of two accesses that exclude each other, each announces itself before it looks for the other.
-package final class ItemAcquisition: Waiting {
+final class ItemAcquisition: Waiting {
   private let kind: AccessKind
+  private let terms: AccessTerms
   /// Whether the access must state its purpose, because other processes may have the same purpose: a
   /// claim states it, a lock does not.
   private var tellsPurpose: Bool
-  private let purpose: String
-  private let term: Duration
-  private let patience: Patience
   /// Gets the sites that this acquisition leaves.
   private let removal: SiteRemoval
 
   private var location: ItemPath
-  /// Whether an earlier attempt looked for the site: then another process may be there.
-  private var hasLookedForSite = false
-  private let latch = WakeLatch()
-  private var request: (lease: LeaseRequest, site: ItemSite)?
+  /// The item when it was looked for, because it may be moved.
+  private var item: SharedDescriptor?
+  private var hasLooked = false
   private var others = ClaimSurvey()
   private var containing = Containing()
   private var contents = ContentsWait()
   private var readers = ReadersWait()
-  /// The item when it was looked for, because it may be moved.
-  private var item: SharedDescriptor?
-  private var hasLooked = false
+  /// The site that this acquisition uses; it is removed if no other process uses it.
+  private var site: ItemSite?
+  /// Whether an earlier attempt looked for the site: then another process may be there.
+  private var hasLookedForSite = false
+  /// For the site's lease.
+  private var request: LeaseRequest?
   /// The claim, once it is made; the next step continues from there.
   private var claim: Claim?
-  /// The site that this acquisition used; it is removed if no other process uses it.
-  private var visited: ItemSite?
   /// Whether the item was locked although no process was found at its site.
   private var wasLeftLocked = false
   /// The directory above whose contents another process has claimed. The caller must also give up its
   /// other accesses in that directory, because that process waits for them.
-  package private(set) var givesWayTo: ItemPath?
+  private(set) var givesWayTo: ItemPath?
   /// The place in the line of waiters, and the claim found ahead of it.
   private var place: ClaimLinePlace?
   private var obstacle: ClaimName?
   private var meter = WaitMeter()
 
+  private var purpose: String { terms.purpose }
+
   /// - Parameter item: what was found at the location a moment ago.
-  package init(
+  init(
     _ location: ItemPath, _ kind: AccessKind, item: SharedDescriptor? = nil,
-    tellsPurpose: Bool = false, purpose: String, term: Duration, patience: Patience,
-    leaving removal: SiteRemoval
+    under terms: AccessTerms, leaving removal: SiteRemoval
   ) {
     self.location = location
     self.item = kind.followsMoves ? item : nil
     self.kind = kind
-    self.tellsPurpose = tellsPurpose
-    self.purpose = purpose
-    self.term = term
-    self.patience = patience
+    self.terms = terms
+    tellsPurpose = terms.isPurposeShared
     self.removal = removal
-    patience.wakes(latch)
   }
 
   // A cancelled task just drops its place.
   deinit { leaveSite() }
 
-  package func step() throws -> WaitingStep<ItemAccess> {
+  func step() throws -> WaitingStep<ItemAccess> {
     try meter.take("claim", path: location.text) { try attemptReporting() }
   }
 
   private func attemptReporting() throws -> WaitingStep<ItemAccess> {
     let given = location.text
     do {
-      try patience.check(kind.action, path: given)
+      try terms.check(kind.action, path: given)
       return try reporting(kind.action, path: given, attempt)
     } catch let error as FileCoordinationError
       where error.code == .permissionDenied && kind.isReading && tellsPurpose
@@ -101,9 +97,8 @@ package final class ItemAcquisition: Waiting {
   // A process that left while we had the lease has left the site to us (Tests/Models/claims.pml,
   // GIVE_UP_AT_ONCE).
   private func leaveSite() {
-    guard let site = visited.take() else { return }
     request = nil
-    removal.add(site)
+    if let site = site.take() { removal.add(site) }
   }
 
   private func attempt() throws -> WaitingStep<ItemAccess> {
@@ -128,11 +123,11 @@ package final class ItemAcquisition: Waiting {
     // The item was moved after this attempt began.
     if let item, try location.newPlace(of: item) != nil { return true }
     if let claim { return try !claim.isStanding() }
-    return try request.map { request throws(Errno) in try !request.site.isAtItsPlace() } ?? false
+    return if request != nil, let site { try !site.isAtItsPlace() } else { false }
   }
 
   private func tryAgain() throws -> WaitingStep<ItemAccess> {
-    if patience.isOver { throw timeout(nil) }
+    if terms.isOver { throw timeout(nil) }
     return .again
   }
 
@@ -150,7 +145,7 @@ package final class ItemAcquisition: Waiting {
       // A stopped or dead process is passed by, because its unpublished changes are invisible.
       if case .present(let name) = finding {
         wasLeftLocked = false
-        return try wait(for: name) { others.watch($0) }
+        return try terms.wait(else: timeout(name.holder)) { others.watch($0) }
       }
     }
     if lock != nil, !isShared, !wasLeftLocked {
@@ -175,21 +170,18 @@ package final class ItemAcquisition: Waiting {
   // MARK: Writers
 
   private func attemptClaim(_ kind: ClaimName.Kind) throws -> WaitingStep<ItemAccess> {
-    let place = self.place ?? ClaimLinePlace(at: location, latch)
+    let place = self.place ?? ClaimLinePlace(at: location, terms.latch)
     self.place = place
     if !place.mayLook() {
-      guard patience.isOver else {
-        return .wait(for: latch, until: patience.nextLook(after: .seconds(1)))
+      guard terms.isOver else {
+        return .wait(for: terms.latch, until: min(terms.deadline, .now + .seconds(1)))
       }
       if let obstacle { throw timeout(obstacle.holder) }
     }
     do {
-      let (request, site) = try self.request ?? makeRequest()
-      self.request = (request, site)
-      visited = site
-      return try request.step().then { lease in
-        self.request = nil
-        return try withExtendedLifetime(lease) { try claim(kind, at: site, under: lease) }
+      let site = try siteToClaim()
+      return try site.step(toLease: &request, until: terms.deadline) { lease in
+        try claim(kind, at: site, under: lease)
       }
     } catch let error as Errno where error == .staleHandle {
       // The last process that left has just removed the site.
@@ -198,34 +190,29 @@ package final class ItemAcquisition: Waiting {
     }
   }
 
-  private func makeRequest() throws -> (LeaseRequest, ItemSite) {
+  private func siteToClaim() throws -> ItemSite {
+    if request != nil, let site { return site }
     let site = try ItemSite.openOrMake(location, isMissing: !hasLookedForSite)
     hasLookedForSite = true
-    return (site.leaseRequest(until: patience.deadline), site)
+    self.site = site
+    return site
   }
 
   private func claim(
     _ kind: ClaimName.Kind, at site: ItemSite, under lease: Lease
   ) throws -> WaitingStep<ItemAccess> {
     do {
-      let finding = try others.look(at: site, with: lease.surroundings, purpose: purpose) {
-        kind.excludes($0.kind)
+      if let other = try others.look(at: site, under: lease, purpose: purpose, for: kind) {
+        return other.isTaken ? .again : try waitInLine(for: other.name)
       }
-      switch finding {
-      case .present(let name): return try waitInLine(for: name)
-      case .removable(let name, let isAlive):
-        let isTaken = try site.takeAway(name, isAlive: isAlive, under: lease)
-        return isTaken ? .again : try waitInLine(for: name)
-      case .nobody:
-        let name = ClaimName(
-          kind: kind, coversContents: self.kind.coversContents,
-          declaration: LeaseDeclaration(mode: .exclusive, term: term), purpose: purpose)
-        claim = try Claim.make(name, at: site, under: lease)
-        // The site is left with the claim.
-        visited = nil
-        place = nil
-        return .again
-      }
+      let name = ClaimName(
+        kind: kind, coversContents: self.kind.coversContents,
+        declaration: LeaseDeclaration(mode: .exclusive, term: terms.term), purpose: purpose)
+      claim = try Claim.make(name, at: site, under: lease)
+      // The site is left with the claim.
+      self.site = nil
+      place = nil
+      return .again
     } catch let error as AppGroupError where error.code == .leaseLost {
       return .again
     } catch let error as Errno where error == .noSuchFile {
@@ -252,13 +239,13 @@ package final class ItemAcquisition: Waiting {
     if kind.coversContents, try location.status()?.kind == .directory,
       let obstacle = try contents.look(in: location, purpose: purpose)
     {
-      return try wait(for: obstacle.holder, obstacle.what) { contents.watch($0) }
+      return try terms.wait(else: timeout(obstacle.holder, obstacle.what)) { contents.watch($0) }
     }
     guard kind.claim == .inPlace else {
       return .done(ItemAccess(location, kind, claim: claim))
     }
     if let lock = try readers.look(at: location) {
-      return try wait(for: lock.holder(), "is reading it") { readers.watch($0) }
+      return try terms.wait(else: timeout(lock.holder(), "is reading it")) { readers.watch($0) }
     }
     // The access is the only owner now, so the item is unlocked before the claim ends.
     let lock = readers.held
@@ -268,35 +255,20 @@ package final class ItemAcquisition: Waiting {
 
   // MARK: Waiting
 
-  private func wait(
-    for holder: @autoclosure () throws -> LeaseHolder?, _ what: String,
-    _ watch: (WakeLatch) -> Bool
-  ) throws -> WaitingStep<ItemAccess> {
-    if patience.isOver { throw timeout(try holder(), what) }
-    return watch(latch) ? .wait(for: latch, until: patience.nextLook()) : .again
-  }
-
-  private func wait(for name: ClaimName, _ watch: (WakeLatch) -> Bool) throws -> WaitingStep<
-    ItemAccess
-  > {
-    try wait(for: name.holder, "has access to it", watch)
-  }
-
   private func giveWay(to name: ClaimName, at directory: ItemPath) throws -> WaitingStep<ItemAccess>
   {
     givesWayTo = directory
-    return try wait(for: name.holder, "has the directory \(directory.text)") {
+    return try terms.wait(else: timeout(name.holder, "has the directory \(directory.text)")) {
       containing.watch($0)
     }
   }
 
   private func waitInLine(for name: ClaimName) throws -> WaitingStep<ItemAccess> {
     obstacle = name
-    let before = place?.mustWait() ?? 0
-    if before == 0 { return try wait(for: name) { others.watch($0) } }
+    let isFirst = place?.mustWait() ?? 0 == 0
     // Hundreds of waiters must not keep hundreds of descriptors of the same claim.
-    others = ClaimSurvey()
-    return try wait(for: name) { _ in true }
+    if !isFirst { others = ClaimSurvey() }
+    return try terms.wait(else: timeout(name.holder)) { isFirst ? others.watch($0) : true }
   }
 
   private func timeout(
@@ -307,7 +279,7 @@ package final class ItemAcquisition: Waiting {
 
   /// Begins again after granted access had to be given up; finds an item that was moved in the
   /// meantime.
-  package func beginAgain(givingUp access: ItemAccess) throws {
+  func beginAgain(givingUp access: ItemAccess) throws {
     if kind.followsMoves { item = try location.openToFollow() }
     claim = nil
     contents = ContentsWait()
@@ -337,7 +309,7 @@ package final class ItemAcquisition: Waiting {
   }
 
   /// Releases everything that is held so far.
-  package func giveUp() {
+  func giveUp() {
     place = nil
     guard let claim = self.claim.take() else { return }
     // Findings under the claim are void, because others may begin without it now

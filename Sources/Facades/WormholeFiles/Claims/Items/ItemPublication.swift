@@ -1,5 +1,4 @@
-import Synchronization
-package import Wormhole
+import Wormhole
 import WormholeSystem
 
 /// Publishes an accessor's private copy in one step: attempt after attempt, as long as readers or other
@@ -7,16 +6,13 @@ import WormholeSystem
 ///
 /// Under the site's lease no process can take the claim away: it is still there, or nothing is
 /// published.
-package final class ItemPublication: Waiting {
+final class ItemPublication: Waiting {
   private let access: ItemAccess
   private let claim: Claim
   private let copy: StagedCopy
-  private let companions: Companions
-  private let durability: Durability
-  private let purpose: String
+  private let terms: AccessTerms
   private let deadline: ContinuousClock.Instant
 
-  private let latch = WakeLatch()
   private var change: StagedCopy.Change?
   /// The status of the item's place when this attempt began.
   private var old: FileStatus?
@@ -34,21 +30,20 @@ package final class ItemPublication: Waiting {
 
   private var location: ItemPath { access.location }
 
-  package init(
-    _ access: ItemAccess, _ claim: Claim, _ copy: StagedCopy, companions: Companions,
-    durability: Durability, deadline: ContinuousClock.Instant
+  /// - Parameter deadline: how long to wait for others.
+  init(
+    of copy: StagedCopy, in claim: Claim, of access: ItemAccess, under terms: AccessTerms,
+    until deadline: ContinuousClock.Instant
   ) {
-    self.companions = companions
     self.access = access
     self.claim = claim
     self.copy = copy
-    self.durability = durability
+    self.terms = terms
     self.deadline = deadline
-    purpose = claim.name.purpose
   }
 
   /// - Returns: what was published, with the item's present status.
-  package func step() throws -> WaitingStep<StagedCopy.Change> {
+  func step() throws -> WaitingStep<StagedCopy.Change> {
     do {
       return try reporting("publish the item", path: location.text, attempt)
     } catch {
@@ -70,15 +65,15 @@ package final class ItemPublication: Waiting {
       // While a directory is replaced, no process may be in the middle of a change inside it, because
       // the change would be made in the old directory.
       try claim.beginPublishing(coversContents: true)
-      if let obstacle = try contents.look(in: location, purpose: purpose) {
-        return try wait(obstacle.holder, obstacle.what) { contents.watch($0) }
+      if let obstacle = try contents.look(in: location, purpose: terms.purpose) {
+        return try wait(for: obstacle.holder, obstacle.what) { contents.watch($0) }
       }
     }
-    if durability == .durable, !isSynchronized { try synchronizeCopy(change) }
+    if terms.durability == .durable, !isSynchronized { try synchronizeCopy(change) }
     if let lock = try readers.look(at: location, found: old) {
       // New readers wait from now on, so that there is an end to them.
       try claim.beginPublishing()
-      return try wait(lock.holder(), "is reading it") { readers.watch($0) }
+      return try wait(for: lock.holder(), "is reading it") { readers.watch($0) }
     }
     // The awaited processes are gone, and `readers` keeps new ones out.
     try compareEntries()
@@ -107,11 +102,8 @@ package final class ItemPublication: Waiting {
 
   private func publish(_ change: StagedCopy.Change) throws -> WaitingStep<StagedCopy.Change> {
     do {
-      let request = self.request ?? claim.site.leaseRequest(until: deadline)
-      self.request = request
-      return try request.step().then { lease in
-        self.request = nil
-        return try withExtendedLifetime(lease) { try publish(change, under: lease) }
+      return try claim.site.step(toLease: &request, until: deadline) { lease in
+        try publish(change, under: lease)
       }
     } catch let error as AppGroupError where error.code == .leaseLost {
       request = nil
@@ -131,18 +123,12 @@ package final class ItemPublication: Waiting {
     guard lease.surroundings.contains(where: { $0.text == claim.name.text }) else {
       throw claim.overtaken()
     }
-    let kind = ClaimName.Kind.publishing
-    let finding = try others.look(at: claim.site, with: lease.surroundings, purpose: purpose) {
-      kind.excludes($0.kind)
-    }
-    switch finding {
-    case .nobody: break
-    case .removable(let name, let isAlive):
-      let isTaken = try claim.site.takeAway(name, isAlive: isAlive, under: lease)
-      return isTaken ? .again : try wait(name.holder, "shares it") { others.watch($0) }
-    case .present(let name):
+    if let other = try others.look(
+      at: claim.site, under: lease, purpose: terms.purpose, for: .publishing)
+    {
+      if other.isTaken { return .again }
       try claim.beginPublishing()
-      return try wait(name.holder, "shares it") { others.watch($0) }
+      return try wait(for: other.name.holder, "shares it") { others.watch($0) }
     }
     guard try isCurrent() else { throw FileCoordinationError.conflict(path: location.text) }
     if case .replaced(let status) = change {
@@ -153,7 +139,7 @@ package final class ItemPublication: Waiting {
     // The lock is on the old item, which is removed next.
     readers = ReadersWait()
     let published = try location.status()
-    if durability == .durable { try synchronizeDirectories(lease) }
+    if terms.durability == .durable { try synchronizeDirectories(lease) }
     // The change is visible from here on: a leftover that cannot be removed does not make it a failure,
     // and a process that is stopped here and loses its claim was not overtaken.
     claim.endIfEmpty(under: lease)
@@ -162,7 +148,7 @@ package final class ItemPublication: Waiting {
 
   private func isCurrent() throws(Errno) -> Bool {
     // Accesses of another purpose were kept out by the claim.
-    guard copy.hasEntries || companions.isPossible else { return true }
+    guard copy.hasEntries || terms.hasCompanions else { return true }
     let now = try location.status()
     guard copy.hasEntries else { return copy.isCurrent(now) }
     guard let now, let compared else { return false }
@@ -213,28 +199,10 @@ package final class ItemPublication: Waiting {
   }
 
   private func wait(
-    _ holder: LeaseHolder?, _ what: String, _ watch: (WakeLatch) -> Bool
+    for holder: @autoclosure () throws -> LeaseHolder?, _ what: String, _ watch: (WakeLatch) -> Bool
   ) throws -> WaitingStep<StagedCopy.Change> {
-    guard ContinuousClock.now < deadline else {
-      throw FileCoordinationError.timedOut(
-        "publish the item", path: location.text, holder: holder, has: what)
-    }
-    return watch(latch) ? .wait(for: latch, until: min(deadline, .now + Patience.interval)) : .again
+    try terms.wait(
+      until: deadline,
+      else: .timedOut("publish the item", path: location.text, holder: holder(), has: what), watch)
   }
-}
-
-/// Whether there may be another access of the same purpose at the same time. Such accesses do not wait
-/// for each other, so each one finds out when it publishes whether the item is still what it copied.
-package final class Companions: Sendable {
-  private let mayExist: Atomic<Bool>
-
-  /// - Parameter mayExist: whether other coordinators may have the same purpose.
-  package init(mayExist: Bool) {
-    self.mayExist = Atomic(mayExist)
-  }
-
-  var isPossible: Bool { mayExist.load(ordering: .acquiring) }
-
-  /// The same coordinator has begun another access.
-  package func meet() { mayExist.store(true, ordering: .releasing) }
 }

@@ -200,6 +200,21 @@ package final class ItemSite: Sendable {
     LeaseRequest(site: lease, mode: .exclusive, term: Value.standardTerm, deadline: deadline)
   }
 
+  /// Continues to ask for the lease, and runs a closure under it.
+  ///
+  /// - Parameter request: nil for a new one, and after the closure began.
+  func step<Outcome>(
+    toLease request: inout LeaseRequest?, until deadline: ContinuousClock.Instant,
+    _ body: (Lease) throws -> WaitingStep<Outcome>
+  ) throws -> WaitingStep<Outcome> {
+    let current = request ?? leaseRequest(until: deadline)
+    request = current
+    return try current.step().then { lease in
+      request = nil
+      return try withExtendedLifetime(lease) { try body(lease) }
+    }
+  }
+
   /// Whether a process that comes for the item finds this site.
   func isAtItsPlace() throws(Errno) -> Bool {
     try tolerating([.noSuchFile, .notDirectory], fileStatus(Self.path(of: location)))?

@@ -1,0 +1,149 @@
+import Synchronization
+import Wormhole
+package import WormholeSystem
+
+/// The use of one item by a coordinated access. Presenters of other processes read it by name.
+package enum AccessKind: String, Sendable, Hashable, CaseIterable {
+  /// Reads the item while no access publishes it; presenters save their changes first.
+  case reading
+  /// The same, but presenters need not save.
+  case readingWithoutChanges
+  /// Changes a private copy, which is published at the end.
+  case content
+  /// The same, and presenters save their changes first.
+  case merging
+  /// Makes the item again in a private place that is empty at first.
+  case replacing
+  /// Removes the item; its private copy consists of second names.
+  case deleting
+  /// Renames the item where it is.
+  case moving
+  /// Changes the attributes of the item where it is.
+  case metadata
+  /// Keeps the item from all other processes while a program works on it in place.
+  case locking
+  /// Keeps the item from being changed, whether it exists or not.
+  case sharing
+
+  package var isReading: Bool { self == .reading || self == .readingWithoutChanges }
+
+  /// Whether an access of any other kind to the same item is enough for this one, too.
+  package var isWeakerThanWriting: Bool { isReading || self == .sharing }
+
+  /// What is held for it besides a lock on the item; nil for readers, which need no more than that.
+  package var claim: ClaimName.Kind? {
+    switch self {
+    case .reading, .readingWithoutChanges: nil
+    case .content, .merging, .replacing, .deleting: .copying
+    case .moving, .metadata, .locking: .inPlace
+    case .sharing: .sharing
+    }
+  }
+
+  /// Whether its accessor gets a private copy.
+  package var isOnCopy: Bool { claim == .copying }
+
+  /// How the private copy is made; nil when it is empty at first, or there is none.
+  package var copyMode: TreeCopy.Mode? {
+    switch self {
+    case .content, .merging: .copy
+    case .deleting: .link
+    default: nil
+    }
+  }
+
+  /// Whether the private copy has content of its own.
+  package var copiesContent: Bool { copyMode == .copy }
+
+  /// Whether accesses to what is in the directory are waited for, and kept out.
+  package var coversContents: Bool { [.deleting, .moving, .replacing].contains(self) }
+
+  /// Whether a symbolic link means what it points to.
+  package var followsLink: Bool { self != .deleting && self != .moving }
+
+  /// Whether an item that is moved while it is waited for is looked for at its new place.
+  var followsMoves: Bool { self != .replacing }
+
+  /// A verb with its object, for sentences.
+  package var action: String {
+    switch self {
+    case .reading, .readingWithoutChanges: "read the item"
+    case .content, .merging: "change the item"
+    case .replacing: "replace the item"
+    case .deleting: "delete the item"
+    case .moving: "move the item"
+    case .metadata: "change the item's attributes"
+    case .locking: "lock the item"
+    case .sharing: "share the item"
+    }
+  }
+}
+
+/// What all steps of one access have in common: what it is for, how long it waits, and how it ends.
+final class AccessTerms: Sendable {
+  /// Accesses of the same purpose are not in each other's way.
+  let purpose: String
+  /// Whether other processes may have accesses of the same purpose.
+  let isPurposeShared: Bool
+  /// How long the accessor may take.
+  let term: Duration
+  let deadline: ContinuousClock.Instant
+  let durability: Durability
+  /// Wakes the step that waits: one at a time does.
+  let latch = WakeLatch()
+  private let isCancelled = Atomic(false)
+  private let companions: Atomic<Bool>
+
+  init(
+    purpose: String, isPurposeShared: Bool = false, hasCompanions: Bool = false, term: Duration,
+    until deadline: ContinuousClock.Instant, durability: Durability = .standard
+  ) {
+    self.purpose = purpose
+    self.isPurposeShared = isPurposeShared
+    self.term = term
+    self.deadline = deadline
+    self.durability = durability
+    companions = Atomic(hasCompanions)
+  }
+
+  /// How often a waiter looks again without an event: a process may be stopped, a call cancelled.
+  static let interval: Duration = .milliseconds(50)
+
+  var isOver: Bool { ContinuousClock.now >= deadline }
+
+  /// Waits for what a look has found, or until the next look is due.
+  ///
+  /// - Parameters:
+  ///   - deadline: by default that of the access.
+  ///   - timeout: the error once the deadline has passed.
+  ///   - watch: returns whether everything was watched already: else another look comes first.
+  func wait<Outcome>(
+    until deadline: ContinuousClock.Instant? = nil,
+    else timeout: @autoclosure () throws -> FileCoordinationError, _ watch: (WakeLatch) -> Bool
+  ) throws -> WaitingStep<Outcome> {
+    let deadline = deadline ?? self.deadline
+    guard ContinuousClock.now < deadline else { throw try timeout() }
+    return watch(latch) ? .wait(for: latch, until: min(deadline, .now + Self.interval)) : .again
+  }
+
+  /// Throws when the access was cancelled.
+  func check(_ action: String, path: String) throws {
+    guard isCancelled.load(ordering: .acquiring) else { return }
+    throw FileCoordinationError(
+      .cancelled, action, path: path, reason: "the coordinator was told to cancel it")
+  }
+
+  /// Gives up the access.
+  func cancel() {
+    isCancelled.store(true, ordering: .releasing)
+    latch.raise()
+  }
+
+  /// Whether there may be another access of the same purpose at the same time. Such accesses do not
+  /// wait for each other, so each one finds out when it publishes whether the item is still what it
+  /// copied.
+  var hasCompanions: Bool { companions.load(ordering: .acquiring) }
+
+  /// The same coordinator has begun another access.
+  func meetCompanion() { companions.store(true, ordering: .releasing) }
+}
