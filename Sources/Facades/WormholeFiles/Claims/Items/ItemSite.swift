@@ -26,6 +26,8 @@ package final class ItemSite: Sendable {
 
   package static let prefix = ".coordination-"
   static let trashPrefix = "trash-"
+  /// Whether an entry of a directory is some item's site.
+  static func isSite(_ name: FileName) -> Bool { name.hasPrefix(prefix) }
   /// Where the item is, seen from the site.
   var item: String { "../" + location.name.text }
 

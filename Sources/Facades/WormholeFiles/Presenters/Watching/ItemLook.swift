@@ -7,73 +7,56 @@ import WormholeSystem
 /// one is when the path names nothing any more (proc_pid_fd(5)). Editors and publishers leave
 /// nothing at the path for a moment, so only a second look believes that an item was moved away.
 struct ItemLook {
-  struct Item {
-    let file: SharedDescriptor
-    var known: EntryStatus
-    /// For a file; a directory is watched by its tree.
-    var watch: Watch?
-    var tree: ItemTree?
-  }
-
   /// A result, and after how many milliseconds to look again, if at all.
   struct Result {
     var notices: [PresenterNotice] = []
     var nextLook: Int?
   }
 
-  static let fileEvents: WatchEvents = [
-    .attributes, .modified, .closedAfterWriting, .selfDeleted, .selfMoved,
-  ]
   /// How long a path may name nothing before the item counts as moved away or gone.
   static let absence = 20
   /// How long after the first event of a move the second may come.
   static let moveGap = 5
 
   private(set) var path: ItemPath?
-  private var item: Item?
-  private var anchors = PathAnchors()
+  /// Nil when nothing is there.
+  private var tree: ItemTree?
+  /// Watches on the directories above an item: by their being moved or removed it is elsewhere or
+  /// gone, and where nothing is at the path, the nearest existing directory reports the appearance.
+  private var anchors: [Watch] = []
   private var isMissing = false
-  private let hear: @Sendable (WatchSource, WatchNews) -> Void
+  private let hear: @Sendable (ItemTree.NodeID, WatchNews) -> Void
 
-  init(hear: @escaping @Sendable (WatchSource, WatchNews) -> Void) {
+  init(hear: @escaping @Sendable (ItemTree.NodeID, WatchNews) -> Void) {
     self.hear = hear
   }
 
   /// Presents another item; what it is like now counts as known.
   mutating func present(_ path: ItemPath?) {
     self.path = path
-    item = nil
+    tree = nil
     isMissing = false
-    guard let path else {
-      anchors = PathAnchors()
-      return
-    }
-    _ = find(path)
+    if let path { _ = find(path) } else { anchors = [] }
   }
 
   /// The item was moved, as its mover reports.
   mutating func follow(to path: ItemPath) {
     self.path = path
     isMissing = false
-    anchors.set(path, isPresent: item != nil, hear)
+    watchWay(to: path)
   }
 
-  var isPresent: Bool { item != nil }
+  var isPresent: Bool { tree != nil }
 
   /// Where the tree keeps what it knows of a path in the directory.
-  func source(of path: ItemPath) -> (WatchSource, FileName)? {
-    guard let components = self.path?.components(to: path),
-      let place = item?.tree?.place(of: components)
-    else { return nil }
-    return (.node(place.node), place.name)
+  func place(of path: ItemPath) -> ItemTree.Place? {
+    self.path?.components(to: path).flatMap { tree?.place(of: $0) }
   }
 
   /// What was there when it was looked at last; nil where nothing was.
   func known(_ path: ItemPath) -> FileStatus? {
-    if path == self.path { return item?.known.status }
-    guard let tree = item?.tree, let place = self.path?.components(to: path).flatMap(tree.place)
-    else { return nil }
-    return tree.nodes[place.node]?.entries[place.name]?.known.status
+    if path == self.path { return tree?.known.status }
+    return place(of: path).flatMap { tree?.nodes[$0.node]?.entries[$0.name]?.known.status }
   }
 
   // MARK: Looking
@@ -82,94 +65,75 @@ struct ItemLook {
   ///   - isLater: whether this is the look that a result asked for.
   ///   - isLast: whether what is gone is to be called gone at once.
   mutating func look(
-    _ news: [WatchSource: WatchNews], isLater: Bool = false, isLast: Bool = false
+    _ news: [ItemTree.NodeID: WatchNews], isLater: Bool = false, isLast: Bool = false
   ) -> Result {
     guard let path else { return Result() }
     var result = Result()
     let status = statusIfVisible(path.text)
-    if let status, let item, item.known.status.isSameFile(as: status) {
+    let own = news[ItemTree.rootID]?.own ?? []
+    if let status, let tree, tree.known.status.isSameFile(as: status) {
       isMissing = false
-      if news[.way] != nil { anchors.set(path, isPresent: true, hear) }
-      lookAtSame(status, news, path, &result)
-    } else if status == nil, item != nil {
+      if news[ItemTree.wayID] != nil { watchWay(to: path) }
+      if isChanged(to: status, after: own) { result.notices.append(.changed) }
+    } else if status == nil, tree != nil {
       guard isMissing || isLast else {
         isMissing = true
         return Result(nextLook: Self.absence)
       }
-      lose(path, news, &result)
-    } else {
-      replace(path, &result)
+      result.notices = lose(path, after: own)
+    } else if replace(path) {
+      result.notices.append(.changed)
     }
-    lookIntoTree(news, isLater: isLater, isLast: isLast, &result)
+    guard let path = self.path else { return result }
+    var news = news
+    if tree?.isReplaced == true { news[ItemTree.rootID] = .everything }
+    result.notices += tree?.look(news, at: path, isLater: isLater, isLast: isLast) ?? []
+    if tree?.mustLookAgain == true { result.nextLook = Self.moveGap }
     return result
   }
 
-  private mutating func lookAtSame(
-    _ status: FileStatus, _ news: [WatchSource: WatchNews], _ path: ItemPath,
-    _ result: inout Result
-  ) {
-    guard let known = item?.known else { return }
-    let events = news[.node(ItemTree.rootID)]?.own ?? []
-    item?.known = EntryStatus(status)
-    if known.differs(from: status, after: events, writing: .modified) {
-      result.notices.append(.changed)
-    }
+  private mutating func isChanged(to status: FileStatus, after events: WatchEvents) -> Bool {
+    defer { tree?.known = EntryStatus(status) }
+    return tree?.known.differs(from: status, after: events, writing: .modified) ?? false
   }
 
   /// The path names nothing: the item is elsewhere, or gone.
-  private mutating func lose(
-    _ path: ItemPath, _ news: [WatchSource: WatchNews], _ result: inout Result
-  ) {
+  private mutating func lose(_ path: ItemPath, after events: WatchEvents) -> [PresenterNotice] {
     isMissing = false
-    if let place = placeOfFile(), let status = statusIfVisible(place.text) {
-      self.path = place
-      anchors.set(place, isPresent: true, hear)
-      result.notices.append(.moved(place))
-      lookAtSame(status, news, place, &result)
-      return
+    guard let place = placeOfFile(), let status = statusIfVisible(place.text) else {
+      tree = nil
+      // Back again already, or in the moment between: reported by the same notice.
+      _ = find(path)
+      return [.changed]
     }
-    item = nil
-    result.notices.append(.changed)
-    // Back again already, or in the moment between: reported by the same notice.
-    _ = find(path)
+    self.path = place
+    watchWay(to: place)
+    return [.moved(place)] + (isChanged(to: status, after: events) ? [.changed] : [])
   }
 
   /// Where the file is that was at the path last; nil when it has no name any more, or none that
   /// means anything to others.
   private func placeOfFile() -> ItemPath? {
-    guard let item,
+    guard let tree,
       // Without /proc its new place is unknown: then it is gone from its old one.
-      let target = try? linkTarget("/proc/self/fd/\(item.file.descriptor.rawValue)"),
-      let status = statusIfVisible(target), item.known.status.isSameFile(as: status)
+      let target = try? linkTarget("/proc/self/fd/\(tree.root.descriptor.rawValue)"),
+      let status = statusIfVisible(target), tree.known.status.isSameFile(as: status)
     else { return nil }
     let place = ItemPath(target)
-    let isOurs = ([place] + place.ancestors).contains { $0.name.hasPrefix(ItemSite.prefix) }
+    let isOurs = ([place] + place.ancestors).contains { ItemSite.isSite($0.name) }
     return isOurs ? nil : place
   }
 
   /// There is a different file at the path, or one for the first time.
-  private mutating func replace(_ path: ItemPath, _ result: inout Result) {
-    let old = item
+  ///
+  /// - Returns: whether that is a change of the item itself.
+  private mutating func replace(_ path: ItemPath) -> Bool {
+    let old = tree
     isMissing = false
-    guard let status = find(path, old: old) else { return }
-    if let old, old.tree != nil, item?.tree != nil {
-      // The difference between the directories is what the tree finds.
-      if old.known.differsInAttributes(from: status) { result.notices.append(.changed) }
-    } else {
-      result.notices.append(.changed)
-    }
-  }
-
-  private mutating func lookIntoTree(
-    _ news: [WatchSource: WatchNews], isLater: Bool, isLast: Bool, _ result: inout Result
-  ) {
-    guard let path, item?.tree != nil else { return }
-    var ofNodes: [ItemTree.NodeID: WatchNews] = [:]
-    for case (.node(let id), let news) in news { ofNodes[id] = news }
-    if item?.tree?.isReplaced == true { ofNodes[ItemTree.rootID] = .everything }
-    result.notices +=
-      item?.tree?.look(ofNodes, at: path, isLater: isLater, isLast: isLast) ?? []
-    if item?.tree?.mustLookAgain == true { result.nextLook = Self.moveGap }
+    guard let status = find(path, old: old) else { return false }
+    // The difference between two directories is what the tree finds.
+    guard let old, old.isOfDirectory, tree?.isOfDirectory == true else { return true }
+    return old.known.differsInAttributes(from: status)
   }
 
   // MARK: Finding
@@ -178,73 +142,53 @@ struct ItemLook {
   ///
   /// - Parameter old: what was there before; a directory's tree is kept for comparison.
   /// - Returns: nil when there is nothing.
-  private mutating func find(_ path: ItemPath, old: Item? = nil) -> FileStatus? {
+  private mutating func find(_ path: ItemPath, old: ItemTree? = nil) -> FileStatus? {
     // Each round watches first and looks then; if the item is replaced all the time, a later look
     // reports it.
     for _ in 0..<10 {
-      item = openItem(path, old)
-      let isWatched = anchors.set(path, isPresent: item != nil, hear)
+      tree = openTree(path, old)
+      let isWatched = watchWay(to: path)
       let now = statusIfVisible(path.text)
-      switch (item, now) {
+      switch (tree?.known.status, now) {
       case (nil, nil) where isWatched: return nil
-      case (let item?, let now?) where item.known.status.isSameFile(as: now):
-        return item.known.status
+      case (let known?, let now?) where known.isSameFile(as: now): return known
       default: continue
       }
     }
-    return item?.known.status
+    return tree?.known.status
   }
 
-  private func openItem(_ path: ItemPath, _ old: Item?) -> Item? {
+  private func openTree(_ path: ItemPath, _ old: ItemTree?) -> ItemTree? {
     do throws(Errno) {
       let file = SharedDescriptor(
         try FileDescriptor.open(path.text, [.pathOnly, .noFollow]))
-      let hear = hear
       let status = try file.descriptor.status()
-      guard status.kind == .directory else {
-        let watch = ChangeMonitor.shared.watchOpen(file.descriptor, Self.fileEvents) {
-          hear(.node(ItemTree.rootID), $0)
-        }
-        return Item(file: file, known: EntryStatus(try file.descriptor.status()), watch: watch)
-      }
-      var tree = old?.tree
-      if tree != nil {
-        tree?.replaceRoot(by: file, status)
+      var tree: ItemTree
+      if let old, old.isOfDirectory, status.kind == .directory {
+        tree = old
+        tree.replaceRoot(by: file, status)
       } else {
-        tree = ItemTree(file, status) { hear(.node($0), $1) }
+        tree = ItemTree(file, status, hear: hear)
       }
       // Once more, because the attributes may have changed before the tree's watch was there.
-      return Item(file: file, known: EntryStatus(try file.descriptor.status()), tree: tree)
+      tree.known = EntryStatus(try file.descriptor.status())
+      return tree
     } catch {
       // Gone again, or not ours to open: as if there were nothing.
       return nil
     }
   }
-}
-
-/// Where news come from: the way to the item, or a directory of its tree (or the file itself).
-enum WatchSource: Hashable, Sendable {
-  case way
-  case node(ItemTree.NodeID)
-}
-
-/// Watches on the directories above an item: by their being moved or removed it is elsewhere or
-/// gone, and where nothing is at the path, the nearest existing directory reports the appearance.
-struct PathAnchors {
-  private var watches: [Watch] = []
 
   /// Watches the way to a path; a former one's watches end after this.
   ///
-  /// - Parameter isPresent: whether the item exists, so that its own watch reports the rest.
   /// - Returns: false when a directory of the way was made at the same time as its watch: no event has
   ///   reported it, and no watch is in it, so the way has to be watched again.
   @discardableResult
-  mutating func set(
-    _ path: ItemPath, isPresent: Bool,
-    _ hear: @escaping @Sendable (WatchSource, WatchNews) -> Void
-  ) -> Bool {
+  private mutating func watchWay(to path: ItemPath) -> Bool {
+    let hear = hear
     var new: [Watch] = []
     var isStillMissing = true
+    // An item that exists has its own watch, which reports the rest.
     var missing: FileName? = isPresent ? nil : path.name
     var isMissingWatched = isPresent
     for directory in path.ancestors {
@@ -257,16 +201,18 @@ struct PathAnchors {
       let awaited = isMissingWatched ? nil : missing
       if awaited != nil { events.formUnion([.created, .movedTo, .attributes]) }
       let watch = ChangeMonitor.shared.watchOpen(open.descriptor, events) { news in
-        guard let awaited, !news.isEverything, news.own.isEmpty else { return hear(.way, news) }
+        guard let awaited, !news.isEverything, news.own.isEmpty else {
+          return hear(ItemTree.wayID, news)
+        }
         // Whatever else appears beside the way costs nothing more than this.
-        if news.names[awaited] != nil { hear(.way, news) }
+        if news.names[awaited] != nil { hear(ItemTree.wayID, news) }
       }
       // A directory above that may not be watched is not worth looking at all the time for it.
       if watch.detection == .events || awaited != nil { new.append(watch) }
       if let awaited { isStillMissing = self.open(directory.appending(awaited)) == nil }
       isMissingWatched = true
     }
-    watches = new
+    anchors = new
     return isStillMissing
   }
 

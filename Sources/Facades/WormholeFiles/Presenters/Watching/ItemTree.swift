@@ -1,7 +1,8 @@
 import Wormhole
 import WormholeSystem
 
-/// What is known of a presented directory: every entry at any depth, as it was when last looked at.
+/// What is known of a presented item: the item itself, and of a directory every entry at any depth, as
+/// they were when last looked at.
 ///
 /// Each directory has a watch, and its events say which names to look at again; the difference to
 /// what is known is what has happened. A directory is watched first and listed then. Where events
@@ -33,24 +34,23 @@ struct ItemTree {
     var isOld = false
   }
 
-  /// What one look has found, and what is left to do for it.
-  struct Found {
-    let root: ItemPath
-    var notices: [PresenterNotice] = []
-    var appeared: [(place: Place, status: FileStatus)] = []
-    var waiting: [(NodeID, WatchNews)] = []
-  }
-
   /// A name in a directory.
   struct Place: Equatable {
     let node: NodeID
     let name: FileName
   }
 
+  /// The item itself.
   static let rootID: NodeID = 0
+  /// The directories above it: what is heard of them is not the tree's.
+  static let wayID: NodeID = -1
   static let events: WatchEvents = [
     .attributes, .closedAfterWriting, .created, .deleted, .movedFrom, .movedTo, .selfDeleted,
     .selfMoved,
+  ]
+  /// For an item that is not a directory.
+  static let fileEvents: WatchEvents = [
+    .attributes, .modified, .closedAfterWriting, .selfDeleted, .selfMoved,
   ]
 
   var nodes: [NodeID: Node] = [:]
@@ -61,9 +61,17 @@ struct ItemTree {
   var postponed: [NodeID: (news: WatchNews, isOld: Bool)] = [:]
   var lastID = Self.rootID
   private(set) var root: SharedDescriptor
+  /// What the item itself was like.
+  var known: EntryStatus
   let hear: @Sendable (NodeID, WatchNews) -> Void
 
-  /// Watches and lists the directory.
+  // What the look that is under way has found, and what is left to do for it.
+  private var path = ItemPath("/")
+  private var notices: [PresenterNotice] = []
+  private var appeared: [(place: Place, status: FileStatus)] = []
+  private var waiting: [(NodeID, WatchNews)] = []
+
+  /// Watches the item, and lists it if it is a directory.
   ///
   /// - Complexity: one look at each entry at any depth, and one watch for each directory.
   init(
@@ -72,9 +80,16 @@ struct ItemTree {
   ) {
     self.root = root
     self.hear = hear
+    known = EntryStatus(status)
     nodes[Self.rootID] = Node(parent: nil, name: FileName(bytes: []), identity: status)
-    _ = look([Self.rootID: .everything], at: ItemPath("/"), isLast: true)
+    if isOfDirectory {
+      _ = look([Self.rootID: .everything], at: path, isLast: true)
+    } else {
+      watch(Self.rootID, root.descriptor, for: Self.fileEvents)
+    }
   }
+
+  var isOfDirectory: Bool { known.status.kind == .directory }
 
   /// Whether a second look, a moment later, is needed to decide.
   var mustLookAgain: Bool { !vanished.isEmpty || postponed.values.contains { !$0.isOld } }
@@ -102,20 +117,22 @@ struct ItemTree {
   mutating func look(
     _ news: [NodeID: WatchNews], at path: ItemPath, isLater: Bool = false, isLast: Bool
   ) -> [PresenterNotice] {
-    var found = Found(root: path)
+    guard isOfDirectory else { return [] }
+    self.path = path
     // From the top, so that a directory that was replaced is known before what is in it.
-    found.waiting = takePostponed(with: news).sorted { $0.0 > $1.0 }
+    waiting = takePostponed(with: news).sorted { $0.0 > $1.0 }
     while true {
-      if let (id, news) = found.waiting.popLast() {
-        examine(id, news, &found)
-      } else if let (place, status) = found.appeared.popLast() {
-        appear(status, at: place, &found)
+      if let (id, news) = waiting.popLast() {
+        examine(id, after: news)
+      } else if let (place, status) = appeared.popLast() {
+        appear(status, at: place)
       } else {
         break
       }
     }
-    settle(isLater: isLater, isLast: isLast, &found)
-    return found.notices
+    settle(isLater: isLater, isLast: isLast)
+    defer { notices = [] }
+    return notices
   }
 
   private mutating func takePostponed(with news: [NodeID: WatchNews]) -> [(NodeID, WatchNews)] {
@@ -125,7 +142,7 @@ struct ItemTree {
     return Array(all)
   }
 
-  private mutating func examine(_ id: NodeID, _ news: WatchNews, _ found: inout Found) {
+  private mutating func examine(_ id: NodeID, after news: WatchNews) {
     // Removed, and perhaps made again with the same number: whatever is there now is not watched.
     if !news.own.isDisjoint(with: [.selfDeleted, .ignored]) { nodes[id]?.watch = nil }
     guard let isWatched = nodes[id].map({ $0.watch != nil }),
@@ -140,51 +157,47 @@ struct ItemTree {
     var names = Set(news.names.keys)
     if !isWatched || news.isEverything {
       // Watched first, listed then.
-      if !isWatched { watch(id, directory.descriptor) }
+      if !isWatched { watch(id, directory.descriptor, for: Self.events) }
       if let known = nodes[id]?.entries.keys { names.formUnion(known) }
       // Removed in this moment: what was known of it is found to be gone, name by name.
       names.formUnion(((try? directory.descriptor.entries()) ?? []).map(\.name))
     }
-    let path = path(of: id, from: found.root)
+    let path = path(of: id)
     // The node itself is looked up for each name: a copy of it in a variable would have its entries
     // copied, all of them, by the first change.
-    for name in names where !isOwn(name, directory) {
-      compare(Place(node: id, name: name), directory, path, news.names[name] ?? [], &found)
+    for name in names where !isOwn(name, in: directory) {
+      compare(
+        Place(node: id, name: name), in: directory, at: path, after: news.names[name] ?? [])
     }
   }
 
   private mutating func compare(
-    _ place: Place, _ directory: SharedDescriptor, _ path: ItemPath, _ events: WatchEvents,
-    _ found: inout Found
+    _ place: Place, in directory: SharedDescriptor, at path: ItemPath, after events: WatchEvents
   ) {
     let now = statusIfVisible(place.name.text, at: directory.descriptor.rawValue)
     switch (nodes[place.node]?.entries[place.name], now) {
     case (nil, nil): return
     case (nil, let now?):
-      found.appeared.append((place, now))
-    case (let old?, nil): vanish(old, place, at: path.appending(place.name), &found)
+      appeared.append((place, now))
+    case (let old?, nil): vanish(old, from: place, at: path.appending(place.name))
     case (let old?, let now?):
       guard old.known.differs(from: now, after: events, writing: .closedAfterWriting) else {
         return
       }
-      found.notices.append(.subitemChanged(path.appending(place.name)))
-      update(old, place, to: now, &found)
+      notices.append(.subitemChanged(path.appending(place.name)))
+      update(old, at: place, to: now)
     }
   }
 
-  private func isOwn(
-    _ name: FileName, _ directory: SharedDescriptor
-  ) -> Bool {
-    if name.hasPrefix(ItemSite.prefix) { return true }
+  private func isOwn(_ name: FileName, in directory: SharedDescriptor) -> Bool {
+    if ItemSite.isSite(name) { return true }
     // Where presenters and coordinators meet in a container: what changes there is about them.
     guard [NameKind.own, MailboxDirectory.kind].contains(name.text) else { return false }
     let status = statusIfVisible("container.plist", at: directory.descriptor.rawValue)
     return status?.kind == .regular
   }
 
-  private mutating func update(
-    _ old: Entry, _ place: Place, to now: FileStatus, _ found: inout Found
-  ) {
+  private mutating func update(_ old: Entry, at place: Place, to now: FileStatus) {
     var entry = Entry(known: EntryStatus(now), node: old.node)
     if now.kind != .directory, let node = old.node {
       drop(node)
@@ -199,15 +212,13 @@ struct ItemTree {
     guard isReplaced || nodes[node]?.watch == nil else { return }
     nodes[node]?.identity = now
     nodes[node]?.watch = nil
-    found.waiting.append((node, .everything))
+    waiting.append((node, .everything))
   }
 }
 
 /// Telling what was moved from what is new and what is gone.
 extension ItemTree {
-  mutating func vanish(
-    _ entry: Entry, _ place: Place, at path: ItemPath, _ found: inout Found
-  ) {
+  private mutating func vanish(_ entry: Entry, from place: Place, at path: ItemPath) {
     set(nil, at: place, insteadOf: entry)
     let identity = FileIdentity(entry.known.status)
     guard vanished[identity] != nil else {
@@ -216,38 +227,37 @@ extension ItemTree {
     }
     // Another name of a file that is gone already, or the number of one given to the next.
     if let node = entry.node { drop(node) }
-    found.notices.append(.subitemChanged(path))
+    notices.append(.subitemChanged(path))
   }
 
   /// Looks at the place where a file was that has appeared elsewhere.
-  private mutating func lookForOld(_ identity: FileIdentity, _ found: inout Found) {
+  private mutating func lookForOld(_ identity: FileIdentity) {
     guard let place = places[identity], let directory = open(place.node),
       let entry = nodes[place.node]?.entries[place.name],
       statusIfVisible(place.name.text, at: directory.descriptor.rawValue) == nil
     else { return }
-    let path = path(of: place.node, from: found.root).appending(place.name)
-    vanish(entry, place, at: path, &found)
+    vanish(entry, from: place, at: path(of: place.node).appending(place.name))
   }
 
-  mutating func appear(_ status: FileStatus, at place: Place, _ found: inout Found) {
-    let path = path(of: place.node, from: found.root).appending(place.name)
+  private mutating func appear(_ status: FileStatus, at place: Place) {
+    let path = path(of: place.node).appending(place.name)
     let identity = FileIdentity(status)
     var entry = Entry(known: EntryStatus(status))
-    if vanished[identity] == nil { lookForOld(identity, &found) }
+    if vanished[identity] == nil { lookForOld(identity) }
     if let old = vanished[identity], isMoved(old, to: status, at: path) {
       vanished[identity] = nil
-      found.notices.append(.subitemMoved(old.path, path))
+      notices.append(.subitemMoved(old.path, path))
       entry.node = old.entry.node
       if let node = entry.node {
         nodes[node]?.parent = place.node
         nodes[node]?.name = place.name
       }
     } else {
-      found.notices.append(.subitemAppeared(path))
+      notices.append(.subitemAppeared(path))
       if status.kind == .directory {
         let node = makeNode(in: place.node, place.name, status)
         entry.node = node
-        found.waiting.append((node, .everything))
+        waiting.append((node, .everything))
       }
     }
     set(entry, at: place, insteadOf: nil)
@@ -260,7 +270,7 @@ extension ItemTree {
     return nodes[node]?.watch != nil
   }
 
-  mutating func settle(isLater: Bool, isLast: Bool, _ found: inout Found) {
+  private mutating func settle(isLater: Bool, isLast: Bool) {
     for (identity, gone) in vanished {
       guard isLast || (isLater && gone.isOld) else {
         vanished[identity]?.isOld = true
@@ -268,7 +278,7 @@ extension ItemTree {
       }
       vanished[identity] = nil
       if let node = gone.entry.node { drop(node) }
-      found.notices.append(.subitemChanged(gone.path))
+      notices.append(.subitemChanged(gone.path))
     }
   }
 }
@@ -306,9 +316,11 @@ extension ItemTree {
     }
   }
 
-  mutating func watch(_ id: NodeID, _ directory: borrowing FileDescriptor) {
+  private mutating func watch(
+    _ id: NodeID, _ file: borrowing FileDescriptor, for events: WatchEvents
+  ) {
     let hear = hear
-    nodes[id]?.watch = ChangeMonitor.shared.watchOpen(directory, Self.events) { hear(id, $0) }
+    nodes[id]?.watch = ChangeMonitor.shared.watchOpen(file, events) { hear(id, $0) }
   }
 
   /// - Returns: nil when the directory is not where it should be, or may not be read.
@@ -336,9 +348,7 @@ extension ItemTree {
     return names.reversed()
   }
 
-  func path(of id: NodeID, from root: ItemPath) -> ItemPath {
-    names(to: id).reduce(root) { $0.appending($1) }
-  }
+  private func path(of id: NodeID) -> ItemPath { names(to: id).reduce(path) { $0.appending($1) } }
 
   /// Which directory knows of a path below, and by which name; nil when none does.
   func place(of components: [FileName]) -> Place? {

@@ -10,7 +10,7 @@ import WormholeSystem
 /// is then known without being told.
 final class ItemWatcher: Sendable {
   private struct Pending {
-    var news: [WatchSource: WatchNews] = [:]
+    var news: [ItemTree.NodeID: WatchNews] = [:]
     var isScheduled = false
     var pauses = 0
     /// What accesses that have ended published, while another one is under way.
@@ -29,8 +29,7 @@ final class ItemWatcher: Sendable {
   /// - Parameter tell: gets the notices, on any thread.
   init(_ tell: @escaping @Sendable ([PresenterNotice]) -> Void) {
     self.tell = tell
-    let hear: @Sendable (WatchSource, WatchNews) -> Void = { [weak self] in self?.note($0, $1) }
-    state.withLock { $0 = ItemLook(hear: hear) }
+    state.withLock { $0 = ItemLook { [weak self] in self?.note($0, $1) } }
   }
 
   /// Where the item is now; nil as long as there is none.
@@ -58,7 +57,7 @@ final class ItemWatcher: Sendable {
 
   // MARK: Events
 
-  private func note(_ source: WatchSource, _ news: WatchNews) {
+  private func note(_ source: ItemTree.NodeID, _ news: WatchNews) {
     pending.withLock { $0.news[source, default: WatchNews()].merge(news) }
     schedule(after: nil)
   }
@@ -83,7 +82,7 @@ final class ItemWatcher: Sendable {
   private func look(isLater: Bool = false) {
     update { state in
       // Excludes: a look that began before a pause and finds what is published after it.
-      let news = pending.withLock { pending -> [WatchSource: WatchNews]? in
+      let news = pending.withLock { pending -> [ItemTree.NodeID: WatchNews]? in
         pending.isScheduled = false
         guard pending.pauses == 0, !pending.isCancelled else { return nil }
         defer { pending.news = [:] }
@@ -181,12 +180,12 @@ final class ItemWatcher: Sendable {
 
   // A look at certain paths as well, at once.
   private func look(
-    _ state: inout ItemLook?, _ news: [WatchSource: WatchNews], at paths: [ItemPath]
+    _ state: inout ItemLook?, _ news: [ItemTree.NodeID: WatchNews], at paths: [ItemPath]
   ) -> ItemLook.Result {
     var news = news
     for path in paths {
-      guard let (source, name) = state?.source(of: path) else { continue }
-      news[source, default: WatchNews()].add(name)
+      guard let place = state?.place(of: path) else { continue }
+      news[place.node, default: WatchNews()].add(place.name)
     }
     return state?.look(news, isLast: true) ?? ItemLook.Result()
   }
