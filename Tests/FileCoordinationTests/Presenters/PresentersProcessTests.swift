@@ -215,10 +215,10 @@ struct PresentersProcessTests {
     let other = try participant()
     _ = try other.ask("present \(scene.path("d/file"))")
     let presenter = try #require(try scene.site.members().first)
-    let demands = [PresenterDemand(path: scene.path("d/file"), kind: .content)]
-    let message = PresenterMessage.access(demands).propertyList(to: presenter.id)
+    let demand: PropertyListValue = ["path": .string(scene.path("d/file")), "for": "content"]
     var request: PropertyListValue = [
-      "kind": "request", "id": 1, "replyTo": "0-0", "value": message,
+      "kind": "request", "id": 1, "replyTo": "0-0",
+      "value": ["presenter": .string(presenter.id), "demands": [demand]],
     ]
     Expiry.never.write(into: &request)
     let outlet = try #require(MailboxOutlet(in: scene.container, to: presenter.mailbox))

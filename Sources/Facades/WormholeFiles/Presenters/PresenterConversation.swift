@@ -19,12 +19,13 @@ package final class PresenterConversation: Waiting, Sendable {
   package var silent: [PresenterDescription] { state.withLock { $0.silent } }
 
   private struct State {
-    /// Of presenters of this process.
-    var exchanges: [PresenterExchange] = []
-    var remote: [Remote] = []
     /// The presenters that have not answered.
     var waiting: [String: PresenterDescription] = [:]
     var silent: [PresenterDescription] = []
+    /// Those of other processes that were stopped at the last look.
+    var stopped: Set<String>
+    /// Each gives a presenter its item back.
+    var releases: [@Sendable () -> Void] = []
     var failure: (any Error)?
     /// Until when answers are waited for.
     var limit: ContinuousClock.Instant
@@ -37,15 +38,10 @@ package final class PresenterConversation: Waiting, Sendable {
   }
 
   /// The presenters of other processes at one site.
-  private struct Remote: Sendable {
-    let site: PresenterSite
-    let members: [PresenterSite.Member]
-    var questions: [PresenterSite.Question] = []
-    /// Those that were stopped at the last look.
-    var stopped: Set<String> = []
-  }
+  private typealias Remote = (site: PresenterSite, members: [PresenterSite.Member])
 
   private let demands: [PresenterDemand]
+  private let remote: [Remote]
   private let own: RegisteredPresenter?
   private let latch = WakeLatch()
   private let state: Mutex<State>
@@ -58,7 +54,9 @@ package final class PresenterConversation: Waiting, Sendable {
     until deadline: ContinuousClock.Instant
   ) {
     self.demands = demands
-    state = Mutex(State(remote: remote, limit: deadline))
+    self.remote = remote
+    let stopped = remote.flatMap(\.members).filter { $0.presence.state == .suspended }.map(\.id)
+    state = Mutex(State(stopped: Set(stopped), limit: deadline))
     own = presenter.flatMap { RegisteredPresenter.registered($0) }
     own?.watcher.pause()
   }
@@ -118,18 +116,20 @@ package final class PresenterConversation: Waiting, Sendable {
 
   private func ask() {
     let exchanges = RegisteredPresenter.all.compactMap { exchange(with: $0) }
-    let remote = state.withLock { state in
-      state.exchanges = exchanges
-      for member in state.remote.flatMap(\.members) {
-        state.waiting[member.id] = member.description
-      }
+    state.withLock { state in
+      for member in remote.flatMap(\.members) { state.waiting[member.id] = member.description }
       state.isAsked = true
-      return state.remote
     }
-    for (index, asked) in remote.enumerated() {
-      for member in asked.members { ask(member, ofRemote: index, at: asked.site) }
+    for (site, members) in remote {
+      for member in members {
+        let release = site.ask(member, about: demands) { [weak self] in self?.take($0, of: member) }
+        if let release { state.withLock { $0.releases.append(release) } }
+      }
     }
-    for exchange in exchanges { exchange.start() }
+    for exchange in exchanges {
+      state.withLock { $0.releases.append { exchange.finish() } }
+      exchange.start()
+    }
     state.withLock { $0.limit = min($0.limit, .now.advanced(by: Self.patience)) }
   }
 
@@ -149,54 +149,42 @@ package final class PresenterConversation: Waiting, Sendable {
 
   /// The presenters of other processes that the demands concern.
   private static func remote(for demands: [PresenterDemand]) -> [Remote] {
-    PresenterSite.asking(demands.map(\.path)).compactMap { remote(at: $0, for: demands) }
-  }
-
-  private static func remote(at site: PresenterSite, for demands: [PresenterDemand]) -> Remote? {
-    let members = site.others().filter {
-      !PresenterStep.steps(for: demands, ofPresenterAt: $0.path, answering: $0.answered).isEmpty
-    }
-    guard !members.isEmpty else { return nil }
-    let stopped = members.filter { $0.presence.state == .suspended }.map(\.id)
-    return Remote(site: site, members: members, stopped: Set(stopped))
-  }
-
-  private func ask(_ member: PresenterSite.Member, ofRemote index: Int, at site: PresenterSite) {
-    do {
-      let question = try site.ask(member, demands) { [weak self] in self?.take($0, of: member) }
-      if let question { state.withLock { $0.remote[index].questions.append(question) } }
-    } catch {
-      Diagnostics.report(error)
-      giveUp(member)
+    PresenterSite.asking(demands.map(\.path)).compactMap { site in
+      let members = site.others().filter {
+        !PresenterStep.steps(for: demands, ofPresenterAt: $0.path, answering: $0.answered).isEmpty
+      }
+      return members.isEmpty ? nil : (site, members)
     }
   }
 
   /// Looks at the presenters that have not answered: those that have left count as if they had, and
   /// those that were stopped at the last look already are not waited for any more.
   private func lookAtRemote() {
-    let (remote, waiting) = state.withLock { ($0.remote, $0.waiting) }
-    for (index, asked) in remote.enumerated() {
-      let due = asked.members.filter { waiting[$0.id] != nil }
+    let waiting = state.withLock { $0.waiting }
+    var stopped = state.withLock { $0.stopped }
+    for (site, members) in remote {
+      let due = members.filter { waiting[$0.id] != nil }
       guard !due.isEmpty else { continue }
       let living: [PresenterSite.Member]
       do {
-        living = try asked.site.members()
+        living = try site.members()
       } catch {
         // Perhaps no descriptor is left: the time limit ends the wait.
         continue
       }
-      var stopped: Set<String> = []
       for member in due {
         guard let member = living.first(where: { $0.id == member.id }) else {
           take(member.id, .success(()))
           continue
         }
-        guard member.presence.state == .suspended else { continue }
-        stopped.insert(member.id)
-        if asked.stopped.contains(member.id) { giveUp(member) }
+        if member.presence.state != .suspended {
+          stopped.remove(member.id)
+        } else if !stopped.insert(member.id).inserted {
+          giveUp(member)
+        }
       }
-      state.withLock { [stopped] in $0.remote[index].stopped = stopped }
     }
+    state.withLock { [stopped] in $0.stopped = stopped }
   }
 
   // MARK: Answers
@@ -230,16 +218,12 @@ package final class PresenterConversation: Waiting, Sendable {
   ///   own presenter is not told. Nor of what was demanded and done in place: that an item is
   ///   not there after it was to be deleted or moved, or has other attributes.
   package func finish(published: [ItemPath: FileStatus?]) {
-    let (exchanges, remote, isFirst) = state.withLock { state in
-      let isFirst = !state.isOver
-      state.isOver = true
-      return (state.exchanges, state.remote, isFirst)
+    let releases = state.withLock { state in
+      defer { state.isOver = true }
+      return state.isOver ? nil : state.releases
     }
-    guard isFirst else { return }
-    for asked in remote {
-      for question in asked.questions { asked.site.release(question) }
-    }
-    for exchange in exchanges { exchange.finish() }
+    guard let releases else { return }
+    for release in releases { release() }
     guard let own else { return }
     var published = published
     let inPlace = demands.filter { [.deleting, .moving].contains($0.kind) }

@@ -11,13 +11,6 @@ final class RegisteredPresenter: Sendable {
     var isRemoved = false
   }
 
-  /// How it is registered at a site.
-  private struct Registration {
-    let site: PresenterSite
-    let path: ItemPath
-    let presence: PresenceRegistration
-  }
-
   /// Names it among the presenters of all processes.
   let id = String(UInt64.random(in: .min ... .max), radix: 16)
   let presenter: any FilePresenter
@@ -26,7 +19,10 @@ final class RegisteredPresenter: Sendable {
   /// What it answers itself.
   private let answered: AnsweredSteps
   private let state = Mutex(State())
-  /// Nil as long as there is no item.
+  /// How it is registered at a site; nil as long as there is no item.
+  private typealias Registration = (
+    site: PresenterSite, path: ItemPath, presence: PresenceRegistration
+  )
   private let registration = Mutex<Registration?>(nil)
   private let queue = DispatchQueue(label: "wormhole.presenter")
 
@@ -91,7 +87,7 @@ final class RegisteredPresenter: Sendable {
 
   private func register(_ path: ItemPath) throws -> Registration {
     let site = try PresenterSite.registering(path)
-    return Registration(site: site, path: path, presence: try site.enter(id, path, answered))
+    return (site, path, try site.enter(id, at: path, answering: answered))
   }
 
   // MARK: What it is being asked
@@ -130,12 +126,8 @@ final class RegisteredPresenter: Sendable {
 
 /// The presenters of this process.
 extension RegisteredPresenter {
-  private struct Row {
-    let presenter: RegisteredPresenter
-    /// How often it was added; it is removed as often.
-    var uses = 1
-  }
-
+  /// With how often each was added; it is removed as often.
+  private typealias Row = (presenter: RegisteredPresenter, uses: Int)
   private static let rows = Mutex<[ObjectIdentifier: Row]>([:])
 
   static var areNone: Bool { rows.withLock(\.isEmpty) }
@@ -158,7 +150,7 @@ extension RegisteredPresenter {
         return nil
       }
       let new = RegisteredPresenter(presenter)
-      rows[key] = Row(presenter: new)
+      rows[key] = (new, 1)
       return new
     }
     do {

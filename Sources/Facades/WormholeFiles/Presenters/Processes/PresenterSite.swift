@@ -72,7 +72,7 @@ final class PresenterSite: Sendable {
   }
 
   func enter(
-    _ id: String, _ path: ItemPath, _ answered: AnsweredSteps
+    _ id: String, at path: ItemPath, answering answered: AnsweredSteps
   ) throws -> PresenceRegistration {
     try presenters.enter(content: [
       "presenter": .string(id), "path": .string(path.text), "answers": answered.propertyList,
@@ -82,41 +82,43 @@ final class PresenterSite: Sendable {
 
   // MARK: Asking
 
-  /// A question that was posted.
-  struct Question: Sendable {
-    fileprivate let id: UInt64
-    fileprivate let callee: MailboxOutlet
-  }
-
   /// Asks a presenter.
   ///
   /// - Parameter end: called once with the answer or another end of the call, on any thread.
-  /// - Returns: nil if its process has ended, or the call has ended otherwise.
+  /// - Returns: what has to be called when the access is over: the presenter gets its item back, or need
+  ///   not answer any more. Nil if its process has ended, or the call has ended otherwise.
   func ask(
-    _ member: Member, _ demands: [PresenterDemand], _ end: @escaping @Sendable (CallEnd) -> Void
-  ) throws -> Question? {
-    guard let callee = try calls.watchedOutlet(to: member.mailbox) else {
-      end(.died)
-      return nil
-    }
-    let id = try calls.begin(until: nil, end)
-    let message = PresenterMessage.access(demands).propertyList(to: member.id)
+    _ member: Member, about demands: [PresenterDemand],
+    end: @escaping @Sendable (CallEnd) -> Void
+  ) -> (@Sendable () -> Void)? {
     do {
-      switch try calls.post(id, message, expires: .never, to: callee) {
-      case .posted: return Question(id: id, callee: callee)
-      case .gone: calls.end(id, as: .died)
-      case .full: calls.end(id, as: .timedOut)
+      guard let callee = try calls.watchedOutlet(to: member.mailbox) else {
+        end(.died)
+        return nil
+      }
+      let id = try calls.begin(until: nil, end)
+      let message: PropertyListValue = [
+        "presenter": .string(member.id), "demands": .array(demands.map(\.propertyList)),
+      ]
+      do {
+        switch try calls.post(id, message, expires: .never, to: callee) {
+        case .posted: return { self.release(id, at: callee) }
+        case .gone: calls.end(id, as: .died)
+        case .full: calls.end(id, as: .timedOut)
+        }
+      } catch {
+        calls.end(id, as: .failed(error))
       }
     } catch {
-      calls.end(id, as: .failed(error))
+      Diagnostics.report(error)
+      end(.failed(error))
     }
     return nil
   }
 
-  /// The access is over: the presenter gets its item back, or need not answer any more.
-  func release(_ question: Question) {
+  private func release(_ question: UInt64, at callee: MailboxOutlet) {
     do {
-      try calls.release(question.id, at: question.callee)
+      try calls.release(question, at: callee)
     } catch {
       // Until this process ends, the presenter believes that the access goes on.
       Diagnostics.report(error)
@@ -124,10 +126,13 @@ final class PresenterSite: Sendable {
   }
 
   func tellMoved(_ member: Member, from old: ItemPath, to new: ItemPath) {
-    let message = PresenterMessage.moved(from: old, to: new).propertyList(to: member.id)
     do {
       guard let outlet = calls.outlet(to: member.mailbox) else { return }
-      _ = try calls.notify(message, to: outlet)
+      _ = try calls.notify(
+        [
+          "presenter": .string(member.id), "movedFrom": .string(old.text),
+          "movedTo": .string(new.text),
+        ], to: outlet)
     } catch {
       // Its own watch finds most moves, too.
       Diagnostics.report(error)
@@ -136,15 +141,20 @@ final class PresenterSite: Sendable {
 
   // MARK: Being asked
 
+  private static let maximumDemands = 1_000
+
   private static func answer(_ call: IncomingCall, on queue: DispatchQueue) {
     // A process that was stopped meanwhile must do nothing that is out of date.
     call.catchUp()
-    guard !call.isOver,
-      case (.access(let demands), let presenter)? = PresenterMessage.read(call.value)
+    guard !call.isOver, let id = call.value["presenter"]?.stringValue,
+      let demands = call.value["demands"]?.arrayValue, demands.count <= maximumDemands
     else { return }
-    guard let presenter else { return answer(call, .success(())) }
+    guard let presenter = RegisteredPresenter.registered(id) else {
+      return answer(call, .success(()))
+    }
+    let steps = presenter.steps(for: demands.compactMap { PresenterDemand($0) })
     // It keeps the call until its end, and the call keeps it.
-    let exchange = PresenterExchange(presenter, presenter.steps(for: demands)) { outcome in
+    let exchange = PresenterExchange(presenter, steps) { outcome in
       queue.async { answer(call, outcome) }
     }
     exchange.start()
@@ -168,10 +178,11 @@ final class PresenterSite: Sendable {
   static let refusal = "refused"
 
   private static func take(_ notice: PropertyListValue) {
-    guard case (.moved(let old, let new), let presenter)? = PresenterMessage.read(notice) else {
-      return
-    }
-    presenter?.watcher.follow(from: old, to: new, isOwn: false)
+    // Other programs may have written anything else.
+    guard let id = notice["presenter"]?.stringValue, let old = ItemPath(notice["movedFrom"]),
+      let new = ItemPath(notice["movedTo"])
+    else { return }
+    RegisteredPresenter.registered(id)?.watcher.follow(from: old, to: new, isOwn: false)
   }
 }
 
@@ -208,23 +219,25 @@ extension PresenterSite {
     }
     // Neither XDG_DATA_HOME nor HOME may be set: then no process can have registered there.
     let own = try? ContainerLocation.path(forGroup: group)
-    if let own = own.flatMap(site), !sites.contains(where: { $0 === own }) { sites.append(own) }
+    if let own, isContainer(own + file), let site = opened(at: own),
+      !sites.contains(where: { $0 === site })
+    {
+      sites.append(site)
+    }
     return sites
   }
 
   private static func enclosing(_ path: ItemPath) -> [PresenterSite] {
-    path.lineage(having: file) { statusIfVisible($0)?.kind == .regular }
-      .compactMap { openedSite(at: $0.text) }
+    path.lineage(having: file, isContainer).compactMap { opened(at: $0.text) }
   }
 
-  private static func site(at path: String) -> PresenterSite? {
-    guard statusIfVisible(path + file)?.kind == .regular else { return nil }
-    return openedSite(at: path)
+  private static func isContainer(_ file: some PathText) -> Bool {
+    statusIfVisible(file)?.kind == .regular
   }
 
   private static let file = "/container.plist"
 
-  private static func openedSite(at path: String) -> PresenterSite? {
+  private static func opened(at path: String) -> PresenterSite? {
     if let site = known.withLock({ $0[path] }) { return site }
     do {
       return keep(try SharedContainer(path: path, access: nil))
@@ -242,45 +255,6 @@ extension PresenterSite {
       let site = PresenterSite(container)
       known[path] = site
       return site
-    }
-  }
-}
-
-/// What one process posts to a presenter of another one.
-enum PresenterMessage: Sendable {
-  /// A coordinated access is about to begin: a call, answered when the presenter lets it.
-  case access([PresenterDemand])
-  /// Something was moved: a notice.
-  case moved(from: ItemPath, to: ItemPath)
-
-  private static let maximumDemands = 1_000
-
-  /// - Returns: nil for anything else, because other programs may have written it.
-  static func read(
-    _ value: PropertyListValue
-  ) -> (message: PresenterMessage, presenter: RegisteredPresenter?)? {
-    guard let presenter = value["presenter"]?.stringValue else { return nil }
-    let registered = RegisteredPresenter.registered(presenter)
-    if let demands = value["demands"]?.arrayValue {
-      guard demands.count <= maximumDemands else { return nil }
-      return (.access(demands.compactMap { PresenterDemand($0) }), registered)
-    }
-    guard let old = ItemPath(value["movedFrom"]), let new = ItemPath(value["movedTo"]) else {
-      return nil
-    }
-    return (.moved(from: old, to: new), registered)
-  }
-
-  /// The message to a presenter of an identifier.
-  func propertyList(to presenter: String) -> PropertyListValue {
-    switch self {
-    case .access(let demands):
-      ["presenter": .string(presenter), "demands": .array(demands.map(\.propertyList))]
-    case .moved(let old, let new):
-      [
-        "presenter": .string(presenter), "movedFrom": .string(old.text),
-        "movedTo": .string(new.text),
-      ]
     }
   }
 }
