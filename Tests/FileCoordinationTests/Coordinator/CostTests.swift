@@ -35,7 +35,7 @@
       let plan = Faults.Plan { _, _ in .proceed }
       try Faults.$plan.withValue(plan) {
         let session = try AccessOpening([request], under: terms, for: coordinator).run()
-        try Faults.$plan.withValue(nil) { try accessor(session.grants[0].path) }
+        try Faults.$plan.withValue(nil) { try accessor(session.urls[0].path) }
         try AccessClosing(session).run()
       }
       return plan.calls

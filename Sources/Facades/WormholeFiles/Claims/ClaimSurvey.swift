@@ -16,8 +16,7 @@ struct ClaimSurvey {
     case removable(ClaimName, isAlive: Bool)
   }
 
-  private var known: [ClaimName: SharedDescriptor] = [:]
-  private var watches: [ClaimName: Watch] = [:]
+  private var known: [ClaimName: (claim: SharedDescriptor, watch: Watch?)] = [:]
   private var observed = Observed()
 
   /// Looks for claims that exclude ours.
@@ -68,7 +67,6 @@ struct ClaimSurvey {
     at site: ItemSite, _ names: [ClaimName], now: ContinuousClock.Instant
   ) throws(Errno) -> Finding {
     known = known.filter { names.contains($0.key) }
-    watches = watches.filter { names.contains($0.key) }
     var living: [ClaimName] = []
     for name in names {
       guard let claim = try open(name, at: site) else { continue }
@@ -85,7 +83,7 @@ struct ClaimSurvey {
     guard let first = living.first else { return .nobody }
     let overdue = try observed.overdue(among: living.map(\.declaration), now: now) {
       [known] declaration throws(Errno) in
-      try known.first { $0.key.declaration == declaration }?.value.descriptor.status()
+      try known.first { $0.key.declaration == declaration }?.value.claim.descriptor.status()
     }
     if let name = living.first(where: { $0.declaration == overdue }), try !isKept(name) {
       return .removable(name, isAlive: true)
@@ -97,7 +95,9 @@ struct ClaimSurvey {
   // program is not declared yet (its starter was stopped in between), or has ended, any process that
   // inherited the claim keeps it.
   private func isKept(_ name: ClaimName) throws(Errno) -> Bool {
-    guard name.mayBeHandedOn, !name.isPastItsTerm, let claim = known[name] else { return false }
+    guard name.mayBeHandedOn, !name.isPastItsTerm, let claim = known[name]?.claim else {
+      return false
+    }
     let declared = name.declaration.identity
     // The age of one in another namespace is not known.
     guard declared.isVisible || name.declaration.term == LeaseDeclaration.whileRunning else {
@@ -110,13 +110,13 @@ struct ClaimSurvey {
   private mutating func open(
     _ name: ClaimName, at site: ItemSite
   ) throws(Errno) -> SharedDescriptor? {
-    if let claim = known[name] { return claim }
+    if let claim = known[name]?.claim { return claim }
     // Only a directory can be a claim.
     let claim = try tolerating(
       [.notDirectory, .tooManyLinks],
       SharedDescriptor(
         FileDescriptor.open(name.text, at: site.descriptor, [.readOnly, .directory, .noFollow])))
-    known[name] = claim
+    known[name] = claim.map { ($0, nil) }
     return claim
   }
 
@@ -124,14 +124,13 @@ struct ClaimSurvey {
   ///
   /// - Returns: whether everything was watched already: then a wait is in order, else another look.
   mutating func watch(_ latch: WakeLatch) -> Bool {
-    var wasComplete = true
-    for (name, claim) in known where watches[name] == nil {
-      wasComplete = false
-      watches[name] = ChangeMonitor.shared.watchOpen(
-        claim.descriptor, [.closedWithoutWriting, .selfMoved, .selfDeleted]
+    let new = known.filter { $0.value.watch == nil }
+    for (name, entry) in new {
+      known[name]?.watch = ChangeMonitor.shared.watchOpen(
+        entry.claim.descriptor, [.closedWithoutWriting, .selfMoved, .selfDeleted]
       ) { _ in latch.raise() }
     }
-    return wasComplete
+    return new.isEmpty
   }
 }
 

@@ -96,7 +96,7 @@ struct ContentsWait {
     var found: [(path: ItemPath, isSite: Bool)] = []
 
     mutating func visit(_ entry: FileDescriptor.Entry, at place: TreePlace) throws -> Void? {
-      let isSite = entry.name.hasPrefix(ItemSite.prefix)
+      let isSite = ItemSite.isSite(entry.name)
       if isSite || locked.contains(entry.inode) {
         let below = FileName(bytes: place.path.appending(entry.name).bytes)
         found.append((root.appending(below), isSite))

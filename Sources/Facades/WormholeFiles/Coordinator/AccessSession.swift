@@ -64,11 +64,7 @@ final class AccessOpening: Waiting {
 
   private func acquire() throws -> WaitingStep<AccessSession> {
     guard let next = items.firstIndex(where: { $0.access == nil }) else {
-      let grants = try makeGrants()
-      items = []
-      return .done(
-        AccessSession(
-          grants, under: terms, by: coordinator.filePresenter, conversation: conversation.take()))
+      return .done(try makeSession())
     }
     let acquisition =
       items[next].acquisition
@@ -145,28 +141,34 @@ final class AccessOpening: Waiting {
     return hasGivenUp
   }
 
-  private func makeGrants() throws -> [AccessSession.Grant] {
-    var grants: [AccessSession.Grant?] = requests.map { _ in nil }
+  private func makeSession() throws -> AccessSession {
+    var urls = requests.map(\.url)
+    var granted: [AccessSession.Item] = []
+    var snapshots: [ReaderCopy] = []
     for item in items {
       guard let access = item.access else { continue }
       let place = placeInCopy(access)
-      var copy = place == nil ? try StagedCopy.make(of: access, check: check(access)) : nil
+      let copy = place == nil ? try StagedCopy(of: access, check: terms.check(access)) : nil
+      granted.append((access, copy))
       for index in item.requests {
         let request = requests[index]
-        let snapshot =
-          request.wantsSnapshot ? try ReaderCopy.make(of: access, check: check(access)) : nil
-        let own = snapshot?.path ?? path(for: request, at: item.location, access)
-        let isFirst = index == item.requests.first
-        let path = request.kind.isReading ? own : place ?? own
-        grants[index] = AccessSession.Grant(
-          path: path,
-          url: path == request.path && request.url.isFileURL ? request.url : URL(filePath: path),
-          access: isFirst ? access : nil, copy: copy.take(), snapshot: snapshot)
+        var path = path(for: request, at: item.location, access)
+        if request.wantsSnapshot {
+          let snapshot = try ReaderCopy.make(of: access, check: terms.check(access))
+          snapshots.append(snapshot)
+          path = snapshot.path
+        } else if let place, !request.kind.isReading {
+          path = place
+        }
+        if path != request.path || !request.url.isFileURL { urls[index] = URL(filePath: path) }
       }
       // Others may change the item while the copy is read.
       if item.requests.allSatisfy({ requests[$0].wantsSnapshot }) { access.end(removal) }
     }
-    return grants.compactMap { $0 }
+    items = []
+    return AccessSession(
+      of: granted, at: urls, snapshots: snapshots, under: terms, by: coordinator.filePresenter,
+      conversation: conversation.take())
   }
 
   // Where an item is in the copy of a directory that this access changes as well: changed in both
@@ -178,12 +180,6 @@ final class AccessOpening: Waiting {
     }
     guard let directory, let claim = directory.claim else { return nil }
     return access.location.moved(from: directory.location, to: ItemPath(claim.copyPath))?.text
-  }
-
-  // Copying does not wait for others, so no deadline ends it; but it may be cancelled.
-  private func check(_ access: ItemAccess) -> () throws -> Void {
-    let terms = terms
-    return { try terms.check(access.kind.action, path: access.location.text) }
   }
 
   private func path(
@@ -201,19 +197,13 @@ final class AccessOpening: Waiting {
 /// A coordinated access that has begun: what is held for each of its items, and what has to be said
 /// when it ends.
 final class AccessSession: Sendable {
-  /// One item of the access.
-  struct Grant: Sendable {
-    /// Where the accessor finds the item.
-    let path: String
-    /// The same; as its caller gave it, if that is the place.
-    let url: URL
-    /// Nil for an item that another grant of the same access covers.
-    let access: ItemAccess?
-    let copy: StagedCopy?
-    let snapshot: ReaderCopy?
-  }
+  /// Granted access to an item, and its private copy.
+  typealias Item = (access: ItemAccess, copy: StagedCopy?)
 
-  let grants: [Grant]
+  fileprivate let items: [Item]
+  /// Where the accessor finds what was requested; as its caller gave it, if that is the place.
+  let urls: [URL]
+  fileprivate let snapshots: [ReaderCopy]
   fileprivate let terms: AccessTerms
   fileprivate let presenter: (any FilePresenter)?
   fileprivate let conversation: PresenterConversation?
@@ -221,16 +211,18 @@ final class AccessSession: Sendable {
   fileprivate let moves = Mutex<[(from: String, to: String)]>([])
 
   fileprivate init(
-    _ grants: [Grant], under terms: AccessTerms, by presenter: (any FilePresenter)?,
-    conversation: PresenterConversation?
+    of items: [Item], at urls: [URL], snapshots: [ReaderCopy], under terms: AccessTerms,
+    by presenter: (any FilePresenter)?, conversation: PresenterConversation?
   ) {
-    self.grants = grants
+    self.items = items
+    self.urls = urls
+    self.snapshots = snapshots
     self.terms = terms
     self.presenter = presenter
     self.conversation = conversation
   }
 
-  var accesses: [ItemAccess] { grants.compactMap(\.access) }
+  var accesses: [ItemAccess] { items.map(\.access) }
 
   /// Keeps a move that presenters must not hear of yet, because one end of it is a private copy.
   ///
@@ -244,9 +236,9 @@ final class AccessSession: Sendable {
 
   // The public place of a path in a private copy.
   private func published(_ path: String) -> String? {
-    grants.lazy.filter { $0.copy != nil }.compactMap { grant in
-      grant.access.flatMap {
-        ItemPath(path).moved(from: ItemPath(grant.path), to: $0.location)?.text
+    items.lazy.compactMap { item in
+      item.copy.flatMap {
+        ItemPath(path).moved(from: ItemPath($0.claim.copyPath), to: item.access.location)?.text
       }
     }.first
   }
@@ -254,10 +246,8 @@ final class AccessSession: Sendable {
   /// Ends the access without publishing anything.
   func abandon() {
     let removal = SiteRemoval()
-    for grant in grants {
-      grant.access?.end(removal)
-      grant.snapshot?.remove(removal)
-    }
+    for access in accesses { access.end(removal) }
+    for snapshot in snapshots { snapshot.remove(removal) }
     conversation?.finish(published: [:])
   }
 }
@@ -269,7 +259,7 @@ final class AccessClosing: Waiting {
   private let session: AccessSession
   /// A publication is waited for at least `standardWait`, even if the accessor used up the deadline.
   private let deadline: ContinuousClock.Instant
-  private var remaining: [AccessSession.Grant]
+  private var remaining: [AccessSession.Item]
   private var current: ItemPublication?
   private var published: [ItemPath: FileStatus?] = [:]
   private var isReadingOver = false
@@ -280,9 +270,7 @@ final class AccessClosing: Waiting {
   init(_ session: AccessSession) {
     self.session = session
     deadline = max(session.terms.deadline, .now + FileCoordinator.standardWait)
-    remaining = session.grants.sorted {
-      ($0.access?.location.text ?? "") < ($1.access?.location.text ?? "")
-    }
+    remaining = session.items.sorted { ItemPath.precedes($0.access.location, $1.access.location) }
   }
 
   func step() throws -> WaitingStep<Void> {
@@ -306,24 +294,25 @@ final class AccessClosing: Waiting {
 
   private func end() throws -> WaitingStep<Void> {
     try endReading()
-    guard let grant = remaining.last else { return .done(()) }
-    current = current ?? publication(of: grant)
-    guard let current else {
-      try grant.access?.endInPlace(removal)
+    guard let (access, copy) = remaining.last else { return .done(()) }
+    guard let copy else {
+      try access.endInPlace(removal)
       remaining.removeLast()
       return try end()
     }
-    return try current.step().then { change in
-      if let location = grant.access?.location {
-        switch change {
-        case .none: break
-        case .removed: published[location] = .some(nil)
-        case .replaced(let status): published[location] = .some(status)
-        }
+    let publication =
+      current
+      ?? ItemPublication(of: copy, by: access, under: session.terms, until: deadline)
+    current = publication
+    return try publication.step().then { change in
+      switch change {
+      case .none: break
+      case .removed: published[access.location] = .some(nil)
+      case .replaced(let status): published[access.location] = .some(status)
       }
       // With what it has locked, which may be what is to be removed.
-      self.current = nil
-      grant.access?.end(removal)
+      current = nil
+      access.end(removal)
       remaining.removeLast()
       return try end()
     }
@@ -332,27 +321,19 @@ final class AccessClosing: Waiting {
   // Its task was cancelled while it waited.
   deinit { giveUp() }
 
-  private func publication(of grant: AccessSession.Grant) -> ItemPublication? {
-    guard let access = grant.access, let claim = access.claim, let copy = grant.copy else {
-      return nil
-    }
-    return ItemPublication(
-      of: copy, in: claim, of: access, under: session.terms, until: deadline)
-  }
-
   // Our own readers must not be in the way of our own writers.
   private func endReading() throws {
     guard !isReadingOver else { return }
     isReadingOver = true
-    for grant in remaining { grant.snapshot?.remove(removal) }
-    for grant in remaining where grant.access?.claim == nil {
-      try grant.access?.endReading(removal)
+    for snapshot in session.snapshots { snapshot.remove(removal) }
+    for item in remaining where item.access.claim == nil {
+      try item.access.endReading(removal)
     }
   }
 
   private func giveUp() {
     current = nil
-    for grant in remaining { grant.access?.end(removal) }
+    for item in remaining { item.access.end(removal) }
     remaining = []
     session.conversation?.finish(published: published)
   }

@@ -146,23 +146,19 @@ extension FileCoordinator {
 /// The state of an access, for accessors that take long.
 package struct HeldAccess: Sendable {
   let session: AccessSession
+  private var claim: Claim? { session.accesses[0].claim }
 
   /// The reason why the access was lost; nil as long as it was not taken over.
   ///
   /// - Throws: `FileCoordinationError` when that cannot be found out.
   /// - Complexity: two system calls.
-  package func loss() throws -> FileCoordinationError? {
-    for access in session.accesses {
-      if let loss = try access.loss() { return loss }
-    }
-    return nil
-  }
+  package func loss() throws -> FileCoordinationError? { try session.accesses.loss() }
 
   /// The same when the program that inherited the access was killed: those who do that take the access
   /// over a moment later.
   package func lossOfKilled() throws -> FileCoordinationError? {
     if let loss = try loss() { return loss }
-    guard let claim = session.grants[0].access?.claim, claim.announced != nil else { return nil }
+    guard let claim, claim.announced != nil else { return nil }
     return claim.overtaken()
   }
 
@@ -180,7 +176,7 @@ package struct HeldAccess: Sendable {
   /// What a program inherits (`ChildProcess`) that works on the item itself: the claim stands as long as
   /// that program and what it starts run, also when this process is killed or stopped. They are ended
   /// before the claim is taken over, because they are stopped or the term is over.
-  package var inheritance: Int32? { session.grants[0].access?.claim?.descriptor }
+  package var inheritance: Int32? { claim?.descriptor }
 
   /// Declares the process that has inherited the claim, so that others can name it and see that it is
   /// stopped.
@@ -188,8 +184,7 @@ package struct HeldAccess: Sendable {
   /// - Parameter process: one that has ended already is not named.
   /// - Throws: `FileCoordinationError` when the access was taken over, and the program ended for that.
   package func handOn(toProcess process: Int32) throws {
-    guard let claim = session.grants[0].access?.claim, let status = ProcessStatus.of(process)
-    else { return }
+    guard let claim, let status = ProcessStatus.of(process) else { return }
     try claim.handOn(to: status.identity)
   }
 
@@ -198,9 +193,8 @@ package struct HeldAccess: Sendable {
   ///
   /// - Throws: As `renew`.
   package func follow(_ process: Int32) throws {
-    guard let claim = session.grants[0].access?.claim else { return }
     let program = ProcessStatus.of(process)
-    try claim.declare(program?.isStopped == true ? program?.identity ?? .current : .current)
+    try claim?.declare(program?.isStopped == true ? program?.identity ?? .current : .current)
   }
 }
 
@@ -221,7 +215,7 @@ extension FileCoordinator {
     return try session(
       [request], until: deadline, term: term ?? LeaseDeclaration.whileRunning
     ) { session in
-      try accessor(session.grants[0].url, HeldAccess(session: session))
+      try accessor(session.urls[0], HeldAccess(session: session))
     }
   }
 }

@@ -166,7 +166,7 @@ extension FileCoordinator {
   ) throws -> Result {
     try session(requests, until: deadline, term: term) { session in
       do {
-        return try accessor(session.grants.map(\.url))
+        return try accessor(session.urls)
       } catch {
         // Without its copy, because that was taken over, an accessor fails with an error of its own.
         throw session.accesses.lossBehind(error, isAny: true)
@@ -207,7 +207,7 @@ extension FileCoordinator {
     begin(session, under: terms)
     let result: Result
     do {
-      result = try await accessor(session.grants.map(\.url))
+      result = try await accessor(session.urls)
     } catch {
       let cause = session.accesses.lossBehind(error, isAny: true)
       try await Blocking.run { session.abandon() }

@@ -133,6 +133,11 @@ final class AccessTerms: Sendable {
       .cancelled, action, path: path, reason: "the coordinator was told to cancel it")
   }
 
+  /// The same for what takes long at an item. Copying waits for no other access, so no deadline ends it.
+  func check(_ access: ItemAccess) -> () throws -> Void {
+    { try self.check(access.kind.action, path: access.location.text) }
+  }
+
   /// Gives up the access.
   func cancel() {
     isCancelled.store(true, ordering: .releasing)

@@ -74,6 +74,14 @@ package final class ItemAccess: Sendable {
 }
 
 extension [ItemAccess] {
+  /// The reason why one of them was lost.
+  func loss() throws -> FileCoordinationError? {
+    for access in self {
+      if let loss = try access.loss() { return loss }
+    }
+    return nil
+  }
+
   /// The cause of an error: an access that was overtaken fails with an error of its own, because it finds
   /// no place for its copy, or no copy.
   ///
@@ -81,13 +89,11 @@ extension [ItemAccess] {
   package func lossBehind(_ error: any Error, isAny: Bool = false) -> any Error {
     guard isAny || (error as? FileCoordinationError)?.code == .inputOutput else { return error }
     do {
-      for access in self {
-        if let loss = try access.loss() { return loss }
-      }
+      return try loss() ?? error
     } catch let unknown {
       // Without an answer, the error stays as it is.
       Diagnostics.report(unknown)
+      return error
     }
-    return error
   }
 }

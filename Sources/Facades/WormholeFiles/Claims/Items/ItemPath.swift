@@ -316,6 +316,11 @@ extension ItemPath {
 }
 
 extension ItemPath {
+  /// Opens the directory that the item is in.
+  func openParent() throws(Errno) -> FileDescriptor {
+    try FileDescriptor.open(parent.text + "/", [.pathOnly, .directory])
+  }
+
   /// Opens the item at the beginning of a wait, to find it if it is moved meanwhile.
   ///
   /// - Returns: nil when there is no item yet.

@@ -8,7 +8,6 @@ import WormholeSystem
 /// published.
 final class ItemPublication: Waiting {
   private let access: ItemAccess
-  private let claim: Claim
   private let copy: StagedCopy
   private let terms: AccessTerms
   private let deadline: ContinuousClock.Instant
@@ -29,14 +28,14 @@ final class ItemPublication: Waiting {
   private var isPublished = false
 
   private var location: ItemPath { access.location }
+  private var claim: Claim { copy.claim }
 
   /// - Parameter deadline: how long to wait for others.
   init(
-    of copy: StagedCopy, in claim: Claim, of access: ItemAccess, under terms: AccessTerms,
+    of copy: StagedCopy, by access: ItemAccess, under terms: AccessTerms,
     until deadline: ContinuousClock.Instant
   ) {
     self.access = access
-    self.claim = claim
     self.copy = copy
     self.terms = terms
     self.deadline = deadline
@@ -53,7 +52,7 @@ final class ItemPublication: Waiting {
   }
 
   private func attempt() throws -> WaitingStep<StagedCopy.Change> {
-    let change = try self.change ?? copy.change(in: claim)
+    let change = try self.change ?? copy.change()
     self.change = change
     guard change != .none else {
       // There is nothing to publish, so nothing can be lost.
@@ -90,7 +89,7 @@ final class ItemPublication: Waiting {
   private func compareEntries() throws {
     guard copy.hasEntries, compared == nil else { return }
     let named = 3
-    let changes = try copy.changes(at: location, atMost: named + 1).map {
+    let changes = try copy.changes(atMost: named + 1).map {
       $0.bytes.isEmpty ? "the directory itself" : $0.text
     }
     guard changes.isEmpty else {
@@ -160,7 +159,7 @@ final class ItemPublication: Waiting {
     guard let conflict = error as? FileCoordinationError, conflict.code == .conflict else {
       return error
     }
-    let path = StagedCopy.keptPath(for: location)
+    let path = copy.keptPath()
     do throws(Errno) {
       try rename(location.name, at: claim.descriptor, to: path, at: Directory.current)
       return conflict.keeping(copy: path)

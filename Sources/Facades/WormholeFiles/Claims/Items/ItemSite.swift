@@ -70,16 +70,15 @@ package final class ItemSite: Sendable {
 
   /// Opens the site of an item.
   ///
+  /// - Parameters:
+  ///   - location: of the item, as far as the site's name shows it.
+  ///   - path: of the site, if it is known.
   /// - Returns: nil when there is none.
   /// - Throws: `unsafe`; what the kernel refuses.
-  static func open(_ location: ItemPath, isNew: Bool = false) throws -> ItemSite? {
-    try open(path(of: location), location, isNew: isNew)
-  }
-
-  /// - Parameter location: of its item, as far as the site's name shows it.
-  private static func open(
-    _ path: String, _ location: ItemPath, isNew: Bool = false
+  static func open(
+    _ location: ItemPath, at path: String? = nil, isNew: Bool = false
   ) throws -> ItemSite? {
+    let path = path ?? self.path(of: location)
     guard
       let open = try ifPresent(FileDescriptor.open(path, [.readOnly, .directory, .noFollow]))
     else { return nil }
@@ -89,7 +88,7 @@ package final class ItemSite: Sendable {
   /// Opens the site of an item as a visitor: nil also for one that this user may not open.
   static func openIfPermitted(_ location: ItemPath, at path: String? = nil) throws -> ItemSite? {
     do {
-      return try open(path ?? Self.path(of: location), location)
+      return try open(location, at: path)
     } catch let error as Errno
       where [.accessDenied, .notDirectory, .tooManyLinks].contains(error)
     {
@@ -116,18 +115,15 @@ package final class ItemSite: Sendable {
   /// - Complexity: two system calls if it is there; else the directory's status, a `mkdir`, and those two.
   static func openOrMake(_ location: ItemPath, isMissing: Bool = false) throws -> ItemSite {
     for attempt in 0..<renameRaceLimit {
-      if attempt > 0 || !isMissing,
-        let site = try open(location, isNew: attempt > 0)
-      {
-        return site
-      }
+      let mayExist = attempt > 0 || !isMissing
+      if mayExist, let site = try open(location, isNew: attempt > 0) { return site }
       let access = access(in: try directory(of: location))
       do throws(Errno) {
         if access == .owner {
           try access.makeDirectoryIfMissing(path(of: location), at: Directory.current)
         } else {
           // By name: what is made for a group is opened beneath the directory.
-          let parent = try FileDescriptor.open(location.parent.text + "/", [.pathOnly, .directory])
+          let parent = try location.openParent()
           try access.makeDirectoryIfMissing(
             name(of: location), at: parent.rawValue, staging: prefix)
         }
