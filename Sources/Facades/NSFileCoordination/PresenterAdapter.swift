@@ -11,7 +11,6 @@ final class PresenterAdapter: FilePresenter {
   /// its URL and its queue from any thread, which the original demands of a presenter, too.
   private nonisolated(unsafe) let presenter: any NSFilePresenter
   let presentedItemQueue = DispatchQueue(label: "NSFilePresenter")
-  private let isRemoved = Atomic(false)
 
   private init(_ presenter: any NSFilePresenter) {
     self.presenter = presenter
@@ -24,7 +23,7 @@ final class PresenterAdapter: FilePresenter {
   // In the order of the calls, because the presenter's queue keeps the order of equal operations.
   private func call(_ body: @escaping @Sendable (any NSFilePresenter) -> Void) {
     presenter.presentedItemOperationQueue.addOperation { [self] in
-      if !isRemoved.load(ordering: .acquiring) { body(presenter) }
+      if FileCoordinator.isRegistered(self) { body(presenter) }
     }
   }
 
@@ -85,7 +84,6 @@ extension PresenterAdapter {
   private final class Entry {
     weak var adapter: PresenterAdapter?
     let identifier: ObjectIdentifier
-    var registrations = 0
 
     init(_ adapter: PresenterAdapter) {
       self.adapter = adapter
@@ -96,9 +94,7 @@ extension PresenterAdapter {
   private static let entries = Mutex<[ObjectIdentifier: Entry]>([:])
 
   static var presenters: [any NSFilePresenter] {
-    // Released outside the lock, which the end of an adapter takes.
-    let adapters = entries.withLock { $0.values.filter { $0.registrations > 0 }.map(\.adapter) }
-    return adapters.compactMap { $0?.presenter }
+    FileCoordinator.filePresenters.compactMap { ($0 as? PresenterAdapter)?.presenter }
   }
 
   static func of(_ presenter: any NSFilePresenter) -> PresenterAdapter {
@@ -119,30 +115,15 @@ extension PresenterAdapter {
     }
   }
 
-  /// Returns the number of registrations after a change.
-  private static func count(_ presenter: any NSFilePresenter, _ change: Int) -> Int {
-    entries.withLock { entries in
-      let count = (entries[ObjectIdentifier(presenter)]?.registrations ?? 0) + change
-      entries[ObjectIdentifier(presenter)]?.registrations = max(0, count)
-      return count
-    }
-  }
-
   static func add(_ presenter: any NSFilePresenter) {
-    let adapter = of(presenter)
-    guard count(presenter, 1) == 1 else { return }
-    adapter.isRemoved.store(false, ordering: .releasing)
     do {
-      try FileCoordinator.addFilePresenter(adapter)
+      try FileCoordinator.addFilePresenter(of(presenter))
     } catch {
       Diagnostics.report(error)
     }
   }
 
   static func remove(_ presenter: any NSFilePresenter) {
-    let adapter = of(presenter)
-    guard count(presenter, -1) == 0 else { return }
-    adapter.isRemoved.store(true, ordering: .releasing)
-    FileCoordinator.removeFilePresenter(adapter)
+    FileCoordinator.removeFilePresenter(of(presenter))
   }
 }

@@ -253,6 +253,11 @@ extension FileCoordinator {
   /// - Complexity: four system calls.
   public static func publisher(ofItemAt url: URL) -> Publisher? { ItemPublisher.of(url.path) }
 
+  /// Whether a presenter is registered now.
+  package static func isRegistered(_ presenter: any FilePresenter) -> Bool {
+    RegisteredPresenter.registered(presenter) != nil
+  }
+
   /// The registered presenters of this process, in no order.
   public static var filePresenters: [any FilePresenter] {
     RegisteredPresenter.all.map(\.presenter)
