@@ -10,11 +10,8 @@ final class AccessOpening: Waiting {
   /// One location of the access, and which requests it serves.
   private struct Item {
     let location: ItemPath
-    var kind: AccessKind
-    var requests: [Int]
-    /// What was found at the location.
-    let found: SharedDescriptor?
-    var acquisition: ItemAcquisition?
+    let requests: [Int]
+    let acquisition: ItemAcquisition
     /// Nil as long as it is not acquired.
     var access: ItemAccess?
   }
@@ -66,12 +63,7 @@ final class AccessOpening: Waiting {
     guard let next = items.firstIndex(where: { $0.access == nil }) else {
       return .done(try makeSession())
     }
-    let acquisition =
-      items[next].acquisition
-      ?? ItemAcquisition(
-        items[next].location, items[next].kind, item: items[next].found, under: terms,
-        leaving: removal)
-    items[next].acquisition = acquisition
+    let acquisition = items[next].acquisition
     let step = try acquisition.step()
     if let directory = acquisition.givesWayTo, try giveUp(inside: directory) {
       return try acquire()
@@ -90,7 +82,7 @@ final class AccessOpening: Waiting {
 
   private func giveUp() {
     for item in items {
-      if let access = item.access { access.end(removal) } else { item.acquisition?.giveUp() }
+      if let access = item.access { access.end(removal) } else { item.acquisition.giveUp() }
     }
     items = []
     conversation.take()?.finish(published: [:])
@@ -98,33 +90,23 @@ final class AccessOpening: Waiting {
 
   private func prepare() throws {
     isPrepared = true
-    let prepared = coordinator.prepared
-    var demands: [PresenterDemand] = []
-    for (index, request) in requests.enumerated() {
-      let (location, found) = try request.find()
-      if !prepared.contains(location.text) { demands += request.presenterDemands(at: location) }
-      items.append(Item(location: location, kind: request.kind, requests: [index], found: found))
+    let found = try requests.map { try $0.find() }
+    let served = Dictionary(grouping: requests.indices) { found[$0].place }
+    items = served.sorted { ItemPath.precedes($0.key, $1.key) }.map { location, indices in
+      let kinds = indices.map { requests[$0].kind }
+      // Access to write an item includes reading it.
+      let kind = kinds.first { !$0.isWeakerThanWriting } ?? kinds[kinds.count - 1]
+      return Item(
+        location: location, requests: indices,
+        acquisition: ItemAcquisition(
+          location, kind, item: found[indices[0]].item, under: terms, leaving: removal))
     }
-    if items.count > 1 { sortItems() }
+    let prepared = coordinator.prepared
+    let demands = zip(requests, found).flatMap { request, found in
+      prepared.contains(found.place.text) ? [] : request.presenterDemands(at: found.place)
+    }
     conversation = PresenterConversation.ifNeeded(
       demands, for: coordinator.filePresenter, until: terms.deadline)
-  }
-
-  private func sortItems() {
-    let all = items.sorted {
-      $0.location == $1.location
-        ? $0.requests[0] < $1.requests[0] : ItemPath.precedes($0.location, $1.location)
-    }
-    items = []
-    for item in all {
-      guard let last = items.indices.last, items[last].location == item.location else {
-        items.append(item)
-        continue
-      }
-      // Access to write an item includes reading it.
-      if items[last].kind.isWeakerThanWriting { items[last].kind = item.kind }
-      items[last].requests += item.requests
-    }
   }
 
   // Another process has claimed the directory's contents, and waits for all of this access in it
@@ -135,7 +117,7 @@ final class AccessOpening: Waiting {
       let access = items[last].access, directory.contains(access.location)
     {
       items[last].access = nil
-      try items[last].acquisition?.beginAgain(givingUp: access)
+      try items[last].acquisition.beginAgain(givingUp: access)
       hasGivenUp = true
     }
     return hasGivenUp
@@ -196,7 +178,7 @@ final class AccessOpening: Waiting {
 
 /// A coordinated access that has begun: what is held for each of its items, and what has to be said
 /// when it ends.
-final class AccessSession: Sendable {
+package final class AccessSession: Sendable {
   /// Granted access to an item, and its private copy.
   typealias Item = (access: ItemAccess, copy: StagedCopy?)
 

@@ -143,16 +143,15 @@ extension FileCoordinator {
   }
 }
 
-/// The state of an access, for accessors that take long.
-package struct HeldAccess: Sendable {
-  let session: AccessSession
-  private var claim: Claim? { session.accesses[0].claim }
+/// For accessors that take long.
+extension AccessSession {
+  private var claim: Claim? { accesses[0].claim }
 
   /// The reason why the access was lost; nil as long as it was not taken over.
   ///
   /// - Throws: `FileCoordinationError` when that cannot be found out.
   /// - Complexity: two system calls.
-  package func loss() throws -> FileCoordinationError? { try session.accesses.loss() }
+  package func loss() throws -> FileCoordinationError? { try accesses.loss() }
 
   /// The same when the program that inherited the access was killed: those who do that take the access
   /// over a moment later.
@@ -168,7 +167,7 @@ package struct HeldAccess: Sendable {
   /// - Throws: `FileCoordinationError` when the access was taken over, or that cannot be found out.
   /// - Complexity: one rename.
   package func renew() throws {
-    for access in session.accesses {
+    for access in accesses {
       try reporting(access.kind.action, path: access.location.text) { try access.claim?.renew() }
     }
   }
@@ -204,18 +203,16 @@ extension FileCoordinator {
   /// - Parameter kind: `.content` for a private copy that is published afterwards, as with
   ///   `writingItemAt`. `.locking` and `.sharing` for the item itself, for programs that cannot work on a
   ///   copy: nothing is published at the end, because changes in place are visible at once, incomplete
-  ///   ones too. A program that makes them inherits the access (`HeldAccess.inheritance`).
+  ///   ones too. A program that makes them inherits the access (`AccessSession.inheritance`).
   /// - Parameter term: how long the accessor may take before others may take the access over; nil: as long
   ///   as this process, or the program that inherited the access, runs.
   package func hold<Result>(
     itemAt url: URL, for kind: AccessKind, until deadline: ContinuousClock.Instant?,
-    term: Duration?, while accessor: (URL, HeldAccess) throws -> Result
+    term: Duration?, while accessor: (URL, AccessSession) throws -> Result
   ) throws -> Result {
     let request = AccessRequest(url: url, kind: kind)
     return try session(
       [request], until: deadline, term: term ?? LeaseDeclaration.whileRunning
-    ) { session in
-      try accessor(session.urls[0], HeldAccess(session: session))
-    }
+    ) { try accessor($0.urls[0], $0) }
   }
 }

@@ -186,7 +186,7 @@ struct LockedRun {
 
   /// - Parameter url: the file that the command is to use.
   /// - Throws: `CommandError` when nothing may be published.
-  private func runCommand(on url: URL, _ access: HeldAccess) throws -> ExitStatus {
+  private func runCommand(on url: URL, _ access: AccessSession) throws -> ExitStatus {
     let path = url.path
     let command = ExternalCommand(words: words.map { $0.replacing(Self.placeholder, with: path) })
     let (termination, loss) = try environment.withoutTimeLimit {
@@ -220,7 +220,7 @@ struct LockedRun {
   ///
   /// - Returns: how the command ended, and the error when the lock was taken over before that.
   func end(
-    of command: ExternalCommand, _ path: String, _ access: HeldAccess
+    of command: ExternalCommand, _ path: String, _ access: AccessSession
   ) throws -> (Termination, FileCoordinationError?) {
     // Received from before the start of the command: a signal that arrives meanwhile is not lost.
     let interruption = try Interruption(quits: true)
@@ -262,7 +262,7 @@ struct LockedRun {
 
   /// Tells others that the holder lives, and looks whether the access was taken over.
   private func checked(
-    _ access: HeldAccess, _ renewal: inout ContinuousClock.Instant, process: Int32
+    _ access: AccessSession, _ renewal: inout ContinuousClock.Instant, process: Int32
   ) throws -> FileCoordinationError? {
     if let loss = try access.loss() { return loss }
     if isOnCopy { try access.follow(process) }
