@@ -182,7 +182,7 @@ package struct PublicationRecord: Hashable, Sendable {
 
 extension [UInt8] {
   /// Appends the bytes of a number, most significant byte first.
-  fileprivate mutating func append(number: some FixedWidthInteger) {
+  package mutating func append(number: some FixedWidthInteger) {
     Swift.withUnsafeBytes(of: number.bigEndian) { append(contentsOf: $0) }
   }
 }

@@ -22,7 +22,7 @@ package final class Claim: Sendable {
   var name: ClaimName { state.withLock { $0 } }
   package var descriptor: Int32 { directory.rawValue }
 
-  private init(_ site: ItemSite, _ directory: consuming FileDescriptor, _ name: ClaimName) {
+  private init(_ name: ClaimName, at site: ItemSite, _ directory: consuming FileDescriptor) {
     self.site = site
     self.directory = directory
     state = Mutex(name)
@@ -39,7 +39,7 @@ package final class Claim: Sendable {
       // Free: it is locked before another process can know it, and never seen unlocked.
       _ = try directory.tryLock(.exclusive)
       try lease.moveOut(entry, toFree: name.text)
-      return Claim(site, directory, name)
+      return Claim(name, at: site, directory)
     } catch let error as Errno where error == .noSuchFile {
       throw lease.lost()
     }

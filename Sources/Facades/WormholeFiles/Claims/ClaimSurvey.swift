@@ -113,9 +113,7 @@ struct ClaimSurvey {
     if let claim = known[name]?.claim { return claim }
     // Only a directory can be a claim.
     let claim = try tolerating(
-      [.notDirectory, .tooManyLinks],
-      SharedDescriptor(
-        FileDescriptor.open(name.text, at: site.descriptor, [.readOnly, .directory, .noFollow])))
+      [.notDirectory, .tooManyLinks], SharedDescriptor(site.open(name.text)))
     known[name] = claim.map { ($0, nil) }
     return claim
   }
@@ -178,8 +176,7 @@ extension ItemSite {
   // The owner learns that its program has ended before the claim has another name: from this it knows who
   // killed the program. It is only a name, so what stands in its way does not matter.
   private func announce(_ taker: LeaseDeclaration, to name: ClaimName) throws(Errno) {
-    let claim = try FileDescriptor.open(
-      name.text, at: descriptor, [.readOnly, .directory, .noFollow])
+    let claim = try open(name.text)
     guard try claim.entries().allSatisfy({ name.taker($0.name) == nil }) else { return }
     try makeDirectory(name.overtaken(by: taker), at: claim.rawValue)
   }

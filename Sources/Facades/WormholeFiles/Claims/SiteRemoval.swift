@@ -73,8 +73,7 @@ extension ItemSite {
   // Its owner is dead or has left: a directory that is in use is locked.
   private func isAbandoned(_ name: FileName) throws(Errno) -> Bool {
     do throws(Errno) {
-      let open = try FileDescriptor.open(
-        name.text, at: descriptor, [.readOnly, .directory, .noFollow])
+      let open = try open(name.text)
       guard try open.tryLock(.exclusive) else { return false }
       // Or a child that is being started would have it locked for a moment longer: see `ClaimSurvey`.
       try open.unlock()

@@ -29,9 +29,9 @@ extension FileCoordinator {
     until deadline: ContinuousClock.Instant? = nil,
     byAccessor accessor: (_ completionHandler: @escaping @Sendable () -> Void) throws -> Result
   ) throws -> Result {
-    let preparation = try Preparation(
-      requests(readingURLs, readingOptions, writingURLs, writingOptions), self,
-      until: deadline ?? .now + Self.standardWait)
+    let requests = requests(
+      reading: readingURLs, readingOptions, writing: writingURLs, writingOptions)
+    let preparation = try Preparation(for: self, requests, until: deadline)
     return try accessor { preparation.end() }
   }
 
@@ -42,16 +42,17 @@ extension FileCoordinator {
     until deadline: ContinuousClock.Instant? = nil,
     byAccessor accessor: @Sendable () async throws -> Result
   ) async throws -> Result {
-    let requests = requests(readingURLs, readingOptions, writingURLs, writingOptions)
+    let requests = requests(
+      reading: readingURLs, readingOptions, writing: writingURLs, writingOptions)
     let preparation = try await Blocking.run { [self] in
-      try Preparation(requests, self, until: deadline ?? .now + Self.standardWait)
+      try Preparation(for: self, requests, until: deadline)
     }
     defer { preparation.end() }
     return try await accessor()
   }
 
   private func requests(
-    _ readingURLs: [URL], _ readingOptions: ReadingOptions, _ writingURLs: [URL],
+    reading readingURLs: [URL], _ readingOptions: ReadingOptions, writing writingURLs: [URL],
     _ writingOptions: WritingOptions
   ) -> [AccessRequest] {
     precondition(
@@ -69,8 +70,8 @@ final class Preparation: Sendable {
   private let conversation: Mutex<PresenterConversation?>
 
   init(
-    _ requests: [AccessRequest], _ coordinator: FileCoordinator,
-    until deadline: ContinuousClock.Instant
+    for coordinator: FileCoordinator, _ requests: [AccessRequest],
+    until deadline: ContinuousClock.Instant?
   ) throws {
     var demands: [PresenterDemand] = []
     var paths: [String] = []
@@ -80,7 +81,8 @@ final class Preparation: Sendable {
       demands += request.presenterDemands(at: location)
     }
     let conversation = try PresenterConversation.begin(
-      demands, for: coordinator.filePresenter, until: deadline)
+      demands, for: coordinator.filePresenter,
+      until: deadline ?? .now + FileCoordinator.standardWait)
     self.coordinator = coordinator
     self.paths = paths
     self.conversation = Mutex(conversation)

@@ -55,7 +55,7 @@ package struct ItemPath: Hashable, Sendable {
   ) -> [ItemPath] {
     var found: [ItemPath] = []
     var path = ComposedPath(pathBytes: bytes)
-    for name in NamesUpwards(of: self) {
+    for name in names {
       path.compose(bytes[..<name.upperBound], entry)
       if isThere(path) { found.append(ItemPath(bytes: Array(bytes[..<name.upperBound]))) }
     }
@@ -69,12 +69,12 @@ package struct ItemPath: Hashable, Sendable {
   /// - Complexity: one system call for each directory above.
   var coordinatedAncestors: [ItemPath] {
     // A site's name is text.
-    let exact = bytes.allSatisfy { $0 < 0x80 } ? bytes : Array(text.utf8)
+    let exact = bytes.allSatisfy { $0 < 0x80 } ? self : ItemPath(text)
     var found: [ItemPath] = []
-    var path = ComposedPath(pathBytes: exact)
-    for name in NamesUpwards(of: self).dropFirst() {
-      path.compose(exact[..<name.lowerBound], ItemSite.prefix, exact[name])
-      if mayExist(path) { found.append(ItemPath(bytes: Array(exact[..<name.upperBound]))) }
+    var path = ComposedPath(pathBytes: exact.bytes)
+    for name in exact.names.dropFirst() {
+      path.compose(exact.bytes[..<name.lowerBound], ItemSite.prefix, exact.bytes[name])
+      if mayExist(path) { found.append(ItemPath(bytes: Array(exact.bytes[..<name.upperBound]))) }
     }
     return found
   }
@@ -88,23 +88,16 @@ package struct ItemPath: Hashable, Sendable {
     }
   }
 
-  /// Where the names of a path are in its bytes, the last one first.
-  private struct NamesUpwards: Sequence, IteratorProtocol {
-    private let bytes: [UInt8]
-    private var end: Int
-
-    init(of path: ItemPath) {
-      bytes = path.bytes
-      end = path.bytes.count == 1 ? 0 : path.bytes.count
+  /// Where the names are in the bytes, the last one first.
+  private var names: [Range<Int>] {
+    var names: [Range<Int>] = []
+    var end = bytes.count
+    while end > 1 {
+      let start = bytes[..<end].lastIndex(of: Self.slash).map { $0 + 1 } ?? 0
+      names.append(start..<end)
+      end = start - 1
     }
-
-    mutating func next() -> Range<Int>? {
-      guard end > 0 else { return nil }
-      var start = end
-      while start > 0, bytes[start - 1] != ItemPath.slash { start -= 1 }
-      defer { end = Swift.max(start - 1, 0) }
-      return start..<end
-    }
+    return names
   }
 
   package var name: FileName {

@@ -38,10 +38,9 @@ package enum ItemPublisher {
   /// - Complexity: One system call.
   static func mark(_ path: String, _ status: FileStatus) {
     guard status.kind == .regular else { return }
-    let (seconds, nanoseconds) = realTime()
     var value = identity(of: status)
     value.append(number: ProcessIdentity.current.processID)
-    value.append(number: seconds * 1_000_000_000 + nanoseconds)
+    value.append(number: PublicationRecord.now)
     value += ProcessIdentity.program.utf8.prefix(maximumProgramBytes)
     do throws(Errno) {
       try setAttribute(attribute, value, of: path)
@@ -81,11 +80,6 @@ package enum ItemPublisher {
 }
 
 extension [UInt8] {
-  /// Appends the bytes of a number, most significant byte first.
-  fileprivate mutating func append(number: some FixedWidthInteger) {
-    Swift.withUnsafeBytes(of: number.bigEndian) { append(contentsOf: $0) }
-  }
-
   fileprivate func number(in place: Range<Int>) -> UInt64 {
     self[place].reduce(0) { $0 << 8 | UInt64($1) }
   }

@@ -219,6 +219,11 @@ package final class ItemSite: Sendable {
       .isSameFile(as: status) ?? false
   }
 
+  /// Opens a claim, or another directory in the site.
+  func open(_ entry: String) throws(Errno) -> FileDescriptor {
+    try FileDescriptor.open(entry, at: descriptor, [.readOnly, .directory, .noFollow])
+  }
+
   /// All that is in the site now; nothing once it is removed.
   func entries() throws(Errno) -> [FileDescriptor.Entry] {
     // The last process has removed the site while it was open here: it is empty.

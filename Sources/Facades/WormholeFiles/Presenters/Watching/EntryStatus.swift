@@ -22,8 +22,7 @@ struct EntryStatus: Sendable {
 
   /// Whether content or attributes differ. What a directory contains is no part of it.
   func differs(from new: FileStatus) -> Bool {
-    !status.isSameFile(as: new) || differsInAttributes(from: new)
-      || (status.kind != .directory && !status.hasSameContent(as: new))
+    !status.isUnwritten(in: new) || differsInAttributes(from: new)
   }
 
   func differsInAttributes(from new: FileStatus) -> Bool {
@@ -46,23 +45,15 @@ struct EntryStatus: Sendable {
   /// Whether this entry, which is gone, is the one that has appeared elsewhere. A number alone says
   /// little, because a file system gives the one of a removed file to the next new file.
   func isMoved(to new: FileStatus) -> Bool {
-    status.isSameFile(as: new) && status.kind == new.kind
-      && (status.kind == .directory || status.hasSameContent(as: new))
+    status.isUnwritten(in: new) && status.kind == new.kind
   }
 }
 
 extension FileStatus {
-  fileprivate func hasSameContent(as other: FileStatus) -> Bool {
-    size == other.size && modifiedSeconds == other.modifiedSeconds
-      && modifiedNanoseconds == other.modifiedNanoseconds
-  }
-
-  /// Whether this is what was published: the same file, not written since.
-  ///
-  /// - Parameter attributes: whether its permissions count.
-  func isAsPublished(_ published: FileStatus, attributes: Bool = true) -> Bool {
-    isSameFile(as: published) && (!attributes || permissions == published.permissions)
-      && (kind == .directory || hasSameContent(as: published))
+  /// Whether a later look found the same file, not written since. What a directory contains is no part
+  /// of it.
+  func isUnwritten(in new: FileStatus) -> Bool {
+    kind == .directory ? isSameFile(as: new) : Version(self) == Version(new)
   }
 }
 

@@ -132,7 +132,7 @@ final class ItemWatcher: Sendable {
         pending.published.merge(published) { $1 }
         for path in attributes {
           guard let now = statusIfVisible(path.text),
-            state?.known(path)?.isAsPublished(now, attributes: false) == true
+            state?.known(path)?.isUnwritten(in: now) == true
           else { continue }
           pending.published[path] = .some(now)
         }
@@ -208,7 +208,8 @@ final class ItemWatcher: Sendable {
   private static func isAsPublished(_ path: ItemPath, _ published: FileStatus?) -> Bool {
     switch (published, statusIfVisible(path.text)) {
     case (nil, nil): true
-    case (let published?, let now?): now.isAsPublished(published)
+    case (let published?, let now?):
+      published.isUnwritten(in: now) && published.permissions == now.permissions
     default: false
     }
   }
