@@ -84,7 +84,7 @@ struct ContainerMonitorTests {
     .onlyDirectories("on etcd it keeps the revision of each key"))
   func remembersNothing() throws {
     let container = try directory.container()
-    let sight = DirectorySight(container) { _ in }
+    let sight = FileSight(container) { _ in }
     try sight.begin(isNew: false) {}
     defer { sight.cancel() }
     for round in 1...3 {
@@ -127,7 +127,7 @@ struct ContainerMonitorTests {
     for name in names { try container.queue(name).sender("d").enqueue(1) }
     let members = try names.map { try container.presence($0).enter() }
     let unwatched = Mutex<[String]>([])
-    let sight = DirectorySight(container) { [directory] event in
+    let sight = FileSight(container) { [directory] event in
       let queues = names.map { "\(directory.path)/queues/\($0)/pending" }
       // `try?`, because a directory that cannot be looked for counts as unwatched, and the test fails.
       let missing = queues.filter { (try? KernelWatches.contain($0)) != true }

@@ -95,7 +95,7 @@ enum Layers {
       "Container": ["Engines", "Leases", "Publications", "Hooks", "Digests"],
       // The seam: the one place that knows what stands behind each primitive of a directory.
       "Engines": containers.union([
-        "Values", "Notifications", "Presences", "Calls", "Queues",
+        "Values", "Notifications", "Presences", "Calls", "Queues", "Logs",
       ]),
       "Leases": ["Container", "Publications", "Hooks"],
       "Values": containers,

@@ -30,6 +30,8 @@ package final class ContainerRoot: Sendable {
 
   package let path: String
   package let access: ContainerAccess
+  /// What there is in the directories of names.
+  package let parts: ContainerParts
   private let state: Mutex<(handle: Handle, checked: ContinuousClock.Instant)>
   /// How long a path is trusted to name the directory that was opened by it.
   package static let recheck: Duration = .seconds(1)
@@ -41,9 +43,12 @@ package final class ContainerRoot: Sendable {
   let picture = PictureSign()
 
   /// - Parameter access: nil for the access that the directory's mode tells.
-  package init(path: String, access: ContainerAccess?) throws {
+  package init(
+    path: String, access: ContainerAccess?, parts: ContainerParts = .standard
+  ) throws {
     let handle = try Self.open(path, access)
     self.path = path
+    self.parts = parts
     self.access = access ?? ContainerAccess(toldBy: handle.status)
     if self.access == .group { ForeignLinks.expect() }
     state = Mutex((handle, ContinuousClock.now))

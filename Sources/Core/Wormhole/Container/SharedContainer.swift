@@ -61,9 +61,12 @@ public final class SharedContainer: Sendable {
     try self.init(path: url.path, group: nil, access: access)
   }
 
-  package init(path: String, group: String? = nil, access: ContainerAccess? = .owner) throws {
+  package init(
+    path: String, group: String? = nil, access: ContainerAccess? = .owner,
+    parts: ContainerParts = .standard
+  ) throws {
     let absolute = try Self.absolute(path)
-    root = try ContainerRoot(path: absolute, access: access)
+    root = try ContainerRoot(path: absolute, access: access, parts: parts)
     engine = DirectoryEngine(root: root)
     url = URL(filePath: absolute, directoryHint: .isDirectory)
     location = absolute

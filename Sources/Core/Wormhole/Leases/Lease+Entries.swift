@@ -152,7 +152,7 @@ extension Lease {
 
   // A note, or a version of an earlier start of the machine, which means nothing without a value.
   private static func isOfNobody(_ name: FileName) -> Bool {
-    name.text == "taken.plist"
+    name.text == LeaseSite.note
       || name.hasPrefix(KeptVersion.prefix) && name.text != KeptVersion.name
   }
 }

@@ -28,7 +28,9 @@ package final class LeaseSite: Sendable {
   static let held = "lease/held"
   /// The file that the lease of a value protects, if the value is not a notification's state or a role.
   package static let value = "value.plist"
-  package static let taken = "lease/taken.plist"
+  /// Who last took the lease away.
+  static let note = "taken.plist"
+  package static let taken = "lease/" + note
   package static let transaction = "transaction"
   package static let brokenPrefix = "broken-"
   package static let preparedPrefix = "prepared-"
@@ -250,5 +252,5 @@ package enum LeaseLayout: Sendable {
 
   package var held: String { isPassing ? "held" : LeaseSite.held }
 
-  var taken: String { isPassing ? "taken.plist" : LeaseSite.taken }
+  var taken: String { isPassing ? LeaseSite.note : LeaseSite.taken }
 }

@@ -24,6 +24,13 @@ package struct LogDirectory: ~Copyable {
 
   package static let entries = "entries"
 
+  /// The same as rows.
+  static let parts = [
+    ContainerPart(ValueFile.name(of: .log), .content),
+    ContainerPart(entries, parts: [ContainerPart(each: .message) { number($0) != nil }]),
+    .lease, .identifier(copied: .whole),
+  ]
+
   /// Opens a log's directory.
   ///
   /// - Returns: nil if there is none.

@@ -39,7 +39,7 @@ package struct ContainerRemoval {
     let handle = try container.root.handle()
     let directory = handle.descriptor.rawValue
     let all = try SharedContainer.entries(".", at: directory) ?? []
-    let ours = all.filter { removesFiles || Self.isOurs($0.name.text) }.map(\.name)
+    let ours = all.filter { removesFiles || SharedContainer.isOurs($0.name) }.map(\.name)
     let format = FileName(ContainerFormat.fileName)
     for name in ours where name != format { try TreeRemoval().remove(name, at: directory) }
     try TreeRemoval().remove(format, at: directory)
@@ -53,11 +53,6 @@ package struct ContainerRemoval {
     return left.map(\.name.text).sorted()
   }
 
-  private static func isOurs(_ name: String) -> Bool {
-    SharedContainer.ownEntries.contains(name) || name.hasPrefix(".container-")
-      || name.hasPrefix(".new-")
-  }
-
   /// Whether the package has made the directory itself, because it is that of a group or a companion; not
   /// one that a user has named.
   private var isOwnDirectory: Bool {
@@ -69,5 +64,12 @@ package struct ContainerRemoval {
       // Without a home directory there is none of a group.
       return false
     }
+  }
+}
+
+extension SharedContainer {
+  /// Whether an entry of a container's directory is the container's, or on its way to be.
+  static func isOurs(_ name: FileName) -> Bool {
+    ownEntries.contains(name.text) || name.hasPrefix(".container-") || name.hasPrefix(".new-")
   }
 }

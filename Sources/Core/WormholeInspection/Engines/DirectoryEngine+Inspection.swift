@@ -20,7 +20,7 @@ extension DirectoryEngine: InspectedEngine {
 
   package func sight(
     of container: SharedContainer, _ hear: @escaping @Sendable (ContainerEvent) -> Void
-  ) -> any ContainerSight { DirectorySight(container, hear) }
+  ) -> any ContainerSight { FileSight(container, hear) }
 
   package func removeUnused(_ queue: Queue, in container: SharedContainer) throws {
     guard ChangeMonitor.shared.isSettled(root.path),

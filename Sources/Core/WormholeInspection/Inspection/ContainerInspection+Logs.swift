@@ -4,43 +4,32 @@ import WormholeSystem
 
 /// The inspection of the directory of one log.
 extension ContainerInspection {
-  mutating func lookAtLog(_ name: String, _ path: String) {
-    let log = container.log(name)
-    let owner: Owner = (.log, name)
-    var report = ContainerReport.NamedLog(name: name, path: log.path)
-    let state = lookAtLogFile(log, path, &report)
+  mutating func lookAtLog(_ owner: Owner) {
+    let log = container.log(owner.identifier)
+    var report = ContainerReport.NamedLog(name: log.name, path: log.path)
+    let state = lookAtFile(of: log, &report)
     let first = state?.first ?? 1
     let furthest = state?.furthest ?? LogState.largest
-    var leftovers: [Int] = []
-    let entries = path + "/" + LogDirectory.entries
-    for entry in list(entries, limit: Self.maximumMessages) {
-      guard let number = LogDirectory.number(entry.name), entry.isDirectory != true,
-        number <= furthest
-      else {
-        addForeign(entries + "/" + entry.name.text)
-        continue
+    lookAtParts(of: owner) { inspection, found in
+      guard found.part.role == .message, let number = LogDirectory.number(found.name) else {
+        return false
       }
-      guard number >= first else {
-        leftovers.append(number)
-        continue
+      if found.isDirectory == true || number > furthest {
+        inspection.addForeign(found.path)
+      } else if number < first {
+        inspection.add(.abandonedEntry, found.path, of: owner)
+      } else {
+        report.messages += 1
+        report.first = min(report.first ?? number, number)
+        report.last = max(report.last ?? number, number)
+        if let status = inspection.status(found.path) {
+          report.bytes += status.size
+          report.newest = max(report.newest ?? .distantPast, status.modified)
+        }
       }
-      report.messages += 1
-      report.first = min(report.first ?? number, number)
-      report.last = max(report.last ?? number, number)
-      if let status = status(path + "/" + LogDirectory.path(number)) {
-        report.bytes += status.size
-        report.newest = max(report.newest ?? .distantPast, status.modified)
-      }
+      return true
     }
-    for number in leftovers { add(.abandonedEntry, path + "/" + LogDirectory.path(number), owner) }
-    for entry in list(path) {
-      switch entry.name.text {
-      case log.value.fileName, LogDirectory.entries, NamedDirectory.identifierFile: continue
-      case LeaseSite.lease: lookAtLease(owner, of: log.value.path, in: path)
-      default: addForeign(path + "/" + entry.name.text)
-      }
-    }
-    attempt("look who reads", path) { inspection in
+    attempt("look who reads", at: owner.path) { inspection in
       for subscriber in try log.subscribers() {
         let member = try log.member(for: subscriber.name)
         report.subscribers.append(.init(subscriber: subscriber, process: member))
@@ -50,13 +39,10 @@ extension ContainerInspection {
     change(.log) { $0.logs.append(report) }
   }
 
-  /// The largest number of messages that are looked at.
-  private static let maximumMessages = 100_000
-
-  private mutating func lookAtLogFile(
-    _ log: Log, _ path: String, _ report: inout ContainerReport.NamedLog
+  private mutating func lookAtFile(
+    of log: Log, _ report: inout ContainerReport.NamedLog
   ) -> LogState? {
-    let file = path + "/" + log.value.fileName
+    let file = log.value.directory.relativePath + "/" + log.value.fileName
     guard let status = status(file) else { return nil }
     checkOwnerAndMode(file)
     guard mayRead(min(status.size, Int64(Value.maximumBytes))) else { return nil }

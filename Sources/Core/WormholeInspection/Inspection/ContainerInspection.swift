@@ -16,9 +16,6 @@ struct ContainerInspection {
   static let maximumBytes: Int64 = 512 << 20
   static let patience: Duration = .seconds(10)
 
-  /// The owner of the directory that an entry lies in.
-  typealias Owner = (kind: NameKind, identifier: String)
-
   let container: SharedContainer
   let handle: ContainerRoot.Handle
   let locks: LockTable?
@@ -64,7 +61,7 @@ struct ContainerInspection {
 
   private mutating func readFormat() {
     let action = "read the container's version"
-    attempt(action, ContainerFormat.fileName) { inspection in
+    attempt(action, at: ContainerFormat.fileName) { inspection in
       let file = try FileDescriptor.openBeneath(
         ContainerFormat.fileName, at: inspection.directory, [.readOnly, .nonBlocking])
       let content = try PropertyListValue(
@@ -83,7 +80,7 @@ struct ContainerInspection {
       } else if name.hasPrefix(".container-") && name.hasSuffix(".plist")
         || name.hasPrefix(".new-") && name.dropFirst(5).utf8.allSatisfy(Nonce.isDigit)
       {
-        if isStale(name) { add(.abandonedCreation, name, nil) }
+        if isStale(name) { add(.abandonedCreation, name) }
       }
       // All other entries are the user's, because the files of a group lie in its container, too.
     }
@@ -96,7 +93,7 @@ struct ContainerInspection {
       if NameKind.owns.contains(where: { $0.path == path }) {
         checkOwnerAndMode(path)
       } else if entry.name.hasPrefix(".new-") {
-        if isStale(path) { add(.abandonedCreation, path, nil) }
+        if isStale(path) { add(.abandonedCreation, path) }
       } else if !NameKind.otherOwn.contains(entry.name.text) {
         addForeign(path)
       }
@@ -107,7 +104,7 @@ struct ContainerInspection {
   /// transaction.
   private mutating func lookAtTransactions() {
     for entry in list(Transaction.directory) where isAbandoned(transaction: entry.name.text) {
-      add(.abandonedChange, Transaction.directory + "/" + entry.name.text, nil)
+      add(.abandonedChange, Transaction.directory + "/" + entry.name.text)
     }
   }
 
@@ -121,9 +118,9 @@ struct ContainerInspection {
   }
 
   private mutating func lookAtMailboxes() {
-    attempt("look at the mailboxes", MailboxDirectory.kind) { inspection in
+    attempt("look at the mailboxes", at: MailboxDirectory.kind) { inspection in
       for path in try MailboxDirectory.dead(in: inspection.container.root) {
-        inspection.add(.abandonedMailbox, path, nil)
+        inspection.add(.abandonedMailbox, path)
       }
     }
   }
@@ -138,13 +135,13 @@ struct ContainerInspection {
       switch EncodedName.decode(entry.name.bytes) {
       case .identifier(let identifier): lookAtName(identifier, of: kind, at: path)
       case .long:
-        attempt("read the identifier", path) { inspection in
+        attempt("read the identifier", at: path) { inspection in
           let identifier = try NamedDirectory.longIdentifier(path, at: inspection.directory)
           guard let identifier else { return inspection.addForeign(path) }
           inspection.lookAtName(identifier, of: kind, at: path)
         }
       case .foreign where entry.name.hasPrefix(".new-"):
-        if isStale(path) { add(.abandonedCreation, path, nil) }
+        if isStale(path) { add(.abandonedCreation, path) }
       case .foreign: addForeign(path)
       }
     }
@@ -168,7 +165,7 @@ extension ContainerInspection {
 
   /// Runs a part of the inspection; notes its failure and continues with the rest.
   mutating func attempt(
-    _ action: String, _ path: String, _ body: (inout ContainerInspection) throws -> Void
+    _ action: String, at path: String, _ body: (inout ContainerInspection) throws -> Void
   ) {
     do {
       try body(&self)
@@ -182,25 +179,35 @@ extension ContainerInspection {
     }
   }
 
-  /// Returns the entries of a directory up to a limit; none if there is nothing to list.
-  mutating func list(_ path: String, limit: Int = maximumEntries) -> [FileDescriptor.Entry] {
+  /// Passes the entries of a directory to a closure, some at a time, as long as that wants more; none if
+  /// there is nothing to list.
+  mutating func forEach(
+    in path: String, _ body: (inout ContainerInspection, [FileDescriptor.Entry]) -> Bool
+  ) {
     if let kind = status(path)?.kind, kind != .directory {
-      addForeign(path, isInTheWay: true)
-      return []
+      return addForeign(path, isInTheWay: true)
     }
-    var entries: [FileDescriptor.Entry] = []
-    attempt("list the directory", path) { inspection in
+    attempt("list the directory", at: path) { inspection in
       guard
         let open = try ifPresent(
           FileDescriptor.openBeneath(path, at: inspection.directory, [.readOnly, .directory]))
       else { return }
-      var more = true
-      while more, entries.count <= limit { more = try open.nextEntries { entries.append($0) } }
-      guard more else { return }
-      entries = Array(entries.prefix(limit))
-      inspection.report.isPartial = true
+      var entries: [FileDescriptor.Entry] = []
+      while try open.nextEntries({ entries.append($0) }), body(&inspection, entries) {
+        entries = []
+      }
     }
-    return entries
+  }
+
+  /// Returns the entries of a directory up to a limit.
+  mutating func list(_ path: String, limit: Int = maximumEntries) -> [FileDescriptor.Entry] {
+    var all: [FileDescriptor.Entry] = []
+    forEach(in: path) { _, entries in
+      all += entries
+      return all.count <= limit
+    }
+    if all.count > limit { report.isPartial = true }
+    return Array(all.prefix(limit))
   }
 
   func isStale(_ path: String) -> Bool {
@@ -218,8 +225,7 @@ extension ContainerInspection {
   }
 
   mutating func add(
-    _ kind: ContainerReport.Leftover.Kind, _ path: String,
-    _ owner: Owner?
+    _ kind: ContainerReport.Leftover.Kind, _ path: String, of owner: Owner? = nil
   ) {
     guard report.leftovers.count < Self.maximumNames else {
       report.isPartial = true

@@ -35,13 +35,13 @@ struct NameSweep {
     let directory = NamedDirectory(root: container.root, kind: kind, identifier: identifier)
     switch kind.primitive {
     case .value:
-      guard try look(at: directory, { _ in false }) != nil, try removeLease(of: directory)
+      guard try look(at: directory) != nil, try removeLease(of: directory)
       else { return false }
     case .notification:
       let bell = Bell(root: container.root, name: identifier)
       // Read before its age, because a later post gets another name.
       let sound = try bell.sound()
-      guard let status = try look(at: directory, Bell.isName),
+      guard let status = try look(at: directory, forgetting: { $0.role == .bell }),
         sound == .silence || isForgotten(status),
         try removeLease(of: directory), try bell.remove(sound)
       else { return false }
@@ -57,17 +57,19 @@ struct NameSweep {
 
   // MARK: Looking
 
-  private static let parts: Set<String> = [LeaseSite.lease, NamedDirectory.identifierFile]
-
-  /// - Parameter isForgettable: Returns whether another entry may be ignored.
+  /// Looks whether a name has, besides its lease, only what may be forgotten.
+  ///
   /// - Returns: nil if the name must stay.
   private func look(
-    at directory: NamedDirectory, _ isForgettable: (FileName) -> Bool
+    at directory: NamedDirectory, forgetting isForgettable: (ContainerPart) -> Bool = { _ in false }
   ) throws -> FileStatus? {
     guard let place = try directory.open([.readOnly, .directory]) else { return nil }
     let status = try place.status()
-    let isEmpty = try place.entries().allSatisfy {
-      Self.parts.contains($0.name.text) || isForgettable($0.name)
+    let parts = container.root.parts[directory.kind.primitive]
+    let isEmpty = try place.entries().allSatisfy { entry in
+      guard let part = parts.first(where: { $0.isNamed(entry.name) }) else { return false }
+      return part.role == .lease || part.name == NamedDirectory.identifierFile
+        || isForgettable(part)
     }
     return isEmpty ? status : nil
   }
@@ -115,8 +117,9 @@ struct NameSweep {
   private func removePresence(_ directory: NamedDirectory) throws -> Bool {
     let (name, kind) = (directory.identifier, directory.kind)
     let presence = DirectoryPresence(container: container, name: name, kind: kind)
-    let remains = [presence.role.fileName, PresenceDirectory.last]
-    guard let status = try look(at: directory, { remains.contains($0.text) }) else { return false }
+    guard
+      let status = try look(at: directory, forgetting: { [.content, .last].contains($0.role) })
+    else { return false }
     if kind.primitive == .consumer {
       // As long as there is a queue, its last consumer is reported.
       let queue = Queue(container: container, name: name, kind: NameKind(.queue, isOwn: kind.isOwn))
@@ -131,8 +134,10 @@ struct NameSweep {
 
   private func removeLog(_ directory: NamedDirectory) throws -> Bool {
     let log = container.log(directory.identifier)
-    let parts = [log.value.fileName, LogDirectory.entries]
-    guard try look(at: directory, { parts.contains($0.text) }) != nil,
+    let isOfLog = { (part: ContainerPart) in
+      part.contains { [.content, .message].contains($0.role) }
+    }
+    guard try look(at: directory, forgetting: isOfLog) != nil,
       let place = try LogDirectory(log), try !place.hasEntries()
     else { return false }
     let change = Change<Bool>(directory, .init(until: .now, repeatsAfterLoss: false)) { lease, _ in

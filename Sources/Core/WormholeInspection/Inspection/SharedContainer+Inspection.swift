@@ -125,13 +125,14 @@ extension SharedContainer {
   private func remove(
     _ leftover: ContainerReport.Leftover, _ patience: Duration, _ swept: inout Set<String>
   ) throws {
-    guard let (kind, name) = leftover.owner else {
+    guard let owner = leftover.owner else {
       switch leftover.kind {
       case .abandonedMailbox: return try MailboxDirectory.sweep(inside(leftover.path), in: root)
       case .abandonedChange: return try Transaction.sweep(inside(leftover.path), in: root)
       default: return try removeCreation(leftover.path)
       }
     }
+    let (kind, name) = (owner.kind, owner.identifier)
     switch leftover.kind {
     case .abandonedPresence:
       try DirectoryPresence(container: self, name: name, kind: kind).place.sweep()

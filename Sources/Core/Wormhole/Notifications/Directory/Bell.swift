@@ -12,6 +12,13 @@ package struct Bell: BellStore {
   let directory: NamedDirectory
   private static let prefix = "bell-"
 
+  /// `notifications/<name>/`.
+  static let parts = [
+    ContainerPart(each: .bell, prefix, copied: .meaning),
+    ContainerPart(ValueFile.name(of: .notification), .content, copied: .meaning),
+    .lease, .identifier(copied: .nothing),
+  ]
+
   package init(root: ContainerRoot, name: String) {
     directory = NamedDirectory(root: root, kind: .notification, identifier: name)
   }

@@ -33,6 +33,15 @@ package struct PresenceDirectory: Sendable {
   package static let enteringPrefix = "entering-"
   static let suffix = ".plist"
   package static let last = "last.plist"
+  /// The same as rows.
+  static let parts = [
+    ContainerPart(each: .registration, copied: .nothing) { name in
+      [memberPrefix, enteringPrefix].contains { id(in: name, after: $0) != nil }
+    },
+    ContainerPart(last, .last, copied: .meaning),
+    ContainerPart(ValueFile.name(of: .presence), .content, copied: .nothing),
+    .lease, .identifier(copied: .nothing),
+  ]
   /// More entries than this are a planted directory, and examining it would never end.
   static let maximumEntries = 10_000
 

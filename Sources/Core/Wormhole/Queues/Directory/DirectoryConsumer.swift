@@ -67,8 +67,7 @@ struct DirectoryConsumer: ConsumerSource {
       #endif
       // From here on nobody else changes anything in it, so the listing is a snapshot.
       try tidy(ownName, at: place)
-      try place.sweep()
-      try place.sweepAttachments()
+      try place.sweep([.unfinished, .attachment])
       return
     }
     throw Errno.deviceBusy

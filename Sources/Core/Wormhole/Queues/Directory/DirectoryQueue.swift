@@ -46,11 +46,5 @@ struct DirectoryQueue: QueueStore {
     return try place.expire(now: queue.clock() + later).map { path + "/" + $0 }
   }
 
-  func sweep() throws {
-    guard let place = try queue.open() else { return }
-    try place.sweep()
-    try place.sweepForgotten()
-    try place.sweepMarks()
-    try place.sweepAttachments()
-  }
+  func sweep() throws { try queue.open()?.sweep() }
 }

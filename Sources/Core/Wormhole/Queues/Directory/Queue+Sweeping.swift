@@ -24,8 +24,12 @@ extension Queue {
       return false
     }
     do throws(Errno) {
-      for part in QueueDirectory.parts {
-        let path = consumer.takenPath + "/../../" + part
+      for part in directory.root.parts[.queue] {
+        // The consumer's own directory is in `taken`.
+        guard let name = part.name, part.parts != nil, part.role != .lease,
+          name != QueueDirectory.taken
+        else { continue }
+        let path = consumer.takenPath + "/../../" + name
         do throws(Errno) {
           try place.removeEmpty(path)
         } catch {

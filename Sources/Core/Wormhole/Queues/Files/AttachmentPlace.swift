@@ -132,20 +132,17 @@ extension QueueDirectory {
 
   // MARK: Sweeping
 
-  /// Removes what senders left that died while copying.
-  package func sweepAttachments() throws(Errno) {
-    for entry in try attachmentDirectories() {
-      let path = AttachmentPlace.path(entry)
-      do throws(Errno) {
-        let directory = try openFile(path, [.readOnly, .directory])
-        guard try directory.tryLock(.exclusive) else { continue }
-        let names = try directory.entries().map(\.name.text)
-        guard !names.contains(AttachmentPlace.content) else { continue }
-        try removeAttachmentDirectory(path)
-      } catch {
-        // Taken, removed, or not a file of this package.
-        continue
-      }
+  /// Removes what a sender left that died while copying.
+  func sweepAttachment(_ path: String) {
+    do throws(Errno) {
+      let directory = try openFile(path, [.readOnly, .directory])
+      guard try directory.tryLock(.exclusive) else { return }
+      let names = try directory.entries().map(\.name.text)
+      guard !names.contains(AttachmentPlace.content) else { return }
+      try removeAttachmentDirectory(path)
+    } catch {
+      // Taken, removed, or not a file of this package.
+      return
     }
   }
 

@@ -1,21 +1,26 @@
 package import WormholeSystem
 
 extension QueueDirectory {
-  /// All except for `taken/`.
-  package static let parts = [
-    pending, sent, outcomes, failed, AttachmentPlace.directory, keys, staged,
-  ]
-
   /// Returns whether the queue contains no entry, no record of one, and nothing on its way.
   package func isEmpty() throws -> Bool {
-    let known = Self.parts + [Self.taken, LeaseSite.lease, NamedDirectory.identifierFile]
     let top = try openFile(".", [.readOnly, .directory])
-    for entry in try top.entries() where !known.contains(entry.name.text) { return false }
-    let nested = try [Self.taken, Self.keys].flatMap { part in
-      try (list(part) ?? []).map { part + "/" + $0.name.text }
-    }
-    return try (Self.parts.filter { $0 != Self.keys } + nested).allSatisfy {
-      try list($0)?.isEmpty ?? true
+    return try isEmpty(top.entries(), of: root.parts[.queue])
+  }
+
+  private func isEmpty(
+    _ entries: [FileDescriptor.Entry], of parts: [ContainerPart], in path: String = ""
+  ) throws -> Bool {
+    try entries.allSatisfy { entry in
+      let part = parts.first { $0.isNamed(entry.name) }
+      switch part?.role {
+      case .lease: return true
+      // One that is not taken, and the directories of consumers and keys, as long as they are empty.
+      case .plain, .consumer:
+        guard let inner = part?.parts else { return path.isEmpty }
+        let place = path + entry.name.text
+        return try isEmpty(list(place) ?? [], of: inner, in: place + "/")
+      default: return false
+      }
     }
   }
 }
@@ -37,38 +42,56 @@ extension QueueDirectory {
     try call()
   }
 
-  /// Removes the records of cleared entries whose receipts are gone.
-  package func sweepForgotten() throws(Errno) {
-    for entry in try list(Self.sent) ?? [] {
-      let path = Self.sent + "/" + entry.name.text
-      guard path.hasSuffix(Self.forgottenSuffix) else { continue }
-      guard try !exists(String(path.dropLast(Self.forgottenSuffix.count))) else {
-        continue
-      }
-      try discard(path)
+  /// Removes what processes left that died while they sent, cleared or noted something.
+  ///
+  /// - Parameter roles: What of it is removed.
+  package func sweep(
+    _ roles: Set<ContainerPart.Role> = [.unfinished, .forgotten, .mark, .attachment]
+  ) throws(Errno) {
+    for part in root.parts[.queue] where part.role != .lease {
+      if let name = part.name { try sweep(roles, in: name, part) }
     }
   }
 
-  /// Removes the marks of entries that no longer wait.
-  package func sweepMarks() throws(Errno) {
-    for key in try list(Self.keys) ?? [] {
-      let marks = Self.keys + "/" + key.name.text
-      for mark in try list(marks) ?? [] {
-        guard let id = OutcomeFile.id(mark.name.text) else { continue }
-        try sweepMark(marks + "/" + mark.name.text, of: id.batch)
+  private func sweep(
+    _ roles: Set<ContainerPart.Role>, in path: String, _ directory: ContainerPart
+  ) throws(Errno) {
+    guard let parts = directory.parts, directory.contains({ roles.contains($0.role) }) else {
+      return
+    }
+    for entry in try list(path) ?? [] {
+      guard let part = parts.first(where: { $0.isNamed(entry.name) }) else { continue }
+      let place = path + "/" + entry.name.text
+      if roles.contains(part.role) {
+        try sweep(place, part.role, isDirectory: entry.isDirectory == true)
+      } else if entry.isDirectory != false {
+        try sweep(roles, in: place, part)
       }
-      do throws(Errno) {
-        try removeEmpty(marks)
-      } catch {
-        // It contains marks of entries that wait.
-        continue
-      }
+    }
+    guard directory.name == nil else { return }
+    // Without what was swept it may be needed no more.
+    _ = try tolerating([.directoryNotEmpty, .alreadyExists, .noSuchFile], removeEmpty(path))
+  }
+
+  private func sweep(
+    _ path: String, _ role: ContainerPart.Role, isDirectory: Bool
+  ) throws(Errno) {
+    switch role {
+    case .unfinished where isDirectory: discardStaged(path)
+    case .unfinished: ContainerRoot.sweepStaged(path, at: descriptor.rawValue)
+    case .forgotten:
+      if try !exists(String(path.dropLast(Self.forgottenSuffix.count))) { try discard(path) }
+    case .mark: sweepMark(path)
+    case .attachment: sweepAttachment(path)
+    default: return
     }
   }
 
   // The lock first: its holder is about to store the entry, and releases it when the entry is
   // stored.
-  private func sweepMark(_ path: String, of batch: EntryFile) throws(Errno) {
+  private func sweepMark(_ path: String) {
+    let name = path.split(separator: "/").last
+    guard let batch = name.flatMap({ OutcomeFile.id(String($0)) })?.batch else { return }
     do throws(Errno) {
       let file = try openFile(path, [.readOnly, .nonBlocking])
       guard try file.tryLock(.exclusive) else { return }

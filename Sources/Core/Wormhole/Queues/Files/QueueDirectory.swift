@@ -104,7 +104,7 @@ package final class QueueDirectory: Sendable {
     }
   }
 
-  private func discardStaged(_ path: String) {
+  func discardStaged(_ path: String) {
     for path in [path + "/" + Self.free, path] {
       do throws(Errno) {
         try removeEmpty(path)
@@ -230,18 +230,6 @@ package final class QueueDirectory: Sendable {
       let isWithdrawn = try discard(path)
       // Taken already, so the caller must not try again.
       throw isWithdrawn || cause != .noSuchFile ? cause : .deviceBusy
-    }
-  }
-
-  /// Removes what processes left that died while writing.
-  package func sweep() throws(Errno) {
-    for entry in try list(Self.staged) ?? [] {
-      let path = Self.staged + "/" + entry.name.text
-      if entry.isDirectory == true {
-        discardStaged(path)
-      } else {
-        ContainerRoot.sweepStaged(path, at: descriptor.rawValue)
-      }
     }
   }
 

@@ -15,14 +15,7 @@ package final class ValueFile: ValueStore {
     self.container = container
     self.identifier = identifier
     directory = NamedDirectory(root: container.root, kind: kind, identifier: identifier)
-    name =
-      switch kind.primitive {
-      case .value: LeaseSite.value
-      case .notification: "state.plist"
-      case .presence, .consumer: "exclusive.plist"
-      case .log: "log.plist"
-      case .queue: preconditionFailure("a queue has a lease, and no value")
-      }
+    name = Self.name(of: kind.primitive)
     relativePath = directory.relativePath + "/" + name
   }
 

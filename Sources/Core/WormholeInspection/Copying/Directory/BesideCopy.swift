@@ -17,7 +17,7 @@ struct BesideCopy {
     self.path = path
     let list = {
       try TreePicture.Item.beside(in: source)
-        + (hasLogs ? TreePicture.Item.logs(in: source) : [])
+        + (hasLogs ? TreePicture.Item.parts(of: [.log], in: source) : [])
     }
     items = try list()
     guard !items.isEmpty else {

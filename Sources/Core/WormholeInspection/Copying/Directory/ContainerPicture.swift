@@ -49,8 +49,7 @@ final class ContainerPicture {
     values = ValuePicture(
       of: container, root: root, to: target, leavesOut: leavesOut, check: check, copied: copied)
     trees = TreePicture(of: root, to: target.root, check: check) {
-      try TreePicture.Item.beside(in: root) + TreePicture.Item.logs(in: root)
-        + TreePicture.Item.queues(in: root)
+      try TreePicture.Item.beside(in: root) + TreePicture.Item.parts(in: root)
     }
   }
 
@@ -133,14 +132,21 @@ final class ContainerPicture {
   }
 }
 
-/// The values of a picture, the states of notifications, and who was present last.
+/// The values of a picture, the states of notifications, and who was present last: each part of which a copy
+/// has the meaning.
 private final class ValuePicture {
   private struct Thing {
+    let kind: NameKind
+    let part: ContainerPart
     let identifier: String
     /// The file of which a look learns whether anything has changed.
     let file: String
     var seen: Seen?
     var bytes = 0
+
+    func key(_ bytes: [UInt8] = []) -> CopiedKey {
+      CopiedKey(of: part, kind: kind, name: identifier, bytes)
+    }
   }
 
   private enum Seen: Equatable {
@@ -151,22 +157,13 @@ private final class ValuePicture {
     case marked(Version?)
   }
 
-  private static let kinds: [(kind: NameKind, file: String, letter: CopiedKey.Letter)] = [
-    (.value, LeaseSite.value, .value), (.ownValue, LeaseSite.value, .value),
-    (.notification, "state.plist", .state), (.notification, "", .bell),
-    (.presence, PresenceDirectory.last, .presence),
-    (.ownPresence, PresenceDirectory.last, .presence),
-    (NameKind(.consumer), PresenceDirectory.last, .consumer),
-    (NameKind(.consumer, isOwn: true), PresenceDirectory.last, .consumer),
-  ]
-
   private let container: SharedContainer
   private let root: ContainerRoot
   private let target: DirectoryTarget
   private let leavesOut: (String) -> Bool
   private let check: () throws -> Void
   private let copied: (Int) throws -> Void
-  private var things: [[FileName: Thing]] = Array(repeating: [:], count: kinds.count)
+  private var things: [[FileName: Thing]]
 
   init(
     of container: SharedContainer, root: ContainerRoot, to target: DirectoryTarget,
@@ -179,6 +176,7 @@ private final class ValuePicture {
     self.leavesOut = leavesOut
     self.check = check
     self.copied = copied
+    things = Array(repeating: [:], count: root.meanings.count)
   }
 
   var count: Int { things.reduce(0) { $0 + $1.values.count { $0.bytes > 0 } } }
@@ -187,59 +185,55 @@ private final class ValuePicture {
   /// - Parameter met: Given the status of each value's file, before it is read.
   func pass(_ met: (FileStatus) throws -> Void) throws -> Int {
     var changes = 0
-    for index in Self.kinds.indices { changes += try pass(index, met) }
-    return changes
-  }
-
-  private func pass(_ index: Int, _ met: (FileStatus) throws -> Void) throws -> Int {
-    let (kind, file, letter) = Self.kinds[index]
     let directory = try root.handle().descriptor.rawValue
-    var left = things[index]
-    var changes = 0
-    for entry in try SharedContainer.entries(kind.path, at: directory) ?? [] {
-      try check()
-      guard
-        var thing = try left.removeValue(forKey: entry.name)
-          ?? found(entry.name, kind, file, at: directory)
-      else {
-        continue
+    for (index, (kind, part)) in root.meanings.enumerated() {
+      var left = things[index]
+      for entry in try SharedContainer.entries(kind.path, at: directory) ?? [] {
+        try check()
+        guard
+          var thing = try left.removeValue(forKey: entry.name)
+            ?? found(entry.name, part, of: kind, at: directory)
+        else {
+          continue
+        }
+        if try look(&thing, at: directory, met) { changes += 1 }
+        things[index][entry.name] = thing
       }
-      if try look(&thing, kind, letter, at: directory, met) { changes += 1 }
-      things[index][entry.name] = thing
-    }
-    for (name, thing) in left {
-      if thing.bytes > 0 {
-        changes += 1
-        try target.remove(CopiedKey(letter, kind, thing.identifier, []))
+      for (name, thing) in left {
+        if thing.bytes > 0 {
+          changes += 1
+          try target.remove(thing.key())
+        }
+        things[index][name] = nil
       }
-      things[index][name] = nil
     }
     return changes
   }
 
   /// - Returns: Nil for a foreign entry, and for what is left out.
   private func found(
-    _ name: FileName, _ kind: NameKind, _ file: String, at directory: Int32
+    _ name: FileName, _ part: ContainerPart, of kind: NameKind, at directory: Int32
   ) throws -> Thing? {
     guard let identifier = try SharedContainer.identifier(of: name, kind, at: directory),
       kind != .ownValue || !leavesOut(identifier)
     else { return nil }
-    return Thing(identifier: identifier, file: kind.path + "/" + name.text + "/" + file)
+    let file = kind.path + "/" + name.text + "/" + (part.name ?? "")
+    return Thing(kind: kind, part: part, identifier: identifier, file: file)
   }
 
   /// - Returns: Whether it has changed since the last look.
   private func look(
-    _ thing: inout Thing, _ kind: NameKind, _ letter: CopiedKey.Letter, at directory: Int32,
-    _ met: (FileStatus) throws -> Void
+    _ thing: inout Thing, at directory: Int32, _ met: (FileStatus) throws -> Void
   ) throws -> Bool {
-    if letter == .bell { return try lookAtBell(&thing, kind) }
+    if thing.part.role == .bell { return try lookAtBell(&thing) }
     let status = try tolerating(
       [.noSuchFile, .notDirectory], fileStatus(thing.file, at: directory))
     if let status { try met(status) }
     if let status, !status.isMarked, thing.seen == .file(Version(status)) { return false }
-    let absent = status == nil ? try absence(thing, letter, at: directory) : nil
+    let absent = status == nil ? try absence(thing, at: directory) : nil
     if let absent, thing.seen == absent { return false }
-    let (bytes, version) = try read(thing, kind, letter, at: directory)
+    let (bytes, version) = try thing.part.meaning(
+      of: thing.identifier, thing.kind, in: container)
     let seen: Seen
     if let status, !status.isMarked {
       seen = version.map { .file($0) } ?? .file(Version(status))
@@ -248,15 +242,13 @@ private final class ValuePicture {
     }
     guard thing.seen != seen || bytes?.count ?? 0 != thing.bytes else { return false }
     thing.seen = seen
-    if bytes != nil || thing.bytes > 0 { try put(bytes, of: &thing, kind, letter) }
+    if bytes != nil || thing.bytes > 0 { try put(bytes, of: &thing) }
     return true
   }
 
   /// Nil if a transaction may have something in the place of a missing file.
-  private func absence(
-    _ thing: Thing, _ letter: CopiedKey.Letter, at directory: Int32
-  ) throws -> Seen? {
-    guard letter == .value else { return .nothing(nil) }
+  private func absence(_ thing: Thing, at directory: Int32) throws -> Seen? {
+    guard thing.kind.primitive == .value else { return .nothing(nil) }
     let place = String(thing.file.dropLast(LeaseSite.value.utf8.count + 1))
     let status = try tolerating([.noSuchFile, .notDirectory], fileStatus(place, at: directory))
     let note = place + "/" + LeaseSite.lease + "/" + LeaseSite.transaction
@@ -264,43 +256,18 @@ private final class ValuePicture {
     return .nothing(status.map { Version($0) })
   }
 
-  private func read(
-    _ thing: Thing, _ kind: NameKind, _ letter: CopiedKey.Letter, at directory: Int32
-  ) throws -> (bytes: [UInt8]?, version: Version?) {
-    switch letter {
-    case .presence, .consumer:
-      let bytes = try tolerating(
-        [.noSuchFile, .notDirectory],
-        FileDescriptor.readBeneath(
-          thing.file, at: directory, maximumBytes: Presence.maximumBytes
-        ) { _ in true })
-      return (bytes, nil)
-    default:
-      let snapshot = try Value(container: container, identifier: thing.identifier, kind: kind)
-        .snapshot()
-      return (try snapshot.storedBytes(), snapshot.version)
-    }
-  }
-
-  private func lookAtBell(_ thing: inout Thing, _ kind: NameKind) throws -> Bool {
-    let hasRung = try !Bell(root: root, name: thing.identifier).sound().marks.isEmpty
-    guard hasRung != (thing.bytes > 0) else { return false }
-    try put(hasRung ? [0] : nil, of: &thing, kind, .bell)
+  private func lookAtBell(_ thing: inout Thing) throws -> Bool {
+    let bell = try thing.part.meaning(of: thing.identifier, thing.kind, in: container).bytes
+    guard (bell != nil) != (thing.bytes > 0) else { return false }
+    try put(bell == nil ? nil : [0], of: &thing)
     return true
   }
 
-  private func put(
-    _ bytes: [UInt8]?, of thing: inout Thing, _ kind: NameKind, _ letter: CopiedKey.Letter
-  ) throws {
+  private func put(_ bytes: [UInt8]?, of thing: inout Thing) throws {
     let isNew = thing.bytes == 0
     thing.bytes = bytes?.count ?? 0
-    let isStamped = letter == .value || letter == .state
-    let stamp = [UInt8](repeating: 0, count: isStamped ? CopiedKey.stampBytes : 0)
-    let part = kind.primitive == .presence || kind.primitive == .consumer ? "last" : ""
-    guard let bytes else {
-      return try target.remove(CopiedKey(letter, kind, thing.identifier, part: part, []))
-    }
-    let key = CopiedKey(letter, kind, thing.identifier, part: part, stamp + bytes)
+    guard let bytes else { return try target.remove(thing.key()) }
+    let key = thing.key(bytes)
     if !isNew { try target.remove(key) }
     try target.put(key)
     if isNew { try copied(bytes.count) }

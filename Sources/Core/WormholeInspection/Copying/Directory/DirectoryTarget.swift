@@ -48,45 +48,50 @@ final class DirectoryTarget: CopyTarget {
   // MARK: Writing
 
   func put(_ item: CopiedKey) throws {
-    let directory = NamedDirectory(root: container.root, kind: item.kind, identifier: item.name)
     switch item.letter {
-    case .value: try putValue(item.value, LeaseSite.value, in: directory.openOrMake())
-    case .state: try putValue(item.value, "state.plist", in: directory.openOrMake())
-    case .bell:
-      let place = try directory.openOrMake()
-      _ = try container.root.access.createFile("bell-" + Nonce.next(), at: place.rawValue)
+    case .value, .state: try putValue(item.value, file(of: item), in: directory(of: item))
+    case .bell: try Bell(root: root, name: item.name).ring()
     case .presence, .consumer:
-      guard item.part == "last" else { return }
-      let place = try directory.openOrMake()
-      try container.root.access.createFile("last.plist", at: place.rawValue).writeAll(item.value)
+      guard item.part == CopiedKey.last else { return }
+      let place = try directory(of: item).openOrMake()
+      try root.access.createFile(file(of: item), at: place.rawValue).writeAll(item.value)
     case .queue: try writer(for: item).put(item.part, item.value)
     }
   }
 
   /// Removes what was put, but for a queue.
   func remove(_ item: CopiedKey) throws {
-    let directory = NamedDirectory(root: container.root, kind: item.kind, identifier: item.name)
-    guard let place = try directory.open() else { return }
-    switch item.letter {
-    case .value: try removeIfPresent(LeaseSite.value, at: place.rawValue)
-    case .state: try removeIfPresent("state.plist", at: place.rawValue)
-    case .bell:
+    guard item.letter != .queue, let place = try directory(of: item).open() else { return }
+    if item.letter == .bell {
       let bell = Bell(root: root, name: item.name)
       _ = try bell.remove(bell.sound())
-    case .presence, .consumer: try removeIfPresent("last.plist", at: place.rawValue)
-    case .queue: return
+    } else {
+      try removeIfPresent(file(of: item), at: place.rawValue)
     }
   }
 
+  private func directory(of item: CopiedKey) -> NamedDirectory {
+    NamedDirectory(root: root, kind: item.kind, identifier: item.name)
+  }
+
+  private func file(of item: CopiedKey) -> String {
+    let parts = root.parts[item.kind.primitive]
+    guard let name = parts.first(where: { $0.copied == .meaning && $0.name != nil })?.name else {
+      preconditionFailure("each letter but a bell's and a queue's has a file")
+    }
+    return name
+  }
+
   private func putValue(
-    _ stamped: [UInt8], _ name: String, in place: consuming FileDescriptor
+    _ stamped: [UInt8], _ name: String, in directory: NamedDirectory
   ) throws {
     var bytes = Array(stamped.dropFirst(CopiedKey.stampBytes))
     // It was removed.
     guard !bytes.isEmpty else { return }
     let record = PublicationRecord.take(from: &bytes)
-    let file = try container.root.access.createFile(name, at: place.rawValue)
-    try container.root.access.write(PublishedContent(bytes, record), to: file)
+    let place = try directory.openOrMake()
+    let file = try root.access.createFile(name, at: place.rawValue)
+    try root.access.write(PublishedContent(bytes, record), to: file)
   }
 
   private func writer(for item: CopiedKey) throws -> QueueWriter {

@@ -170,7 +170,7 @@ final class QueueWriter {
         try putFile(manifest, in: path)
       }
     }
-    try place.sweep()
+    try place.sweep([.unfinished])
   }
 
   private func putFile(_ manifest: AttachmentManifest, in path: String) throws {

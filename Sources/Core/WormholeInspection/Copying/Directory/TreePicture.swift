@@ -12,7 +12,7 @@ final class TreePicture {
     /// The directory that holds it, relative to the container; empty for the container itself.
     let place: [UInt8]
     let name: FileName
-    /// Whether it belongs to a queue, or to a log, whose parts count as one.
+    /// Whether it belongs to a name, and of which primitive; the parts of a log count as one.
     var owner: NameKind.Primitive?
     /// Which names below it are left out.
     var leavesOut: @Sendable (FileName) -> Bool = { _ in false }
@@ -40,9 +40,11 @@ final class TreePicture {
     list = items
   }
 
-  /// The number of logs, and of items that belong to no queue.
+  /// The number of logs, and of items that belong to no name.
   var count: Int {
-    let items = known.values.lazy.filter { $0.manifest.root != nil && $0.item.owner != .queue }
+    let items = known.values.lazy.filter {
+      $0.manifest.root != nil && [nil, .log].contains($0.item.owner)
+    }
     return Set(items.map { $0.item.owner == .log ? $0.item.place : $0.item.path }).count
   }
 
@@ -167,62 +169,42 @@ final class TreePicture {
 // MARK: What there is
 
 extension TreePicture.Item {
-  /// The entries of a container that are read as keys, or belong to living processes.
-  private static let ofContainer: Set<String> = Set(
-    NameKind.users.map(\.path) + [
-      NameKind.own, ContainerFormat.fileName, "mailboxes", "quarantine",
-    ])
   private static let ofWatches = NameKind.own + "/watches"
-  /// What of a queue outlives processes, besides the files of its entries.
-  private static let ofQueue = [
-    "identifier", "pending", "taken", "outcomes", "sent", "failed", "keys",
-  ]
-  private static let ofLog = ["identifier", "log.plist", "entries"]
 
   /// The files that a group keeps beside the container's own entries, and a phone app's directories for
   /// its watches.
   static func beside(in root: ContainerRoot) throws -> [Self] {
     let directory = try root.handle().descriptor.rawValue
-    let own = try names(".", at: directory).filter {
-      !ofContainer.contains($0.text) && !$0.hasPrefix(".container-") && !$0.hasPrefix(".new-")
-    }
+    let own = try names(".", at: directory).filter { !SharedContainer.isOurs($0) }
     return own.map { Self(place: [], name: $0) }
       + (try names(ofWatches, at: directory).map { Self(place: Array(ofWatches.utf8), name: $0) })
   }
 
-  static func logs(in root: ContainerRoot) throws -> [Self] {
-    try parts(ofLog, of: [.log], in: root)
-  }
-
-  static func queues(in root: ContainerRoot) throws -> [Self] {
+  /// The parts of names that are copied as they are.
+  static func parts(
+    of kinds: [NameKind] = NameKind.users + NameKind.owns, in root: ContainerRoot
+  ) throws -> [Self] {
     let directory = try root.handle().descriptor.rawValue
-    var items = try parts(ofQueue, of: [.queue, .ownQueue], in: root)
-    for kind in [NameKind.queue, .ownQueue] {
+    var items: [Self] = []
+    for kind in kinds {
+      let parts = root.parts[kind.primitive].filter { [.whole, .each].contains($0.copied) }
+      guard !parts.isEmpty else { continue }
       for name in try named(kind, at: directory) {
-        let path = kind.path + "/" + name.text + "/attachments"
-        for id in try names(path, at: directory) {
-          // What is still being copied is begun again by its sender.
-          items.append(
-            Self(place: Array(path.utf8), name: id, owner: .queue) { $0.hasPrefix("copying-") })
+        let place = kind.path + "/" + name.text
+        for part in parts {
+          guard let file = part.name else { continue }
+          let isWhole = part.copied == .whole
+          let path = isWhole ? place : place + "/" + file
+          for name in try isWhole ? [FileName(file)] : names(path, at: directory) {
+            items.append(
+              Self(place: Array(path.utf8), name: name, owner: kind.primitive) { name in
+                part.contains { $0.copied == .nothing && $0.isNamed(name) }
+              })
+          }
         }
       }
     }
     return items
-  }
-
-  private static func parts(
-    _ parts: [String], of kinds: [NameKind], in root: ContainerRoot
-  ) throws -> [Self] {
-    let directory = try root.handle().descriptor.rawValue
-    return try kinds.flatMap { kind in
-      try named(kind, at: directory).flatMap { name in
-        parts.map {
-          Self(
-            place: Array("\(kind.path)/\(name.text)".utf8), name: FileName($0),
-            owner: kind.primitive)
-        }
-      }
-    }
   }
 
   /// The directories of identifiers, without foreign entries.

@@ -1,4 +1,5 @@
 import Wormhole
+import WormholeSystem
 
 /// A part of a container on its way from one place to another: its key on etcd, and what that holds.
 ///
@@ -13,6 +14,16 @@ package struct CopiedKey: Sendable {
     case presence = "p"
     case consumer = "c"
     case queue = "q"
+
+    init(of part: ContainerPart, _ kind: NameKind) {
+      switch (part.role, kind.primitive) {
+      case (.bell, _): self = .bell
+      case (.last, .presence): self = .presence
+      case (.last, _): self = .consumer
+      case (_, .notification): self = .state
+      default: self = .value
+      }
+    }
 
     var primitive: NameKind.Primitive {
       switch self {
@@ -35,12 +46,36 @@ package struct CopiedKey: Sendable {
   /// The random bytes before the content of a value.
   package static let stampBytes = 16
 
-  init(_ letter: Letter, _ kind: NameKind, _ name: String, part: String = "", _ value: [UInt8]) {
+  private init(_ letter: Letter, isOwn: Bool, name: String, part: String, value: [UInt8]) {
     self.letter = letter
-    isOwn = kind.isOwn
+    self.isOwn = isOwn
     self.name = name
     self.part = part
     self.value = value
+  }
+
+  /// A key of a queue.
+  init(queue: String, isOwn: Bool, part: String, value: [UInt8]) {
+    self.init(.queue, isOwn: isOwn, name: queue, part: part, value: value)
+  }
+
+  /// The key for the meaning of a part of a name: see `ContainerPart.Copied`.
+  init(of part: ContainerPart, kind: NameKind, name: String, _ bytes: [UInt8]) {
+    let letter = Letter(of: part, kind)
+    self.init(
+      letter, isOwn: kind.isOwn, name: name, part: part.role == .last ? Self.last : "",
+      value: [.value, .state].contains(letter) ? Self.stamp(of: bytes) + bytes : bytes)
+  }
+
+  /// The part of a presence that outlives its processes.
+  static let last = "last"
+
+  private static func stamp(of bytes: [UInt8]) -> [UInt8] {
+    [UInt64](0...1).flatMap { seed in
+      var hash = XXH64(seed: seed)
+      bytes.withUnsafeBytes { hash.update($0) }
+      return withUnsafeBytes(of: hash.value.bigEndian) { Array($0) }
+    }
   }
 
   /// Parses a key.
@@ -51,12 +86,45 @@ package struct CopiedKey: Sendable {
     guard let key = ContainerKey(key), let letter = Letter(rawValue: key.letter),
       key.rest.isEmpty || ![.value, .bell, .state].contains(letter)
     else { return nil }
-    self.letter = letter
-    isOwn = key.isOwn
-    name = key.name
-    part = key.rest.joined(separator: "/")
-    self.value = value
+    self.init(
+      letter, isOwn: key.isOwn, name: key.name, part: key.rest.joined(separator: "/"), value: value)
   }
 
   var kind: NameKind { NameKind(letter.primitive, isOwn: isOwn) }
+}
+
+extension ContainerPart {
+  /// Returns what the part of a name holds, as a look finds it; no bytes if there is none.
+  func meaning(
+    of name: String, _ kind: NameKind, in container: SharedContainer
+  ) throws -> (bytes: [UInt8]?, version: Version?) {
+    switch role {
+    case .bell:
+      let bell = try Bell(root: container.root, name: name).sound().marks.map(\.text).min()
+      return (bell.map { Array($0.utf8) }, nil)
+    // Those who are present now end with their processes.
+    case .last:
+      let directory = NamedDirectory(root: container.root, kind: kind, identifier: name)
+      let found = try directory.look { place in
+        try tolerating(
+          [.noSuchFile, .notDirectory],
+          FileDescriptor.readBeneath(
+            PresenceDirectory.last, at: place.rawValue, maximumBytes: Presence.maximumBytes
+          ) { _ in true })
+      }
+      return (found ?? nil, nil)
+    default:
+      let snapshot = try Value(container: container, identifier: name, kind: kind).snapshot()
+      return (try snapshot.storedBytes(), snapshot.version)
+    }
+  }
+}
+
+extension ContainerRoot {
+  /// The parts whose meaning is copied, with the kinds of their names.
+  var meanings: [(kind: NameKind, part: ContainerPart)] {
+    (NameKind.users + NameKind.owns).flatMap { kind in
+      parts[kind.primitive].filter { $0.copied == .meaning }.map { (kind, $0) }
+    }
+  }
 }

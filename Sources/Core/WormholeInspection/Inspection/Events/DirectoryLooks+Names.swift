@@ -52,7 +52,7 @@ extension DirectoryLooks {
   }
 
   mutating func lookAtNotification(_ place: Place) {
-    if place.file == "state.plist" || place.rest.isEmpty { lookAtValue(place) }
+    if parts.part(at: place.rest, of: .notification)?.role != .bell { lookAtValue(place) }
     let sound = Set(list(place.directory).map { FileName($0) }.filter(Bell.isName))
     let old = bells[place.directory] ?? []
     bells[place.directory] = sound.isEmpty ? nil : sound
@@ -116,16 +116,15 @@ extension DirectoryLooks {
     }
   }
 
-  mutating func lookAtMessage(_ place: Place, _ path: String) {
-    guard place.rest.first == LogDirectory.entries,
-      let number = LogDirectory.number(FileName(place.file)),
-      number > lastMessages[place.directory] ?? 0, status(path) != nil
+  mutating func lookAtMessage(_ place: Place) {
+    guard let number = LogDirectory.number(FileName(place.file)),
+      number > lastMessages[place.directory] ?? 0, status(place.path) != nil
     else { return }
     lastMessages[place.directory] = number
     guard !isBeginning else { return }
     var event = ContainerEvent(.log, place.identifier, .appended)
     event.number = number
-    if let content = read(path, maximumBytes: Value.maximumFileBytes) {
+    if let content = read(place.path, maximumBytes: Value.maximumFileBytes) {
       event.take(content: content)
     }
     tell(event)
@@ -145,14 +144,12 @@ extension DirectoryLooks {
         into: address, read(path, maximumBytes: Value.maximumFileBytes), bytes: entry.bytes))
   }
 
-  mutating func lookAtLease(_ place: Place, _ path: String) {
-    guard place.rest.count == 2, place.file == "taken.plist", let status = status(path) else {
-      return
-    }
+  mutating func lookAtTakeover(_ place: Place) {
+    guard let status = status(place.path) else { return }
     let stamp = status.changedSeconds &* 1_000_000_000 &+ status.changedNanoseconds
-    guard takeovers.updateValue(stamp, forKey: path) != stamp, !isBeginning else { return }
+    guard takeovers.updateValue(stamp, forKey: place.path) != stamp, !isBeginning else { return }
     var event = ContainerEvent(.lease, place.identifier, isOwn: place.kind.isOwn, .takenOver)
-    guard let bytes = read(path, maximumBytes: 65_536) else { return tell(event) }
+    guard let bytes = read(place.path, maximumBytes: 65_536) else { return tell(event) }
     do throws(PropertyListError) {
       let note = try PropertyListValue(bytes: bytes)
       event.processID = note["breakerProcess"]?.int64Value.flatMap { Int32(exactly: $0) }

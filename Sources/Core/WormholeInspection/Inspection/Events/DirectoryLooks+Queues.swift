@@ -15,32 +15,9 @@ extension DirectoryLooks {
   /// was settled before it was seen could be told of twice.
   static let maximumSenders = 1_000
 
-  static let notedParts = [QueueDirectory.failed, QueueDirectory.outcomes]
-  private static let parts = [QueueDirectory.pending, QueueDirectory.taken] + notedParts
-
-  /// Whether a path below a queue is a directory to watch.
-  static func isPartOfQueue(_ rest: ArraySlice<String>) -> Bool {
-    guard let first = rest.first else { return false }
-    return rest.count == 1
-      ? parts.contains(first) : rest.count == 2 && first == QueueDirectory.taken
-  }
-
-  mutating func lookAtQueue(_ place: Place, _ path: String, _ events: WatchEvents) {
-    guard let part = place.rest.first else { return }
-    if part == QueueDirectory.pending || part == QueueDirectory.taken {
-      lookAtBatch(place, path, isNew: part == QueueDirectory.pending && events.contains(.movedTo))
-    } else if Self.notedParts.contains(part) {
-      lookAtNote(place, path, isOutcome: part == QueueDirectory.outcomes)
-    }
-  }
-
   /// - Parameter isNew: Whether the kernel has told that it was stored.
-  private mutating func lookAtBatch(_ place: Place, _ path: String, isNew: Bool) {
-    if let name = QueueDirectory.batch(besideWhich: place.file), let batch = EntryFile(name) {
-      lookAtDeliveries(place, path, batch)
-    } else if let batch = EntryFile(place.file) {
-      compare(batch, place, isNew: isNew)
-    }
+  mutating func lookAtBatch(_ place: Place, isNew: Bool = false) {
+    if let batch = EntryFile(place.file) { compare(batch, place, isNew: isNew) }
   }
 
   /// Compares all known batches with the directory.
@@ -97,8 +74,11 @@ extension DirectoryLooks {
 
   /// Whether a note tells how an entry of a batch ended.
   private func isNoted(_ batch: EntryFile, _ directory: String) -> Bool {
-    (0..<batch.count).contains { index in
-      Self.notedParts.contains { status("\(directory)/\($0)/\(batch.text).\(index)") != nil }
+    let noted = parts[.queue].filter { part in
+      part.contains { [.outcome, .failure].contains($0.role) }
+    }
+    return noted.compactMap(\.name).contains { part in
+      (0..<batch.count).contains { status("\(directory)/\(part)/\(batch.text).\($0)") != nil }
     }
   }
 
@@ -133,27 +113,27 @@ extension DirectoryLooks {
     return members.consumer(directory, kind.path + "/" + name)
   }
 
-  private mutating func lookAtDeliveries(_ place: Place, _ path: String, _ batch: EntryFile) {
-    guard path.hasSuffix(QueueDirectory.deliveriesSuffix), !isBeginning,
-      let text = read(path, maximumBytes: 1 << 20), ContainerEvent.isGivenBack(text)
+  mutating func lookAtDeliveries(_ place: Place) {
+    guard let batch = QueueDirectory.batch(besideWhich: place.file).flatMap({ EntryFile($0) }),
+      !isBeginning, let text = read(place.path, maximumBytes: 1 << 20),
+      ContainerEvent.isGivenBack(text)
     else { return }
     tell(
       .entries(batch, of: place.identifier, isOwn: place.kind.isOwn, .released, isOne: true))
   }
 
-  private mutating func lookAtNote(_ place: Place, _ path: String, isOutcome: Bool) {
+  mutating func lookAtNote(_ place: Place, isOutcome: Bool) {
     guard let id = OutcomeFile.id(place.file) else { return }
-    let directory = place.directory + (isOutcome ? "/outcomes" : "/failed")
-    guard status(path) != nil else {
-      notes[directory]?.remove(place.file)
+    guard status(place.path) != nil else {
+      notes[place.directory]?.remove(place.path)
       return
     }
-    guard notes[directory, default: []].insert(place.file).inserted, !isBeginning else { return }
+    guard notes[place.directory, default: []].insert(place.path).inserted, !isBeginning else {
+      return
+    }
     // What is kept after a failure is told once: by the note of the outcome, if there is one.
-    if !isOutcome, status("\(place.directory)/\(QueueDirectory.outcomes)/\(place.file)") != nil {
-      return
-    }
-    guard let bytes = read(path, maximumBytes: 1 << 20) else { return }
+    if !isOutcome, status("\(place.directory)/\(QueueDirectory.outcomePath(id))") != nil { return }
+    guard let bytes = read(place.path, maximumBytes: 1 << 20) else { return }
     tell(.ended(id, bytes, isOutcome: isOutcome, of: place.identifier, isOwn: place.kind.isOwn))
   }
 }

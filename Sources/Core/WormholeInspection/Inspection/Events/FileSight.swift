@@ -4,7 +4,7 @@ import Wormhole
 import WormholeSystem
 
 /// What a monitor sees of a container that is a directory.
-final class DirectorySight: ContainerSight {
+final class FileSight: ContainerSight {
   private let tree = Mutex<DirectoryTree?>(nil)
   /// The monitor's queue alone uses it, so nobody waits for this lock.
   private let looks: Mutex<DirectoryLooks>
@@ -59,6 +59,9 @@ struct DirectoryLooks {
     let rest: ArraySlice<String>
 
     var file: String { rest.last ?? "" }
+
+    /// Relative to the container.
+    var path: String { ([directory] + rest).joined(separator: "/") }
   }
 
   /// The largest number of entries of one directory that are looked at.
@@ -96,7 +99,7 @@ struct DirectoryLooks {
     self.hear = hear
   }
 
-  /// For tests: see `DirectorySight`.
+  /// For tests: see `FileSight`.
   fileprivate var remembered: Int {
     let nested =
       bells.values.map(\.count) + batches.values.map(\.count) + newest.values.map(\.count)
@@ -115,7 +118,7 @@ struct DirectoryLooks {
   }
 
   mutating func look() {
-    if directory == nil || ContinuousClock.now - checked >= DirectorySight.checkInterval {
+    if directory == nil || ContinuousClock.now - checked >= FileSight.checkInterval {
       findContainer()
     }
     for _ in 0..<Self.rounds {
@@ -234,12 +237,13 @@ struct DirectoryLooks {
         enter(path)
         if status(path) == nil { notes[parts[1]] = nil }
       } else if let place = place(of: path) {
-        if place.rest.isEmpty { enterName(place) } else { lookAtPart(place, path, events) }
+        if place.rest.isEmpty { enterName(place) } else { lookAtPart(of: place, events) }
       }
     }
   }
 
-  private static let mailboxes = "mailboxes"
+  var parts: ContainerParts { container.root.parts }
+  private static let mailboxes = MailboxDirectory.kind
   private static let kinds = Set((NameKind.users + NameKind.owns).map(\.path))
 
   private mutating func enterName(_ place: Place) {
@@ -252,7 +256,7 @@ struct DirectoryLooks {
     newest[place.directory] = nil
     lastMessages[place.directory] = nil
     takeovers[place.directory + "/" + LeaseSite.taken] = nil
-    for part in Self.notedParts { notes[place.directory + "/" + part] = nil }
+    notes[place.directory] = nil
   }
 
   /// - Returns: Nil for an entry that belongs to no name.
@@ -290,19 +294,25 @@ struct DirectoryLooks {
     return found
   }
 
-  private mutating func lookAtPart(_ place: Place, _ path: String, _ events: WatchEvents) {
-    if place.rest.first == LeaseSite.lease {
-      if place.rest.count == 1 { enter(path) } else { lookAtLease(place, path) }
+  private mutating func lookAtPart(of place: Place, _ events: WatchEvents) {
+    guard let part = parts.part(at: place.rest, of: place.kind.primitive) else { return }
+    if part.parts != nil {
+      if part.contains({ $0.role.isTold }) { enter(place.path) }
       return
     }
-    switch place.kind.primitive {
-    case .value: if place.file == LeaseSite.value { lookAtValue(place) }
-    case .notification: lookAtNotification(place)
-    case .presence, .consumer: lookAtPresence(place, events)
-    case .queue:
-      if Self.isPartOfQueue(place.rest) { enter(path) } else { lookAtQueue(place, path, events) }
-    case .log:
-      if place.rest.count == 1 { enter(path) } else { lookAtMessage(place, path) }
+    switch part.role {
+    case .content where place.kind.primitive == .value: lookAtValue(place)
+    case .content where place.kind.primitive == .notification: lookAtNotification(place)
+    case .bell: lookAtNotification(place)
+    case .content, .last, .registration:
+      if [.presence, .consumer].contains(place.kind.primitive) { lookAtPresence(place, events) }
+    case .waiting: lookAtBatch(place, isNew: events.contains(.movedTo))
+    case .taken: lookAtBatch(place)
+    case .deliveries: lookAtDeliveries(place)
+    case .outcome, .failure: lookAtNote(place, isOutcome: part.role == .outcome)
+    case .message: lookAtMessage(place)
+    case .takeover: lookAtTakeover(place)
+    default: return
     }
   }
 

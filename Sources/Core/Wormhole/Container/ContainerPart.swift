@@ -1,0 +1,117 @@
+package import WormholeSystem
+
+/// One row of the description of what a primitive keeps in the directory of a name: a file, or a
+/// directory with parts of its own.
+///
+/// Each primitive has its table of rows beside its code (`ContainerParts` has all). The report, the sweep,
+/// the monitor and the copy of a container read the same tables, so a new part is a new row:
+///
+/// | reader | what it does with a row |
+/// |---|---|
+/// | report | counts it or calls it a leftover, by its role; an entry that no row describes is foreign |
+/// | sweep | removes what a dead process left there, by its role, and the directory when a name is unused |
+/// | monitor | watches a directory in which a role tells something, and says what that is |
+/// | copy | takes along what outlives processes: see `Copied` |
+package struct ContainerPart: Sendable {
+  /// What a part is for.
+  package enum Role: Hashable, Sendable {
+    /// It belongs to the name, and that is all: nothing in it is counted or left by a crash.
+    case plain
+    /// The property list that the name's lease protects.
+    case content
+    /// The file whose name tells of a post.
+    case bell
+    /// A process that is present, or on its way.
+    case registration
+    /// Who was present last.
+    case last
+    /// Entries of a queue, sent together.
+    case waiting, taken, receipt
+    /// How often entries that were taken were delivered.
+    case deliveries
+    /// The end of an entry that was not processed, and an entry that failed and was kept.
+    case outcome, failure
+    /// The numbers of cleared entries, beside the receipt of their batch.
+    case forgotten
+    /// A mark of an entry that a newer one is to supersede.
+    case mark
+    /// A file that accompanies an entry, and the directory of a consumer.
+    case attachment, consumer
+    /// A message of a log.
+    case message
+    /// The directory of the lease, and in it the lease itself, one that was taken over, the note of a
+    /// transaction, and the note of a takeover.
+    case lease, held, broken, transaction, takeover
+    /// What is being written; its writer has it locked as long as it lives.
+    case unfinished
+
+    /// Whether a monitor tells that there is one, or has to look because of it.
+    package var isTold: Bool {
+      switch self {
+      case .content, .bell, .registration, .last, .waiting, .taken, .deliveries, .outcome, .failure,
+        .message, .takeover:
+        true
+      default: false
+      }
+    }
+  }
+
+  /// What a copy of the container takes along.
+  package enum Copied: Sendable {
+    /// Nothing: it belongs to processes that live, or is of no use without them.
+    case nothing
+    /// What a look at it finds.
+    case meaning
+    /// The file, or the directory with all below it but for parts of which nothing is copied.
+    case whole
+    /// The same of each entry of the directory; none is made for an empty one.
+    case each
+  }
+
+  package let role: Role
+  package let copied: Copied
+  /// The parts of a directory; nil for what need not be one.
+  package let parts: [ContainerPart]?
+  /// The name, if there is only one; nil for a part of which there may be any number.
+  package let name: String?
+  private let isOurs: @Sendable (FileName) -> Bool
+
+  package init(
+    _ name: String, _ role: Role = .plain, copied: Copied = .whole, parts: [ContainerPart]? = nil
+  ) {
+    self.name = name
+    self.role = role
+    self.copied = copied
+    self.parts = parts
+    isOurs = { $0.bytes.elementsEqual(name.utf8) }
+  }
+
+  /// A part of which there may be any number.
+  package init(
+    each role: Role, copied: Copied = .whole, parts: [ContainerPart]? = nil,
+    where isOurs: @escaping @Sendable (FileName) -> Bool = { _ in true }
+  ) {
+    name = nil
+    self.role = role
+    self.copied = copied
+    self.parts = parts
+    self.isOurs = isOurs
+  }
+
+  /// The same, by the beginning of its names.
+  init(each role: Role, _ prefix: String, copied: Copied = .whole) {
+    self.init(each: role, copied: copied) { $0.hasPrefix(prefix) }
+  }
+
+  package func isNamed(_ name: FileName) -> Bool { isOurs(name) }
+
+  /// Whether the part is sought, or one in it.
+  package func contains(_ isSought: (ContainerPart) -> Bool) -> Bool {
+    isSought(self) || parts?.contains { $0.contains(isSought) } ?? false
+  }
+
+  /// The file with the identifier of a name that is too long for a directory's.
+  static func identifier(copied: Copied) -> Self {
+    Self(NamedDirectory.identifierFile, copied: copied)
+  }
+}

@@ -1,0 +1,34 @@
+import WormholeSystem
+
+/// The description of what is in a container's directories of names: the tables of all primitives.
+///
+/// A container has one, so that a test can plant a part and see who knows it.
+package struct ContainerParts: Sendable {
+  private var tables: [NameKind.Primitive: [ContainerPart]]
+
+  package static let standard = Self(tables: [
+    .value: ValueFile.parts, .notification: Bell.parts, .presence: PresenceDirectory.parts,
+    .consumer: PresenceDirectory.parts, .queue: QueueDirectory.parts, .log: LogDirectory.parts,
+  ])
+
+  /// The parts of the directory of a name.
+  package subscript(_ primitive: NameKind.Primitive) -> [ContainerPart] {
+    get { tables[primitive, default: []] }
+    set { tables[primitive] = newValue }
+  }
+
+  /// Returns the part that an entry belongs to; nil for a foreign one.
+  ///
+  /// - Parameter path: Its path below the directory of the name.
+  package func part(
+    at path: some Sequence<String>, of primitive: NameKind.Primitive
+  ) -> ContainerPart? {
+    var found: ContainerPart?
+    var parts = self[primitive]
+    for name in path {
+      guard let next = parts.first(where: { $0.isNamed(FileName(name)) }) else { return nil }
+      (found, parts) = (next, next.parts ?? [])
+    }
+    return found
+  }
+}

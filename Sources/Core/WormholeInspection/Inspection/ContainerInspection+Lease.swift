@@ -1,0 +1,86 @@
+import Wormhole
+import WormholeSystem
+
+/// The inspection of the directory of one lease.
+extension ContainerInspection {
+  mutating func lookAtLease(_ found: Found) {
+    let (path, owner) = (found.path, found.owner)
+    switch found.part.role {
+    case .held: lookAtHeld(path, of: owner)
+    case .broken: add(.brokenLease, path, of: owner)
+    case .transaction:
+      guard let nonce = Transaction.nonce(notedAt: owner.path, in: container.root) else {
+        return addForeign(path)
+      }
+      if isAbandoned(transaction: nonce) { add(.abandonedChange, path, of: owner) }
+    case .unfinished:
+      guard let status = status(path), status.kind == .regular else { return addForeign(path) }
+      if !isBeingWritten(status, path) { add(.abandonedContent, path, of: owner) }
+    default: return
+    }
+  }
+
+  /// Returns whether the writer of a transaction has died, or has left it to others.
+  func isAbandoned(transaction nonce: String) -> Bool {
+    let files = Transaction.stateFiles(of: nonce)
+    let file = files.first { status($0) != nil }
+    guard let file, let status = status(file) else { return true }
+    return !isBeingWritten(status, file)
+  }
+
+  private mutating func lookAtHeld(_ path: String, of owner: Owner) {
+    guard let held = status(path), held.kind == .directory else {
+      return addForeign(path, isInTheWay: true)
+    }
+    var isDeclared = false
+    for entry in list(path) where entry.name.text != LeaseSite.cleanMark {
+      let place = path + "/" + entry.name.text
+      if entry.isDirectory == true {
+        addForeign(place, isInTheWay: true)
+      } else if let declaration = LeaseDeclaration(entry.name), mayLive(declaration, path) {
+        isDeclared = true
+        let holder = LeaseHolder(identity: declaration.identity, held: declaration.age)
+        addLease(of: owner, holder, declaration)
+      } else {
+        add(.abandonedChange, place, of: owner)
+      }
+    }
+    if !isDeclared, let processID = locks?.holders(of: held).first {
+      addLease(of: owner, LeaseHolder(visible: processID, held: nil))
+    }
+  }
+
+  private mutating func addLease(
+    of owner: Owner, _ holder: LeaseHolder, _ declaration: LeaseDeclaration? = nil
+  ) {
+    var overdue: ContainerReport.HeldLease.Overdue?
+    if let declaration, let age = declaration.age, age >= declaration.term {
+      overdue = .termPassed
+    }
+    if holder.state == .stopped { overdue = .stopped }
+    let parts = container.root.parts[owner.kind.primitive]
+    let file = parts.first { $0.role == .content }?.name.map { "/" + $0 }
+    report.leases.append(
+      .init(
+        identifier: owner.identifier, kind: owner.kind,
+        path: absolute(owner.path) + (file ?? ""), holder: holder,
+        term: declaration.map(\.term).flatMap { $0 < LeaseDeclaration.whileRunning ? $0 : nil },
+        overdue: overdue))
+  }
+
+  private func mayLive(_ declaration: LeaseDeclaration, _ held: String) -> Bool {
+    guard declaration.identity.isVisible else { return isLocked(held) }
+    guard let status = declaration.identity.status else { return false }
+    return !status.isDead
+  }
+
+  // A holder in another namespace cannot be looked up; only its lock shows that it lives. Holding
+  // the lock here for a moment does no harm, because a process that finds it busy tries again
+  // within 20 µs.
+  private func isLocked(_ path: String) -> Bool {
+    // One that cannot be opened is gone: taken over, or ended and swept.
+    let isFree = try? FileDescriptor.openBeneath(path, at: directory, [.readOnly, .directory])
+      .tryLock(.exclusive)
+    return isFree == false
+  }
+}
