@@ -191,13 +191,22 @@ struct ContainerMonitorTests {
     }
     let told = Told()
     var keys = EtcdKeys(Array("c/".utf8)) { told.add($0) }
-    for (name, revision) in [("v/a", 5), ("v/b", 6), ("v/d", 7)] as [(String, Int64)] {
-      keys.known[item(name, revision).key] = revision
+    let list = { (keys: inout EtcdKeys, items: [KeyValue], values: [KeyValue], revision: Int64) in
+      let content = EtcdClient.Content(
+        moment: EtcdMoment(history: 0, revision: revision), items: items)
+      keys.take(.listing(content, values: values, isBeginning: revision == 7))
     }
+    let first = [item("v/a", 5), item("v/b", 6), item("v/d", 7)]
+    list(&keys, first, [], 7)
+    #expect(told.all.isEmpty)
     let listing = [item("v/a", 9), item("v/d", 7), item("v/e", 8), item("n/bell", 10)]
     let changed = keys.changed(in: listing)
     #expect(changed.map(\.modified) == [9, 8, 10])
-    keys.takeMissed(changed, of: listing)
+    list(&keys, listing, changed, 10)
+    // An older listing and what the newer one has shown tell nothing more.
+    list(&keys, first, first, 8)
+    keys.take(.events([EtcdEvent(kind: .put, keyValue: item("v/a", 9))], history: 0))
+    keys.take(.events([EtcdEvent(kind: .put, keyValue: item("v/a", 11))], history: 1))
     let names = told.all.map { $0.split(separator: " ").prefix(2).joined(separator: " ") }
     #expect(names.sorted() == ["a changed", "b removed", "bell posted", "e changed"])
   }

@@ -25,13 +25,11 @@ final class EtcdMailbox: MailboxHold {
     var place: Place?
     /// The session on which its entries hang.
     var session: EtcdSession?
-    var watch: EtcdWatch?
+    var follower: KeyFollower?
     var isClosed = false
     /// What was delivered and is still to be deleted.
     var delivered: [[UInt8]] = []
     var isDeleting = false
-    /// Whether a complete look is to come.
-    var isToLook = false
   }
 
   /// What was delivered; used on the queue that delivers.
@@ -72,9 +70,22 @@ final class EtcdMailbox: MailboxHold {
 
   // MARK: Making
 
-  /// Makes it, and watches it.
+  /// Makes it, and follows its entries.
   func begin() throws {
-    try watch(after: try make(until: .now + CallLimit.standardWait))
+    let moment = try make(until: .now + CallLimit.standardWait)
+    let follower = KeyFollower(
+      etcd, keys.entries, on: queue,
+      .init(
+        look: { [weak self] _ throws(EtcdError) in
+          try self?.look() ?? EtcdMoment(history: 0, revision: 0)
+        },
+        events: { [weak self] in self?.hear($0, of: $1) }))
+    try follower.begin(after: moment)
+    let isWanted = state.withLock { state in
+      if !state.isClosed { state.follower = follower }
+      return !state.isClosed
+    }
+    if !isWanted { follower.cancel() }
   }
 
   /// Makes the owner's key.
@@ -102,31 +113,15 @@ final class EtcdMailbox: MailboxHold {
     return outcome.moment
   }
 
-  private func watch(after moment: EtcdMoment) throws(EtcdError) {
-    let new = try etcd.client.watch(keys.entries, after: moment) { [weak self] in
-      self?.hear($0, of: moment.history)
-    }
-    let unwanted = state.withLock { state -> EtcdWatch? in
-      guard !state.isClosed else { return new }
-      defer { state.watch = new }
-      return state.watch
-    }
-    unwanted?.cancel()
-  }
-
   private func sessionEnded() {
     guard process == .current, !state.withLock(\.isClosed) else { return }
     do {
-      // The watch goes on.
+      // Its entries are followed still.
       _ = try make(until: .now + CallLimit.standardWait)
     } catch {
-      again { $0.sessionEnded() }
-    }
-  }
-
-  private func again(_ body: @escaping @Sendable (EtcdMailbox) -> Void) {
-    queue.asyncAfter(deadline: .now() + Self.retry.dispatchInterval) { [weak self] in
-      if let self, !self.state.withLock(\.isClosed) { body(self) }
+      queue.asyncAfter(deadline: .now() + Self.retry.dispatchInterval) { [weak self] in
+        self?.sessionEnded()
+      }
     }
   }
 
@@ -144,11 +139,11 @@ final class EtcdMailbox: MailboxHold {
   }
 
   private func takePlace() -> Place? {
-    let (watch, place) = state.withLock { state in
-      defer { (state.watch, state.place, state.session, state.isClosed) = (nil, nil, nil, true) }
-      return (state.watch, state.place)
+    let (follower, place) = state.withLock { state in
+      defer { (state.follower, state.place, state.session, state.isClosed) = (nil, nil, nil, true) }
+      return (state.follower, state.place)
     }
-    watch?.cancel()
+    follower?.cancel()
     return process == .current ? place : nil
   }
 
@@ -166,57 +161,32 @@ final class EtcdMailbox: MailboxHold {
   // MARK: Delivering
 
   // On the thread of the watches.
-  private func hear(_ news: EtcdNews, of history: Int) {
-    switch news {
-    case .events(let events):
-      let posts = events.filter { $0.kind == .put }.map(\.keyValue)
-      if !posts.isEmpty { queue.async { [weak self] in self?.take(posts, of: history) } }
-    case .resumed: lookAgain()
-    case .ended: queue.async { [weak self] in self?.watchAgain() }
-    }
+  private func hear(_ events: [EtcdEvent], of history: Int) {
+    let posts = events.filter { $0.kind == .put }.map(\.keyValue)
+    if !posts.isEmpty { queue.async { [weak self] in self?.take(posts, of: history) } }
   }
 
-  func lookAgain() {
-    let isNew = state.withLock { state in
-      defer { state.isToLook = true }
-      return !state.isToLook
-    }
-    if isNew { queue.async { [weak self] in _ = self?.look() } }
-  }
+  func lookAgain() { state.withLock(\.follower)?.check() }
 
   func catchUp() {
     let end = DispatchSemaphore(value: 0)
     queue.async { [weak self] in
-      _ = self?.look()
-      end.signal()
+      defer { end.signal() }
+      do throws(EtcdError) {
+        _ = try self?.look()
+      } catch {
+        self?.lookAgain()
+      }
     }
     end.wait()
   }
 
   /// Looks at everything that is there.
-  ///
-  /// - Returns: The moment; nil if etcd did not answer: then it looks later.
-  private func look() -> EtcdMoment? {
-    state.withLock { $0.isToLook = false }
-    do throws(EtcdError) {
-      let found = try etcd.client.read(keys.entries, until: .now + Self.lookWait)
-      let items = found.items.sorted { $0.created < $1.created }
-      take(items, of: found.moment.history, seen: found.moment)
-      return found.moment
-    } catch {
-      again { _ = $0.look() }
-      return nil
-    }
-  }
-
-  // The history is gone, so everything is looked at.
-  private func watchAgain() {
-    do throws(EtcdError) {
-      guard let moment = look() else { throw EtcdError(.unreachable, "it did not answer") }
-      try watch(after: moment)
-    } catch {
-      again { $0.watchAgain() }
-    }
+  private func look() throws(EtcdError) -> EtcdMoment {
+    let found = try etcd.client.read(keys.entries, until: .now + Self.lookWait)
+    let items = found.items.sorted { $0.created < $1.created }
+    take(items, of: found.moment.history, seen: found.moment)
+    return found.moment
   }
 
   /// Delivers entries that were not delivered yet.

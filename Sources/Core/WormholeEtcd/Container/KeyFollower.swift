@@ -72,7 +72,12 @@ package final class KeyFollower: EtcdFollower {
 
   /// Looks, and begins to watch.
   package func begin(until deadline: ContinuousClock.Instant) throws(EtcdError) {
-    try watch(from: uses.look(deadline))
+    try begin(after: uses.look(deadline))
+  }
+
+  /// Begins to watch after a moment at which its user knows what there was.
+  package func begin(after moment: EtcdMoment) throws(EtcdError) {
+    try watch(from: moment)
     container.add(self)
   }
 

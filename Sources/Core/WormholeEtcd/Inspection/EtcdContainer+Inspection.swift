@@ -18,7 +18,7 @@ extension EtcdContainer: InspectedEngine {
 
   package func sight(
     of container: SharedContainer, _ hear: @escaping @Sendable (ContainerEvent) -> Void
-  ) -> any ContainerSight { EtcdKeySight(container, self, hear) }
+  ) -> any ContainerSight { EtcdKeySight(self, hear) }
 
   package func tryWriting() throws {
     _ = try client.commit(

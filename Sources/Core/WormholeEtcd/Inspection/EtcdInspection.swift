@@ -253,7 +253,7 @@ struct EtcdInspection {
           .prefix(etcd.key(kind, name, "/\(part)/")), until: CallLimit.deadline)
       }
       let entries = try count("e")
-      found.taken = try count("t")
+      found.taken = try count("d")
       found.waiting = max(0, entries - found.taken)
       found.outcomes = try count("o")
       found.receipts = try count("r")

@@ -1,34 +1,23 @@
-import Dispatch
 import Synchronization
 import Wormhole
 import WormholeInspection
 import WormholeSystem
 
-/// What a monitor sees of a container on etcd: one watch of all its keys, whose changes it reads.
+/// What a monitor sees of a container on etcd: it follows all keys, and reads what changes.
 ///
-/// After a compaction that was faster than the watch, the keys are listed again, and those are reported
-/// whose revisions have changed.
+/// After a compaction that was faster than the watch, and now and then, the keys are listed again, and those
+/// are reported whose revisions have changed.
 final class EtcdKeySight: ContainerSight {
-  private struct Inbox {
-    var events: [[EtcdEvent]] = []
-    var mustList = false
-    var watch: EtcdWatch?
-    var isCancelled = false
-  }
-
-  private let container: SharedContainer
   private let etcd: EtcdContainer
   private let range: KeyRange
-  private let inbox = Mutex(Inbox())
-  private let signal = Mutex<@Sendable () -> Void>({})
-  /// The monitor's queue alone uses it, so nobody waits for this lock.
+  /// What is to be told, in the order in which it came.
+  private let news = Mutex<[EtcdKeys.News]>([])
+  /// Whether the first listing is still to come, of what was there before.
+  private let isBeginning = Mutex(false)
   private let keys: Mutex<EtcdKeys>
+  private let follower = Mutex<KeyFollower?>(nil)
 
-  init(
-    _ container: SharedContainer, _ etcd: EtcdContainer,
-    _ hear: @escaping @Sendable (ContainerEvent) -> Void
-  ) {
-    self.container = container
+  init(_ etcd: EtcdContainer, _ hear: @escaping @Sendable (ContainerEvent) -> Void) {
     self.etcd = etcd
     let prefix = Array(etcd.formatKey.dropLast("format".utf8.count))
     range = .prefix(prefix)
@@ -38,44 +27,41 @@ final class EtcdKeySight: ContainerSight {
   var detection: ChangeDetection { .events }
 
   func begin(isNew: Bool, _ signal: @escaping @Sendable () -> Void) throws {
-    self.signal.withLock { $0 = signal }
-    try list(isBeginning: !isNew)
+    isBeginning.withLock { $0 = !isNew }
+    let follower = KeyFollower(
+      etcd, range,
+      .init(
+        look: { [weak self] deadline throws(EtcdError) in
+          try self?.list(until: deadline) ?? EtcdMoment(history: 0, revision: 0)
+        },
+        events: { [weak self] events, history in
+          self?.news.withLock { $0.append(.events(events, history: history)) }
+          signal()
+        },
+        looked: { _ in signal() }))
+    try follower.begin(until: .now + CallLimit.standardWait)
+    self.follower.withLock { $0 = follower }
+    look()
   }
 
   func look() {
-    let (events, mustList) = inbox.withLock { inbox in
-      defer { (inbox.events, inbox.mustList) = ([], false) }
-      return (inbox.events, inbox.mustList)
+    let news = news.withLock { news in
+      defer { news = [] }
+      return news
     }
-    keys.withLock { keys in for change in events { keys.take(change) } }
-    guard mustList else { return }
-    do {
-      try list(isBeginning: false)
-    } catch {
-      // It may be mended, in etcd or on the way there.
-      Blocking.timers.asyncAfter(deadline: .now() + .seconds(1)) { [weak self] in self?.listAgain()
-      }
-    }
+    keys.withLock { keys in for next in news { keys.take(next) } }
   }
 
-  func cancel() {
-    let watch = inbox.withLock { inbox in
-      inbox.isCancelled = true
-      return inbox.watch
-    }
-    watch?.cancel()
-  }
+  func cancel() { follower.withLock { $0 }?.cancel() }
 
-  private func listAgain() {
-    inbox.withLock { $0.mustList = true }
-    signal.withLock { $0 }()
-  }
-
-  /// Reads all keys, and watches from their revision on.
-  private func list(isBeginning: Bool) throws {
-    let deadline = ContinuousClock.now + CallLimit.standardWait
+  /// Lists all keys, and reads those that are not known so.
+  private func list(until deadline: ContinuousClock.Instant) throws(EtcdError) -> EtcdMoment {
     let client = etcd.client
     let found = try client.read(range, keysOnly: true, until: deadline)
+    let isBeginning = isBeginning.withLock { isBeginning in
+      defer { isBeginning = false }
+      return isBeginning
+    }
     var values: [KeyValue] = []
     if isBeginning {
       for range in EtcdKeys.begin.map({ KeyRange.prefix(etcd.key($0.letter, isOwn: $0.isOwn)) }) {
@@ -86,26 +72,7 @@ final class EtcdKeySight: ContainerSight {
         values += try client.page(.key(item.key), limit: 1, until: deadline).items
       }
     }
-    keys.withLock { keys in
-      if isBeginning { keys.begin(with: values) } else { keys.takeMissed(values, of: found.items) }
-      keys.known = Dictionary(found.items.map { ($0.key, $0.modified) }) { $1 }
-    }
-    let watch = try client.watch(range, after: found.moment) { [weak self] in self?.hear($0) }
-    let old = inbox.withLock { inbox in
-      defer { inbox.watch = watch }
-      return inbox.isCancelled ? watch : inbox.watch
-    }
-    old?.cancel()
-  }
-
-  // On the thread of the watches.
-  private func hear(_ news: EtcdNews) {
-    switch news {
-    case .events(let events):
-      inbox.withLock { $0.events.append(events) }
-      signal.withLock { $0 }()
-    case .resumed: return
-    case .ended: listAgain()
-    }
+    news.withLock { $0.append(.listing(found, values: values, isBeginning: isBeginning)) }
+    return found.moment
   }
 }

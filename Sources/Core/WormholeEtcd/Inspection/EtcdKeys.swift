@@ -11,10 +11,19 @@ struct EtcdKeys {
     (letter: $0.0, isOwn: $0.1)
   }
 
+  /// What a follower of the keys hears and reads.
+  enum News {
+    case events([EtcdEvent], history: Int)
+    /// All keys, and the values of those that were not known so.
+    case listing(EtcdClient.Content, values: [KeyValue], isBeginning: Bool)
+  }
+
   private let prefix: [UInt8]
   private let hear: (ContainerEvent) -> Void
+  /// What came up to this moment was told, or was there before.
+  private var moment = EtcdMoment(history: 0, revision: 0)
   /// The revision of each key's last change.
-  var known: [[UInt8]: Int64] = [:]
+  private var known: [[UInt8]: Int64] = [:]
   private var members = KnownMembers()
   private var claims: [[UInt8]: BatchClaim] = [:]
 
@@ -23,7 +32,28 @@ struct EtcdKeys {
     self.hear = hear
   }
 
-  mutating func begin(with items: [KeyValue]) {
+  mutating func take(_ news: News) {
+    switch news {
+    case .events(let events, let history):
+      let new = events.filter {
+        history == moment.history && $0.keyValue.modified > moment.revision
+      }
+      take(new)
+      moment.revision = new.last?.keyValue.modified ?? moment.revision
+    case .listing(let listing, let values, let isBeginning):
+      guard listing.moment >= moment else { return }
+      if isBeginning { begin(with: values) } else { takeMissed(values, of: listing.items) }
+      known = Dictionary(listing.items.map { ($0.key, $0.modified) }) { $1 }
+      moment = listing.moment
+    }
+  }
+
+  /// Returns the keys of a listing that are newer than what is known.
+  func changed(in listing: [KeyValue]) -> [KeyValue] {
+    listing.filter { known[$0.key] != $0.modified }
+  }
+
+  private mutating func begin(with items: [KeyValue]) {
     for item in items {
       guard let place = place(of: item.key) else { continue }
       switch place.letter {
@@ -35,7 +65,7 @@ struct EtcdKeys {
   }
 
   /// Takes the changes of one revision, or of several.
-  mutating func take(_ events: [EtcdEvent]) {
+  private mutating func take(_ events: [EtcdEvent]) {
     var revision: [EtcdEvent] = []
     for event in events {
       if let last = revision.last, last.keyValue.modified != event.keyValue.modified {
@@ -47,21 +77,16 @@ struct EtcdKeys {
     takeRevision(revision)
   }
 
-  // MARK: After a compaction
-
-  /// Returns the keys of a listing that are newer than what is known.
-  func changed(in listing: [KeyValue]) -> [KeyValue] {
-    listing.filter { known[$0.key] != $0.modified }
-  }
-
   /// Takes what a listing tells: values that have changed, and keys that are gone.
-  mutating func takeMissed(_ values: [KeyValue], of listing: [KeyValue]) {
+  private mutating func takeMissed(_ values: [KeyValue], of listing: [KeyValue]) {
     let there = Set(listing.map(\.key))
     for key in known.keys where !there.contains(key) {
       let gone = KeyValue(key: key, value: [], created: 0, modified: 0, version: 0, lease: 0)
       takeRevision([EtcdEvent(kind: .delete, keyValue: gone)])
     }
-    for value in values { takeRevision([EtcdEvent(kind: .put, keyValue: value)]) }
+    for value in values where known[value.key] != value.modified {
+      takeRevision([EtcdEvent(kind: .put, keyValue: value)])
+    }
   }
 
   // MARK: Decoding
