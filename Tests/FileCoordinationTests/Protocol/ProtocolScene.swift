@@ -32,7 +32,7 @@ struct ProtocolScene {
   }
 
   func location(_ name: String) throws -> ItemPath {
-    try ItemPath.resolve(directory.path + "/" + name, followingLink: false)
+    try ItemPath.find(directory.path + "/" + name, followingLink: false).place
   }
 
   /// Returns the acquisition of an item by a new owner.

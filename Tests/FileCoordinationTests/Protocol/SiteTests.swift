@@ -64,8 +64,8 @@ struct SiteTests {
     let (composed, decomposed) = ("caf\u{e9}", "cafe\u{301}")
     let base = scene.directory.path + "/"
     let (one, other) = (
-      try ItemPath.resolve(base + composed, followingLink: false),
-      try ItemPath.resolve(base + decomposed, followingLink: false)
+      try ItemPath.find(base + composed, followingLink: false).place,
+      try ItemPath.find(base + decomposed, followingLink: false).place
     )
     #expect(one != other)
     #expect(Set([one, other]).count == 2)

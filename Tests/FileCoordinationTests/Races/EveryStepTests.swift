@@ -60,7 +60,7 @@
     }
 
     private func state() throws -> String {
-      switch try ItemPath.resolve(scene.path("item"), followingLink: false).status()?.kind {
+      switch try ItemPath.find(scene.path("item"), followingLink: false).place.status()?.kind {
       case nil: return "nothing"
       case .directory: return try scene.names(in: "item").joined(separator: " ")
       default: return try scene.text("item") ?? ""

@@ -53,7 +53,7 @@ struct RaceScene {
 
   /// Returns the entries in an item's site; empty if there is none.
   func claims(_ name: String) throws -> [String] {
-    let location = try ItemPath.resolve(path(name), followingLink: false)
+    let location = try ItemPath.find(path(name), followingLink: false).place
     do {
       return try Self.names(ItemSite.path(of: location))
     } catch let error as Errno where error == .noSuchFile {
@@ -63,7 +63,7 @@ struct RaceScene {
 
   /// Waits until a process has met another process's claim of an item, and so waits for it.
   func waitUntil(_ participant: Participant, waitsFor name: String) throws {
-    let location = try ItemPath.resolve(path(name), followingLink: false)
+    let location = try ItemPath.find(path(name), followingLink: false).place
     let prefix = ItemSite.path(of: location) + "/" + ClaimName.prefix
     try eventually("process \(participant.processID) waits for \(name)") {
       try Self.open(by: participant.processID).contains {

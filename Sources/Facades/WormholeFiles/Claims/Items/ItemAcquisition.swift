@@ -68,30 +68,22 @@ final class ItemAcquisition: Waiting {
   deinit { leaveSite() }
 
   func step() throws -> WaitingStep<ItemAccess> {
-    try meter.take("claim", path: location.text) { try attemptReporting() }
-  }
-
-  private func attemptReporting() throws -> WaitingStep<ItemAccess> {
     let given = location.text
-    do {
-      try terms.check(kind.action, path: given)
-      return try reporting(kind.action, path: given, attempt)
-    } catch let error as FileCoordinationError
-      where error.code == .permissionDenied && kind.isReading && tellsPurpose
-    {
-      // Where nothing may be made, readers only lock what they read.
-      leave()
-      tellsPurpose = false
-      return .again
-    } catch {
-      leave()
-      throw error
+    return try meter.take("claim", path: given) {
+      do {
+        try terms.check(kind.action, path: given)
+        return try reporting(kind.action, path: given, attempt)
+      } catch {
+        giveUp()
+        leaveSite()
+        // Where nothing may be made, readers only lock what they read.
+        guard kind.isReading, tellsPurpose,
+          (error as? FileCoordinationError)?.code == .permissionDenied
+        else { throw error }
+        tellsPurpose = false
+        return .again
+      }
     }
-  }
-
-  private func leave() {
-    giveUp()
-    leaveSite()
   }
 
   // A process that left while we had the lease has left the site to us (Tests/Models/claims.pml,

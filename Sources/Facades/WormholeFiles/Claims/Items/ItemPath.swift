@@ -147,14 +147,10 @@ extension ItemPath {
   /// Finds the item that a path means.
   ///
   /// - Parameter followingLink: whether a symbolic link means what it points to.
+  /// - Returns: where it is, and the item itself if it was opened for that.
   /// - Throws: `directoryMissing`; `notAnItem` for the root directory; what the kernel refuses.
   /// - Complexity: two system calls for an item that is there, by a path without links; else eight, and
   ///   five more for each link.
-  package static func resolve(_ path: String, followingLink: Bool) throws -> ItemPath {
-    try find(path, followingLink: followingLink).place
-  }
-
-  /// The same, with the status of the current item, if that is known.
   package static func find(
     _ path: String, followingLink: Bool
   ) throws -> (place: ItemPath, item: SharedDescriptor?) {
@@ -335,7 +331,7 @@ extension ItemPath {
       return nil
     }
     do {
-      let place = try ItemPath.resolve(path, followingLink: false)
+      let place = try ItemPath.find(path, followingLink: false).place
       let isThere = try place.status()?.isSameFile(as: status) == true
       return place != self && isThere ? place : nil
     } catch let error as FileCoordinationError where error.code == .directoryMissing {
