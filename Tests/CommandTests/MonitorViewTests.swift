@@ -34,7 +34,7 @@ import WormholeTestSupport
     var view = MonitorView()
     for number in 1...1_000 {
       for change in [ContainerEvent.Change.entered, .died] {
-        var event = ContainerEvent(.presence, "peer/phone", isOwn: true, change)
+        var event = ContainerEvent(.presence, change, of: "peer/phone", isOwn: true)
         event.value = ["mailbox": .string("address-\(number)")]
         _ = view.lines(of: event)
       }

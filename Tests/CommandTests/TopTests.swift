@@ -8,7 +8,7 @@ import WormholeTestSupport
   private func line(
     _ name: String, _ kind: MonitorLine.Kind = .message, _ change: ContainerEvent.Change = .changed
   ) -> MonitorLine {
-    var event = ContainerEvent(.value, name, change)
+    var event = ContainerEvent(.value, change, of: name)
     event.processID = 4_711
     return MonitorLine(kind, name, event)
   }

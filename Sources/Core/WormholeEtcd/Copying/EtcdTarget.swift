@@ -45,11 +45,13 @@ final class EtcdTarget: CopyTarget {
     let text = found.map { String(decoding: $0.value.prefix(64), as: UTF8.self) }
     if found == nil {
       guard try container.client.count(container.keys, until: deadline) == 0 else {
-        throw refused(container, "there are keys of something else", "choose another prefix")
+        throw refused(
+          container, "there are keys of something else", remedy: "choose another prefix")
       }
     } else if text?.hasPrefix(EtcdContainer.copyingFormat) != true {
       throw refused(
-        container, "there is a container already", "choose another prefix, or remove the old one")
+        container, "there is a container already",
+        remedy: "choose another prefix, or remove the old one")
     }
     let stamp = Array((EtcdContainer.copyingFormat + Nonce.next()).utf8)
     let witness = EtcdContainer.Witness(key: format, base: found, value: stamp)
@@ -62,13 +64,13 @@ final class EtcdTarget: CopyTarget {
     guard outcome.succeeded else {
       throw refused(
         container, "another process copies a container to this place, or did a moment ago",
-        "wait for its end, or choose another prefix")
+        remedy: "wait for its end, or choose another prefix")
     }
     return witness.item(at: outcome.revision)
   }
 
   private static func refused(
-    _ container: EtcdContainer, _ reason: String, _ remedy: String
+    _ container: EtcdContainer, _ reason: String, remedy: String
   ) -> AppGroupError {
     AppGroupError(
       .nameCollision, "copy the container", path: container.location.description, reason: reason,
@@ -134,7 +136,7 @@ final class EtcdTarget: CopyTarget {
   private var overtaken: AppGroupError {
     Self.refused(
       container, "this process was not heard of for too long, and another one began to copy there",
-      "try again")
+      remedy: "try again")
   }
 
   // MARK: The end

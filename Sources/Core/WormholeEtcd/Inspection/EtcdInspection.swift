@@ -20,7 +20,7 @@ struct EtcdInspection {
     on container: SharedContainer, _ etcd: EtcdContainer,
     _ problem: @escaping (String, PropertyListValue) -> String?
   ) throws -> ContainerReport {
-    var inspection = Self(container, etcd, problem)
+    var inspection = Self(container, on: etcd, problem)
     CallLimit.within(inspection.deadline) {
       inspection.lookAtCluster()
       inspection.lookAtNames()
@@ -29,7 +29,7 @@ struct EtcdInspection {
   }
 
   private init(
-    _ container: SharedContainer, _ etcd: EtcdContainer,
+    _ container: SharedContainer, on etcd: EtcdContainer,
     _ problem: @escaping (String, PropertyListValue) -> String?
   ) {
     self.container = container
@@ -40,9 +40,8 @@ struct EtcdInspection {
     report.formatVersion = EtcdContainer.formatVersion
   }
 
-  private mutating func attempt(
-    _ action: String, _ path: String, _ body: (inout Self) throws -> Void
-  ) {
+  private mutating func attempt(_ action: String, _ body: (inout Self) throws -> Void) {
+    let path = container.location
     do {
       try reporting(action, path: path) { try body(&self) }
     } catch let error as AppGroupError {
@@ -83,7 +82,7 @@ struct EtcdInspection {
       }
       cluster.members.append(member)
     }
-    attempt("list the members of the cluster", container.location) { inspection in
+    attempt("list the members of the cluster") { inspection in
       known = try inspection.etcd.client.members(until: inspection.deadline)
       cluster.alarms = try inspection.etcd.client.alarms(until: inspection.deadline)
       cluster.oldestRevision = try inspection.oldestRevision()
@@ -144,125 +143,110 @@ struct EtcdInspection {
   // MARK: The content
 
   private mutating func lookAtNames() {
-    for isOwn in [false, true] {
-      var names = ContainerReport.Names()
-      attempt("look through the values", container.location) {
-        names.values = try $0.values(isOwn: isOwn)
-      }
-      if !isOwn {
-        attempt("look through the notifications", container.location) {
-          names.notifications = try $0.notifications()
+    for kind in NameKind.users + NameKind.owns {
+      switch kind.primitive {
+      case .value:
+        lookAtNames(of: kind, "values") { inspection, name in
+          guard let content = try inspection.value(name, kind) else { return }
+          inspection.report.change(kind) { $0.values.append(content) }
         }
+      case .notification:
+        lookAtNames(of: kind, "notifications") { inspection, name in
+          let content = try inspection.notification(name)
+          inspection.report.change(kind) { $0.notifications.append(content) }
+        }
+      case .presence:
+        lookAtNames(of: kind, "presences") { inspection, name in
+          let presence = Presence(container: inspection.container, name: name, kind: kind)
+          let found = try ContainerReport.NamedPresence(
+            name: name, path: presence.path, members: presence.members())
+          inspection.report.change(kind) { $0.presences.append(found) }
+        }
+      case .queue:
+        lookAtNames(of: kind, "queues") { inspection, name in
+          let found = try inspection.queue(name, kind)
+          inspection.report.change(kind) { $0.queues.append(found) }
+        }
+      // A consumer is reported with its queue, and there are no logs.
+      case .consumer, .log: continue
       }
-      attempt("look through the presences", container.location) {
-        names.presences = try $0.presences(isOwn: isOwn)
-      }
-      attempt("look through the queues", container.location) {
-        names.queues = try $0.queues(isOwn: isOwn)
-      }
-      names.sort()
-      if isOwn { report.own = names } else { report.names = names }
     }
-  }
-
-  private mutating func limited(_ names: [String]) -> [String] {
-    if names.count > Self.maximumNames || ContinuousClock.now >= deadline {
-      report.isPartial = true
-    }
-    return Array(names.prefix(Self.maximumNames))
+    report.names.sort()
+    report.own.sort()
   }
 
   /// Looks at one name after the other, as long as there is time.
-  private mutating func examining<Found>(
-    _ names: [String], _ look: (String) throws -> Found
-  ) throws -> [Found] {
-    var found: [Found] = []
-    for name in limited(names) {
-      guard ContinuousClock.now < deadline else {
-        report.isPartial = true
-        break
+  private mutating func lookAtNames(
+    of kind: NameKind, _ names: String, _ look: (inout Self, String) throws -> Void
+  ) {
+    attempt("look through the \(names)") { inspection in
+      let all = try inspection.container.identifiers(of: kind)
+      for name in all.prefix(Self.maximumNames) {
+        guard kind.primitive == .value || ContinuousClock.now < inspection.deadline else { break }
+        try look(&inspection, name)
       }
-      found.append(try look(name))
+      if all.count > Self.maximumNames || ContinuousClock.now >= inspection.deadline {
+        inspection.report.isPartial = true
+      }
     }
+  }
+
+  private func value(_ name: String, _ kind: NameKind) throws -> ContainerReport.NamedContent? {
+    let value = Value(container: container, identifier: name, kind: kind)
+    var content = ContainerReport.NamedContent(identifier: name, path: value.path)
+    guard ContinuousClock.now < deadline else {
+      content.condition = .notRead
+      return content
+    }
+    let snapshot = try value.snapshot()
+    // What was removed is no name any more.
+    guard !snapshot.isAbsent else { return nil }
+    content.bytes = try snapshot.bytes().map { Int64($0.count) }
+    content.publisher = snapshot.publisher
+    content.modified = snapshot.publisher?.date
+    content.expiration = snapshot.expiration
+    do {
+      let found = try snapshot.propertyList() ?? .dictionary([:])
+      content.condition = .readable
+      if kind.isOwn, let fault = problem(name, found) {
+        content.condition = .unreadable(
+          AppGroupError(.damaged, "read the value", path: value.path, reason: fault))
+      }
+    } catch let error as AppGroupError {
+      content.condition = .unreadable(error)
+    }
+    return content
+  }
+
+  private func notification(_ name: String) throws -> ContainerReport.NamedContent {
+    var content = ContainerReport.NamedContent(
+      identifier: name, path: etcd.location(of: etcd.key(.notification, name)))
+    do {
+      content.state = try container.notification(name).state()
+      content.condition = .readable
+    } catch let error as AppGroupError {
+      content.condition = .unreadable(error)
+    }
+    return content
+  }
+
+  private func queue(_ name: String, _ kind: NameKind) throws -> ContainerReport.NamedQueue {
+    let queue = Queue(container: container, name: name, kind: kind)
+    var found = ContainerReport.NamedQueue(name: name, path: queue.path)
+    let count = { (part: String) throws(EtcdError) in
+      try etcd.client.count(
+        .prefix(etcd.key(kind, name, "/\(part)/")), until: CallLimit.deadline)
+    }
+    let entries = try count("e")
+    found.taken = try count("d")
+    found.waiting = max(0, entries - found.taken)
+    found.outcomes = try count("o")
+    found.receipts = try count("r")
+    found.failed = try count("f")
+    let members = try queue.role.members()
+    found.consumer = members.first(where: \.isExclusive)
+    found.workers = members.filter { !$0.isExclusive }
     return found
-  }
-
-  private mutating func values(isOwn: Bool) throws -> [ContainerReport.NamedContent] {
-    let kind = isOwn ? NameKind.ownValue : .value
-    return try limited(container.identifiers(of: kind)).compactMap { identifier in
-      let value = isOwn ? container.own.value(identifier) : container.value(identifier)
-      var content = ContainerReport.NamedContent(identifier: identifier, path: value.path)
-      guard ContinuousClock.now < deadline else {
-        content.condition = .notRead
-        return content
-      }
-      let snapshot = try value.snapshot()
-      // What was removed is no name any more.
-      guard !snapshot.isAbsent else { return nil }
-      content.bytes = try snapshot.bytes().map { Int64($0.count) }
-      content.publisher = snapshot.publisher
-      content.modified = snapshot.publisher?.date
-      content.expiration = snapshot.expiration
-      do {
-        let found = try snapshot.propertyList() ?? .dictionary([:])
-        content.condition = .readable
-        if isOwn, let fault = problem(identifier, found) {
-          content.condition = .unreadable(
-            AppGroupError(.damaged, "read the value", path: value.path, reason: fault))
-        }
-      } catch let error as AppGroupError {
-        content.condition = .unreadable(error)
-      }
-      return content
-    }
-  }
-
-  private mutating func notifications() throws -> [ContainerReport.NamedContent] {
-    let (container, etcd) = (container, etcd)
-    return try examining(container.notificationNames()) { name in
-      var content = ContainerReport.NamedContent(
-        identifier: name, path: etcd.location(of: etcd.key(.notification, name)))
-      do {
-        content.state = try container.notification(name).state()
-        content.condition = .readable
-      } catch let error as AppGroupError {
-        content.condition = .unreadable(error)
-      }
-      return content
-    }
-  }
-
-  private mutating func presences(isOwn: Bool) throws -> [ContainerReport.NamedPresence] {
-    let names = isOwn ? try container.own.presenceNames() : try container.presenceNames()
-    let container = container
-    return try examining(names) { name in
-      let presence = isOwn ? container.own.presence(name) : container.presence(name)
-      return ContainerReport.NamedPresence(
-        name: name, path: presence.path, members: try presence.members())
-    }
-  }
-
-  private mutating func queues(isOwn: Bool) throws -> [ContainerReport.NamedQueue] {
-    let kind = isOwn ? NameKind.ownQueue : .queue
-    let (container, etcd) = (container, etcd)
-    return try examining(container.identifiers(of: kind)) { name in
-      let queue = isOwn ? container.own.queue(name) : container.queue(name)
-      var found = ContainerReport.NamedQueue(name: name, path: queue.path)
-      let count = { (part: String) throws(EtcdError) in
-        try etcd.client.count(
-          .prefix(etcd.key(kind, name, "/\(part)/")), until: CallLimit.deadline)
-      }
-      let entries = try count("e")
-      found.taken = try count("d")
-      found.waiting = max(0, entries - found.taken)
-      found.outcomes = try count("o")
-      found.receipts = try count("r")
-      found.failed = try count("f")
-      let members = try queue.role.members()
-      found.consumer = members.first(where: \.isExclusive)
-      found.workers = members.filter { !$0.isExclusive }
-      return found
-    }
   }
 }
 

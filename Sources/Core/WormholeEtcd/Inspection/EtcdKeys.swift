@@ -57,8 +57,8 @@ struct EtcdKeys {
     for item in items {
       guard let place = place(of: item.key) else { continue }
       switch place.letter {
-      case "v": hear(value(.known, place, item))
-      case _ where place.rest.first == "m": update(place, item, .known)
+      case "v": hear(value(.known, of: place, item))
+      case _ where place.rest.first == "m": update(place, by: item, .known)
       default: continue
       }
     }
@@ -108,16 +108,17 @@ struct EtcdKeys {
       switch place.letter {
       case "v", "s":
         // An empty one was removed before: see `EtcdValue`.
-        hear(value(isPut && item.value.count > 16 ? .changed : .removed, place, item))
-      case "n": if isPut { hear(ContainerEvent(.notification, place.name, .posted)) }
+        let isThere = isPut && item.value.count > CopiedKey.stampBytes
+        hear(value(isThere ? .changed : .removed, of: place, item))
+      case "n": if isPut { hear(ContainerEvent(.notification, .posted, of: place.name)) }
       case "p", "c":
         guard place.rest.first == "m" else { break }
         if isPut, !item.value.isEmpty {
-          update(place, item, .entered)
+          update(place, by: item, .entered)
         } else {
           remove(place, hasLeft: isPut || left.contains(place.rest.last ?? ""))
         }
-      case "q": queue(place, event, noted)
+      case "q": take(event, of: place, noted)
       case "b": if isPut { post(place, item) }
       default: break
       }
@@ -126,12 +127,12 @@ struct EtcdKeys {
   }
 
   private func value(
-    _ change: ContainerEvent.Change, _ place: Place, _ item: KeyValue
+    _ change: ContainerEvent.Change, of place: Place, _ item: KeyValue
   ) -> ContainerEvent {
     var event = ContainerEvent(
-      place.letter == "s" ? .notification : .value, place.name, isOwn: place.isOwn, change)
-    if change != .removed, item.value.count > 16 {
-      event.take(content: Array(item.value.dropFirst(16)))
+      place.letter == "s" ? .notification : .value, change, of: place.name, isOwn: place.isOwn)
+    if change != .removed, item.value.count > CopiedKey.stampBytes {
+      event.take(content: Array(item.value.dropFirst(CopiedKey.stampBytes)))
     }
     return event
   }
@@ -149,29 +150,21 @@ struct EtcdKeys {
   // MARK: Presences
 
   private mutating func update(
-    _ place: Place, _ item: KeyValue, _ change: ContainerEvent.Change
+    _ place: Place, by item: KeyValue, _ change: ContainerEvent.Change
   ) {
     guard let id = place.rest.last, let member = PresenceMember(key: item.value, id: id) else {
       return
     }
     let others = members.all(place.id).filter { $0.id != id }
     guard !members.update(place.id, others + [member]).came.isEmpty else { return }
-    tell(member, change, place)
+    hear(.member(member, change, of: place.name, kind: place.kind))
   }
 
   private mutating func remove(_ place: Place, hasLeft: Bool) {
     let others = members.all(place.id).filter { $0.id != place.rest.last }
     for member in members.update(place.id, others).went {
-      tell(member, hasLeft ? .left : .died, place)
+      hear(.member(member, hasLeft ? .left : .died, of: place.name, kind: place.kind))
     }
-  }
-
-  private func tell(_ member: PresenceMember, _ change: ContainerEvent.Change, _ place: Place) {
-    var event = ContainerEvent(
-      place.letter == "c" ? .consumer : .presence, place.name, isOwn: place.isOwn, change)
-    event.take(member)
-    event.value = member.content
-    hear(event)
   }
 
   // MARK: Mailboxes
@@ -191,7 +184,7 @@ struct EtcdKeys {
     return OutcomeFile.id(last)
   }
 
-  private mutating func queue(_ place: Place, _ event: EtcdEvent, _ noted: [QueueEntryID]) {
+  private mutating func take(_ event: EtcdEvent, of place: Place, _ noted: [QueueEntryID]) {
     guard let part = place.rest.first, let last = place.rest.last else { return }
     let item = event.keyValue
     switch (part, event.kind) {
@@ -210,7 +203,7 @@ struct EtcdKeys {
       hear(ended)
     case ("d", .put):
       guard let batch = EntryFile(last) else { return }
-      take(BatchClaim(item.value), of: batch, item.key, place)
+      take(BatchClaim(item.value), on: batch, of: place, key: item.key)
     case ("o", .put), ("f", .put):
       guard let id = OutcomeFile.id(last) else { return }
       // A kept failure has both.
@@ -227,7 +220,7 @@ struct EtcdKeys {
   }
 
   private mutating func take(
-    _ claim: BatchClaim, of batch: EntryFile, _ key: [UInt8], _ place: Place
+    _ claim: BatchClaim, on batch: EntryFile, of place: Place, key: [UInt8]
   ) {
     let old = claims.updateValue(claim, forKey: key)
     var event: ContainerEvent
@@ -251,6 +244,8 @@ struct EtcdKeys {
 }
 
 extension ContainerKey {
+  /// The kind of a name of a presence.
+  fileprivate var kind: NameKind { NameKind(letter == "c" ? .consumer : .presence, isOwn: isOwn) }
   /// The same for all keys of a name.
   fileprivate var id: String { (isOwn ? "own/" : "") + letter + "/" + name }
 }

@@ -104,7 +104,9 @@ package struct EtcdAttachments: Sendable {
   package func put(
     _ bytes: [UInt8], _ number: Int, _ checksum: UInt64, of begun: inout Begun
   ) throws {
-    let key = key(AttachmentManifest.piecePart(begun.manifest.content, number, checksum))
+    let key = key(
+      AttachmentManifest.piecePart(
+        of: begun.manifest.content, number: number, checksum: checksum))
     // What remains is of no use in the end.
     guard begun.present.remove(key) == nil else { return }
     try client.put(key, bytes, until: soon)
@@ -314,7 +316,8 @@ package struct EtcdAttachments: Sendable {
     var hash = XXH64()
     var done: Int64 = 0
     for (number, checksum) in whole.pieces.enumerated() {
-      let key = key(AttachmentManifest.piecePart(manifest.content, number, checksum))
+      let key = key(
+        AttachmentManifest.piecePart(of: manifest.content, number: number, checksum: checksum))
       let piece =
         try part?.descriptor.piece(
           Int(min(Int64(AttachmentManifest.piece), manifest.size - done)), checksum)

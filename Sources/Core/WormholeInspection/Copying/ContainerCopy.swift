@@ -74,16 +74,16 @@ package struct ContainerCopy {
     _ target: any CopyTarget, until deadline: ContinuousClock.Instant
   ) throws -> Summary? {
     if let reader = source.inspected.copySource() {
-      return try put(reader, besides: source.root, target, progress) { try check(deadline) }
+      return try put(reader, besides: source.root, to: target, progress) { try check(deadline) }
     }
     let root = source.root
     if isStill {
       return try put(
-        DirectorySource(container: source, root: root), besides: root, target, progress
+        DirectorySource(container: source, root: root), besides: root, to: target, progress
       ) {}
     }
     if let target = target as? DirectoryTarget {
-      let summary = try picture(root, target, until: deadline, progress)
+      let summary = try picture(of: root, to: target, until: deadline, progress)
       try refuseUse()
       try target.finish()
       return summary
@@ -91,14 +91,14 @@ package struct ContainerCopy {
     let place = try DirectoryTarget(
       path: target.directory + ".picture", group: nil, isDurable: false)
     defer { place.abandon() }
-    _ = try picture(root, place, until: deadline, progress)
+    _ = try picture(of: root, to: place, until: deadline, progress)
     return try put(
-      DirectorySource(container: place.container, root: place.root), besides: place.root, target,
-      { _, _ in }, check: { try check(deadline) })
+      DirectorySource(container: place.container, root: place.root), besides: place.root,
+      to: target, { _, _ in }, check: { try check(deadline) })
   }
 
   private func picture(
-    _ root: ContainerRoot, _ target: DirectoryTarget, until deadline: ContinuousClock.Instant,
+    of root: ContainerRoot, to target: DirectoryTarget, until deadline: ContinuousClock.Instant,
     _ progress: @escaping (_ keys: Int, _ bytes: Int) throws -> Void
   ) throws -> Summary {
     var summary = Summary()
@@ -125,7 +125,7 @@ package struct ContainerCopy {
   ///
   /// - Returns: Nil if the source was changed meanwhile, so that not all of it is of one moment.
   private func put(
-    _ reader: any CopySource, besides root: ContainerRoot, _ target: any CopyTarget,
+    _ reader: any CopySource, besides root: ContainerRoot, to target: any CopyTarget,
     _ progress: (_ keys: Int, _ bytes: Int) throws -> Void,
     check: @escaping () throws -> Void
   ) throws -> Summary? {

@@ -36,7 +36,7 @@ extension ContainerInspection {
       }
       report.subscribers.sort { $0.subscriber.name < $1.subscriber.name }
     }
-    change(.log) { $0.logs.append(report) }
+    self.report.change(.log) { $0.logs.append(report) }
   }
 
   private mutating func lookAtFile(

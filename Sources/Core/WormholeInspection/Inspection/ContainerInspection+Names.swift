@@ -25,7 +25,7 @@ extension ContainerInspection {
     var content = ContainerReport.NamedContent(identifier: value.identifier, path: value.path)
     if kind == .notification { content.state = 0 }
     defer {
-      change(kind) { names in
+      report.change(kind) { names in
         if kind == .notification {
           names.notifications.append(content)
         } else {

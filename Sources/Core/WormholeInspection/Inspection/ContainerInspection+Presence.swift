@@ -12,7 +12,7 @@ extension ContainerInspection {
       if owner.kind.primitive == .presence {
         let live = ContainerReport.NamedPresence(
           name: owner.identifier, path: presence.path, members: look.live)
-        inspection.change(owner.kind) { $0.presences.append(live) }
+        inspection.report.change(owner.kind) { $0.presences.append(live) }
       }
       for member in look.dead {
         inspection.add(

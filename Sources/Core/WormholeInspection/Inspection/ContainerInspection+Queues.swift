@@ -33,7 +33,7 @@ extension ContainerInspection {
       report.consumer = live.first { $0.id == id }
       report.workers = live.filter { !$0.isExclusive }
     }
-    change(owner.kind) { $0.queues.append(report) }
+    self.report.change(owner.kind) { $0.queues.append(report) }
   }
 
   /// The largest number of failures that a report lists.

@@ -242,10 +242,6 @@ extension ContainerInspection {
     report.foreignEntries.append(.init(path: absolute(path), isInTheWay: isInTheWay))
   }
 
-  mutating func change(_ kind: NameKind, _ body: (inout ContainerReport.Names) -> Void) {
-    if kind.isOwn { body(&report.own) } else { body(&report.names) }
-  }
-
   /// Notes an entry that another user owns or could write to.
   ///
   /// That others could read it is no fault: the container's own mode keeps them out, and a script

@@ -51,6 +51,11 @@ public struct ContainerReport: Sendable {
   public package(set) var isPartial = false
 
   package init(path: String) { self.path = path }
+
+  /// Changes the names of one origin.
+  package mutating func change(_ kind: NameKind, _ body: (inout Names) -> Void) {
+    if kind.isOwn { body(&own) } else { body(&names) }
+  }
 }
 
 extension ContainerReport {

@@ -97,7 +97,7 @@ extension SharedContainer {
     }
     for leftover in inspection.leftovers {
       try outcome.attempt("remove a leftover", path: leftover.path) { outcome in
-        try remove(leftover, patience, &swept)
+        try remove(leftover, patience: patience, &swept)
         outcome.removed.append(leftover.path)
       }
     }
@@ -123,7 +123,7 @@ extension SharedContainer {
 
   /// - Parameter swept: the directories whose leases were swept already.
   private func remove(
-    _ leftover: ContainerReport.Leftover, _ patience: Duration, _ swept: inout Set<String>
+    _ leftover: ContainerReport.Leftover, patience: Duration, _ swept: inout Set<String>
   ) throws {
     guard let owner = leftover.owner else {
       switch leftover.kind {

@@ -52,7 +52,7 @@ package struct ContainerBackup {
     stagedIn directory: String, until deadline: ContinuousClock.Instant,
     to write: @escaping ([UInt8]) throws -> Void
   ) throws -> Summary {
-    let staging = try Staging(
+    let staging = try StagedDirectory(
       directory + "/.wormhole-backup-" + Nonce.next(), "back up the container")
     defer { staging.remove() }
     var copy = ContainerCopy(of: source)
@@ -106,7 +106,7 @@ package struct ContainerBackup {
     let isElsewhere = Engines.isMeant(by: location)
     if !isElsewhere { try ContainerLocation.create(parent(of: SharedContainer.absolute(location))) }
     let beside = isElsewhere ? directory : parent(of: try SharedContainer.absolute(location))
-    let staging = try Staging(
+    let staging = try StagedDirectory(
       beside + "/.wormhole-restore-" + Nonce.next(), "restore the container")
     defer { staging.remove() }
     let reader = TarReader(from: read)
@@ -180,32 +180,6 @@ package struct ContainerBackup {
       return try PropertyListValue(bytes: bytes)
     } catch {
       throw TarEntry.Malformed("a record cannot be read: \(error.reason)")
-    }
-  }
-}
-
-/// A directory for the time of one call.
-private struct Staging {
-  let path: String
-  let root: SharedDescriptor
-
-  init(_ path: String, _ action: String) throws {
-    self.path = path
-    root = try reporting(action, path: path) {
-      try makeDirectory(path, mode: 0o700)
-      return SharedDescriptor(try FileDescriptor.open(path, [.readOnly, .directory, .noFollow]))
-    }
-  }
-
-  func remove() {
-    do {
-      let end = path.lastIndex(of: "/") ?? path.startIndex
-      let parent = try FileDescriptor.open(String(path[...end]), [.readOnly, .directory])
-      try TreeRemoval().remove(
-        FileName(path.suffix(from: path.index(after: end))), at: parent.rawValue)
-    } catch {
-      // Its name says what it is, and a failure of the work itself is what has to be told.
-      return
     }
   }
 }

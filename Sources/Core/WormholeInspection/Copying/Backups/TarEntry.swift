@@ -50,10 +50,12 @@ struct TarEntry: Equatable {
     let isPlainTime = nanoseconds == 0 && (0..<Self.octalLimit).contains(seconds)
     if !isPlainTime { text += Self.record("mtime", Array(time.utf8)) }
     let header = Self.header(
-      path, kind.rawValue, permissions, size, seconds: seconds, target: target)
+      path, type: kind.rawValue, permissions: permissions, size: size, seconds: seconds,
+      target: target)
     guard !text.isEmpty else { return header }
     let before = Self.header(
-      Array("records".utf8), Self.records, 0o600, Int64(text.count), seconds: 0, target: [])
+      Array("records".utf8), type: Self.records, permissions: 0o600, size: Int64(text.count),
+      seconds: 0, target: [])
     let padding = Self.padding(after: Int64(text.count))
     return before + text + [UInt8](repeating: 0, count: padding) + header
   }
@@ -80,8 +82,7 @@ struct TarEntry: Equatable {
   }
 
   private static func header(
-    _ path: [UInt8], _ type: UInt8, _ permissions: UInt32, _ size: Int64, seconds: Int64,
-    target: [UInt8]
+    _ path: [UInt8], type: UInt8, permissions: UInt32, size: Int64, seconds: Int64, target: [UInt8]
   ) -> [UInt8] {
     var block = [UInt8](repeating: 0, count: block)
     func put(_ bytes: some Sequence<UInt8>, at offset: Int) {

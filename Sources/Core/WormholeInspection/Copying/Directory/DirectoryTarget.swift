@@ -7,14 +7,14 @@ final class DirectoryTarget: CopyTarget {
   /// The path of the container.
   private let path: String
   /// Where it is made.
-  private let staged: String
+  private let staged: StagedDirectory
   let container: SharedContainer
   /// Whether it is on the disk in the end.
   private let isDurable: Bool
   /// The queue whose keys come at present.
   private var queue: (name: String, isOwn: Bool, writer: QueueWriter)?
 
-  var directory: String { staged }
+  var directory: String { staged.path }
 
   var root: ContainerRoot { container.root }
 
@@ -26,10 +26,8 @@ final class DirectoryTarget: CopyTarget {
     if let slash = self.path.lastIndex(of: "/"), slash > self.path.startIndex {
       try ContainerLocation.create(String(self.path[..<slash]))
     }
-    staged = "\(self.path).copying-\(Nonce.next())"
-    let staged = staged
-    try reporting("copy the container", path: staged) { try makeDirectory(staged, mode: 0o700) }
-    container = try SharedContainer(path: staged, group: group)
+    staged = try StagedDirectory("\(self.path).copying-\(Nonce.next())", "copy the container")
+    container = try SharedContainer(path: staged.path, group: group)
   }
 
   private static func check(_ path: String) throws {
@@ -113,32 +111,15 @@ final class DirectoryTarget: CopyTarget {
   func finish() throws {
     try finishQueue()
     try reporting("copy the container", path: path) {
-      let parent = try openParent()
+      let parent = try staged.openParent()
       if isDurable {
-        try TreeSynchronization.run(stagedName, fileStatus(staged), at: parent.rawValue)
+        try TreeSynchronization.run(staged.name, fileStatus(staged.path), at: parent.rawValue)
       }
       // An empty directory of this name gives way.
-      try rename(staged, at: Directory.current, to: path, at: Directory.current)
+      try rename(staged.path, at: Directory.current, to: path, at: Directory.current)
       if isDurable { try parent.synchronize() }
     }
   }
 
-  private var stagedName: FileName {
-    FileName(staged.split(separator: "/").last ?? "")
-  }
-
-  private func openParent() throws(Errno) -> FileDescriptor {
-    let end = staged.lastIndex(of: "/") ?? staged.startIndex
-    return try .open(String(staged[...end]), [.readOnly, .directory])
-  }
-
-  func abandon() {
-    do {
-      let parent = try openParent()
-      try TreeRemoval().remove(stagedName, at: parent.rawValue)
-    } catch {
-      // Its name says what it is, and nobody takes it for a container of theirs.
-      return
-    }
-  }
+  func abandon() { staged.remove() }
 }

@@ -15,11 +15,7 @@ struct QueueKeys {
   func read(_ put: Put) throws {
     let failures = try place.ids(in: QueueDirectory.failed)
     for id in failures { try readFailure(id, put) }
-    for attachment in try attachments(in: QueueDirectory.failed) {
-      try readFile(QueueDirectory.failed, attachment, .taken, put)
-    }
-    try readWaitingFiles(put)
-    let claimed = try readTakenFiles(put)
+    let claimed = try readFiles(put)
     let batches = try readBatches(claimed: claimed, put)
     let receipts = try readReceipts(put)
     let outcomes = try readOutcomes(put)
@@ -42,7 +38,7 @@ struct QueueKeys {
       guard let bytes = try place.read(part + "/" + name.text) else { continue }
       let entries = entries(bytes, of: name)
       if part != QueueDirectory.pending {
-        try put("d/" + name.text, claim(name, entries, in: part, claimed))
+        try put("d/" + name.text, claim(on: name, entries, in: part, claimed: claimed))
       }
       try put("e/" + name.text, bytes)
       for (index, entry) in entries.enumerated() where entry.payload != nil {
@@ -67,7 +63,7 @@ struct QueueKeys {
   }
 
   private func claim(
-    _ name: EntryFile, _ entries: [Batch.Entry], in part: String, _ claimed: Set<String>
+    on name: EntryFile, _ entries: [Batch.Entry], in part: String, claimed: Set<String>
   ) throws -> [UInt8] {
     let path = part + "/" + name.text
     var claim = BatchClaim(consumer: Self.goneConsumer)
@@ -152,60 +148,40 @@ struct QueueKeys {
 
   // MARK: Files
 
-  private enum FileState: String {
-    case waiting = "a"
-    case taken = "u"
-  }
-
-  private func attachments(in part: String) throws -> [String] {
-    try (place.list(part) ?? []).map(\.name.text).filter {
-      $0.hasPrefix(AttachmentPlace.takenPrefix)
-    }.map { String($0.dropFirst(AttachmentPlace.takenPrefix.count)) }
-      .filter { AttachmentPlace.isID($0) }.sorted()
-  }
-
-  // One that is not whole is begun again by its sender.
-  private func readWaitingFiles(_ put: Put) throws {
+  /// Reads the files that are kept with failures, wait, or are taken: of each its pieces, then its manifest;
+  /// of one that was claimed the manifest alone.
+  ///
+  /// - Returns: The ids of those that were claimed.
+  private func readFiles(_ put: Put) throws -> Set<String> {
+    var claimed: Set<String> = []
+    let taken = try place.consumers().sorted().map { QueueDirectory.taken + "/" + $0 }
+    var files = try attachments(in: QueueDirectory.failed)
+    // One that is not whole is begun again by its sender.
     for id in try place.attachmentDirectories().sorted() {
       let path = AttachmentPlace.path(id)
-      if try place.exists(path + "/" + AttachmentPlace.content) {
-        try putFile(path, id, .waiting, put)
-      }
+      if try place.exists(path + "/" + AttachmentPlace.content) { files.append(("a", id, path)) }
     }
-  }
-
-  /// - Returns: The ids of those that were claimed.
-  private func readTakenFiles(_ put: Put) throws -> Set<String> {
-    var claimed: Set<String> = []
-    for consumer in try place.consumers().sorted() {
-      let part = QueueDirectory.taken + "/" + consumer
-      for id in try attachments(in: part) {
-        if try !readFile(part, id, .taken, put) { claimed.insert(id) }
-      }
+    files += try taken.flatMap { try attachments(in: $0) }
+    for (letter, id, path) in files {
+      let found = try putPieces(of: path + "/" + AttachmentPlace.content, id, put)
+      var manifest = AttachmentManifest(content: id, size: found?.size ?? 0, sender: "")
+      manifest.whole = found?.whole ?? .init()
+      try put("\(letter)/\(id)", manifest.bytes())
+      if found == nil, path.hasPrefix(QueueDirectory.taken) { claimed.insert(id) }
     }
     return claimed
   }
 
-  @discardableResult
-  private func readFile(
-    _ part: String, _ id: String, _ state: FileState, _ put: Put
-  ) throws -> Bool {
-    try putFile("\(part)/\(AttachmentPlace.takenPrefix)\(id)", id, state, put)
-  }
-
-  /// Puts the pieces of a file, then its manifest; of one that was claimed the manifest alone.
-  ///
-  /// - Returns: Whether it is there.
-  @discardableResult
-  private func putFile(
-    _ path: String, _ id: String, _ state: FileState, _ put: Put
-  ) throws -> Bool {
-    let content = path + "/" + AttachmentPlace.content
-    let found = try putPieces(of: content, id, put)
-    var manifest = AttachmentManifest(content: id, size: found?.size ?? 0, sender: "")
-    manifest.whole = found?.whole ?? .init()
-    try put("\(state.rawValue)/\(id)", manifest.bytes())
-    return found != nil
+  /// Returns the files that a consumer has, or that are kept with failures.
+  private func attachments(
+    in part: String
+  ) throws -> [(letter: String, id: String, path: String)] {
+    try (place.list(part) ?? []).map(\.name.text).filter {
+      $0.hasPrefix(AttachmentPlace.takenPrefix)
+    }.sorted().compactMap { name in
+      let id = String(name.dropFirst(AttachmentPlace.takenPrefix.count))
+      return AttachmentPlace.isID(id) ? ("u", id, part + "/" + name) : nil
+    }
   }
 
   private func putPieces(
@@ -227,7 +203,8 @@ struct QueueKeys {
       hash.update(piece)
       let bytes = Array(piece)
       let checksum = XXH64.checksum(of: bytes)
-      try put(AttachmentManifest.piecePart(id, whole.pieces.count, checksum), bytes)
+      try put(
+        AttachmentManifest.piecePart(of: id, number: whole.pieces.count, checksum: checksum), bytes)
       whole.pieces.append(checksum)
       size += Int64(piece.count)
     }

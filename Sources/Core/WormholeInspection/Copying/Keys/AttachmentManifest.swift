@@ -10,7 +10,9 @@ package struct AttachmentManifest: Sendable, Hashable {
   package static let piece = 512 << 10
 
   /// What follows the name of the queue in the key of a piece.
-  package static func piecePart(_ content: String, _ number: Int, _ checksum: UInt64) -> String {
+  package static func piecePart(
+    of content: String, number: Int, checksum: UInt64
+  ) -> String {
     "t/\(content)/\(hex(UInt64(number), digits: 8))-\(hex(checksum, digits: 16))"
   }
 

@@ -56,7 +56,7 @@ package struct ContainerEvent: Sendable {
   /// Why the content cannot be read.
   package var problem: String?
 
-  package init(_ kind: Kind, _ name: String, isOwn: Bool = false, _ change: Change) {
+  package init(_ kind: Kind, _ change: Change, of name: String, isOwn: Bool = false) {
     self.kind = kind
     self.name = name
     self.isOwn = isOwn
@@ -94,7 +94,7 @@ extension ContainerEvent {
   ///
   /// - Parameter content: Nil if it was delivered before it could be read.
   package static func posted(into address: String, _ content: [UInt8]?, bytes: Int) -> Self {
-    var event = Self(.call, address, .posted)
+    var event = Self(.call, .posted, of: address)
     event.bytes = bytes
     guard let content else { return event }
     event.take(content: content)
@@ -106,13 +106,24 @@ extension ContainerEvent {
     return event
   }
 
+  /// The event of a process that is present, or was.
+  package static func member(
+    _ member: PresenceMember, _ change: Change, of name: String, kind: NameKind
+  ) -> Self {
+    let isConsumer = kind.primitive == .consumer
+    var event = Self(isConsumer ? .consumer : .presence, change, of: name, isOwn: kind.isOwn)
+    event.take(member)
+    event.value = member.content
+    return event
+  }
+
   /// The event of entries of a queue.
   ///
   /// - Parameter isOne: Whether it concerns one of the entries that were sent together.
   package static func entries(
     _ batch: EntryFile, of queue: String, isOwn: Bool, _ change: Change, isOne: Bool = false
   ) -> Self {
-    var event = Self(.queue, queue, isOwn: isOwn, change)
+    var event = Self(.queue, change, of: queue, isOwn: isOwn)
     event.sender = batch.senderName
     event.count = isOne ? 1 : batch.count
     event.bytes = change == .sent ? batch.bytes : nil

@@ -15,21 +15,21 @@ extension DirectoryLooks {
     let value = Value(container: container, identifier: place.identifier, kind: place.kind)
     let event = { (change: ContainerEvent.Change) in
       ContainerEvent(
-        place.kind.primitive == .notification ? .notification : .value, place.identifier,
-        isOwn: place.kind.isOwn, change)
+        place.kind.primitive == .notification ? .notification : .value, change,
+        of: place.identifier, isOwn: place.kind.isOwn)
     }
     do {
       let mark = try value.version().map { ValueMark.version($0) }
-      guard mark != values[place.directory] else { return }
-      values[place.directory] = mark
+      guard mark != names[place.directory]?.content else { return }
+      names[place.directory]?.content = mark
       guard mark != nil else { return tell(event(.removed)) }
       guard !isBeginning || place.kind.isOwn else { return }
       let snapshot = try value.snapshot()
       guard let version = snapshot.version else {
-        values[place.directory] = nil
+        names[place.directory]?.content = nil
         return tell(event(.removed))
       }
-      values[place.directory] = .version(version)
+      names[place.directory]?.content = .version(version)
       var changed = event(isBeginning ? .known : .changed)
       changed.take(snapshot.publisher)
       changed.bytes = try snapshot.bytes()?.count
@@ -40,11 +40,13 @@ extension DirectoryLooks {
       }
       tell(changed)
     } catch let error as AppGroupError where error.code == .containerMissing {
-      if values.removeValue(forKey: place.directory) != nil { tell(event(.removed)) }
+      guard names[place.directory]?.content != nil else { return }
+      names[place.directory]?.content = nil
+      tell(event(.removed))
     } catch {
       let problem = (error as? AppGroupError)?.reason ?? "\(error)"
-      guard values[place.directory] != .problem(problem) else { return }
-      values[place.directory] = .problem(problem)
+      guard names[place.directory]?.content != .problem(problem) else { return }
+      names[place.directory]?.content = .problem(problem)
       var changed = event(.changed)
       changed.problem = problem
       tell(changed)
@@ -54,11 +56,11 @@ extension DirectoryLooks {
   mutating func lookAtNotification(_ place: Place) {
     if parts.part(at: place.rest, of: .notification)?.role != .bell { lookAtValue(place) }
     let sound = Set(list(place.directory).map { FileName($0) }.filter(Bell.isName))
-    let old = bells[place.directory] ?? []
-    bells[place.directory] = sound.isEmpty ? nil : sound
+    let old = names[place.directory]?.bells ?? []
+    names[place.directory]?.bells = sound
     // A bell that is gone was swept.
     guard !sound.subtracting(old).isEmpty else { return }
-    tell(ContainerEvent(.notification, place.identifier, .posted))
+    tell(ContainerEvent(.notification, .posted, of: place.identifier))
   }
 
   /// Looks who is present. A look asks for the lock of each registration for a moment, as everybody does
@@ -74,34 +76,24 @@ extension DirectoryLooks {
       return
     }
     let (came, went) = members.update(place.directory, look?.live ?? [])
-    let kind: ContainerEvent.Kind = place.kind.primitive == .consumer ? .consumer : .presence
-    for member in came {
-      tell(member, isBeginning ? .known : .entered, kind, place)
+    let event = { (member: PresenceMember, change: ContainerEvent.Change) in
+      ContainerEvent.member(member, change, of: place.identifier, kind: place.kind)
     }
+    for member in came { tell(event(member, isBeginning ? .known : .entered)) }
     let left = went.isEmpty ? nil : lastToLeave(place)
     for member in went {
       let isLeft = look?.dead.contains { $0.id == member.id } ?? false
       let hasDied = isLeft || left.map { $0 == (member.id, false) } ?? false
-      tell(member, hasDied ? .died : .left, kind, place)
+      tell(event(member, hasDied ? .died : .left))
     }
     // The kernel tells that a file was closed just before it frees its lock.
     guard events.contains(.closedAfterWriting), let name = place.rest.first else { return }
     let directory = place.directory
     let checks =
-      followUps[directory]
+      names[directory]?.followUp
       ?? FollowUpChecks { [weak tree] in tree?.lookAgain(at: FileName(name), of: directory) }
-    followUps[directory] = checks
+    names[directory]?.followUp = checks
     checks.begin()
-  }
-
-  private mutating func tell(
-    _ member: PresenceMember, _ change: ContainerEvent.Change, _ kind: ContainerEvent.Kind,
-    _ place: Place
-  ) {
-    var event = ContainerEvent(kind, place.identifier, isOwn: place.kind.isOwn, change)
-    event.take(member)
-    event.value = member.content
-    tell(event)
   }
 
   /// Returns the last registration that is recorded, and whether it left by itself.
@@ -118,11 +110,11 @@ extension DirectoryLooks {
 
   mutating func lookAtMessage(_ place: Place) {
     guard let number = LogDirectory.number(FileName(place.file)),
-      number > lastMessages[place.directory] ?? 0, status(place.path) != nil
+      number > names[place.directory]?.lastMessage ?? 0, status(place.path) != nil
     else { return }
-    lastMessages[place.directory] = number
+    names[place.directory]?.lastMessage = number
     guard !isBeginning else { return }
-    var event = ContainerEvent(.log, place.identifier, .appended)
+    var event = ContainerEvent(.log, .appended, of: place.identifier)
     event.number = number
     if let content = read(place.path, maximumBytes: Value.maximumFileBytes) {
       event.take(content: content)
@@ -131,13 +123,14 @@ extension DirectoryLooks {
   }
 
   /// A message into a mailbox is often delivered before anybody else can read it.
-  mutating func lookAtMailbox(_ address: String, _ path: String, _ events: WatchEvents) {
+  mutating func lookAtMailbox(_ address: String, at path: String, _ events: WatchEvents) {
     let name = path.split(separator: "/").last.map(String.init) ?? ""
     guard let entry = EntryFile(name) else { return }
-    let isNew = notes[address]?.contains(name) != true
+    let isNew = messages[address]?.contains(name) != true
     let isThere = status(path) != nil
-    if isThere { notes[address, default: []].insert(name) } else { notes[address]?.remove(name) }
-    if notes[address]?.isEmpty == true { notes[address] = nil }
+    if isThere { messages[address, default: []].insert(name) }
+    if !isThere { messages[address]?.remove(name) }
+    if messages[address]?.isEmpty == true { messages[address] = nil }
     guard isNew, isThere || !events.isDisjoint(with: [.movedTo, .created]) else { return }
     tell(
       .posted(
@@ -147,8 +140,11 @@ extension DirectoryLooks {
   mutating func lookAtTakeover(_ place: Place) {
     guard let status = status(place.path) else { return }
     let stamp = status.changedSeconds &* 1_000_000_000 &+ status.changedNanoseconds
-    guard takeovers.updateValue(stamp, forKey: place.path) != stamp, !isBeginning else { return }
-    var event = ContainerEvent(.lease, place.identifier, isOwn: place.kind.isOwn, .takenOver)
+    guard names[place.directory]?.takeover != stamp else { return }
+    names[place.directory]?.takeover = stamp
+    guard !isBeginning else { return }
+    var event = ContainerEvent(
+      .lease, .takenOver, of: place.identifier, isOwn: place.kind.isOwn)
     guard let bytes = read(place.path, maximumBytes: 65_536) else { return tell(event) }
     do throws(PropertyListError) {
       let note = try PropertyListValue(bytes: bytes)

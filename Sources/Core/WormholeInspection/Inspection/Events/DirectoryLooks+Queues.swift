@@ -22,42 +22,42 @@ extension DirectoryLooks {
 
   /// Compares all known batches with the directory.
   mutating func lookAtBatches(_ place: Place) {
-    for name in (batches[place.directory] ?? [:]).keys {
+    for name in (names[place.directory]?.batches ?? [:]).keys {
       if let batch = EntryFile(name) { compare(batch, place) }
     }
   }
 
   private mutating func compare(_ batch: EntryFile, _ place: Place, isNew: Bool = false) {
     let name = batch.text
-    let old = batches[place.directory]?[name]
+    let old = names[place.directory]?.batches[name]
     let new = find(name, place.directory)
     // The batches of a sender have rising orders.
-    let last = newest[place.directory]?[batch.sender] ?? 0
-    newest[place.directory, default: [:]][batch.sender] = max(last, batch.order)
+    let last = names[place.directory]?.newest[batch.sender] ?? 0
+    names[place.directory]?.newest[batch.sender] = max(last, batch.order)
     forgetOldSenders(of: place.directory)
-    if old == nil, new == nil, isNew, batch.order > last { tell(batch, .sent, place) }
+    if old == nil, new == nil, isNew, batch.order > last { tell(batch, .sent, of: place) }
     guard old != new || isNew && old == nil && batch.order > last else { return }
-    batches[place.directory, default: [:]][name] = new
+    names[place.directory]?.batches[name] = new
     if case .taken(let consumer)? = new {
-      if old == nil { tell(batch, .sent, place) }
-      tell(batch, .taken, place, by: consumer)
+      if old == nil { tell(batch, .sent, of: place) }
+      tell(batch, .taken, of: place, by: consumer)
     } else if new == .waiting {
-      tell(batch, old == nil ? .sent : .released, place)
+      tell(batch, old == nil ? .sent : .released, of: place)
     } else if !isNoted(batch, place.directory) {
       if case .taken(let consumer)? = old {
-        tell(batch, .acknowledged, place, by: consumer)
+        tell(batch, .acknowledged, of: place, by: consumer)
       } else {
         // What is nowhere any more was processed.
-        tell(batch, .acknowledged, place)
+        tell(batch, .acknowledged, of: place)
       }
     }
   }
 
   /// Many senders send only once, from a process each.
   private mutating func forgetOldSenders(of directory: String) {
-    guard let all = newest[directory], all.count > Self.maximumSenders else { return }
+    guard let all = names[directory]?.newest, all.count > Self.maximumSenders else { return }
     let kept = all.sorted { $0.value > $1.value }.prefix(Self.maximumSenders / 2)
-    newest[directory] = Dictionary(kept.map { ($0.key, $0.value) }) { first, _ in first }
+    names[directory]?.newest = Dictionary(kept.map { ($0.key, $0.value) }) { first, _ in first }
   }
 
   /// Looks twice, because a batch may be taken between looks at the two places where it can be.
@@ -83,7 +83,7 @@ extension DirectoryLooks {
   }
 
   private mutating func tell(
-    _ batch: EntryFile, _ change: ContainerEvent.Change, _ place: Place, by consumer: String? = nil
+    _ batch: EntryFile, _ change: ContainerEvent.Change, of place: Place, by consumer: String? = nil
   ) {
     var event = ContainerEvent.entries(
       batch, of: place.identifier, isOwn: place.kind.isOwn, change)
@@ -125,12 +125,11 @@ extension DirectoryLooks {
   mutating func lookAtNote(_ place: Place, isOutcome: Bool) {
     guard let id = OutcomeFile.id(place.file) else { return }
     guard status(place.path) != nil else {
-      notes[place.directory]?.remove(place.path)
+      names[place.directory]?.notes.remove(place.path)
       return
     }
-    guard notes[place.directory, default: []].insert(place.path).inserted, !isBeginning else {
-      return
-    }
+    let isNew = names[place.directory]?.notes.insert(place.path).inserted
+    guard isNew == true, !isBeginning else { return }
     // What is kept after a failure is told once: by the note of the outcome, if there is one.
     if !isOutcome, status("\(place.directory)/\(QueueDirectory.outcomePath(id))") != nil { return }
     guard let bytes = read(place.path, maximumBytes: 1 << 20) else { return }

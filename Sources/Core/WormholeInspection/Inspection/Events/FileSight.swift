@@ -46,6 +46,26 @@ final class FileSight: ContainerSight {
   func cancel() { tree.withLock { $0 }?.cancel() }
 }
 
+/// What a monitor has seen of one name.
+struct KnownName {
+  let identifier: String
+  var content: ValueMark?
+  var bells: Set<FileName> = []
+  var followUp: FollowUpChecks?
+  var batches: [String: QueuePlace] = [:]
+  /// The order of the last batch of each sender that was seen in a queue.
+  var newest: [String: UInt64] = [:]
+  var notes: Set<String> = []
+  var lastMessage = 0
+  var takeover: Int64?
+
+  /// How much that is.
+  fileprivate var count: Int {
+    let single = [content != nil, followUp != nil, lastMessage > 0, takeover != nil]
+    return 1 + single.count { $0 } + bells.count + batches.count + newest.count + notes.count
+  }
+}
+
 /// The looks at the names of a directory: each compares the entries with those of the last look, and
 /// tells the difference.
 struct DirectoryLooks {
@@ -81,18 +101,11 @@ struct DirectoryLooks {
   private var seen: [ContainerEvent] = []
   /// When it was looked at last.
   private var checked = ContinuousClock.now
-  /// The identifiers of the directories of names; nil for a foreign name.
-  private var identifiers: [String: String?] = [:]
-  var values: [String: ValueMark] = [:]
-  var bells: [String: Set<FileName>] = [:]
+  /// What was seen of each name that is there, by its directory.
+  var names: [String: KnownName] = [:]
   var members = KnownMembers()
-  var followUps: [String: FollowUpChecks] = [:]
-  var batches: [String: [String: QueuePlace]] = [:]
-  /// The order of the last batch of each sender that was seen in a queue.
-  var newest: [String: [String: UInt64]] = [:]
-  var notes: [String: Set<String>] = [:]
-  var lastMessages: [String: Int] = [:]
-  var takeovers: [String: Int64] = [:]
+  /// The messages that were seen in each mailbox.
+  var messages: [String: Set<String>] = [:]
 
   init(_ container: SharedContainer, _ hear: @escaping @Sendable (ContainerEvent) -> Void) {
     self.container = container
@@ -101,11 +114,8 @@ struct DirectoryLooks {
 
   /// For tests: see `FileSight`.
   fileprivate var remembered: Int {
-    let nested =
-      bells.values.map(\.count) + batches.values.map(\.count) + newest.values.map(\.count)
-      + notes.values.map(\.count)
-    return identifiers.count + values.count + followUps.count + lastMessages.count + takeovers.count
-      + nested.reduce(bells.count + batches.count + newest.count + notes.count, +)
+    messages.values.reduce(messages.count) { $0 + $1.count }
+      + names.values.reduce(0) { $0 + $1.count }
   }
 
   mutating func begin(in tree: DirectoryTree, isNew: Bool) {
@@ -162,13 +172,8 @@ struct DirectoryLooks {
   }
 
   func status(_ path: String) -> FileStatus? {
-    guard let directory else { return nil }
-    do throws(Errno) {
-      return try fileStatus(path, at: directory.descriptor.rawValue)
-    } catch {
-      // Gone, or not to be seen: it has no content here.
-      return nil
-    }
+    // What is gone, or not to be seen, has no content here.
+    directory.flatMap { try? fileStatus(path, at: $0.descriptor.rawValue) }
   }
 
   /// Returns the names of a directory's entries; none if it is not there.
@@ -191,13 +196,10 @@ struct DirectoryLooks {
   /// Returns the content of a file; nil if there is none, or it is not the container's.
   func read(_ path: String, maximumBytes: Int) -> [UInt8]? {
     guard let directory else { return nil }
-    do throws(Errno) {
-      return try FileDescriptor.readBeneath(
-        path, at: directory.descriptor.rawValue, maximumBytes: maximumBytes
-      ) { _ in true }
-    } catch {
-      return nil
-    }
+    // What cannot be read is gone, or was put there by others.
+    return try? FileDescriptor.readBeneath(
+      path, at: directory.descriptor.rawValue, maximumBytes: maximumBytes
+    ) { _ in true }
   }
 
   // MARK: Finding the way
@@ -212,14 +214,14 @@ struct DirectoryLooks {
   }
 
   private mutating func lookAtAll(in path: String) {
-    var names = Set(list(path))
+    var found = Set(list(path))
     // Names that are gone; parts of a name are looked at below.
     if Self.kinds.contains(path) {
-      for known in identifiers.keys where known.hasPrefix(path + "/") {
-        names.insert(String(known.dropFirst(path.count + 1)))
+      for known in names.keys where known.hasPrefix(path + "/") {
+        found.insert(String(known.dropFirst(path.count + 1)))
       }
     }
-    for name in names { look(at: name, in: path, []) }
+    for name in found { look(at: name, in: path, []) }
     if let place = place(of: path) { lookAtMissing(place) }
   }
 
@@ -233,9 +235,9 @@ struct DirectoryLooks {
       if path == Self.mailboxes || Self.kinds.contains(path) { enter(path) }
     default:
       if parts[0] == Self.mailboxes {
-        guard parts.count == 2 else { return lookAtMailbox(parts[1], path, events) }
+        guard parts.count == 2 else { return lookAtMailbox(parts[1], at: path, events) }
         enter(path)
-        if status(path) == nil { notes[parts[1]] = nil }
+        if status(path) == nil { messages[parts[1]] = nil }
       } else if let place = place(of: path) {
         if place.rest.isEmpty { enterName(place) } else { lookAtPart(of: place, events) }
       }
@@ -250,13 +252,7 @@ struct DirectoryLooks {
     enter(place.directory)
     guard status(place.directory) == nil else { return }
     lookAtMissing(place)
-    identifiers[place.directory] = nil
-    followUps[place.directory] = nil
-    batches[place.directory] = nil
-    newest[place.directory] = nil
-    lastMessages[place.directory] = nil
-    takeovers[place.directory + "/" + LeaseSite.taken] = nil
-    notes[place.directory] = nil
+    names[place.directory] = nil
   }
 
   /// - Returns: Nil for an entry that belongs to no name.
@@ -274,7 +270,7 @@ struct DirectoryLooks {
   }
 
   private mutating func identifier(of directory: String, _ name: String) -> String? {
-    if let known = identifiers[directory] { return known }
+    if let known = names[directory] { return known.identifier }
     // Late news of what is gone: remembered, it would never be forgotten.
     guard status(directory) != nil else { return nil }
     let found: String?
@@ -290,7 +286,7 @@ struct DirectoryLooks {
       }
     }
     // A long one that is being made has none yet.
-    if let found { identifiers[directory] = found }
+    if let found { names[directory] = KnownName(identifier: found) }
     return found
   }
 
