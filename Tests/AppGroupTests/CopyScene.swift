@@ -93,7 +93,8 @@ struct CopyScene {
   ) throws -> [QueueEntryID] {
     let outcomes = Mutex<[Result<QueueEntryID, any Error>]>([])
     let submissions = payloads.map { payload in
-      Submission(Batch.Entry(payload: payload, keepsReceipt: true), .standard) { outcome in
+      Submission(Batch.Entry(payload: payload, keepsReceipt: true), durability: .standard) {
+        outcome in
         outcomes.withLock { $0.append(outcome) }
       }
     }

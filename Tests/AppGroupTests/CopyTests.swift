@@ -192,7 +192,7 @@ struct CopyTests {
     let source = try scene.container(.etcd, "source")
     try scene.fill(source)
     guard let container = source.engine as? EtcdContainer else { return }
-    let pieces = KeyRange.prefix(container.key(.queue, "files", "/t/waiting/"))
+    let pieces = KeyRange.prefix(container.key(.queue, "files", part: "/t/waiting/"))
     let piece = try #require(try container.client.read(pieces, until: soon).items.dropFirst().first)
       .key
     let deletion = EtcdTransaction(if: [.exists(piece)], then: [.delete(.key(piece))])
@@ -213,7 +213,7 @@ struct CopyTests {
     let batch = "0000000000000001-a/../../../../x-1-5.plist"
     let parts = ["e/\(batch)", "d/\(batch)", "f/\(batch).0", "r/../\(batch)", "o/../\(batch).0"]
     let more = ["a/../../x", "u/../x", "t/../x", "e/..", "s/../x", "k/../x", "zz/y", ""]
-    let keys = (parts + more).map { container.key(.queue, "q", "/" + $0) }
+    let keys = (parts + more).map { container.key(.queue, "q", part: "/" + $0) }
     let others = ["v/..", "v/%2E%2E", "v/%2E.", "own/..", "w/x", "v/a/../b", "p/../last"].map {
       Array(container.formatKey.dropLast(6)) + Array($0.utf8)
     }

@@ -43,7 +43,7 @@ struct EtcdPresenceTests {
   }
 
   private func keys(_ part: String) throws -> [KeyValue] {
-    try etcd.client.read(.prefix(etcd.key(.presence, "p", "/" + part)), until: soon).items
+    try etcd.client.read(.prefix(etcd.key(.presence, "p", part: "/" + part)), until: soon).items
   }
 
   private func endSession() throws {
@@ -226,8 +226,8 @@ struct EtcdPresenceTests {
     func put(_ part: String, _ value: [UInt8]) throws {
       _ = try etcd.client.commit(
         EtcdTransaction(
-          if: [.absent(etcd.key(.presence, "p", "/" + part))],
-          then: [.put(key: etcd.key(.presence, "p", "/" + part), value: value)]), until: soon)
+          if: [.absent(etcd.key(.presence, "p", part: "/" + part))],
+          then: [.put(key: etcd.key(.presence, "p", part: "/" + part), value: value)]), until: soon)
     }
     try put("m/1-2", [1, 2, 3])
     try put("m/", [])

@@ -35,7 +35,7 @@ struct QueueScene {
     let submissions = numbers.map { number in
       let entry = Batch.Entry(
         payload: PropertyListValue(number), key: key, keepsReceipt: kept.contains(number))
-      return Submission(entry, .standard) {
+      return Submission(entry, durability: .standard) {
         outcome in outcomes.withLock { $0.append(outcome) }
       }
     }

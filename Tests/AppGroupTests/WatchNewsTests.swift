@@ -72,7 +72,7 @@ struct WatchNewsTests {
     let told = Heard<[FileName]>()
     let open = try FileDescriptor.open(directory.path, [.pathOnly, .directory])
     // It has no thread; this thread runs its turn.
-    _ = monitor.insert(WatchEntry(nil, [.created]) { heard.add($0) }, open: open)
+    _ = monitor.insert(WatchEntry(nil, events: [.created]) { heard.add($0) }, open: open)
     try touch("a")
     monitor.state.withLock { $0.add { told.add(heard.all.flatMap(\.names.keys)) } }
     monitor.tell(ready: [false, true], now: .now)

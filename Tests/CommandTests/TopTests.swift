@@ -10,7 +10,7 @@ import WormholeTestSupport
   ) -> MonitorLine {
     var event = ContainerEvent(.value, change, of: name)
     event.processID = 4_711
-    return MonitorLine(kind, name, event)
+    return MonitorLine(kind, name, event: event)
   }
 
   @Test("A rate is that of the last ten seconds; before, of the time that has passed")

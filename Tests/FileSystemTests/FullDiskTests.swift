@@ -150,7 +150,7 @@ struct FullDiskTests {
     let d = try Participant(path)
     let together: [PropertyListValue] = [3, 4, 5]
     queue.store.outlet(for: "s", .standard).write(
-      together.map { Submission(Batch.Entry(payload: $0), .standard) { _ in } })
+      together.map { Submission(Batch.Entry(payload: $0), durability: .standard) { _ in } })
     try fill()
     #expect(try d.ask("queue-join q") == "done" && d.ask("queue-next q") == "s 3")
     #expect(try d.ask("queue-acknowledge q") == "done" && d.ask("queue-next q") == "s 4")

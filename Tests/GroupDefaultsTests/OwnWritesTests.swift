@@ -14,7 +14,7 @@ struct OwnWritesTests {
 
   private func look(_ value: Int, isOwn: Bool, _ comment: Comment) {
     writes.prepareLook(observer)
-    #expect(writes.isOwn(.integer(Int64(value)), "k", observer) == isOwn, comment)
+    #expect(writes.isOwn(.integer(Int64(value)), "k", observer: observer) == isOwn, comment)
     writes.finishLook(observer)
   }
 
@@ -52,7 +52,7 @@ struct OwnWritesTests {
     let number = begin(0, 1)
     writes.prepareLook(observer)
     writes.end(number, isPublished: true)
-    #expect(writes.isOwn(1, "k", observer))
+    #expect(writes.isOwn(1, "k", observer: observer))
     writes.finishLook(observer)
     look(1, isOwn: false, "once")
   }
@@ -62,7 +62,7 @@ struct OwnWritesTests {
     writes.prepareLook(observer)
     let number = begin(5, 1)
     writes.end(number, isPublished: true)
-    #expect(!writes.isOwn(5, "k", observer))
+    #expect(!writes.isOwn(5, "k", observer: observer))
     writes.finishLook(observer)
     look(1, isOwn: true, "the next one sees it")
   }

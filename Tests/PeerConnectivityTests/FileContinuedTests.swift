@@ -73,7 +73,7 @@ struct FileContinuedTests {
   private func pieces() throws -> [KeyValue] {
     let container = try container()
     return try container.client.read(
-      .prefix(container.key(.ownQueue, PeerNames.files("watch"), "/t/")), keysOnly: true,
+      .prefix(container.key(.ownQueue, PeerNames.files("watch"), part: "/t/")), keysOnly: true,
       until: soon
     ).items
   }

@@ -17,7 +17,7 @@ struct EtcdCheckTests {
       path: try TemporaryDirectory().path + "-run", etcd: "etcd://127.0.0.1/x")
     try directory.create()
     let recorder = try Recorder(directory, life: 1, .thread)
-    _ = try recorder.perform("replace", "register/0", call, patience: .seconds(1)) {
+    _ = try recorder.perform("replace", key: "register/0", call: call, patience: .seconds(1)) {
       throw AppGroupError(code, "change the value", path: "x", reason: "it is a test")
     }
     let records = try Records(directory, lives: 1)

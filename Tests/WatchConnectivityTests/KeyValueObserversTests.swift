@@ -53,7 +53,9 @@ struct KeyValueObserversTests {
     ] as [(NSKeyValueObservingOptions, [String])])
   func options(_ options: NSKeyValueObservingOptions, _ expected: [String]) {
     let (gauge, told) = (Gauge(), Told())
-    let observation = gauge.observers.observe(gauge, \.value, options) { told.note($1) }
+    let observation = gauge.observers.observe(gauge, keyPath: \.value, options: options) {
+      told.note($1)
+    }
     // An equal value is no change.
     for value in [1, 1, 2, 2] { gauge.set(value) }
     #expect(told.list == expected)
@@ -69,7 +71,9 @@ struct KeyValueObserversTests {
     do {
       let inner = Told()
       captured = inner
-      var observation: NSKeyValueObservation? = gauge.observers.observe(gauge, \.value, .new) {
+      var observation: NSKeyValueObservation? = gauge.observers.observe(
+        gauge, keyPath: \.value, options: .new
+      ) {
         inner.note($1)
         told.note($1)
       }
@@ -85,9 +89,9 @@ struct KeyValueObserversTests {
   func inHandler() {
     let (gauge, told) = (Gauge(), Told())
     let kept = Mutex<[NSKeyValueObservation]>([])
-    let first = gauge.observers.observe(gauge, \.value, .new) { gauge, change in
+    let first = gauge.observers.observe(gauge, keyPath: \.value, options: .new) { gauge, change in
       told.note(change)
-      let second = gauge.observers.observe(gauge, \.value, .new) { told.note($1) }
+      let second = gauge.observers.observe(gauge, keyPath: \.value, options: .new) { told.note($1) }
       for observation in kept.withLock({ kept in
         defer { kept = [second] }
         return kept
@@ -105,7 +109,9 @@ struct KeyValueObserversTests {
   @Test("is told the last value last, also if two threads change it at once")
   func twoThreads() {
     let (gauge, told) = (Gauge(), Told())
-    let observation = gauge.observers.observe(gauge, \.value, .new) { told.note($1) }
+    let observation = gauge.observers.observe(gauge, keyPath: \.value, options: .new) {
+      told.note($1)
+    }
     gauge.interruptReading(by: 2)
     gauge.set(1)
     #expect(told.list == ["- 2", "- 1", "- 2"])
@@ -115,7 +121,9 @@ struct KeyValueObserversTests {
   @Test("of a property whose changes are not told gets the initial call only")
   func unobservable() {
     let (gauge, told) = (Gauge(), Told())
-    let observation = gauge.observers.observe(gauge, \.other, [.initial, .new]) { told.note($1) }
+    let observation = gauge.observers.observe(gauge, keyPath: \.other, options: [.initial, .new]) {
+      told.note($1)
+    }
     gauge.set(1)
     #expect(told.list == ["- 7"])
     withExtendedLifetime(observation) {}

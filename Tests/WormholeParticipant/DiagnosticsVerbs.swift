@@ -62,7 +62,7 @@ enum DiagnosticsVerbs {
         count += 1
         return ""
       }
-      Diagnostics.note(.wait, .debug, message(), fields: ["a": message()])
+      Diagnostics.note(.wait, at: .debug, message(), fields: ["a": message()])
       return "\(count)"
     case "flood":
       for _ in 0..<(Int(rest[0]) ?? 0) { Diagnostics.report(Mistake()) }

@@ -72,7 +72,7 @@ extension SharedContainer {
     guard let etcd = engine as? EtcdContainer else { return nil }
     return try ["/a/", "/t/", "/u/"].flatMap { part in
       try etcd.client.read(
-        .prefix(etcd.key(.ownQueue, queue, part)), keysOnly: true, until: soon
+        .prefix(etcd.key(.ownQueue, queue, part: part)), keysOnly: true, until: soon
       ).items.map { etcd.location(of: $0.key) }
     }
   }

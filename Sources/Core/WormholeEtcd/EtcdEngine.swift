@@ -57,7 +57,7 @@ extension EtcdContainer: ContainerEngine {
 
   package func value(
     _ identifier: String, _ kind: NameKind, in container: SharedContainer
-  ) -> any ValueStore { EtcdValue(self, container: container, identifier, kind) }
+  ) -> any ValueStore { EtcdValue(self, container: container, identifier, kind: kind) }
 
   package func change<Result: Sendable>(
     _ update: ValuesUpdate<Result>

@@ -44,7 +44,7 @@ extension GroupDefaults {
     from data: Data, _ mode: ImportMode, durability: Durability = .standard,
     until deadline: ContinuousClock.Instant? = nil
   ) throws -> Int {
-    try importSuite([UInt8](data), path: "", mode, ChangeTerms(durability, until: deadline))
+    try importSuite([UInt8](data), path: "", mode, terms: ChangeTerms(durability, until: deadline))
   }
 
   /// Stores the content of a property-list file; see the form for data.
@@ -57,11 +57,12 @@ extension GroupDefaults {
     until deadline: ContinuousClock.Instant? = nil
   ) throws -> Int {
     let bytes = try ForeignFile.read(file.path, maximumBytes: Value.maximumBytes)
-    return try importSuite(bytes, path: file.path, mode, ChangeTerms(durability, until: deadline))
+    return try importSuite(
+      bytes, path: file.path, mode, terms: ChangeTerms(durability, until: deadline))
   }
 
   private func importSuite(
-    _ bytes: [UInt8], path: String, _ mode: ImportMode, _ terms: ChangeTerms
+    _ bytes: [UInt8], path: String, _ mode: ImportMode, terms: ChangeTerms
   ) throws -> Int {
     let contents = try Self.imported(bytes, path: path)
     try edit(terms) { stored in

@@ -63,13 +63,13 @@ public final class GroupDefaults: Sendable {
   public convenience init?(suiteName suitename: String?) {
     let name = suitename ?? Self.programName
     if SuitePlace.reserved.contains(name) { return nil }
-    self.init(name, .groups, Result { try SuitePlace.groups.suite(name) })
+    self.init(name, .groups, opened: Result { try SuitePlace.groups.suite(name) })
   }
 
   /// Creates the program's own defaults, as in `standard`.
   public convenience init() {
     let name = Self.programName
-    self.init(name, .groups, Result { try SuitePlace.groups.suite(name) })
+    self.init(name, .groups, opened: Result { try SuitePlace.groups.suite(name) })
   }
 
   /// Creates the defaults of a group.
@@ -77,7 +77,7 @@ public final class GroupDefaults: Sendable {
   /// - Parameter group: An App Group identifier; its container is created if it is missing.
   /// - Throws: `AppGroupError`, as opening the container; `GroupDefaultsError.invalidSuiteName`.
   public convenience init(group: String) throws {
-    self.init(group, .groups, .success(try SuitePlace.groups.suite(group)))
+    self.init(group, .groups, opened: .success(try SuitePlace.groups.suite(group)))
   }
 
   /// Creates the defaults of any container. No file is touched before the first read or write.
@@ -87,10 +87,10 @@ public final class GroupDefaults: Sendable {
   ///   - suite: Any string; nil is the container's own suite, which is that of its group. For this
   ///     object, all names of suites mean suites in this container.
   public convenience init(suite: String? = nil, in container: SharedContainer) {
-    self.init(suite, .container(container), .success(Suite(suite, in: container)))
+    self.init(suite, .container(container), opened: .success(Suite(suite, in: container)))
   }
 
-  private init(_ name: String?, _ place: SuitePlace, _ opened: Result<Suite, any Error>) {
+  private init(_ name: String?, _ place: SuitePlace, opened: Result<Suite, any Error>) {
     self.name = name
     self.place = place
     self.opened = opened

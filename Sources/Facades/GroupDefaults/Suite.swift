@@ -127,7 +127,7 @@ final class Suite: Sendable {
     let number = ownWrites.begin()
     var isPublished = false
     defer { ownWrites.end(number, isPublished: isPublished) }
-    let result = try value.edit(terms) { try self.edited($0, number, body) }
+    let result = try value.edit(terms) { try self.edited($0, number: number, body) }
     isPublished = true
     return result
   }
@@ -139,13 +139,13 @@ final class Suite: Sendable {
     let number = ownWrites.begin()
     var isPublished = false
     defer { ownWrites.end(number, isPublished: isPublished) }
-    let result = try await value.edit(terms) { try self.edited($0, number, body) }
+    let result = try await value.edit(terms) { try self.edited($0, number: number, body) }
     isPublished = true
     return result
   }
 
   private func edited<Result>(
-    _ snapshot: ValueSnapshot, _ number: Int, _ body: (inout Contents) throws -> Result
+    _ snapshot: ValueSnapshot, number: Int, _ body: (inout Contents) throws -> Result
   ) throws -> (Edit, Result) {
     let old = try state(of: snapshot).contents
     var new = old

@@ -19,7 +19,7 @@ extension PeerError {
   }
 
   /// The peer has ended before it answered.
-  static func ended(_ peer: String, _ member: PresenceMember, _ reason: String) -> PeerError {
+  static func ended(_ peer: String, _ member: PresenceMember, reason: String) -> PeerError {
     PeerError(
       .unreachable, "ask \"\(peer)\"", peer: peer,
       reason: "process \(member.processID) (\(member.program)) did not answer before \(reason)",

@@ -26,8 +26,8 @@ final class Chaos {
   private(set) var failures: [String] = []
 
   init(
-    _ container: SharedContainer, _ nemesis: Nemesis?, _ options: TortureOptions,
-    _ directory: RunDirectory
+    _ container: SharedContainer, _ nemesis: Nemesis?, options: TortureOptions,
+    directory: RunDirectory
   ) {
     self.container = container
     self.nemesis = nemesis

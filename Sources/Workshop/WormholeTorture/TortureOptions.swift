@@ -65,31 +65,31 @@ struct TortureOptions {
       case "-h", "--help": return nil
       case "--verbose": isVerbose = true
       case "--seconds":
-        seconds = try Self.value(&rest, of: option, "a number of seconds") { text in
+        seconds = try Self.value(&rest, of: option, what: "a number of seconds") { text in
           Double(text).flatMap { $0 > 0 && $0 <= 1_000_000 ? $0 : nil }
         }
       case "--processes":
-        processes = try Self.value(&rest, of: option, "a number from 1 to 200") { text in
+        processes = try Self.value(&rest, of: option, what: "a number from 1 to 200") { text in
           Int(text).flatMap { (1...200).contains($0) ? $0 : nil }
         }
-      case "--seed": seed = try Self.value(&rest, of: option, "a number") { UInt64($0) }
-      case "--directory": directory = try Self.value(&rest, of: option, "a directory") { $0 }
+      case "--seed": seed = try Self.value(&rest, of: option, what: "a number") { UInt64($0) }
+      case "--directory": directory = try Self.value(&rest, of: option, what: "a directory") { $0 }
       case "--break":
         #if DEBUG
           brokenRule = try Self.value(
-            &rest, of: option, "rule2, rule5, queue, put, watch or fence"
+            &rest, of: option, what: "rule2, rule5, queue, put, watch or fence"
           ) { LeaseFault(rawValue: $0)?.rawValue ?? EtcdFault(rawValue: $0)?.rawValue }
         #else
           throw UsageError(description: "\(option) needs a debug build")
         #endif
       case "--etcd": isOnEtcd = true
       case "--members":
-        members = try Self.value(&rest, of: option, "1 or 3") { text in
+        members = try Self.value(&rest, of: option, what: "1 or 3") { text in
           Int(text).flatMap { [1, 3].contains($0) ? $0 : nil }
         }
       case "--only":
         chosen = try Self.value(
-          &rest, of: option, "a list of " + Kind.text(Set(Kind.allCases)), Kind.list)
+          &rest, of: option, what: "a list of " + Kind.text(Set(Kind.allCases)), Kind.list)
       default: throw UsageError(description: "unknown option “\(option)”; see torture --help")
       }
     }
@@ -124,7 +124,7 @@ struct TortureOptions {
   }
 
   private static func value<Parsed>(
-    _ rest: inout ArraySlice<String>, of option: String, _ what: String,
+    _ rest: inout ArraySlice<String>, of option: String, what: String,
     _ parse: (String) -> Parsed?
   ) throws(UsageError) -> Parsed {
     guard let text = rest.popFirst(), let parsed = parse(text) else {

@@ -50,7 +50,7 @@ struct TortureRun {
     var directory = self.directory
     directory.etcd = nemesis?.location(0)
     let container = try directory.open()
-    let chaos = Chaos(container, nemesis, options, directory)
+    let chaos = Chaos(container, nemesis, options: options, directory: directory)
     try chaos.run()
     let restless = try chaos.settle()
     var checks: [Check] = []
@@ -64,7 +64,7 @@ struct TortureRun {
     let missed = try chaos.finish(jsonText(last))
     var records = try Records(directory, lives: chaos.counts.started)
     let peers = try PeerChecks(
-      container, directory, options, &records, life: chaos.counts.started + 1)
+      container, directory, options: options, records: &records, life: chaos.counts.started + 1)
     checks +=
       HistoryChecks(
         records: records, final: final.operations, last: final.last, isOnEtcd: nemesis != nil
@@ -117,10 +117,10 @@ struct FinalChanges {
           outcome: .completed(.done, at: bootTimeNanoseconds())))
       last[key] = to
     }
-    try end(container, next + 1, process)
+    try end(container, next + 1, process: process)
   }
 
-  private mutating func end(_ container: SharedContainer, _ number: UInt64, _ process: Int) throws {
+  private mutating func end(_ container: SharedContainer, _ number: UInt64, process: Int) throws {
     let beginning = bootTimeNanoseconds()
     try container.notification(Workload.bells[0]).setState(number)
     operations.append(

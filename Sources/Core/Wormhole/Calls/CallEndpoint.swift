@@ -61,7 +61,7 @@ package final class CallEndpoint: Sendable {
     self.handler = handler
     noticeHandler = notice
     calls = CallTable { overdue in
-      for (id, call) in overdue { CallEndpoint.end(id, call, .timedOut) }
+      for (id, call) in overdue { CallEndpoint.end(id, call, end: .timedOut) }
     }
   }
 
@@ -196,13 +196,13 @@ package final class CallEndpoint: Sendable {
   @discardableResult
   package func end(_ id: UInt64, as end: CallEnd) -> Bool {
     guard let call = calls.remove(id) else { return false }
-    Self.end(id, call, end)
+    Self.end(id, call, end: end)
     return true
   }
 
   /// Ends the calls that were begun about a subject, and notifies their callees.
   package func endCalls(about subject: String, as end: CallEnd) {
-    for (id, call) in calls.removeAll(about: subject) { Self.end(id, call, end) }
+    for (id, call) in calls.removeAll(about: subject) { Self.end(id, call, end: end) }
   }
 
   /// Ends a posted call, whether or not it was answered, and notifies its callee before this
@@ -223,7 +223,7 @@ package final class CallEndpoint: Sendable {
   /// Ends the calls to a callee, for example because it was replaced; answers that are already
   /// there are delivered first. Blocks.
   package func endCalls(to callee: MailboxOutlet, as end: CallEnd) {
-    for (id, call) in takeCalls(where: { $0 === callee }) { Self.end(id, call, end) }
+    for (id, call) in takeCalls(where: { $0 === callee }) { Self.end(id, call, end: end) }
   }
 
   private func takeCalls(where isConcerned: (MailboxOutlet) -> Bool) -> [(UInt64, CallTable.Call)] {
@@ -232,7 +232,7 @@ package final class CallEndpoint: Sendable {
     return calls.removeAll(where: isConcerned)
   }
 
-  private static func end(_ id: UInt64, _ call: CallTable.Call, _ end: CallEnd) {
+  private static func end(_ id: UInt64, _ call: CallTable.Call, end: CallEnd) {
     call.end(end)
     // If the post is still under way, the callee is notified after it.
     guard call.phase == .posted else { return }
@@ -249,17 +249,18 @@ package final class CallEndpoint: Sendable {
       let call = state.withLock { $0.open[key]?.call }
       call?.end()
     case .request(let key, let value, let expiry):
-      if !expiry.hasPassed { receive(key, value, expiry) }
+      if !expiry.hasPassed { receive(key, value, expiry: expiry) }
     case .notice(let value): noticeHandler(value)
     case nil: return
     }
   }
 
-  private func receive(_ key: CallKey, _ value: PropertyListValue, _ expiry: Expiry) {
+  private func receive(_ key: CallKey, _ value: PropertyListValue, expiry: Expiry) {
     do {
       guard let caller = try watchedOutlet(to: key.replyTo) else { return }
       let mailbox = mailbox.withLock { $0 }
-      let call = IncomingCall(key, value, expiry, from: caller, in: mailbox) { [weak self] key in
+      let call = IncomingCall(key, value, expiry: expiry, from: caller, in: mailbox) {
+        [weak self] key in
         self?.state.withLock { _ = $0.open.removeValue(forKey: key) }
       }
       let isRefused = state.withLock { state in

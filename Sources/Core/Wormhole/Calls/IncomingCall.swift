@@ -31,7 +31,7 @@ package final class IncomingCall: Sendable {
   private let released: @Sendable (CallKey) -> Void
 
   init(
-    _ key: CallKey, _ value: PropertyListValue, _ expiry: Expiry, from caller: MailboxOutlet,
+    _ key: CallKey, _ value: PropertyListValue, expiry: Expiry, from caller: MailboxOutlet,
     in mailbox: Mailbox?, released: @escaping @Sendable (CallKey) -> Void
   ) {
     self.key = key

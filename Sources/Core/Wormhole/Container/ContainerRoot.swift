@@ -128,7 +128,7 @@ package final class ContainerRoot: Sendable {
   ///
   /// - Parameter parents: See `ChangeMonitor.watch`.
   package func watch(
-    _ path: String, below parents: [String], _ events: WatchEvents = .content,
+    _ path: String, below parents: [String], events: WatchEvents = .content,
     readsNames: Bool = true, _ hear: @escaping @Sendable (WatchNews) -> Void
   ) -> Watch {
     ChangeMonitor.shared.watch(

@@ -14,7 +14,7 @@ extension Diagnostics {
     let (path, holder) = (path(), holder())
     let victim = holder.map { "\($0)" } ?? "a process that cannot be told"
     note(
-      .takeover, .notice, "took over the \(what) of \(path) from \(victim)", in: container(),
+      .takeover, at: .notice, "took over the \(what) of \(path) from \(victim)", in: container(),
       dimensions: ["what": what, "state": (holder?.state ?? .unknown).rawValue],
       fields: ["path": path, "from": victim])
   }
@@ -61,7 +61,7 @@ package struct WaitMeter {
     guard let began = began.take() else { return }
     let duration = ContinuousClock.now - began
     Diagnostics.note(
-      .wait, .debug, "waited \(duration.tenthsOfSeconds) s for the \(what) of \(path())",
+      .wait, at: .debug, "waited \(duration.tenthsOfSeconds) s for the \(what) of \(path())",
       in: container(), lasting: duration, dimensions: ["what": what, "outcome": outcome],
       fields: ["path": path()])
   }

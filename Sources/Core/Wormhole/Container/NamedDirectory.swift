@@ -129,7 +129,7 @@ package final class NamedDirectory: Sendable {
     part: String, _ events: WatchEvents = .content,
     _ hear: @escaping @Sendable (WatchNews) -> Void
   ) -> Watch {
-    root.watch(path + "/" + part, below: kind.parents(in: root) + [path], events, hear)
+    root.watch(path + "/" + part, below: kind.parents(in: root) + [path], events: events, hear)
   }
 
   private func make() throws {

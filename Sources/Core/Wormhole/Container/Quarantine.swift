@@ -14,7 +14,7 @@ package enum Quarantine {
   private static func note(_ name: String, as quarantined: String, _ root: ContainerRoot) {
     let path = { root.path + "/" + directory + "/" + quarantined }
     Diagnostics.note(
-      .quarantine, .warning, "\(name) cannot be used, and was put aside as \(path())",
+      .quarantine, at: .warning, "\(name) cannot be used, and was put aside as \(path())",
       in: root.path, fields: ["path": path(), "from": name])
   }
 

@@ -210,7 +210,7 @@ public enum Diagnostics {
 extension Diagnostics {
   /// Reports an error that a caller cannot be given.
   package static func report(_ error: any Error) {
-    note(.failure, .error, "\(error)", error: error)
+    note(.failure, at: .error, "\(error)", error: error)
   }
 
   /// Notes that something happened. Costs one load if nobody wants to know.
@@ -224,7 +224,7 @@ extension Diagnostics {
   ///   - dimensions: the fields that are words, by which a measurement is grouped.
   ///   - fields: the other fields.
   package static func note(
-    _ kind: Kind, _ level: Level?, _ message: @autoclosure () -> String,
+    _ kind: Kind, at level: Level?, _ message: @autoclosure () -> String,
     in container: @autoclosure () -> String? = nil, lasting duration: Duration? = nil,
     dimensions: @autoclosure () -> [String: String] = [:],
     fields: @autoclosure () -> [String: String] = [:], error: (any Error)? = nil

@@ -79,7 +79,7 @@ package struct Observed {
   package mutating func waiterIsOverdue(
     _ file: FileStatus, now: ContinuousClock.Instant
   ) throws(Errno) -> Bool {
-    try lockIsOverdue(file, now) { $0.contains(where: \.isStopped) }
+    try lockIsOverdue(file, now: now) { $0.contains(where: \.isStopped) }
   }
 
   /// Returns whether a shared lock is overdue: it is passed over only if all visible holders are
@@ -87,12 +87,12 @@ package struct Observed {
   package mutating func readersAreOverdue(
     _ file: FileStatus, now: ContinuousClock.Instant
   ) throws(Errno) -> Bool {
-    try lockIsOverdue(file, now) { $0.allSatisfy(\.isStopped) }
+    try lockIsOverdue(file, now: now) { $0.allSatisfy(\.isStopped) }
   }
 
   /// - Parameter areStopped: Decides for the visible holders.
   private mutating func lockIsOverdue(
-    _ file: FileStatus, _ now: ContinuousClock.Instant, _ areStopped: ([ProcessStatus]) -> Bool
+    _ file: FileStatus, now: ContinuousClock.Instant, _ areStopped: ([ProcessStatus]) -> Bool
   ) throws(Errno) -> Bool {
     let seen = undeclared(now: now)
     guard seen >= LeaseRequest.grace else { return false }

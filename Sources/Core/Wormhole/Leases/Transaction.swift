@@ -194,18 +194,18 @@ extension ContainerRoot {
     guard try exists(note, at: site) else { return }
     if let part = try Transaction.part(of: ".", at: site, { access.trusts($0, in: handle.status) })
     {
-      try settle(part, lease, staged, handle.descriptor.rawValue)
+      try settle(part, lease, staged: staged, container: handle.descriptor.rawValue)
     }
     if let entry = try lease.takeIn(note) { try lease.discard(entry) }
   }
 
   private func settle(
-    _ part: Transaction.Part, _ lease: Lease, _ staged: String?, _ container: Int32
+    _ part: Transaction.Part, _ lease: Lease, staged: String?, container: Int32
   ) throws {
     if try part.transaction.isCommitted(at: container), part.kind != .keep,
       try exists(part.content, at: container)
     {
-      try publish(part, lease, staged, container)
+      try publish(part, lease, staged: staged, container: container)
     } else if let staged {
       try lease.discard(staged)
     }
@@ -217,7 +217,7 @@ extension ContainerRoot {
   /// Publishes the content of a part. The part keeps it until then, because this process may end
   /// here, too.
   private func publish(
-    _ part: Transaction.Part, _ lease: Lease, _ staged: String?, _ container: Int32
+    _ part: Transaction.Part, _ lease: Lease, staged: String?, container: Int32
   ) throws {
     // No version from before may stand in for one that is published after this, or a loss of power
     // could undo this value's part alone.

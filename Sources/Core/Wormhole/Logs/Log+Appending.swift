@@ -13,7 +13,7 @@ extension Log {
 
   /// - Returns: what appends a message; nil if the log has to be begun first.
   func appending(
-    _ bytes: [UInt8], _ durability: Durability, _ deadline: ContinuousClock.Instant
+    _ bytes: [UInt8], _ durability: Durability, until deadline: ContinuousClock.Instant
   ) -> sending Change<Appended?> {
     let log = self
     let record = PublicationRecord(

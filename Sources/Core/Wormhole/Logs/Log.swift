@@ -105,7 +105,7 @@ public struct Log: Sendable {
     let bytes = try encoded(payload)
     let deadline = deadline ?? .now + Value.standardWait
     while true {
-      if let appended = try appending(bytes, durability, deadline).run() {
+      if let appended = try appending(bytes, durability, until: deadline).run() {
         if appended.isTrimDue { try trim(until: deadline) }
         return appended.number
       }
@@ -123,7 +123,7 @@ public struct Log: Sendable {
     let bytes = try encoded(payload)
     let deadline = deadline ?? .now + Value.standardWait
     while true {
-      if let appended = try await runSuspending({ appending(bytes, durability, deadline) }) {
+      if let appended = try await runSuspending({ appending(bytes, durability, until: deadline) }) {
         if appended.isTrimDue { _ = try await Blocking.run { try trim(until: deadline) } }
         return appended.number
       }

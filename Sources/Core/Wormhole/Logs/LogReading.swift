@@ -68,7 +68,7 @@ struct LogReading: Sendable {
       case .message(var bytes, let status):
         let publisher = PublicationRecord.take(from: &bytes)?.publisher
         do throws(PropertyListError) {
-          return message(try PropertyListValue(bytes: bytes), status, publisher)
+          return message(try PropertyListValue(bytes: bytes), status, publisher: publisher)
         } catch {
           // It stays where it is, because its number tells others that there was a message.
           unreadable += 1
@@ -85,7 +85,7 @@ struct LogReading: Sendable {
   }
 
   private func message(
-    _ payload: PropertyListValue, _ status: FileStatus, _ publisher: Publisher?
+    _ payload: PropertyListValue, _ status: FileStatus, publisher: Publisher?
   ) -> LogMessage {
     LogMessage(
       number: position.next, date: status.modified, publisher: publisher, payload: payload,

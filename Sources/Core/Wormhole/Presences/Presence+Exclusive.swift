@@ -38,7 +38,8 @@ extension Presence {
     content: PropertyListValue? = nil, overtaking: Overtaking = .suspended,
     until deadline: ContinuousClock.Instant? = nil
   ) throws -> PresenceRegistration {
-    let registration = try ExclusiveEntry(self, content, overtaking, deadline).run()
+    let registration = try ExclusiveEntry(self, content, overtaking: overtaking, until: deadline)
+      .run()
     try registration.watch()
     return registration
   }
@@ -47,7 +48,9 @@ extension Presence {
   /// once it is needed for long.
   package func exclusiveEntry(
     until deadline: ContinuousClock.Instant?
-  ) -> any Waiting<PresenceRegistration> { ExclusiveEntry(self, nil, .suspended, deadline) }
+  ) -> any Waiting<PresenceRegistration> {
+    ExclusiveEntry(self, nil, overtaking: .suspended, until: deadline)
+  }
 
   /// Registers this process as the exclusive one; see the form without `async`. Cancelling the task
   /// ends the wait with `CancellationError`.
@@ -56,7 +59,7 @@ extension Presence {
     until deadline: ContinuousClock.Instant? = nil
   ) async throws -> PresenceRegistration {
     let registration = try await runSuspending {
-      ExclusiveEntry(self, content, overtaking, deadline)
+      ExclusiveEntry(self, content, overtaking: overtaking, until: deadline)
     }
     try registration.watch()
     return registration
@@ -72,8 +75,8 @@ private final class ExclusiveEntry: Waiting {
   private var meter = WaitMeter()
 
   init(
-    _ presence: Presence, _ content: PropertyListValue?, _ overtaking: Presence.Overtaking,
-    _ deadline: ContinuousClock.Instant?
+    _ presence: Presence, _ content: PropertyListValue?, overtaking: Presence.Overtaking,
+    until deadline: ContinuousClock.Instant?
   ) {
     self.presence = presence
     record = PresenceRecord(isExclusive: true, content: content, host: presence.store.host)

@@ -51,19 +51,19 @@ package struct PublicationRecord: Hashable, Sendable {
   package init(
     processID: Int32 = ProcessIdentity.current.processID, peer: String?, base: Base, expiry: Int64?
   ) {
-    self.init(processID, at: Self.now, program: Self.ownProgram, peer, base, expiry)
+    self.init(processID, at: Self.now, program: Self.ownProgram, peer, base: base, expiry: expiry)
   }
 
   package init(_ publisher: Publisher, base: Base, expiry: Int64?) {
     self.init(
       publisher.processID, at: publisher.nanosecondsSince1970,
       program: Self.field(publisher.program, maximumBytes: Self.maximumProgramBytes),
-      publisher.peer, base, expiry)
+      publisher.peer, base: base, expiry: expiry)
   }
 
   private init(
-    _ processID: Int32, at time: Int64, program: [UInt8], _ peer: String?, _ base: Base,
-    _ expiry: Int64?
+    _ processID: Int32, at time: Int64, program: [UInt8], _ peer: String?, base: Base,
+    expiry: Int64?
   ) {
     var bytes: [UInt8] = []
     bytes.reserveCapacity(Self.maximumProgramBytes + Place.program)

@@ -73,15 +73,17 @@ extension Queue {
     _ terms: ConsumerTerms, until deadline: ContinuousClock.Instant?
   ) throws -> Consumer {
     let wake = AlarmLatch()
-    return Consumer(self, terms, wake, try ConsumerEntry(self, terms, wake, until: deadline).run())
+    return Consumer(
+      self, terms, wake: wake,
+      tenure: try ConsumerEntry(self, terms, wake: wake, until: deadline).run())
   }
 
   package func join(
     _ terms: ConsumerTerms, until deadline: ContinuousClock.Instant?
   ) async throws -> Consumer {
     let wake = AlarmLatch()
-    let tenure = try await runSuspending { ConsumerEntry(self, terms, wake, until: deadline) }
-    return Consumer(self, terms, wake, tenure)
+    let tenure = try await runSuspending { ConsumerEntry(self, terms, wake: wake, until: deadline) }
+    return Consumer(self, terms, wake: wake, tenure: tenure)
   }
 
   /// A queue's consumer, or one of its workers. Thread-safe.
@@ -113,7 +115,7 @@ extension Queue {
     }
 
     init(
-      _ queue: Queue, _ terms: ConsumerTerms, _ wake: AlarmLatch, _ tenure: ConsumerTenure
+      _ queue: Queue, _ terms: ConsumerTerms, wake: AlarmLatch, tenure: ConsumerTenure
     ) {
       self.queue = queue
       self.terms = terms

@@ -9,7 +9,7 @@ final class ConsumerEntry: Waiting {
   private let deadline: ContinuousClock.Instant?
 
   init(
-    _ queue: Queue, _ terms: ConsumerTerms, _ wake: AlarmLatch,
+    _ queue: Queue, _ terms: ConsumerTerms, wake: AlarmLatch,
     until deadline: ContinuousClock.Instant?
   ) {
     self.queue = queue
@@ -22,11 +22,11 @@ final class ConsumerEntry: Waiting {
   func step() throws -> WaitingStep<ConsumerTenure> {
     do {
       return try role.step().then { gate in
-        try begin { try ConsumerTenure(of: queue, terms, wake, gate) }
+        try begin { try ConsumerTenure(of: queue, terms, wake, gate: gate) }
       }
     } catch let error as AppGroupError where error.code == .noSpace && terms.isWorker {
       // Nobody else has the queue alone: that was looked at first.
-      return try begin { try ConsumerTenure(of: queue, terms, wake, .unregistered(error)) }
+      return try begin { try ConsumerTenure(of: queue, terms, wake, role: .unregistered(error)) }
     }
   }
 
@@ -72,7 +72,7 @@ final class NextEntry: Waiting {
     let entry =
       entry
       ?? ConsumerEntry(
-        consumer.queue, consumer.terms, consumer.wake, until: deadline ?? .now + Self.longest)
+        consumer.queue, consumer.terms, wake: consumer.wake, until: deadline ?? .now + Self.longest)
     self.entry = entry
     do {
       let step = try entry.step().then { tenure -> WaitingStep<QueueEntry?> in

@@ -74,7 +74,7 @@ struct ConsumerSteps {
     guard let deliveries = try batch.deliver(index) else { return nil }
     let isAgain = deliveries > 1
     Diagnostics.note(
-      isAgain ? .redelivery : .delivery, isAgain ? .info : nil,
+      isAgain ? .redelivery : .delivery, at: isAgain ? .info : nil,
       "an entry of \"\(queue.name)\" is delivered for the \(deliveries). time",
       in: queue.container.root.path,
       fields: [

@@ -48,16 +48,17 @@ final class ConsumerTenure: Sendable {
   /// - Parameter gate: the role of the only consumer. A worker has it while it begins, so that it
   ///   waits for a consumer that has the queue alone, and that consumer sees its directory.
   convenience init(
-    of queue: Queue, _ terms: ConsumerTerms, _ wake: AlarmLatch, _ gate: PresenceRegistration
+    of queue: Queue, _ terms: ConsumerTerms, _ wake: AlarmLatch, gate: PresenceRegistration
   ) throws {
     if terms.isWorker {
       defer { gate.close() }
       // The gate has just tidied up.
       let registration = try queue.role.enter(nil, tidies: false)
       try self.init(
-        of: queue, terms, wake, .worker(registration, gate: gate), registration, gate)
+        of: queue, terms, wake, role: .worker(registration, gate: gate), registration: registration,
+        gate: gate)
     } else {
-      try self.init(of: queue, terms, wake, .alone(gate), gate, gate)
+      try self.init(of: queue, terms, wake, role: .alone(gate), registration: gate, gate: gate)
     }
   }
 
@@ -65,8 +66,8 @@ final class ConsumerTenure: Sendable {
   ///   - registration: of this process, which ends with the tenure.
   ///   - gate: as above; none without a registration.
   init(
-    of queue: Queue, _ terms: ConsumerTerms, _ wake: AlarmLatch, _ role: ConsumerRole,
-    _ registration: PresenceRegistration? = nil, _ gate: PresenceRegistration? = nil
+    of queue: Queue, _ terms: ConsumerTerms, _ wake: AlarmLatch, role: ConsumerRole,
+    registration: PresenceRegistration? = nil, gate: PresenceRegistration? = nil
   ) throws {
     let deliveries = DeliveryTerms(
       directory: OpenQueue(queue), consumer: terms, released: ReleasedEntries { wake.raise() })

@@ -122,7 +122,7 @@ extension QueueEntry {
   /// - Complexity: create, lock, write, rename; with `.durable` two fsyncs.
   package func mark(_ text: String, durability: Durability = .standard) throws {
     isMarked.store(true, ordering: .sequentiallyConsistent)
-    try marking { try $0.mark(id.index, text, durability) }
+    try marking { try $0.mark(id.index, text, durability: durability) }
   }
 
   /// Removes the note, if there is one. This needs no space on the disk.

@@ -17,7 +17,7 @@ package protocol QueueOutlet: Sendable {
   ///
   /// - Parameter role: Without which it is not stored.
   func store(
-    _ bytes: [UInt8], _ entries: [Batch.Entry], _ position: Submission.Place, _ isDurable: Bool,
+    _ bytes: [UInt8], _ entries: [Batch.Entry], position: Submission.Place, isDurable: Bool,
     under role: RoleProof?
   ) throws -> EntryFile
 }
@@ -80,7 +80,8 @@ extension QueueOutlet {
     let entries = submissions.map(\.entry)
     let name = try reporting("send to \"\(queue.name)\"", path: queue.path) {
       try store(
-        bytes, entries, submissions[0].place, isDurable, under: submissions[0].role)
+        bytes, entries, position: submissions[0].place, isDurable: isDurable,
+        under: submissions[0].role)
     }
     for (index, submission) in submissions.enumerated() {
       submission.settle(.success(QueueEntryID(batch: name, index: index)))

@@ -158,7 +158,7 @@ package protocol TakenStore: Sendable {
   func clear(_ settlement: Settlement)
 
   /// Records a consumer's progress with an entry.
-  func mark(_ index: Int, _ text: String, _ durability: Durability) throws
+  func mark(_ index: Int, _ text: String, durability: Durability) throws
   func unmark(_ index: Int) throws
   func marked(_ index: Int) throws -> String?
 }

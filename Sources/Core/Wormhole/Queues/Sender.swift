@@ -88,7 +88,8 @@ extension Queue {
         payload: payload, expiry: expiry.map { Expiry(after: $0) }, key: key,
         keepsReceipt: keepsReceipt, receiptTerm: receiptTerm)
       let submission = Submission(
-        entry, durability, .init(priority, delay), under: fence?.proof, outcome.settle)
+        entry, durability: durability, place: .init(priority, delay), under: fence?.proof,
+        outcome.settle)
       // A caller that finds nobody writing writes itself, including what others add in the
       // meantime.
       if gather(submission) { write(until: { outcome.isSettled }) }
@@ -108,17 +109,18 @@ extension Queue {
       let entry = Batch.Entry(
         payload: payload, expiry: expiry.map { Expiry(after: $0) }, key: key,
         keepsReceipt: keepsReceipt, receiptTerm: receiptTerm)
-      let id = try await store(entry, durability, .init(priority, delay), under: fence?.proof)
+      let id = try await store(
+        entry, durability, place: .init(priority, delay), under: fence?.proof)
       if let key { try await Blocking.run { self.store.supersede(key, before: id) } }
       return id
     }
 
     private func store(
-      _ entry: Batch.Entry, _ durability: Durability, _ place: Submission.Place,
+      _ entry: Batch.Entry, _ durability: Durability, place: Submission.Place,
       under role: RoleProof?
     ) async throws -> QueueEntryID {
       try await withCheckedThrowingContinuation { continuation in
-        let submission = Submission(entry, durability, place, under: role) {
+        let submission = Submission(entry, durability: durability, place: place, under: role) {
           continuation.resume(with: $0)
         }
         if gather(submission) { Blocking.queue().async { self.write(until: { false }) } }

@@ -28,7 +28,7 @@ package struct Submission: Sendable {
   }
 
   init(
-    _ entry: Batch.Entry, _ durability: Durability, _ place: Place = .init(),
+    _ entry: Batch.Entry, durability: Durability, place: Place = .init(),
     under role: RoleProof? = nil,
     _ settle: @escaping @Sendable (Result<QueueEntryID, any Error>) -> Void
   ) {

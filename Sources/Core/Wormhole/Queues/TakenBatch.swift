@@ -45,8 +45,8 @@ package final class TakenBatch: Sendable {
   }
 
   package init(
-    _ name: EntryFile, _ batch: Batch, settled: Set<Int>, _ log: DeliveryLog,
-    by consumer: String, in store: any TakenStore, _ terms: DeliveryTerms
+    _ name: EntryFile, _ batch: Batch, settled: Set<Int>, log: DeliveryLog,
+    by consumer: String, in store: any TakenStore, terms: DeliveryTerms
   ) {
     self.name = name
     self.consumer = consumer

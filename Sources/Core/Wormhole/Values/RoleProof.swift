@@ -78,7 +78,7 @@ extension Value {
     var terms = terms
     terms.peer = peer
     let name = identifier
-    return ValuesUpdate(container, [self], terms, under: role) { content in
+    return ValuesUpdate(container, [self], terms: terms, under: role) { content in
       try body(&content[name])
     }.change()
   }
@@ -87,9 +87,9 @@ extension Value {
 extension SharedContainer {
   /// Returns a change of several values that is published only under a role; see `update`.
   package func change<Result: Sendable>(
-    _ identifiers: [String], under role: RoleProof, _ terms: ChangeTerms,
+    _ identifiers: [String], under role: RoleProof, terms: ChangeTerms,
     _ body: @escaping @Sendable (inout [String: PropertyListValue]) throws -> Result
   ) -> sending any Waiting<Result> {
-    ValuesUpdate(self, Set(identifiers).map(value), terms, under: role, body).change()
+    ValuesUpdate(self, Set(identifiers).map(value), terms: terms, under: role, body: body).change()
   }
 }

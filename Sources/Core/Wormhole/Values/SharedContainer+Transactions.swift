@@ -35,7 +35,7 @@ extension SharedContainer {
   ) throws -> Result {
     let terms = ChangeTerms(
       durability, until: deadline, term: term, repeatsAfterLoss: repeatsAfterLoss)
-    return try ValuesUpdate(self, identifiers, terms, body).change().run()
+    return try ValuesUpdate(self, identifiers, terms: terms, body: body).change().run()
   }
 
   /// Reads, changes and publishes several values; see the form without `async`. `body` runs on a
@@ -48,7 +48,7 @@ extension SharedContainer {
   ) async throws -> Result {
     let terms = ChangeTerms(
       durability, until: deadline, term: term, repeatsAfterLoss: repeatsAfterLoss)
-    let update = ValuesUpdate(self, identifiers, terms, body)
+    let update = ValuesUpdate(self, identifiers, terms: terms, body: body)
     return try await runSuspending { update.change() }
   }
 
@@ -95,16 +95,17 @@ package struct ValuesUpdate<Result: Sendable>: Sendable {
   private let body: Body
 
   init(
-    _ container: SharedContainer, _ identifiers: [String], _ terms: ChangeTerms,
-    _ body: @escaping Body
+    _ container: SharedContainer, _ identifiers: [String], terms: ChangeTerms,
+    body: @escaping Body
   ) {
-    self.init(container, Set(identifiers).map(container.value), terms, under: nil, body)
+    self.init(
+      container, Set(identifiers).map(container.value), terms: terms, under: nil, body: body)
   }
 
   /// - Parameter values: Different ones.
   init(
-    _ container: SharedContainer, _ values: [Value], _ terms: ChangeTerms, under role: RoleProof?,
-    _ body: @escaping Body
+    _ container: SharedContainer, _ values: [Value], terms: ChangeTerms, under role: RoleProof?,
+    body: @escaping Body
   ) {
     role?.requireContainer(container)
     self.container = container

@@ -31,7 +31,8 @@ extension Value {
     expiresAfter lifetime: Duration? = nil, until deadline: ContinuousClock.Instant? = nil
   ) throws -> Bool {
     try edit(
-      publicationTerms(durability, lifetime, deadline), comparison({ $0?.text == text }, new))
+      publicationTerms(durability, lifetime: lifetime, until: deadline),
+      comparison({ $0?.text == text }, new))
   }
 
   /// Replaces or removes the value if it is still of a version; see the form without `async`.

@@ -33,7 +33,7 @@ extension Value {
     expiresAfter lifetime: Duration? = nil, until deadline: ContinuousClock.Instant? = nil,
     willPublish: @escaping @Sendable (Stamp) -> Void = { _ in }
   ) throws {
-    let terms = publicationTerms(durability, lifetime, deadline, willPublish)
+    let terms = publicationTerms(durability, lifetime: lifetime, until: deadline, willPublish)
     try store.replacement(bytes, terms).run()
   }
 
@@ -75,7 +75,8 @@ extension Value {
     expiresAfter lifetime: Duration? = nil,
     _ body: @escaping @Sendable (inout PropertyListValue?) throws -> Result
   ) throws -> Result {
-    let terms = updateTerms(durability, deadline, term, repeatsAfterLoss, lifetime)
+    let terms = updateTerms(
+      durability, deadline, term: term, repeatsAfterLoss: repeatsAfterLoss, lifetime: lifetime)
     return try modification(terms, edited(body)).run()
   }
 
@@ -114,7 +115,7 @@ extension Value {
     expiresAfter lifetime: Duration? = nil, until deadline: ContinuousClock.Instant? = nil,
     willPublish: @escaping @Sendable (Stamp) -> Void = { _ in }
   ) async throws {
-    let terms = publicationTerms(durability, lifetime, deadline, willPublish)
+    let terms = publicationTerms(durability, lifetime: lifetime, until: deadline, willPublish)
     try await runSuspending { store.replacement(bytes, terms) }
   }
 
@@ -135,7 +136,8 @@ extension Value {
     _ body: @escaping @Sendable (inout PropertyListValue?) throws -> Result
   ) async throws -> Result {
     let edit = edited(body)
-    let terms = updateTerms(durability, deadline, term, repeatsAfterLoss, lifetime)
+    let terms = updateTerms(
+      durability, deadline, term: term, repeatsAfterLoss: repeatsAfterLoss, lifetime: lifetime)
     return try await runSuspending { modification(terms, edit) }
   }
 
@@ -160,7 +162,7 @@ extension Value {
   }
 
   func publicationTerms(
-    _ durability: Durability, _ lifetime: Duration?, _ deadline: ContinuousClock.Instant?,
+    _ durability: Durability, lifetime: Duration?, until deadline: ContinuousClock.Instant?,
     _ willPublish: @escaping @Sendable (Stamp) -> Void = { _ in }
   ) -> ChangeTerms {
     var terms = ChangeTerms(durability, until: deadline, willPublish: willPublish)
@@ -170,8 +172,8 @@ extension Value {
   }
 
   private func updateTerms(
-    _ durability: Durability, _ deadline: ContinuousClock.Instant?, _ term: Duration,
-    _ repeatsAfterLoss: Bool, _ lifetime: Duration?
+    _ durability: Durability, _ deadline: ContinuousClock.Instant?, term: Duration,
+    repeatsAfterLoss: Bool, lifetime: Duration?
   ) -> ChangeTerms {
     var terms = ChangeTerms(
       durability, until: deadline, term: term, repeatsAfterLoss: repeatsAfterLoss)

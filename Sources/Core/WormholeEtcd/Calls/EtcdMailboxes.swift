@@ -91,7 +91,7 @@ private final class EtcdMailboxEnd: Cancelling {
 
   /// - Returns: nil if it has ended already.
   func begin(_ etcd: EtcdContainer) throws(EtcdError) -> EtcdMirror? {
-    let mirror = try EtcdMirror(etcd, .key(key)) { [weak self] in self?.look() }
+    let mirror = try EtcdMirror(etcd, range: .key(key)) { [weak self] in self?.look() }
     let isThere = state.withLock { state in
       state.owner = mirror.item(key)
       state.mirror = mirror

@@ -33,7 +33,7 @@ extension EtcdClient {
     of endpoint: String, until deadline: ContinuousClock.Instant
   ) throws(EtcdError) -> MemberStatus {
     let start = ContinuousClock.now
-    let answer = try cluster.ask(endpoint, .init("maintenance/status"), until: deadline) {
+    let answer = try cluster.ask(endpoint, question: .init("maintenance/status"), until: deadline) {
       (answer: WireStatusAnswer, _) in answer
     }
     return MemberStatus(
@@ -94,7 +94,7 @@ extension EtcdClient {
 
   /// Returns all members of the cluster.
   package func members(until deadline: ContinuousClock.Instant) throws(EtcdError) -> [Member] {
-    try cluster.call(.init("cluster/member/list"), .repeatable, until: deadline) {
+    try cluster.call(.init("cluster/member/list"), effect: .repeatable, until: deadline) {
       (answer: WireMembersAnswer, _) in
       (answer.members ?? []).map {
         Member(
@@ -107,7 +107,7 @@ extension EtcdClient {
   /// Returns the raised alarms: "NOSPACE", "CORRUPT".
   package func alarms(until deadline: ContinuousClock.Instant) throws(EtcdError) -> [String] {
     try cluster.call(
-      .init("maintenance/alarm", ["action": .word("GET")]), .repeatable, until: deadline
+      .init("maintenance/alarm", ["action": .word("GET")]), effect: .repeatable, until: deadline
     ) { (answer: WireAlarmsAnswer, _) in
       (answer.alarms ?? []).map { EtcdWire.shown($0.alarm ?? "") }.filter { !$0.isEmpty }
     }
@@ -118,7 +118,7 @@ extension EtcdClient {
     _ range: KeyRange, until deadline: ContinuousClock.Instant
   ) throws(EtcdError) -> Int {
     try cluster.call(
-      .init("kv/range", .range(range, countOnly: true)), .repeatable, until: deadline
+      .init("kv/range", .range(range, countOnly: true)), effect: .repeatable, until: deadline
     ) { (answer: WireRangeAnswer, _) in
       let count = answer.count?.value ?? 0
       return count >= 0 && (answer.kvs ?? []).isEmpty ? Int(exactly: count) : nil

@@ -130,7 +130,7 @@ package final class EtcdClient: Sendable {
         return try cluster.call(
           .init(
             "kv/range", .range(range, revision: revision, limit: limit, keysOnly: keysOnly),
-            maximumBytes: limit == 1 ? AnswerLimit.key : AnswerLimit.keys), .repeatable,
+            maximumBytes: limit == 1 ? AnswerLimit.key : AnswerLimit.keys), effect: .repeatable,
           until: deadline
         ) { (answer: WireRangeAnswer, history) in
           guard let newest = answer.header?.revision?.value,
@@ -195,7 +195,7 @@ package final class EtcdClient: Sendable {
   ) throws(EtcdError) -> EtcdTransaction.Outcome {
     try cluster.call(
       .init("kv/txn", WireText(transaction), maximumBytes: transaction.maximumAnswerBytes),
-      transaction.operations.allSatisfy(\.isRead) ? .repeatable : .once, until: deadline
+      effect: transaction.operations.allSatisfy(\.isRead) ? .repeatable : .once, until: deadline
     ) { (answer: WireTransactionAnswer, history) in answer.outcome(of: transaction, in: history) }
   }
 
@@ -209,7 +209,7 @@ package final class EtcdClient: Sendable {
   package func put(
     _ key: [UInt8], _ value: [UInt8], until deadline: ContinuousClock.Instant
   ) throws(EtcdError) {
-    try cluster.call(.init("kv/put", .put(key, value)), .repeatableWrite, until: deadline) {
+    try cluster.call(.init("kv/put", .put(key, value)), effect: .repeatableWrite, until: deadline) {
       (_: WirePlainAnswer, _) in ()
     }
   }
@@ -267,7 +267,7 @@ extension EtcdClient {
     let seconds = max(1, lifetime.components.seconds)
     do throws(EtcdError) {
       try cluster.call(
-        .init("lease/grant", ["ID": .number(number), "TTL": .number(seconds)]), .repeatable,
+        .init("lease/grant", ["ID": .number(number), "TTL": .number(seconds)]), effect: .repeatable,
         until: deadline
       ) { (answer: WireLeaseAnswer, _) in answer.lease?.value == number ? () : nil }
     } catch {
@@ -284,7 +284,7 @@ extension EtcdClient {
     _ lease: Int64, until deadline: ContinuousClock.Instant
   ) throws(EtcdError) {
     let isAlive = try cluster.call(
-      .init("lease/keepalive", ["ID": .number(lease)]), .repeatable, until: deadline
+      .init("lease/keepalive", ["ID": .number(lease)]), effect: .repeatable, until: deadline
     ) { (answer: WireKeepAliveAnswer, _) -> Result<Bool, EtcdError>? in
       if let error = answer.error {
         return .failure(EtcdError(.refused, EtcdWire.shown(error.message ?? "no reason")))
@@ -301,7 +301,7 @@ extension EtcdClient {
   ) throws(EtcdError) {
     do throws(EtcdError) {
       try cluster.call(
-        .init("lease/revoke", ["ID": .number(lease)]), .repeatable, until: deadline
+        .init("lease/revoke", ["ID": .number(lease)]), effect: .repeatable, until: deadline
       ) { (_: WirePlainAnswer, _) in () }
     } catch {
       guard error.code == .leaseGone else { throw error }
@@ -317,7 +317,7 @@ extension EtcdClient {
     let answer = try cluster.call(
       .init(
         "lease/timetolive", ["ID": .number(lease), "keys": .yes], maximumBytes: AnswerLimit.keys),
-      .repeatable, until: deadline
+      effect: .repeatable, until: deadline
     ) { (answer: WireLeaseAnswer, _) in answer.lease?.value == lease ? answer : nil }
     let left = answer.timeToLive?.value ?? 0
     guard left >= 0 else { throw EtcdError(.leaseGone, "the lease has ended") }

@@ -39,7 +39,7 @@ final class EtcdCluster: Sendable {
   /// - Parameter understand: Makes the result of an answer that has a header, and of the number of its
   ///   history; nil if it does not fit what was asked. Then the outcome is as unknown as without an answer.
   func call<Answer: WireAnswer, Result>(
-    _ question: Question, _ effect: Effect, until deadline: ContinuousClock.Instant,
+    _ question: Question, effect: Effect, until deadline: ContinuousClock.Instant,
     _ understand: (Answer, Int) -> Result?
   ) throws(EtcdError) -> Result {
     let begin = ContinuousClock.now
@@ -50,7 +50,7 @@ final class EtcdCluster: Sendable {
       for endpoint in endpointsInOrder {
         guard ContinuousClock.now < deadline else { throw unreachable(reasons) }
         let prospect: Prospect
-        switch try ask(endpoint, question, effect, until: deadline, understand) {
+        switch try ask(endpoint, question: question, effect: effect, until: deadline, understand) {
         case .answered(let answer): return answer
         case .failed(let reason, let found): (reasons[endpoint], prospect) = (reason, found)
         case .doubtful(let reason, let found):
@@ -65,7 +65,7 @@ final class EtcdCluster: Sendable {
         if prospect.rawValue > best.rawValue { best = prospect }
         dislike(endpoint)
       }
-      guard best != .none, ContinuousClock.now + pause < end(begin, best, deadline) else {
+      guard best != .none, ContinuousClock.now + pause < end(begin, best, until: deadline) else {
         throw unreachable(reasons)
       }
       pauseThread(pause)
@@ -75,7 +75,7 @@ final class EtcdCluster: Sendable {
 
   /// Until when the members are asked again.
   private func end(
-    _ begin: ContinuousClock.Instant, _ best: Prospect, _ deadline: ContinuousClock.Instant
+    _ begin: ContinuousClock.Instant, _ best: Prospect, until deadline: ContinuousClock.Instant
   ) -> ContinuousClock.Instant {
     guard best == .poor, clusterID == nil, let patience = configuration.firstPatience else {
       return deadline
@@ -109,7 +109,7 @@ final class EtcdCluster: Sendable {
   }
 
   private func ask<Answer: WireAnswer, Result>(
-    _ endpoint: String, _ question: Question, _ effect: Effect,
+    _ endpoint: String, question: Question, effect: Effect,
     until deadline: ContinuousClock.Instant, _ understand: (Answer, Int) -> Result?
   ) throws(EtcdError) -> Attempt<Result> {
     let deadline = ContinuousClock.now + configuration.patience(until: deadline)
@@ -117,15 +117,15 @@ final class EtcdCluster: Sendable {
     // member shows which cluster it is.
     if effect != .repeatable, !state.withLock({ $0.verified.contains(endpoint) }) {
       let status: Attempt<WirePlainAnswer> = try send(
-        endpoint, Question("maintenance/status"), until: deadline
+        endpoint, question: Question("maintenance/status"), until: deadline
       ) { answer, _ in answer }
       if let failure = status.failure { return .failed(failure.reason, failure.prospect) }
     }
-    return try send(endpoint, question, until: deadline, understand)
+    return try send(endpoint, question: question, until: deadline, understand)
   }
 
   private func send<Answer: WireAnswer, Result>(
-    _ endpoint: String, _ question: Question, until deadline: ContinuousClock.Instant,
+    _ endpoint: String, question: Question, until deadline: ContinuousClock.Instant,
     _ understand: (Answer, Int) -> Result?
   ) throws(EtcdError) -> Attempt<Result> {
     var isRepeated = false
@@ -204,12 +204,12 @@ final class EtcdCluster: Sendable {
     until deadline: ContinuousClock.Instant
   ) throws(HTTPError) -> HTTPAnswer {
     try configuration.transport.post(
-      request(endpoint, question.path, question.content, token: token),
+      request(endpoint, question.path, content: question.content, token: token),
       maximumBytes: min(question.maximumBytes, configuration.maximumAnswerBytes), until: deadline)
   }
 
   private func request(
-    _ endpoint: String, _ path: String, _ content: [UInt8], token: String?
+    _ endpoint: String, _ path: String, content: [UInt8], token: String?
   ) -> HTTPRequest {
     var headers = ["Content-Type: application/json"]
     if let token { headers.append("Authorization: \(token)") }
@@ -321,7 +321,7 @@ extension EtcdCluster {
   /// that it had.
   func look(at endpoint: String, reading key: [UInt8]) throws(EtcdError) {
     try ask(
-      endpoint, Question("kv/range", .range(.key(key), countOnly: true)),
+      endpoint, question: Question("kv/range", .range(.key(key), countOnly: true)),
       until: .now + configuration.probePatience
     ) { (_: WireRangeAnswer, _) in () }
   }
@@ -343,10 +343,10 @@ extension EtcdCluster {
 
   /// Asks one member, and no other, what changes nothing.
   func ask<Answer: WireAnswer, Result>(
-    _ endpoint: String, _ question: Question, until deadline: ContinuousClock.Instant,
+    _ endpoint: String, question: Question, until deadline: ContinuousClock.Instant,
     _ understand: (Answer, Int) -> Result?
   ) throws(EtcdError) -> Result {
-    let attempt = try send(endpoint, question, until: deadline, understand)
+    let attempt = try send(endpoint, question: question, until: deadline, understand)
     guard let answer = attempt.answer else {
       throw .unreachable([(endpoint, attempt.failure?.reason ?? "it said nothing")])
     }
@@ -377,7 +377,7 @@ extension EtcdCluster {
     let token = found.answer ?? nil
     return (
       { content in
-        var request = self.request(endpoint, path, content, token: token)
+        var request = self.request(endpoint, path, content: content, token: token)
         // A member that has lost the others ends the stream instead of staying silent.
         request.headers.append("Grpc-Metadata-hasleader: true")
         return request

@@ -138,7 +138,7 @@ extension EtcdContainer {
   /// Returns the key of a name, or of a part of it.
   ///
   /// - Parameter part: What follows the name, with its slash: "/m/4711".
-  package func key(_ kind: NameKind, _ identifier: String, _ part: String = "") -> [UInt8] {
+  package func key(_ kind: NameKind, _ identifier: String, part: String = "") -> [UInt8] {
     key(kind.letter, isOwn: kind.isOwn) + EncodedName.key(identifier) + Array(part.utf8)
   }
 

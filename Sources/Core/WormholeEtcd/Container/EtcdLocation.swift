@@ -79,7 +79,7 @@ extension EtcdLocation {
         reason: reason,
         remedy: "write etcd://HOST:PORT,HOST:PORT/PREFIX, or etcds:// for TLS")
     }
-    func number(_ text: String, _ name: String, _ range: ClosedRange<Int64>) throws -> Int64 {
+    func number(_ text: String, _ name: String, range: ClosedRange<Int64>) throws -> Int64 {
       guard let number = Int64(text), range.contains(number) else {
         let bounds = "\(range.lowerBound) to \(range.upperBound)"
         throw invalid("\(name) is \"\(text)\", and \(bounds) is possible")
@@ -100,8 +100,8 @@ extension EtcdLocation {
       case "cert": certificate = value
       case "key": key = value
       case "password-file": passwordFile = value
-      case "ttl": lifetime = .seconds(try number(value, "ttl", 2...60))
-      case "file-limit": fileLimit = try number(value, "file-limit", 1...4_096) << 20
+      case "ttl": lifetime = .seconds(try number(value, "ttl", range: 2...60))
+      case "file-limit": fileLimit = try number(value, "file-limit", range: 1...4_096) << 20
       default: throw invalid("there is no parameter \"\(name)\"")
       }
     }
@@ -139,7 +139,7 @@ extension EtcdLocation {
       let status = try reporting("use the key", path: key) {
         try ifPresent(fileStatus(key, followingLinks: true))
       }
-      try status.map { try Self.requireSecret("use the key", key, $0) }
+      try status.map { try Self.requireSecret("use the key", key, status: $0) }
     }
     var configuration = EtcdConfiguration(endpoints: endpoints)
     configuration.firstPatience = Self.firstPatience
@@ -162,14 +162,14 @@ extension EtcdLocation {
     }
     return try reporting("read the password", path: passwordFile) {
       let file = try FileDescriptor.open(passwordFile, [.readOnly, .nonBlocking])
-      try Self.requireSecret("read the password", passwordFile, file.status())
+      try Self.requireSecret("read the password", passwordFile, status: file.status())
       let bytes = try file.readToEnd(expectedBytes: 0, maximumBytes: 4_096)
       return String(decoding: bytes.prefix { $0 != UInt8(ascii: "\n") }, as: UTF8.self)
     }
   }
 
   private static func requireSecret(
-    _ action: String, _ path: String, _ status: FileStatus
+    _ action: String, _ path: String, status: FileStatus
   ) throws(AppGroupError) {
     guard status.permissions & 0o007 != 0 else { return }
     throw AppGroupError(

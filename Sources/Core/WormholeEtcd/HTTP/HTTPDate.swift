@@ -15,12 +15,13 @@ package enum HTTPDate {
     guard clock.count == 3, (0..<24).contains(clock[0]), (0..<60).contains(clock[1]),
       (0...60).contains(clock[2])
     else { return nil }
-    return days(year, Int64(month) + 1, day) * 86_400 + clock[0] * 3_600 + clock[1] * 60 + clock[2]
+    return days(year: year, month: Int64(month) + 1, day: day) * 86_400 + clock[0] * 3_600 + clock[
+      1] * 60 + clock[2]
   }
 
   /// The days from 1 January 1970, with years that begin in March, so that the day of a leap year comes
   /// last.
-  private static func days(_ year: Int64, _ month: Int64, _ day: Int64) -> Int64 {
+  private static func days(year: Int64, month: Int64, day: Int64) -> Int64 {
     let year = month > 2 ? year : year - 1
     let month = month > 2 ? month - 3 : month + 9
     return year * 365 + year / 4 - year / 100 + year / 400 + (month * 153 + 2) / 5 + day - 719_469

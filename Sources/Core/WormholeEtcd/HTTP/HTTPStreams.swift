@@ -119,7 +119,7 @@ final class HTTPStreams: Sendable {
       begin(&active)
       for (raw, stream) in active
       where stream.stream.isCancelled.load(ordering: .acquiring) {
-        end(raw, Active.cancelled, &active)
+        end(raw, Active.cancelled, active: &active)
       }
       var running: Int32 = 0
       _ = library.functions.pointee.multi_perform(multi.raw, &running)
@@ -129,7 +129,7 @@ final class HTTPStreams: Sendable {
       var code: Int32 = 0
       while let raw = ccurl_take_ended(library.functions, multi.raw, &code) {
         guard let stream = active[raw] else { continue }
-        end(raw, stream.result(code), &active)
+        end(raw, stream.result(code), active: &active)
       }
       // Returns earlier for news, a wake-up (also one of before), or a deadline of libcurl's own.
       let failure = library.functions.pointee.multi_poll(multi.raw, nil, 0, Int32.max, nil)
@@ -168,7 +168,7 @@ final class HTTPStreams: Sendable {
 
   private func end(
     _ raw: UnsafeMutableRawPointer, _ end: HTTPStreamEnd,
-    _ active: inout [UnsafeMutableRawPointer: Active]
+    active: inout [UnsafeMutableRawPointer: Active]
   ) {
     guard let stream = active.removeValue(forKey: raw) else { return }
     // Fails only for handles that are not this one's.

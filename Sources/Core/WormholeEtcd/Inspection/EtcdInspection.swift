@@ -235,7 +235,7 @@ struct EtcdInspection {
     var found = ContainerReport.NamedQueue(name: name, path: queue.path)
     let count = { (part: String) throws(EtcdError) in
       try etcd.client.count(
-        .prefix(etcd.key(kind, name, "/\(part)/")), until: CallLimit.deadline)
+        .prefix(etcd.key(kind, name, part: "/\(part)/")), until: CallLimit.deadline)
     }
     let entries = try count("e")
     found.taken = try count("d")

@@ -26,7 +26,7 @@ struct EtcdBell: BellStore {
   }
 
   func listen(_ signal: @escaping @Sendable () -> Void) throws -> any BellWatching {
-    EtcdBellWatch(key: key, mirror: try EtcdMirror(etcd, .key(key), signal))
+    EtcdBellWatch(key: key, mirror: try EtcdMirror(etcd, range: .key(key), signal))
   }
 }
 

@@ -59,8 +59,8 @@ final class EtcdEntrance {
       if doubt !== session { doubt = nil }
       do throws(EtcdError) {
         let outcome = try presence.etcd.client.commit(
-          transaction(bytes, terms, session.lease), until: deadline)
-        return self.outcome(outcome, bytes, isExclusive: terms != nil, session)
+          transaction(bytes, terms, lease: session.lease), until: deadline)
+        return self.outcome(outcome, bytes, isExclusive: terms != nil, session: session)
       } catch {
         switch error.code {
         // With all of its keys, so no copy can come any more.
@@ -79,7 +79,7 @@ final class EtcdEntrance {
   }
 
   private func transaction(
-    _ bytes: [UInt8], _ terms: Terms?, _ lease: Int64
+    _ bytes: [UInt8], _ terms: Terms?, lease: Int64
   ) -> EtcdTransaction {
     let member = presence.memberKey(record.id)
     var transaction = EtcdTransaction(
@@ -110,7 +110,7 @@ final class EtcdEntrance {
   }
 
   private func outcome(
-    _ outcome: EtcdTransaction.Outcome, _ bytes: [UInt8], isExclusive: Bool, _ session: EtcdSession
+    _ outcome: EtcdTransaction.Outcome, _ bytes: [UInt8], isExclusive: Bool, session: EtcdSession
   ) -> Outcome {
     func entered(_ revision: Int64) -> Outcome {
       defer { doubt = nil }

@@ -24,8 +24,8 @@ final class EtcdEntry: Waiting {
   private var stopped = StoppedHolders()
 
   init(
-    _ presence: EtcdPresence, _ record: PresenceRecord, _ overtaking: Presence.Overtaking,
-    _ deadline: ContinuousClock.Instant
+    _ presence: EtcdPresence, _ record: PresenceRecord, overtaking: Presence.Overtaking,
+    until deadline: ContinuousClock.Instant
   ) {
     self.presence = presence
     entrance = EtcdEntrance(presence, record)
@@ -48,7 +48,7 @@ final class EtcdEntry: Waiting {
       switch try entrance.attempt(terms, until: CallLimit.callDeadline(deadline)) {
       case .entered(let place):
         noteTakeover(terms)
-        return .done(EtcdRegistration(presence, entrance.record, place))
+        return .done(EtcdRegistration(presence, entrance.record, place: place))
       case .refused(let found):
         refusal = found
         guard ContinuousClock.now < limit else { throw busy(found.items) }
@@ -66,7 +66,7 @@ final class EtcdEntry: Waiting {
       }
       guard mirror != nil else {
         mirror = try EtcdMirror(
-          presence.etcd, presence.everything, until: CallLimit.callDeadline(deadline)
+          presence.etcd, range: presence.everything, until: CallLimit.callDeadline(deadline)
         ) { [latch] in latch.raise() }
         return .again
       }

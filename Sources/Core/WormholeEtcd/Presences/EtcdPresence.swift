@@ -27,7 +27,7 @@ struct EtcdPresence: PresenceStore {
   init(_ etcd: EtcdContainer, name: String, kind: NameKind) {
     self.etcd = etcd
     title = PresenceTitle(name: name, kind: kind)
-    prefix = etcd.key(kind, name, "/")
+    prefix = etcd.key(kind, name, part: "/")
   }
 
   var path: String { etcd.location(of: prefix) }
@@ -122,7 +122,7 @@ struct EtcdPresence: PresenceStore {
     do {
       guard case .entered(let place) = try entrance.attempt(nil, until: Self.standardDeadline)
       else { throw EtcdError(.refused, "somebody has used its key") }
-      return EtcdRegistration(self, entrance.record, place)
+      return EtcdRegistration(self, entrance.record, place: place)
     } catch {
       entrance.giveUp()
       throw error
@@ -133,7 +133,7 @@ struct EtcdPresence: PresenceStore {
     _ record: PresenceRecord, _ overtaking: Presence.Overtaking,
     until deadline: ContinuousClock.Instant
   ) -> any Waiting<any PresenceHold> {
-    EtcdEntry(self, record, overtaking, deadline)
+    EtcdEntry(self, record, overtaking: overtaking, until: deadline)
   }
 }
 

@@ -26,7 +26,7 @@ final class EtcdRegistration: PresenceHold {
   /// The pause before it is tried again to enter.
   private static let retry: Duration = .seconds(1)
 
-  init(_ presence: EtcdPresence, _ record: PresenceRecord, _ place: EtcdPlace) {
+  init(_ presence: EtcdPresence, _ record: PresenceRecord, place: EtcdPlace) {
     self.presence = presence
     self.record = record
     phase = Mutex(.left)

@@ -16,7 +16,7 @@ final class EtcdSight: PresenceSight {
   func begin(_ signal: @escaping @Sendable () -> Void) throws -> (any Watching)? {
     self.signal.withLock { $0 = signal }
     let mirror = try reporting("watch who is present", path: presence.path) {
-      try EtcdMirror(presence.etcd, presence.members, signal)
+      try EtcdMirror(presence.etcd, range: presence.members, signal)
     }
     self.mirror.withLock { $0 = mirror }
     return mirror

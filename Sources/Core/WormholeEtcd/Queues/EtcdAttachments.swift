@@ -69,7 +69,7 @@ package struct EtcdAttachments: Sendable {
   /// - Returns: Nil if a condition does not hold.
   package func begin(
     _ id: String, _ manifest: AttachmentManifest, continuing old: [String],
-    if conditions: [EtcdTransaction.Condition], _ session: EtcdSession
+    if conditions: [EtcdTransaction.Condition], session: EtcdSession
   ) throws -> Begun? {
     for other in old {
       guard let item = try item(waitingKey(other)), let found = AttachmentManifest(item.value),
@@ -79,19 +79,19 @@ package struct EtcdAttachments: Sendable {
       manifest.content = found.content
       let begun = try begin(
         id, manifest,
-        .init(
+        change: .init(
           if: conditions + EtcdTransaction.Condition.unchanged(item),
-          then: [.delete(.key(item.key))]), session)
+          then: [.delete(.key(item.key))]), session: session)
       guard var begun else { continue }
       let present = try client.read(pieces(found.content), keysOnly: true, until: soon).items
       begun.present = Set(present.map(\.key))
       return begun
     }
-    return try begin(id, manifest, .init(if: conditions, then: []), session)
+    return try begin(id, manifest, change: .init(if: conditions, then: []), session: session)
   }
 
   private func begin(
-    _ id: String, _ manifest: AttachmentManifest, _ change: EtcdTransaction, _ session: EtcdSession
+    _ id: String, _ manifest: AttachmentManifest, change: EtcdTransaction, session: EtcdSession
   ) throws -> Begun? {
     let witness = EtcdContainer.Witness(
       key: waitingKey(id), base: nil, value: try manifest.bytes())
@@ -102,7 +102,7 @@ package struct EtcdAttachments: Sendable {
 
   /// Puts a piece, unless it is there.
   package func put(
-    _ bytes: [UInt8], _ number: Int, _ checksum: UInt64, of begun: inout Begun
+    _ bytes: [UInt8], _ number: Int, checksum: UInt64, of begun: inout Begun
   ) throws {
     let key = key(
       AttachmentManifest.piecePart(

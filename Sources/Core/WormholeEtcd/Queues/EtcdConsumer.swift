@@ -104,7 +104,7 @@ struct EtcdConsumer: ConsumerSource {
     let item = try read ?? store.read([.key(entry)], until: deadline).items[0].first
     // Nobody else ends what this consumer has.
     guard let item else { throw store.queue.replaced() }
-    let record = EtcdTaken(own, name, claim, claimed: witness.item(at: outcome.revision))
+    let record = EtcdTaken(own, name, claim: claim, claimed: witness.item(at: outcome.revision))
     do throws(Batch.Unreadable) {
       var batch = try Batch(bytes: item.value, count: name.count)
       for index in batch.entries.indices {
@@ -117,7 +117,8 @@ struct EtcdConsumer: ConsumerSource {
         isTaken: (last != nil || isBack) && name.count == 1)
       return .batch(
         TakenBatch(
-          name, batch, settled: claim.settled, log, by: own.directory, in: record, terms))
+          name, batch, settled: claim.settled, log: log, by: own.directory, in: record, terms: terms
+        ))
     } catch {
       let reason = "it could not be read: \(error.reason)"
       try record.putAside(item.value, as: .failed(reason: reason))

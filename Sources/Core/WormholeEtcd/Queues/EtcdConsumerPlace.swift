@@ -128,12 +128,12 @@ final class EtcdConsumerPlace: ConsumerPlace {
     sessionEnd.withLock { $0 = nil }
     // Files whose entries have not ended can still be claimed, until somebody else consumes.
     removeDirectories([directory], withFiles: false)
-    Self.end(store, id, session, until: .now + Self.endWait)
+    Self.end(store, id, session: session, until: .now + Self.endWait)
   }
 
   // What it had goes to the next consumer, so this is done before it returns, if that is possible.
   private static func end(
-    _ store: EtcdQueue, _ id: String, _ session: EtcdSession,
+    _ store: EtcdQueue, _ id: String, session: EtcdSession,
     until deadline: ContinuousClock.Instant
   ) {
     let key = store.consumerKey(id)
@@ -143,7 +143,7 @@ final class EtcdConsumerPlace: ConsumerPlace {
     } catch {
       guard session.isAlive else { return }
       Blocking.queue().asyncAfter(deadline: .now() + 1) {
-        end(store, id, session, until: .now + endWait)
+        end(store, id, session: session, until: .now + endWait)
       }
     }
   }

@@ -28,7 +28,7 @@ final class EtcdOutlet: QueueOutlet {
   /// one database, for all of its users.
   static let limits = Queue.Limits(entries: 100_000, bytes: 256 << 20)
 
-  init(_ store: EtcdQueue, _ sender: String, _ limits: Queue.Limits) {
+  init(_ store: EtcdQueue, _ sender: String, limits: Queue.Limits) {
     self.store = store
     self.sender = sender
     state = Mutex(
@@ -64,15 +64,15 @@ final class EtcdOutlet: QueueOutlet {
   }
 
   func store(
-    _ bytes: [UInt8], _ entries: [Batch.Entry], _ position: Submission.Place, _ isDurable: Bool,
+    _ bytes: [UInt8], _ entries: [Batch.Entry], position: Submission.Place, isDurable: Bool,
     under role: RoleProof?
   ) throws -> EntryFile {
-    try store(bytes, entries, position, alongside: nil, under: role)
+    try store(bytes, entries, position: position, alongside: nil, under: role)
   }
 
   /// - Parameter other: a change to be made in the same step; then this is tried once.
   private func store(
-    _ bytes: [UInt8], _ entries: [Batch.Entry], _ position: Submission.Place,
+    _ bytes: [UInt8], _ entries: [Batch.Entry], position: Submission.Place,
     alongside other: EtcdTransaction?, under role: RoleProof? = nil
   ) throws -> EntryFile {
     let keepsReceipt = entries.contains(where: \.keepsReceipt)
@@ -149,7 +149,7 @@ final class EtcdOutlet: QueueOutlet {
       return
     }
     let withdrawal = try store.withdrawal(
-      [oldID.index], of: oldID.batch, batch, item, as: .superseded)
+      [oldID.index], of: oldID.batch, batch, item: item, as: .superseded)
     change.conditions += withdrawal.conditions
     change.operations += withdrawal.operations
   }
@@ -159,13 +159,13 @@ final class EtcdOutlet: QueueOutlet {
   /// - Parameter file: the steps for the file that accompanies it.
   /// - Returns: nil if it is no longer there.
   func adopt(
-    _ file: EtcdTransaction?, _ entry: Batch.Entry, _ id: QueueEntryID, kept: KeyValue
+    _ file: EtcdTransaction?, _ entry: Batch.Entry, id: QueueEntryID, kept: KeyValue
   ) throws -> QueueEntryID? {
     let (bytes, deadline) = (try Batch([entry]).bytes(), store.soon)
     while true {
       do {
         let name = try store(
-          bytes, [entry], .init(id.priority),
+          bytes, [entry], position: .init(id.priority),
           alongside: .init(
             if: EtcdTransaction.Condition.unchanged(kept) + (file?.conditions ?? []),
             then: [.delete(.key(kept.key))] + (file?.operations ?? [])))

@@ -5,7 +5,7 @@ import WormholeSystem
 
 extension EtcdQueue: QueueStore {
   func outlet(for sender: String, _ limits: Queue.Limits) -> any QueueOutlet {
-    EtcdOutlet(self, sender, limits)
+    EtcdOutlet(self, sender, limits: limits)
   }
 
   /// Nothing is left to do: it was part of the store.
@@ -42,7 +42,7 @@ extension EtcdQueue: QueueStore {
 
   /// Returns the step that keeps an entry for inspection.
   func keeping(
-    _ payload: PropertyListValue, _ id: QueueEntryID, _ reason: String
+    _ payload: PropertyListValue, _ id: QueueEntryID, reason: String
   ) throws -> EtcdTransaction.Operation {
     let list: PropertyListValue = .array([Batch.Entry(payload: payload).value])
     let date = Date(timeIntervalSince1970: Double(queue.clock()) / 1e9)
@@ -56,8 +56,8 @@ extension EtcdQueue: QueueStore {
     let item = try read([.key(failureKey(id))], until: soon).items[0].first
     guard let item, let failure = failure(item) else { return nil }
     let attachment = try failure.payload.attachmentID.map { try attachments.givingBack($0) }
-    return try EtcdOutlet(self, id.batch.sender, .standard)
-      .adopt(attachment, Batch.Entry(payload: failure.payload), id, kept: item)
+    return try EtcdOutlet(self, id.batch.sender, limits: .standard)
+      .adopt(attachment, Batch.Entry(payload: failure.payload), id: id, kept: item)
   }
 
   func forgetFailure(_ id: QueueEntryID) throws -> Bool {

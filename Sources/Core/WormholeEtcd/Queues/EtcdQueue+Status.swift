@@ -154,7 +154,8 @@ extension EtcdQueue {
         guard look.status(id.index) == .stored, let item = look.entry, let batch = look.batch else {
           return .done(look.status(id.index) == .cancelled)
         }
-        return .change(try withdrawal([id.index], of: id.batch, batch, item, as: .cancelled), true)
+        return .change(
+          try withdrawal([id.index], of: id.batch, batch, item: item, as: .cancelled), true)
       }
     }
   }
@@ -182,13 +183,13 @@ extension EtcdQueue {
       }
       doubtful = waiting.count
       return .change(
-        try withdrawal(Set(waiting), of: name, batch, item, as: .cancelled), waiting.count)
+        try withdrawal(Set(waiting), of: name, batch, item: item, as: .cancelled), waiting.count)
     }
   }
 
   /// Returns the change by which entries of a batch that waits are withdrawn.
   func withdrawal(
-    _ indices: Set<Int>, of name: EntryFile, _ batch: Batch, _ item: KeyValue,
+    _ indices: Set<Int>, of name: EntryFile, _ batch: Batch, item: KeyValue,
     as status: QueueEntryStatus
   ) throws -> EtcdTransaction {
     var batch = batch

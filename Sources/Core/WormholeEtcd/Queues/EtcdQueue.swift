@@ -37,7 +37,7 @@ struct EtcdQueue: Sendable {
   init(_ queue: Queue, in container: EtcdContainer) {
     self.queue = queue
     self.container = container
-    prefix = container.key(queue.directory.kind, queue.name, "/")
+    prefix = container.key(queue.directory.kind, queue.name, part: "/")
   }
 
   /// The most entries of a batch: the outcomes of all fit into a transaction.

@@ -17,7 +17,7 @@ struct EtcdQueueAttachments: AttachmentStore {
   func stage(
     _ id: String, bytes: Int64, sender: String, continuing old: [String], for entry: QueueEntry?
   ) throws -> any AttachmentStage {
-    try EtcdStage(id, bytes, sender, keys, queue, continuing: old, for: entry)
+    try EtcdStage(id, bytes, sender: sender, keys: keys, queue: queue, continuing: old, for: entry)
   }
 
   func waiting(prefix: String) throws -> [Queue.WaitingAttachment] {
@@ -63,7 +63,7 @@ final class EtcdStage: AttachmentStage {
   private let life: EtcdSession
 
   init(
-    _ id: String, _ bytes: Int64, _ sender: String, _ keys: EtcdAttachments, _ queue: Queue,
+    _ id: String, _ bytes: Int64, sender: String, keys: EtcdAttachments, queue: Queue,
     continuing old: [String], for entry: QueueEntry?
   ) throws {
     self.id = id
@@ -81,7 +81,8 @@ final class EtcdStage: AttachmentStage {
     let manifest = AttachmentManifest(
       content: id, size: bytes, sender: sender, session: life.lease)
     let fence = entry?.etcdFence.map { [$0] } ?? []
-    guard let begun = try keys.begin(id, manifest, continuing: old, if: fence, session) else {
+    guard let begun = try keys.begin(id, manifest, continuing: old, if: fence, session: session)
+    else {
       throw (entry?.batch.queue ?? queue).replaced()
     }
     self.begun = begun
@@ -111,7 +112,7 @@ final class EtcdStage: AttachmentStage {
         hash.update(piece)
         let bytes = Array(piece)
         let checksum = XXH64.checksum(of: bytes)
-        try keys.put(bytes, whole.pieces.count, checksum, of: &begun)
+        try keys.put(bytes, whole.pieces.count, checksum: checksum, of: &begun)
         whole.pieces.append(checksum)
         done += Int64(count)
         copied(done)

@@ -20,7 +20,7 @@ final class EtcdTaken: TakenStore {
 
   private var store: EtcdQueue { own.store }
 
-  init(_ place: EtcdConsumerPlace, _ name: EntryFile, _ claim: BatchClaim, claimed: KeyValue) {
+  init(_ place: EtcdConsumerPlace, _ name: EntryFile, claim: BatchClaim, claimed: KeyValue) {
     own = place
     self.name = name
     state = Mutex(State(claim: claim, claimed: claimed))
@@ -68,7 +68,7 @@ final class EtcdTaken: TakenStore {
     return false
   }
 
-  func mark(_ index: Int, _ text: String, _ durability: Durability) throws {
+  func mark(_ index: Int, _ text: String, durability: Durability) throws {
     try change { $0.marks["\(index)"] = text }
   }
 
@@ -90,7 +90,7 @@ final class EtcdTaken: TakenStore {
   func settle(_ end: Settlement) throws {
     var operations: [EtcdTransaction.Operation] = []
     if end.isKept, let reason = end.status.reason, let payload = end.entry.payload {
-      operations.append(try store.keeping(payload, end.id, reason))
+      operations.append(try store.keeping(payload, end.id, reason: reason))
     }
     // The receipt of a processed entry is removed a day later, and nothing else tells when that was.
     let isNoted =

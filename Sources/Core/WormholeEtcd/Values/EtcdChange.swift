@@ -18,7 +18,7 @@ final class EtcdChange<Result: Sendable>: Waiting {
 
   /// - Parameter needsContent: Whether the closure looks at what it gets.
   init(
-    _ value: EtcdValue, _ terms: ChangeTerms, needsContent: Bool = true,
+    _ value: EtcdValue, terms: ChangeTerms, needsContent: Bool = true,
     _ decide: @escaping @Sendable (ValueSnapshot) throws -> (Edit, Result)
   ) {
     self.value = value
@@ -63,7 +63,7 @@ final class EtcdChange<Result: Sendable>: Waiting {
     let lease = try grantLease(for: edit, until: deadline)
     let content =
       try lease == nil
-      ? stamp.wire : value.content(edit, stamp, terms, after: needsContent ? old : nil)
+      ? stamp.wire : value.content(edit, stamp, terms: terms, after: needsContent ? old : nil)
     if case .replace = edit { terms.willPublish(stamp) }
     let witness = value.witness(state, content)
     let outcome: EtcdTransaction.Outcome

@@ -28,7 +28,7 @@ package final class EtcdMirror: Watching {
   ///   not block: raise a latch, enqueue work.
   /// - Throws: `EtcdError`: `.unreachable` and what etcd refuses.
   package init(
-    _ container: EtcdContainer, _ range: KeyRange,
+    _ container: EtcdContainer, range: KeyRange,
     until deadline: ContinuousClock.Instant = CallLimit.deadline,
     _ signal: @escaping @Sendable () -> Void
   ) throws(EtcdError) {

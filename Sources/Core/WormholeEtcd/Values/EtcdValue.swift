@@ -31,7 +31,7 @@ final class EtcdValue: ValueStore {
   }
 
   init(
-    _ etcd: EtcdContainer, container: SharedContainer, _ identifier: String, _ kind: NameKind
+    _ etcd: EtcdContainer, container: SharedContainer, _ identifier: String, kind: NameKind
   ) {
     self.etcd = etcd
     self.container = container
@@ -89,7 +89,7 @@ final class EtcdValue: ValueStore {
   }
 
   func follow(_ signal: @escaping @Sendable () -> Void) throws -> any ValueFollowing {
-    FollowedKey(value: self, mirror: try EtcdMirror(etcd, .key(key), signal))
+    FollowedKey(value: self, mirror: try EtcdMirror(etcd, range: .key(key), signal))
   }
 
   // MARK: Changing
@@ -101,22 +101,22 @@ final class EtcdValue: ValueStore {
   }
 
   func replacement(_ bytes: [UInt8], _ terms: ChangeTerms) -> sending any Waiting<Void> {
-    EtcdChange(self, terms, needsContent: false) { _ in (.replace(bytes), ()) }
+    EtcdChange(self, terms: terms, needsContent: false) { _ in (.replace(bytes), ()) }
   }
 
   func removal(_ terms: ChangeTerms) -> sending any Waiting<Bool> {
-    EtcdChange(self, terms) { old in (old.isAbsent ? .keep : .remove, !old.isAbsent) }
+    EtcdChange(self, terms: terms) { old in (old.isAbsent ? .keep : .remove, !old.isAbsent) }
   }
 
   func modification<Result: Sendable>(
     _ terms: ChangeTerms, _ decide: @escaping @Sendable (ValueSnapshot) throws -> (Edit, Result)
   ) -> sending any Waiting<Result> {
-    EtcdChange(self, terms, decide)
+    EtcdChange(self, terms: terms, decide)
   }
 
   /// Returns what is put for an edit.
   func content(
-    _ edit: Edit, _ stamp: Stamp, _ terms: ChangeTerms, after old: ValueSnapshot?
+    _ edit: Edit, _ stamp: Stamp, terms: ChangeTerms, after old: ValueSnapshot?
   ) throws -> [UInt8] {
     guard case .replace(let bytes) = edit else { return stamp.wire }
     let record = PublicationRecord(

@@ -39,7 +39,9 @@ final class EtcdValuesChange<Result: Sendable>: Waiting {
       } catch let error as BodyError {
         throw error.cause
       }
-      guard try publish(edits, states, found, until: deadline) else { return try beginAgain() }
+      guard try publish(edits, states, found: found, until: deadline) else {
+        return try beginAgain()
+      }
       return .done(result)
     }
   }
@@ -59,7 +61,7 @@ final class EtcdValuesChange<Result: Sendable>: Waiting {
 
   /// - Returns: False if another process was faster.
   private func publish(
-    _ edits: [Edit], _ states: [EtcdValue.State], _ found: [ValueSnapshot],
+    _ edits: [Edit], _ states: [EtcdValue.State], found: [ValueSnapshot],
     until deadline: ContinuousClock.Instant
   ) throws -> Bool {
     var transaction = EtcdTransaction(if: roleConditions, then: [])
@@ -72,7 +74,7 @@ final class EtcdValuesChange<Result: Sendable>: Waiting {
         others.append((value.key, state.item))
         continue
       }
-      let content = try value.content(edit, stamp, update.terms, after: found[index])
+      let content = try value.content(edit, stamp, terms: update.terms, after: found[index])
       guard witness != nil else {
         witness = value.witness(state, content)
         continue

@@ -54,7 +54,7 @@ struct BinaryPropertyListScan {
         .tooManyNodes, atByte: document.bytes.count,
         "it holds more than \(limits.maximumNodes) values")
     }
-    var scan = BinaryPropertyListScan(document, limits, wantsContent)
+    var scan = BinaryPropertyListScan(document, limits, wantsContent: wantsContent)
     var height: Int32 = 0
     if let top = try scan.visit(document.topObject, depth: 0, &height) {
       try scan.visitAll(of: top)
@@ -63,7 +63,7 @@ struct BinaryPropertyListScan {
   }
 
   private init(
-    _ document: BinaryPropertyListDocument, _ limits: PropertyListLimits, _ wantsContent: Bool
+    _ document: BinaryPropertyListDocument, _ limits: PropertyListLimits, wantsContent: Bool
   ) {
     self.document = document
     self.wantsContent = wantsContent
@@ -127,10 +127,12 @@ struct BinaryPropertyListScan {
     switch try document.object(at: offset) {
     case .array(let references, let count):
       return try open(
-        object, offset, depth, references, keyCount: 0, referenceCount: count, isDictionary: false)
+        object, offset, depth: depth, references: references, keyCount: 0, referenceCount: count,
+        isDictionary: false)
     case .dictionary(let references, let count):
       return try open(
-        object, offset, depth, references, keyCount: count, referenceCount: 2 * count,
+        object, offset, depth: depth, references: references, keyCount: count,
+        referenceCount: 2 * count,
         isDictionary: true)
     case .data(let range): try leaf(object, contentBytes: range.count, offset)
     case .asciiString(let range):
@@ -153,7 +155,7 @@ struct BinaryPropertyListScan {
   }
 
   private mutating func open(
-    _ object: Int, _ offset: Int, _ depth: Int, _ references: Int, keyCount: Int,
+    _ object: Int, _ offset: Int, depth: Int, references: Int, keyCount: Int,
     referenceCount: Int, isDictionary: Bool
   ) throws(PropertyListError) -> Frame {
     let frame = Frame(

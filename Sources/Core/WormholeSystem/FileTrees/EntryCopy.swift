@@ -30,7 +30,7 @@ package struct EntryCopy {
     // A program may put a different kind of file in its place between two calls; not again and again.
     for _ in 0..<8 {
       do {
-        return try copyOnce(name, at: source, found, to: newName, at: target, path)
+        return try copyOnce(name, at: source, found, to: newName, at: target, path: path)
       } catch is KindChanged {
         found = nil
         continue
@@ -54,7 +54,7 @@ package struct EntryCopy {
 
   private mutating func copyOnce(
     _ name: FileName, at source: Int32, _ found: FileStatus?, to newName: FileName,
-    at target: Int32, _ path: TreePath
+    at target: Int32, path: TreePath
   ) throws -> Bool {
     let status = try found ?? fileStatus(name, at: source)
     // A second name of a socket still reaches the program behind it.

@@ -175,7 +175,8 @@ extension TreeCopyVisitor {
     _ name: FileName, at place: TreePlace, _ path: TreePath
   ) throws -> SharedDescriptor? {
     let opened = try reportingUnless(
-      Errno.noDirectory, "copy", path, SharedDescriptor(openDirectory(name, at: place.rawValue)))
+      Errno.noDirectory, action: "copy", path: path,
+      SharedDescriptor(openDirectory(name, at: place.rawValue)))
     if opened == nil { _ = try copyEntry(name, at: place, path) }
     return opened
   }

@@ -80,7 +80,7 @@ func reporting<Result: ~Copyable>(
 ///
 /// - Returns: nil if it did.
 func reportingUnless<Result: ~Copyable>(
-  _ errors: [Errno], _ action: String, _ path: @autoclosure () -> TreePath,
+  _ errors: [Errno], action: String, path: @autoclosure () -> TreePath,
   _ call: @autoclosure () throws(Errno) -> Result
 ) throws(TreeError) -> Result? {
   try reporting(action, path(), tolerating(errors, try call()))

@@ -72,7 +72,7 @@ package struct TreeManifest: Sendable {
 
   private mutating func sort() {
     for directory in entries.filter({ $0.childCount > 1 }).map(\.children) {
-      entries[directory].sort { Self.compareNames($0, names, $1, names) < 0 }
+      entries[directory].sort { Self.compareNames($0, names, second: $1, secondNames: names) < 0 }
     }
   }
 }
@@ -91,7 +91,7 @@ extension TreeManifest {
 
   /// Which of two names comes first, by their bytes.
   private static func compareNames(
-    _ first: Entry, _ firstNames: [UInt8], _ second: Entry, _ secondNames: [UInt8]
+    _ first: Entry, _ firstNames: [UInt8], second: Entry, secondNames: [UInt8]
   ) -> Int {
     firstNames.withUnsafeBytes { one in
       secondNames.withUnsafeBytes { other in
@@ -138,7 +138,8 @@ private struct TreeManifestVisitor: TreeVisitor {
     _ name: FileName, at directory: Int32, _ path: @autoclosure () -> TreePath
   ) throws(TreeError) -> SharedDescriptor? {
     try reportingUnless(
-      Errno.noDirectory, "list", path(), SharedDescriptor(openDirectory(name, at: directory)))
+      Errno.noDirectory, action: "list", path: path(),
+      SharedDescriptor(openDirectory(name, at: directory)))
   }
 
   mutating func visit(_ entry: FileDescriptor.Entry, at place: TreePlace) throws -> Int? {
@@ -196,7 +197,8 @@ private struct TreeManifestVisitor: TreeVisitor {
 private func manifestStatus(
   _ name: FileName, at directory: Int32, _ path: @autoclosure () -> TreePath
 ) throws(TreeError) -> FileStatus? {
-  try reportingUnless(Errno.vanishing, "list", path(), fileStatus(name, at: directory))
+  try reportingUnless(
+    Errno.vanishing, action: "list", path: path(), fileStatus(name, at: directory))
 }
 
 extension TreeManifest.Entry {
@@ -244,7 +246,8 @@ extension TreeManifest {
         continue
       }
       var (left, baseLeft) = (children(of: index), base.children(of: baseIndex))
-      while changes.count < limit, let difference = compareFirst(left, base, baseLeft) {
+      while changes.count < limit, let difference = compareFirst(left, base, baseChildren: baseLeft)
+      {
         let (now, then) = (left.first, baseLeft.first)
         if difference <= 0 { left.removeFirst() }
         if difference >= 0 { baseLeft.removeFirst() }
@@ -268,10 +271,11 @@ extension TreeManifest {
   /// Which of the first of two sorted lists comes first: below zero for this manifest's, zero when both
   /// have the same name, nil when both lists are empty.
   private func compareFirst(
-    _ children: Range<Int>, _ base: TreeManifest, _ baseChildren: Range<Int>
+    _ children: Range<Int>, _ base: TreeManifest, baseChildren: Range<Int>
   ) -> Int? {
     guard let child = children.first else { return baseChildren.isEmpty ? nil : 1 }
     guard let baseChild = baseChildren.first else { return -1 }
-    return Self.compareNames(entries[child], names, base.entries[baseChild], base.names)
+    return Self.compareNames(
+      entries[child], names, second: base.entries[baseChild], secondNames: base.names)
   }
 }

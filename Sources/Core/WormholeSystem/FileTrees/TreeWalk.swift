@@ -109,7 +109,7 @@ private struct TreeWalk<Visitor: TreeVisitor> {
   ) throws -> Bool {
     // A directory that was removed while it was open has no entries (getdents(2)).
     try reportingUnless(
-      Errno.vanishing, action, place.path,
+      Errno.vanishing, action: action, path: place.path,
       place.directory.descriptor.nextEntries { entries.append($0) }) ?? false
   }
 }

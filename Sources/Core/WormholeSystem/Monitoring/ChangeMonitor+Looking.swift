@@ -15,7 +15,7 @@ extension ChangeMonitor {
   func insert(_ entry: WatchEntry, at place: WatchEntry.Place) -> WatchTable.ID {
     let id = state.withLock { $0.insert(entry) }
     watchMissing(place.parents)
-    end(id, find(id, entry, place), mustTell: false)
+    end(id, find(id, entry, place: place), mustTell: false)
     return id
   }
 
@@ -23,7 +23,7 @@ extension ChangeMonitor {
   func insert(_ entry: WatchEntry, open file: borrowing FileDescriptor) -> WatchTable.ID {
     let id = state.withLock { $0.insert(entry) }
     do throws(Errno) {
-      try add(file, entry.events) { $0.enter($1, nil, for: id) }
+      try add(file, events: entry.events) { $0.enter($1, nil, for: id) }
       end(id, .watched(network: network(file)), mustTell: false)
     } catch {
       end(id, failed(error), mustTell: false)
@@ -35,7 +35,7 @@ extension ChangeMonitor {
   func work(in lane: String) {
     while let (id, entry) = state.withLock({ $0.nextLook(in: lane) }) {
       guard let place = entry.place else { continue }
-      end(id, look(id, entry, place), mustTell: true)
+      end(id, look(id, entry, place: place), mustTell: true)
     }
   }
 
@@ -49,19 +49,19 @@ extension ChangeMonitor {
   }
 
   private func look(
-    _ id: WatchTable.ID, _ entry: WatchEntry, _ place: WatchEntry.Place
+    _ id: WatchTable.ID, _ entry: WatchEntry, place: WatchEntry.Place
   ) -> Finding {
     // Before the look at their contents: if one is replaced later, it causes an event.
     watchMissing(place.parents)
     if let watched = entry.watched, names(place.path, watched) { return .same }
     state.withLock { $0.lose(id) }
     guard exists(place.path) || isSettled(place.lane) else { return .missing }
-    return find(id, entry, place)
+    return find(id, entry, place: place)
   }
 
   /// Watches the directory that the path names, or waits for it if it is missing.
   private func find(
-    _ id: WatchTable.ID, _ entry: WatchEntry, _ place: WatchEntry.Place
+    _ id: WatchTable.ID, _ entry: WatchEntry, place: WatchEntry.Place
   ) -> Finding {
     do {
       try place.prepare()
@@ -74,7 +74,7 @@ extension ChangeMonitor {
         }
         let status = try directory.status()
         do throws(Errno) {
-          try add(directory, entry.events) { $0.enter($1, status, for: id) }
+          try add(directory, events: entry.events) { $0.enter($1, status, for: id) }
         } catch {
           return failed(error)
         }
@@ -103,7 +103,7 @@ extension ChangeMonitor {
       let status = try parent.status()
       let name = FileName(missing.split(separator: "/").last.map(String.init) ?? "")
       do throws(Errno) {
-        try add(parent, .appearance) { $0.enter($1, status, for: id, awaiting: name) }
+        try add(parent, events: .appearance) { $0.enter($1, status, for: id, awaiting: name) }
       } catch {
         return failed(error)
       }
@@ -131,7 +131,7 @@ extension ChangeMonitor {
     for _ in 0..<renameRaceLimit {
       let parent = try open(path)
       let status = try parent.status()
-      try add(parent, [.selfDeleted, .selfMoved, .onlyDirectory]) {
+      try add(parent, events: [.selfDeleted, .selfMoved, .onlyDirectory]) {
         $0.enter($1, forParent: path)
       }
       if names(path, status) { return }
@@ -169,7 +169,7 @@ extension ChangeMonitor {
   /// entry another thread may end the watch, if it was the last known one. An unused number is
   /// accepted only if no watch was ended meanwhile; otherwise the call is repeated.
   private func add(
-    _ file: borrowing FileDescriptor, _ events: WatchEvents,
+    _ file: borrowing FileDescriptor, events: WatchEvents,
     _ enter: (inout WatchTable, Int32) -> Void
   ) throws(Errno) {
     while true {

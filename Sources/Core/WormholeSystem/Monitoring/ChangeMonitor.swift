@@ -67,7 +67,7 @@ package final class ChangeMonitor: Sendable {
   ) -> Watch {
     let place = WatchEntry.Place(path: path, parents: parents, lane: lane, prepare: prepare)
     return started(
-      insert(WatchEntry(place, events, readsNames: readsNames, hear), at: place))
+      insert(WatchEntry(place, events: events, readsNames: readsNames, hear: hear), at: place))
   }
 
   /// Watches an open file or directory for certain events, only as long as it exists, and reports
@@ -80,7 +80,7 @@ package final class ChangeMonitor: Sendable {
     _ file: borrowing FileDescriptor, _ events: WatchEvents,
     hear: @escaping @Sendable (WatchNews) -> Void
   ) -> Watch {
-    started(insert(WatchEntry(nil, events, hear), open: file))
+    started(insert(WatchEntry(nil, events: events, hear: hear), open: file))
   }
 
   private func started(_ id: WatchTable.ID) -> Watch {

@@ -51,8 +51,8 @@ struct WatchEntry: Sendable {
   var look = Look.none
 
   init(
-    _ place: Place?, _ events: WatchEvents, readsNames: Bool = true,
-    _ hear: @escaping @Sendable (WatchNews) -> Void
+    _ place: Place?, events: WatchEvents, readsNames: Bool = true,
+    hear: @escaping @Sendable (WatchNews) -> Void
   ) {
     self.place = place
     self.readsNames = readsNames

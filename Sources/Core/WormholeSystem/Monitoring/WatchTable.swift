@@ -364,7 +364,7 @@ struct WatchTable {
       if ready.first == true || mustTake, let queue = descriptors?.events {
         var capacity = 1_024
         while try queue.descriptor.takeNamedEvents(
-          capacity: capacity, { note($1, of: $0, $2, now: now, &events) })
+          capacity: capacity, { note($1, of: $0, $2, now: now, events: &events) })
         {
           capacity = 16_384
         }
@@ -381,7 +381,7 @@ struct WatchTable {
 
   private mutating func note(
     _ raised: WatchEvents, of number: Int32, _ name: UnsafeRawBufferPointer,
-    now: ContinuousClock.Instant, _ events: inout Events
+    now: ContinuousClock.Instant, events: inout Events
   ) {
     if raised.contains(.overflowed) { events.haveOverflowed = true }
     let isEnd = !raised.isDisjoint(with: .ends)

@@ -62,7 +62,7 @@ package struct ChildProcess: ~Copyable, Sendable {
     let beginning = csys_beginning(
       standard: (input, output, errors), inherited: inherited ?? -1, output: nil,
       ends_with_parent: endsWithParent ? 1 : 0)
-    self = try Self.start(program, arguments, environment, beginning)
+    self = try Self.start(program, arguments, environment: environment, beginning: beginning)
   }
 
   /// Starts a program that outlives this one, in a session of its own, in the directory "/", with
@@ -83,12 +83,12 @@ package struct ChildProcess: ~Copyable, Sendable {
     defer { free(output) }
     let beginning = csys_beginning(
       standard: (-1, -1, -1), inherited: -1, output: UnsafePointer(output), ends_with_parent: 0)
-    self = try Self.start(program, arguments, environment, beginning)
+    self = try Self.start(program, arguments, environment: environment, beginning: beginning)
   }
 
   private static func start(
-    _ program: String, _ arguments: [String], _ environment: [String]?,
-    _ beginning: csys_beginning
+    _ program: String, _ arguments: [String], environment: [String]?,
+    beginning: csys_beginning
   ) throws(Errno) -> ChildProcess {
     var beginning = beginning
     var handle: Int32 = -1

@@ -74,7 +74,7 @@ extension FileDescriptor {
   /// (utimensat(2)). The corresponding C function is `futimens`.
   package func setModified(seconds: Int64, nanoseconds: Int64) throws(Errno) {
     _ = try perform(.futimens) {
-      withModificationTime(seconds, nanoseconds) { futimens(rawValue, $0) }
+      withModificationTime(seconds, nanoseconds: nanoseconds) { futimens(rawValue, $0) }
     }
   }
 
@@ -118,7 +118,7 @@ package func setModified(
 ) throws(Errno) {
   _ = try perform(.utimensat) {
     name.withCPath { name in
-      withModificationTime(seconds, nanoseconds) {
+      withModificationTime(seconds, nanoseconds: nanoseconds) {
         utimensat(directory, name, $0, AT_SYMLINK_NOFOLLOW)
       }
     }
@@ -147,7 +147,7 @@ package func setPermissions(
 
 // The two times for `utimensat`; the first one, the access time, stays.
 private func withModificationTime<Result>(
-  _ seconds: Int64, _ nanoseconds: Int64, _ body: (UnsafePointer<timespec>) -> Result
+  _ seconds: Int64, nanoseconds: Int64, _ body: (UnsafePointer<timespec>) -> Result
 ) -> Result {
   let omit = (1 << 30) - 2  // UTIME_OMIT
   var times = (

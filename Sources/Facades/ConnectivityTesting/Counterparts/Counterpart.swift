@@ -93,7 +93,7 @@ public final class Counterpart: Sendable {
     do {
       let messages = try peer.receiveMessages(until: deadline)
       let files = try peer.receiveFiles(until: deadline)
-      try begin(peer, messages, files)
+      try begin(peer, messages, files: files)
     } catch {
       peer.close()
       throw error
@@ -109,7 +109,7 @@ public final class Counterpart: Sendable {
     do {
       let messages = try await peer.receiveMessages(until: deadline)
       let files = try await peer.receiveFiles(until: deadline)
-      try await Blocking.run { try self.begin(peer, messages, files) }
+      try await Blocking.run { try self.begin(peer, messages, files: files) }
     } catch {
       peer.close()
       throw error
@@ -136,7 +136,7 @@ public final class Counterpart: Sendable {
   }
 
   private func begin(
-    _ peer: PeerSession, _ messages: PeerReceiver<PeerMessage>, _ files: PeerReceiver<PeerFile>
+    _ peer: PeerSession, _ messages: PeerReceiver<PeerMessage>, files: PeerReceiver<PeerFile>
   ) throws {
     var life = Life(peer: peer, messages: messages, files: files)
     life.context = try peer.observeContext(from: other, on: queue) { [weak self] context in
@@ -145,10 +145,10 @@ public final class Counterpart: Sendable {
     }
     let transfers = transfers
     life.tasks = [
-      Self.take(messages, transfers) { [weak self] message in
+      Self.take(messages, gate: transfers) { [weak self] message in
         self?.arrivals.add(Received(.userInfo, message.value))
       },
-      Self.take(files, transfers) { [weak self] file in
+      Self.take(files, gate: transfers) { [weak self] file in
         let content = try Data(contentsOf: file.url)
         self?.arrivals.add(
           Received(.file, file.metadata ?? [:], file: (name: file.name, content: content)))
@@ -158,7 +158,7 @@ public final class Counterpart: Sendable {
   }
 
   private static func take<Delivered: PeerDelivery>(
-    _ receiver: PeerReceiver<Delivered>, _ gate: Gate,
+    _ receiver: PeerReceiver<Delivered>, gate: Gate,
     _ note: @escaping @Sendable (Delivered) throws -> Void
   ) -> Task<Void, Never> {
     Task {

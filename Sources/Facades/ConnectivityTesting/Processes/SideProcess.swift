@@ -95,7 +95,7 @@ public final class SideProcess: Sendable {
     do {
       try process.tell(line)
     } catch {
-      throw failure(.ended, "tell \(name) \"\(line)\"", "\(error)")
+      throw failure(.ended, "tell \(name) \"\(line)\"", reason: "\(error)")
     }
   }
 
@@ -145,12 +145,12 @@ public final class SideProcess: Sendable {
     let action = "read \(what) of \(name)"
     do {
       guard let line = try process.lineIfAny(until: deadline) else {
-        throw failure(.timedOut, action, "it did not print that in time")
+        throw failure(.timedOut, action, reason: "it did not print that in time")
       }
       lines.withLock { $0.append(line) }
       return line
     } catch let error as LineProcess.Failure {
-      throw failure(.ended, action, error.description)
+      throw failure(.ended, action, reason: error.description)
     }
   }
 
@@ -176,7 +176,7 @@ public final class SideProcess: Sendable {
       try process.waitUntilStopped(until: deadline)
     } catch {
       throw failure(
-        ContinuousClock.now < deadline ? .ended : .timedOut, "stop \(name)", "\(error)")
+        ContinuousClock.now < deadline ? .ended : .timedOut, "stop \(name)", reason: "\(error)")
     }
   }
 
@@ -187,7 +187,7 @@ public final class SideProcess: Sendable {
     do {
       try process.send(.continue)
     } catch {
-      throw failure(.ended, "continue \(name)", "\(error)")
+      throw failure(.ended, "continue \(name)", reason: "\(error)")
     }
   }
 
@@ -225,12 +225,12 @@ public final class SideProcess: Sendable {
       while let line = try process.lineIfAny(until: deadline) {
         lines.withLock { $0.append(line) }
       }
-      throw failure(.timedOut, action, "it still runs")
+      throw failure(.timedOut, action, reason: "it still runs")
     } catch is LineProcess.Failure {
       // Its output has ended, and so will it.
     }
     guard let termination = try process.termination(until: deadline) else {
-      throw failure(.timedOut, action, "it still runs, and prints nothing any more")
+      throw failure(.timedOut, action, reason: "it still runs, and prints nothing any more")
     }
     let end: End
     switch termination {
@@ -242,7 +242,7 @@ public final class SideProcess: Sendable {
   }
 
   private func failure(
-    _ code: TestingError.Code, _ action: String, _ reason: String
+    _ code: TestingError.Code, _ action: String, reason: String
   ) -> TestingError {
     let said = output.suffix(20)
     return TestingError(

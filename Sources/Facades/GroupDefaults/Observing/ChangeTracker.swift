@@ -54,7 +54,7 @@ final class ChangeTracker: Sendable {
     return keys.map { key in
       DefaultsChange(
         key: key, oldValue: before[key], newValue: now[key],
-        isOwn: suite.ownWrites.isOwn(now[key], key, observer), publisher: publisher)
+        isOwn: suite.ownWrites.isOwn(now[key], key, observer: observer), publisher: publisher)
     }
   }
 }

@@ -101,7 +101,7 @@ final class OwnWrites: Sendable {
   }
 
   /// Returns whether the changed value of a key was written by this object.
-  func isOwn(_ value: PropertyListValue?, _ key: String, _ observer: Int) -> Bool {
+  func isOwn(_ value: PropertyListValue?, _ key: String, observer: Int) -> Bool {
     state.withLock { state in
       guard let account = state.accounts[observer] else { return false }
       let written = Written(value: value)

@@ -21,14 +21,15 @@ package final class KeyValueObservers<Object: AnyObject & Sendable>: Sendable {
   ///
   /// The caller then calls `tellChanges`, for a change during this call.
   package func observe<Value>(
-    _ object: Object, _ keyPath: KeyPath<Object, Value>, _ options: NSKeyValueObservingOptions,
+    _ object: Object, keyPath: KeyPath<Object, Value>, options: NSKeyValueObservingOptions,
     _ handler: @escaping @Sendable (Object, NSKeyValueObservedChange<Value>) -> Void
   ) -> NSKeyValueObservation {
     guard let property = properties.first(where: { $0.isNamed(by: keyPath) }) else {
       return Self.refuse(
-        object, keyPath, options, because: "no changes of this property are told", handler)
+        object, keyPath: keyPath, options: options,
+        because: "no changes of this property are told", handler)
     }
-    let observer = KeyValueObserver(property, property.read(object)) { object, old, new in
+    let observer = KeyValueObserver(property, value: property.read(object)) { object, old, new in
       for isPrior in options.contains(.prior) ? [true, false] : [false] {
         handler(
           object,
@@ -46,7 +47,7 @@ package final class KeyValueObservers<Object: AnyObject & Sendable>: Sendable {
       observer.end()
       self?.remove(number)
     }
-    Self.tellInitially(object, keyPath, options, handler)
+    Self.tellInitially(object, keyPath: keyPath, options: options, handler)
     return observation
   }
 
@@ -60,16 +61,16 @@ package final class KeyValueObservers<Object: AnyObject & Sendable>: Sendable {
 
   /// Reports that no changes can be told, and tells at most the value of the moment.
   static func refuse<Value>(
-    _ object: Object, _ keyPath: KeyPath<Object, Value>, _ options: NSKeyValueObservingOptions,
+    _ object: Object, keyPath: KeyPath<Object, Value>, options: NSKeyValueObservingOptions,
     because reason: String, _ handler: (Object, NSKeyValueObservedChange<Value>) -> Void
   ) -> NSKeyValueObservation {
     Diagnostics.report(UnobservableProperty(Object.self, Value.self, because: reason))
-    tellInitially(object, keyPath, options, handler)
+    tellInitially(object, keyPath: keyPath, options: options, handler)
     return NSKeyValueObservation(nil)
   }
 
   private static func tellInitially<Value>(
-    _ object: Object, _ keyPath: KeyPath<Object, Value>, _ options: NSKeyValueObservingOptions,
+    _ object: Object, keyPath: KeyPath<Object, Value>, options: NSKeyValueObservingOptions,
     _ handler: (Object, NSKeyValueObservedChange<Value>) -> Void
   ) {
     guard options.contains(.initial) else { return }
@@ -98,7 +99,7 @@ private final class KeyValueObserver<Object: AnyObject & Sendable>: Sendable {
   private let tell: @Sendable (Object, _ old: any Sendable, _ new: any Sendable) -> Void
 
   init(
-    _ property: ObservableProperty<Object>, _ value: any Sendable,
+    _ property: ObservableProperty<Object>, value: any Sendable,
     _ tell: @escaping @Sendable (Object, any Sendable, any Sendable) -> Void
   ) {
     self.property = property

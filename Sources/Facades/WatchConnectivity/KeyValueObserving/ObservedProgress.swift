@@ -73,10 +73,11 @@ extension Progress {
   ) -> NSKeyValueObservation {
     guard let observed = self as? ObservedProgress else {
       return KeyValueObservers.refuse(
-        self, keyPath, options,
+        self, keyPath: keyPath, options: options,
         because: "on Linux only the progress of a file transfer tells its changes", changeHandler)
     }
-    let observation = observed.observers.observe(self, keyPath, options, changeHandler)
+    let observation = observed.observers.observe(
+      self, keyPath: keyPath, options: options, changeHandler)
     observed.observers.tellChanges(of: self)
     return observation
   }

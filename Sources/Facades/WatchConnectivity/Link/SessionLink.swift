@@ -31,8 +31,8 @@ final class SessionLink: Sendable {
   }
 
   private init(
-    _ session: WCSession, _ place: SessionPlace, _ counterpart: String?,
-    _ messages: Reception<PeerMessage>, _ files: Reception<PeerFile>
+    _ session: WCSession, _ place: SessionPlace, counterpart: String?,
+    messages: Reception<PeerMessage>, files: Reception<PeerFile>
   ) {
     self.session = session
     self.place = place
@@ -54,7 +54,8 @@ final class SessionLink: Sendable {
       messages.end()
       throw error
     }
-    let link = SessionLink(session, place, counterpart, messages, files)
+    let link = SessionLink(
+      session, place, counterpart: counterpart, messages: messages, files: files)
     do {
       try await Blocking.run {
         link.notePresent()

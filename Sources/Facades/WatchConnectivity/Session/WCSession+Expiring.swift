@@ -40,7 +40,7 @@ extension WCSession {
   public func transferFile(
     _ file: URL, metadata: [String: Any]?, expiresAfter lifetime: Duration?
   ) -> WCSessionFileTransfer {
-    transfer(file, metadata, .init(expiry: lifetime))
+    transfer(file, metadata, options: .init(expiry: lifetime))
   }
 }
 

@@ -33,7 +33,8 @@ extension WCSession {
     _ keyPath: KeyPath<WCSession, Value>, options: NSKeyValueObservingOptions = [],
     changeHandler: @escaping @Sendable (WCSession, NSKeyValueObservedChange<Value>) -> Void
   ) -> NSKeyValueObservation {
-    let observation = observers.observe(self, keyPath, options, changeHandler)
+    let observation = observers.observe(
+      self, keyPath: keyPath, options: options, changeHandler)
     queue.async { self.tellObservers() }
     return observation
   }

@@ -35,31 +35,31 @@ extension WCSession {
     guard request.expectsReply else {
       return try end(
         request, offer { $0.session(self, didReceiveMessage: message) },
-        "session(_:didReceiveMessage:)")
+        method: "session(_:didReceiveMessage:)")
     }
     let offer = offer {
       $0.session(self, didReceiveMessage: message) { reply in
         request.answer { try Payload.value(reply, maximumBytes: Payload.maximumMessageBytes) }
       }
     }
-    try end(request, offer, "session(_:didReceiveMessage:replyHandler:)")
+    try end(request, offer, method: "session(_:didReceiveMessage:replyHandler:)")
   }
 
   private func receive(_ request: PeerRequest, _ data: Data) throws {
     guard request.expectsReply else {
       return try end(
         request, offer { $0.session(self, didReceiveMessageData: data) },
-        "session(_:didReceiveMessageData:)")
+        method: "session(_:didReceiveMessageData:)")
     }
     let offer = offer {
       $0.session(self, didReceiveMessageData: data) { reply in
         request.answer { try Payload.value(reply) }
       }
     }
-    try end(request, offer, "session(_:didReceiveMessageData:replyHandler:)")
+    try end(request, offer, method: "session(_:didReceiveMessageData:replyHandler:)")
   }
 
-  private func end(_ request: PeerRequest, _ offer: Offer, _ method: String) throws {
+  private func end(_ request: PeerRequest, _ offer: Offer, method: String) throws {
     switch offer {
     case .handled:
       // Its sender is told that it was delivered.

@@ -48,11 +48,11 @@ extension WCSession {
   /// delegate's `session(_:didFinish:error:)`.
   @discardableResult
   public func transferFile(_ file: URL, metadata: [String: Any]?) -> WCSessionFileTransfer {
-    transfer(file, metadata, .init())
+    transfer(file, metadata, options: .init())
   }
 
   func transfer(
-    _ file: URL, _ metadata: [String: Any]?, _ options: PeerFileOptions
+    _ file: URL, _ metadata: [String: Any]?, options: PeerFileOptions
   ) -> WCSessionFileTransfer {
     do {
       guard file.isFileURL else {

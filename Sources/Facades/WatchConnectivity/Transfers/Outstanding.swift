@@ -105,13 +105,13 @@ final class Outstanding<Transfer: OutgoingTransfer>: Sendable {
     }
     await withCheckedContinuation { (continuation: CheckedContinuation<Void, Never>) in
       session.queue.async {
-        self.tell(transfer, session, failure)
+        self.tell(transfer, session, failure: failure)
         continuation.resume()
       }
     }
   }
 
-  private func tell(_ transfer: Transfer, _ session: WCSession, _ failure: WCError?) {
+  private func tell(_ transfer: Transfer, _ session: WCSession, failure: WCError?) {
     // The receipt of a transfer that was taken back is removed, and without one it counts as processed.
     guard !state.withLock({ $0.hasEnded }), !transfer.course.isCancelled else { return }
     transfer.course.finish()

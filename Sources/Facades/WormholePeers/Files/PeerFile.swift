@@ -20,7 +20,7 @@ public final class PeerFile: PeerDelivery {
   private let attachment: QueueAttachment
   private let notice: FileNotice
 
-  private init(_ entry: QueueEntry, _ attachment: QueueAttachment, _ notice: FileNotice) {
+  private init(_ entry: QueueEntry, _ attachment: QueueAttachment, notice: FileNotice) {
     self.entry = entry
     self.attachment = attachment
     self.notice = notice
@@ -34,7 +34,7 @@ public final class PeerFile: PeerDelivery {
     }
     do {
       switch try attachment.condition() {
-      case .present(notice.size): return PeerFile(entry, attachment, notice)
+      case .present(notice.size): return PeerFile(entry, attachment, notice: notice)
       case .present(let bytes):
         try entry.fail("it is damaged: \(bytes) bytes of \(notice.size) are there")
       // By a process that died before it could say so.

@@ -38,7 +38,7 @@ final class LaunchAttempt: Waiting {
   private var doubted: (observation: String, since: ContinuousClock.Instant)?
 
   init(
-    _ launch: PeerLaunch, _ peer: String, _ container: SharedContainer, _ action: String,
+    _ launch: PeerLaunch, _ peer: String, container: SharedContainer, action: String,
     for goal: Goal, until deadline: ContinuousClock.Instant
   ) {
     self.goal = goal

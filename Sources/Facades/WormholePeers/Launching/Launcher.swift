@@ -75,7 +75,8 @@ package enum Launcher {
       guard let launch = try PeerLaunch.trusted(of: peer, in: container, action),
         launch.isFor(occasion)
       else { return false }
-      let attempt = LaunchAttempt(launch, peer, container, action, for: goal, until: deadline)
+      let attempt = LaunchAttempt(
+        launch, peer, container: container, action: action, for: goal, until: deadline)
       // Watch first, and look then.
       let watching = try goal == .activity ? attempt.watchPresence() : nil
       defer { watching?.cancel() }

@@ -54,7 +54,7 @@ extension PeerLaunch {
         let value = try value(of: peer)
         return try value.read(limits: PeerLaunch.limits).map { content in
           guard let launch = PeerLaunch(content) else {
-            throw PeerLaunch.damaged(action, peer, value.path)
+            throw PeerLaunch.damaged(action, peer, path: value.path)
           }
           return launch
         }

@@ -137,7 +137,7 @@ extension PeerLaunch {
     return !occasions.isDisjoint(with: wanted)
   }
 
-  static func damaged(_ action: String, _ peer: String, _ path: String) -> PeerError {
+  static func damaged(_ action: String, _ peer: String, path: String) -> PeerError {
     PeerError(
       .damaged, action, peer: peer, reason: "\(path) is no registration of a program",
       remedy: "register it again")
@@ -155,7 +155,7 @@ extension PeerLaunch {
     let value = container.own.value(PeerNames.launch(peer))
     do {
       guard let content = try value.privateContent(limits: limits) else { return nil }
-      guard let launch = PeerLaunch(content) else { throw damaged(action, peer, value.path) }
+      guard let launch = PeerLaunch(content) else { throw damaged(action, peer, path: value.path) }
       return launch
     } catch let exposure as Exposure {
       throw PeerError(

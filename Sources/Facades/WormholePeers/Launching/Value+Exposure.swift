@@ -55,15 +55,17 @@ extension Value {
   private func privateBytes(
     at place: borrowing FileDescriptor, _ limits: PropertyListLimits
   ) throws -> [UInt8]? {
-    guard let bytes = try privateBytes(fileName, path, at: place, limits) else { return nil }
+    guard let bytes = try privateBytes(fileName, path, at: place, limits: limits) else {
+      return nil
+    }
     guard KeptVersion.isMissing(bytes) else { return bytes }
     // Without one, the first publication after a loss of power has perhaps removed it just now.
     return try privateStandIn(at: place, limits)
-      ?? privateBytes(fileName, path, at: place, limits)
+      ?? privateBytes(fileName, path, at: place, limits: limits)
   }
 
   private func privateBytes(
-    _ name: String, _ path: String, at place: borrowing FileDescriptor, _ limits: PropertyListLimits
+    _ name: String, _ path: String, at place: borrowing FileDescriptor, limits: PropertyListLimits
   ) throws -> [UInt8]? {
     guard
       let file = try ifPresent(
@@ -88,6 +90,6 @@ extension Value {
     else { return nil }
     let path = directory.path + "/" + LeaseSite.lease
     try Exposure.check(lease.status(), path: path)
-    return try privateBytes(name, path + "/" + name, at: lease, limits)
+    return try privateBytes(name, path + "/" + name, at: lease, limits: limits)
   }
 }

@@ -98,7 +98,7 @@ final class ReachabilityWatch: Cancelling {
     watchForStop(of: now.member)
     if let last, last != now {
       Diagnostics.note(
-        .reachability, .info, "the peer \"\(peer)\" is \(now.word): \(now.reason)",
+        .reachability, at: .info, "the peer \"\(peer)\" is \(now.word): \(now.reason)",
         in: container.place, dimensions: ["state": now.word],
         fields: ["peer": peer, "reason": now.reason])
     }

@@ -150,7 +150,7 @@ final class PeerLink: Sendable {
       return update(found)
     }
     guard let (old, reason) = ended else { return }
-    calls.endCalls(to: old.outlet, as: .failed(PeerError.ended(peer, old.member, reason)))
+    calls.endCalls(to: old.outlet, as: .failed(PeerError.ended(peer, old.member, reason: reason)))
   }
 
   private func observe() throws {

@@ -23,7 +23,7 @@ struct MonitorLine: Sendable {
   var isRemoval = false
 
   init(
-    _ kind: Kind, _ name: String, _ event: ContainerEvent, title: String? = nil,
+    _ kind: Kind, _ name: String, event: ContainerEvent, title: String? = nil,
     suite: String? = nil
   ) {
     self.kind = kind
@@ -148,16 +148,20 @@ struct MonitorView {
       let (isDefaults, suite) = GroupDefaults.suite(ofOwnValue: event.name)
       return isDefaults
         ? changedDefaults(event, suite)
-        : [MonitorLine(.own, event.name, event, title: OwnTitles.use(ofValue: event.name).title)]
-    case .value: return [MonitorLine(.message, event.name, event)]
-    case .notification: return [MonitorLine(.notification, event.name, event)]
+        : [
+          MonitorLine(
+            .own, event.name, event: event, title: OwnTitles.use(ofValue: event.name).title)
+        ]
+    case .value: return [MonitorLine(.message, event.name, event: event)]
+    case .notification: return [MonitorLine(.notification, event.name, event: event)]
     case .presence: return [presence(event)]
     case .consumer:
-      return [MonitorLine(.consumer, event.name, event, title: title(ofQueue: event))]
-    case .queue: return [MonitorLine(.queue, event.name, event, title: title(ofQueue: event))]
-    case .log: return [MonitorLine(.log, event.name, event)]
+      return [MonitorLine(.consumer, event.name, event: event, title: title(ofQueue: event))]
+    case .queue:
+      return [MonitorLine(.queue, event.name, event: event, title: title(ofQueue: event))]
+    case .log: return [MonitorLine(.log, event.name, event: event)]
     case .call:
-      var line = MonitorLine(.request, peers[event.name] ?? event.name, event)
+      var line = MonitorLine(.request, peers[event.name] ?? event.name, event: event)
       line.event.sender = event.sender.map { peers[$0] ?? $0 }
       // What a session puts around a request.
       if let from = event.value?["from"]?.stringValue, let value = event.value?["value"] {
@@ -167,7 +171,7 @@ struct MonitorView {
       return [line]
     case .lease:
       let title = event.isOwn ? OwnTitles.use(ofValue: event.name).title : nil
-      return [MonitorLine(.lease, event.name, event, title: title)]
+      return [MonitorLine(.lease, event.name, event: event, title: title)]
     }
   }
 
@@ -176,17 +180,17 @@ struct MonitorView {
   }
 
   private mutating func presence(_ event: ContainerEvent) -> MonitorLine {
-    guard event.isOwn else { return MonitorLine(.presence, event.name, event) }
+    guard event.isOwn else { return MonitorLine(.presence, event.name, event: event) }
     guard let peer = PeerNames.peer(ofPresence: event.name) else {
       return MonitorLine(
-        .presence, event.name, event, title: OwnTitles.title(event.name, .ownPresence))
+        .presence, event.name, event: event, title: OwnTitles.title(event.name, .ownPresence))
     }
     if let address = event.value?["mailbox"]?.stringValue {
       peers[address] = peer
       if [.left, .died].contains(event.change) { former.append(address) }
       if former.count > Self.maximumFormer { peers[former.removeFirst()] = nil }
     }
-    var line = MonitorLine(.peer, peer, event)
+    var line = MonitorLine(.peer, peer, event: event)
     line.event.value = nil
     return line
   }
@@ -195,14 +199,14 @@ struct MonitorView {
     _ event: ContainerEvent, _ suite: String?
   ) -> [MonitorLine] {
     guard event.problem == nil else {
-      return [MonitorLine(.default, suite ?? "defaults", event, suite: suite)]
+      return [MonitorLine(.default, suite ?? "defaults", event: event, suite: suite)]
     }
     let old = defaults[event.name] ?? [:]
     let new = event.value?.dictionaryValue ?? [:]
     defaults[event.name] = new
     return Set(old.keys).union(new.keys).sorted().compactMap { key in
       guard old[key] != new[key] else { return nil }
-      var line = MonitorLine(.default, key, event, suite: suite)
+      var line = MonitorLine(.default, key, event: event, suite: suite)
       line.event.value = new[key]
       line.event.bytes = nil
       line.isRemoval = new[key] == nil

@@ -22,7 +22,7 @@ extension CommandDescription {
   ) { arguments, environment in
     let name = arguments.requiredText("name")
     var opened: Log?
-    try arguments.forEachValue(environment, "the message") { message in
+    try arguments.forEachValue(environment, object: "the message") { message in
       let log = try opened ?? arguments.container.open().log(name)
       opened = log
       try environment.print(

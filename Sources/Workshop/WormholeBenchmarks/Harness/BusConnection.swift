@@ -36,7 +36,7 @@ final class BusConnection {
     guard pending.starts(with: "OK".utf8) else { throw Failure(description: "not let in") }
     pending = []
     try socket.writeAll(Array("BEGIN\r\n".utf8))
-    _ = try ask("org.freedesktop.DBus", "Hello", nil)
+    _ = try ask("org.freedesktop.DBus", "Hello", argument: nil)
   }
 
   /// Becomes the owner of a name.
@@ -48,7 +48,7 @@ final class BusConnection {
   }
 
   /// Calls a method with a string and waits for the answer.
-  func ask(_ destination: String, _ member: String, _ argument: String?) throws -> Message {
+  func ask(_ destination: String, _ member: String, argument: String?) throws -> Message {
     try send(
       kind: 1, destination: destination, member: member, signature: argument.map { _ in "s" },
       body: argument.map { Self.string($0) } ?? [])
@@ -73,20 +73,20 @@ final class BusConnection {
   ) throws {
     serial += 1
     var fields: [UInt8] = []
-    func add(_ field: Field, _ type: String, _ value: [UInt8]) {
+    func add(_ field: Field, _ type: String, value: [UInt8]) {
       fields += Self.padding(fields.count, 8) + [field.rawValue, 1] + Array(type.utf8) + [0]
       if type != "g" { fields += Self.padding(fields.count, 4) }
       fields += value
     }
     if let member {
-      add(.path, "o", Self.string("/org/freedesktop/DBus"))
-      add(.interface, "s", Self.string("org.freedesktop.DBus"))
-      add(.member, "s", Self.string(member))
+      add(.path, "o", value: Self.string("/org/freedesktop/DBus"))
+      add(.interface, "s", value: Self.string("org.freedesktop.DBus"))
+      add(.member, "s", value: Self.string(member))
     }
-    add(.destination, "s", Self.string(destination))
-    if let answers { add(.replySerial, "u", Self.number(answers)) }
+    add(.destination, "s", value: Self.string(destination))
+    if let answers { add(.replySerial, "u", value: Self.number(answers)) }
     if let signature {
-      add(.signature, "g", [UInt8(signature.utf8.count)] + Array(signature.utf8) + [0])
+      add(.signature, "g", value: [UInt8(signature.utf8.count)] + Array(signature.utf8) + [0])
     }
     var message: [UInt8] = [UInt8(ascii: "l"), kind, 0, 1]
     message += Self.number(UInt32(body.count)) + Self.number(serial)

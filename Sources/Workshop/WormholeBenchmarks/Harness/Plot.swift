@@ -64,23 +64,24 @@ struct Plot {
       <svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 \(number(Layout.width)) \(number(bottom + 20))" \
       font-family="sans-serif" font-size="12">
       """, Self.style,
-      text("Time of one operation on \(report.fileSystem)", 12, 20, "title"),
-      #"<circle class="floor" cx="16" cy="36" r="4"/>"#, text("bare system calls", 26, 40),
-      #"<circle class="ours" cx="146" cy="36" r="4"/>"#, text("this package", 156, 40),
-      #"<circle class="rival" cx="256" cy="36" r="4"/>"#, text("another program", 266, 40),
-      text("ratio", Layout.width - 8, 40, "end"),
+      text("Time of one operation on \(report.fileSystem)", x: 12, y: 20, kind: "title"),
+      #"<circle class="floor" cx="16" cy="36" r="4"/>"#, text("bare system calls", x: 26, y: 40),
+      #"<circle class="ours" cx="146" cy="36" r="4"/>"#, text("this package", x: 156, y: 40),
+      #"<circle class="rival" cx="256" cy="36" r="4"/>"#, text("another program", x: 266, y: 40),
+      text("ratio", x: Layout.width - 8, y: 40, kind: "end"),
     ]
     for power in Int(low)...Int(high) {
       let place = x(pow(10, Double(power)))
-      lines.append(line(place, Layout.top - 8, place, bottom, "grid"))
-      lines.append(text(Self.time(power), place, bottom + 14, "middle"))
+      lines.append(line(place, Layout.top - 8, x2: place, y2: bottom, kind: "grid"))
+      lines.append(text(Self.time(power), x: place, y: bottom + 14, kind: "middle"))
     }
     for (index, bar) in bars.enumerated() {
       let y = Layout.top + (Double(index) + 0.5) * Layout.rowHeight
       lines += [
-        text(bar.name, 12, y + 4), line(x(bar.floor), y, x(bar.ours), y, "gap"),
-        dot(x(bar.floor), y, bar.isBesideRival ? "rival" : "floor"), dot(x(bar.ours), y, "ours"),
-        text(fixed(bar.ratio, 2), Layout.width - 8, y + 4, "end"),
+        text(bar.name, x: 12, y: y + 4), line(x(bar.floor), y, x2: x(bar.ours), y2: y, kind: "gap"),
+        dot(x(bar.floor), y, kind: bar.isBesideRival ? "rival" : "floor"),
+        dot(x(bar.ours), y, kind: "ours"),
+        text(fixed(bar.ratio, 2), x: Layout.width - 8, y: y + 4, kind: "end"),
       ]
     }
     return (lines + ["</svg>"]).joined(separator: "\n")
@@ -107,19 +108,19 @@ struct Plot {
     }
   }
 
-  private func text(_ text: String, _ x: Double, _ y: Double, _ kind: String = "") -> String {
+  private func text(_ text: String, x: Double, y: Double, kind: String = "") -> String {
     let plain = text.replacingOccurrences(of: "&", with: "&amp;")
       .replacingOccurrences(of: "<", with: "&lt;")
     return #"<text class="\#(kind)" x="\#(number(x))" y="\#(number(y))">\#(plain)</text>"#
   }
 
   private func line(
-    _ x1: Double, _ y1: Double, _ x2: Double, _ y2: Double, _ kind: String
+    _ x1: Double, _ y1: Double, x2: Double, y2: Double, kind: String
   ) -> String {
     #"<line class="\#(kind)" x1="\#(number(x1))" y1="\#(number(y1))" x2="\#(number(x2))" y2="\#(number(y2))"/>"#
   }
 
-  private func dot(_ x: Double, _ y: Double, _ kind: String) -> String {
+  private func dot(_ x: Double, _ y: Double, kind: String) -> String {
     #"<circle class="\#(kind)" cx="\#(number(x))" cy="\#(number(y))" r="4"/>"#
   }
 

@@ -24,7 +24,7 @@ enum DefaultsRows {
       theirs.set(0, forKey: "key\(index)")
     }
     theirs.synchronize()
-    return [try get(bench, ours, theirs)] + (try set(bench, ours, theirs))
+    return [try get(bench, ours, theirs: theirs)] + (try set(bench, ours, theirs: theirs))
       + [try set(bench, ours, besideUpdateIn: container)]
   }
 
@@ -52,7 +52,7 @@ enum DefaultsRows {
   }
 
   private static func get(
-    _ bench: Bench, _ ours: GroupDefaults, _ theirs: UserDefaults
+    _ bench: Bench, _ ours: GroupDefaults, theirs: UserDefaults
   ) throws -> Row {
     var sum = 0
     let results = try alternate(
@@ -75,7 +75,7 @@ enum DefaultsRows {
   }
 
   private static func set(
-    _ bench: Bench, _ ours: GroupDefaults, _ theirs: UserDefaults
+    _ bench: Bench, _ ours: GroupDefaults, theirs: UserDefaults
   ) throws -> [Row] {
     var number = 0
     func next() -> Int {

@@ -27,17 +27,17 @@ enum EtcdRows {
     // Answers as soon as there is a leader.
     let container = try servers.container()
     // Before the others, whose memory it would use again.
-    var rows = members == 1 ? try names(bench, container, title) : []
-    rows += try values(bench, servers, container, title)
-    rows += try latency(bench, servers, container, title)
-    rows += try queues(bench, servers, container, title)
-    rows += try requests(bench, servers, container, directory, title)
-    rows += try crowd(bench, servers, container, title)
-    rows.append(try files(bench, servers, container, directory, title))
+    var rows = members == 1 ? try names(bench, container, title: title) : []
+    rows += try values(bench, servers, container: container, title: title)
+    rows += try latency(bench, servers, container: container, title: title)
+    rows += try queues(bench, servers, container: container, title: title)
+    rows += try requests(bench, servers, container: container, directory: directory, title: title)
+    rows += try crowd(bench, servers, container: container, title: title)
+    rows.append(try files(bench, servers, container: container, directory: directory, title: title))
     if members == 1 {
-      rows += try start(bench, servers, directory)
+      rows += try start(bench, servers, directory: directory)
     } else {
-      rows.append(try reconnecting(bench, servers, container, title))
+      rows.append(try reconnecting(bench, servers, container: container, title: title))
     }
     return rows
   }
@@ -46,7 +46,7 @@ enum EtcdRows {
   private static let text = String(repeating: "x", count: RawValue.contentBytes)
 
   private static func values(
-    _ bench: Bench, _ servers: EtcdServers, _ container: SharedContainer, _ title: String
+    _ bench: Bench, _ servers: EtcdServers, container: SharedContainer, title: String
   ) throws -> [Row] {
     let value = container.value("count")
     try value.replace(with: SharedCount.content(0))
@@ -89,7 +89,7 @@ enum EtcdRows {
 
   /// Measures from the beginning of a publication until an observer has it.
   private static func latency(
-    _ bench: Bench, _ servers: EtcdServers, _ container: SharedContainer, _ title: String
+    _ bench: Bench, _ servers: EtcdServers, container: SharedContainer, title: String
   ) throws -> [Row] {
     let (value, heard) = (container.value("observed"), Heard())
     let observation = try value.observe(on: DispatchQueue(label: "observer")) { snapshot in
@@ -123,7 +123,7 @@ enum EtcdRows {
   }
 
   private static func queues(
-    _ bench: Bench, _ servers: EtcdServers, _ container: SharedContainer, _ title: String
+    _ bench: Bench, _ servers: EtcdServers, container: SharedContainer, title: String
   ) throws -> [Row] {
     let queue = container.queue("q")
     let (sender, raw) = (try queue.sender("a"), try servers.connection())
@@ -156,8 +156,8 @@ enum EtcdRows {
 
   /// The floor does what a request has to: a write that a watch tells the other side, and one back.
   private static func requests(
-    _ bench: Bench, _ servers: EtcdServers, _ container: SharedContainer, _ directory: String,
-    _ title: String
+    _ bench: Bench, _ servers: EtcdServers, container: SharedContainer, directory: String,
+    title: String
   ) throws -> [Row] {
     let other = try Worker("answer", [servers.location, directory])
     let session = try PeerSession("asker", in: container)
@@ -184,8 +184,8 @@ enum EtcdRows {
   /// Measures a file from its sender to its receiver, who has it on this machine afterwards. The floor
   /// puts the same pieces and gets them.
   private static func files(
-    _ bench: Bench, _ servers: EtcdServers, _ container: SharedContainer, _ directory: String,
-    _ title: String
+    _ bench: Bench, _ servers: EtcdServers, container: SharedContainer, directory: String,
+    title: String
   ) throws -> Row {
     let (pieces, piece) = (8, 512 << 10)
     let path = directory + "/file"
@@ -222,7 +222,7 @@ enum EtcdRows {
 
   /// Measures threads that publish at once: each publication's part of the whole.
   private static func crowd(
-    _ bench: Bench, _ servers: EtcdServers, _ container: SharedContainer, _ title: String
+    _ bench: Bench, _ servers: EtcdServers, container: SharedContainer, title: String
   ) throws -> [Row] {
     let values = (0..<writers).map { container.value("crowd-\($0)") }
     let connections = try (0..<writers).map { _ in try servers.connection() }
@@ -250,7 +250,7 @@ enum EtcdRows {
 
   /// Observes many names, which share one connection.
   private static func names(
-    _ bench: Bench, _ container: SharedContainer, _ title: String
+    _ bench: Bench, _ container: SharedContainer, title: String
   ) throws -> [Row] {
     let count = 1_000
     let queue = DispatchQueue(label: "observers")
@@ -289,7 +289,7 @@ enum EtcdRows {
   /// Measures how long a publication takes to its observer if the member of both has just been
   /// killed.
   private static func reconnecting(
-    _ bench: Bench, _ servers: EtcdServers, _ container: SharedContainer, _ title: String
+    _ bench: Bench, _ servers: EtcdServers, container: SharedContainer, title: String
   ) throws -> Row {
     let (value, heard) = (container.value("reconnecting"), Heard())
     let observation = try value.observe(on: DispatchQueue(label: "observer")) { snapshot in
@@ -318,7 +318,7 @@ enum EtcdRows {
   }
 
   private static func start(
-    _ bench: Bench, _ servers: EtcdServers, _ directory: String
+    _ bench: Bench, _ servers: EtcdServers, directory: String
   ) throws -> [Row] {
     do {
       return [try StartRow.measure(bench, sendingTo: servers.location, state: directory)]

@@ -57,7 +57,7 @@ enum LatencyRows {
     task.cancel()
     // The workers play until they are released.
     withExtendedLifetime(workers) {}
-    func row(_ what: String, _ ours: Int, _ limit: Double) -> Row {
+    func row(_ what: String, _ ours: Int, limit: Double) -> Row {
       let bare = zip(results[ours], results[1]).map { $0 / $1 }.median
       return Row(
         "send to \(what)", ours: results[ours], floor: results[ours + 1],
@@ -65,9 +65,9 @@ enum LatencyRows {
         notes: ours == 0 ? [] : ["\(fixed(bare, 2)) of inotify alone"])
     }
     return [
-      row("blocked listener, median / inotify", 0, 1.3),
-      row("listener, median / inotify + queue", 2, 1.25),
-      row("task, median / inotify + task", 4, 1.25),
+      row("blocked listener, median / inotify", 0, limit: 1.3),
+      row("listener, median / inotify + queue", 2, limit: 1.25),
+      row("task, median / inotify + task", 4, limit: 1.25),
       Row("send to listener, 99 % / inotify", ours: tails[0], floor: tails[1]),
     ]
   }

@@ -10,10 +10,10 @@ enum NamesRows {
     let many = try bench.container("names-many")
     let content = SharedCount.content(1)
     for index in 0..<present { try many.value("name-\(index)").replace(with: content) }
-    let alone = try compare(few, many, bench)
+    let alone = try compare(few, many, bench: bench)
     let one = try Worker("observe", [bench.path + "/names-1", "1"])
     let all = try Worker("observe", [bench.path + "/names-many", "\(count)"])
-    let observed = try compare(few, many, bench)
+    let observed = try compare(few, many, bench: bench)
     withExtendedLifetime((one, all)) {}
     return [
       Row(
@@ -26,7 +26,7 @@ enum NamesRows {
   }
 
   private static func compare(
-    _ few: SharedContainer, _ many: SharedContainer, _ bench: Bench
+    _ few: SharedContainer, _ many: SharedContainer, bench: Bench
   ) throws -> [[Double]] {
     let content = SharedCount.content(2)
     return try alternate(

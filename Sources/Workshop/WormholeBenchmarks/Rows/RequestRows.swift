@@ -126,7 +126,7 @@ extension RequestRows {
       connection = try BusConnection(daemon.socket)
     }
 
-    func ask() throws { _ = try connection.ask(busName, "Ask", text) }
+    func ask() throws { _ = try connection.ask(busName, "Ask", argument: text) }
   }
 
   static func answerOnBus(_ socket: String) throws {

@@ -6,12 +6,13 @@ struct JournalChecks {
   var onEtcd: [Check] {
     [
       check(
-        "no observer and no watch goes backwards", "\(records.observations.count) deliveries"
+        "no observer and no watch goes backwards",
+        extent: "\(records.observations.count) deliveries"
       ) {
         if case .backwards(let sentence) = $0 { sentence } else { nil }
       },
       check(
-        "a watch tells every change", "\(records.count(.did("watched changes"))) times"
+        "a watch tells every change", extent: "\(records.count(.did("watched changes"))) times"
       ) {
         if case .missed(let sentence) = $0 { sentence } else { nil }
       },
@@ -20,18 +21,21 @@ struct JournalChecks {
 
   var all: [Check] {
     [
-      check("no value is torn or mixed", "every read") {
+      check("no value is torn or mixed", extent: "every read") {
         if case .torn(let sentence) = $0 { sentence } else { nil }
       },
       check(
-        "several values change in one step", "\(records.count(.did("increment of two"))) changes"
+        "several values change in one step",
+        extent: "\(records.count(.did("increment of two"))) changes"
       ) {
         if case .uneven(let sentence) = $0 { sentence } else { nil }
       },
-      check("no wait goes beyond its deadline", "\(records.count(.timedOut)) deadlines passed") {
+      check(
+        "no wait goes beyond its deadline", extent: "\(records.count(.timedOut)) deadlines passed"
+      ) {
         if case .late(let sentence) = $0 { sentence } else { nil }
       },
-      check("no operation fails for another reason", "every operation") {
+      check("no operation fails for another reason", extent: "every operation") {
         if case .failed(let sentence) = $0 { sentence } else { nil }
       },
       postsHeard,
@@ -39,7 +43,7 @@ struct JournalChecks {
   }
 
   private func check(
-    _ promise: String, _ extent: String, _ pick: (JournalEntry) -> String?
+    _ promise: String, extent: String, _ pick: (JournalEntry) -> String?
   ) -> Check {
     Check(
       promise, extent,

@@ -7,8 +7,8 @@ struct PeerChecks {
   /// - Parameter life: Continues the numbering of the workers. The work done here is added to the
   ///   records.
   init(
-    _ container: SharedContainer, _ directory: RunDirectory, _ options: TortureOptions,
-    _ records: inout Records, life: Int
+    _ container: SharedContainer, _ directory: RunDirectory, options: TortureOptions,
+    records: inout Records, life: Int
   ) throws {
     if options.kinds.contains(.requests) {
       let journals = records.journals.map { journal in

@@ -26,33 +26,33 @@ final class Companions {
     }
     if arguments.kinds.contains(.queues) {
       let recorder = try recorder(.queues)
-      add(.queues, recorder, QueueStrand(container, recorder, arguments).turn)
+      add(.queues, recorder: recorder, QueueStrand(container, recorder, arguments: arguments).turn)
     }
     if arguments.kinds.contains(.logs) {
       let recorder = try recorder(.logs)
       let logs = try recorder.insisting(until: arguments.end) {
-        try LogStrand(container, recorder, arguments)
+        try LogStrand(container, recorder, arguments: arguments)
       }
-      add(.logs, recorder, logs.turn)
+      add(.logs, recorder: recorder, logs.turn)
     }
     guard !arguments.kinds.isDisjoint(with: [.requests, .files]) else { return }
     let session = try PeerSession(RequestStrand.name(slot: arguments.slot), in: container)
     self.session = session
     if arguments.kinds.contains(.requests) {
       let recorder = try recorder(.requests)
-      let requests = try RequestStrand(session, recorder, arguments)
+      let requests = try RequestStrand(session, recorder, arguments: arguments)
       self.requests = requests
-      add(.requests, recorder, requests.turn)
+      add(.requests, recorder: recorder, requests.turn)
     }
     if arguments.kinds.contains(.files) {
       let recorder = try recorder(.files)
       let files = FileStrand(session: session, recorder: recorder, arguments: arguments)
-      add(.files, recorder, files.turn)
+      add(.files, recorder: recorder, files.turn)
     }
   }
 
   private func add(
-    _ strand: Strand, _ recorder: Recorder,
+    _ strand: Strand, recorder: Recorder,
     _ turn: @escaping @Sendable (inout SeededGenerator) throws -> Void
   ) {
     strands.append(SideStrand(strand: strand, recorder: recorder, arguments: arguments, turn: turn))

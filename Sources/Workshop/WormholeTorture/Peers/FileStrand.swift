@@ -64,7 +64,8 @@ struct FileStrand {
       let leaves = random.chance(5)
       if random.chance(1) { try Program.send(.stop, to: Program.processID) }
       let isThere = try Self.receive(
-        receiver, session.name, tenure, .now + random.milliseconds(0...10), leaves: leaves
+        receiver, name: session.name, tenure: tenure, until: .now + random.milliseconds(0...10),
+        leaves: leaves
       ) { try recorder.note($0) }
       guard isThere else { return }
     }
@@ -72,8 +73,9 @@ struct FileStrand {
 
   /// - Returns: Whether there was one.
   static func receive(
-    _ receiver: PeerReceiver<PeerFile>, _ name: String, _ tenure: String,
-    _ deadline: ContinuousClock.Instant, leaves: Bool = false, _ note: (JournalEntry) throws -> Void
+    _ receiver: PeerReceiver<PeerFile>, name: String, tenure: String,
+    until deadline: ContinuousClock.Instant, leaves: Bool = false,
+    _ note: (JournalEntry) throws -> Void
   ) throws -> Bool {
     let beginning = bootTimeNanoseconds()
     guard let file = try receiver.next(until: deadline) else { return false }
@@ -152,7 +154,9 @@ struct FileStrand {
         .file(
           .consuming(
             place: session.name, tenure: tenure, from: beginning, to: bootTimeNanoseconds())))
-      while try receive(receiver, session.name, tenure, .now, { entries.append($0) }) {}
+      while try Self.receive(
+        receiver, name: session.name, tenure: tenure, until: .now, { entries.append($0) })
+      {}
       session.close()
     }
     return entries

@@ -17,7 +17,7 @@ final class LogStrand: Sendable {
   private let arguments: WorkerArguments
 
   init(
-    _ container: SharedContainer, _ recorder: Recorder, _ arguments: WorkerArguments
+    _ container: SharedContainer, _ recorder: Recorder, arguments: WorkerArguments
   ) throws {
     log = container.log(Self.log)
     // Taking messages away has tests of its own.
@@ -63,7 +63,9 @@ final class LogStrand: Sendable {
     if random.chance(4) { try Program.send(.stop, to: Program.processID) }
     for _ in 0..<Int.random(in: 1...60, using: &random) {
       let deadline = ContinuousClock.now + random.milliseconds(0...5)
-      guard let number = try Self.take(reader, tenure, deadline, note) else { return }
+      guard let number = try Self.take(reader, tenure: tenure, until: deadline, note) else {
+        return
+      }
       // In the middle of handling a message: perhaps long enough to be replaced.
       if random.chance(1) { try Program.send(.stop, to: Program.processID) }
       try note(.acknowledging(place: Self.log, number: number))
@@ -77,7 +79,7 @@ final class LogStrand: Sendable {
   }
 
   private static func take(
-    _ reader: Log.Reader, _ tenure: String, _ deadline: ContinuousClock.Instant,
+    _ reader: Log.Reader, tenure: String, until deadline: ContinuousClock.Instant,
     _ note: (QueueEvent) throws -> Void
   ) throws -> UInt64? {
     let beginning = bootTimeNanoseconds()
@@ -101,7 +103,7 @@ final class LogStrand: Sendable {
     defer { reader.close() }
     let tenure = "\(life)-\(subscriber)"
     events.append(.consuming(place: log, tenure: tenure, from: before, to: bootTimeNanoseconds()))
-    while let number = try take(reader, tenure, .now, { events.append($0) }) {
+    while let number = try take(reader, tenure: tenure, until: .now, { events.append($0) }) {
       events.append(.acknowledging(place: log, number: number))
       try reader.acknowledge()
       events.append(.acknowledged(place: log, number: number, at: bootTimeNanoseconds()))

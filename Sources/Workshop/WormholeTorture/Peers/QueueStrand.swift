@@ -19,7 +19,7 @@ final class QueueStrand: Sendable {
   private let arguments: WorkerArguments
   private let state = Mutex(State())
 
-  init(_ container: SharedContainer, _ recorder: Recorder, _ arguments: WorkerArguments) {
+  init(_ container: SharedContainer, _ recorder: Recorder, arguments: WorkerArguments) {
     self.container = container
     self.recorder = recorder
     self.arguments = arguments
@@ -50,7 +50,7 @@ final class QueueStrand: Sendable {
     try note(.sending(place: queue, slot: arguments.slot, number: number))
     let id: QueueEntryID
     do {
-      id = try recorder.timed("a store", CallLimit.standardWait) {
+      id = try recorder.timed("a store", patience: CallLimit.standardWait) {
         try sender.enqueue(PropertyListValue(number), durability: durability)
       }
     } catch let error as AppGroupError where error.code == .unreachable {
@@ -73,7 +73,7 @@ final class QueueStrand: Sendable {
     try note(.cancelling(number: entry.number))
     let isCancelled: Bool
     do {
-      isCancelled = try recorder.timed("a cancellation", CallLimit.standardWait) {
+      isCancelled = try recorder.timed("a cancellation", patience: CallLimit.standardWait) {
         try sender.cancel(entry.id)
       }
     } catch let error as AppGroupError where error.code == .unreachable {
@@ -88,7 +88,7 @@ final class QueueStrand: Sendable {
   private func consume(_ queue: String, _ random: inout SeededGenerator) throws {
     let beginning = bootTimeNanoseconds()
     let patience = random.milliseconds(0...250)
-    let consumer = try recorder.timed("becoming the consumer", patience) {
+    let consumer = try recorder.timed("becoming the consumer", patience: patience) {
       try container.queue(queue).consume(until: .now + patience)
     }
     defer { consumer.close() }
@@ -99,8 +99,8 @@ final class QueueStrand: Sendable {
       // With nothing in its hands, by which it could notice that it was replaced.
       if random.chance(2) { try Program.send(.stop, to: Program.processID) }
       let patience = random.milliseconds(0...5)
-      let entry = try recorder.timed("the next entry", patience) {
-        try Self.take(consumer, queue, .now + patience, note) { beginning in
+      let entry = try recorder.timed("the next entry", patience: patience) {
+        try Self.take(consumer, queue, until: .now + patience, note: note) { beginning in
           guard consumer.tenures > tenures else { return tenure }
           // It was replaced, and has joined again.
           (tenure, tenures) = (recorder.newTenure(), consumer.tenures)
@@ -113,13 +113,13 @@ final class QueueStrand: Sendable {
       if random.chance(2) { pauseThread(random.milliseconds(0...20)) }
       // In the middle of handling an entry: perhaps long enough to be replaced.
       if random.chance(1) { try Program.send(.stop, to: Program.processID) }
-      try settle(entry, queue, &random)
+      try settle(entry, queue, random: &random)
     }
   }
 
   private static func take(
-    _ consumer: Wormhole.Queue.Consumer, _ queue: String, _ deadline: ContinuousClock.Instant,
-    _ note: (QueueEvent) throws -> Void, tenure: (_ beginning: UInt64) throws -> String
+    _ consumer: Wormhole.Queue.Consumer, _ queue: String, until deadline: ContinuousClock.Instant,
+    note: (QueueEvent) throws -> Void, tenure: (_ beginning: UInt64) throws -> String
   ) throws -> QueueEntry? {
     let beginning = bootTimeNanoseconds()
     let found = try consumer.next(until: deadline)
@@ -134,17 +134,17 @@ final class QueueStrand: Sendable {
   }
 
   private static func acknowledge(
-    _ entry: QueueEntry, _ queue: String, _ note: (QueueEvent) throws -> Void
+    _ entry: QueueEntry, queue: String, _ note: (QueueEvent) throws -> Void
   ) throws {
     let number = entry.payload.uint64Value ?? 0
     try note(.acknowledging(place: queue, number: number))
-    try settling(number, queue, note) { try entry.acknowledge() }
+    try settling(number, queue: queue, note: note) { try entry.acknowledge() }
     try note(.acknowledged(place: queue, number: number, at: bootTimeNanoseconds()))
   }
 
   /// Ends an entry; some errors say that it was not ended.
   private static func settling(
-    _ number: UInt64, _ queue: String, _ note: (QueueEvent) throws -> Void,
+    _ number: UInt64, queue: String, note: (QueueEvent) throws -> Void,
     _ body: () throws -> Void
   ) throws {
     do {
@@ -156,19 +156,21 @@ final class QueueStrand: Sendable {
   }
 
   private func settle(
-    _ entry: QueueEntry, _ queue: String, _ random: inout SeededGenerator
+    _ entry: QueueEntry, _ queue: String, random: inout SeededGenerator
   ) throws {
     switch Int.random(in: 0..<100, using: &random) {
     case 0..<4: return  // Left to the next consumer.
     case 4..<8:
       let number = entry.payload.uint64Value ?? 0
       try note(.failing(place: queue, number: number))
-      try Self.settling(number, queue, note) {
-        try recorder.timed("a failure", CallLimit.standardWait) { try entry.fail("on purpose") }
+      try Self.settling(number, queue: queue, note: note) {
+        try recorder.timed("a failure", patience: CallLimit.standardWait) {
+          try entry.fail("on purpose")
+        }
       }
     default:
-      try recorder.timed("an acknowledgement", CallLimit.standardWait) {
-        try Self.acknowledge(entry, queue, note)
+      try recorder.timed("an acknowledgement", patience: CallLimit.standardWait) {
+        try Self.acknowledge(entry, queue: queue, note)
       }
     }
     try recorder.note(.did("consume"))
@@ -185,9 +187,9 @@ final class QueueStrand: Sendable {
       events.append(
         .consuming(place: queue, tenure: tenure, from: before, to: bootTimeNanoseconds()))
       while let entry = try take(
-        consumer, queue, .now, { events.append($0) }, tenure: { _ in tenure })
+        consumer, queue, until: .now, note: { events.append($0) }, tenure: { _ in tenure })
       {
-        try acknowledge(entry, queue) { events.append($0) }
+        try acknowledge(entry, queue: queue) { events.append($0) }
       }
     }
     return events

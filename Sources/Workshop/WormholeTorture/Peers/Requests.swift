@@ -17,7 +17,7 @@ final class RequestStrand: Sendable {
 
   static func name(slot: Int) -> String { "worker-\(slot)" }
 
-  init(_ session: PeerSession, _ recorder: Recorder, _ arguments: WorkerArguments) throws {
+  init(_ session: PeerSession, _ recorder: Recorder, arguments: WorkerArguments) throws {
     self.session = session
     self.recorder = recorder
     self.arguments = arguments
@@ -47,11 +47,11 @@ final class RequestStrand: Sendable {
     if !session.isActive { try session.activate(until: .now + .seconds(5)) }
     let peer = Self.name(slot: Int.random(in: 0..<arguments.processes, using: &random))
     for _ in 0..<Int.random(in: 1...4, using: &random) {
-      try ask(peer, random.milliseconds(random.chance(10) ? 0...5 : 50...1_000), &random)
+      try ask(peer, random.milliseconds(random.chance(10) ? 0...5 : 50...1_000), random: &random)
     }
   }
 
-  private func ask(_ peer: String, _ timeout: Duration, _ random: inout SeededGenerator) throws {
+  private func ask(_ peer: String, _ timeout: Duration, random: inout SeededGenerator) throws {
     let number = recorder.newNumber()
     try recorder.note(.request(.asking(number: number)))
     guard random.chance(50) else {
@@ -63,7 +63,7 @@ final class RequestStrand: Sendable {
       } catch let error as PeerError {
         result = .failure(error)
       }
-      try recorder.check(watch, timeout, "request to \(peer)")
+      try recorder.check(watch, patience: timeout, "request to \(peer)")
       return end(number, result)
     }
     open.withLock { $0 += 1 }

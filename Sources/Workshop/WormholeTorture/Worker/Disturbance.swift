@@ -75,7 +75,7 @@ struct Interruption: Sendable {
       let plan = Faults.Plan { call, index in
         trail.withLock { trail in
           defer { trail.append(call) }
-          guard !trail.isOver, trail.isAt(place, call, index) else { return .proceed }
+          guard !trail.isOver, trail.isAt(place, call, index: index) else { return .proceed }
           trail.isOver = true
           return isFatal ? .die : .stop
         }
@@ -98,7 +98,7 @@ struct Interruption: Sendable {
       last = call
     }
 
-    func isAt(_ place: Interruption.Place, _ call: SystemCall, _ index: Int) -> Bool {
+    func isAt(_ place: Interruption.Place, _ call: SystemCall, index: Int) -> Bool {
       switch place {
       // The holder of the lock looks into the lease's directory once; a waiter looks twice.
       case .beforeDeclaring:

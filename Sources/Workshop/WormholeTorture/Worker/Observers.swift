@@ -27,7 +27,7 @@ final class Observers: Sendable {
   private let queue = DispatchQueue(label: "torture.observers", attributes: .concurrent)
 
   init(
-    _ container: SharedContainer, _ recorder: Recorder, _ directory: RunDirectory, life: Int
+    _ container: SharedContainer, _ recorder: Recorder, directory: RunDirectory, life: Int
   ) throws(Errno) {
     self.container = container
     self.recorder = recorder
@@ -50,7 +50,7 @@ final class Observers: Sendable {
     let observation = try container.value(key).observe(startsWithCurrent: true, on: queue) {
       [weak self] snapshot in
       let before = last.withLock { $0 }
-      self?.told(key, observer, snapshot, since: before, name: "observer")
+      self?.told(key, observer, snapshot: snapshot, since: before, name: "observer")
       last.withLock { $0 = bootTimeNanoseconds() }
     }
     kept.withLock { $0.append(observation) }
@@ -64,7 +64,7 @@ final class Observers: Sendable {
     let task = Task { [weak self] in
       var last = beginning
       for await snapshot in snapshots {
-        self?.told(key, observer, snapshot, since: last, name: "sequence")
+        self?.told(key, observer, snapshot: snapshot, since: last, name: "sequence")
         last = bootTimeNanoseconds()
       }
     }
@@ -72,12 +72,12 @@ final class Observers: Sendable {
   }
 
   private func told(
-    _ key: String, _ observer: Int, _ snapshot: ValueSnapshot, since: UInt64, name: String
+    _ key: String, _ observer: Int, snapshot: ValueSnapshot, since: UInt64, name: String
   ) {
     do {
       let now = bootTimeNanoseconds()
       let number = try Content.number(snapshot.propertyList(), in: key)
-      if isOnEtcd { checkOrder(of: snapshot, observer, name, key) }
+      if isOnEtcd { checkOrder(of: snapshot, observer, name, key: key) }
       let read = HistoryOperation(
         process: Workload.process(life: life, observer: observer), key: key, call: .read,
         invocation: since, outcome: .completed(.value(number), at: now))
@@ -92,7 +92,7 @@ final class Observers: Sendable {
   }
 
   private func checkOrder(
-    of snapshot: ValueSnapshot, _ observer: Int, _ name: String, _ key: String
+    of snapshot: ValueSnapshot, _ observer: Int, _ name: String, key: String
   ) {
     guard let revision = snapshot.version?.revision else { return }
     let last = state.withLock { state in

@@ -20,7 +20,8 @@ struct Operations {
   }
 
   func read(_ key: String) throws -> HistoryValue? {
-    let answer = try recorder.perform("read", key, .read, patience: recorder.bounds.read) {
+    let answer = try recorder.perform("read", key: key, call: .read, patience: recorder.bounds.read)
+    {
       .value(try Content.number(container.value(key).read(), in: key))
     }
     if case .value(let number) = answer { return number }
@@ -30,7 +31,7 @@ struct Operations {
   func replace(_ key: String, with number: UInt64, _ terms: Terms) throws {
     let kind = terms.durability == .durable ? "durable replace" : "replace"
     _ = try recorder.perform(
-      Workload.isLarge(key) ? "large " + kind : kind, key, .write(number),
+      Workload.isLarge(key) ? "large " + kind : kind, key: key, call: .write(number),
       patience: terms.patience
     ) {
       _ = try terms.disturbance.during {
@@ -42,7 +43,7 @@ struct Operations {
   }
 
   func remove(_ key: String, _ terms: Terms) throws {
-    _ = try recorder.perform("remove", key, .remove, patience: terms.patience) {
+    _ = try recorder.perform("remove", key: key, call: .remove, patience: terms.patience) {
       _ = try terms.disturbance.during {
         try container.value(key).remove(until: terms.deadline)
       }
@@ -54,14 +55,14 @@ struct Operations {
   ///
   /// - Parameter fails: Whether the closure throws after it has set the new value.
   func update(
-    _ kind: String, _ key: String, _ terms: Terms, fails: Bool = false,
+    _ kind: String, key: String, terms: Terms, fails: Bool = false,
     _ change: @escaping @Sendable (HistoryValue?) -> HistoryValue
   ) throws {
-    let attempts = Attempts(recorder, key, terms.disturbance)
+    let attempts = Attempts(recorder, key, disturbance: terms.disturbance)
     // The values here do not matter, because the attempts record them.
     let call = HistoryOperation.Call.update(from: nil, to: nil)
-    _ = try recorder.perform(kind, key, call, patience: terms.patience) {
-      try edit(key, terms) { content in
+    _ = try recorder.perform(kind, key: key, call: call, patience: terms.patience) {
+      try edit(key, terms: terms) { content in
         try attempts.change(&content, change)
         if fails { throw Deliberate() }
       }
@@ -72,11 +73,11 @@ struct Operations {
   func compareAndSet(
     _ key: String, from expected: HistoryValue?, to new: UInt64, _ terms: Terms
   ) throws {
-    let attempts = Attempts(recorder, key, terms.disturbance)
+    let attempts = Attempts(recorder, key, disturbance: terms.disturbance)
     let call = HistoryOperation.Call.compareAndSwap(expected: expected, new: new)
-    _ = try recorder.perform("compare-and-set", key, call, patience: terms.patience) {
+    _ = try recorder.perform("compare-and-set", key: key, call: call, patience: terms.patience) {
       .swapped(
-        try edit(key, terms) { content in
+        try edit(key, terms: terms) { content in
           let old = try attempts.begin(content)
           try terms.disturbance.act()
           guard old == expected else { return false }
@@ -88,10 +89,11 @@ struct Operations {
 
   /// Increments both twins in one step.
   func incrementTwins(_ terms: Terms) throws {
-    let attempts = Attempts(recorder, Workload.twins[0], terms.disturbance)
+    let attempts = Attempts(recorder, Workload.twins[0], disturbance: terms.disturbance)
     let call = HistoryOperation.Call.update(from: nil, to: nil)
-    _ = try recorder.perform("increment of two", Workload.twins[0], call, patience: terms.patience)
-    {
+    _ = try recorder.perform(
+      "increment of two", key: Workload.twins[0], call: call, patience: terms.patience
+    ) {
       try terms.disturbance.during {
         try container.update(
           Workload.twins, durability: terms.durability, until: terms.deadline, term: terms.term,
@@ -121,7 +123,7 @@ struct Operations {
   }
 
   private func edit<Result: Sendable>(
-    _ key: String, _ terms: Terms,
+    _ key: String, terms: Terms,
     _ body: @escaping @Sendable (inout PropertyListValue?) throws -> Result
   ) throws -> Result {
     try terms.disturbance.during {
@@ -135,7 +137,7 @@ struct Operations {
 
   func setState(_ number: UInt64, _ terms: Terms) throws {
     _ = try recorder.perform(
-      "set state", Workload.state, .write(number), patience: terms.patience
+      "set state", key: Workload.state, call: .write(number), patience: terms.patience
     ) {
       try terms.disturbance.during {
         try container.notification(Workload.bells[0]).setState(number, until: terms.deadline)
@@ -145,7 +147,9 @@ struct Operations {
   }
 
   func state() throws {
-    _ = try recorder.perform("get state", Workload.state, .read, patience: recorder.bounds.read) {
+    _ = try recorder.perform(
+      "get state", key: Workload.state, call: .read, patience: recorder.bounds.read
+    ) {
       .value(try container.notification(Workload.bells[0]).state())
     }
   }

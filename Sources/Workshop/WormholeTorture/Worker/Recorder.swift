@@ -78,16 +78,18 @@ final class Recorder: Sendable {
   /// - Parameter patience: The time to wait for the lease.
   /// - Returns: nil if it failed without any effect.
   func perform(
-    _ kind: String, _ key: String, _ call: HistoryOperation.Call, patience: Duration,
+    _ kind: String, key: String, call: HistoryOperation.Call, patience: Duration,
     _ body: () throws -> HistoryOperation.Answer
   ) throws -> HistoryOperation.Answer? {
     let (beginning, watch) = (try begin(key, call), Stopwatch())
-    return try end(kind, key, beginning, watch, patience, Result(catching: body))
+    return try end(
+      kind, key, beginning: beginning, watch: watch, patience: patience,
+      result: Result(catching: body))
   }
 
   /// Performs one operation in a task.
   func perform(
-    _ kind: String, _ key: String, _ call: HistoryOperation.Call, patience: Duration,
+    _ kind: String, key: String, call: HistoryOperation.Call, patience: Duration,
     _ body: () async throws -> HistoryOperation.Answer
   ) async throws {
     let (beginning, watch) = (try begin(key, call), Stopwatch())
@@ -97,7 +99,7 @@ final class Recorder: Sendable {
     } catch {
       result = .failure(error)
     }
-    _ = try end(kind, key, beginning, watch, patience, result)
+    _ = try end(kind, key, beginning: beginning, watch: watch, patience: patience, result: result)
   }
 
   private func begin(_ key: String, _ call: HistoryOperation.Call) throws -> UInt64 {
@@ -107,23 +109,23 @@ final class Recorder: Sendable {
   }
 
   private func end(
-    _ kind: String, _ key: String, _ beginning: UInt64, _ watch: Stopwatch, _ patience: Duration,
-    _ result: Result<HistoryOperation.Answer, any Error>
+    _ kind: String, _ key: String, beginning: UInt64, watch: Stopwatch, patience: Duration,
+    result: Result<HistoryOperation.Answer, any Error>
   ) throws -> HistoryOperation.Answer? {
     let end = bootTimeNanoseconds()
-    try check(watch, patience, "\(kind) of \(key)")
+    try check(watch, patience: patience, "\(kind) of \(key)")
     switch result {
     case .success(let answer):
       try note(.answered(answer, at: end))
       try note(.did(kind))
       return answer
     case .failure(let error):
-      try fail(kind, key, error)
+      try fail(kind, key, error: error)
       return nil
     }
   }
 
-  private func fail(_ kind: String, _ key: String, _ error: any Error) throws {
+  private func fail(_ kind: String, _ key: String, error: any Error) throws {
     switch error {
     case is Deliberate, is CancellationError:
       try note(.withoutEffect)
@@ -195,7 +197,7 @@ extension Recorder {
   }
 
   /// Notes a call that took too long.
-  func check(_ watch: Stopwatch, _ patience: Duration, _ what: @autoclosure () -> String) throws {
+  func check(_ watch: Stopwatch, patience: Duration, _ what: @autoclosure () -> String) throws {
     let took = watch.elapsed
     if took > max(patience, .zero) + bounds.allowance {
       try note(.late("\(what()) took \(took), its deadline was \(patience) away"))
@@ -204,11 +206,11 @@ extension Recorder {
 
   /// Makes a call, and notes it if it takes too long, whatever becomes of it.
   func timed<Result>(
-    _ what: String, _ patience: Duration, _ body: () throws -> Result
+    _ what: String, patience: Duration, _ body: () throws -> Result
   ) throws -> Result {
     let watch = Stopwatch()
     let result = Swift.Result(catching: body)
-    try check(watch, patience, what)
+    try check(watch, patience: patience, what)
     return try result.get()
   }
 }
@@ -220,7 +222,7 @@ final class Attempts: Sendable {
   private let disturbance: Disturbance
   private let count = Mutex(0)
 
-  init(_ recorder: Recorder, _ key: String, _ disturbance: Disturbance) {
+  init(_ recorder: Recorder, _ key: String, disturbance: Disturbance) {
     self.recorder = recorder
     self.key = key
     self.disturbance = disturbance

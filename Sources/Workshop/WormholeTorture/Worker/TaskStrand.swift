@@ -42,10 +42,12 @@ struct TaskStrand {
   private func increment(
     _ key: String, _ terms: Operations.Terms, cancelledAfter cancellation: Duration?
   ) async throws {
-    let attempts = Attempts(recorder, key, terms.disturbance)
+    let attempts = Attempts(recorder, key, disturbance: terms.disturbance)
     let call = HistoryOperation.Call.update(from: nil, to: nil)
     let change = Task { [self] in
-      try await recorder.perform("awaited increment", key, call, patience: terms.patience) {
+      try await recorder.perform(
+        "awaited increment", key: key, call: call, patience: terms.patience
+      ) {
         try await container.value(key).update(until: terms.deadline) {
           try attempts.change(&$0) { ($0 ?? 0) + 1 }
         }

@@ -31,7 +31,8 @@ final class Worker {
     let recorder = try Recorder(arguments.directory, life: arguments.life, .thread)
     let container = try recorder.insisting(until: arguments.end) { try arguments.directory.open() }
     operations = Operations(container: container, recorder: recorder)
-    observers = try Observers(container, recorder, arguments.directory, life: arguments.life)
+    observers = try Observers(
+      container, recorder, directory: arguments.directory, life: arguments.life)
     registrations = try recorder.insisting(until: arguments.end) {
       try Workload.bells.map { ($0, try container.notification($0).register()) }
     }
@@ -106,13 +107,13 @@ final class Worker {
     case 28..<54: try increment(pick(Workload.counters), terms)
     case 54..<60: try operations.replace(register, with: newNumber(), terms)
     case 60..<64: try operations.remove(register, terms)
-    case 64..<71: try update("update", register, terms)
+    case 64..<71: try update("update", register, terms: terms)
     case 71..<79:
       let expected = lastRead[register] ?? nil
       try operations.compareAndSet(register, from: expected, to: newNumber(), terms)
-    case 79..<82: try update("failed update", register, terms, fails: true)
+    case 79..<82: try update("failed update", register, terms: terms, fails: true)
     case 82..<84: try operations.replace(Workload.large[0], with: newNumber(), terms)
-    case 84..<85: try update("large update", Workload.large[0], terms)
+    case 84..<85: try update("large update", Workload.large[0], terms: terms)
     case 85..<90:
       try operations.replace(Workload.single(arguments.slot), with: newNumber(), terms)
     case 90..<94: try operations.post(pick(Workload.bells), terms.disturbance)
@@ -133,7 +134,7 @@ final class Worker {
   }
 
   private func increment(_ key: String, _ terms: Operations.Terms) throws {
-    try operations.update("increment", key, terms) { ($0 ?? 0) + 1 }
+    try operations.update("increment", key: key, terms: terms) { ($0 ?? 0) + 1 }
   }
 
   /// For a part of each second all workers want the same lease and hold it for a while. The lease
@@ -155,10 +156,10 @@ final class Worker {
   }
 
   private func update(
-    _ kind: String, _ key: String, _ terms: Operations.Terms, fails: Bool = false
+    _ kind: String, _ key: String, terms: Operations.Terms, fails: Bool = false
   ) throws {
     let new = newNumber()
-    try operations.update(kind, key, terms, fails: fails) { _ in new }
+    try operations.update(kind, key: key, terms: terms, fails: fails) { _ in new }
   }
 
   private func finish() throws {

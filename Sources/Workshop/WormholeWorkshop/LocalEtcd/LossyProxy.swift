@@ -70,7 +70,7 @@ package final class LossyProxy: Sendable {
         do {
           let number = traffic.add(client)
           try startThread(name: "proxied") {
-            Self.serve(client, port, traffic)
+            Self.serve(client, port, traffic: traffic)
             traffic.remove(number)
           }
         } catch {
@@ -114,7 +114,7 @@ package final class LossyProxy: Sendable {
     }
   }
 
-  private static func serve(_ client: SharedDescriptor, _ port: UInt16, _ traffic: Traffic) {
+  private static func serve(_ client: SharedDescriptor, _ port: UInt16, traffic: Traffic) {
     do {
       let server = try FileDescriptor.connected(toPort: port)
       let ends = [client.descriptor.rawValue, server.rawValue]

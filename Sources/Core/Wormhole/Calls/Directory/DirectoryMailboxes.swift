@@ -34,7 +34,7 @@ struct DirectoryMailboxes: MailboxStore {
   ) throws -> ObservationToken? {
     let place = place(address)
     let looks = FollowUpChecks()
-    let end = MailboxEnd(place, looks, ended)
+    let end = MailboxEnd(place, looks: looks, ended)
     looks.use { end.lookSoon() }
     let watch: Watch
     do {
@@ -63,7 +63,7 @@ private final class MailboxEnd: Sendable {
   private let queue = Blocking.queue()
 
   init(
-    _ place: MailboxDirectory, _ looks: FollowUpChecks, _ ended: @escaping @Sendable () -> Void
+    _ place: MailboxDirectory, looks: FollowUpChecks, _ ended: @escaping @Sendable () -> Void
   ) {
     self.place = place
     self.looks = looks

@@ -31,7 +31,7 @@ final class DirectoryEntry: Waiting, Sendable {
 
   init(
     _ presence: DirectoryPresence, _ record: PresenceRecord,
-    _ overtaking: Presence.Overtaking, _ deadline: ContinuousClock.Instant
+    overtaking: Presence.Overtaking, until deadline: ContinuousClock.Instant
   ) {
     let latch = WakeLatch()
     self.latch = latch

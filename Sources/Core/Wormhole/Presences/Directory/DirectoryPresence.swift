@@ -42,7 +42,7 @@ package struct DirectoryPresence: PresenceStore {
     _ record: PresenceRecord, _ overtaking: Presence.Overtaking,
     until deadline: ContinuousClock.Instant
   ) -> any Waiting<any PresenceHold> {
-    DirectoryEntry(self, record, overtaking, deadline)
+    DirectoryEntry(self, record, overtaking: overtaking, until: deadline)
   }
 
   package func sight() -> any PresenceSight { DirectorySight(self) }

@@ -21,7 +21,7 @@ final class BatchOutlet: QueueOutlet {
     var sweep = ContinuousClock.now
   }
 
-  init(_ queue: Queue, _ sender: String, _ limits: Queue.Limits) {
+  init(_ queue: Queue, _ sender: String, limits: Queue.Limits) {
     self.queue = queue
     directory = OpenQueue(queue)
     self.sender = sender
@@ -31,18 +31,20 @@ final class BatchOutlet: QueueOutlet {
   // MARK: Storing
 
   func store(
-    _ bytes: [UInt8], _ entries: [Batch.Entry], _ position: Submission.Place, _ isDurable: Bool,
+    _ bytes: [UInt8], _ entries: [Batch.Entry], position: Submission.Place, isDurable: Bool,
     under role: RoleProof?
   ) throws -> EntryFile {
-    guard let role else { return try store(bytes, entries, position, isDurable) }
+    guard let role else {
+      return try store(bytes, entries, position: position, isDurable: isDurable)
+    }
     return try role.whileHeld(in: queue.container) { [self] lease in
-      try store(bytes, entries, position, isDurable, through: lease)
+      try store(bytes, entries, position: position, isDurable: isDurable, through: lease)
     }
   }
 
   /// - Parameter lease: that of a role; nothing is stored once it was taken over.
   private func store(
-    _ bytes: [UInt8], _ entries: [Batch.Entry], _ position: Submission.Place, _ isDurable: Bool,
+    _ bytes: [UInt8], _ entries: [Batch.Entry], position: Submission.Place, isDurable: Bool,
     through lease: Lease? = nil
   ) throws -> EntryFile {
     let count = entries.count
@@ -77,7 +79,9 @@ final class BatchOutlet: QueueOutlet {
         }
         continue
       }
-      if isDurable { try synchronize(place, scope, keepsReceipt, hasKeys: !keys.isEmpty) }
+      if isDurable {
+        try synchronize(place, scope, keepsReceipt: keepsReceipt, hasKeys: !keys.isEmpty)
+      }
       expire(at: place)
       state.withLock { $0.admission.noteStored(name) }
       return name
@@ -134,7 +138,7 @@ final class BatchOutlet: QueueOutlet {
   // something is created in them for the first time. For how a scan can tell, see
   // `SynchronizedNames`. The fsync of the file may have done some of it, or all.
   private func synchronize(
-    _ place: QueueDirectory, _ scope: CommitScope, _ keepsReceipt: Bool, hasKeys: Bool
+    _ place: QueueDirectory, _ scope: CommitScope, keepsReceipt: Bool, hasKeys: Bool
   ) throws {
     guard !scope.isEverything else { return }
     if keepsReceipt { try place.synchronize(QueueDirectory.sent) }

@@ -255,8 +255,9 @@ struct DirectoryConsumer: ConsumerSource {
           try place.readNote(path + QueueDirectory.deliveriesSuffix),
           isTaken: name.count == 1) : DeliveryLog()
       return TakenBatch(
-        name, batch, settled: settled, log, by: directory,
-        in: DirectoryTaken(directory: terms.directory, consumer: directory, path: path), terms)
+        name, batch, settled: settled, log: log, by: directory,
+        in: DirectoryTaken(directory: terms.directory, consumer: directory, path: path),
+        terms: terms)
     } catch let error as Batch.Unreadable {
       try putAside(name, in: directory, error.reason, at: place)
       return nil
@@ -276,7 +277,7 @@ struct DirectoryConsumer: ConsumerSource {
         let failure = try place.failure(id)
       {
         // The step that its consumer did not reach.
-        try place.keep(entry, id, failure.reason, of: directory)
+        try place.keep(entry, id, reason: failure.reason, of: directory)
         try place.note(.failed(reason: failure.reason), of: id, from: directory)
       }
       if try place.hasOutcome(id) { settled.insert(index) }

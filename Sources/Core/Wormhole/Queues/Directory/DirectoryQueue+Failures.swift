@@ -15,7 +15,7 @@ extension DirectoryQueue {
       try place.moveOnce(
         QueueDirectory.failedAttachmentPath(attachment), to: AttachmentPlace.path(attachment))
     }
-    return try BatchOutlet(queue, id.batch.sender, .standard)
+    return try BatchOutlet(queue, id.batch.sender, limits: .standard)
       .adopt(QueueDirectory.failedPath(id), id.priority)
   }
 

@@ -7,7 +7,7 @@ struct DirectoryQueue: QueueStore {
   var path: String { queue.directory.path }
 
   func outlet(for sender: String, _ limits: Queue.Limits) -> any QueueOutlet {
-    BatchOutlet(queue, sender, limits)
+    BatchOutlet(queue, sender, limits: limits)
   }
 
   func endWatch() -> any QueueEnds { QueueEndWatch(queue) }

@@ -54,7 +54,7 @@ struct DirectoryTaken: TakenStore {
     var isFinal = false
     do {
       if end.isKept, let reason = end.status.reason {
-        try place.keep(end.entry, end.id, reason, of: consumer)
+        try place.keep(end.entry, end.id, reason: reason, of: consumer)
         isFinal = true
       }
       if end.status != .processed {
@@ -118,7 +118,7 @@ struct DirectoryTaken: TakenStore {
 
   private var ownPath: String { QueueDirectory.taken + "/" + consumer }
 
-  func mark(_ index: Int, _ text: String, _ durability: Durability) throws {
+  func mark(_ index: Int, _ text: String, durability: Durability) throws {
     let place = try open()
     try place.store(
       Array(text.utf8), as: markPath(index), durable: durability == .durable)

@@ -13,7 +13,10 @@ extension QueueDirectory {
     let found = try search { part -> [Int: QueueEntryStatus]? in
       let isTaken = part != Self.pending
       let path = part + "/" + batch.text
-      guard var found = try look(path, batch, indices, isTaken ? .taken : .stored, readsContent)
+      guard
+        var found = try look(
+          path, batch, indices: indices, status: isTaken ? .taken : .stored,
+          readsContent: readsContent)
       else { return nil }
       if isTaken {
         let settled = try settled(path).intersection(indices).filter { found[$0] == .taken }
@@ -26,8 +29,8 @@ extension QueueDirectory {
 
   /// - Returns: nil if there is no such file.
   private func look(
-    _ path: String, _ batch: EntryFile, _ indices: Set<Int>, _ status: QueueEntryStatus,
-    _ readsContent: Bool
+    _ path: String, _ batch: EntryFile, indices: Set<Int>, status: QueueEntryStatus,
+    readsContent: Bool
   ) throws -> [Int: QueueEntryStatus]? {
     var statuses = Dictionary(uniqueKeysWithValues: indices.map { ($0, status) })
     do {

@@ -65,7 +65,7 @@ extension QueueDirectory {
   ///
   /// - Throws: `.noSuchFile` if its consumer was replaced.
   package func keep(
-    _ entry: Batch.Entry, _ id: QueueEntryID, _ reason: String, of consumer: String
+    _ entry: Batch.Entry, _ id: QueueEntryID, reason: String, of consumer: String
   ) throws {
     guard let payload = entry.payload else { return }
     let list: PropertyListValue = .array([Batch.Entry(payload: payload).value])

@@ -20,11 +20,11 @@ extension QueueDirectory {
   /// Gives a file that is about to be stored as a batch the names of its keys.
   package func mark(_ staged: String, as batch: EntryFile, _ keys: [Int: String]) throws(Errno) {
     for (index, key) in keys {
-      try mark(staged, Self.marksPath(batch.sender, key), "\(batch.text).\(index)")
+      try mark(staged, Self.marksPath(batch.sender, key), name: "\(batch.text).\(index)")
     }
   }
 
-  private func mark(_ staged: String, _ marks: String, _ name: String) throws(Errno) {
+  private func mark(_ staged: String, _ marks: String, name: String) throws(Errno) {
     for _ in 0..<renameRaceLimit {
       do throws(Errno) {
         return try link(staged, to: marks + "/" + name)

@@ -161,7 +161,7 @@ package final class QueueDirectory: Sendable {
           }
         }
       } else if let receipt {
-        try publish(staged, as: path, receipt, bytes, durable)
+        try publish(staged, as: path, receipt, bytes: bytes, isDurable: durable)
       } else {
         try move(staged, to: path, .keep)
       }
@@ -202,7 +202,7 @@ package final class QueueDirectory: Sendable {
   // The staged name becomes the receipt's, so the file is there however fast the consumer handles
   // the other; and a receipt is never there before the entry is stored.
   private func publish(
-    _ staged: String, as path: String, _ receipt: String, _ bytes: [UInt8], _ isDurable: Bool
+    _ staged: String, as path: String, _ receipt: String, bytes: [UInt8], isDurable: Bool
   ) throws(Errno) {
     do throws(Errno) {
       try link(staged, to: path)

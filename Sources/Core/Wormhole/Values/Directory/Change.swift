@@ -123,7 +123,7 @@ package final class Change<Result: Sendable>: Waiting {
   private func beginAgain(after loss: AppGroupError) throws {
     guard terms.repeatsAfterLoss, ContinuousClock.now < terms.deadline else { throw loss }
     Diagnostics.note(
-      .retry, .notice, "a change begins again: \(loss)", in: leases.first?.site.containerPath,
+      .retry, at: .notice, "a change begins again: \(loss)", in: leases.first?.site.containerPath,
       dimensions: ["what": "lease"], fields: ["path": path])
   }
 }

@@ -50,14 +50,14 @@ struct TransactionWork<Result: Sendable>: Sendable {
     let parts = kinds.enumerated().map { number, kind in
       Transaction.Part(transaction: transaction, number: number, kind: kind)
     }
-    try publish(transaction, parts, contents, replacing: found, leases)
+    try publish(transaction, parts, contents: contents, replacing: found, leases: leases)
     for (file, part) in zip(files, parts) where part.kind != .keep { file.followUp(durability) }
     return result
   }
 
   private func publish(
-    _ transaction: Transaction, _ parts: [Transaction.Part], _ contents: [PublishedContent?],
-    replacing found: [ValueSnapshot], _ leases: [Lease]
+    _ transaction: Transaction, _ parts: [Transaction.Part], contents: [PublishedContent?],
+    replacing found: [ValueSnapshot], leases: [Lease]
   ) throws {
     let handle = try container.root.handle()
     let directory = handle.descriptor.rawValue
@@ -78,18 +78,20 @@ struct TransactionWork<Result: Sendable>: Sendable {
       for (number, lease) in leases.enumerated() {
         let part = parts[number]
         try lease.note(part)
-        if part.kind == .replace { staged[number] = try nameInLease(part, lease, directory) }
+        if part.kind == .replace {
+          staged[number] = try nameInLease(part, lease, directory: directory)
+        }
         if part.kind != .keep, !found[number].isAbsent {
           try files[number].mark(lease)
         }
       }
-      if durability == .durable { try synchronize(transaction, leases, directory) }
+      if durability == .durable { try synchronize(transaction, leases, directory: directory) }
       guard
         try ifPresent(
           rename(transaction.open, at: directory, to: transaction.committed, at: directory)) != nil
       else { throw try (leases.first { try $0.held.isRemoved() } ?? leases[0]).lost() }
     } catch {
-      abandon(transaction, leases, staged, directory)
+      abandon(transaction, leases, staged: staged, directory: directory)
       throw error
     }
     // All is visible from here on. What can't be done now, the next holder does.
@@ -100,12 +102,12 @@ struct TransactionWork<Result: Sendable>: Sendable {
   }
 
   private func nameInLease(
-    _ part: Transaction.Part, _ lease: Lease, _ directory: Int32
+    _ part: Transaction.Part, _ lease: Lease, directory: Int32
   ) throws -> String {
     do {
       return try lease.nameInLease(part, at: directory)
     } catch let error as Errno where [.notPermitted, .unsupported, .noFunction].contains(error) {
-      throw AppGroupError.unsuitableFileSystem(container, "hard links", error)
+      throw AppGroupError.unsuitableFileSystem(container, "hard links", error: error)
     }
   }
 
@@ -120,7 +122,7 @@ struct TransactionWork<Result: Sendable>: Sendable {
   }
 
   private func abandon(
-    _ transaction: Transaction, _ leases: [Lease], _ staged: [Int: String], _ directory: Int32
+    _ transaction: Transaction, _ leases: [Lease], staged: [Int: String], directory: Int32
   ) {
     do {
       // First: from here on it can't be committed.
@@ -135,7 +137,7 @@ struct TransactionWork<Result: Sendable>: Sendable {
 
   /// Puts all that a commit relies on on the disk, before it.
   private func synchronize(
-    _ transaction: Transaction, _ leases: [Lease], _ directory: Int32
+    _ transaction: Transaction, _ leases: [Lease], directory: Int32
   ) throws {
     for path in [transaction.path, Transaction.directory, NameKind.own, "."] {
       try synchronize(path, directory)

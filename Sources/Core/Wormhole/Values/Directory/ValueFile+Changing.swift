@@ -15,7 +15,8 @@ extension ValueFile {
         try lease.publish(
           prepared: prepared, as: value.name, exists: true, durability: durability)
       } else {
-        try value.publish(value.content(bytes, terms, lease), lease, terms, exists: true)
+        try value.publish(
+          value.content(bytes, terms, lease: lease), lease, terms: terms, exists: true)
       }
       value.followUp(durability)
     }
@@ -45,7 +46,8 @@ extension ValueFile {
       case .keep: if durability == .durable { try lease.synchronize(value.name) }
       case .replace(let bytes):
         try value.publish(
-          value.content(bytes, terms, lease, after: old), lease, terms, exists: !old.isAbsent)
+          value.content(bytes, terms, lease: lease, after: old), lease, terms: terms,
+          exists: !old.isAbsent)
         value.followUp(durability)
       case .remove: _ = try value.remove(lease, durability)
       }
@@ -65,7 +67,7 @@ extension ValueFile {
   ///
   /// - Parameter old: What they replace; nil if nobody looked.
   func content(
-    _ bytes: [UInt8], _ terms: ChangeTerms, _ lease: Lease? = nil, after old: ValueSnapshot? = nil
+    _ bytes: [UInt8], _ terms: ChangeTerms, lease: Lease? = nil, after old: ValueSnapshot? = nil
   ) -> PublishedContent {
     PublishedContent(
       bytes,
@@ -76,7 +78,7 @@ extension ValueFile {
   }
 
   private func publish(
-    _ content: PublishedContent, _ lease: Lease, _ terms: ChangeTerms, exists: Bool
+    _ content: PublishedContent, _ lease: Lease, terms: ChangeTerms, exists: Bool
   ) throws {
     try lease.publish(
       content, as: name, exists: exists,

@@ -55,7 +55,7 @@ extension ValueFile {
       // Only its owner may do that, and another member of the group has written it. So a copy takes
       // its place, with the mark.
       return try replaceWithMarkedCopy(
-        file.readToEnd(expectedBytes: Int(status.size), maximumBytes: .max), status, lease)
+        file.readToEnd(expectedBytes: Int(status.size), maximumBytes: .max), status, lease: lease)
     }
     guard try file.status().isMarked else {
       throw AppGroupError.unsuitableFileSystem(container, "permissions")
@@ -63,7 +63,7 @@ extension ValueFile {
   }
 
   private func replaceWithMarkedCopy(
-    _ content: [UInt8], _ status: FileStatus, _ lease: Lease
+    _ content: [UInt8], _ status: FileStatus, lease: Lease
   ) throws {
     let entry = lease.nextEntry()
     let copy = try container.root.access.createFile(entry, at: lease.stagingPlace.directory)
@@ -78,7 +78,7 @@ extension ValueFile {
 
 extension AppGroupError {
   static func unsuitableFileSystem(
-    _ container: SharedContainer, _ feature: String, _ error: Errno = .unsupported
+    _ container: SharedContainer, _ feature: String, error: Errno = .unsupported
   ) -> AppGroupError {
     AppGroupError(
       .inputOutput, "change several values", path: container.root.path,

@@ -28,7 +28,7 @@ package final class ValueFile: ValueStore {
   package func snapshot(limits: PropertyListLimits) throws -> ValueSnapshot {
     let handle = try container.root.handle()
     let found = try settled(in: handle) { path in
-      try ifThere(snapshot(at: handle.descriptor.rawValue, path, handle.status, limits))
+      try ifThere(snapshot(at: handle.descriptor.rawValue, path, handle.status, limits: limits))
     }
     if let found { return found }
     let fresh = try container.root.refreshed(handle)
@@ -45,7 +45,7 @@ package final class ValueFile: ValueStore {
     let handle = container.root.lastHandle
     // The reason does not matter, because the other look finds it.
     let found = try? snapshot(
-      at: handle.descriptor.rawValue, relativePath, handle.status, Self.promptLimits)
+      at: handle.descriptor.rawValue, relativePath, handle.status, limits: Self.promptLimits)
     guard let found, !found.status.isMarked else { return nil }
     return found.snapshot
   }
@@ -76,7 +76,7 @@ package final class ValueFile: ValueStore {
 
   /// - Parameter isSecondLook: Whether a first look has found no content and nothing in its place.
   private func snapshot(
-    at start: Int32, _ name: String, _ owner: FileStatus, _ limits: PropertyListLimits,
+    at start: Int32, _ name: String, _ owner: FileStatus, limits: PropertyListLimits,
     isSecondLook: Bool = false
   ) throws -> (snapshot: ValueSnapshot, status: FileStatus) {
     let file = try FileDescriptor.openBeneath(name, at: start, [.readOnly, .nonBlocking])
@@ -102,7 +102,7 @@ package final class ValueFile: ValueStore {
     }
     // A publication after the loss removes the kept version, perhaps just now.
     guard isSecondLook else {
-      return try snapshot(at: start, name, owner, limits, isSecondLook: true)
+      return try snapshot(at: start, name, owner, limits: limits, isSecondLook: true)
     }
     return (ValueSnapshot(bytes: bytes, version: Version(status), of: self), status)
   }

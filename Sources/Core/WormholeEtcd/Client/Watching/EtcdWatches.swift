@@ -174,7 +174,7 @@ final class EtcdWatches: Sendable {
       let (request, token) = try cluster.stream("watch", at: endpoint)
       let made = state.withLock { state in
         Result { () throws(EtcdError) in
-          try self.begin(&state, token, request)
+          try self.begin(&state, token: token, request)
         }
       }
       do throws(EtcdError) {
@@ -189,7 +189,7 @@ final class EtcdWatches: Sendable {
 
   // Under the lock, so that a watch that is added meanwhile is in its request or sent after it.
   private func begin(
-    _ state: inout State, _ token: String?, _ request: ([UInt8]) -> HTTPRequest
+    _ state: inout State, token: String?, _ request: ([UInt8]) -> HTTPRequest
   ) throws(EtcdError) {
     state.start = nil
     state.generation += 1

@@ -30,7 +30,7 @@ extension CommandDescription {
     let identifier = arguments.requiredText("identifier")
     // Opened for the first message: where there is none, no container is made.
     var opened: Value?
-    try arguments.forEachValue(environment, "the message") { message in
+    try arguments.forEachValue(environment, object: "the message") { message in
       let value = try opened ?? arguments.container.open().value(identifier)
       opened = value
       guard arguments.text("if-version") == nil else {

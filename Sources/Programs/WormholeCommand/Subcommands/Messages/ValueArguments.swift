@@ -64,7 +64,7 @@ extension ParsedArguments {
   /// - Throws: what the closure throws; after the last line `.badData` if one was no value. Such a line is
   ///   reported, and left out.
   func forEachValue(
-    _ environment: CommandEnvironment, _ object: String,
+    _ environment: CommandEnvironment, object: String,
     _ body: (PropertyListValue) throws -> Void
   ) throws {
     guard has("lines") else { return try body(value(environment, object)) }

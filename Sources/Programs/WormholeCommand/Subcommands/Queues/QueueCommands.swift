@@ -88,7 +88,7 @@ extension CommandDescription {
     let waits = arguments.text("wait") != nil
     // Opened for the first value: where there is none, no container is made.
     var opened: Queue.Sender?
-    try arguments.forEachValue(environment, "the entry") { value in
+    try arguments.forEachValue(environment, object: "the entry") { value in
       let sender = try opened ?? arguments.queueSender(environment)
       opened = sender
       try arguments.underRole(environment, in: sender.queue.container) { fence in
