@@ -99,7 +99,7 @@ let testTools: [Target] = [
       "WormholeFiles", "WormholeInspection", "Wormhole", "WormholeWorkshop", "WormholeEtcd",
       "WormholeSystem",
     ],
-    path: "Tests/WormholeTestSupport", swiftSettings: settings),
+    path: "Tests/Support/WormholeTestSupport", swiftSettings: settings),
   .executableTarget(
     name: "WormholeParticipant",
     dependencies: [
@@ -109,16 +109,21 @@ let testTools: [Target] = [
       "WormholeFoundationClients", "WormholeWatchClients", "WormholeCommunicatorClients",
       "WormholeDefaultsClients", "WormholeMessageClients",
     ],
-    path: "Tests/WormholeParticipant", swiftSettings: settings),
-  clients("WormholeFoundationClients", of: "NSFileCoordination", "NSFileCoordinationTests/Clients"),
-  clients("WormholeMessageClients", of: "MMWormhole", "MMWormholeTests/Clients"),
-  clients("WormholeDefaultsClients", of: "SharedUserDefaults", "GroupDefaultsTests/Clients"),
-  clients("WormholeCinemaTutorial", of: "WatchConnectivity", "WatchConnectivityTests/Tutorial"),
-  clients("WormholeWatchClients", of: "WatchConnectivity", "WatchConnectivityTests/Clients"),
-  clients("WormholeCommunicatorClients", of: "Communicator", "CommunicatorTests/Clients"),
+    path: "Tests/Support/WormholeParticipant", swiftSettings: settings),
+  clients(
+    "WormholeFoundationClients", of: "NSFileCoordination", "Facades/NSFileCoordinationTests/Clients"
+  ),
+  clients("WormholeMessageClients", of: "MMWormhole", "Facades/MMWormholeTests/Clients"),
+  clients(
+    "WormholeDefaultsClients", of: "SharedUserDefaults", "Facades/GroupDefaultsTests/Clients"),
+  clients(
+    "WormholeCinemaTutorial", of: "WatchConnectivity", "Facades/WatchConnectivityTests/Tutorial"),
+  clients(
+    "WormholeWatchClients", of: "WatchConnectivity", "Facades/WatchConnectivityTests/Clients"),
+  clients("WormholeCommunicatorClients", of: "Communicator", "Facades/CommunicatorTests/Clients"),
   // The same, in a target whose default isolation is the main actor, as new apps have it.
   clients(
-    "WormholeMainActorApp", of: "WatchConnectivity", "WatchConnectivityTests/MainActorApp",
+    "WormholeMainActorApp", of: "WatchConnectivity", "Facades/WatchConnectivityTests/MainActorApp",
     [.swiftLanguageMode(.v6), .defaultIsolation(MainActor.self)]),
   // An app's code, as the page "Test both sides" shows it.
   clients(
@@ -126,45 +131,42 @@ let testTools: [Target] = [
     [.swiftLanguageMode(.v6)]),
 ]
 
+/// Each room's tests, in the group of the room, with a folder for each folder of its sources.
 let tests: [Target] = [
   test("ArchitectureTests", []),
-  test("SystemCallsTests", ["WormholeSystem"]),
-  test("PropertyListsTests", ["WormholePropertyLists"]),
-  test("HTTPTransfersTests", ["WormholeEtcd", "WormholeShims", "WormholeSystem"]),
-  test("EtcdClientTests", ["WormholeEtcd", "WormholeSystem"]),
-  test("AppGroupTests", core + ["WormholeEtcd", "WormholeParticipant"]),
+  test("Core/WormholeSystemTests", core),
+  test("Core/WormholePropertyListsTests", ["WormholePropertyLists"]),
+  test("Core/WormholeTests", core + ["WormholeEtcd", "WormholeParticipant"]),
+  test("Core/WormholeInspectionTests", core + ["WormholeEtcd", "WormholeParticipant"]),
+  test("Core/WormholeEtcdTests", core + ["WormholeEtcd", "WormholeParticipant", "WormholeShims"]),
+  // What the core does on a disk that is full, hangs or is lost, and on kinds of file systems.
   test(
     "FileSystemTests",
     core + ["WormholeFiles", "GroupDefaults", "WormholeCommand", "WormholeParticipant"]),
-  test("FileCoordinationTests", core + ["WormholeFiles", "WormholeParticipant"]),
+  test("Facades/WormholeFilesTests", core + ["WormholeFiles", "WormholeParticipant"]),
   test(
-    "NSFileCoordinationTests",
+    "Facades/NSFileCoordinationTests",
     ["NSFileCoordination", "WormholeFoundationClients", "WormholeParticipant"],
     excludes: ["Clients"]),
-  test("WormholeTests", core + ["WormholeParticipant"]),
   test(
-    "MMWormholeTests",
+    "Facades/MMWormholeTests",
     core + ["MMWormhole", "WormholeMessageClients", "WormholeCommand", "WormholeParticipant"],
     excludes: ["Clients"]),
   test(
-    "GroupDefaultsTests", core + ["GroupDefaults", "WormholeParticipant"], excludes: ["Clients"]),
-  test("PeerConnectivityTests", core + ["WormholePeers", "WormholeEtcd", "WormholeParticipant"]),
+    "Facades/GroupDefaultsTests", core + ["GroupDefaults", "WormholeParticipant"],
+    excludes: ["Clients"]),
   test(
-    "WatchConnectivityTests", core + ["WatchConnectivity", "WormholePeers", "WormholeParticipant"],
+    "Facades/WormholePeersTests", core + ["WormholePeers", "WormholeEtcd", "WormholeParticipant"]),
+  test(
+    "Facades/WatchConnectivityTests",
+    core + ["WatchConnectivity", "WormholePeers", "WormholeParticipant"],
     excludes: ["Tutorial", "MainActorApp", "Clients"]),
   test(
-    "CommunicatorTests",
+    "Facades/CommunicatorTests",
     core + ["Communicator", "WatchConnectivity", "WormholePeers", "WormholeParticipant"],
     excludes: ["Clients"]),
-  test("CommandTests", core + ["WormholeCommand", "WormholeEtcd", "WormholeWorkshop"]),
   test(
-    "CinemaTimeTests",
-    core + [
-      "WormholeCinemaTime", "ConnectivityTesting", "WatchConnectivity", "WormholePeers",
-      "WormholeWorkshop",
-    ]),
-  test(
-    "ConnectivityTestingTests",
+    "Facades/ConnectivityTestingTests",
     core + [
       "ConnectivityTesting", "WormholeStepCounter", "Communicator", "WatchConnectivity",
       "WormholePeers", "WormholeParticipant",
@@ -175,7 +177,17 @@ let tests: [Target] = [
     dependencies: ["WormholeStepCounter", "ConnectivityTesting", "WatchConnectivity"],
     path: "Tests/BothSides/Tests",
     swiftSettings: [.swiftLanguageMode(.v6), .treatAllWarnings(as: .error)]),
-  test("TortureTests", core + ["WormholeTorture", "WormholeWorkshop", "WormholeEtcd"]),
+  test(
+    "Programs/WormholeCommandTests", core + ["WormholeCommand", "WormholeEtcd", "WormholeWorkshop"]),
+  test(
+    "Programs/WormholeCinemaTimeTests",
+    core + [
+      "WormholeCinemaTime", "ConnectivityTesting", "WatchConnectivity", "WormholePeers",
+      "WormholeWorkshop",
+    ]),
+  test(
+    "Workshop/WormholeTortureTests",
+    core + ["WormholeTorture", "WormholeWorkshop", "WormholeEtcd"]),
 ]
 
 var core: [Target.Dependency] {
@@ -205,11 +217,11 @@ func clients(
 }
 
 func test(
-  _ name: String, _ dependencies: [Target.Dependency], excludes: [String] = []
+  _ path: String, _ dependencies: [Target.Dependency], excludes: [String] = []
 ) -> Target {
   .testTarget(
-    name: name, dependencies: dependencies + ["WormholeTestSupport"], exclude: excludes,
-    swiftSettings: settings)
+    name: name(path), dependencies: dependencies + ["WormholeTestSupport"], path: "Tests/" + path,
+    exclude: excludes, swiftSettings: settings)
 }
 
 func name(_ path: String) -> String { path.split(separator: "/").last.map(String.init) ?? path }

@@ -1,17 +1,17 @@
 import Foundation
+import WormholeTestSupport
 
 /// The package that these tests belong to.
 enum SourceTree {
   struct File: Sendable {
     /// The path from the package's root.
     let path: String
-    /// The target's folder, in one of the four groups of Sources or in Tests.
+    /// The target's folder, in one of the four groups of Sources or of Tests.
     let target: String
     let text: SourceText
   }
 
-  static let root = URL(filePath: #filePath)
-    .deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
+  static let root = URL(filePath: Checkout.path)
 
   /// The groups of Sources: the shared core, the APIs over it, the programs, and the tools that
   /// test and measure it.
@@ -22,7 +22,8 @@ enum SourceTree {
 
   /// Every Swift file below Tests that belongs to tests.
   static let tests = Result {
-    try readFiles(in: "Tests").filter { $0.target.hasSuffix("Tests") }
+    try ["Tests", "Tests/Core", "Tests/Facades", "Tests/Programs", "Tests/Workshop"]
+      .flatMap(readFiles).filter { $0.target.hasSuffix("Tests") }
   }
 
   private static func readFiles(in folder: String) throws -> [File] {

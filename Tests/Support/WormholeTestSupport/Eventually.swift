@@ -1,0 +1,40 @@
+import WormholeSystem
+
+/// The error for a condition that did not come true before its deadline.
+package struct NeverHappened: Error, CustomStringConvertible {
+  package let what: String
+
+  package init(what: String) {
+    self.what = what
+  }
+
+  package var description: String { "did not happen within its deadline: \(what)" }
+}
+
+/// Waits until a condition holds. The deadline is generous, because it only ends a failing test. A long
+/// wait looks less often, because others need the processor meanwhile.
+package func eventually(
+  _ what: String, within limit: Duration = .seconds(30), _ condition: () throws -> Bool
+) throws {
+  let deadline = ContinuousClock.now + limit
+  var pause = Duration.milliseconds(2)
+  while try !condition() {
+    guard ContinuousClock.now < deadline else { throw NeverHappened(what: what) }
+    pauseThread(pause)
+    pause = min(pause * 3 / 2, .milliseconds(30))
+  }
+}
+
+/// As `eventually`, for tests that must not block their thread.
+///
+/// The limit is longer because other tests block the threads of the pool, so a task may wait for
+/// its turn until they end.
+package func eventuallyAsync(
+  _ what: String, within limit: Duration = .seconds(180), _ condition: @Sendable () -> Bool
+) async throws {
+  let deadline = ContinuousClock.now + limit
+  while !condition() {
+    guard ContinuousClock.now < deadline else { throw NeverHappened(what: what) }
+    await Task.yield()
+  }
+}
