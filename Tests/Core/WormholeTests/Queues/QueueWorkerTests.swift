@@ -232,6 +232,8 @@ struct QueueWorkerTests {
     try reach(0.7)
     try workers[1].send(.continue)
     try eventually("all jobs are done", within: .seconds(100)) { try isDone() }
+    // An optimized build would release, and so kill, them earlier.
+    withExtendedLifetime(workers) {}
     let handled = try scene.logged(log).compactMap(QueueScene.Delivered.init(line:))
     // The stopped one may have had an entry in its hands: it finds out when it acknowledges it.
     let first = handled.filter { !$0.isRedelivery }.map(\.number)
@@ -289,6 +291,7 @@ struct QueueWorkerTests {
     try reach(180)
     try workers[2].end()
     try eventually("all are done", within: .seconds(100)) { try isDone() }
+    withExtendedLifetime(workers) {}
     let handled = try scene.logged(log).compactMap(QueueScene.Delivered.init(line:))
     for sender in senders {
       let numbers = handled.filter { $0.sender == sender }.map(\.number)

@@ -354,15 +354,18 @@ struct TransactionTests {
     for name in names { try container.value(name).replace(with: 100) }
     let orders = ["a,b,c", "c,b,a", "b,a,c"]
     let writers = try orders.map { _ in try Participant(directory.path) }
-    for (writer, order) in zip(writers, orders) { try writer.tell("transfer \(order) 150") }
     var looks = 0
-    try eventually("all have ended", within: .seconds(100)) {
-      let values = try container.read(names)
-      #expect(values.values.reduce(0) { $0 + ($1.int64Value ?? 0) } == 300)
-      looks += 1
-      return try writers.allSatisfy { try $0.hasAnswered() }
+    // Again, where few looks came between the transfers.
+    for _ in 0..<11 where looks <= 10 {
+      for (writer, order) in zip(writers, orders) { try writer.tell("transfer \(order) 150") }
+      try eventually("all have ended", within: .seconds(100)) {
+        let values = try container.read(names)
+        #expect(values.values.reduce(0) { $0 + ($1.int64Value ?? 0) } == 300)
+        looks += 1
+        return try writers.allSatisfy { try $0.hasAnswered() }
+      }
+      for writer in writers { #expect(try writer.answer() == "done") }
     }
-    for writer in writers { #expect(try writer.answer() == "done") }
     #expect(try state(names).reduce(0) { $0 + ($1 ?? 0) } == 300)
     #expect(looks > 10)
   }
