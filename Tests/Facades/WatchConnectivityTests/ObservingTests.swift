@@ -128,7 +128,7 @@ struct ObservingTests {
     #expect(
       lines[0]
         == "wormhole: cannot observe this Dictionary<String, Any> of a WCSession: "
-        + "no changes of this property are told")
+        + "changes of this property are not reported")
     #expect(lines[1].hasPrefix("wormhole: cannot observe this Bool of a Progress: on Linux"))
     #expect(lines[2] == "done")
   }

@@ -27,7 +27,7 @@ package final class KeyValueObservers<Object: AnyObject & Sendable>: Sendable {
     guard let property = properties.first(where: { $0.isNamed(by: keyPath) }) else {
       return Self.refuse(
         object, keyPath: keyPath, options: options,
-        because: "no changes of this property are told", handler)
+        because: "changes of this property are not reported", handler)
     }
     let observer = KeyValueObserver(property, value: property.read(object)) { object, old, new in
       for isPrior in options.contains(.prior) ? [true, false] : [false] {
