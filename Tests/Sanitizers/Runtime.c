@@ -29,14 +29,33 @@ SWIFT void unlock_slowly(HANDLE) {
   REAL(SWIFT void (*)(HANDLE), UNLOCK)(handle);
 }
 
-// Who gives up the last but one reference to an array's storage has read it before the owner of the last
-// one changes it in place.
-void swift_release(void *object) {
-  static void (*real)(void *);
-  if (!real) real = REAL(void (*)(void *), "swift_release");
-  if (object) __tsan_release(object);
-  real(object);
+// A thread that releases an array's or a dictionary's storage has read it before the owner of the last
+// reference changes it in place.
+static void *storage(void *reference) {
+  // A bridge object has flags in the bits that no address of an object uses.
+  return (void *)((uintptr_t)reference & 0x00fffffffffffff8);
 }
+
+#define RELEASE(name)                                          \
+  void name(void *reference) {                                 \
+    static void (*real)(void *);                               \
+    if (!real) real = REAL(void (*)(void *), #name);           \
+    if (storage(reference)) __tsan_release(storage(reference)); \
+    real(reference);                                           \
+  }
+
+#define RELEASE_SEVERAL(name)                                    \
+  void name(void *reference, uint32_t count) {                   \
+    static void (*real)(void *, uint32_t);                       \
+    if (!real) real = REAL(void (*)(void *, uint32_t), #name);   \
+    if (storage(reference)) __tsan_release(storage(reference));   \
+    real(reference, count);                                      \
+  }
+
+RELEASE(swift_release)
+RELEASE(swift_bridgeObjectRelease)
+RELEASE_SEVERAL(swift_release_n)
+RELEASE_SEVERAL(swift_bridgeObjectRelease_n)
 
 bool swift_isUniquelyReferenced_nonNull_native(void *object) {
   static bool (*real)(void *);
