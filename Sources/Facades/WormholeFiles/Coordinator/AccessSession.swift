@@ -241,6 +241,7 @@ final class AccessClosing: Waiting {
   private let session: AccessSession
   /// A publication is waited for at least `standardWait`, even if the accessor used up the deadline.
   private let deadline: ContinuousClock.Instant
+  /// In the order in which they were acquired.
   private var remaining: [AccessSession.Item]
   private var current: ItemPublication?
   private var published: [ItemPath: FileStatus?] = [:]
@@ -252,7 +253,7 @@ final class AccessClosing: Waiting {
   init(_ session: AccessSession) {
     self.session = session
     deadline = max(session.terms.deadline, .now + FileCoordinator.standardWait)
-    remaining = session.items.sorted { ItemPath.precedes($0.access.location, $1.access.location) }
+    remaining = session.items
   }
 
   func step() throws -> WaitingStep<Void> {

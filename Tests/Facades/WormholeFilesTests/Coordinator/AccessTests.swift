@@ -158,6 +158,26 @@ struct AccessTests {
     #expect(try names() == ["d"], "\(directory.listing)")
   }
 
+  @Test(
+    "An item in a directory that the same access replaces or deletes is gone with it",
+    arguments: [WritingOptions.forReplacing, .forDeleting])
+  func itemOfReplacedDirectory(options: WritingOptions) throws {
+    try makeDirectory(["one": "1", "two": "2"])
+    try coordinator.coordinate(
+      writingItemAt: url("d"), options: options, writingItemAt: url("d/one"), options: []
+    ) { copy, item in
+      try Data("new".utf8).write(to: item)
+      if options == .forDeleting {
+        try FileManager.default.removeItem(at: copy)
+      } else {
+        try FileManager.default.createDirectory(at: copy, withIntermediateDirectories: false)
+        try Data("3".utf8).write(to: copy.appending(path: "three"))
+      }
+    }
+    #expect(try names() == (options == .forDeleting ? [] : ["d"]), "\(directory.listing)")
+    if options == .forReplacing { #expect(try names("d") == ["three"]) }
+  }
+
   @Test("A mover gets the real place of its item, and reports the new one")
   func moving() throws {
     try Data("old".utf8).write(to: url("a.txt"))
@@ -201,6 +221,9 @@ struct AccessTests {
     try Data("1".utf8).write(to: url("a"))
     try coordinator.coordinate(readingItemAt: url("a"), writingItemAt: url("a")) { old, new in
       try Data((try String(contentsOf: old, encoding: .utf8) + "2").utf8).write(to: new)
+      // The writer got a copy, and the reader the item.
+      #expect(old.path == url("a").path)
+      #expect(try text("a") == "1")
     }
     #expect(try text("a") == "12")
     try coordinator.coordinate(writingItemAt: url("b"), writingItemAt: url("a")) { b, a in
