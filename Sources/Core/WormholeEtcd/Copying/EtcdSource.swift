@@ -41,7 +41,7 @@ struct EtcdSource: CopySource {
     case .value, .state: item.value.count > CopiedKey.stampBytes
     case .bell: true
     case .presence, .consumer: key.part == "last"
-    case .queue: !key.part.hasPrefix("c/")
+    case .queue: !key.part.hasPrefix(QueueKeyPart.consumers.text())
     }
   }
 }

@@ -233,16 +233,16 @@ struct EtcdInspection {
   private func queue(_ name: String, _ kind: NameKind) throws -> ContainerReport.NamedQueue {
     let queue = Queue(container: container, name: name, kind: kind)
     var found = ContainerReport.NamedQueue(name: name, path: queue.path)
-    let count = { (part: String) throws(EtcdError) in
-      try etcd.client.count(
-        .prefix(etcd.key(kind, name, part: "/\(part)/")), until: CallLimit.deadline)
+    let keys = EtcdQueue(queue, in: etcd)
+    let count = { (part: QueueKeyPart) throws(EtcdError) in
+      try etcd.client.count(keys.range(part), until: CallLimit.deadline)
     }
-    let entries = try count("e")
-    found.taken = try count("d")
+    let entries = try count(.entries)
+    found.taken = try count(.claims)
     found.waiting = max(0, entries - found.taken)
-    found.outcomes = try count("o")
-    found.receipts = try count("r")
-    found.failed = try count("f")
+    found.outcomes = try count(.outcomes)
+    found.receipts = try count(.receipts)
+    found.failed = try count(.failures)
     let members = try queue.role.members()
     found.consumer = members.first(where: \.isExclusive)
     found.workers = members.filter { !$0.isExclusive }

@@ -178,22 +178,22 @@ struct EtcdKeys {
 
   /// Returns the entry whose end a key tells; nil for any other.
   private static func noted(_ place: Place, _ event: EtcdEvent) -> QueueEntryID? {
-    guard place.letter == "q", event.kind == .put, let last = place.rest.last,
-      ["o", "f"].contains(place.rest.first)
+    guard event.kind == .put, let last = place.rest.last,
+      [QueueKeyPart.outcomes, .failures].contains(place.part)
     else { return nil }
     return OutcomeFile.id(last)
   }
 
   private mutating func take(_ event: EtcdEvent, of place: Place, _ noted: [QueueEntryID]) {
-    guard let part = place.rest.first, let last = place.rest.last else { return }
+    guard let part = place.part, let last = place.rest.last else { return }
     let item = event.keyValue
     switch (part, event.kind) {
-    case ("e", .put):
+    case (.entries, .put):
       guard item.version == 1, let batch = EntryFile(last) else { return }
       var sent = ContainerEvent.entries(batch, of: place.name, isOwn: place.isOwn, .sent)
       sent.take(payloadOf: item.value)
       hear(sent)
-    case ("e", .delete):
+    case (.entries, .delete):
       guard let batch = EntryFile(last) else { return }
       let claim = claims.removeValue(forKey: self.claim(of: batch, place))
       guard !noted.contains(where: { $0.batch == batch }) else { return }
@@ -201,14 +201,14 @@ struct EtcdKeys {
         batch, of: place.name, isOwn: place.isOwn, .acknowledged)
       ended.take(consumer(claim, place))
       hear(ended)
-    case ("d", .put):
+    case (.claims, .put):
       guard let batch = EntryFile(last) else { return }
       take(BatchClaim(item.value), on: batch, of: place, key: item.key)
-    case ("o", .put), ("f", .put):
+    case (.outcomes, .put), (.failures, .put):
       guard let id = OutcomeFile.id(last) else { return }
       // A kept failure has both.
-      if part == "f", noted.filter({ $0 == id }).count > 1 { return }
-      hear(.ended(id, item.value, isOutcome: part == "o", of: place.name, isOwn: place.isOwn))
+      if part == .failures, noted.filter({ $0 == id }).count > 1 { return }
+      hear(.ended(id, item.value, isOutcome: part == .outcomes, of: place.name, isOwn: place.isOwn))
     default: return
     }
   }
@@ -216,7 +216,7 @@ struct EtcdKeys {
   /// The key of the claim on a batch.
   private func claim(of batch: EntryFile, _ place: Place) -> [UInt8] {
     prefix + Array(place.isOwn ? "own/q/".utf8 : "q/".utf8) + EncodedName.key(place.name)
-      + Array("/d/\(batch.text)".utf8)
+      + Array("/".utf8) + QueueKeyPart.claims.bytes(batch.text)
   }
 
   private mutating func take(
@@ -244,6 +244,10 @@ struct EtcdKeys {
 }
 
 extension ContainerKey {
+  /// The part of a queue's key.
+  fileprivate var part: QueueKeyPart? {
+    letter == "q" ? rest.first.flatMap { QueueKeyPart(rawValue: $0) } : nil
+  }
   /// The kind of a name of a presence.
   fileprivate var kind: NameKind { NameKind(letter == "c" ? .consumer : .presence, isOwn: isOwn) }
   /// The same for all keys of a name.

@@ -43,11 +43,13 @@ package struct EtcdAttachments: Sendable {
   private var client: EtcdClient { container.client }
   private var soon: ContinuousClock.Instant { .now + CallLimit.standardWait }
 
-  private func key(_ part: String) -> [UInt8] { prefix + Array(part.utf8) }
-  private func waitingKey(_ id: String) -> [UInt8] { key("a/" + id) }
-  private func takenKey(_ id: String) -> [UInt8] { key("u/" + id) }
+  private func key(_ part: QueueKeyPart, _ name: String = "") -> [UInt8] {
+    prefix + part.bytes(name)
+  }
+  private func waitingKey(_ id: String) -> [UInt8] { key(.waitingFiles, id) }
+  private func takenKey(_ id: String) -> [UInt8] { key(.takenFiles, id) }
 
-  private func pieces(_ content: String) -> KeyRange { .prefix(key("t/\(content)/")) }
+  private func pieces(_ content: String) -> KeyRange { .prefix(key(.pieces, content + "/")) }
 
   /// The words for the place of an attachment.
   package func location(of id: String) -> String { container.location(of: waitingKey(id)) }
@@ -105,7 +107,8 @@ package struct EtcdAttachments: Sendable {
     _ bytes: [UInt8], _ number: Int, checksum: UInt64, of begun: inout Begun
   ) throws {
     let key = key(
-      AttachmentManifest.piecePart(
+      .pieces,
+      AttachmentManifest.pieceName(
         of: begun.manifest.content, number: number, checksum: checksum))
     // What remains is of no use in the end.
     guard begun.present.remove(key) == nil else { return }
@@ -241,16 +244,17 @@ package struct EtcdAttachments: Sendable {
   ///
   /// - Complexity: one request as long as no files are sent; otherwise reads the whole queue.
   package func sweep() throws {
-    let first = try client.page(.prefix(key("t/")), keysOnly: true, limit: 1, until: soon)
+    let first = try client.page(.prefix(key(.pieces)), keysOnly: true, limit: 1, until: soon)
     guard !first.items.isEmpty else { return }
     // At one revision, at which what is referred to is there.
     let all = try client.read(
-      ["u/", "a/", "t/", "e/", "f/"].map { .init(.prefix(key($0)), keysOnly: $0 == "t/") },
-      until: soon
+      [QueueKeyPart.takenFiles, .waitingFiles, .pieces, .entries, .failures].map {
+        .init(.prefix(key($0)), keysOnly: $0 == .pieces)
+      }, until: soon
     ).items
     let (taken, waiting, pieces, entries, kept) = (all[0], all[1], all[2], all[3], all[4])
     let contents = Set((waiting + taken).compactMap { AttachmentManifest($0.value)?.content })
-    let start = key("t/").count
+    let start = key(.pieces).count
     let found = Set(
       pieces.map {
         String(decoding: $0.key.dropFirst(start).prefix { $0 != UInt8(ascii: "/") }, as: UTF8.self)
@@ -277,8 +281,8 @@ package struct EtcdAttachments: Sendable {
   ///
   /// - Parameter sender: encoded.
   package func entry(of sender: String, prefix: String) throws -> QueueEntryID? {
-    let start = key("e/").count
-    for item in try client.read(.prefix(key("e/")), until: soon).items {
+    let start = key(.entries).count
+    for item in try client.read(.prefix(key(.entries)), until: soon).items {
       guard let batch = EntryFile(bytes: Array(item.key.dropFirst(start))), batch.sender == sender,
         let index = Self.ids(in: item).firstIndex(where: { $0?.hasPrefix(prefix) == true })
       else { continue }
@@ -317,7 +321,8 @@ package struct EtcdAttachments: Sendable {
     var done: Int64 = 0
     for (number, checksum) in whole.pieces.enumerated() {
       let key = key(
-        AttachmentManifest.piecePart(of: manifest.content, number: number, checksum: checksum))
+        .pieces,
+        AttachmentManifest.pieceName(of: manifest.content, number: number, checksum: checksum))
       let piece =
         try part?.descriptor.piece(
           Int(min(Int64(AttachmentManifest.piece), manifest.size - done)), checksum)

@@ -59,7 +59,7 @@ final class EtcdConsumerPlace: ConsumerPlace {
     let (isAlone, registration, fence) = try role.terms()
     let kind = isAlone ? Self.alone : Self.beside
     while true {
-      let (items, revision) = try store.read([store.range("c/")], until: deadline)
+      let (items, revision) = try store.read([store.range(.consumers)], until: deadline)
       let others = items[0].filter { isAlone && $0.value.starts(with: Self.alone) }
         .prefix(EtcdContainer.maximumOperations / 2)
       let outcome = try store.container.commit(
@@ -79,7 +79,8 @@ final class EtcdConsumerPlace: ConsumerPlace {
   /// Whether it was closed, and nobody consumes now.
   func isClosedWithoutSuccessor() throws(EtcdError) -> Bool {
     guard isEnded.load(ordering: .sequentiallyConsistent) else { return false }
-    return try store.client.read(store.range("c/"), keysOnly: true, until: store.soon).items.isEmpty
+    return try store.client.read(store.range(.consumers), keysOnly: true, until: store.soon).items
+      .isEmpty
   }
 
   /// Checks that no other consumer can have been given what this one has.
@@ -104,7 +105,7 @@ final class EtcdConsumerPlace: ConsumerPlace {
   func isIdle() throws -> Bool {
     let deadline = store.soon
     let found = try store.client.read(
-      [.init(store.range("d/")), .init(store.range("e/"), keysOnly: true)], until: deadline
+      [.init(store.range(.claims)), .init(store.range(.entries), keysOnly: true)], until: deadline
     ).items
     let (claims, entries) = (found[0], found[1])
     let owners = claims.map { BatchClaim($0.value).consumer }

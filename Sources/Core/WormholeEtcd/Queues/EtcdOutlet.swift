@@ -1,5 +1,6 @@
 import Synchronization
 import Wormhole
+import WormholeInspection
 
 /// The writer of a sender's batches on etcd; see `EtcdQueue`.
 final class EtcdOutlet: QueueOutlet {
@@ -57,7 +58,8 @@ final class EtcdOutlet: QueueOutlet {
   func admits(_ count: Int, _ size: Int) throws -> Bool {
     if state.withLock({ $0.admission.allows(count, size) }) { return true }
     return try reporting("look at what waits in \"\(queue.name)\"", path: queue.path) {
-      let items = try store.client.read(store.range("e/"), keysOnly: true, until: store.soon).items
+      let items = try store.client.read(store.range(.entries), keysOnly: true, until: store.soon)
+        .items
       let waiting = items.compactMap { store.batch($0.key) }
       return state.withLock { $0.admission.note(waiting: waiting, for: count, size) }
     }
@@ -102,7 +104,7 @@ final class EtcdOutlet: QueueOutlet {
         try supersede(key, by: .init(batch: name, index: index), in: &change, until: deadline)
       }
       let witness = EtcdContainer.Witness(
-        key: store.key("s/" + sender), base: last.item, seen: last.seen,
+        key: store.key(.senders, sender), base: last.item, seen: last.seen,
         value: Array("\(Nonce.next()) \(String(order, radix: 16))".utf8))
       let outcome = try store.container.commit(change, witness, until: deadline)
       guard outcome.succeeded else {
@@ -123,7 +125,7 @@ final class EtcdOutlet: QueueOutlet {
   }
 
   private func readLast(until deadline: ContinuousClock.Instant) throws(EtcdError) -> Last {
-    let (items, revision) = try store.read([.key(store.key("s/" + sender))], until: deadline)
+    let (items, revision) = try store.read([.key(store.key(.senders, sender))], until: deadline)
     guard let item = items[0].first else { return Last(seen: revision) }
     let words = String(decoding: item.value, as: UTF8.self).split(separator: " ")
     let order = words.last.flatMap { UInt64($0, radix: 16) } ?? 0

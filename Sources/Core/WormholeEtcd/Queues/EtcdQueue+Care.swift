@@ -1,5 +1,6 @@
 import FoundationEssentials
 import Wormhole
+import WormholeInspection
 import WormholePropertyLists
 import WormholeSystem
 
@@ -20,7 +21,7 @@ extension EtcdQueue: QueueStore {
   // MARK: Failures
 
   func failures() throws -> [QueueFailure] {
-    try client.read(range("f/"), until: soon).items.compactMap { failure($0) }
+    try client.read(range(.failures), until: soon).items.compactMap { failure($0) }
       .sorted { $0.id.isBefore($1.id) }
   }
 
@@ -97,7 +98,7 @@ extension EtcdQueue: QueueStore {
     let now = queue.clock() + later
     let part = sender.map { $0 + "/" } ?? ""
     let found = try client.read(
-      [.init(range("o/" + part)), .init(range("r/" + part))], until: deadline
+      [.init(range(.outcomes, part)), .init(range(.receipts, part))], until: deadline
     ).items
     let notes = found[0].filter { note in
       guard let ended = OutcomeFile.ended(note.value) else { return false }
@@ -139,15 +140,15 @@ extension EtcdQueue: QueueStore {
 
   /// Removes the marks of entries that are gone, and files that no entry names.
   func watchFirstUse(_ signal: @escaping @Sendable () -> Void) throws -> (any Cancelling)? {
-    let found = try client.page(range(""), keysOnly: true, limit: 1, until: soon)
+    let found = try client.page(everything, keysOnly: true, limit: 1, until: soon)
     guard found.items.isEmpty else { return nil }
-    return try client.watch(range(""), after: found.moment) { _ in signal() }
+    return try client.watch(everything, after: found.moment) { _ in signal() }
   }
 
   func sweep() throws {
     try attachments.sweep()
     let deadline = soon
-    for mark in try client.read(range("k/"), until: deadline).items {
+    for mark in try client.read(range(.marks), until: deadline).items {
       let id = OutcomeFile.id(String(decoding: mark.value, as: UTF8.self))
       var conditions = EtcdTransaction.Condition.unchanged(mark)
       if let id { conditions.append(.absent(entryKey(id.batch))) }

@@ -22,7 +22,7 @@ extension EtcdQueue {
   }
 
   func receipts(of sender: String) throws -> [QueueReceipt] {
-    try receipts([range("r/\(sender)/")], soon)
+    try receipts([range(.receipts, "\(sender)/")], soon)
   }
 
   private func receipts(
@@ -66,7 +66,7 @@ extension EtcdQueue {
   func unfinished(limit: Int) throws -> [QueueReceipt] {
     let deadline = soon
     let taken = Set(
-      try client.read(range("d/"), keysOnly: true, until: deadline).items.compactMap {
+      try client.read(range(.claims), keysOnly: true, until: deadline).items.compactMap {
         batch($0.key)
       })
     let waiting = try waiting(until: deadline).filter { !taken.contains($0) }
@@ -84,7 +84,7 @@ extension EtcdQueue {
 
   /// Returns the batches that nobody has settled yet, in the order of delivery.
   private func waiting(until deadline: ContinuousClock.Instant) throws -> [EntryFile] {
-    try client.read(range("e/"), keysOnly: true, until: deadline).items
+    try client.read(range(.entries), keysOnly: true, until: deadline).items
       .compactMap { batch($0.key) }.sorted { $0.precedes($1) }
   }
 
@@ -102,7 +102,7 @@ extension EtcdQueue {
   }
 
   func outcomes(of sender: String) throws -> [QueueOutcome] {
-    try client.read(range("o/\(sender)/"), until: soon).items.compactMap { item in
+    try client.read(range(.outcomes, "\(sender)/"), until: soon).items.compactMap { item in
       guard let id = id(item.key) else { return nil }
       let status = OutcomeFile.status(item.value)
       return status == .processed ? nil : QueueOutcome(id: id, status: status)
@@ -110,7 +110,7 @@ extension EtcdQueue {
   }
 
   func hasEntries() throws -> Bool {
-    try !client.page(range("e/"), keysOnly: true, limit: 1, until: soon).items.isEmpty
+    try !client.page(range(.entries), keysOnly: true, limit: 1, until: soon).items.isEmpty
   }
 
   // MARK: Forgetting

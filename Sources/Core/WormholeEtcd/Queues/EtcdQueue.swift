@@ -53,36 +53,46 @@ struct EtcdQueue: Sendable {
 
   // MARK: Keys
 
-  func key(_ part: String) -> [UInt8] { prefix + Array(part.utf8) }
+  func key(_ part: QueueKeyPart, _ name: String) -> [UInt8] { prefix + part.bytes(name) }
 
-  func range(_ part: String) -> KeyRange { .prefix(key(part)) }
+  /// - Parameter start: What the names begin with.
+  func range(_ part: QueueKeyPart, _ start: String = "") -> KeyRange { .prefix(key(part, start)) }
 
-  func entryKey(_ batch: EntryFile) -> [UInt8] { key("e/" + batch.text) }
+  func range(from first: QueueKeyPart, through last: QueueKeyPart) -> KeyRange {
+    .range(from: key(first, ""), to: KeyRange.end(ofPrefix: key(last, "")))
+  }
 
-  func claimKey(_ batch: EntryFile) -> [UInt8] { key("d/" + batch.text) }
+  var everything: KeyRange { .prefix(prefix) }
 
-  func consumerKey(_ id: String) -> [UInt8] { key("c/" + id) }
+  func entryKey(_ batch: EntryFile) -> [UInt8] { key(.entries, batch.text) }
 
-  func receiptKey(_ batch: EntryFile) -> [UInt8] { key("r/\(batch.sender)/\(batch.text)") }
+  func claimKey(_ batch: EntryFile) -> [UInt8] { key(.claims, batch.text) }
+
+  func consumerKey(_ id: String) -> [UInt8] { key(.consumers, id) }
+
+  func receiptKey(_ batch: EntryFile) -> [UInt8] { key(.receipts, "\(batch.sender)/\(batch.text)") }
 
   func outcomeKey(_ id: QueueEntryID) -> [UInt8] {
-    key("o/\(id.batch.sender)/\(id.batch.text).\(id.index)")
+    key(.outcomes, "\(id.batch.sender)/\(id.batch.text).\(id.index)")
   }
 
-  func outcomes(of batch: EntryFile) -> KeyRange { range("o/\(batch.sender)/\(batch.text).") }
+  func outcomes(of batch: EntryFile) -> KeyRange {
+    range(.outcomes, "\(batch.sender)/\(batch.text).")
+  }
 
-  func failureKey(_ id: QueueEntryID) -> [UInt8] { key("f/\(id.batch.text).\(id.index)") }
+  func failureKey(_ id: QueueEntryID) -> [UInt8] { key(.failures, "\(id.batch.text).\(id.index)") }
 
   func markKey(_ sender: String, _ key: String) -> [UInt8] {
-    self.key("k/\(sender)/") + container.key(ofName: key)
+    self.key(.marks, "\(sender)/") + container.key(ofName: key)
   }
 
-  /// The kind of a key, and what follows it; nil for a foreign one.
-  func part(_ key: [UInt8]) -> (kind: UInt8, name: ArraySlice<UInt8>)? {
+  /// The part of a key, and what follows it; nil for a foreign one.
+  func part(_ key: [UInt8]) -> (part: QueueKeyPart, name: ArraySlice<UInt8>)? {
     let rest = key.dropFirst(prefix.count)
-    guard key.starts(with: prefix), rest.count > 2, rest[rest.startIndex + 1] == UInt8(ascii: "/")
+    guard key.starts(with: prefix), rest.count > 2, rest[rest.startIndex + 1] == UInt8(ascii: "/"),
+      let part = QueueKeyPart(rawValue: String(decoding: rest.prefix(1), as: UTF8.self))
     else { return nil }
-    return (rest[rest.startIndex], rest.dropFirst(2))
+    return (part, rest.dropFirst(2))
   }
 
   /// The batch of `e/`, `d/`; nil for any other key.

@@ -1,6 +1,7 @@
 import Dispatch
 import Synchronization
 import Wormhole
+import WormholeInspection
 import WormholeSystem
 
 /// The watch that tells callers that wait for the end of entries which batches to look at again: one
@@ -53,10 +54,11 @@ final class EtcdQueueEnds: QueueEnds {
     let store = store
     // A waiter that looks learns why a look fails.
     let follower = KeyFollower(
-      store.container, KeyRange.range(from: store.key("d/"), to: store.key("e0")),
+      store.container, store.range(from: .claims, through: .entries),
       .init(
         look: { deadline throws(EtcdError) in
-          try store.client.page(store.range("d/"), keysOnly: true, limit: 1, until: deadline).moment
+          try store.client.page(store.range(.claims), keysOnly: true, limit: 1, until: deadline)
+            .moment
         },
         events: { [weak self] events, _ in self?.hear(events) },
         looked: { [weak self] _ in self?.raiseAll() }))

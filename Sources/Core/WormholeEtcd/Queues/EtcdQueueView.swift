@@ -47,7 +47,7 @@ final class EtcdQueueView: Sendable {
   func begin() throws(EtcdError) {
     // The call that takes the next entry says why a look fails.
     let follower = KeyFollower(
-      store.container, KeyRange.range(from: store.key("c/"), to: store.key("e0")),
+      store.container, store.range(from: .consumers, through: .entries),
       .init(
         look: { [weak self] deadline throws(EtcdError) in
           try self?.refresh(until: deadline)
@@ -130,9 +130,9 @@ final class EtcdQueueView: Sendable {
 
   /// Reads it again.
   func refresh(until deadline: ContinuousClock.Instant) throws(EtcdError) {
-    let claims = KeyRange.range(from: store.key("c/"), to: store.key("e/"))
+    let claims = store.range(from: .consumers, through: .claims)
     let (moment, found) = try store.client.read(
-      [.init(claims), .init(store.range("e/"), keysOnly: true)], until: deadline)
+      [.init(claims), .init(store.range(.entries), keysOnly: true)], until: deadline)
     let isNew = state.withLock { state in
       guard moment >= state.moment else { return false }
       let before = state.entries
@@ -165,26 +165,26 @@ final class EtcdQueueView: Sendable {
   }
 
   private func put(_ item: KeyValue, in state: inout State) {
-    guard let (kind, name) = store.part(item.key) else { return }
-    switch kind {
-    case UInt8(ascii: "c"): state.consumers.insert(String(decoding: name, as: UTF8.self))
-    case UInt8(ascii: "d"):
+    guard let (part, name) = store.part(item.key) else { return }
+    switch part {
+    case .consumers: state.consumers.insert(String(decoding: name, as: UTF8.self))
+    case .claims:
       guard let batch = EntryFile(bytes: Array(name)) else { return }
       guard state.claims[batch].map({ $0.modified < item.modified }) ?? true else { return }
       state.claims[batch] = Claim(
         consumer: BatchClaim(item.value).consumer, modified: item.modified)
-    case UInt8(ascii: "e"):
+    case .entries:
       if let batch = EntryFile(bytes: Array(name)) { state.entries[batch] = item.created }
     default: return
     }
   }
 
   private func delete(_ key: [UInt8], in state: inout State) {
-    guard let (kind, name) = store.part(key) else { return }
-    switch kind {
-    case UInt8(ascii: "c"): state.consumers.remove(String(decoding: name, as: UTF8.self))
-    case UInt8(ascii: "d"): EntryFile(bytes: Array(name)).map { state.claims[$0] = nil }
-    case UInt8(ascii: "e"):
+    guard let (part, name) = store.part(key) else { return }
+    switch part {
+    case .consumers: state.consumers.remove(String(decoding: name, as: UTF8.self))
+    case .claims: EntryFile(bytes: Array(name)).map { state.claims[$0] = nil }
+    case .entries:
       guard let batch = EntryFile(bytes: Array(name)) else { return }
       state.entries[batch] = nil
       state.arrived[batch] = nil
@@ -215,17 +215,17 @@ final class EtcdQueueView: Sendable {
   /// Whether there may be something to take after an event: something has arrived, or a consumer is
   /// gone, perhaps this one.
   private func isOfInterest(_ event: EtcdEvent, _ state: inout State) -> Bool {
-    guard let (kind, name) = store.part(event.keyValue.key) else { return false }
-    switch (kind, event.kind) {
-    case (UInt8(ascii: "e"), .put):
+    guard let (part, name) = store.part(event.keyValue.key) else { return false }
+    switch (part, event.kind) {
+    case (.entries, .put):
       guard let batch = EntryFile(bytes: Array(name)), state.entries[batch] == nil else {
         return false
       }
       arrivals.note(batch)
       state.arrived[batch] = bootTimeNanoseconds()
       return true
-    case (UInt8(ascii: "c"), .delete): return true
-    case (UInt8(ascii: "d"), .delete):
+    case (.consumers, .delete): return true
+    case (.claims, .delete):
       return keepsOrder
         && EntryFile(bytes: Array(name)).flatMap { state.claims[$0]?.consumer } != own
     default: return false

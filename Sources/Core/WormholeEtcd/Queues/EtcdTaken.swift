@@ -133,7 +133,7 @@ final class EtcdTaken: TakenStore {
       rest = rest.dropFirst(some.count)
       try change(notes(some, status)) { $0.settled.formUnion(some) }
     }
-    try finish(notes(rest, status) + [.put(key: store.key("x/" + name.text), value: bytes)])
+    try finish(notes(rest, status) + [.put(key: store.key(.foreign, name.text), value: bytes)])
   }
 
   private func notes(

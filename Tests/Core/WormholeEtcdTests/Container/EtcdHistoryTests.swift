@@ -163,7 +163,7 @@ final class EtcdHistoryTests: RestoredEtcd {
     // Until its key has ended, the claim that the snapshot has brought back holds.
     let keys = try #require(queue.store as? EtcdQueue)
     try eventually("its right has ended") {
-      try keys.read([keys.range("c/")], until: soon).items[0].isEmpty
+      try keys.read([keys.range(.consumers)], until: soon).items[0].isEmpty
     }
     #expect(etcd.client.history == 1)
     let error = #expect(throws: AppGroupError.self) { try claimed.acknowledge() }

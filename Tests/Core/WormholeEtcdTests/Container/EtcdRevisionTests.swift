@@ -67,7 +67,7 @@ final class EtcdRevisionTests: RestoredEtcd {
     try container.queue("q").sender("a").enqueue(1)
     try node.endAndSave()
     let claimed = try #require(try consumer.next(until: soon))
-    let claim = try #require(try store.read([store.range("d/")], until: soon).items[0].first)
+    let claim = try #require(try store.read([store.range(.claims)], until: soon).items[0].first)
     proxy.block()
     try node.endAndRestore()
     try node.grow(before: claim.modified)

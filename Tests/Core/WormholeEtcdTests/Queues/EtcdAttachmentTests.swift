@@ -54,7 +54,7 @@ struct EtcdAttachmentTests {
 
   private func pieces(_ queue: Queue) throws -> [KeyValue] {
     let keys = try keys(queue)
-    return try keys.client.read(keys.range("t/"), until: soon).items
+    return try keys.client.read(keys.range(.pieces), until: soon).items
   }
 
   @Test("arrives on another machine in pieces, and leaves nothing on either, nor between them")
@@ -62,8 +62,13 @@ struct EtcdAttachmentTests {
     let (here, there) = (try queue("here"), try queue("there"))
     try send("x", here)
     #expect(try pieces(here).map(\.value.count) == [512 << 10, 512 << 10, 1_300_000 - (1 << 20)])
+    // An entry is taken by a claim; the pieces of its file are no entries.
+    let before = try #require(try here.container.report().names.queues.first)
+    #expect(before.waiting == 1 && before.taken == 0)
     let consumer = try there.consume()
     let entry = try #require(try consumer.next(until: soon))
+    let after = try #require(try here.container.report().names.queues.first)
+    #expect(after.waiting == 0 && after.taken == 1)
     let attachment = try #require(entry.attachment)
     #expect(attachment.path.hasPrefix(directory.path + "/there/"))
     #expect(
@@ -100,7 +105,7 @@ struct EtcdAttachmentTests {
     let keys = try keys(queue)
     // What the next one that has the queue alone does first; nobody closed this one.
     _ = try keys.container.repeating(
-      .init(if: [.exists(keys.container.formatKey)], then: [.delete(keys.range("c/"))]),
+      .init(if: [.exists(keys.container.formatKey)], then: [.delete(keys.range(.consumers))]),
       until: soon)
     let error = #expect(throws: AppGroupError.self) {
       try attachment.claim(to: directory.path + "/stolen")
@@ -147,12 +152,12 @@ struct EtcdAttachmentTests {
     case .changed: operation = .put(key: second, value: [UInt8](repeating: 1, count: 512 << 10))
     case .missing: break
     case .longer: operation = .put(key: second, value: [UInt8](repeating: 1, count: 1 << 20))
-    case .foreignManifest: operation = .put(key: keys.key("a/x"), value: [1, 2, 3])
+    case .foreignManifest: operation = .put(key: keys.key(.waitingFiles, "x"), value: [1, 2, 3])
     case .hugeManifest:
       let manifest: PropertyListValue = [
         "content": "x", "size": .integer(.max), "checksum": "1", "pieces": .data(Data([1])),
       ]
-      operation = .put(key: keys.key("a/x"), value: try manifest.binaryBytes())
+      operation = .put(key: keys.key(.waitingFiles, "x"), value: try manifest.binaryBytes())
     }
     _ = try keys.container.repeating(
       .init(if: [.exists(keys.container.formatKey)], then: [operation]), until: soon)
@@ -212,7 +217,8 @@ struct EtcdAttachmentTests {
     _ = try queue.container.sweep()
     #expect(try pieces(queue).count == 5)
     let keys = try keys(queue)
-    let manifest = try keys.client.read(.key(keys.key("a/dead")), until: soon).items.first
+    let manifest = try keys.client.read(.key(keys.key(.waitingFiles, "dead")), until: soon).items
+      .first
     let lease = try #require(manifest?.lease)
     #expect(try keys.client.leaseStatus(lease, until: soon).granted == .seconds(600))
     try keys.client.revokeLease(lease, until: soon)

@@ -1,5 +1,6 @@
 import FoundationEssentials
 import Testing
+import WormholeInspection
 import WormholePropertyLists
 import WormholeSystem
 import WormholeTestSupport
@@ -20,7 +21,7 @@ struct QueueOnEtcdTests {
     return try SharedContainer(etcd: location, companion: directory.path).queue("q")
   }
 
-  private func keys(_ part: String, of queue: Queue) throws -> [String] {
+  private func keys(_ part: QueueKeyPart, of queue: Queue) throws -> [String] {
     let keys = try #require(queue.store as? EtcdQueue)
     return try keys.client.read(keys.range(part), keysOnly: true, until: soon).items
       .map { String(decoding: $0.key, as: UTF8.self) }
@@ -48,7 +49,7 @@ struct QueueOnEtcdTests {
     #expect(delivered == ids.filter { !cancelled.contains($0) })
     #expect(Set(try sender.outcomes().map(\.id)) == cancelled)
     #expect(try sender.receipts().count == count / 10)
-    #expect(try keys("e/", of: queue) == [] && keys("d/", of: queue) == [])
+    #expect(try keys(.entries, of: queue) == [] && keys(.claims, of: queue) == [])
   }
 
   @Test("is not a consumer's any longer once it has lost its key, however late it notices")
@@ -60,7 +61,7 @@ struct QueueOnEtcdTests {
     let first = try queue.consume()
     let entries = try (0..<2).map { _ in try #require(try first.next(until: .now)) }
     // What a successor does first, and the end of its session, too.
-    let consumers = try keys.client.read(keys.range("c/"), until: soon).items
+    let consumers = try keys.client.read(keys.range(.consumers), until: soon).items
     for item in consumers {
       _ = try keys.client.commit(
         EtcdTransaction(if: [.exists(item.key)], then: [.delete(.key(item.key))]), until: soon)
@@ -102,8 +103,8 @@ struct QueueOnEtcdTests {
       Issue.record("\(try sender.status(of: ids[1]))")
       return
     }
-    #expect(try self.keys("x/", of: queue).count == 1)
-    #expect(try self.keys("e/", of: queue) == [])
+    #expect(try self.keys(.foreign, of: queue).count == 1)
+    #expect(try self.keys(.entries, of: queue) == [])
   }
 
   @Test("lets an entry of another machine live as long as its sender meant, by whatever clock")

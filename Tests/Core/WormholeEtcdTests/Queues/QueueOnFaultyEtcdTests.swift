@@ -60,8 +60,8 @@ struct QueueOnFaultyEtcdTests {
   @Test("says that the end of an entry is unknown, if it was replaced and the history is gone")
   func unknownEnd() throws {
     let error = try endInDoubt { keys in
-      let consumers = keys.range("c/")
-      let condition = EtcdTransaction.Condition.absent(keys.key("none"))
+      let consumers = keys.range(.consumers)
+      let condition = EtcdTransaction.Condition.absent(keys.key(.entries, "none"))
       _ = try keys.client.commit(
         EtcdTransaction(if: [condition], then: [.delete(consumers)]), until: soon)
     }

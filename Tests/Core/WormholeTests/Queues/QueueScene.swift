@@ -1,6 +1,7 @@
 import FoundationEssentials
 import Synchronization
 import Testing
+import WormholeInspection
 import WormholePropertyLists
 import WormholeSystem
 import WormholeTestSupport
@@ -88,14 +89,14 @@ struct QueueScene {
   /// The number of files, or keys, in a part of the queue.
   func count(_ part: Part) throws -> Int {
     guard let keys else { return try names(part.rawValue).count }
-    func batches(_ part: String) throws -> Set<EntryFile> {
+    func batches(_ part: QueueKeyPart) throws -> Set<EntryFile> {
       let items = try keys.client.read(keys.range(part), keysOnly: true, until: soon).items
       return Set(items.compactMap { keys.batch($0.key) })
     }
     switch part {
-    case .waiting: return try batches("e/").subtracting(batches("d/")).count
-    case .receipts: return try keys.client.read(keys.range("r/"), until: soon).items.count
-    case .failed: return try batches("f/").count
+    case .waiting: return try batches(.entries).subtracting(batches(.claims)).count
+    case .receipts: return try keys.client.read(keys.range(.receipts), until: soon).items.count
+    case .failed: return try batches(.failures).count
     }
   }
 
@@ -115,7 +116,7 @@ struct QueueScene {
   /// Returns what there is of files that accompany entries, before they are taken, and on etcd also then.
   func attachmentLeftovers() throws -> [String] {
     guard let keys else { return try names("attachments") }
-    return try ["a/", "t/", "u/"].flatMap { part in
+    return try [.waitingFiles, .pieces, .takenFiles].flatMap { part in
       try keys.client.read(keys.range(part), keysOnly: true, until: soon).items
         .map { String(decoding: $0.key, as: UTF8.self) }
     }
@@ -124,7 +125,7 @@ struct QueueScene {
   /// Returns the entries of the queue's directories besides its notes of outcomes.
   func leftovers() throws -> [String] {
     if let keys {
-      let range = KeyRange.range(from: keys.key("d/"), to: keys.key("e0"))
+      let range = keys.range(from: .claims, through: .entries)
       return try keys.client.read(range, keysOnly: true, until: soon).items
         .map { String(decoding: $0.key, as: UTF8.self) }
     }

@@ -38,13 +38,14 @@ struct QueueKeys {
       guard let bytes = try place.read(part + "/" + name.text) else { continue }
       let entries = entries(bytes, of: name)
       if part != QueueDirectory.pending {
-        try put("d/" + name.text, claim(on: name, entries, in: part, claimed: claimed))
+        try put(
+          QueueKeyPart.claims.text(name.text), claim(on: name, entries, in: part, claimed: claimed))
       }
-      try put("e/" + name.text, bytes)
+      try put(QueueKeyPart.entries.text(name.text), bytes)
       for (index, entry) in entries.enumerated() where entry.payload != nil {
         guard let key = entry.key else { continue }
-        newest["k/\(name.sender)/\(EncodedName.text(ofKey: key))"] = .init(
-          batch: name, index: index)
+        let mark = QueueKeyPart.marks.text("\(name.sender)/\(EncodedName.text(ofKey: key))")
+        newest[mark] = .init(batch: name, index: index)
       }
     }
     for (part, id) in newest.sorted(by: { $0.key < $1.key }) {
@@ -87,7 +88,7 @@ struct QueueKeys {
     var orders: [String: UInt64] = [:]
     for batch in batches { orders[batch.sender] = max(orders[batch.sender] ?? 0, batch.order) }
     for (sender, order) in orders.sorted(by: { $0.key < $1.key }) {
-      try put("s/" + sender, Array("0 \(String(order, radix: 16))".utf8))
+      try put(QueueKeyPart.senders.text(sender), Array("0 \(String(order, radix: 16))".utf8))
     }
   }
 
@@ -104,7 +105,7 @@ struct QueueKeys {
         batch.entries[index].keepsReceipt = false
       }
       if !forgotten.isEmpty { bytes = try batch.bytes() }
-      try put("r/\(name.sender)/\(name.text)", bytes)
+      try put(QueueKeyPart.receipts.text("\(name.sender)/\(name.text)"), bytes)
       // On etcd nothing else tells when an entry was processed whose receipt expires.
       let expiring = batch.kept.filter { batch.entries[$0].receiptTerm == .dayAfterProcessing }
       let statuses = try place.statuses(of: name, Set(expiring))
@@ -129,7 +130,7 @@ struct QueueKeys {
   }
 
   private func outcome(_ batch: EntryFile, _ index: Int) -> String {
-    "o/\(batch.sender)/\(batch.text).\(index)"
+    QueueKeyPart.outcomes.text("\(batch.sender)/\(batch.text).\(index)")
   }
 
   private func readFailure(_ id: QueueEntryID, _ put: Put) throws {
@@ -139,7 +140,7 @@ struct QueueKeys {
       var value = try PropertyListValue(bytes: bytes)
       guard case .dictionary = value else { return }
       value["date"] = .date(try place.fileStatus(path).modified)
-      try put("f/\(id.batch.text).\(id.index)", value.binaryBytes())
+      try put(QueueKeyPart.failures.text("\(id.batch.text).\(id.index)"), value.binaryBytes())
     } catch is PropertyListError {
       // No failure of a queue: nobody shows it.
       return
@@ -159,14 +160,16 @@ struct QueueKeys {
     // One that is not whole is begun again by its sender.
     for id in try place.attachmentDirectories().sorted() {
       let path = AttachmentPlace.path(id)
-      if try place.exists(path + "/" + AttachmentPlace.content) { files.append(("a", id, path)) }
+      if try place.exists(path + "/" + AttachmentPlace.content) {
+        files.append((.waitingFiles, id, path))
+      }
     }
     files += try taken.flatMap { try attachments(in: $0) }
-    for (letter, id, path) in files {
+    for (part, id, path) in files {
       let found = try putPieces(of: path + "/" + AttachmentPlace.content, id, put)
       var manifest = AttachmentManifest(content: id, size: found?.size ?? 0, sender: "")
       manifest.whole = found?.whole ?? .init()
-      try put("\(letter)/\(id)", manifest.bytes())
+      try put(part.text(id), manifest.bytes())
       if found == nil, path.hasPrefix(QueueDirectory.taken) { claimed.insert(id) }
     }
     return claimed
@@ -175,12 +178,12 @@ struct QueueKeys {
   /// Returns the files that a consumer has, or that are kept with failures.
   private func attachments(
     in part: String
-  ) throws -> [(letter: String, id: String, path: String)] {
+  ) throws -> [(part: QueueKeyPart, id: String, path: String)] {
     try (place.list(part) ?? []).map(\.name.text).filter {
       $0.hasPrefix(AttachmentPlace.takenPrefix)
     }.sorted().compactMap { name in
       let id = String(name.dropFirst(AttachmentPlace.takenPrefix.count))
-      return AttachmentPlace.isID(id) ? ("u", id, part + "/" + name) : nil
+      return AttachmentPlace.isID(id) ? (.takenFiles, id, part + "/" + name) : nil
     }
   }
 
@@ -203,8 +206,9 @@ struct QueueKeys {
       hash.update(piece)
       let bytes = Array(piece)
       let checksum = XXH64.checksum(of: bytes)
-      try put(
-        AttachmentManifest.piecePart(of: id, number: whole.pieces.count, checksum: checksum), bytes)
+      let name = AttachmentManifest.pieceName(
+        of: id, number: whole.pieces.count, checksum: checksum)
+      try put(QueueKeyPart.pieces.text(name), bytes)
       whole.pieces.append(checksum)
       size += Int64(piece.count)
     }

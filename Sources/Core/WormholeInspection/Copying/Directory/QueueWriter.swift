@@ -31,19 +31,19 @@ final class QueueWriter {
 
   func put(_ part: String, _ value: [UInt8]) throws {
     let parts = part.split(separator: "/", omittingEmptySubsequences: false).map(String.init)
-    guard parts.count > 1 else { return }
+    guard parts.count > 1, let part = QueueKeyPart(rawValue: parts[0]) else { return }
     let rest = parts[1]
     // Keys are foreign text: no name becomes a path with parts of its own.
-    guard parts.count == 2 || ["r", "o", "t"].contains(parts[0]) else { return }
-    switch parts[0] {
-    case "d": claims[rest] = BatchClaim(value)
-    case "e": try putBatch(rest, value)
-    case "r": try parts.last.flatMap { EntryFile($0) }.map { try putReceipt($0, value) }
-    case "o": try parts.last.flatMap { OutcomeFile.id($0) }.map { try putOutcome($0, value) }
-    case "f": try OutcomeFile.id(rest).map { try putFailure($0, value) }
-    case "a": try manifest(rest, value).map { waiting.append($0) }
-    case "u": try manifest(rest, value).map { taken.append($0) }
-    case "t": try putPiece(content: parts[1], value)
+    guard parts.count == 2 || [.receipts, .outcomes, .pieces].contains(part) else { return }
+    switch part {
+    case .claims: claims[rest] = BatchClaim(value)
+    case .entries: try putBatch(rest, value)
+    case .receipts: try parts.last.flatMap { EntryFile($0) }.map { try putReceipt($0, value) }
+    case .outcomes: try parts.last.flatMap { OutcomeFile.id($0) }.map { try putOutcome($0, value) }
+    case .failures: try OutcomeFile.id(rest).map { try putFailure($0, value) }
+    case .waitingFiles: try manifest(rest, value).map { waiting.append($0) }
+    case .takenFiles: try manifest(rest, value).map { taken.append($0) }
+    case .pieces: try putPiece(content: parts[1], value)
     // Senders find their order in what they have sent, and keys are in the batches.
     default: return
     }

@@ -9,11 +9,11 @@ package struct AttachmentManifest: Sendable, Hashable {
   /// The size of a piece.
   package static let piece = 512 << 10
 
-  /// What follows the name of the queue in the key of a piece.
-  package static func piecePart(
+  /// The name of a piece in the keys of its queue.
+  package static func pieceName(
     of content: String, number: Int, checksum: UInt64
   ) -> String {
-    "t/\(content)/\(hex(UInt64(number), digits: 8))-\(hex(checksum, digits: 16))"
+    "\(content)/\(hex(UInt64(number), digits: 8))-\(hex(checksum, digits: 16))"
   }
 
   private static func hex(_ number: UInt64, digits: Int) -> String {
