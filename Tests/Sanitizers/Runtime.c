@@ -31,16 +31,18 @@ SWIFT void unlock_slowly(HANDLE) {
 
 // A thread that releases an array's or a dictionary's storage has read it before the owner of the last
 // reference changes it in place.
-static void *storage(void *reference) {
-  // A bridge object has flags in the bits that no address of an object uses.
-  return (void *)((uintptr_t)reference & 0x00fffffffffffff8);
+static void ordered(void *reference) {
+  uintptr_t bits = (uintptr_t)reference;
+  // A bridge object with this bit is text in itself or a constant; the other flags are beside the address.
+  if (bits >> 63 || !bits) return;
+  __tsan_release((void *)(bits & 0x00fffffffffffff8));
 }
 
 #define RELEASE(name)                                          \
   void name(void *reference) {                                 \
     static void (*real)(void *);                               \
     if (!real) real = REAL(void (*)(void *), #name);           \
-    if (storage(reference)) __tsan_release(storage(reference)); \
+    ordered(reference);                                        \
     real(reference);                                           \
   }
 
@@ -48,7 +50,7 @@ static void *storage(void *reference) {
   void name(void *reference, uint32_t count) {                   \
     static void (*real)(void *, uint32_t);                       \
     if (!real) real = REAL(void (*)(void *, uint32_t), #name);   \
-    if (storage(reference)) __tsan_release(storage(reference));   \
+    ordered(reference);                                        \
     real(reference, count);                                      \
   }
 
