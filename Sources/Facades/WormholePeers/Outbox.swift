@@ -1,8 +1,8 @@
 import Synchronization
 import Wormhole
 
-/// The senders of one name: one for each queue, kept, because each remembers the last stamp that it gave
-/// and the entries that it counted against the limits.
+/// The senders of one name, one for each queue. They are kept, because each remembers its last
+/// stamp and the entries that it counted against the limits.
 final class Outbox: Sendable {
   private struct State {
     /// By the bytes of the queues' names, of which two may be equal as strings.
@@ -39,12 +39,12 @@ final class Outbox: Sendable {
   /// For tests: how much may wait in queues to which nothing was sent yet.
   func limit(to limits: Queue.Limits) { state.withLock { $0.limits = limits } }
 
-  /// Starts a peer for which something was stored just now, if it registered so and no process receives
-  /// for it. A stopped receiver counts: it gets the work when it continues, or the one that replaces it.
+  /// Starts a peer for which work was just stored, if it registered and no process receives for
+  /// it. A stopped receiver counts: it gets the work when it continues, or its replacement does.
   ///
   /// - Parameter queue: where the work waits.
-  /// - Returns: the reason that it could not be started; the work waits all the same. Nil otherwise.
-  /// - Complexity: one look whether there is a registration, as a rule.
+  /// - Returns: the reason that it could not be started, or nil; the work waits in both cases.
+  /// - Complexity: usually one look whether there is a registration.
   func wake(_ peer: String, isUrgent: Bool = false, for queue: Queue) -> PeerError? {
     do {
       guard try container.own.value(PeerNames.launch(peer)).version() != nil,

@@ -55,7 +55,7 @@ extension PeerError {
 }
 
 extension PropertyListValue {
-  /// A value that a peer sent, as one of the program's own type.
+  /// A value that a peer sent, decoded as a type of the program.
   ///
   /// - Throws: `PeerError`: `unexpectedValue`.
   func decoded<Content: Decodable>(

@@ -6,22 +6,22 @@ import WormholeSystem
 extension PeerSession {
   struct State {
     var registration: PresenceRegistration?
-    /// Of the activity that is offered.
+    /// The registration of the offered activity.
     var offer: PresenceRegistration?
     var observation: ObservationToken?
-    /// Requests may come as soon as others see the registration, which is before it is noted here.
+    /// Requests may arrive as soon as others see the registration, before it is noted here.
     var isActivating = false
     var replacedBy: PeerError?
     /// By the bytes of the peers' names, of which two may be equal as strings.
     var links: [[UInt8]: PeerLink] = [:]
   }
 
-  /// Becomes the session that is reached under this name, until `close`, until it is released, or until
-  /// the process ends. Does nothing if it is active. Resumes sending the files that an earlier process of
-  /// this name has begun to send.
+  /// Becomes the session that is reached under this name, until `close`, until it is released, or
+  /// until the process ends. Does nothing if it is active. Resumes sending the files that an
+  /// earlier process of this name has begun to send.
   ///
-  /// - Parameter deadline: until when to wait for another process that is active under the name;
-  ///   one that is stopped is replaced. By default 10 seconds from now.
+  /// - Parameter deadline: when to stop waiting for another process that is active under the name;
+  ///   a stopped process is replaced. By default 10 seconds from now.
   /// - Throws: `PeerError`: `replaced`, its `holder` the process that is active instead; or an error of
   ///   the container.
   /// - Complexity: makes a mailbox, and enters a presence exclusively.
@@ -62,11 +62,11 @@ extension PeerSession {
     return address
   }
 
-  /// - Parameter address: as it is known to others.
+  /// - Parameter address: the address that others see.
   private func activated(
     _ result: Result<PresenceRegistration, any Error>, _ address: String
   ) throws {
-    // Not before the registration is noted: requests that came in between were refused.
+    // Not before the registration is noted: requests that arrived in between were refused.
     defer { state.withLock { $0.isActivating = false } }
     do {
       let registration = try result.get()
@@ -97,7 +97,7 @@ extension PeerSession {
     }
     noteReplacement()
     let container = container
-    // The remains of dead sessions are in no one's way, so no caller waits for their removal; if it
+    // The remains of dead sessions harm no process, so no caller waits for their removal; if it
     // fails, the next session tries again.
     Blocking.queue().async { try? container.sweepMailboxes() }
     outgoingFiles.resume()
@@ -118,18 +118,18 @@ extension PeerSession {
       observation?.cancel()
       leave(registration, PresenceRegistration.close)
     } catch {
-      // Closed meanwhile; or the file system refuses, and presence tries again.
+      // Closed meanwhile; or the file system refuses, and the presence tries again.
       return
     }
   }
 
   /// Whether this session is the one that is reached under its name.
   ///
-  /// A process that was stopped and replaced learns it soon after it continues; to be sure at one moment,
-  /// call `confirmActive`.
+  /// A process that was stopped and replaced learns it soon after it continues; to be certain at
+  /// one moment, call `confirmActive`.
   public var isActive: Bool { state.withLock { $0.registration != nil } }
 
-  /// Looks whether this session is still the one that is reached under its name.
+  /// Checks whether this session is still the one that is reached under its name.
   ///
   /// - Throws: `PeerError`: `replaced`, its `holder` the process that is reached instead; or `notActive`.
   public func confirmActive() throws {
@@ -140,12 +140,12 @@ extension PeerSession {
     }
   }
 
-  /// Ends being reached: requests of this session end as `cancelled`, requests to it as `unreachable`.
-  /// Further calls have no effect; the session may be activated again.
+  /// Stops being reached: requests of this session end as `cancelled`, requests to it as
+  /// `unreachable`. Further calls have no effect; the session may be activated again.
   public func close() { end(PresenceRegistration.close) { $0.close() } }
 
-  /// Ends being reached as the death of its process would, for the other peers; here as `close`. For tests
-  /// of those peers.
+  /// Stops being reached as if its process had died, for the other peers; here as `close`. For
+  /// tests of those peers.
   package func abandon() { end(PresenceRegistration.abandon) { $0.abandon() } }
 
   private func end(

@@ -5,9 +5,9 @@ public import WormholePropertyLists
 extension PeerSession {
   /// Replaces this peer's context for another: the latest wins. It outlives both processes.
   ///
-  /// - Throws: `PeerError`: `unsupportedValue`, also for a context that is too large; `timedOut`, its
-  ///   `holder` the process in the way; `noSpace`, or another error of the container. The context that was
-  ///   set before is intact then.
+  /// - Throws: `PeerError`: `unsupportedValue`, also for a context that is too large; `timedOut`,
+  ///   its `holder` the process in the way; `noSpace`, or another error of the container. Then the
+  ///   previous context is intact.
   /// - Complexity: as `Value.replace`: create, write, rename and unlink, and eight cheap calls.
   @available(*, noasync, message: "it blocks; await the other form, in an async function")
   public func setContext(_ value: PropertyListValue, for peer: String) throws {
@@ -36,7 +36,7 @@ extension PeerSession {
     try await setContext(encoded(context, peer), for: peer)
   }
 
-  /// The context that this peer set last for another; nil if it never did, or has removed it.
+  /// The last context that this peer set for another; nil if it never set one, or has removed it.
   ///
   /// - Throws: `PeerError`: `damaged`, or an error of the container.
   /// - Complexity: open, fstat, read, close; no lock.
@@ -44,7 +44,7 @@ extension PeerSession {
     try betweenPeers("read the context for \"\(peer)\"", peer) { try ownContext(peer).read() }
   }
 
-  /// The context that another peer set last for this one; nil if it never did, or has removed it.
+  /// The last context that another peer set for this one; nil if it never did, or has removed it.
   ///
   /// - Throws: `PeerError`: `damaged`, or an error of the container.
   /// - Complexity: open, fstat, read, close; no lock.
@@ -52,7 +52,7 @@ extension PeerSession {
     try betweenPeers(reading(peer), peer) { try contextValue(from: peer).read() }
   }
 
-  /// The context that another peer set last for this one, as a value of a type; see the dynamic form.
+  /// The last context that another peer set for this one, as a type; see the dynamic form.
   ///
   /// - Throws: also `unexpectedValue`.
   public func context<Context: Decodable>(
@@ -61,7 +61,7 @@ extension PeerSession {
     try context(from: peer)?.decoded(as: type, reading(peer), from: peer)
   }
 
-  /// Removes the context for a peer; its observers are not told.
+  /// Removes the context for a peer; its observers are not notified.
   ///
   /// - Throws: `PeerError`, as `setContext`.
   public func removeContext(for peer: String) throws {
@@ -80,7 +80,7 @@ extension PeerSession {
   private func ownContext(_ peer: String) throws -> Value {
     try PeerNames.check(peer)
     var value = container.own.value(PeerNames.context(from: name, to: peer))
-    // Also where this process is several peers.
+    // Even if this process is several peers.
     value.peer = name
     return value
   }
@@ -95,19 +95,19 @@ extension PeerSession {
 }
 
 extension PeerSession {
-  /// Calls a handler with the contexts that another peer sets: the one that is there, if it has not been seen
-  /// under this session's name yet, and those that come; the latest after any burst, and never an older one
-  /// after a newer one.
+  /// Calls a handler with the contexts that another peer sets: the current one, if it was not yet
+  /// handed over under this session's name, and every later one; only the latest after a burst, and
+  /// never an older one after a newer one.
   ///
   /// When the handler returns, the container notes which context it was, so a context is handed over once,
-  /// also across restarts of this peer. After a process was killed before its handler returned, the next one
+  /// even across restarts of this peer. If a process is killed before that, the next one
   /// gets it again. Of two processes that observe under one name, the first that looks gets it, or both.
   ///
   /// - Parameters:
-  ///   - peer: the peer that sets them.
+  ///   - peer: the peer whose contexts are observed.
   ///   - queue: where the handler is called, one call at a time.
-  ///   - handler: gets the context; or an error: the context is damaged, or it could not be noted as handed
-  ///     over, and is handed over again after a restart.
+  ///   - handler: gets the context; or an error: the context is damaged, or it could not be noted
+  ///     as handed over, and is handed over again after a restart.
   /// - Returns: the observation; it ends when it is cancelled or released.
   /// - Throws: `PeerError` when the container cannot be used any more.
   public func observeContext(
@@ -123,7 +123,7 @@ extension PeerSession {
             !isNoted(version, in: seen)
           else { return }
           handler(.success(context))
-          // Then, so that a process that is killed in between loses nothing.
+          // Only then, so that a process that is killed in between loses nothing.
           try seen.replace(with: .string(version))
         } catch {
           handler(.failure(PeerError(any: error, action, peer: peer)))
@@ -133,9 +133,9 @@ extension PeerSession {
   }
 }
 
-/// The note of the context that a peer was handed last is a value beside the context, with the version of
-/// its publication, so that the context's own file holds nothing else.
+/// The note of the last context handed over to a peer is a value beside the context, with the
+/// version of its publication, so that the context's own file holds only the context.
 private func isNoted(_ version: String, in seen: Value) -> Bool {
-  // Handing it over once too often is better than never, and then the note is written again.
+  // Handing it over twice is better than never, and then the note is written again.
   (try? seen.read()?.stringValue == version) ?? false
 }

@@ -1,18 +1,17 @@
 import Dispatch
-// Names, errors and launching are a target of their own; a program imports PeerConnectivity only.
 import Synchronization
 public import Wormhole
 import WormholeSystem
 
 /// This process as one of any number of named peers that share a container.
 ///
-/// A session can send as soon as it is made. `activate` makes it the session that others reach under its
-/// name: in one process at a time, proved by `Presence`; a stopped one is replaced.
+/// A session can send as soon as it is made. `activate` makes it the session that others reach
+/// under its name: in one process at a time, proved by `Presence`; a stopped process is replaced.
 ///
-/// A session holds no mechanism of its own: requests travel through mailboxes, guaranteed messages and
+/// A session has no mechanism of its own: requests go through mailboxes, guaranteed messages and
 /// files through a `Queue` for each receiver, contexts are `Value`s, reachability is `Presence`.
 ///
-/// It is closed when it is released; so nothing that others keep holds it.
+/// It is closed when it is released, so objects that others keep do not hold it.
 ///
 /// ```swift
 /// let phone = try PeerSession("phone", in: container)
@@ -39,7 +38,7 @@ public final class PeerSession: Sendable {
   let callbacks = Blocking.queue()
   let state = Mutex(State())
 
-  /// A session; nothing is touched before it is used.
+  /// Makes a session; nothing is read or written before it is used.
   ///
   /// - Parameters:
   ///   - name: any string, byte for byte, of at most 100 bytes once encoded as the names of values are.

@@ -1,6 +1,6 @@
 public import Wormhole
 
-/// What is common to a message and a file on its way to a peer; see `PeerMessageTransfer` and
+/// The calls that a message and a file on its way to a peer share; see `PeerMessageTransfer` and
 /// `PeerFileTransfer` for the errors and costs of each call.
 ///
 /// ```swift
@@ -12,11 +12,11 @@ public import Wormhole
 /// for transfer in transfers { print(transfer.id, try transfer.status()) }
 /// ```
 public protocol PeerTransfer: Sendable {
-  /// Its name in this container, for a later process of the sender.
+  /// Its name in this container, by which a later process of the sender finds it.
   var id: String { get }
   /// The receiver.
   var peer: String { get }
-  /// The present status.
+  /// The current status.
   func status() throws -> QueueEntryStatus
   /// Waits until it has ended.
   func finalStatus(until deadline: ContinuousClock.Instant?) async throws -> QueueEntryStatus

@@ -4,8 +4,8 @@ import WormholeSystem
 
 /// One hand-over of an activity to a peer: writes it, has the peer started, and waits until the peer has taken it.
 ///
-/// It is a value `peer/continuing/<peer>` meanwhile; taking it is removing it. What ends early takes it back, so
-/// nothing is gone on with after its caller was told that it is not.
+/// Meanwhile it is a value `peer/continuing/<peer>`, which the peer removes to take the activity.
+/// An early end takes the activity back, so none is continued after its caller got an error.
 final class HandOver: Waiting {
   private let offer: PeerOffer
   private let peer: String
@@ -30,7 +30,7 @@ final class HandOver: Waiting {
     do {
       _ = try takeBack()
     } catch {
-      // It expires, or the peer goes on with it after all: its caller has an error or was cancelled.
+      // It expires, or the peer continues it after all: its caller has an error or was cancelled.
       Diagnostics.report(error)
     }
   }
@@ -45,7 +45,7 @@ final class HandOver: Waiting {
     if !isWritten { try begin() }
     guard try isWaiting() else { return done }
     guard ContinuousClock.now < deadline else {
-      // It may have been taken just now.
+      // The peer may have taken it just now.
       guard try takeBack() else { return done }
       isWritten = false
       throw failure(
@@ -68,7 +68,7 @@ final class HandOver: Waiting {
     }
     try value.replace(with: offer.propertyList, until: deadline)
     isWritten = true
-    // After the writing: if it was taken before an observer looked, nothing would have changed for it.
+    // After the writing: if it was taken before an observer looked, nothing would have changed.
     let latch = latch
     observation = try value.observe(on: Blocking.queue()) { _ in latch.raise() }
     guard try !PeerReachability.of(peer, in: container).isActive else { return }

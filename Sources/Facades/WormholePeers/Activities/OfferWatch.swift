@@ -3,8 +3,8 @@ import Synchronization
 import Wormhole
 import WormholeSystem
 
-/// Tells an observer what peers offer: watches for new names, each presence, and the next expiry. After any of these
-/// all offers are looked at, once for all changes before it.
+/// Reports to an observer what peers offer: watches for new names, each presence, and the next
+/// expiry. After any of these events it looks at all offers, once for all changes before it.
 final class OfferWatch: Cancelling {
   private struct State {
     var names: (any Cancelling)?
@@ -27,7 +27,7 @@ final class OfferWatch: Cancelling {
     self.name = name
   }
 
-  /// - Parameter name: the peer whose own offers are not told.
+  /// - Parameter name: the peer whose own offers are not reported.
   static func observe(
     in container: SharedContainer, besides name: String, on queue: DispatchQueue,
     _ handler: @escaping @Sendable ([PeerOffer]) -> Void
@@ -70,13 +70,13 @@ final class OfferWatch: Cancelling {
       }
       return offers
     } catch {
-      // For lack of descriptors, perhaps: it may pass.
+      // Perhaps for lack of descriptors, which may pass.
       signal(after: Self.retry)
       return nil
     }
   }
 
-  // Watch first, and look then.
+  // Watch first, then look.
   private func watchPeers() throws {
     for presence in try container.own.presenceNames() {
       guard PeerNames.peer(ofActivity: presence) != nil,

@@ -2,7 +2,7 @@ public import FoundationEssentials
 import Wormhole
 public import WormholePropertyLists
 
-/// What a user does at one peer, and may go on with at another: a film that is shown, a text that is written.
+/// What a user does at one peer and may continue at another: watch a film, write a text.
 ///
 /// On Apple's platforms this is `NSUserActivity`, which Foundation on Linux lacks.
 ///
@@ -13,12 +13,12 @@ public import WormholePropertyLists
 /// print(offer.id)
 /// ```
 public struct PeerActivity: Sendable, Hashable {
-  /// What kind of activity it is: peers go on with the types that they know. By convention a reversed domain
+  /// The kind of activity: peers continue the types that they know. By convention a reversed domain
   /// name.
   public var type: String
-  /// What it is, for people.
+  /// A title for people.
   public var title: String
-  /// What another peer needs to go on with it.
+  /// The information that another peer needs to continue it.
   public var content: PropertyListValue
   /// How long it is offered; nil for as long as the peer offers it.
   public var expiry: Duration?
@@ -44,19 +44,19 @@ public struct PeerActivity: Sendable, Hashable {
 /// }
 /// ```
 public struct PeerOffer: Sendable, Hashable {
-  /// The peer that offers it, by the name it gave itself.
+  /// The peer that offers it, by the name that the peer gave itself.
   public let peer: String
-  /// What kind of activity it is.
+  /// The kind of activity.
   public let type: String
-  /// What it is, for people.
+  /// A title for people.
   public let title: String
-  /// What another peer needs to go on with it.
+  /// The information that another peer needs to continue it.
   public let content: PropertyListValue
-  /// Names it among all offers.
+  /// Identifies it among all offers.
   public let id: String
   let expiry: Expiry
 
-  /// When it is not offered any more; nil for never.
+  /// When the offer ends; nil for never.
   public var expires: Date? { expiry.isNever ? nil : expiry.date }
 
   init(_ activity: PeerActivity, of peer: String) {
@@ -77,7 +77,7 @@ public struct PeerOffer: Sendable, Hashable {
     return value
   }
 
-  /// - Returns: nil for a value of another form: other programs may have written anything.
+  /// - Returns: nil for a value of another form, because other programs may have written anything.
   init?(_ value: PropertyListValue) {
     guard case .dictionary = value, let peer = value["peer"]?.stringValue,
       let type = value["type"]?.stringValue, let title = value["title"]?.stringValue,

@@ -4,17 +4,17 @@ public import Wormhole
 import WormholePropertyLists
 import WormholeSystem
 
-// An offer is the content of a presence of its own, so it ends with the process that made it. What is handed over
-// is a value, so it waits for a program that is only being started.
+// An offer is the content of a presence of its own, so it ends with the process that made it. An
+// activity that is handed over is a value, so it waits for a program that is only being started.
 extension PeerSession {
   /// Offers an activity to the other peers, until `endOffer`, until another one is offered, until it expires,
   /// until the session is closed, or until this process ends, however it ends. Needs no `activate()`.
   ///
-  /// A stopped process goes on offering: its activity can be gone on with elsewhere.
+  /// A stopped process keeps its offer: its activity can be continued elsewhere.
   ///
   /// - Returns: the offer, as the others see it.
-  /// - Throws: `PeerError`: `unsupportedValue` for an activity of more than 65,536 bytes, or an error
-  ///   of the container. The offer before is still there then.
+  /// - Throws: `PeerError`: `unsupportedValue` for an activity of more than 65,536 bytes, or an
+  ///   error of the container. The previous offer then remains.
   /// - Complexity: create, lock, write, rename, and a watch on a directory.
   @discardableResult
   public func offer(_ activity: PeerActivity) throws -> PeerOffer {
@@ -26,7 +26,7 @@ extension PeerSession {
     guard !offer.expiry.isNever else { return offer }
     let end = DispatchTime.now() + offer.expiry.remaining.dispatchInterval
     Blocking.timers.asyncAfter(deadline: end) { [weak self, weak new] in
-      // Removing it calls the file system, and the timers wait for nobody.
+      // Removing it calls the file system, and the queue of the timers must not block.
       Blocking.queue().async { [weak self, weak new] in
         guard let new else { return }
         self?.replaceOffer(with: nil, ifIs: new)
@@ -35,7 +35,7 @@ extension PeerSession {
     return offer
   }
 
-  /// Ends the offer of this session; without one it does nothing.
+  /// Ends the offer of this session, if there is one.
   public func endOffer() { replaceOffer(with: nil) }
 
   private func replaceOffer(
@@ -49,16 +49,16 @@ extension PeerSession {
     old?.close()
   }
 
-  /// What the other peers offer now, by their names.
+  /// The current offers of the other peers, by their names.
   ///
   /// - Throws: `PeerError`, an error of the container.
-  /// - Complexity: lists the container's names, and for each peer that ever offered something looks at a presence.
+  /// - Complexity: lists the container's names; looks at a presence of each peer with a past offer.
   public func offers() throws -> [PeerOffer] {
     try betweenPeers("look for activities") { try PeerOffer.all(in: container, besides: name) }
   }
 
-  /// Calls a handler with what the other peers offer, now and whenever that changes: when an offer comes, ends,
-  /// expires, or its process dies.
+  /// Calls a handler with the current offers of the other peers, now and after each change: when an
+  /// offer is made, ends, expires, or its process dies.
   ///
   /// - Parameters:
   ///   - queue: where the handler is called, one call at a time.
@@ -74,19 +74,19 @@ extension PeerSession {
     }
   }
 
-  /// Hands an activity that is offered over to a peer, which goes on with it; starts that peer if it is not active,
-  /// and registered to be started for requests.
+  /// Hands an offered activity over to a peer, which continues it; starts that peer if it is not
+  /// active and is registered to be started for requests.
   ///
-  /// It returns when a handler of the peer has it (`handleActivities`). The offer itself remains. Of two activities
-  /// that are handed over to one peer before it takes the first, it gets the second.
+  /// Returns when a handler of the peer has it (`handleActivities`). The offer itself remains. If
+  /// two activities are handed over to one peer before it takes the first, it gets the second.
   ///
   /// - Parameters:
   ///   - offer: the activity.
-  ///   - peer: the peer that goes on with it: often the one of this session.
-  ///   - deadline: until when to wait, starting the peer included. By default 10 seconds from now.
-  /// - Throws: `PeerError`: `unreachable` when it is not offered any more, or when the peer is not active and is not to
-  ///   be started; `notLaunched`; `timedOut` when no handler of the peer took it in time; `cancelled` with the task.
-  ///   Then it is not handed over.
+  ///   - peer: the peer that continues it: often the one of this session.
+  ///   - deadline: when to give up, including the time to start the peer. By default in 10 seconds.
+  /// - Throws: `PeerError`: `unreachable` when the offer has ended, or when the peer is not active
+  ///   and is not to be started; `notLaunched`; `timedOut` when no handler of the peer took it in
+  ///   time; `cancelled` with the task. Then it is not handed over.
   /// - Complexity: a look for the offer, two changes of a value, and a look at the peer's presence.
   @available(*, noasync, message: "it blocks; await the other form, in an async function")
   public func handOver(
@@ -107,10 +107,10 @@ extension PeerSession {
     }
   }
 
-  /// Calls a handler with each activity that is handed over to this peer, also with one that was before this call.
+  /// Calls a handler with each activity handed over to this peer, including one before this call.
   ///
-  /// An activity is taken before the handler is called: a process that ends in between has lost it, and its user goes
-  /// on with it once more. Of several processes that handle the activities of one name, one gets it.
+  /// An activity is taken before the handler is called: if the process ends in between, it is lost,
+  /// and its user continues it once more. Of several processes of one name, one gets it.
   ///
   /// - Parameters:
   ///   - queue: where the handler is called, one call at a time if it is serial.
@@ -145,7 +145,7 @@ extension PeerOffer {
     try container.own.presenceNames()
       .filter { PeerNames.peer(ofActivity: $0).map { $0 != name } ?? false }
       .compactMap { presence in
-        // The newest of a peer: the one before it is about to end.
+        // The newest offer of a peer: the one before it is about to end.
         try container.own.presence(presence).members()
           .compactMap { $0.content.flatMap { PeerOffer($0) } }.last { !$0.expiry.hasPassed }
       }

@@ -1,20 +1,20 @@
 import WormholeSystem
 
-// The source of a transfer that was copied although it is to be moved, and is removed in the end.
+// The source of a transfer that was copied instead of moved; it is removed in the end.
 extension FileIntention {
   /// What becomes of the source.
   enum SourceState {
-    /// It is there, and nobody else removes it or takes the transfer back.
+    /// It exists, and no other process removes it or takes the transfer back.
     case locked
-    /// It is not there any more, or somebody else's file, or it was never to be removed.
+    /// It is gone, or another program's file has its name, or it was never to be removed.
     case gone
     /// Another process has it locked.
     case busy
   }
 
-  /// Whether the very file that was sent is there.
+  /// Whether the very file that was sent still exists.
   var isSourceThere: Bool {
-    // An error means that the file was moved, or cannot be reached: nothing may be done with it then.
+    // An error means that the file was moved or cannot be reached, so it must be left alone.
     (try? fileStatus(source)).map(isSource) ?? false
   }
 
@@ -22,11 +22,11 @@ extension FileIntention {
     status.device == device && status.inode == inode
   }
 
-  /// Does something with the source locked (flock(2)), if it is there.
+  /// Calls a closure with the source locked (flock(2)), if it exists.
   ///
-  /// A sender that was stopped just before it removes the source would otherwise remove, once it is
-  /// continued, what another process has put back under the same name by then. The kernel releases the
-  /// lock of a process that is killed. Nobody waits for it.
+  /// A sender that was stopped just before it removes the source would otherwise remove, when it
+  /// continues, a file that another process has put back under the same name by then. The kernel
+  /// releases the lock of a process that is killed. No process waits for the lock.
   func withSource<Result>(_ body: (SourceState) throws -> Result) throws -> Result {
     guard options.isMoved else { return try body(.gone) }
     let file: FileDescriptor

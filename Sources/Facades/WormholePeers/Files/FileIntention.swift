@@ -6,13 +6,13 @@ import WormholeSystem
 /// The first entry of a file's transfer, in its sender's own queue: enough to begin again after the
 /// process that made it has ended.
 struct FileIntention: Sendable {
-  /// Names the transfer; both the intention and the peer's entry carry it.
+  /// Identifies the transfer; both the intention and the peer's entry carry it.
   let id: String
   let peer: String
   /// Absolute.
   let source: String
   let size: Int64
-  /// Which file it was, so that no other is removed when it was moved by copying.
+  /// Identifies the file, so that no other is removed when it was moved by copying.
   let device: UInt64
   let inode: UInt64
   let metadata: PropertyListValue?
@@ -38,7 +38,7 @@ struct FileIntention: Sendable {
 
   static let idLength = 32
 
-  // Two nonces, so that not even those of all machines together repeat.
+  // Two nonces, so that no id repeats even across machines.
   private static func newID() -> String {
     (0..<2).map { _ in
       let text = Nonce.next()

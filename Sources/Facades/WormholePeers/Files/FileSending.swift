@@ -13,22 +13,22 @@ import WormholeSystem
 /// | no attachment, and the intention is marked | stored, and taken already | nothing more |
 /// | anything else | it was not whole | begun again, on etcd with the pieces that are there |
 ///
-/// The intention is marked when the content is whole, before the entry is stored; and from then on the
-/// content goes to the peer only. A sender that wants it back takes it away from the peer first, by giving it
-/// another name, and then withdraws the mark, before anything else is done with it. So the third row
-/// cannot be mistaken.
+/// The intention is marked when the content is whole, before the entry is stored; and from then on
+/// the content goes to the peer only. A sender that wants it back first takes it away from the
+/// peer, by giving it another name, and then withdraws the mark, before anything else is done with
+/// it. So the third row is unambiguous.
 struct FileSending {
   /// It was given up before it was stored.
   struct GivenUp: Error {}
 
-  /// A part of it lies in the container, and a step with that part failed: sending has to be continued,
-  /// because its end is not known yet.
+  /// A part of the file is in the container, and a step with that part failed: sending has to
+  /// continue, because its end is not known yet.
   struct Unfinished: Error {
     let cause: any Error
   }
 
   private let transfer: PeerFileTransfer
-  /// The intention's.
+  /// The entry of the intention.
   private let entry: QueueEntry
   private let sender: Queue.Sender
 
@@ -46,7 +46,7 @@ struct FileSending {
     let attachment: String
     let size: Int64
     let checksum: UInt64?
-    /// It was copied although it is to be moved: the source is to be removed.
+    /// The file was copied instead of moved: the source is to be removed.
     var isSourceLeft = false
     /// Locked until the entry is stored.
     var stage: (any AttachmentStage)?
@@ -59,15 +59,15 @@ struct FileSending {
     case isSourceLeft = "copied"
   }
 
-  /// Failures after which the transfer goes on from the bytes that have arrived: etcd is out of reach, so it could
-  /// not be removed either.
+  /// Failures after which the transfer continues from the bytes that have arrived: etcd is out of
+  /// reach, so they could not be removed either.
   private static let isContinued: Set<AppGroupError.Code> = [.unreachable, .outcomeUnknown]
 
   private func newAttachment() -> String { intention.attachmentPrefix + Nonce.next() }
 
-  /// - Returns: the entry that was stored; nil when that was done before, and the peer has it.
-  /// - Throws: `GivenUp`; `AppGroupError` and `PeerError` for why it cannot be sent: nothing is left then,
-  ///   or the error says where, unless it may pass; `Unfinished` otherwise.
+  /// - Returns: the entry that was stored; nil when it was stored before, and the peer has it.
+  /// - Throws: `GivenUp`; `AppGroupError` and `PeerError` for why it cannot be sent: then nothing
+  ///   is left, or the error says where, unless the failure may pass; `Unfinished` otherwise.
   func run() throws -> QueueEntryID? {
     let content: Content
     switch entry.isRedelivery ? try unfinished(left) : .nothing([]) {
@@ -87,8 +87,8 @@ struct FileSending {
 
   private func stored(_ id: QueueEntryID?, _ isSourceLeft: Bool) throws -> QueueEntryID? {
     if isSourceLeft { try unfinished(removeSource) }
-    // It is stored, and delivered when the peer receives, however that is started; why it could not be
-    // started now is told to the next caller that asks it something.
+    // It is stored, and delivered when the peer receives, however the peer is started; the next
+    // caller with a request learns why the peer could not be started now.
     _ = transfer.files.outbox.wake(intention.peer, for: queue)
     return id
   }
@@ -98,15 +98,15 @@ struct FileSending {
     do {
       try intention.withSource { state in
         guard state == .locked else { return }
-        // One that was replaced leaves it to its successor: the transfer may have been taken back, which
-        // nobody can do from here on.
+        // A sender that was replaced leaves the source to its successor: the transfer may have been
+        // taken back, which no process can do from here on.
         try entry.batch.confirm()
         try removeFile(intention.source)
       }
     } catch let error as Errno {
       // It is tried again.
       guard error != .tooManyOpenFiles else { throw error }
-      // The copy is stored, so a source that cannot be removed is no failure of the transfer, and stays.
+      // The copy is stored, so a source that cannot be removed stays, and the transfer succeeds.
     }
   }
 
@@ -141,7 +141,7 @@ struct FileSending {
     }
     let attachment = newAttachment()
     guard let size = try queue.renameAttachment(whole.id, to: attachment) else {
-      // It was taken just now, or another process continues with it instead.
+      // The peer took it just now, or another process continues with it instead.
       throw lostSight(of: whole.id)
     }
     try entry.unmark()
@@ -181,7 +181,7 @@ struct FileSending {
 
   private func move(_ source: borrowing SourceFile, _ stage: any AttachmentStage) throws -> Content?
   {
-    // A container's files are its user's: another one's is copied.
+    // A container's files belong to its user: another user's file is copied.
     guard source.status.owner == Program.effectiveUser,
       try stage.move(from: source.path, durability: intention.options.durability)
     else { return nil }
@@ -191,7 +191,7 @@ struct FileSending {
 
   private func copy(_ source: borrowing SourceFile, _ stage: any AttachmentStage) throws -> Content
   {
-    // A copy that will be the only one has to survive the loss of power.
+    // A copy that will be the only one must survive a loss of power.
     let durability = intention.options.isMoved ? .durable : intention.options.durability
     let checksum = try stage.copy(
       source.descriptor, source.status, durability: durability, check: checkGivenUp,
@@ -228,7 +228,7 @@ struct FileSending {
 
   // MARK: Giving it back
 
-  /// After an error that may have come when the entry was stored: the peer has the content, or we have it.
+  /// After an error that may have come while the entry was stored: the peer or we have the content.
   private func takeBack(_ attachment: String, isGivenUp: Bool) throws {
     let own = newAttachment()
     try unfinished {
@@ -241,8 +241,8 @@ struct FileSending {
     try giveBack(own, isGivenUp: isGivenUp)
   }
 
-  /// Removes an attachment that the peer cannot have. A file that was handed over goes back first; if that
-  /// fails after an error, it stays in the container, and the error names its place.
+  /// Removes an attachment that the peer cannot have. A file that was handed over goes back first;
+  /// if that fails after an error, it stays in the container, and the error names its place.
   private func giveBack(_ attachment: String, isGivenUp: Bool) throws {
     let isBack = try unfinished {
       if intention.options.isMoved, !intention.isSourceThere,

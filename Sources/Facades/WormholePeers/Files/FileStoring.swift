@@ -10,7 +10,7 @@ final class FileStoring: Waiting {
   private var ending: QueueEndWait?
   private var failures = 0
 
-  /// How long nobody looks whether this process has given up.
+  /// How often to look whether this process has given up.
   private static let slice: Duration = .seconds(1)
   /// How long to wait for descriptors, and how often.
   private static let pause: Duration = .milliseconds(200)
@@ -35,7 +35,7 @@ final class FileStoring: Waiting {
       return .wait(for: latch, until: min(until ?? slice, slice))
     } catch {
       let known = transfer.state.withLock { $0 }
-      // Known here, although nobody can look.
+      // This process knows it, although it cannot look.
       if known.isStored { return .done(.processed) }
       failures += 1
       guard (error as? AppGroupError)?.code == .tooManyOpenFiles, known.halt == nil,

@@ -1,18 +1,18 @@
 package import Wormhole
 package import WormholeInspection
 
-/// The receipts of files go by themselves, when they have a term.
+/// Receipts of files are removed automatically when they have a term.
 ///
-/// A transfer has two: the intention's, by which it is listed, and in its peer's queue the file's own. The
-/// second has the term and goes as any other, a day after the file was processed: by a later send or by a
-/// sweep. The intention's must not go by age, because the file may wait for weeks after it was copied.
-/// It goes when nothing of the file is in the peer's queue any more.
+/// A transfer has two: the receipt of the intention, by which it is listed, and the file's in its
+/// peer's queue. The second has the term and is removed a day after the file was processed: by a
+/// later send or by a sweep. The intention's receipt must not expire by age, because the file may
+/// wait for weeks after it was copied. It is removed when the peer's queue has nothing of the file.
 extension OutgoingFiles {
-  /// Forgets what this name has sent with a term, and was processed a day ago.
+  /// Removes the receipts of files sent with a term by this name and processed a day ago.
   ///
   /// - Returns: the ids of the transfers.
   /// - Throws: `AppGroupError`, for what the file system refuses.
-  /// - Complexity: reads every receipt of this name, and every one that it has with the peers of what may go.
+  /// - Complexity: reads every receipt of this name, and for expired ones all with their peers.
   func expire() throws -> [String] {
     let intentions = try self.intentions()
     // By bytes: two names may be equal as strings.
@@ -27,7 +27,7 @@ extension OutgoingFiles {
       let listed =
         try kept[peer] ?? Set(sender.receipts().compactMap { FileNotice($0.payload)?.id })
       kept[peer] = listed
-      // A sender that was killed before it had the receipt has stored the file all the same.
+      // A sender that was killed before it had the receipt has stored the file nevertheless.
       guard !listed.contains(intention.id),
         try sender.queue.entry(of: name, attachmentPrefix: intention.attachmentPrefix) == nil
       else { continue }
@@ -39,7 +39,7 @@ extension OutgoingFiles {
 }
 
 extension SharedContainer {
-  /// As `sweep(patience:)`, and the receipts of files whose senders do not come by.
+  /// As `sweep(patience:)`, and also removes the receipts of files whose senders do not run.
   ///
   /// - Throws: as `sweep(patience:)`.
   package func sweepWithFiles() throws -> SweepReport {

@@ -9,16 +9,16 @@ import WormholeSystem
 /// **First the intention, then the content.** `transfer` stores the intention to send in the sender's own
 /// queue `outgoing`, and returns. The consumer of this queue, one process of that name at a time, copies
 /// the content into an attachment (`AttachmentPlace`) of the peer's queue `files`, stores the entry that
-/// names it, and only then acknowledges the intention. So the next process of the name repeats a transfer
-/// that a killed one has begun; a stopped one is replaced.
+/// names it, and only then acknowledges the intention. So the next process of the name repeats a
+/// transfer that a killed process has begun; a stopped process is replaced.
 ///
-/// **Not twice.** When the content is whole, and before the entry is stored, the intention is marked
-/// (`QueueEntry.mark`). One that is delivered again, and is marked, was either stored, and is found in the
-/// peer's queue or has left it, or its attachment still waits: then it gets another name, which the
-/// sender that began it does not know, and the entry is stored now. See `FileSending`.
+/// **Not twice.** When the content is whole, and before the entry is stored, the intention is
+/// marked (`QueueEntry.mark`). A marked intention that is delivered again was either stored, and is
+/// in the peer's queue or has left it, or its attachment still waits: then that gets a name unknown
+/// to the sender that began it, and the entry is stored now. See `FileSending`.
 ///
-/// **Given up.** `cancel` of an intention that is taken notes its id in the value `outgoing` of this name;
-/// the sender that copies looks there between pieces.
+/// **Given up.** `cancel` of an intention that is taken notes its id in the value `outgoing` of
+/// this name; the sender that copies reads the value between pieces.
 final class OutgoingFiles: Sendable {
   private struct State {
     var isWorking = false
@@ -37,8 +37,8 @@ final class OutgoingFiles: Sendable {
   /// Entered while this process copies.
   private let working = DispatchGroup()
   private static let retry: Duration = .milliseconds(500)
-  /// Failures of a step that say nothing about the file: it is tried again. A container on etcd may be out of
-  /// reach for a while.
+  /// Failures of a step that say nothing about the file, so it is tried again. A container on etcd
+  /// may be out of reach for a while.
   private static let mayPass: Set<AppGroupError.Code> = [
     .leaseLost, .tooManyOpenFiles, .unreachable, .outcomeUnknown,
   ]
@@ -52,8 +52,8 @@ final class OutgoingFiles: Sendable {
 
   private var queue: Queue { container.own.queue(PeerNames.outgoingFiles(name)) }
 
-  /// The notes on files on their way, in the container: `cancelled`, a dictionary of those that are given
-  /// up.
+  /// The notes on files under way, in the container: `cancelled`, a dictionary of the transfers
+  /// that are given up.
   var notes: Value { container.own.value(PeerNames.outgoingState(name)) }
 
   func intentions() throws -> Queue.Sender { try outbox.sender(to: name, PeerNames.outgoingFiles) }
@@ -82,8 +82,8 @@ final class OutgoingFiles: Sendable {
     }
   }
 
-  /// Sends the files that wait, on a thread of its own, unless that is under way; also those that an
-  /// earlier process of this name has left.
+  /// Sends the waiting files, on a thread of its own, unless that is under way; includes files that
+  /// an earlier process of this name has left.
   func begin() {
     halt(nil)
     let mustStart = state.withLock { state in
@@ -99,7 +99,7 @@ final class OutgoingFiles: Sendable {
     }
   }
 
-  /// Waits until nothing is under way here any more; a process that exits then leaves nothing behind.
+  /// Waits until nothing is under way here; a process that exits then leaves nothing behind.
   func waitUntilIdle(until deadline: ContinuousClock.Instant) {
     _ = working.wait(timeout: .now() + (deadline - .now) / .seconds(1))
   }
@@ -108,7 +108,7 @@ final class OutgoingFiles: Sendable {
   ///
   /// - Complexity: two or three listings; blocks its thread for them.
   func resume() {
-    // An error is no reason for the activation to fail: it is tried again with the next file.
+    // An error does not make the activation fail: it is tried again with the next file.
     if (try? queue.hasEntries()) == true { begin() }
   }
 
@@ -116,7 +116,7 @@ final class OutgoingFiles: Sendable {
     var failures = 0
     while true {
       let mustGoOn = state.withLock { state in
-        // Excludes: something that is stored after the last look, and finds a worker that has just ended.
+        // Excludes: a file stored after the last look, which finds a worker that has just ended.
         defer { state.isWanted = false }
         state.isWorking = state.isWanted
         return state.isWanted
@@ -127,7 +127,7 @@ final class OutgoingFiles: Sendable {
         failures = 0
         expireSoon()
       } catch {
-        // Replaced, or no descriptors left: unacknowledged intentions are there still. They are tried again
+        // Replaced, or out of descriptors: unacknowledged intentions remain. They are tried again
         // for a while, and when something else is sent or the next session of this name is active.
         failures += 1
         guard failures < Self.attempts else {
@@ -147,13 +147,13 @@ final class OutgoingFiles: Sendable {
       state.expiry = .now + .seconds(3_600)
       return true
     }
-    // The files are sent. After an error the next sender tries it again, or a sweep.
+    // The files are sent. After an error the next sender or a sweep tries it again.
     if isDue { _ = try? expire() }
   }
 
-  /// Sends the files that wait, one after another, blocking the calling thread.
+  /// Sends the waiting files, one after another, blocking the calling thread.
   func sendAll() throws {
-    // Another process of this name may be at it: it sends ours, too, unless it ends or is stopped.
+    // Another process of this name may send our files too, unless it ends or is stopped.
     let consumer: Queue.Consumer
     do {
       consumer = try queue.join(ConsumerTerms(joinsAgain: false), until: .now + .seconds(60))
@@ -190,19 +190,19 @@ final class OutgoingFiles: Sendable {
     try entry.acknowledge()
   }
 
-  // The sentence that its sender gets names the transfer already.
+  // The sentence for the sender names the transfer already.
   private static func reason(_ error: any Error) -> String {
     guard let error = error as? PeerError else { return "\(error)" }
     return error.reason + (error.remedy.map { "; \($0)" } ?? "")
   }
 
-  /// Notes that a transfer is given up, for the process that copies it, or that this is done.
+  /// Notes that a transfer is given up, for the process that copies it, or that giving up is done.
   func note(_ id: String, isGivenUp: Bool) throws {
     try notes.update { notes in
       var changed = notes ?? [:]
       var cancelled = changed["cancelled"] ?? [:]
       cancelled[id] = isGivenUp ? true : nil
-      // A name that tells of nothing can go.
+      // A name without a note can go.
       changed["cancelled"] = cancelled == [:] ? nil : cancelled
       notes = changed == [:] ? nil : changed
     }

@@ -3,10 +3,10 @@ import Wormhole
 public import WormholePropertyLists
 import WormholeSystem
 
-/// A file that came: it is deleted with its acknowledgement, unless it was claimed; see `PeerDelivery`.
+/// A received file: deleted with its acknowledgement, unless it was claimed; see `PeerDelivery`.
 ///
 /// To keep it, `claim` it, or move it away from `url`: both have the same effect. It then counts as
-/// processed, also if the process dies before it acknowledges.
+/// processed, even if the process dies before it acknowledges.
 ///
 /// ```swift
 /// let files = try await PeerSession("watch", in: container).receiveFiles()
@@ -37,7 +37,7 @@ public final class PeerFile: PeerDelivery {
       case .present(notice.size): return PeerFile(entry, attachment, notice: notice)
       case .present(let bytes):
         try entry.fail("it is damaged: \(bytes) bytes of \(notice.size) are there")
-      // By a process that died before it could say so.
+      // By a process that died before it could acknowledge.
       case .claimed: try entry.acknowledge()
       case .missing: try entry.fail("its content is not there")
       }
@@ -47,9 +47,9 @@ public final class PeerFile: PeerDelivery {
     return nil
   }
 
-  /// The transfer's id.
+  /// The id of the transfer.
   public var id: String { notice.id }
-  /// The sender, by the name it gave itself.
+  /// The sender, by the name that it gave itself.
   public var sender: String { entry.sender }
   /// The last component of the name that it had at its sender; never a path.
   public var name: String { notice.name }
@@ -68,15 +68,15 @@ public final class PeerFile: PeerDelivery {
 
   private func action(_ verb: String) -> String { "\(verb) a file from \"\(sender)\"" }
 
-  /// Whether its content can be verified: its sender has computed a checksum, because it copied the bytes.
-  /// It has not for a file that was moved, that shares its content with the source, or that has holes: no
-  /// bytes passed.
+  /// Whether its content can be verified: its sender computed a checksum, because it copied the
+  /// bytes. There is none for a file that was moved, that shares its content with the source, or
+  /// that has holes, because the sender did not read the bytes.
   public var hasChecksum: Bool { notice.checksum != nil }
 
-  /// Reads the content, and compares it with the checksum that its sender computed. Its size was
+  /// Reads the content and compares it with the checksum that its sender computed. Its size was
   /// compared before it was delivered.
   ///
-  /// It reads the whole file once more, so it is not done for every file. Blocks its thread.
+  /// This reads the whole file once more, so it is not done for every file. Blocks its thread.
   ///
   /// - Returns: false if there is no checksum.
   /// - Throws: `PeerError`: `damaged`; `fileAccess` when it was claimed; `replaced`; or an error of
@@ -109,15 +109,15 @@ public final class PeerFile: PeerDelivery {
 
   // MARK: Claiming
 
-  /// Makes the file the receiver's own: a rename, or a copy onto another file system, which is verified
-  /// and on the disk before it gets its name.
+  /// Makes the file the receiver's own: a rename, or a copy onto another file system, which is
+  /// verified and on the disk before it gets its name.
   ///
-  /// A receiver that was replaced while it was stopped claims nothing. Only on another file system it may
-  /// have claimed a copy, if it was stopped just then.
+  /// A receiver that was replaced while it was stopped claims nothing. Only on another file system
+  /// may it have claimed a copy, if it was stopped just then.
   ///
-  /// - Parameter destination: the new place; a file that lies there is replaced in one step.
-  /// - Throws: `PeerError`: `fileAccess` when that cannot be done, or the file was claimed before;
-  ///   `replaced`; `damaged`. A file at the destination is intact then.
+  /// - Parameter destination: the new place; an existing file is replaced in one step.
+  /// - Throws: `PeerError`: `fileAccess` when that is impossible, or the file was claimed before;
+  ///   `replaced`; `damaged`. A file at the destination is then intact.
   public func claim(to destination: URL) throws {
     try betweenPeers(claiming, sender) {
       let path = try SourceFile.path(of: destination, to: sender)
@@ -148,7 +148,7 @@ public final class PeerFile: PeerDelivery {
         try verify(AttachmentChecksum.value(of: target), checksum)
       }
       try target.synchronize()
-      // Replaced meanwhile: then it is the other's.
+      // Replaced meanwhile: then the file belongs to the other receiver.
       guard case .present = try attachment.condition() else { throw Errno.noSuchFile }
       try rename(staged, at: Directory.current, to: path, at: Directory.current)
       try FileDescriptor.open(String(parent), [.readOnly, .directory]).synchronize()

@@ -8,19 +8,19 @@ public import Wormhole
 /// let transfer = try phone.transfer(fileAt: file, to: "watch", options: options)
 /// ```
 public struct PeerFileOptions: Sendable, Hashable {
-  /// Whether the file itself is handed over: a rename on the same file system, in constant time; across
-  /// file systems it is copied, and removed when the copy is safe. Then the source is gone, unless it
-  /// cannot be removed, or another program has it locked (flock(2)).
+  /// Whether the file itself is handed over: a rename on the same file system, in constant time;
+  /// across file systems it is copied, and removed when the copy is safe. Then the source is gone,
+  /// unless it cannot be removed, or another program has it locked (flock(2)).
   ///
-  /// A file that was handed over ends with its transfer: it is deleted once it was handled, or when it
-  /// expires. When the transfer is cancelled it goes back to where it was, unless something else
-  /// lies there; then it is deleted.
+  /// A file that was handed over ends with its transfer: it is deleted once it is handled, or when
+  /// it expires. When the transfer is cancelled it goes back to its old place, unless something
+  /// else lies there; then it is deleted.
   public var isMoved: Bool
   /// The failures that the transfer survives.
   public var durability: Durability
-  /// How long it may be delivered; nil for ever.
+  /// How long it may be delivered; nil for no limit.
   public var expiry: Duration?
-  /// Whether the transfer stays listed by `fileTransfers()` until it is forgotten, or goes by itself a day
+  /// Whether `fileTransfers()` lists the transfer until its receipt is removed, or only until a day
   /// after the file was processed.
   public var receiptTerm: QueueReceipt.Term
 

@@ -3,19 +3,19 @@ import Synchronization
 public import Wormhole
 import WormholeSystem
 
-/// The part of a transfer that this process takes, and how far it is.
+/// This process's part in a transfer, and its progress.
 extension PeerFileTransfer {
   /// What this process knows of the transfer.
   struct State: Sendable {
     /// How many bytes this process has copied; nil if it has copied nothing of it.
     var completed: Int64?
-    /// Whether this process has brought it to its end, however.
+    /// Whether this process has ended it, with success or not.
     var isFinished = false
     /// Whether this process has stored it.
     var isStored = false
     /// Whether it was given up in this process.
     var isGivenUp = false
-    /// The entry that was stored for its peer, as far as it is known here.
+    /// The entry that was stored for its peer, if this process knows it.
     var stored: QueueEntryID?
     /// Why this process tries no more, until sending begins again; nil while it tries.
     var halt: (any Error)?
@@ -27,7 +27,7 @@ extension PeerFileTransfer {
 
   /// How much is copied; all of it once it is stored.
   public var progress: PeerFileProgress {
-    // If the container cannot be read now, nothing is known, and `status()` throws the reason.
+    // If the container cannot be read, the progress is unknown; `status()` throws the reason.
     progress(state.withLock(\.completed) ?? (try? completedElsewhere()) ?? 0)
   }
 
@@ -45,8 +45,8 @@ extension PeerFileTransfer {
       completedBytes: min(completed, intention.size), totalBytes: intention.size)
   }
 
-  /// Calls a handler during the copying, a few times a second at most, and at its end; on a queue of
-  /// the transfer's own. Where another process copies, the handler is called at the end only.
+  /// Calls a handler during the copying, at most a few times a second, and at its end, on a queue
+  /// of the transfer's own. If another process copies, the handler is called only at the end.
   ///
   /// - Returns: the observation; it ends when it is cancelled or released.
   public func observeProgress(
@@ -61,7 +61,7 @@ extension PeerFileTransfer {
     return ObservationToken(delivery: observer)
   }
 
-  // In whichever process it is copied; this one has called the handler already where it was here.
+  // By any process that copies it; if this process did, it has called the handler already.
   private func finishElsewhere() async {
     do {
       _ = try await files.intentions().finalStatus(of: entry)
@@ -69,14 +69,14 @@ extension PeerFileTransfer {
       state.withLock { $0.completed = $0.completed ?? last.completedBytes }
       finish(nil, isStored: last.fraction == 1)
     } catch {
-      // The container is gone: there is no end to be told of.
+      // The container is gone, so no end can be reported.
       return
     }
   }
 
-  // MARK: Told by the process that copies
+  // MARK: Reports of the process that copies
 
-  /// So much is copied.
+  /// This many bytes are copied.
   func advance(to completed: Int64) {
     let now = ContinuousClock.now
     let observers = state.withLock { state -> [ProgressObserver] in
@@ -101,7 +101,7 @@ extension PeerFileTransfer {
     tell(observers, progress(completed))
   }
 
-  /// Calls observers after all that was told before.
+  /// Calls observers after all earlier reports.
   private func tell(_ observers: [ProgressObserver], _ progress: PeerFileProgress) {
     guard !observers.isEmpty else { return }
     telling.async { for observer in observers { observer.tell(progress) } }

@@ -15,11 +15,11 @@ import WormholeSystem
 /// ```
 public final class PeerFileTransfer: Sendable {
   let intention: FileIntention
-  /// The intention's.
+  /// The entry of the intention.
   let entry: QueueEntryID
   let files: OutgoingFiles
   let state = Mutex(State())
-  /// Observers may be slow, and copying is not to wait for them.
+  /// Observers may be slow, and copying must not wait for them.
   let telling = DispatchQueue(label: "wormhole.progress")
 
   /// Made by `OutgoingFiles` only: one object for all of a process.
@@ -29,11 +29,11 @@ public final class PeerFileTransfer: Sendable {
     self.files = files
   }
 
-  /// Names it among all transfers of the container; a program may keep it as text.
+  /// Identifies it among all transfers of the container; a program may keep it as text.
   public var id: String { intention.id }
-  /// The peer that sends it.
+  /// The peer that sends the file.
   public var sender: String { files.name }
-  /// The peer that gets it.
+  /// The peer that gets the file.
   public var peer: String { intention.peer }
   /// The file that was sent.
   public var source: URL { URL(filePath: intention.source, directoryHint: .notDirectory) }
@@ -44,8 +44,8 @@ public final class PeerFileTransfer: Sendable {
 
   // MARK: Its status
 
-  /// How far it is, or how it ended; `stored` while it waits to be copied and is copied, too. A failure of
-  /// copying is `failed`, with its reason.
+  /// How far it is, or how it ended; `stored` also before and during copying. A failure of copying
+  /// is `failed`, with its reason.
   ///
   /// - Throws: `PeerError`: an error of the container.
   /// - Complexity: opens and reads two small files; where another process has copied it, also every receipt
@@ -63,7 +63,7 @@ public final class PeerFileTransfer: Sendable {
   func storedEntry() throws -> QueueEntryID? {
     if let known = state.withLock(\.stored) { return known }
     let receipts = try self.receipts()
-    // A process that was stopped and taken over may have stored another, which names nothing and fails.
+    // A process that was stopped and taken over may have stored another, without a file; it fails.
     let delivered = receipts.first {
       if case .failed = $0.status { false } else { true }
     }
@@ -78,12 +78,12 @@ public final class PeerFileTransfer: Sendable {
     try files.sender(to: peer).receipts().filter { FileNotice($0.payload)?.id == intention.id }
   }
 
-  /// Waits until the content is safe in the container: from then on it outlives this process.
+  /// Waits until the content is safe in the container: then it outlives this process.
   ///
-  /// - Throws: `PeerError`: `failed` with the reason, `cancelled`, `timedOut` for a file that expired. Any
-  ///   other error is the reason that it is not stored yet, after this process has tried for ten seconds: it
-  ///   waits in the container, and copying continues when something is sent under this name, or the next
-  ///   session is active; `cancel()` takes it back.
+  /// - Throws: `PeerError`: `failed` with the reason, `cancelled`, `timedOut` for a file that
+  ///   expired. Any other error is the reason that it is not stored after this process has tried
+  ///   for ten seconds: it waits in the container, and copying continues when something is sent
+  ///   under this name, or the next session is active; `cancel()` takes it back.
   public func waitUntilStored() async throws {
     try confirmStored(
       await betweenPeers(action("store"), peer) {
@@ -94,7 +94,7 @@ public final class PeerFileTransfer: Sendable {
   /// Waits until the content is safe in the container; blocks the calling thread.
   ///
   /// - Throws: as the form with `async`; also `timedOut` when the deadline has passed. The transfer
-  ///   continues then.
+  ///   continues nevertheless.
   public func waitUntilStored(until deadline: ContinuousClock.Instant) throws {
     try confirmStored(
       betweenPeers(action("store"), peer) { try FileStoring(self, until: deadline).run() })
@@ -114,7 +114,7 @@ public final class PeerFileTransfer: Sendable {
 
   /// Waits until it has ended: processed, cancelled, expired or failed.
   ///
-  /// - Parameter deadline: until when to wait; without one as long as it takes.
+  /// - Parameter deadline: when to stop waiting; nil waits as long as it takes.
   /// - Returns: how it ended, or how far it is when the deadline has passed.
   public func finalStatus(
     until deadline: ContinuousClock.Instant? = nil
@@ -140,13 +140,13 @@ public final class PeerFileTransfer: Sendable {
 
   // MARK: Ending it
 
-  /// Ends it, also in the middle of copying, unless the peer has it already: it is cancelled or delivered,
-  /// never both. A file that was to be moved is where it was, unless something else lies there by now.
+  /// Ends it, even during copying, unless the peer has it already: it is cancelled or delivered,
+  /// never both. A file that was to be moved is back in its place, unless that is taken.
   ///
-  /// - Returns: whether it is cancelled; false when the peer has it, or it has ended otherwise, or its source
-  ///   is to be removed and another process has it locked (flock(2)), as a sender has that was stopped.
+  /// - Returns: whether it is cancelled; false when the peer has it, it has ended otherwise, or its
+  ///   source is to be removed and another process, such as a stopped sender, holds its flock(2).
   /// - Throws: `PeerError`: `timedOut` when the process that copies it does not stop within ten seconds; it
-  ///   is given up all the same as soon as that process continues. Or an error of the container.
+  ///   is given up nevertheless as soon as that process continues. Or an error of the container.
   /// - Complexity: as cancelling a message; in the middle of copying, an update of a value, and the time for
   ///   the piece that is being copied.
   @available(*, noasync, message: "it blocks; await the other form, in an async function")
@@ -173,7 +173,7 @@ public final class PeerFileTransfer: Sendable {
     state.withLock { $0.isGivenUp = true }
     var obstacle: (any Error)?
     do { try files.note(id, isGivenUp: true) } catch { obstacle = error }
-    // The process that was copying it may have ended. If it is this one, it needs no note.
+    // The process that was copying it may have ended. If it is this process, it needs no note.
     files.begin()
     let status = try intentions.finalStatus(of: entry, until: .now + .seconds(10))
     guard status.isEnd else {
@@ -191,26 +191,26 @@ public final class PeerFileTransfer: Sendable {
     let sender = try files.sender(to: peer)
     guard let stored = try storedEntry() else { return false }
     return try intention.withSource { source in
-      // If it is busy, a sender that was stopped may go on to remove it: the copy may be all there is.
+      // If it is busy, a stopped sender may still remove it: the copy may be all that is left.
       guard source != .busy, try sender.cancel(stored) else { return false }
       try removeAttachments(sender.queue)
       return true
     }
   }
 
-  // Those that no entry names any more.
+  // Removes the attachments that no entry names.
   private func removeAttachments(_ queue: Queue) throws {
     for attachment in try queue.waitingAttachments(prefix: intention.attachmentPrefix) {
       if intention.options.isMoved, attachment.isWhole {
-        // Back to where it was, unless something else lies there.
+        // Back to its place, unless something else lies there.
         _ = try queue.returnAttachment(attachment.id, to: intention.source)
       }
       try queue.removeAttachment(attachment.id)
     }
   }
 
-  /// Removes the notes of how it ended: `fileTransfers()` lists it no more. No effect on a transfer that has
-  /// not ended.
+  /// Removes the receipts: `fileTransfers()` lists the transfer no more. No effect on a transfer
+  /// that has not ended.
   ///
   /// - Throws: `PeerError`: an error of the container.
   public func removeReceipt() throws {

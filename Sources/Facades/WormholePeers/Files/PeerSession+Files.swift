@@ -7,18 +7,18 @@ extension PeerSession {
   ///
   /// The intention is stored in the container first; then the content is copied (shared where the file
   /// system can, else inside the kernel) and stored, one file after another, so that they arrive in the
-  /// order in which they were sent. If this process ends in the middle, the next session of this name
+  /// order in which they were sent. If this process ends during this, the next session of this name
   /// that is active, or sends a file, does it again.
   ///
   /// - Parameters:
   ///   - url: a regular file; a relative path is one from the current directory. A symbolic link is
   ///     followed, unless the file is to be moved.
-  ///   - peer: the peer that gets it; it need not have been seen before.
+  ///   - peer: the peer that gets it; it may be unknown so far.
   ///   - metadata: a property list that it gets with the file.
   ///   - options: how it is sent.
-  /// - Returns: the transfer, which tells how far it is and how it ends.
-  /// - Throws: `PeerError`: `fileAccess` where there is no readable regular file; `tooLarge` for the
-  ///   metadata; `queueFull`, `noSpace`, or another error of the container. It is not sent then.
+  /// - Returns: the transfer, which shows its progress and how it ends.
+  /// - Throws: `PeerError`: `fileAccess` unless the URL is a readable regular file; `tooLarge` for
+  ///   the metadata; `queueFull`, `noSpace`, or another container error. Then it is not sent.
   /// - Complexity: as `enqueue`, and opening the file.
   @discardableResult
   public func transfer(
@@ -30,7 +30,7 @@ extension PeerSession {
     return transfer
   }
 
-  /// Stores the intention to send a file, and no more: the next session of this name that is active, or
+  /// Stores only the intention to send a file: the next session of this name that is active, or
   /// sends a file, copies it.
   package func intendTransfer(
     fileAt url: URL, to peer: String, metadata: PropertyListValue? = nil,
@@ -48,21 +48,21 @@ extension PeerSession {
     }
   }
 
-  /// Waits until this process copies no files any more; one that exits then leaves nothing behind.
+  /// Waits until this process copies no more files; when it exits then, it leaves nothing behind.
   package func finishCopying(until deadline: ContinuousClock.Instant) {
     outgoingFiles.waitUntilIdle(until: deadline)
   }
 
-  /// Sends the files that wait, blocking the calling thread.
+  /// Sends the waiting files, blocking the calling thread.
   package func sendOutgoingFiles() throws {
     try betweenPeers("send the files of \"\(name)\"") { try outgoingFiles.sendAll() }
   }
 
-  /// The files that were sent under this session's name and whose receipt was not removed: those that
-  /// wait, are copied or are taken, and those that ended, also of an earlier process of this name. In the
-  /// order of sending.
+  /// The files that were sent under this session's name and whose receipt was not removed: files
+  /// that wait, are copied or are taken, and files that have ended, also of an earlier process of
+  /// this name. In the order of sending.
   ///
-  /// - Parameter peer: only those for this one.
+  /// - Parameter peer: only files for this peer.
   /// - Throws: `PeerError`: an error of the container.
   /// - Complexity: one listing, and reading a small file for each.
   public func fileTransfers(to peer: String? = nil) throws -> [PeerFileTransfer] {
@@ -93,7 +93,7 @@ extension PeerSession {
     return nil
   }
 
-  /// The files that are being copied for this peer right now, and how far they are.
+  /// The files that are being copied for this peer at the moment, and their progress.
   ///
   /// - Throws: `PeerError`: an error of the container.
   /// - Complexity: one listing, and four system calls for each file that waits.

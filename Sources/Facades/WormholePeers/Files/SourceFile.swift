@@ -3,9 +3,9 @@ import WormholeSystem
 
 /// A file that is to be sent, open.
 ///
-/// A symbolic link that the path ends in is followed to copy its target, as other programs do that are
-/// given a path. To be moved it is refused: a rename would hand over the link. Nothing but a
-/// regular file is accepted, and nothing is waited for: a FIFO is opened without its other end.
+/// If the path ends in a symbolic link, its target is copied, as by other programs that are given a
+/// path. A link that is to be moved is refused, because a rename would hand over the link. Only a
+/// regular file is accepted, and opening never waits: a FIFO is opened without its other end.
 struct SourceFile: ~Copyable {
   let path: String
   let status: FileStatus

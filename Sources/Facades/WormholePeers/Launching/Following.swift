@@ -2,10 +2,10 @@ import Dispatch
 import Wormhole
 import WormholeSystem
 
-/// Waits for a child's end without a thread, so that it never stays a zombie of this process.
+/// Waits for a child's end without a thread, so that the child never stays a zombie.
 ///
 /// - Parameter ended: called once, on a thread that may block; gets nil when another part of this
-///   process has waited for all its children, so that how this one ended is lost.
+///   process has waited for all its children, which loses how this child ended.
 func follow(
   _ child: consuming ChildProcess, ended: @escaping @Sendable (Termination?) -> Void
 ) {
@@ -18,7 +18,7 @@ func follow(
       source.cancel()
       ended(end)
     } catch {
-      // There is no such child any more, see above.
+      // The child does not exist any more, see above.
       source.cancel()
       ended(nil)
     }

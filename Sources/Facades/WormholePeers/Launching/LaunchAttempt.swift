@@ -5,18 +5,18 @@ import WormholeSystem
 final class LaunchAttempt: Waiting {
   /// What a call waits for.
   enum Goal {
-    /// The peer's process, also if this one ends right after.
+    /// The peer's process exists, even if this process ends right after.
     case process
-    /// The peer's being active.
+    /// The peer is active.
     case activity
   }
 
-  /// How often a start under way is looked at: there is no event for a process that is stopped, nor for the
-  /// end of another process's child.
+  /// How often a start under way is looked at: the kernel has no event for a process that is
+  /// stopped, nor for the end of another process's child.
   private static let look: Duration = .milliseconds(100)
-  /// For how long a process has to be stopped, or missing, until it counts as that.
+  /// How long a process has to be stopped, or missing, until it counts as such.
   private static let grace: Duration = .milliseconds(50)
-  /// A start that has no process after so long has none to come, or one that cannot be seen here.
+  /// After this time a start without a process will get none, or one that is not visible here.
   private static let patience: UInt64 = 10_000_000_000
 
   /// Raised when the program that this call started has ended.
@@ -30,7 +30,7 @@ final class LaunchAttempt: Waiting {
   private let book: LaunchBook
   /// The start that this call waits for.
   private var followed: String?
-  /// The program that this call started, and whether its end was told.
+  /// The program that this call started, and whether its end was reported.
   private var child: (nonce: String, end: Awaited<Void>)?
   /// The place of a start of this call that another process has removed.
   private var overtaken: String?
@@ -64,10 +64,10 @@ final class LaunchAttempt: Waiting {
     return .wait(for: latch, until: min(deadline, .now + pause))
   }
 
-  /// Looks how far it is, and starts the program if it is this call's turn.
+  /// Looks how far the start is, and starts the program if it is this call's turn.
   ///
-  /// - Returns: the start that is under way, and whether it has a process; nil when the peer is active, or
-  ///   was since this call began to wait for it.
+  /// - Returns: the start that is under way, and whether it has a process; nil when the peer is
+  ///   active, or was active since this call began to wait for it.
   private func underWay() throws -> (LaunchState.Start, isSettled: Bool)? {
     while true {
       // In this order: a program that has ended by now was active before, if it ever was.
@@ -82,7 +82,7 @@ final class LaunchAttempt: Waiting {
         followed = start.nonce
         return (start, isSettled)
       case (.ended, let start?) where start.nonce == followed:
-        // Its end comes to be seen a moment before how it ended is told.
+        // The end is visible a moment before its status is reported.
         if let child, child.nonce == start.nonce, !child.end.isSettled { return (start, true) }
         throw ended(start)
       default:
@@ -98,7 +98,7 @@ final class LaunchAttempt: Waiting {
     case underWay(isSettled: Bool)
     /// Its program has ended.
     case ended
-    /// Nothing was started, or its start cannot be waited for.
+    /// No program was started, or its start cannot be waited for.
     case abandoned
   }
 
@@ -126,7 +126,7 @@ final class LaunchAttempt: Waiting {
     return status.isStopped && isCertain(nonce)
   }
 
-  /// Whether something has looked so for a moment already.
+  /// Whether the same observation was made a moment ago.
   private func isCertain(_ observation: String) -> Bool {
     if let doubted, doubted.observation == observation {
       return ContinuousClock.now - doubted.since >= Self.grace
@@ -135,7 +135,7 @@ final class LaunchAttempt: Waiting {
     return false
   }
 
-  /// Makes sure that nothing will be started any more, or finds the program that was.
+  /// Makes sure that no program will be started any more, or finds the program that was started.
   private func resolve(_ start: LaunchState.Start) throws -> Standing {
     guard let place = book.place(of: start), try !place.prevent(), let output = try place.output()
     else { return .abandoned }
@@ -205,7 +205,7 @@ final class LaunchAttempt: Waiting {
         detachedPrintingTo: place.outputPath)
     } catch {
       guard try place.output() != nil || error != .noSuchFile else {
-        // This process was stopped meanwhile, and another has taken over.
+        // This process was stopped meanwhile, and another process has taken over.
         overtaken = start.nonce
         return nil
       }
@@ -221,7 +221,7 @@ final class LaunchAttempt: Waiting {
     let (book, latch, told) = (book, latch, Awaited<Void>())
     self.child = (start.nonce, told)
     follow(child) { end in
-      // After an error, of a full disk perhaps, others see that its process has ended, and not how.
+      // After an error, perhaps a full disk, others see that its process has ended, but not how.
       _ = try? book.change { $0.note(start.nonce) { $0.ending = end?.clause ?? "ended" } }
       told.settle(())
       latch.raise()

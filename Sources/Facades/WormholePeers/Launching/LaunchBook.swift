@@ -13,7 +13,7 @@ struct LaunchBook: Sendable {
 
   /// Changes the state in one step.
   ///
-  /// - Parameter body: leaves the state as it was to change nothing. May run more than once.
+  /// - Parameter body: leaves the state unchanged to write nothing. May run more than once.
   func change<Result: Sendable>(
     until deadline: ContinuousClock.Instant? = nil,
     _ body: @escaping @Sendable (inout LaunchState) -> Result
@@ -28,13 +28,13 @@ struct LaunchBook: Sendable {
 
   func newPlace() throws -> StartPlace { try StartPlace.make(at: value) }
 
-  /// - Returns: nil for a nonce that is none of ours.
+  /// - Returns: nil for an invalid nonce.
   func place(of start: LaunchState.Start) -> StartPlace? {
     StartPlace(noted: start.nonce, at: value)
   }
 
-  // A loss of power can damage it, and must not keep the peer from being started for ever: then no
-  // process of before is left, and the count is lost.
+  // A loss of power can damage it, which must not prevent all later starts: then no earlier
+  // process is left, and the count is lost.
   private static func content(_ snapshot: ValueSnapshot) throws -> PropertyListValue? {
     do {
       return try snapshot.propertyList(limits: PeerLaunch.limits)

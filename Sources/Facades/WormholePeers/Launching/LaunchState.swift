@@ -6,15 +6,15 @@ import WormholeSystem
 struct LaunchState: Sendable, Equatable {
   /// One start. It is noted before the program is started, and again when its process is known.
   struct Start: Sendable, Equatable {
-    /// Names its place; see `StartPlace`.
+    /// Identifies its place; see `StartPlace`.
     var nonce: String
     /// The process that starts the program.
     var launcher: ProcessIdentity
-    /// When, on the clock that cannot be set.
+    /// When it began, on the clock that cannot be set.
     var uptime: UInt64
-    /// The program's process; nil as long as it is not noted.
+    /// The program's process; nil until it is noted.
     var process: ProcessIdentity?
-    /// How it ended, if the process that started it was there to see it.
+    /// How it ended, if the process that started it was still running then.
     var ending: String?
   }
 
@@ -23,7 +23,7 @@ struct LaunchState: Sendable, Equatable {
     /// Days since 1970, UTC.
     var day: Int64
     var uptime: UInt64
-    /// Which start of which machine the uptime is of; 0 for unknown.
+    /// The start of a machine to which the uptime belongs; 0 for unknown.
     var machine: UInt64
 
     static func now() -> Moment {
@@ -33,7 +33,7 @@ struct LaunchState: Sendable, Equatable {
     }
   }
 
-  /// The day that is counted, and when its first start was.
+  /// The day that is counted, and the time of its first start.
   private var day: Int64 = 0
   private var began: UInt64 = 0
   private var machine: UInt64 = 0
@@ -44,11 +44,11 @@ struct LaunchState: Sendable, Equatable {
 
   // MARK: The budget
 
-  /// How often it was started on the day of a moment.
+  /// How often the program was started on the day of a moment.
   ///
-  /// A new day begins when the date is later than the one that is counted. A clock that was set back
-  /// begins none: not before 24 hours have passed on the clock that cannot be set, by which a date
-  /// in the future that was wrong does no lasting harm either.
+  /// A new day begins when the date is later than the counted one. A clock that was set back begins
+  /// a new day only after 24 hours on the clock that cannot be set; this also limits the harm of a
+  /// wrong date in the future.
   func count(at now: Moment) -> Int {
     now.day > day || hasPassed(now) ? 0 : starts
   }
@@ -68,7 +68,7 @@ struct LaunchState: Sendable, Equatable {
     start = new
   }
 
-  /// - Returns: false when that start is not the last one any more.
+  /// - Returns: false when another start has followed.
   mutating func note(_ nonce: String, _ change: (inout Start) -> Void) -> Bool {
     guard var start, start.nonce == nonce else { return false }
     change(&start)

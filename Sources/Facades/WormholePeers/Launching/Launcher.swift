@@ -3,11 +3,11 @@ import WormholeSystem
 
 /// Starts a peer exactly once, however many ask at once.
 ///
-/// **Which process starts it.** Each process that wants to makes a place for the start (`StartPlace`),
-/// and notes it as the last start in the peer's `LaunchState`, which succeeds only if that is still the
-/// start that was found to be over. The note counts the start, too. Then the process starts the program,
-/// and notes the program's process. All others see a start under way, and wait until the peer is active
-/// or that start is over.
+/// **Which process starts it.** Each process that wants to makes a place for the start
+/// (`StartPlace`), and notes it as the last start in the peer's `LaunchState`, which succeeds only
+/// if that is still the start that was found to be over. The note also counts the start. Then the
+/// process starts the program, and notes the program's process. All other processes see a start
+/// under way, and wait until the peer is active or that start is over.
 ///
 /// **When a start is over.**
 ///
@@ -16,12 +16,12 @@ import WormholeSystem
 /// | has a process | that has ended, or was active meanwhile (and is not any more); or has been stopped for a moment, because a suspended process must block no other |
 /// | has none | its launcher is dead, has been stopped for a moment, or needs longer than ten seconds, **and** its place could be removed, so that nothing will ever be started there |
 ///
-/// Where the place cannot be removed, a process was started: it is found by what it prints to or by its
-/// environment, and noted. So a launcher may be killed or stopped between any two steps: no second
-/// program is started, and one is in the end. The cost may be a count in the budget.
+/// Where the place cannot be removed, a process was started: it is found by its output file or by
+/// its environment, and noted. So a launcher may be killed or stopped between any two steps: no
+/// second program is started, and in the end one is. The cost may be a count in the budget.
 package enum Launcher {
-  /// Whether a peer would be started for an occasion: it registered so, no other user can have changed
-  /// that, its program is there, and its budget for today is not used up.
+  /// Whether a peer would be started for an occasion: it is registered for it, no other user can
+  /// have changed the registration, its program exists, and its budget for today is not used up.
   package static func isLaunchable(
     _ peer: String, for occasion: PeerLaunch.Occasions, in container: SharedContainer
   ) throws -> Bool {
@@ -34,21 +34,21 @@ package enum Launcher {
         guard let budget = launch.budgetPerDay else { return true }
         return try LaunchBook(peer, container).read().count(at: .now()) < budget
       } catch let error as PeerError where [.notLaunched, .damaged].contains(error.code) {
-        // A caller that tries to start it is told the reason.
+        // A caller that tries to start it gets the reason.
         return false
       }
     }
   }
 
-  /// Starts a peer that is not active, unless another process does already, and waits until it is
-  /// active. Blocks the calling thread.
+  /// Starts a peer that is not active, unless another process is already starting it, and waits
+  /// until it is active. Blocks the calling thread.
   ///
-  /// - Parameter deadline: until when to wait; already past means "only if it is active now". A program
-  ///   that was started keeps running.
-  /// - Returns: false when it registered nothing for this occasion: nothing was done.
-  /// - Throws: `PeerError`: `notLaunched`, with why: its program cannot be run, it ended before it was
-  ///   active, its budget is used up, or the registration can be written by others; `timedOut`, its
-  ///   `holder` the process that is not active yet.
+  /// - Parameter deadline: when to give up; one in the past means "only if it is active now". A
+  ///   program that was started keeps running.
+  /// - Returns: false when the peer has no registration for this occasion, and nothing was done.
+  /// - Throws: `PeerError`: `notLaunched`, with the reason: its program cannot be run, it ended
+  ///   before it was active, its budget is used up, or others can write the registration;
+  ///   `timedOut`, its `holder` the process that is not active yet.
   package static func launch(
     _ peer: String, for occasion: PeerLaunch.Occasions, in container: SharedContainer,
     until deadline: ContinuousClock.Instant
@@ -56,9 +56,9 @@ package enum Launcher {
     try start(peer, for: occasion, in: container, .activity, until: deadline)
   }
 
-  /// The same without waiting until it is active: for queued work. Errors go to the caller.
+  /// Starts a peer without waiting until it is active, for queued work. The caller gets the errors.
   ///
-  /// Returns as soon as the program's process is there, also if this process ends right after.
+  /// Returns as soon as the program's process exists, which survives the end of this process.
   package static func begin(
     _ peer: String, for occasion: PeerLaunch.Occasions, in container: SharedContainer
   ) throws -> Bool {
@@ -77,7 +77,7 @@ package enum Launcher {
       else { return false }
       let attempt = LaunchAttempt(
         launch, peer, container: container, action: action, for: goal, until: deadline)
-      // Watch first, and look then.
+      // Watch first, then look.
       let watching = try goal == .activity ? attempt.watchPresence() : nil
       defer { watching?.cancel() }
       try attempt.run()

@@ -33,7 +33,7 @@ extension PeerError {
       remedy: "messages between peers are meant to be small; send large content as a file")
   }
 
-  /// Any error as one between peers; one that is so already stays as it is.
+  /// Any error as an error between peers; one that is so already is returned unchanged.
   package init(any error: any Error, _ action: String, peer: String? = nil) {
     switch error {
     case let error as PeerError: self = error

@@ -26,34 +26,34 @@ public struct PeerError: DescribedError {
     /// Creates a code from its name.
     public init(rawValue: String) { self.rawValue = rawValue }
 
-    /// No process answers requests under that name, or the one that did ended before the answer.
+    /// No process answers requests under that name, or the process ended before its answer.
     public static let unreachable = Self("unreachable")
     /// The time for the answer passed; the peer may have handled the request, or be stopped.
     public static let timedOut = Self("timedOut")
-    /// The caller's task was cancelled, or the call.
+    /// The caller's task or the call was cancelled.
     public static let cancelled = Self("cancelled")
-    /// The peer's handler threw or refused, and `reason` has its words; or its answer could not be delivered,
-    /// and `reason` says why.
+    /// The peer's handler threw or refused, and `reason` holds its message; or its answer could not
+    /// be delivered, and `reason` says why.
     public static let failed = Self("failed")
     /// The peer has no handler for requests.
     public static let notHandled = Self("notHandled")
-    /// The peer's handler let the request go without an answer.
+    /// The peer's handler released the request without an answer.
     public static let notAnswered = Self("notAnswered")
     /// The session is not active, or was closed.
     public static let notActive = Self("notActive")
     /// Another process is active under this name now.
     public static let replaced = Self("replaced")
-    /// The limits of the peer's queue or mailbox are reached.
+    /// The peer's queue or mailbox has reached its limits.
     public static let queueFull = Self("queueFull")
     /// The value is larger than a peer would accept.
     public static let tooLarge = Self("tooLarge")
-    /// The value cannot be a property list, or the name cannot be a peer's.
+    /// The value is not a valid property list, or the name is not valid for a peer.
     public static let unsupportedValue = Self("unsupportedValue")
-    /// A value came that is not of the type that was expected.
+    /// A value arrived that does not have the expected type.
     public static let unexpectedValue = Self("unexpectedValue")
     /// The file cannot be read, or is a directory, link or device.
     public static let fileAccess = Self("fileAccess")
-    /// The content differs from the one that was sent.
+    /// The content differs from the content that was sent.
     public static let damaged = Self("damaged")
     /// The peer could not be started.
     public static let notLaunched = Self("notLaunched")

@@ -11,14 +11,14 @@ extension PeerLaunch {
   public struct Registry: Sendable {
     private let container: SharedContainer
 
-    /// The registrations of a container; nothing is touched before they are used.
+    /// The registrations of a container; nothing is read or written before they are used.
     public init(in container: SharedContainer) { self.container = container }
 
-    /// Registers how a peer is started; a program registers its own peer as a rule.
+    /// Registers how a peer is started; usually a program registers its own peer.
     ///
-    /// The registration is followed only while no other user can change it. Therefore none can be
-    /// made in a container that a Unix group shares, nor in one on etcd: its members could have each
-    /// other's programs run.
+    /// The registration is followed only while no other user can change it. Therefore a container
+    /// that a Unix group shares accepts none, nor does one on etcd: its members could make each
+    /// other run programs.
     ///
     /// - Throws: `PeerError`: `unsupportedValue` for a program without an absolute path, text with a NUL,
     ///   a variable that is empty or has a "=" in its name, or a negative budget; `notLaunched` where
@@ -44,7 +44,7 @@ extension PeerLaunch {
       }
     }
 
-    /// How a peer is started; nil if that is not registered.
+    /// How a peer is started; nil if it is not registered.
     ///
     /// - Throws: `PeerError`: `damaged` for a value that cannot be read as a registration, or an error of the container.
     /// - Complexity: reads one value.
@@ -61,7 +61,7 @@ extension PeerLaunch {
       }
     }
 
-    /// Removes how a peer is started. How often it was started today stays noted.
+    /// Removes how a peer is started. The count of today's starts stays.
     public func remove(_ peer: String) throws {
       try betweenPeers("remove how to start \"\(peer)\"", peer) { _ = try value(of: peer).remove() }
     }
@@ -76,7 +76,7 @@ extension PeerLaunch {
       }
     }
 
-    /// The file with the output of a peer's program since it was started last; nil if it never was.
+    /// The file with the output of a peer's last start; nil if it was never started.
     public func output(of peer: String) throws -> String? {
       try betweenPeers("find the output of \"\(peer)\"", peer) {
         try PeerNames.check(peer)

@@ -4,11 +4,11 @@ import WormholeSystem
 
 /// How a peer wants to be started when others need it.
 ///
-/// The program is started as it is, without a shell, in a session of its own and in the directory "/",
-/// with nothing to read. Its output goes into a file in the container (`Registry.output(of:)`), which each
-/// start replaces; a program that prints much should write a log of its own. Its environment has
-/// `WORMHOLE_LAUNCH` set. It should make its peer active without going into the background before,
-/// because then it would count as ended.
+/// The program is started directly, without a shell, in a session of its own and in the directory
+/// "/", with empty input. Its output goes into a file in the container (`Registry.output(of:)`),
+/// which each start replaces; a program that prints much should write its own log. Its environment
+/// has `WORMHOLE_LAUNCH` set. It should make its peer active before it goes into the background,
+/// because otherwise it would count as ended.
 ///
 /// ```swift
 /// let launch = PeerLaunch(
@@ -30,7 +30,7 @@ public struct PeerLaunch: Sendable, Hashable {
 
     /// A request, whose caller waits.
     public static let request = Occasions(rawValue: 1)
-    /// A guaranteed message, urgent or not, or a file that waits for it.
+    /// A guaranteed message, urgent or not, or a file that waits for the peer.
     public static let queuedWork = Occasions(rawValue: 2)
     /// A guaranteed message that is marked as urgent.
     public static let urgentWork = Occasions(rawValue: 4)
@@ -44,7 +44,7 @@ public struct PeerLaunch: Sendable, Hashable {
   public var environment: [String: String]
   /// The occasions for which it is started; empty for never.
   public var occasions: Occasions
-  /// How often on one day (UTC) at most; nil for no limit.
+  /// The maximum number of starts on one day (UTC); nil for no limit.
   public var budgetPerDay: Int?
 
   /// Makes a registration.
@@ -79,7 +79,7 @@ extension PeerLaunch {
     return value
   }
 
-  /// - Returns: nil for a value of another form. An occasion that is unknown here is passed over.
+  /// - Returns: nil for a value of another form. An unknown occasion is ignored.
   init?(_ value: PropertyListValue) {
     guard let program = value["program"]?.stringValue else { return nil }
     self.init(program: program, occasions: [])
@@ -102,7 +102,7 @@ extension PeerLaunch {
     guard unsuitability == nil else { return nil }
   }
 
-  /// Why nothing could be started by it; nil when it is well-formed.
+  /// Why it cannot start any program; nil when it is well-formed.
   var unsuitability: String? {
     guard program.utf8.first == UInt8(ascii: "/") else {
       return "its program \"\(program)\" is not an absolute path"
@@ -118,7 +118,7 @@ extension PeerLaunch {
     return nil
   }
 
-  /// Why its program cannot be run, as far as can be seen before it is tried.
+  /// Why its program cannot be run, as far as this can be known without trying.
   var obstacle: String? {
     do throws(Errno) {
       let status = try fileStatus(program, followingLinks: true)
@@ -147,8 +147,8 @@ extension PeerLaunch {
   ///
   /// - Returns: nil when there is none.
   /// - Throws: `PeerError.notLaunched` when others than this user could have written it. Root's is
-  ///   refused, too, because a container's files belong to its owner, and a program that can write as root
-  ///   needs no registration.
+  ///   also refused, because a container's files belong to its owner, and a program that can write
+  ///   as root needs no registration.
   static func trusted(
     of peer: String, in container: SharedContainer, _ action: String
   ) throws -> PeerLaunch? {

@@ -4,7 +4,7 @@ import WormholePropertyLists
 
 /// For programs that show a container to people.
 extension PeerNames {
-  /// The use of a value of the package's own for peers; nil for any other name.
+  /// What the package uses one of its own values for; nil for any other name.
   package static func use(ofOwnValue name: String) -> OwnUse? {
     guard let (kept, peers) = kept(name) else { return nil }
     let peer = "\"\(peers[0])\""
@@ -28,7 +28,7 @@ extension PeerNames {
     }
   }
 
-  /// The use of a queue of the package's own for peers; nil for any other name.
+  /// What the package uses one of its own queues for; nil for any other name.
   package static func title(ofOwnQueue name: String) -> String? {
     if let peer = peer(ofOutgoingFiles: name) { return "the files that \"\(peer)\" sends" }
     if let peer = peer(ofMessages: name) { return "the messages for \"\(peer)\"" }

@@ -1,6 +1,6 @@
 import Wormhole
 
-/// The package's own names under which a peer's things are found: the one place that knows them.
+/// The package's own names for a peer's data: the only place that knows them.
 ///
 /// ```
 /// presence  peer/<peer>                 the process that is reached under the name
@@ -20,7 +20,7 @@ import Wormhole
 ///
 /// In a peer's name "/" is written as `%2F` and "%" as `%25`, so that no two peers share a name.
 package enum PeerNames {
-  /// How many bytes a peer's name may have once encoded as the names of values are.
+  /// The maximum length of a peer's name in bytes, encoded as the names of values are.
   package static let maximumBytes = 100
 
   package static func presence(_ peer: String) -> String { name(peer) }
@@ -75,7 +75,7 @@ package enum PeerNames {
     peer(ofMessages: name) ?? peer(of: name, "files")
   }
 
-  /// Whose files to be sent a queue holds; nil for any other queue.
+  /// The peer whose outgoing files a queue holds; nil for any other queue.
   package static func peer(ofOutgoingFiles name: String) -> String? { peer(of: name, "outgoing") }
 
   private static func peer(of name: String, _ suffix: String...) -> String? {
@@ -83,12 +83,12 @@ package enum PeerNames {
     return parts[0]
   }
 
-  /// Whose launch a value registers; nil for any other value.
+  /// The peer whose launch a value registers; nil for any other value.
   package static func peer(ofLaunch name: String) -> String? {
     kept(name).flatMap { $0.kept == .launch ? $0.peers[0] : nil }
   }
 
-  /// Whether a value says how a peer is launched, or that it was: it belongs to this machine.
+  /// Whether a value holds a peer's registration or its starts: it belongs to this machine.
   package static func isLaunch(_ name: String) -> Bool {
     kept(name).map { [.launch, .launching].contains($0.kept) } ?? false
   }
@@ -114,7 +114,7 @@ package enum PeerNames {
     !peer.isEmpty && EncodedName(peer).component.utf8.count <= maximumBytes
   }
 
-  /// Refuses text that cannot be a peer's name.
+  /// Refuses a name that is invalid for a peer.
   package static func check(_ peer: String) throws(PeerError) {
     let bytes = EncodedName(peer).component.utf8.count
     guard !peer.isEmpty, bytes <= maximumBytes else {

@@ -44,7 +44,7 @@ struct StartPlace: Sendable {
           return try value.container.root.makeDirectoryIfMissing(
             place.name, at: directory.rawValue)
         } catch {
-          // The name was empty, and a sweep came first.
+          // The name was empty, and a sweep removed its directory first.
           guard error == .noSuchFile else { throw error }
         }
       }
@@ -99,7 +99,7 @@ struct StartPlace: Sendable {
       let lines = String(decoding: bytes, as: UTF8.self).split(whereSeparator: \.isNewline)
       return lines.last.map { String($0.suffix(400)) }
     } catch {
-      // There is no output, or it grows faster than it is read; the error does without it.
+      // The output is missing, or grows faster than it is read; the error does without it.
       return nil
     }
   }
@@ -120,7 +120,7 @@ struct StartPlace: Sendable {
       try removeIfPresent(other + "/output", at: directory)
       try removeDirectory(other, at: directory)
     } catch {
-      // Another process is sweeping, too; or a foreign file lies there, which does no harm.
+      // Another process is sweeping, too; or a foreign file lies there, which is harmless.
       let passing: [Errno] = [.noSuchFile, .directoryNotEmpty, .alreadyExists, .notDirectory]
       guard passing.contains(error) else { throw error }
     }

@@ -4,7 +4,7 @@ import WormholeSystem
 
 /// A value was not read, because other users may have written it.
 struct Exposure: Error, Hashable {
-  /// The file or directory through which they may.
+  /// The file or directory through which other users may write.
   let path: String
   /// The owner's number.
   let owner: UInt32
@@ -59,7 +59,7 @@ extension Value {
       return nil
     }
     guard KeptVersion.isMissing(bytes) else { return bytes }
-    // Without one, the first publication after a loss of power has perhaps removed it just now.
+    // Without a stand-in, the first publication after a loss of power may just have removed it.
     return try privateStandIn(at: place, limits)
       ?? privateBytes(fileName, path, at: place, limits: limits)
   }

@@ -1,10 +1,10 @@
 import Wormhole
 
-/// Names a guaranteed message among all transfers of a container, as text to be kept: its peer's name,
-/// encoded as those of values are, and its entry's: `peer/<peer>/messages/<batch>/<number>`; and so, with
-/// `files`, the entry of a file.
+/// Identifies a guaranteed message among all transfers of a container, as text that can be stored:
+/// the peer's name, encoded as the names of values are, and the entry's:
+/// `peer/<peer>/messages/<batch>/<number>`. The entry of a file is named so, too, with `files`.
 ///
-/// It is one line of ASCII that no shell takes apart, whatever the peer is called.
+/// It is one line of ASCII that no shell splits, whatever the peer's name is.
 struct MessageID: CustomStringConvertible {
   let peer: String
   let entry: QueueEntryID
@@ -16,7 +16,7 @@ struct MessageID: CustomStringConvertible {
     self.isFile = isFile
   }
 
-  /// Reads the text that `description` gave; nil for any other.
+  /// Reads the text that `description` returned; nil for any other text.
   init?(_ text: String) {
     let parts = text.split(separator: "/", omittingEmptySubsequences: false)
     guard parts.count == 5, case .identifier(let peer) = EncodedName.decode(parts[1].utf8),

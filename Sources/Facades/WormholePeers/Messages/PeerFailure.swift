@@ -3,7 +3,7 @@ import Wormhole
 import WormholeInspection
 public import WormholePropertyLists
 
-/// A message or file that its receiver gave up and kept: to be looked at, and sent again or removed.
+/// A message or file that its receiver gave up and kept; it can be sent again or removed.
 ///
 /// ```swift
 /// let session = try PeerSession("till", in: container)
@@ -24,19 +24,19 @@ public struct PeerFailure: Sendable, Hashable {
   public enum Content: Sendable, Hashable {
     /// A message, with its value.
     case message(PropertyListValue)
-    /// A file, with the name that it had at its sender, and its size in bytes.
+    /// A file, with its name at the sender and its size in bytes.
     case file(name: String, size: Int64)
   }
 
-  /// Names it among all failures of the container. That of a message is the transfer's.
+  /// Identifies it among all failures of the container. The id of a message is the transfer's.
   public let id: String
-  /// The peer that it was for.
+  /// The peer that it was sent to.
   public let peer: String
   /// The peer that sent it.
   public let sender: String
   /// The content that was sent.
   public let content: Content
-  /// Why it has failed.
+  /// Why it failed.
   public let reason: String
   /// When it was given up.
   public let date: Date
@@ -66,10 +66,10 @@ extension ContainerReport.NamedQueue {
 }
 
 extension PeerSession {
-  /// The messages and files that their receivers gave up and kept, in the order of sending for each peer,
-  /// messages before files.
+  /// The messages and files that their receivers gave up and kept, in the order of sending for each
+  /// peer, messages before files.
   ///
-  /// - Parameter peer: only those for this one; nil for those of all peers.
+  /// - Parameter peer: only failures for this peer; nil for those of all peers.
   /// - Throws: `PeerError`: an error of the container.
   /// - Complexity: a listing of each peer's queues, and reading a file for each.
   public func failures(for peer: String? = nil) throws -> [PeerFailure] {
@@ -84,14 +84,14 @@ extension PeerSession {
     }
   }
 
-  /// Sends a failed message or file again that was kept: as a new one of its first sender, which is
-  /// delivered as any other. The status of the first one stays as it was.
+  /// Sends a kept failed message or file again, as a new transfer of its first sender, which is
+  /// delivered as any other. The status of the first transfer does not change.
   ///
-  /// A process that is killed in the middle has done it, or not.
+  /// If the process is killed during the call, the call has taken effect completely or not at all.
   ///
-  /// - Parameter id: of a `PeerFailure`.
-  /// - Returns: the new one's id; nil when there is no such failure any more.
-  /// - Throws: `PeerError`: an error of the container; it is kept still then.
+  /// - Parameter id: the id of a `PeerFailure`.
+  /// - Returns: the new transfer's id; nil when the failure no longer exists.
+  /// - Throws: `PeerError`: an error of the container; the failure is then still kept.
   public func retry(failure id: String) throws -> String? {
     guard let id = MessageID(id) else { return nil }
     return try betweenPeers("send again a failure for \"\(id.peer)\"", id.peer) {
@@ -104,8 +104,8 @@ extension PeerSession {
 
   /// Removes a failed message or file that was kept.
   ///
-  /// - Parameter id: of a `PeerFailure`.
-  /// - Returns: false when there is no such failure any more.
+  /// - Parameter id: the id of a `PeerFailure`.
+  /// - Returns: false when the failure no longer exists.
   /// - Throws: `PeerError`: an error of the container.
   @discardableResult
   public func remove(failure id: String) throws -> Bool {

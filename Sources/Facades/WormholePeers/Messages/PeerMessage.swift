@@ -2,7 +2,7 @@ public import FoundationEssentials
 import Wormhole
 public import WormholePropertyLists
 
-/// A guaranteed message that came, to be acknowledged when it is handled; see `PeerDelivery`.
+/// A guaranteed message, to be acknowledged when it is handled; see `PeerDelivery`.
 ///
 /// ```swift
 /// let receiver = try await PeerSession("till", in: container).receiveMessages()
@@ -22,7 +22,7 @@ public struct PeerMessage: PeerDelivery {
 
   /// The transfer's id.
   public var id: String { MessageID(peer: receiver, entry: entry.id).description }
-  /// The sender, by the name it gave itself.
+  /// The sender, by the name that it gave itself.
   public var sender: String { entry.sender }
   /// The value that was sent.
   public var value: PropertyListValue { entry.payload }
@@ -33,7 +33,7 @@ public struct PeerMessage: PeerDelivery {
   /// How often it was delivered, this time included.
   public var deliveries: Int { entry.deliveries }
 
-  /// The message as a value of a type.
+  /// Decodes the message as a type of the program.
   ///
   /// - Throws: `PeerError`: `unexpectedValue`.
   public func decode<Message: Decodable>(_ type: Message.Type) throws -> Message {
@@ -42,8 +42,8 @@ public struct PeerMessage: PeerDelivery {
 
   /// Ends it as processed; see `PeerDelivery`.
   ///
-  /// - Complexity: one unlink; for a message that was stored together with others, an open, a write
-  ///   and a close until the last of them.
+  /// - Complexity: one unlink; for a message that was stored together with others, until the last
+  ///   of them, an open, a write and a close.
   public func acknowledge() throws {
     try betweenPeers(action("acknowledge"), sender) { try entry.acknowledge() }
   }

@@ -8,20 +8,20 @@ public import Wormhole
 /// try await phone.enqueue(["score": 3], to: "watch", options: options)
 /// ```
 public struct PeerMessageOptions: Sendable, Hashable {
-  /// The failures that it survives once it is stored; `.standard` outlives processes, `.durable` the loss
-  /// of power, too.
+  /// The failures that it survives once it is stored; `.standard` survives the end of processes,
+  /// `.durable` also a loss of power.
   public var durability: Durability
-  /// How long it may be delivered; nil for ever.
+  /// How long it may be delivered; nil for no limit.
   public var expiry: Duration?
-  /// A newer message with the same key from the same sender takes the place of one that waits.
+  /// A newer message with the same key from the same sender replaces a waiting message.
   public var key: String?
   /// Whether it starts a peer that registered to be started for urgent work.
   public var isUrgent: Bool
-  /// Whether the sender can find it again, with its end, also after its own restart: `messageTransfers()`
-  /// lists it, and it takes up space, until its receipt is removed. Without a receipt `status(ofMessage:)`
-  /// tells for a day how it ended.
+  /// Whether the sender can find it again, with its end, even after the sender's own restart:
+  /// `messageTransfers()` lists it, and it takes up space, until its receipt is removed. Without a
+  /// receipt `status(ofMessage:)` shows for a day how it ended.
   public var keepsReceipt: Bool
-  /// Whether the receipt goes by itself a day after the message was processed.
+  /// Whether the receipt is removed automatically a day after the message was processed.
   public var receiptTerm: QueueReceipt.Term
 
   /// Makes options.

@@ -9,12 +9,12 @@ public import WormholePropertyLists
 /// if try await transfer.cancel() { print("nobody had taken it yet") }
 /// ```
 public struct PeerMessageTransfer: Sendable {
-  /// The peer that gets it.
+  /// The peer that gets the message.
   public let peer: String
   /// The value that was sent.
   public let value: PropertyListValue
-  /// Why the peer was not started for it, although it wants to be; nil otherwise, and for a message
-  /// that was found again. It waits all the same.
+  /// Why a peer that is registered for it could not be started; nil otherwise, and for a message
+  /// that was found again. The message waits nevertheless.
   public let launchFailure: PeerError?
 
   private let entry: QueueEntryID
@@ -31,26 +31,26 @@ public struct PeerMessageTransfer: Sendable {
     self.launchFailure = launchFailure
   }
 
-  /// Names it among all transfers of the container; a program may keep it as text.
+  /// Identifies it among all transfers of the container; a program may keep it as text.
   public var id: String { MessageID(peer: peer, entry: entry).description }
-  /// The peer that sends it.
+  /// The peer that sends the message.
   public var sender: String { by.name }
 
   /// How far it is, or how it ended.
   ///
   /// - Throws: `PeerError`, an error of the container.
-  /// - Complexity: opens and reads the file that it was stored in, if it is there still.
+  /// - Complexity: opens and reads the file that it was stored in, if that still exists.
   public func status() throws -> QueueEntryStatus {
     try betweenPeers("look for a message to \"\(peer)\"", peer) { try by.status(of: entry) }
   }
 
   /// Waits until it has ended, however: processed, cancelled, expired, superseded or failed.
   ///
-  /// - Parameter deadline: until when to wait; without one as long as it takes.
+  /// - Parameter deadline: when to stop waiting; nil waits as long as it takes.
   /// - Returns: how it ended, or how far it is when the deadline has passed.
   /// - Throws: `PeerError`: `cancelled` with the task; or an error of the container.
-  /// - Complexity: as `status()`, at the beginning and whenever something happened to the file that it
-  ///   was stored in. Nothing polls.
+  /// - Complexity: as `status()`, at the beginning and after each change of the file that it was
+  ///   stored in. Nothing polls.
   public func finalStatus(
     until deadline: ContinuousClock.Instant? = nil
   ) async throws -> QueueEntryStatus {
@@ -68,9 +68,9 @@ public struct PeerMessageTransfer: Sendable {
   /// Takes it back, unless the peer has it already: it is cancelled or delivered, never both.
   ///
   /// - Returns: whether it is cancelled; false when the peer has it, or it has ended otherwise.
-  /// - Throws: `PeerError`: `timedOut`, its `holder` a process that cancels something else; or an error
-  ///   of the container. The message is where it was then.
-  /// - Complexity: the file that it was stored in is written again, with two fsyncs.
+  /// - Throws: `PeerError`: `timedOut`, its `holder` a process that cancels another message; or an
+  ///   error of the container. The message is then unchanged.
+  /// - Complexity: writes the file that it was stored in again, with two fsyncs.
   @available(*, noasync, message: "it blocks; await the other form, in an async function")
   @discardableResult
   public func cancel() throws -> Bool {
@@ -85,11 +85,11 @@ public struct PeerMessageTransfer: Sendable {
 
   private var cancelling: String { "take back a message to \"\(peer)\"" }
 
-  /// Removes the note of how it ended: `messageTransfers()` lists it no more. No effect on a message that
-  /// has not ended.
+  /// Removes the receipt: `messageTransfers()` lists the message no more. No effect on a message
+  /// that has not ended.
   ///
-  /// A message that was sent with a receipt and was not processed leaves a note in the container until this
-  /// is called; any other message for a day.
+  /// A message that was sent with a receipt and was not processed leaves a note in the container
+  /// until this is called; any other message leaves one for a day.
   ///
   /// - Throws: `PeerError`, an error of the container.
   public func removeReceipt() throws {

@@ -3,20 +3,20 @@ public import WormholePropertyLists
 import WormholeSystem
 
 extension PeerSession {
-  /// Stores a message for a peer: it is delivered when a process receives under that name, in the order of
-  /// sending. A peer that registered to be started for queued work is started, if no process receives for
-  /// it; if that fails, `launchFailure` of the result has the reason.
+  /// Stores a message for a peer: it is delivered when a process receives under that name, in the
+  /// order of sending. If no process receives for the peer, and it registered to be started for
+  /// queued work, it is started; if that fails, `launchFailure` of the result has the reason.
   ///
   /// - Parameters:
   ///   - value: the message.
-  ///   - peer: the peer that gets it; it need not have been seen before.
+  ///   - peer: the peer that gets it; it may be unknown so far.
   ///   - options: how it is sent.
-  /// - Returns: the transfer, which tells how far it is and how it ends.
-  /// - Throws: `PeerError`: `queueFull` when a million messages, or 1 GiB of them, wait for the peer
-  ///   already; `tooLarge` and `unsupportedValue`; `noSpace`, or another error of the container. It is
-  ///   not sent then.
+  /// - Returns: the transfer, which shows how far it is and how it ends.
+  /// - Throws: `PeerError`: `queueFull` when a million messages, or 1 GiB of them, wait for the
+  ///   peer already; `tooLarge` and `unsupportedValue`; `noSpace`, or another error of the
+  ///   container. Then it is not sent.
   /// - Complexity: as `Queue.Sender.enqueue`: create, lock, write, rename and a few cheap calls, shared by
-  ///   all that are sent at the same moment; and a look whether the peer wants to be started.
+  ///   all messages that are sent at the same moment; and a look whether the peer is to be started.
   @available(*, noasync, message: "it blocks; await the other form, in an async function")
   @discardableResult
   public func enqueue(
@@ -33,7 +33,7 @@ extension PeerSession {
     }
   }
 
-  /// Stores a message for a peer; see the form without `async`. A call that has begun is not cancelled.
+  /// Stores a message for a peer; see the form without `async`. Once begun, it cannot be cancelled.
   @discardableResult
   public func enqueue(
     _ value: PropertyListValue, to peer: String, options: PeerMessageOptions = .init()

@@ -1,11 +1,11 @@
 public import Wormhole
 
 extension PeerSession {
-  /// The messages that were sent under this session's name with a receipt that was not removed: those
-  /// that wait or are taken, and those that ended, also of an earlier process of this name. In the order
-  /// of sending to each peer.
+  /// The messages that were sent under this session's name with a receipt that was not removed:
+  /// messages that wait or are taken, and messages that have ended, also of an earlier process of
+  /// this name. In the order of sending to each peer.
   ///
-  /// - Parameter peer: only those for this one.
+  /// - Parameter peer: only messages to this peer.
   /// - Throws: `PeerError`: an error of the container.
   /// - Complexity: a listing of each peer's queue, and reading each file that has such messages.
   public func messageTransfers(to peer: String? = nil) throws -> [PeerMessageTransfer] {
@@ -26,17 +26,17 @@ extension PeerSession {
     }
   }
 
-  /// The messages of `messageTransfers(to:)`, and those without a receipt that wait or are taken.
+  /// The messages of `messageTransfers(to:)`, and waiting or taken ones without a receipt.
   ///
-  /// - Parameter peer: only those for this one.
+  /// - Parameter peer: only messages to this peer.
   /// - Throws: `PeerError`: an error of the container.
   /// - Complexity: as `messageTransfers(to:)`, and reading each file of this sender that waits or is taken.
   public func outstandingMessageTransfers(to peer: String? = nil) throws -> [PeerMessageTransfer] {
     try transfers(to: peer) { try $0.outstanding() }
   }
 
-  /// The message of an id, of any sender; nil for any other text, and for a message that is nowhere any
-  /// more: it has ended, and no receipt was kept or it was removed.
+  /// The message of an id, of any sender; nil for any other text, and for a message that has left
+  /// no trace: it has ended, and no receipt was kept or the receipt was removed.
   ///
   /// - Throws: `PeerError`: an error of the container.
   public func messageTransfer(id: String) throws -> PeerMessageTransfer? {
@@ -49,8 +49,8 @@ extension PeerSession {
     }
   }
 
-  /// How far the message of an id is, of any sender, as `PeerMessageTransfer.status()`; nil for any other
-  /// text. A message of which nothing is known any more counts as processed.
+  /// The progress of the message of an id, of any sender, as `PeerMessageTransfer.status()`; nil
+  /// for any other text. A message that has left no trace counts as processed.
   ///
   /// - Throws: `PeerError`: an error of the container.
   public func status(ofMessage id: String) throws -> QueueEntryStatus? {
@@ -61,10 +61,10 @@ extension PeerSession {
   }
 
   /// Removes the note of how the message of an id ended, of any sender, as
-  /// `PeerMessageTransfer.removeReceipt()`, also of one that was sent without a receipt. No effect on a
+  /// `PeerMessageTransfer.removeReceipt()`, even if it was sent without a receipt. No effect on a
   /// message that has not ended.
   ///
-  /// - Returns: whether anything was known of it.
+  /// - Returns: whether there was a note.
   /// - Throws: `PeerError`: an error of the container.
   @discardableResult
   public func removeReceipt(ofMessage id: String) throws -> Bool {
@@ -89,7 +89,7 @@ extension PeerSession {
 
   /// The peers for which something was ever queued.
   func receivers() throws -> [String] {
-    // A planted queue with any other name is no peer's.
+    // A planted queue with any other name does not belong to a peer.
     let names = try container.own.queueNames().compactMap { PeerNames.peer(ofQueue: $0) }
       .filter { PeerNames.isName($0) }
     // By bytes: two names may be equal as strings.

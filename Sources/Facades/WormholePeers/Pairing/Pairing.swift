@@ -2,23 +2,23 @@ package import Dispatch
 package import Wormhole
 import WormholePropertyLists
 
-/// The companions of one side, and the active one of them: a phone's watches, or a watch's phone.
+/// The companions of one side, and the active one: a phone's watches, or a watch's phone.
 ///
-/// In a container in which nothing was ever paired, a phone has one watch, `standardWatch`, and each watch
-/// has the phone: paired, installed and active. The first that is paired takes its place.
+/// In a container without any pairing so far, a phone has one watch, `standardWatch`, and each
+/// watch has the phone: paired, installed and active. The first paired companion replaces it.
 package struct Pairing: Sendable {
   /// The phone's name among the peers.
   package static let phone = "phone"
-  /// The name of a watch that was given no other.
+  /// The name of a watch that has no other name.
   package static let standardWatch = "watch"
 
-  /// What is known of a companion.
+  /// The properties of a companion.
   package struct Companion: Sendable, Hashable {
     /// Its peer's name.
     package var name: String
     /// Whether it has the app.
     package var isAppInstalled: Bool
-    /// Whether its complication is on display; the app shows it, so never without the app.
+    /// Whether its complication is on display; always false without the app, which shows it.
     package var isComplicationEnabled: Bool
 
     /// Makes a companion.
@@ -29,7 +29,7 @@ package struct Pairing: Sendable {
     }
   }
 
-  /// All of it at one moment.
+  /// The pairing at one moment.
   package struct State: Sendable, Hashable {
     /// The companions, in the order in which they were paired.
     package var companions: [Companion]
@@ -48,28 +48,28 @@ package struct Pairing: Sendable {
   /// The container.
   package let container: SharedContainer
 
-  /// The companion as long as nothing was ever paired.
+  /// The companion until one was paired.
   private var standardCompanion: String { name == Self.phone ? Self.standardWatch : Self.phone }
 
-  /// The pairing of one side; nothing is touched before it is used.
+  /// The pairing of one side; nothing is read or written before it is used.
   package init(of name: String, in container: SharedContainer) {
     self.name = name
     self.container = container
   }
 
-  /// What is paired now.
+  /// The current pairing.
   ///
-  /// - Throws: `PeerError`: `damaged`, or what the container refuses.
+  /// - Throws: `PeerError`: `damaged`, or an error of the container.
   /// - Complexity: open, fstat, read, close; no lock.
   package func state() throws -> State {
     try betweenPeers("read \(what)", name) { try state(in: value.read()) }
   }
 
-  /// Pairs a companion, or changes what is known of one that is paired; it becomes the active one if
-  /// there was none. The first that is ever paired takes the place of the standard companion.
+  /// Pairs a companion, or changes the properties of a paired one; it becomes the active one if
+  /// there was none. The first companion ever paired replaces the standard companion.
   ///
-  /// - Throws: `PeerError`: `unsupportedValue` for what cannot be a peer's name; `timedOut`, its
-  ///   `holder` the process in the way; `damaged`, or what the container refuses. Nothing changes then.
+  /// - Throws: `PeerError`: `unsupportedValue` for an invalid name of a peer; `timedOut`, its
+  ///   `holder` the process in the way; `damaged`, or a container error. Then nothing changes.
   /// - Complexity: one update of a value.
   package func pair(_ companion: Companion) throws {
     // A companion's properties may have been changed since it was made.
@@ -87,8 +87,8 @@ package struct Pairing: Sendable {
     }
   }
 
-  /// Ends the pairing with a companion; if it was the active one, the one that was paired last becomes
-  /// active.
+  /// Ends the pairing with a companion; if it was the active one, the companion that was paired
+  /// last becomes active.
   ///
   /// - Returns: whether it was paired.
   /// - Throws: as `pair`.
@@ -115,15 +115,15 @@ package struct Pairing: Sendable {
     }
   }
 
-  /// Calls a handler after each burst of changes, also one that leaves the pairing as it was, because
-  /// somebody may have seen the state in between.
+  /// Calls a handler after each burst of changes, even one that leaves the pairing unchanged,
+  /// because a process may have seen the state in between.
   ///
   /// - Parameters:
   ///   - queue: where the handler is called, one call at a time.
   ///   - handler: looks at `state()`, which is at least as new as the last change of the burst.
-  /// - Returns: the observation; it ends when it is cancelled or released. No change that is made
-  ///   after this returns is missed.
-  /// - Throws: `PeerError`: what the container refuses.
+  /// - Returns: the observation; it ends when it is cancelled or released. It misses no change that
+  ///   is made after this call returns.
+  /// - Throws: `PeerError`: an error of the container.
   package func observe(
     on queue: DispatchQueue, _ handler: @escaping @Sendable () -> Void
   ) throws -> ObservationToken {
@@ -136,7 +136,7 @@ package struct Pairing: Sendable {
 
   private var what: String { "what is paired with \"\(name)\"" }
 
-  /// - Parameter pairs: whether it pairs a companion, which takes the place of the standard one.
+  /// - Parameter pairs: whether it pairs a companion, which replaces the standard one.
   private func change<Result: Sendable>(
     _ action: String, pairs: Bool = false,
     _ body: @escaping @Sendable (inout State) throws -> Result

@@ -21,8 +21,8 @@ package enum WatchNames {
     PeerNames.name(Kind.complication.rawValue, watch)
   }
 
-  /// What is kept in a value of the package's own, for programs that show a container to people; nil for
-  /// any other name.
+  /// What the package keeps in one of its own values, for programs that show a container to people;
+  /// nil for any other name.
   package static func use(ofOwnValue name: String) -> OwnUse? {
     guard let parts = PeerNames.parts(of: name), parts.count == 2 else { return nil }
     switch Kind(rawValue: parts[0]) {

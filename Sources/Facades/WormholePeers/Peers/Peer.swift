@@ -1,8 +1,7 @@
 public import FoundationEssentials
 public import Wormhole
 
-/// A peer that others know of: one that is or was active, or for which something waits or is
-/// registered.
+/// A peer that others know of: it is or was active, or something waits or is registered for it.
 ///
 /// ```swift
 /// for peer in try PeerSession("till", in: container).peers() {
@@ -12,11 +11,11 @@ public import Wormhole
 public struct Peer: Sendable, Hashable {
   /// Its name.
   public let name: String
-  /// Whether it can be asked now, and why not.
+  /// Whether it can be asked now, or why not.
   public let reachability: PeerReachability
 }
 
-/// Whether a peer can be asked now, and why not.
+/// Whether a peer can be asked now, or why not.
 ///
 /// ```swift
 /// let till = try PeerSession("till", in: container)
@@ -33,7 +32,7 @@ public enum PeerReachability: Sendable, Hashable {
   case suspended(PresenceMember)
   /// It is not active, but a request would start it.
   case launchable
-  /// It is not active any more: the last process, and when it ended; nil for a process that was killed.
+  /// It is not active any more; `ended` is when the last process ended, nil if it was killed.
   case gone(last: PresenceMember?, ended: Date?)
   /// It was never active.
   case neverSeen
@@ -43,7 +42,7 @@ public enum PeerReachability: Sendable, Hashable {
     if case .reachable = self { true } else { false }
   }
 
-  /// For machines; the values are never changed.
+  /// A word for machines; the words never change.
   package var word: String {
     switch self {
     case .reachable: "reachable"
@@ -54,7 +53,7 @@ public enum PeerReachability: Sendable, Hashable {
     }
   }
 
-  /// Why it is so, as a clause for people: "process 4711 (watchd) is stopped".
+  /// The reason, as a clause for people: "process 4711 (watchd) is stopped".
   public var reason: String {
     switch self {
     case .reachable(let member):
@@ -79,7 +78,7 @@ extension PeerReachability {
     switch try presence.status() {
     case .neverSeen: return .neverSeen
     case .gone(let last, let ended): return .gone(last: last, ended: ended)
-    // It has come in this moment; or a process is here without being reached.
+    // It has just appeared; or a process is present without being reached.
     case .running(let member), .unknown(let member), .suspended(let member):
       return member.mailbox == nil ? .neverSeen : .reachable(member)
     }

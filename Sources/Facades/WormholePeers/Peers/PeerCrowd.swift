@@ -3,8 +3,8 @@ import Synchronization
 import Wormhole
 import WormholeSystem
 
-/// Tells of all peers of a container: watches for new names, and how each can be reached. After any change
-/// all are looked at, once for all changes before it.
+/// Reports all peers of a container: watches for new names, and how each can be reached. After any
+/// change it looks at all peers, once for all changes before it.
 final class PeerCrowd: Sendable {
   private struct State {
     var names: (any Cancelling)?
@@ -52,17 +52,17 @@ final class PeerCrowd: Sendable {
     do {
       try watchPeers()
       let peers = try PeerSession.peers(in: container)
-      // So that they tell later changes.
+      // So that the watches report later changes.
       for peer in peers { reachabilities.answered(peer.name, peer.reachability) }
       return peers
     } catch {
-      // For lack of descriptors, perhaps: it may pass.
+      // Perhaps for lack of descriptors, which may pass.
       queue.asyncAfter(deadline: .now() + .milliseconds(200)) { [weak self] in self?.signal() }
       return nil
     }
   }
 
-  // Watch first, and look then.
+  // Watch first, then look.
   private func watchPeers() throws {
     for name in try container.own.presenceNames() {
       guard let peer = PeerNames.peer(ofPresence: name),

@@ -2,13 +2,13 @@ public import Dispatch
 public import Wormhole
 
 extension PeerSession {
-  /// Whether a peer can be asked now, and why not.
+  /// Whether a peer can be asked now, or why not.
   ///
-  /// An observer of this session that last heard something different hears this, too: see
-  /// `observeReachability`.
+  /// If the answer differs from the last report to an observer of this session, the observer hears
+  /// it too: see `observeReachability`.
   ///
-  /// - Complexity: a look at its presence; if no process is there, another at the registration of how it is
-  ///   started.
+  /// - Complexity: a look at its presence; if no process is present, another at the registration of
+  ///   how it is started.
   public func reachability(of peer: String) throws -> PeerReachability {
     try PeerNames.check(peer)
     let now = try betweenPeers("look for \"\(peer)\"", peer) {
@@ -20,19 +20,19 @@ extension PeerSession {
 
   /// Calls a handler with the reachability of a peer, now and whenever it changes.
   ///
-  /// The handler is called at once when a process becomes active under the name or ends, because these are
-  /// events. The kernel has no event for a process that is stopped or continues: that is seen within a
-  /// second. A different answer of `reachability(of:)` or `peers()` of this session is reported at once, and so
-  /// is the news in a request or a message of the peer. A new registration of how the peer is started is reported
-  /// with the next answer only.
+  /// The handler is called at once when a process becomes active under the name or ends, because
+  /// these are events. The kernel has no event for a process that is stopped or continues: that is
+  /// seen within a second. A different answer of `reachability(of:)` or `peers()` of this session
+  /// is reported at once, and so is the state that follows from a request or a message of the peer.
+  /// A new registration of how the peer is started is reported only with the next answer.
   ///
   /// - Parameters:
-  ///   - peer: the peer.
+  ///   - peer: the peer to observe.
   ///   - queue: where the handler is called, one call at a time.
   ///   - handler: gets the result of a look.
   /// - Returns: the observation; it ends when it is cancelled or released.
-  /// - Complexity: a look for each event. While a process is active under the name, open, read and close of
-  ///   one file of /proc once a second; nothing otherwise.
+  /// - Complexity: a look for each event. While a process is active under the name, open, read and
+  ///   close of one file of /proc once a second; otherwise nothing.
   public func observeReachability(
     of peer: String, on queue: DispatchQueue,
     _ handler: @escaping @Sendable (PeerReachability) -> Void
@@ -44,7 +44,7 @@ extension PeerSession {
     }
   }
 
-  /// All peers that this container knows of, by name; this one too, once it was active.
+  /// All peers that this container knows of, by name, including this one once it was active.
   ///
   /// - Complexity: lists the container's names, and looks at the presence of each peer.
   public func peers() throws -> [Peer] {
@@ -53,17 +53,17 @@ extension PeerSession {
     return peers
   }
 
-  /// The peers, now and whenever one comes, leaves, dies, is stopped or continues, for `for await`.
+  /// The peers, now and whenever one appears, leaves, dies, stops or continues, for `for await`.
   ///
-  /// Watching begins when this returns, and ends with the sequence. Each peer is watched as
-  /// `observeReachability` does it, at the same cost; after a change of one, all are looked at.
+  /// Watching begins when this returns, and ends with the sequence. Each peer is watched as by
+  /// `observeReachability`, at the same cost; after a change of one, all are looked at.
   public func peerChanges() throws -> AsyncStream<[Peer]> {
     try betweenPeers("look for peers") {
       try PeerCrowd.changes(in: container, of: reachabilities)
     }
   }
 
-  /// The names of the peers that can be asked at once, without being started.
+  /// The names of the peers that can be asked at once, without a start.
   func activePeers() throws -> [String] {
     try betweenPeers("look for peers") {
       try container.own.presenceNames().compactMap { PeerNames.peer(ofPresence: $0) }.filter {
@@ -80,7 +80,7 @@ extension PeerSession {
     names.formUnion(others)
     return try names.compactMap { name -> Peer? in
       let reachability = try PeerReachability.of(name, in: container)
-      // It was only looked for.
+      // The name was only looked for.
       guard reachability != .neverSeen || others.contains(name) else { return nil }
       return Peer(name: name, reachability: reachability)
     }.sorted { $0.name.utf8.lexicographicallyPrecedes($1.name.utf8) }

@@ -4,20 +4,20 @@ import Synchronization
 import Wormhole
 import WormholeSystem
 
-/// Tells one observer how a peer can be reached, and remembers the state that it told last.
+/// Reports to one observer how a peer can be reached, and remembers the last reported state.
 ///
-/// A process that comes, leaves or dies causes an event of the peer's presence. The kernel has no event for a
-/// process that is stopped or continues: while a process is active under the name, one file of /proc is read
-/// once a second, and otherwise nothing. A different state that this session finds meanwhile, because it looks
-/// or because the peer has sent something, is reported at once: so the observer's last state is that of the last
-/// answer.
+/// A process that appears, leaves or dies causes an event of the peer's presence. The kernel has no
+/// event for a process that is stopped or continues: while a process is active under the name, one
+/// file of /proc is read once a second, and otherwise nothing. A different state that this session
+/// finds meanwhile, because it looks or because the peer has sent something, is reported at once:
+/// so the observer's last state is that of the last answer.
 final class ReachabilityWatch: Cancelling {
   /// How long a stop may go unnoticed while the session does not look.
   static let pace: Duration = .seconds(1)
 
   private struct State {
     var told: PeerReachability?
-    /// The state of an answer that the observer has to be told.
+    /// The state of an answer that is to be reported to the observer.
     var answered: PeerReachability?
     /// The processes that were present at the last event.
     var members: [PresenceMember] = []
@@ -36,9 +36,9 @@ final class ReachabilityWatch: Cancelling {
     self.container = container
   }
 
-  /// Tells the handler how the peer can be reached, now and whenever that changes.
+  /// Reports to the handler how the peer can be reached, now and after each change.
   ///
-  /// - Parameter watches: those of the session whose answers are reported, too.
+  /// - Parameter watches: the watches of the session whose answers are reported, too.
   static func observe(
     _ peer: String, in container: SharedContainer, of watches: ReachabilityWatches,
     on queue: DispatchQueue, _ handler: @escaping @Sendable (PeerReachability) -> Void
@@ -60,7 +60,7 @@ final class ReachabilityWatch: Cancelling {
     return ObservationToken(events, delivery: watch)
   }
 
-  // MARK: Possible news
+  // MARK: Possible changes
 
   /// The state may have changed: looks soon.
   func signal() { delivery.withLock { $0 }?.signal() }
@@ -80,13 +80,13 @@ final class ReachabilityWatch: Cancelling {
     if state.withLock({ $0.told?.isReachable == false }) { signal() }
   }
 
-  /// - Returns: the state to tell the observer; nil if that is the one it was told last.
+  /// - Returns: the state to report to the observer; nil if it was the last one reported.
   private func news() -> PeerReachability? {
     let answer = state.withLock { state in
       defer { state.answered = nil }
       return state.answered
     }
-    // After an error, for lack of descriptors perhaps, the last event's members are known all the same.
+    // After an error, perhaps for lack of descriptors, the last event's members are still known.
     let found = answer ?? (try? PeerReachability.of(peer, in: container))
     let now = found ?? PeerReachability(state.withLock(\.members))
     // The answer is old already: a look follows.
@@ -115,7 +115,7 @@ final class ReachabilityWatch: Cancelling {
       return true
     }
     guard mustBegin else { return }
-    // The look there is one read of a file without a disk behind it, so it may be on this queue.
+    // The look is one read of a file without a disk behind it, so it may be on this queue.
     Blocking.timers.asyncAfter(deadline: .now() + Self.pace.dispatchInterval) { [weak self] in
       self?.lookForStop()
     }

@@ -3,14 +3,14 @@ import Synchronization
 import Wormhole
 import WormholeSystem
 
-// No thread and no task waits for the next delivery: a look for it is enqueued when the consumer is woken,
-// and after each delivery.
+// No thread and no task waits for the next delivery: a look for it is enqueued when the consumer is
+// woken, and after each delivery.
 extension PeerReceiver {
   /// The calls of a handler.
   struct Handling {
     /// Makes the looks, one at a time.
     var looks: ChangeDelivery<Void>?
-    /// A delivery that was handled and could not be settled yet, for lack of space perhaps.
+    /// A delivery that was handled and could not be settled yet, perhaps for lack of space.
     fileprivate var unsettled: Handled?
     var isEnded = false
   }
@@ -29,17 +29,17 @@ extension PeerReceiver {
   /// The pause after a lack of space or descriptors.
   private static var retry: DispatchTimeInterval { .milliseconds(200) }
 
-  /// Calls a handler with each delivery from now on, one at a time and in order. It is acknowledged when
-  /// the handler returns, and failed with an error that the handler throws. A file is deleted then, unless
-  /// it was claimed or moved away.
+  /// Calls a handler with each delivery from now on, one at a time and in order. A delivery is
+  /// acknowledged when the handler returns, and fails with an error that the handler throws. Then a
+  /// file is deleted, unless it was claimed or moved away.
   ///
-  /// Looking for the next one and acknowledging happen on the handler's queue, too; nothing waits there.
-  /// A lack of space or of descriptors only delays.
+  /// The look for the next one and the acknowledgement run on the handler's queue, too; nothing
+  /// waits there. A lack of space or of descriptors only delays.
   ///
   /// - Parameters:
   ///   - queue: where the handler is called.
-  ///   - failure: called once, there, if receiving ends otherwise than by `close()`: `replaced`, or an
-  ///     error of the container.
+  ///   - failure: called once, there, if receiving ends without `close()`: `replaced`, or an error
+  ///     of the container.
   ///   - handler: gets the delivery. It may acknowledge, fail or release it itself, earlier.
   /// - Precondition: it is called once.
   public func handle(
@@ -53,7 +53,7 @@ extension PeerReceiver {
       precondition(handling.looks == nil, "a receiver has one handler")
       handling.looks = looks
     }
-    // Woken from now on, and then a first look at the entries that wait already.
+    // Wake-ups count from now on; then a first look at the entries that wait already.
     consumer.onWake { [weak looks] in looks?.signal() }
     looks.open(signalled: true)
   }
@@ -106,7 +106,7 @@ extension PeerReceiver {
       return
     }
     let isFirst = handling.withLock { handling in
-      // Excludes: a failure that is told of after `close()`, or twice.
+      // Excludes: a failure that is reported after `close()`, or twice.
       defer { handling.isEnded = true }
       return !handling.isEnded
     }

@@ -5,9 +5,9 @@ import WormholeSystem
 /// The receiver of the messages, or of the files, for a name, until it is closed or released.
 /// Thread-safe.
 ///
-/// Only one process receives for a name at a time. One that is stopped is replaced by the next process
-/// that wants to receive. When the stopped one continues, it learns so, and its deliveries do no harm:
-/// they were delivered again, marked as redeliveries, and the files are not where they were.
+/// Only one process receives for a name at a time. A stopped one is replaced by the next process
+/// that wants to receive. When the stopped one continues, it learns that, and its deliveries do no
+/// harm: they were delivered again, marked as redeliveries, and the files have moved.
 ///
 /// ```swift
 /// let receiver = try await PeerSession("till", in: container).receiveMessages()
@@ -23,7 +23,7 @@ public final class PeerReceiver<Delivered: PeerDelivery>: Sendable {
     let queue: Queue
     /// Whether `open` calls the file system.
     let blocks: Bool
-    /// - Returns: nil for an entry that has ended by this.
+    /// - Returns: nil for an entry that has ended by this call.
     let open: @Sendable (QueueEntry) throws -> Delivered?
   }
 
@@ -43,15 +43,15 @@ public final class PeerReceiver<Delivered: PeerDelivery>: Sendable {
 
   /// The next delivery; waits for one if there is none. One caller waits at a time.
   ///
-  /// A file that does not have the size that was sent is not handed over: it fails, and its sender learns
-  /// it. One that was claimed by a process that died before it could acknowledge it is acknowledged.
+  /// A file whose size differs from the sent size is not handed over: it fails, and its sender
+  /// learns it. A file claimed by a process that died before acknowledging is acknowledged.
   ///
-  /// - Parameter deadline: until when to wait; already past means "only if there is one now".
+  /// - Parameter deadline: when to stop waiting; one in the past means "only if there is one now".
   /// - Returns: nil when the deadline has passed.
   /// - Throws: `PeerError`: `replaced` when another process receives now; `notActive` once it was
   ///   closed, also during the wait; or an error of the container.
-  /// - Complexity: one rename, open, read and close for all messages that were stored together; for a
-  ///   file two renames and some cheap calls, whatever its size.
+  /// - Complexity: one rename, open, read and close for all messages that were stored together; for
+  ///   a file two renames and some cheap calls, whatever its size.
   @available(*, noasync, message: "it blocks; await the other form, in an async function")
   public func next(until deadline: ContinuousClock.Instant) throws -> Delivered? {
     try betweenPeers(action) {
@@ -82,14 +82,14 @@ public final class PeerReceiver<Delivered: PeerDelivery>: Sendable {
   /// - Complexity: two listings, of the entries that wait and of those that were taken.
   public func isIdle() throws -> Bool { try betweenPeers(action) { try consumer.isIdle() } }
 
-  /// Ends receiving; everything that was not acknowledged is delivered again to the next receiver. Further
-  /// calls have no effect.
+  /// Ends receiving; everything that was not acknowledged is delivered again to the next receiver.
+  /// Further calls have no effect.
   ///
-  /// A caller that waits in `next` is woken at once. The delivery of a handler that is
-  /// running ends when the handler returns, unless another process has received it by then.
+  /// A caller that waits in `next` is woken at once. A delivery whose handler is running ends when
+  /// the handler returns, unless another process has received it by then.
   public func close() { end { $0.close() } }
 
-  /// Ends receiving as the death of its process would, for the other processes; here as `close`.
+  /// Ends receiving as if its process had died, for the other processes; here as `close`.
   package func abandon() { end { $0.abandon() } }
 
   private func end(_ end: (Queue.Consumer) -> Void) {

@@ -6,13 +6,13 @@ extension PeerSession {
   /// `activate()`.
   ///
   /// - Parameters:
-  ///   - deadline: until when to wait for another receiver; one that is stopped is replaced. By default 10
-  ///     seconds from now.
-  ///   - maximumDeliveries: after so many deliveries, also to receivers before that crashed, a message
-  ///     that has not ended fails: its sender learns it, and it is kept: see `failures(for:)`. By default
-  ///     any number.
-  /// - Throws: `PeerError`: `replaced`, its `holder` the process that receives instead; or an error of the
-  ///   container.
+  ///   - deadline: when to stop waiting for another receiver; a stopped one is replaced. By default
+  ///     10 seconds from now.
+  ///   - maximumDeliveries: after so many deliveries, including those to earlier receivers that
+  ///     crashed, a message that has not ended fails: its sender learns it, and it is kept: see
+  ///     `failures(for:)`. By default any number.
+  /// - Throws: `PeerError`: `replaced`, its `holder` the process that receives instead; or an error
+  ///   of the container.
   @available(*, noasync, message: "it blocks; await the other form, in an async function")
   public func receiveMessages(
     until deadline: ContinuousClock.Instant? = nil, maximumDeliveries: Int? = nil
@@ -48,8 +48,8 @@ extension PeerSession {
     }
   }
 
-  /// Calls a closure that receives messages, and says whether it has received any. If nothing was ever sent
-  /// to this name, before it or meanwhile, what receiving has made is removed afterwards.
+  /// Calls a closure that receives messages, and reports whether it has received any. If nothing
+  /// was ever sent to this name, before or during the call, its traces are removed afterwards.
   package func leavingNoMessageName(_ body: (_ hasReceived: inout Bool) throws -> Void) throws {
     try leavingNoName(messages, body)
   }
@@ -75,7 +75,7 @@ extension PeerSession {
     let queue = container.own.queue(PeerNames.messages(name))
     return .init(what: "messages", queue: queue, blocks: false) { entry in
       let message = PeerMessage(entry, for: name)
-      // Its sender was there just now.
+      // Its sender was active just now.
       reachabilities.heard(from: message.sender)
       return message
     }
@@ -107,7 +107,7 @@ extension PeerSession {
     }
   }
 
-  // A caller that waited in vain learns which process receives instead, as one that was replaced does.
+  // A caller that waited in vain learns which process receives instead, as a replaced one does.
   private func refused<Delivered>(
     _ error: any Error, _ opening: PeerReceiver<Delivered>.Opening
   ) -> PeerError {
@@ -122,7 +122,7 @@ extension PeerSession {
 }
 
 extension ConsumerTerms {
-  /// A name is received for by one process: one that was replaced ends, and does not wait for its turn.
+  /// One process receives for a name: one that was replaced ends, and does not wait for its turn.
   fileprivate static func receiver(_ maximumDeliveries: Int?) -> ConsumerTerms {
     ConsumerTerms(maximumDeliveries, joinsAgain: false)
   }

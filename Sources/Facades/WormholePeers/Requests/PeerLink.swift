@@ -4,10 +4,10 @@ import Wormhole
 import WormholePropertyLists
 import WormholeSystem
 
-/// The way from a session to one peer: it knows where the peer is reached, as long as the peer's presence
-/// says nothing else, and posts calls there in their order.
+/// The way from a session to one peer: it knows where the peer is reached, until the peer's
+/// presence changes, and posts calls there in their order.
 ///
-/// A caller that finds no thread posting posts itself, so a lone call costs no hop to another thread.
+/// A caller that finds no thread posting posts itself, which saves a hop to another thread.
 final class PeerLink: Sendable {
   /// One process that is active under the name.
   private struct Target: Sendable {
@@ -33,7 +33,7 @@ final class PeerLink: Sendable {
   private let calls: CallEndpoint
   private let state = Mutex(State())
   private let outbox = Mutex(Outbox())
-  /// One look after the other, so that the later one has the newer result.
+  /// One look after the other, so that the later look has the newer result.
   private let looking = Mutex(())
   private let posting = Blocking.queue()
   private let watching = Blocking.queue()
@@ -41,7 +41,7 @@ final class PeerLink: Sendable {
   /// How long to wait for a mailbox that was removed while its owner lives: the owner makes it again.
   private static let pause: Duration = .milliseconds(20)
 
-  /// - Parameter name: whose calls these are.
+  /// - Parameter name: the name of the session that makes these calls.
   init(to peer: String, in container: SharedContainer, from name: String, _ calls: CallEndpoint) {
     self.peer = peer
     self.container = container
@@ -50,7 +50,7 @@ final class PeerLink: Sendable {
     presence = container.own.presence(PeerNames.presence(peer))
   }
 
-  /// Whether anything is to be posted, or the peer is reached.
+  /// Whether a call is to be posted, or the peer is reached.
   var isNeeded: Bool { target != nil || outbox.withLock(\.isPosting) }
 
   // MARK: In order
@@ -69,8 +69,8 @@ final class PeerLink: Sendable {
     if add(id, question) { posting.async { while self.postNext() {} } }
   }
 
-  /// Posts the call that the caller has added; blocks. The caller does not wait for calls that others have
-  /// added meanwhile.
+  /// Posts the call that the caller has added; blocks. The caller does not wait for calls that
+  /// others have added meanwhile.
   func postOwn() {
     // No thread was posting, so the queue was empty: the caller's call comes first.
     if postNext() { posting.async { while self.postNext() {} } }
@@ -88,14 +88,14 @@ final class PeerLink: Sendable {
     return outbox.withLock { outbox in
       // Excludes: a call that finds a thread posting that has just seen an empty queue.
       outbox.isPosting = !outbox.calls.isEmpty
-      // Otherwise what was posted stays in memory.
+      // Otherwise the posted calls stay in memory.
       if !outbox.isPosting { outbox.calls = [] }
       return outbox.isPosting
     }
   }
 
   private func post(_ id: UInt64, _ question: Question) throws {
-    // It may have ended by the second attempt.
+    // It may have ended before the second attempt.
     var seen = question.seen
     // A caller that is blocked here looks at the clock afterwards.
     while calls.isUnderWay(id), ContinuousClock.now < question.deadline {
@@ -121,7 +121,7 @@ final class PeerLink: Sendable {
 
   /// Where the peer is reached; starts it where that is registered.
   ///
-  /// - Parameter seen: its process, if the caller has looked just now.
+  /// - Parameter seen: its process, if the caller has just looked.
   /// - Throws: `PeerError`: `unreachable`, or the error of starting it.
   private func resolve(
     seen: PresenceMember?, until deadline: ContinuousClock.Instant
@@ -142,7 +142,7 @@ final class PeerLink: Sendable {
     }
   }
 
-  /// Looks which process is active under the name; calls to one that is not active any more end.
+  /// Looks which process is active under the name; calls to an earlier process end.
   private func look(_ seen: PresenceMember? = nil) throws {
     let ended = try looking.withLock { _ -> (Target, String)? in
       let found = try seen ?? presence.members().active
@@ -154,7 +154,7 @@ final class PeerLink: Sendable {
   }
 
   private func observe() throws {
-    // The first call is for a process that came or went before the watch.
+    // The first call is for a process that appeared or left before the watch.
     let observation = try presence.observe(startsWithCurrent: true, on: watching) {
       [weak self] _ in
       // The delivered state may be older than the result of another look, so look again. After an
@@ -165,7 +165,7 @@ final class PeerLink: Sendable {
     state.withLock { $0.observation = observation }
   }
 
-  /// - Returns: the process that is not there any more, and why.
+  /// - Returns: the process that is gone, and why.
   private func update(_ found: PresenceMember?) -> (Target, String)? {
     let outlet = found?.mailbox.flatMap(calls.outlet)
     let (old, observation) = state.withLock { state -> (Target?, ObservationToken?) in

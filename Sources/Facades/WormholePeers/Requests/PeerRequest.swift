@@ -3,7 +3,7 @@ public import WormholePropertyLists
 
 /// A request of another peer, to be answered once. Thread-safe.
 ///
-/// The first answer counts; when a request is released without an answer, its sender learns that.
+/// The first answer counts; when a request is released without an answer, its sender learns it.
 ///
 /// ```swift
 /// let phone = try PeerSession("phone", in: container)
@@ -18,14 +18,14 @@ public import WormholePropertyLists
 public final class PeerRequest: Sendable {
   /// The question.
   public let value: PropertyListValue
-  /// The sender, by the name it gave itself.
+  /// The sender, by the name that it gave itself.
   public let sender: String
-  /// Whether the sender waits for a value, or only to hear that the request was handed over.
+  /// Whether the sender waits for a value, or only for the receipt that a handler has the request.
   public let expectsReply: Bool
 
   let call: IncomingCall
 
-  /// - Returns: nil for a call of another form: other programs may have written anything.
+  /// - Returns: nil for a call of another form, because other programs may have written anything.
   init?(_ call: IncomingCall) {
     guard case .dictionary(let fields) = call.value, let sender = fields["from"]?.stringValue,
       let expectsReply = fields["expectsReply"]?.boolValue, let value = fields["value"]
@@ -36,10 +36,10 @@ public final class PeerRequest: Sendable {
     self.expectsReply = expectsReply
   }
 
-  /// Whether the sender does not wait any more: it was cancelled, its time passed, or it ended.
+  /// Whether the sender has stopped waiting: it was cancelled, its time passed, or it ended.
   public var isCancelled: Bool { call.isOver }
 
-  /// Calls a handler once, when the sender does not wait any more; at once if that is so already.
+  /// Calls a handler once, when the sender stops waiting; at once if it has stopped already.
   ///
   /// Not called once the request is answered. It may be called on any thread, so it should be short.
   public func onCancel(_ handler: @escaping @Sendable () -> Void) { call.onEnd(handler) }
@@ -48,7 +48,7 @@ public final class PeerRequest: Sendable {
   ///
   /// - Returns: false if it was answered or cancelled before.
   /// - Throws: `PeerError` when the answer cannot be delivered; the sender then gets an error if it
-  ///   can be reached at all.
+  ///   can be reached.
   /// - Complexity: create, write, rename, close.
   @discardableResult
   public func reply(_ value: PropertyListValue) throws -> Bool {
@@ -63,7 +63,7 @@ public final class PeerRequest: Sendable {
     try answer(.failure(code: PeerError.Code.failed.rawValue, reason: reason))
   }
 
-  /// Answers that such a request is not handled here: the sender's call ends as `notHandled`.
+  /// Answers that this peer does not handle such requests: the sender's call ends as `notHandled`.
   ///
   /// - Returns: false if it was answered or cancelled before.
   @discardableResult
@@ -77,9 +77,9 @@ public final class PeerRequest: Sendable {
     try betweenPeers("answer \"\(sender)\"", sender) { try call.answer(answer) }
   }
 
-  /// Tells the sender that a handler has it, unless the handler has answered.
+  /// Sends the receipt that a handler has it, unless the handler has answered.
   func acknowledge() {
-    // After an error its sender was told, if it can be; the handler has it all the same.
+    // After an error its sender has that error, if it can be reached; the handler has it anyway.
     _ = try? answer(.reply([:]))
   }
 }

@@ -5,17 +5,17 @@ public import WormholePropertyLists
 import WormholeSystem
 
 extension PeerSession {
-  /// Handles the requests of other peers, while the session is active, with a function that replies or
-  /// throws. Each runs in a task of its own, which is cancelled when its sender does not wait any more.
+  /// Handles the requests of other peers, while the session is active, with a function that replies
+  /// or throws. Each runs in a task of its own, which is cancelled when its sender stops waiting.
   /// They begin in no order.
   ///
-  /// There is one handler at a time. Requests that come before there is one wait for it, for as long as
-  /// their senders do. The session keeps its handler, so a handler should hold the session weakly.
+  /// There is one handler at a time. Requests that arrive before a handler is set wait for it, as
+  /// long as their senders do. The session keeps its handler, which should hold the session weakly.
   ///
-  /// An error that it throws reaches the sender as `failed`, with the error's description as the reason. A
-  /// sender that expects no reply gets its receipt when the task begins; the reply is ignored then.
+  /// An error of the handler reaches the sender as `failed`, with its description as reason.
+  /// A sender that expects no reply gets its receipt when the task begins; the reply is ignored.
   ///
-  /// - Parameter handler: takes the place of the handler before.
+  /// - Parameter handler: replaces the previous handler.
   public func handleRequests(
     _ handler: @escaping @Sendable (PeerRequest) async throws -> PropertyListValue
   ) {
@@ -28,8 +28,8 @@ extension PeerSession {
   /// A sender that expects no reply gets its receipt when the handler returns, unless it has answered before.
   ///
   /// - Parameters:
-  ///   - queue: a serial one, where the order matters.
-  ///   - handler: takes the place of the handler before.
+  ///   - queue: a serial queue if the order matters.
+  ///   - handler: replaces the previous handler.
   public func handleRequests(
     on queue: DispatchQueue, _ handler: @escaping @Sendable (PeerRequest) -> Void
   ) {
@@ -50,7 +50,7 @@ extension PeerSession {
     }
   }
 
-  /// From now on requests are answered with `notHandled`, also those that wait.
+  /// Answers requests with `notHandled` from now on, including those that wait.
   public func refuseRequests() {
     incoming.handle { request in
       let code = PeerError.Code.notHandled.rawValue
@@ -73,7 +73,7 @@ final class IncomingRequests: Sendable {
 
   private let state = Mutex(State())
 
-  /// Takes a request; on the thread that has read it, perhaps the monitor's.
+  /// Takes a request; on the thread that has read it, which may be the monitor's.
   func receive(_ request: PeerRequest) {
     let waits = state.withLock { state in
       // Under the lock, so that none overtakes another.
@@ -117,7 +117,7 @@ final class IncomingRequests: Sendable {
 
   /// Handles each request in a task of its own.
   ///
-  /// - Parameter prepare: short; refuses a request that is of a different type, and returns the work.
+  /// - Parameter prepare: short; refuses a request of a different type, and returns the work.
   func handleAsTasks(
     _ prepare: @escaping @Sendable (PeerRequest) throws(PeerError) -> Work
   ) {
@@ -125,7 +125,7 @@ final class IncomingRequests: Sendable {
       let task = Task {
         guard !request.isCancelled else { return request.call.end() }
         let answer = await Self.answer(to: request, prepare)
-        // After an error its sender was told, if it can be.
+        // After an error its sender has that error, if it can be reached.
         _ = try? await Blocking.run { try request.answer(answer) }
       }
       request.onCancel { task.cancel() }

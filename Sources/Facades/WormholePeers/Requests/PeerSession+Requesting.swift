@@ -7,18 +7,18 @@ import WormholeSystem
 extension PeerSession {
   /// Asks a peer, and waits for its answer.
   ///
-  /// Ends in exactly one of: the reply; `failed`, `notHandled`, `notAnswered` or `unexpectedValue` by
-  /// the peer's handler; `unreachable`, at once when no process answers under that name (and none can be
-  /// launched), or when the peer ends before it answers; `timedOut`; `cancelled` with the session;
-  /// `queueFull`, `tooLarge`, `unsupportedValue` or an error of the container when it cannot be sent.
-  /// Requests to one peer arrive in the order in which they were made.
+  /// Ends in exactly one of: the reply; `failed`, `notHandled`, `notAnswered` or `unexpectedValue`
+  /// by the peer's handler; `unreachable`, at once when no process answers under that name (and
+  /// none can be launched), or when the peer ends before it answers; `timedOut`; `cancelled` with
+  /// the session; `queueFull`, `tooLarge`, `unsupportedValue` or an error of the container when it
+  /// cannot be sent. Requests to one peer arrive in the order in which they were made.
   ///
   /// - Parameters:
   ///   - value: the question.
   ///   - peer: the peer that is asked.
-  ///   - deadline: until when to wait, starting the peer included. By default 10 seconds from now.
-  /// - Complexity: create, write, rename and close of one file, and open, read, unlink and close of the
-  ///   answer's. For the first request to a peer also a look at its presence, and a watch.
+  ///   - deadline: when to give up, including the time to start the peer. By default in 10 seconds.
+  /// - Complexity: create, write, rename and close of one file, and open, read, unlink and close of
+  ///   the answer's. For the first request to a peer also a look at its presence, and a watch.
   @available(*, noasync, message: "it blocks; await the other form, in an async function")
   public func request(
     _ value: PropertyListValue, to peer: String, until deadline: ContinuousClock.Instant? = nil
@@ -26,7 +26,7 @@ extension PeerSession {
     try ask(Question(value, to: peer, until: deadline)).get()
   }
 
-  /// Asks a peer; see the form without `async`. Cancelling the task ends the call, and tells the peer.
+  /// Asks a peer; see the form without `async`. Cancelling the task ends the call for both sides.
   public func request(
     _ value: PropertyListValue, to peer: String, until deadline: ContinuousClock.Instant? = nil
   ) async throws -> PropertyListValue {
@@ -50,11 +50,11 @@ extension PeerSession {
   /// Asks a peer without waiting; the peer gets the requests in the order of the calls.
   ///
   /// - Parameters:
-  ///   - value: What it is asked.
+  ///   - value: The question.
   ///   - peer: The name of the peer.
   ///   - expectsReply: false to hear only that a handler has the value: the result is then an empty
   ///     dictionary.
-  ///   - deadline: Until when to wait for the reply; by default 10 seconds from now.
+  ///   - deadline: When to give up waiting for the reply; by default 10 seconds from now.
   ///   - queue: where the completion is called; nil for a queue of the session.
   ///   - completion: called exactly once.
   /// - Returns: a handle to cancel the request.
@@ -69,7 +69,7 @@ extension PeerSession {
       on: queue ?? callbacks, completion)
   }
 
-  /// Asks a peer that was looked for just now: its presence is not listed again.
+  /// Asks a peer whose presence the caller has just listed, without listing it again.
   package func request(
     _ value: PropertyListValue, to peer: String, _ reachability: PeerReachability,
     expectsReply: Bool, until deadline: ContinuousClock.Instant, on queue: DispatchQueue,
@@ -92,7 +92,7 @@ extension PeerSession {
     calls.endCalls(about: peer, as: .cancelled)
   }
 
-  /// Gives a peer a value at once; returns when a handler of it has it. No reply is expected.
+  /// Gives a peer a value at once; returns when a handler of the peer has it. No reply is expected.
   ///
   /// - Throws: as `request`.
   @available(*, noasync, message: "it blocks; await the other form, in an async function")
@@ -112,9 +112,9 @@ extension PeerSession {
   /// Asks all other peers that can be reached, at once.
   ///
   /// - Parameters:
-  ///   - value: What they are asked.
-  ///   - deadline: Until when to wait for their answers; by default 10 seconds from now.
-  /// - Returns: the answer, or the error, of each, by its name.
+  ///   - value: The question.
+  ///   - deadline: When to give up waiting for their answers; by default 10 seconds from now.
+  /// - Returns: the answer or the error of each peer, by its name.
   /// - Throws: `PeerError` when the peers cannot be listed.
   public func broadcast(
     _ value: PropertyListValue, until deadline: ContinuousClock.Instant? = nil
@@ -158,12 +158,12 @@ struct Question: Sendable {
   let peer: String
   let expectsReply: Bool
   let deadline: ContinuousClock.Instant
-  /// The same moment for the peer.
+  /// The deadline, in a form that holds for the peer.
   let expiry: Expiry
-  /// The process of the peer, if its caller has looked just now.
+  /// The process of the peer, if its caller has just looked.
   var seen: PresenceMember?
 
-  /// How long a caller waits that says nothing else.
+  /// How long a caller waits by default.
   static let standardWait: Duration = .seconds(10)
 
   init(
@@ -198,7 +198,7 @@ extension PeerSession {
       let link = link(peer)
       if link.add(id, question) { CallLimit.within(deadline) { link.postOwn() } }
       if let result = answer.wait(until: deadline) { return result }
-      // Without effect when it is ending just now: then that is its result.
+      // Without effect if it is just ending: then that end is its result.
       calls.end(id, as: .timedOut)
       return answer.wait()
     } catch {
@@ -280,7 +280,7 @@ extension PeerResult {
       self = .failure(PeerError(code, "ask \"\(peer)\"", peer: peer, reason: reason))
     case .timedOut:
       let reachability = CallLimit.within(.now) {
-        // It is late also when nobody can look why.
+        // It is late even if this process cannot look why.
         try? PeerReachability.of(peer, in: container)
       }
       self = .failure(.timedOut(peer, reachability))
