@@ -1,7 +1,7 @@
 public import Foundation
 public import WormholeFiles
 
-/// One item of an access to several; the accessor finds the item's place here.
+/// One item of an access to several; the accessor reads the item's URL here.
 ///
 /// ```swift
 /// let intent = NSFileAccessIntent.writingIntent(with: file)
@@ -30,6 +30,6 @@ public final class NSFileAccessIntent: NSObject, Sendable {
     NSFileAccessIntent(FileAccessIntent.writingIntent(with: url, options: options))
   }
 
-  /// While the accessor runs, where the item is for it; before, what was asked for.
+  /// While the accessor runs, the URL to use for the item; before that, the requested URL.
   public var url: URL { intent.url }
 }

@@ -3,19 +3,19 @@ public import Foundation
 import Synchronization
 public import WormholeFiles
 
-/// Coordinates reading and writing of files and directories among processes and among the objects of
-/// one; source-compatible with Foundation's class of Apple's systems.
+/// Coordinates reading and writing of files and directories among processes and among the objects
+/// of one process; source-compatible with the Foundation class of Apple's systems.
 ///
-/// It has no mechanism of its own: each call is one of `FileCoordinator`, with these differences from
-/// the original:
+/// It has no mechanism of its own: each call is a call of `FileCoordinator`, with these differences
+/// from the original:
 /// - A writing accessor gets the URL of a private copy, which is published in one step when the accessor
 ///   returns. So it must write to the URL that it is given, as the original demands, too.
 /// - No call waits longer than 10 seconds for others. Then `error` is set, and the accessor is not run.
-/// - An accessor may take 60 seconds before others may take its access over.
+/// - After 60 seconds others may take over an accessor's access.
 /// - When the copy cannot be published, `error` is set after the accessor has run.
 ///
-/// Its `Sendable` is unchecked because it is open, as the original: its only property is `Sendable`, and
-/// what a subclass adds is the subclass's responsibility.
+/// Its `Sendable` is unchecked because it is open, as the original: its only property is
+/// `Sendable`, and a subclass is responsible for its own properties.
 ///
 /// ```swift
 /// var failure: NSError?
@@ -31,14 +31,14 @@ public import WormholeFiles
 open class NSFileCoordinator: NSObject, @unchecked Sendable {
   /// How an item is to be read.
   public typealias ReadingOptions = WormholeFiles.ReadingOptions
-  /// How an item is to be written; one at a time.
+  /// How an item is to be written; one option at a time.
   public typealias WritingOptions = WormholeFiles.WritingOptions
 
   let coordinator: FileCoordinator
 
   /// Makes a coordinator.
   ///
-  /// - Parameter filePresenterOrNil: the presenter that coordinates; it hears nothing of its own
+  /// - Parameter filePresenterOrNil: the presenter that coordinates; it is not notified of its own
   ///   accesses.
   public init(filePresenter filePresenterOrNil: (any NSFilePresenter)?) {
     coordinator = FileCoordinator(
@@ -51,15 +51,15 @@ open class NSFileCoordinator: NSObject, @unchecked Sendable {
     self.init(filePresenter: nil)
   }
 
-  /// What the accesses are for: those of one purpose never wait for each other, even across processes.
-  /// Set it once, before the first access, and not for a coordinator that was made for a presenter:
-  /// anything else is a programming error.
+  /// The purpose of the accesses: accesses of one purpose never wait for each other, even across
+  /// processes. Set it once, before the first access, and not for a coordinator that was made for a
+  /// presenter: anything else is a programming error.
   open var purposeIdentifier: String {
     get { coordinator.purposeIdentifier }
     set { coordinator.purposeIdentifier = newValue }
   }
 
-  /// Gives up every access of this coordinator that waits: its call sets the error
+  /// Gives up every waiting access of this coordinator: its call sets the error
   /// `CocoaError.userCancelled`, and its accessor is not run. Any thread may call this.
   open func cancel() { coordinator.cancel() }
 
@@ -70,8 +70,8 @@ open class NSFileCoordinator: NSObject, @unchecked Sendable {
   /// - Parameters:
   ///   - url: a file or directory; need not exist.
   ///   - options: how it is to be read.
-  ///   - outError: gets the reason when the accessor is not run.
-  ///   - reader: gets where the item is.
+  ///   - outError: gets the reason if the accessor is not run.
+  ///   - reader: gets the URL of the item.
   open func coordinate(
     readingItemAt url: URL, options: ReadingOptions = [], error outError: NSErrorPointer,
     byAccessor reader: (URL) -> Void
@@ -84,10 +84,10 @@ open class NSFileCoordinator: NSObject, @unchecked Sendable {
   /// Changes an item while no other access does; blocks this thread.
   ///
   /// - Parameters:
-  ///   - url: a file or directory; need not exist, but its directory has to.
-  ///   - options: what is to be done with it.
-  ///   - outError: gets the reason when the accessor is not run, or what it wrote is not published.
-  ///   - writer: gets where to write.
+  ///   - url: a file or directory; need not exist, but its parent directory must.
+  ///   - options: how it is to be written.
+  ///   - outError: gets the reason if the accessor is not run, or its changes are not published.
+  ///   - writer: gets the URL to write to.
   open func coordinate(
     writingItemAt url: URL, options: WritingOptions = [], error outError: NSErrorPointer,
     byAccessor writer: (URL) -> Void
@@ -128,12 +128,12 @@ open class NSFileCoordinator: NSObject, @unchecked Sendable {
   /// one inside the accessor.
   ///
   /// - Parameters:
-  ///   - readingURLs: what will be read.
+  ///   - readingURLs: the items to read.
   ///   - readingOptions: not `resolvesSymbolicLink`.
-  ///   - writingURLs: what will be changed.
+  ///   - writingURLs: the items to change.
   ///   - writingOptions: not `forReplacing`.
-  ///   - outError: gets the reason when the accessor is not run.
-  ///   - batchAccessor: gets a completion handler, to be called from any thread when all is done.
+  ///   - outError: gets the reason if the accessor is not run.
+  ///   - batchAccessor: gets a completion handler, to be called from any thread at the end.
   open func prepare(
     forReadingItemsAt readingURLs: [URL], options readingOptions: ReadingOptions = [],
     writingItemsAt writingURLs: [URL], options writingOptions: WritingOptions = [],
@@ -150,10 +150,10 @@ open class NSFileCoordinator: NSObject, @unchecked Sendable {
   /// Reads and changes any number of items, and returns at once.
   ///
   /// - Parameters:
-  ///   - intents: which items; the accessor finds each at its intent's `url`.
+  ///   - intents: the items; the accessor finds each at its intent's `url`.
   ///   - queue: where the accessor is called.
-  ///   - accessor: called with nil when there is access, and with the reason when there is none. When what
-  ///     it wrote could not be published it is called again, with the reason.
+  ///   - accessor: called with nil if access was granted, otherwise with the reason. If its changes
+  ///     could not be published it is called again, with the reason.
   open func coordinate(
     with intents: [NSFileAccessIntent], queue: OperationQueue,
     byAccessor accessor: @escaping @Sendable ((any Error)?) -> Void
@@ -169,11 +169,11 @@ open class NSFileCoordinator: NSObject, @unchecked Sendable {
 
   // MARK: Moves
 
-  /// Does nothing: nothing has to be prepared for a move.
+  /// Does nothing: a move needs no preparation.
   open func item(at oldURL: URL, willMoveTo newURL: URL) {}
 
-  /// Says that the item was moved by the accessor of an access `forMoving`: its presenters, those of its
-  /// contents and of the directories above are notified.
+  /// Reports that the accessor of an access `forMoving` has moved the item: its presenters, those
+  /// of its contents and of the directories above are notified.
   open func item(at oldURL: URL, didMoveTo newURL: URL) {
     coordinator.item(at: oldURL, didMoveTo: newURL)
   }
@@ -204,7 +204,7 @@ open class NSFileCoordinator: NSObject, @unchecked Sendable {
     }
   }
 
-  /// The original's error for a cancelled access; else the sentence that says what is in the way.
+  /// The original's error for a cancelled access; otherwise the sentence that names the obstacle.
   private static func foundationError(_ error: any Error) -> NSError {
     guard let error = error as? FileCoordinationError else { return error as NSError }
     let details: [String: Any] = [
@@ -218,7 +218,7 @@ open class NSFileCoordinator: NSObject, @unchecked Sendable {
 }
 
 extension CocoaError.Code {
-  /// Foundation's code for a failure; nil for those that the original does not have.
+  /// Foundation's code for a failure; nil for failures that the original does not have.
   fileprivate init?(_ code: FileCoordinationError.Code) {
     switch code {
     case .cancelled: self = .userCancelled

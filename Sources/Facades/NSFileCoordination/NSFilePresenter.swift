@@ -1,10 +1,10 @@
 public import Foundation
 
-/// An object that shows or edits a file or a directory; source-compatible with Foundation's protocol of
-/// Apple's systems. Versions and iCloud are absent.
+/// An object that shows or edits a file or a directory; source-compatible with the Foundation
+/// protocol of Apple's systems. Versions and iCloud are absent.
 ///
-/// Callbacks come on `presentedItemOperationQueue`. An access of another coordinator waits 2 seconds at
-/// most for all answers, so a queue that is blocked delays it for that long. Each method but the two
+/// Callbacks are called on `presentedItemOperationQueue`. An access of another coordinator waits at
+/// most 2 seconds for all answers, so a blocked queue delays it that long. Each method but the two
 /// properties has a default, because Swift on Linux has no optional requirements.
 ///
 /// ```swift
@@ -18,10 +18,10 @@ public import Foundation
 /// NSFileCoordinator.addFilePresenter(page)
 /// ```
 public protocol NSFilePresenter: NSObjectProtocol {
-  /// Where the item is; nil as long as it has not been created. Any thread may ask.
+  /// The URL of the item; nil until it is created. Any thread may ask.
   var presentedItemURL: URL? { get }
 
-  /// Where all callbacks are called.
+  /// The queue of all callbacks.
   var presentedItemOperationQueue: OperationQueue { get }
 
   /// Another access is about to read the item: stop changing it, then call `reader`.
@@ -38,37 +38,37 @@ public protocol NSFilePresenter: NSObjectProtocol {
 
   /// Another access is about to read the item: write the unsaved changes.
   ///
-  /// - Parameter completionHandler: an error ends the other access before it began.
+  /// - Parameter completionHandler: an error ends the other access before it begins.
   func savePresentedItemChanges(
     completionHandler: @escaping @Sendable ((any Error)?) -> Void)
 
   /// Another access is about to delete the item, or a directory above it.
   ///
-  /// - Parameter completionHandler: an error ends the other access before it began.
+  /// - Parameter completionHandler: an error ends the other access before it begins.
   func accommodatePresentedItemDeletion(
     completionHandler: @escaping @Sendable ((any Error)?) -> Void)
 
-  /// The item is elsewhere now.
+  /// The item has moved.
   func presentedItemDidMove(to newURL: URL)
 
-  /// The item's content or attributes have changed, or it appeared, or it is gone.
+  /// The item's content or attributes have changed, or it appeared or disappeared.
   func presentedItemDidChange()
 
-  /// Another access is about to delete something in the presented directory, at any depth.
+  /// Another access is about to delete an item in the presented directory, at any depth.
   ///
   /// - Parameters:
   ///   - url: the item that is about to be deleted.
-  ///   - completionHandler: an error ends the other access before it began.
+  ///   - completionHandler: an error ends the other access before it begins.
   func accommodatePresentedSubitemDeletion(
     at url: URL, completionHandler: @escaping @Sendable ((any Error)?) -> Void)
 
-  /// There is something new in the presented directory, at any depth.
+  /// An item appeared in the presented directory, at any depth.
   func presentedSubitemDidAppear(at url: URL)
 
-  /// Something in the presented directory was moved, at any depth.
+  /// An item in the presented directory was moved, at any depth.
   func presentedSubitem(at oldURL: URL, didMoveTo newURL: URL)
 
-  /// Something in the presented directory has changed, at any depth.
+  /// An item in the presented directory has changed, at any depth.
   func presentedSubitemDidChange(at url: URL)
 }
 

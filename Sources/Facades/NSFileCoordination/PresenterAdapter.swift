@@ -7,8 +7,8 @@ import WormholeFiles
 /// A registered `NSFilePresenter` as the coordination knows it: each call becomes an operation on the
 /// presenter's queue.
 final class PresenterAdapter: FilePresenter {
-  /// Presenters need not be `Sendable`, as in the original: its methods are called on its queue only, and
-  /// its URL and its queue from any thread, which the original demands of a presenter, too.
+  /// Presenters need not be `Sendable`, as in the original: methods are called only on their queue.
+  /// Their URL and queue are read on any thread, which the original also demands of a presenter.
   private nonisolated(unsafe) let presenter: any NSFilePresenter
   let presentedItemQueue = DispatchQueue(label: "NSFilePresenter")
 
@@ -40,7 +40,7 @@ final class PresenterAdapter: FilePresenter {
   ) -> @Sendable ((() -> Void)?) -> Void {
     { (reacquirer: (() -> Void)?) -> Void in
       guard let reacquirer else { return answer(nil) }
-      // Called once, from another thread, which the original does with any closure, too.
+      // Called once, from another thread, as the original does with any closure.
       nonisolated(unsafe) let closure = reacquirer
       answer { closure() }
     }
@@ -79,8 +79,8 @@ extension PresenterAdapter {
   /// Coordinators and registrations of one presenter share its adapter, because that identifies the
   /// presenter.
   //
-  // A class, because the compiler (6.3) reads a weak reference of a structure in a dictionary at a wrong
-  // address.
+  // A class, because the compiler (6.3) reads a weak reference of a structure in a dictionary at a
+  // wrong address.
   private final class Entry {
     weak var adapter: PresenterAdapter?
     let identifier: ObjectIdentifier

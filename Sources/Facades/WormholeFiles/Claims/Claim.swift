@@ -2,12 +2,12 @@ import Synchronization
 package import Wormhole
 package import WormholeSystem
 
-/// This process's access to an item, until it ends or is taken over: a directory in the item's site,
-/// which this process keeps locked, and in which the private copy is.
+/// This process's access to an item, until it ends or is taken over: a directory in the item's
+/// site, which this process keeps locked, and which contains the private copy.
 ///
 /// It is made, taken over and checked before publishing only under the site's lease, so of two
-/// processes that exclude each other one has it. A process that was suspended with a claim finds the
-/// claim gone when it wants to publish. The kernel unlocks the claim of a process that dies.
+/// processes that exclude each other only one has it. A suspended process finds its claim gone when
+/// it wants to publish. The kernel unlocks the claim of a process that dies.
 package final class Claim: Sendable {
   let site: ItemSite
   private let directory: FileDescriptor
@@ -15,8 +15,8 @@ package final class Claim: Sendable {
   private let isEnded = Atomic(false)
   private let handedOn = Atomic(false)
 
-  /// Whether a program that has inherited the claim works on the item: as long as it runs the claim
-  /// stands, whatever becomes of this process.
+  /// Whether a program that has inherited the claim works on the item: the claim stands as long as
+  /// the program runs, even if this process does not.
   package var isHandedOn: Bool { handedOn.load(ordering: .acquiring) }
 
   var name: ClaimName { state.withLock { $0 } }
@@ -28,9 +28,9 @@ package final class Claim: Sendable {
     state = Mutex(name)
   }
 
-  /// Makes a claim that no other claim excludes.
+  /// Makes a claim, unless another claim excludes it.
   ///
-  /// - Throws: `leaseLost` when the lease was taken over meanwhile: then another process may have a claim.
+  /// - Throws: `leaseLost` when the lease was taken over: then another process may have a claim.
   static func make(_ name: ClaimName, at site: ItemSite, under lease: Lease) throws -> Claim {
     let entry = try lease.makeDirectory()
     let held = lease.held.descriptor.rawValue
@@ -45,17 +45,17 @@ package final class Claim: Sendable {
     }
   }
 
-  /// Where the private copy is for programs.
+  /// The path of the private copy, for programs.
   package var copyPath: String {
     ItemSite.path(of: site.location) + "/" + name.text + "/" + site.location.name.text
   }
 
-  /// Whether what is made in the claim inherits access control lists.
+  /// Whether entries of the claim inherit access control lists.
   func hasDefaultAccessList() throws(Errno) -> Bool {
     try FileMetadata.attributeNames(of: directory).contains(FileMetadata.defaultAccessList)
   }
 
-  /// Says that this process is about to publish its copy.
+  /// Declares that this process is about to publish its copy.
   ///
   /// - Parameter coversContents: whether the contents of the directory are claimed from now on.
   /// - Throws: `overtaken`.
@@ -66,8 +66,8 @@ package final class Claim: Sendable {
     try become(new)
   }
 
-  /// Says that it belongs to another process from now on, which has inherited the claim's descriptor: then
-  /// the kernel unlocks the claim when this process and that one have ended.
+  /// Declares that the claim now belongs to another process, which has inherited the claim's
+  /// descriptor: then the kernel unlocks the claim when this process and that one have ended.
   ///
   /// - Throws: `overtaken`.
   package func handOn(to process: ProcessIdentity) throws {
@@ -80,8 +80,8 @@ package final class Claim: Sendable {
   /// - Throws: `overtaken`.
   package func declare(_ process: ProcessIdentity) throws { try become(name.held(by: process)) }
 
-  /// Gives the claim another name, for processes that do not see this one: they take a claim over that
-  /// has had the same name for an hour.
+  /// Gives the claim another name, for processes that cannot see this one: they take over a claim
+  /// that has had the same name for an hour.
   ///
   /// - Throws: `overtaken`.
   package func renew() throws { try become(name.renewed()) }
@@ -112,10 +112,10 @@ package final class Claim: Sendable {
       because: reason(of: name, taker))
   }
 
-  /// The process that kills what has inherited the claim, to take it over.
+  /// The process that kills the heirs of the claim, to take it over.
   package var announced: LeaseDeclaration? {
     let name = name
-    // Without an answer, nobody is named.
+    // Without an answer, no process is named.
     let inside = try? FileDescriptor.open(".", at: descriptor, [.readOnly, .directory]).entries()
     return inside?.lazy.compactMap { name.taker($0.name) }.first
   }
@@ -130,7 +130,7 @@ package final class Claim: Sendable {
       + (isSeen ? "" : ", or could not be seen from there")
   }
 
-  /// The present name of the claim's directory; it has a different one after a takeover.
+  /// The current name of the claim's directory; it has a different one after a takeover.
   private func currentName() throws(Errno) -> FileName? {
     if try isStanding() { return FileName(bytes: Array(name.text.utf8)) }
     let name = name
@@ -139,12 +139,12 @@ package final class Claim: Sendable {
 
   /// Gives up the claim, with everything in it.
   ///
-  /// - Complexity: two system calls for an empty one; else as many as there are files in it.
+  /// - Complexity: two system calls for an empty one; otherwise as many as it contains files.
   private func leave() throws {
     guard let current = try currentName() else { return }
-    // In one step, however much is in it: from now on it excludes no other process.
+    // In one step, however large it is: from now on it excludes no other process.
     let trash = ItemSite.trashPrefix + Nonce.next()
-    // Otherwise it was taken over in this moment; the next process removes it.
+    // Otherwise it was just taken over; the next process removes it.
     guard try ifPresent(rename(current, at: site.descriptor, to: trash, at: site.descriptor)) != nil
     else { return }
     try TreeRemoval().remove(FileName(bytes: Array(trash.utf8)), at: site.descriptor)
@@ -159,8 +159,8 @@ package final class Claim: Sendable {
         isEnded.store(true, ordering: .relaxed)
       }
     } catch {
-      // It is not empty, or something else is in the way: tried once more by `end`, without the lease
-      // because there may be much to remove, and reported then.
+      // It is not empty, or removing it failed otherwise: `end` tries it once more, without the
+      // lease because there may be much to remove, and then reports the error.
       return
     }
   }
@@ -186,7 +186,7 @@ package final class Claim: Sendable {
 package struct ClaimName: Hashable, Sendable {
   /// The owner's use of the item.
   package enum Kind: Character, Sendable {
-    /// Changes a private copy: readers go on.
+    /// Changes a private copy: readers continue.
     case copying = "w"
     /// Is about to publish its copy: new readers wait.
     case publishing = "p"
@@ -195,7 +195,7 @@ package struct ClaimName: Hashable, Sendable {
     /// Shares the item with others, and keeps it from being changed.
     case sharing = "s"
 
-    /// Whether two owners of different purpose may not be there at once.
+    /// Whether two owners of different purpose exclude each other.
     func excludes(_ other: Kind) -> Bool {
       switch (self, other) {
       case (.sharing, .sharing), (.sharing, .copying), (.copying, .sharing): false
@@ -209,7 +209,7 @@ package struct ClaimName: Hashable, Sendable {
   fileprivate(set) var coversContents: Bool
   /// The owner, the beginning of the claim and its longest term.
   fileprivate(set) var declaration: LeaseDeclaration
-  /// Owners of the same purpose are not in each other's way.
+  /// Owners of the same purpose do not exclude each other.
   package let purpose: String
 
   static let prefix = "claim-"
@@ -222,7 +222,7 @@ extension ClaimName {
     entry.bytes.suffix(purpose.utf8.count + 1).elementsEqual(("-" + purpose).utf8)
   }
 
-  /// Reads an entry's name; nil when it is no claim.
+  /// Reads an entry's name; nil if it does not name a claim.
   package init?(_ entry: FileName) {
     guard entry.hasPrefix(Self.prefix) else { return nil }
     let fields = entry.text.split(separator: "-", omittingEmptySubsequences: false)
@@ -236,7 +236,7 @@ extension ClaimName {
       purpose: String(fields[9]))
   }
 
-  /// The owner, for the sentences of processes that wait.
+  /// The owner, for the error sentences of waiting processes.
   var holder: LeaseHolder { LeaseHolder(identity: declaration.identity, held: declaration.age) }
 
   package var text: String {
@@ -259,15 +259,15 @@ extension ClaimName {
   /// Whether it may have been handed on to a program that works on the item itself.
   var mayBeHandedOn: Bool { kind == .inPlace || kind == .sharing }
 
-  /// Whether its owner has had it for longer than it said.
+  /// Whether its owner has had it longer than declared.
   var isPastItsTerm: Bool { (declaration.age ?? .zero) >= declaration.term }
 
-  /// A purpose identifier that nobody has chosen, and that no other call returns.
+  /// A default purpose identifier, which no other call returns.
   package static func newPurposeIdentifier() -> String { ownPrefix + Nonce.next() }
 
   private static let ownPrefix = "coordinator-"
 
-  /// The short form of a purpose identifier in a name: the unique part of one that nobody has chosen.
+  /// The short form of a purpose identifier in a name: the unique part of a default one.
   package static func purpose(of identifier: String) -> String {
     if identifier.hasPrefix(ownPrefix) {
       let nonce = identifier.utf8.dropFirst(ownPrefix.utf8.count)
@@ -278,14 +278,14 @@ extension ClaimName {
     return String(SHA256.hexDigest(of: Array(identifier.utf8)).prefix(16))
   }
 
-  // MARK: The rest of a claim that was taken over
+  // MARK: The remains of a claim that was taken over
 
   /// The name that a taker gives it; the late owner looks for this name.
   package func overtaken(by taker: LeaseDeclaration) -> String {
     Self.overtakenPrefix + nonce + "-" + taker.name
   }
 
-  /// The taker, if an entry is the rest of this claim.
+  /// The taker, if an entry is the remains of this claim.
   func taker(_ entry: FileName) -> LeaseDeclaration? {
     let prefix = Self.overtakenPrefix + nonce + "-"
     guard entry.hasPrefix(prefix) else { return nil }

@@ -1,13 +1,13 @@
 import Synchronization
 import WormholeSystem
 
-/// The place of an access in the line of those of this process that want to claim the same item: they
-/// look at its claims one after the other. It is left when the place is released.
+/// The place of an access in the line of this process's accesses that want to claim the same item:
+/// they look at its claims one after the other. The place is left when it is released.
 ///
-/// A look takes the site's lease, and the end of a claim would wake all its waiters. With hundreds of
-/// tasks at one item none would get the lease any more, not even the one that is to publish. So each
-/// access looks once on arrival; of those that must wait the first looks at every event, and each
-/// other one the more rarely the longer the line before it is.
+/// A look takes the site's lease, and the end of a claim would wake all its waiters. With hundreds
+/// of tasks at one item none would get the lease any more, not even the task that is to publish. So
+/// each access looks once on arrival; among those that must wait, the first looks at every event,
+/// and each other one more rarely the longer the line before it is.
 ///
 /// The line settles only the order of looks. Access is settled on the disk.
 final class ClaimLinePlace: Sendable {
@@ -69,7 +69,7 @@ final class ClaimLinePlace: Sendable {
 
   /// It has looked, and must wait.
   ///
-  /// - Returns: how many are before it.
+  /// - Returns: the number of places before it.
   func mustWait(now: ContinuousClock.Instant = .now) -> Int {
     let (place, next) = update { line, place in
       line.members[place].nextLook = now + AccessTerms.interval * (place + 1)

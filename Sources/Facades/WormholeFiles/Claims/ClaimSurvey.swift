@@ -11,7 +11,7 @@ struct ClaimSurvey {
     case nobody
     /// A claim of a living process.
     case present(ClaimName)
-    /// A claim that may be taken over; its owner lives or not.
+    /// A claim that may be taken over, whether its owner lives or not.
     case removable(ClaimName, isAlive: Bool)
   }
 
@@ -22,8 +22,8 @@ struct ClaimSurvey {
   ///
   /// - Parameters:
   ///   - names: the entries of the site, if the caller knows them already.
-  ///   - purpose: that of the caller; claims of the same purpose are not in the way.
-  ///   - excludes: which claims are in the way.
+  ///   - purpose: the purpose of the caller; claims of the same purpose are not in the way.
+  ///   - excludes: whether a kind of claim is in the way.
   mutating func look(
     at site: ItemSite, with names: [FileName]? = nil, purpose: String,
     now: ContinuousClock.Instant = .now, _ excludes: (ClaimName) -> Bool
@@ -36,7 +36,7 @@ struct ClaimSurvey {
       do throws(Errno) {
         return try look(at: site, claims, now: now)
       } catch {
-        // One of the claims has ended; or it says something else of its owner now, by another name.
+        // One of the claims has ended; or its owner has renamed it.
         guard error == .noSuchFile else { throw error }
       }
       names = try site.entries().map(\.name)
@@ -44,8 +44,8 @@ struct ClaimSurvey {
     throw .staleHandle
   }
 
-  /// Looks under the site's lease for claims that exclude one of a kind, and takes the first over that
-  /// may be taken over.
+  /// Looks under the site's lease for claims that exclude a kind, and takes over the first that may
+  /// be taken over.
   ///
   /// - Returns: nil when there is none.
   mutating func look(
@@ -98,7 +98,7 @@ struct ClaimSurvey {
       return false
     }
     let declared = name.declaration.identity
-    // The age of one in another namespace is not known.
+    // The age of a claim in another namespace is not known.
     guard declared.isVisible || name.declaration.term == LeaseDeclaration.whileRunning else {
       return false
     }
@@ -119,7 +119,7 @@ struct ClaimSurvey {
 
   /// Watches for the end of the claims that were found.
   ///
-  /// - Returns: whether everything was watched already: then a wait is in order, else another look.
+  /// - Returns: whether everything was watched already: then wait, otherwise look again.
   mutating func watch(_ latch: WakeLatch) -> Bool {
     let new = known.filter { $0.value.watch == nil }
     for (name, entry) in new {
@@ -134,7 +134,7 @@ struct ClaimSurvey {
 extension ItemSite {
   /// Takes over a claim, and takes the lease for that.
   ///
-  /// - Returns: false when another process has the lease at the moment.
+  /// - Returns: false when another process has the lease now.
   func takeAway(_ name: ClaimName, isAlive: Bool) throws -> Bool {
     do {
       let lease = try leaseRequest(until: .now).run()
@@ -151,8 +151,8 @@ extension ItemSite {
 
   /// Takes over a claim, in one step that fails for a holder of the lease that was itself overtaken.
   ///
-  /// A program that works on the item itself cannot be kept from publishing, so it is ended first: a
-  /// stopped one would go on writing when it is continued.
+  /// A program that works on the item itself cannot be kept from publishing, so it is killed first:
+  /// a stopped program would write again when it continues.
   ///
   /// - Returns: false when it has not ended yet, or cannot be ended.
   func takeAway(_ name: ClaimName, isAlive: Bool, under lease: Lease) throws -> Bool {
@@ -172,8 +172,8 @@ extension ItemSite {
     return true
   }
 
-  // The owner learns that its program has ended before the claim has another name: from this it knows who
-  // killed the program. It is only a name, so what stands in its way does not matter.
+  // The owner learns that its program has ended before the claim has another name: from this it
+  // knows who killed the program. It is only a name, so an error here does not matter.
   private func announce(_ taker: LeaseDeclaration, to name: ClaimName) throws(Errno) {
     let claim = try open(name.text)
     guard try claim.entries().allSatisfy({ name.taker($0.name) == nil }) else { return }

@@ -1,24 +1,24 @@
 import Wormhole
 import WormholeSystem
 
-/// Waits until no process works on the contents of a directory; the contents are claimed already, so
-/// that no new access begins.
+/// Waits until no process works on the contents of a directory; the contents are already claimed,
+/// so no new access begins.
 ///
 /// One walk through the directory finds the sites of items with claims in them, and the items that
-/// readers have locked. Then only these are waited for, and one more walk confirms. A claim of a
-/// process that is stopped, overdue or dead is taken over.
+/// readers have locked. Then the access waits for these only, and another walk confirms. A claim of
+/// a stopped, overdue or dead process is taken over.
 struct ContentsWait {
-  /// A process that works on something in the directory.
+  /// A process that works on an item in the directory.
   struct Obstacle {
     let path: ItemPath
     let holder: LeaseHolder?
 
-    /// For the sentence of a process that waits.
+    /// For the error sentence of a waiting process.
     var what: String { "works on \(path.text)" }
   }
 
   private var found: [Found] = []
-  /// Readers that are stopped; they will find out when they are continued.
+  /// Stopped readers; they notice it when they continue.
   private var passed: Set<ItemPath> = []
 
   private struct Found {
@@ -29,7 +29,7 @@ struct ContentsWait {
     var readers = ReadersWait()
   }
 
-  /// - Returns: nil when no process is there.
+  /// - Returns: nil when no process works there.
   mutating func look(in location: ItemPath, purpose: String) throws -> Obstacle? {
     while true {
       while let last = found.indices.last {
@@ -52,7 +52,7 @@ struct ContentsWait {
       case .nobody: return nil
       case .present(let name): return Obstacle(path: found.path, holder: name.holder)
       case .removable(let name, let isAlive):
-        // Not merely passed by: it would publish into the old directory, where no process sees it.
+        // Not merely ignored: it would publish into the old directory, where no process sees it.
         guard try site.takeAway(name, isAlive: isAlive) else {
           return Obstacle(path: found.path, holder: name.holder)
         }
@@ -68,7 +68,7 @@ struct ContentsWait {
 
   private mutating func walk(_ location: ItemPath) throws {
     guard let status = try location.status(), status.kind == .directory else { return }
-    // No process of this user can be seen there without a look into it.
+    // No process of this user can be found there without a look into it.
     guard
       let root = try tolerating(
         [.accessDenied, .noSuchFile],
@@ -117,16 +117,16 @@ struct ContentsWait {
   }
 }
 
-/// The directories that an item is in. An access that deletes, moves or replaces one of them, or is
-/// about to publish it, claims its contents, and then no access to them begins.
+/// The directories that contain an item. An access that deletes, moves or replaces one of them, or
+/// is about to publish it, claims its contents, and then no access to them begins.
 ///
-/// Both sides announce themselves first and look for each other then, so at least one of them sees
+/// Both sides announce themselves first and then look for each other, so at least one of them sees
 /// the other; the inner one gives way.
 struct Containing {
   private var others: [ItemPath: ClaimSurvey] = [:]
 
   /// - Returns: a claim of the contents of one of the directories.
-  /// - Complexity: one look a directory between the item and the root.
+  /// - Complexity: one look at each directory between the item and the root.
   mutating func look(
     _ location: ItemPath, purpose: String, now: ContinuousClock.Instant = .now
   ) throws -> (claim: ClaimName, directory: ItemPath)? {
@@ -140,7 +140,7 @@ struct Containing {
       let finding = try others[directory, default: ClaimSurvey()].look(
         at: site, purpose: purpose, now: now
       ) { $0.coversContents }
-      // A dead or overdue claim is not waited for; the next access to the directory removes it.
+      // No access waits for a dead or overdue claim; the next access to the directory removes it.
       if case .present(let name) = finding { return (name, directory) }
     }
     return nil

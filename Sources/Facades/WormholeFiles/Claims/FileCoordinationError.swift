@@ -31,23 +31,23 @@ public struct FileCoordinationError: DescribedError {
     /// The access was taken over from this process, because it was stopped or took longer than its
     /// term; nothing of its change is visible.
     public static let overtaken = Self("overtaken")
-    /// `FileCoordinator.cancel()` was called while the access was waited for.
+    /// `FileCoordinator.cancel()` was called while the access was waiting.
     public static let cancelled = Self("cancelled")
     /// The item was changed since its copy was made: a file by an access of the same purpose, a
     /// directory by any change of an entry. Nothing of the access is visible, and its copy is kept.
     public static let conflict = Self("conflict")
-    /// The directory that the item is in does not exist.
+    /// The directory of the item does not exist.
     public static let directoryMissing = Self("directoryMissing")
     /// The item can be neither copied nor published: it is a device, a socket, a mount point, or
-    /// nothing in the file system at all, as a URL of the web.
+    /// not in the file system, such as a URL of the web.
     public static let notAnItem = Self("notAnItem")
-    /// The hidden directory beside the item belongs to a user who is not trusted.
+    /// The hidden directory beside the item belongs to an untrusted user.
     public static let unsafe = Self("unsafe")
     /// The disk, its inodes or the user's quota are used up.
     public static let noSpace = Self("noSpace")
     /// The process or the machine has no descriptors left.
     public static let tooManyOpenFiles = Self("tooManyOpenFiles")
-    /// The user may not do that, or the file system is read-only.
+    /// The user lacks the permission, or the file system is read-only.
     public static let permissionDenied = Self("permissionDenied")
     /// Any other failure of the operating system.
     public static let inputOutput = Self("inputOutput")
@@ -57,11 +57,11 @@ public struct FileCoordinationError: DescribedError {
   public let code: Code
   /// The parts of the sentence.
   public let failure: FailureDescription
-  /// With `conflict`, where the changed copy is, beside the item, until the program or its user removes
-  /// it. Nil when there is none, or it could not be kept.
+  /// With `conflict`, the path of the changed copy, beside the item, until the program or its user
+  /// removes it. Nil if there is no copy, or it could not be kept.
   public let keptCopy: String?
 
-  /// With `overtaken`, who took the access over, when and why, as a sentence.
+  /// With `overtaken`, which process took the access over, when and why, as a sentence.
   package let takeover: String?
 
   package init(
@@ -91,7 +91,7 @@ extension FileCoordinationError {
   package static func refused(_ action: String, path: String, _ error: Errno)
     -> FileCoordinationError
   {
-    // The sentences for what the kernel refuses are the same as for a container's files.
+    // The sentences for refused calls are the same as for a container's files.
     let told = AppGroupError.refused(action, path: path, error)
     return FileCoordinationError(Code(told.code), told.failure)
   }
@@ -117,7 +117,7 @@ extension FileCoordinationError {
       remedy: "read the item again and repeat the change")
   }
 
-  /// Others changed something in a directory since its copy was made.
+  /// Others changed entries of a directory since its copy was made.
   package static func conflict(path: String, entries: [String], areMore: Bool)
     -> FileCoordinationError
   {
@@ -129,7 +129,7 @@ extension FileCoordinationError {
       remedy: "read the directory again and repeat the change, or change its entries one by one")
   }
 
-  /// The same, with the place of the copy.
+  /// This error, with the path of the copy.
   func keeping(copy: String) -> FileCoordinationError {
     var failure = failure
     failure.remedy =
@@ -138,7 +138,7 @@ extension FileCoordinationError {
   }
 
   /// - Parameters:
-  ///   - time: How long ago it was taken over.
+  ///   - time: The time since it was taken over.
   ///   - cause: Why others could take it over, as a sentence.
   package static func overtaken(
     _ action: String, path: String, by holder: LeaseHolder?, ago time: Duration? = nil,
@@ -189,7 +189,7 @@ package func reporting<Result>(
 }
 
 extension FileCoordinationError {
-  /// Something below the item stood in the way.
+  /// An entry below the item stood in the way.
   package init(_ error: TreeError, _ action: String, path: String) {
     let entry = error.path.text.isEmpty ? "" : "\(error.path.text): "
     switch error.reason {

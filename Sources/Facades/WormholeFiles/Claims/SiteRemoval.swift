@@ -1,9 +1,9 @@
 package import Wormhole
 import WormholeSystem
 
-/// What the last process does that leaves a site: see `SiteRemoval`.
+/// The work of the last process that leaves a site: see `SiteRemoval`.
 extension ItemSite {
-  /// Whether there is nothing but the lease and the leftovers of dead processes.
+  /// Whether it contains only the lease and the leftovers of dead processes.
   func mayBeUnused() throws -> Bool {
     try entries().map(\.name).allSatisfy { name in
       if lease.isPart(name) { return true }
@@ -12,18 +12,18 @@ extension ItemSite {
     }
   }
 
-  /// Removes it where no lease can be made any more: each step succeeds only if the site is empty, and a
-  /// process that is about to use the site begins again.
+  /// Removes it if no lease can be made any more: each step succeeds only if the site is empty, and
+  /// a process that is about to use the site begins again.
   func removeBare() throws {
     _ = try tolerating(
       Self.removalRaces, removeDirectory(LeaseLayout.passing.held, at: descriptor))
     _ = try removeEmpty()
   }
 
-  /// Another process has removed the directory, or put something in it.
+  /// Another process has removed the directory, or put an entry in it.
   private static let removalRaces: [Errno] = [.noSuchFile, .directoryNotEmpty, .alreadyExists]
 
-  // Seen from the site itself, which may have been moved with the directory that it is in.
+  // Seen from the site itself, which may have been moved with its parent directory.
   private func removeEmpty() throws(Errno) -> Bool {
     let site = "../" + Self.name(of: location)
     return try tolerating(Self.removalRaces, removeDirectory(site, at: descriptor)) != nil
@@ -31,8 +31,8 @@ extension ItemSite {
 
   /// Removes it for the holder of the lease, which then ends, unless another process uses it.
   ///
-  /// - Parameter claim: was removed under the lease.
-  /// - Returns: false if the site is used, or something is left in it to be removed.
+  /// - Parameter claim: a claim that was removed under the lease.
+  /// - Returns: false if the site is used, or an entry is left in it to be removed.
   func removeIfUnused(under lease: Lease, without claim: ClaimName? = nil) throws -> Bool {
     try withExtendedLifetime(lease) {
       var names = lease.surroundings.filter { $0.text != claim?.text }
@@ -47,7 +47,7 @@ extension ItemSite {
       guard try lease.dismantle(hasNote: names.contains(where: self.lease.isNote)) else {
         return false
       }
-      // If a process came after the look, or an entry was put away, the caller looks again.
+      // If a process arrived after the look, or an entry was put away, the caller looks again.
       return try removeEmpty()
     }
   }
@@ -82,7 +82,7 @@ extension ItemSite {
       // A directory of another user, which only that user can remove.
       if error == .accessDenied { return false }
       guard [.noSuchFile, .notDirectory, .tooManyLinks].contains(error) else { throw error }
-      // No directory: neither a claim nor in use.
+      // It is a file of another kind: neither a claim nor in use.
       return error != .noSuchFile
     }
   }
@@ -95,17 +95,17 @@ extension ItemSite {
 /// once more afterwards (Tests/Models/claims.pml, DROP_SECOND_LOOK). Errors are only reported, because
 /// the access itself has ended, and the next process removes the leftovers.
 package final class SiteRemoval: Waiting {
-  // Each look after the first is due to a process that came or left during the one before.
+  // Each look after the first is due to a process that arrived or left during the previous one.
   private static let looks = 8
-  /// After so long without the lease, a leaving process looks again for newcomers.
+  /// After this time without the lease, a leaving process looks again for newcomers.
   private static let patience: Duration = .milliseconds(5)
-  /// So often it asks for the lease, if it finds no other process: the holder of the lease may be
-  /// leaving, too, and may have seen that another process is there; or it is a child that is being
+  /// The maximum number of requests for the lease, if it finds no other process: the holder may be
+  /// leaving, too, and may have seen another active process; or it is a child that is being
   /// started, which keeps the open files locked until it runs its program, and removes nothing.
   private static let mostRequests = 50
 
   private var sites: [ItemSite] = []
-  // Of the first site.
+  // The request for the first site.
   private var request: LeaseRequest?
   private var looks = 0
   private var requests = 0
@@ -129,7 +129,7 @@ package final class SiteRemoval: Waiting {
     return .again
   }
 
-  // Blocks where nobody takes these steps, because the task of an access was cancelled.
+  // Blocks if no other caller takes these steps, because the task of an access was cancelled.
   deinit { while step().block() == nil {} }
 
   private func step(at site: ItemSite) throws -> WaitingStep<Void> {
@@ -148,7 +148,7 @@ package final class SiteRemoval: Waiting {
       looks += 1
       return .again
     } catch let error as AppGroupError where error.code == .timedOut {
-      // Most likely another process is there, and removes it in turn.
+      // Probably another process is active, and removes it in turn.
       request = nil
       requests += 1
       return requests < Self.mostRequests ? .again : .done(())

@@ -2,36 +2,36 @@ import Synchronization
 import Wormhole
 import WormholeSystem
 
-/// The private copy of an item in a claim: made when access was granted, looked at when the accessor
+/// The private copy of an item in a claim: made when access was granted, compared when the accessor
 /// has returned.
 struct StagedCopy: Sendable {
-  /// What the accessor left.
+  /// The changes that the accessor left.
   enum Change: Sendable, Equatable {
-    /// Everything is as it was.
+    /// Nothing has changed.
     case none
     case replaced(FileStatus)
     case removed
   }
 
   let claim: Claim
-  /// How the copy was made; nil when it was empty at first.
+  /// How the copy was made; nil if it was empty at first.
   private let mode: TreeCopy.Mode?
-  /// What the item was when it was copied; nil when there was nothing.
+  /// The status of the item when it was copied; nil if it was missing.
   private var item: FileStatus?
-  /// What the copy was when it was made; nil when there was none.
+  /// The status of the copy when it was made; nil if there was none.
   private var original: FileStatus?
-  /// The entries of a directory, and of its copy, when the copy was made; nil for anything else.
+  /// The entries of a directory, and of its copy, when the copy was made; nil for other items.
   private var itemTree: TreeManifest?
   private var copyTree: TreeManifest?
 
-  /// An item that changes while it is copied is copied again, but not for ever.
+  /// An item that changes while it is copied is copied again, up to this number of times.
   private static let attempts = 4
 
   private var location: ItemPath { claim.site.location }
 
   /// Makes the copy.
   ///
-  /// - Parameter check: called in between; what it throws ends the copy.
+  /// - Parameter check: called in between; an error that it throws ends the copy.
   /// - Returns: nil for an access that works on the item itself.
   init?(of access: ItemAccess, check: @escaping () throws -> Void) throws {
     guard let claim = access.claim, access.kind.isOnCopy else { return nil }
@@ -39,8 +39,8 @@ struct StagedCopy: Sendable {
     mode = access.kind.copyMode
     try reporting("copy the item", path: location.text) {
       let found = try location.status()
-      // Nothing can be put in the place of an item that another file system is mounted on. The site
-      // is in the same directory.
+      // Nothing can replace an item that another file system is mounted on. The site is in the same
+      // directory.
       if let found, found.device != claim.site.device {
         throw FileCoordinationError(
           .notAnItem, access.kind.action, path: location.text,
@@ -87,7 +87,7 @@ struct StagedCopy: Sendable {
     let name = location.name
     do {
       guard found.kind == .directory else {
-        // What a tree is made for costs a file some calls that it can do without.
+        // A file can do without some calls that a tree needs.
         var entry = EntryCopy(
           mode: mode, check: check, dropsInherited: try claim.hasDefaultAccessList(),
           leavesOut: ItemPublisher.attribute)
@@ -104,7 +104,7 @@ struct StagedCopy: Sendable {
       where [.refused(.noSuchFile), .refused(.isDirectory)].contains(error.reason)
       && error.path == TreePath(name)
     {
-      // Removed meanwhile, or become another kind of file.
+      // Removed meanwhile, or replaced by another kind of file.
       return false
     }
   }
@@ -113,7 +113,7 @@ struct StagedCopy: Sendable {
     try ifPresent(fileStatus(location.name, at: claim.descriptor))
   }
 
-  /// What the accessor left.
+  /// The changes that the accessor left.
   func change() throws -> Change {
     guard let now = try status() else { return original == nil ? .none : .removed }
     guard let original, now.kind == original.kind else { return .replaced(now) }
@@ -126,8 +126,8 @@ struct StagedCopy: Sendable {
     return isUnchanged ? .none : .replaced(now)
   }
 
-  /// Whether the item is still what it was when it was copied. Where nothing was copied, no change is
-  /// lost by publishing; of a directory the entries are compared: see `changes(atMost:)`.
+  /// Whether the item is unchanged since it was copied. If nothing was copied, publishing loses no
+  /// change; for a directory the entries are compared: see `changes(atMost:)`.
   func isCurrent(_ now: FileStatus?) -> Bool {
     if mode == nil || itemTree != nil { return true }
     guard let item, let now else { return item == nil && now == nil }
@@ -153,7 +153,7 @@ struct StagedCopy: Sendable {
     try TreeManifest(of: location.name, at: claim.descriptor)
   }
 
-  /// Where the copy is kept that is not published and must not be lost.
+  /// The path at which an unpublished copy is kept, because it must not be lost.
   func keptPath() -> String {
     let ending = ".conflict-" + Nonce.next()
     var name = location.name.text
@@ -162,10 +162,10 @@ struct StagedCopy: Sendable {
   }
 }
 
-/// A copy of an item for a reader alone, removed when the reader has done with it.
+/// A copy of an item for one reader, removed when the reader has finished with it.
 ///
 /// Beside the item, so that it can share the item's content; in the directory for temporary files
-/// where nothing may be made beside it.
+/// if no entry may be made beside it.
 final class ReaderCopy: Sendable {
   let path: String
   private let site: ItemSite?
@@ -176,7 +176,7 @@ final class ReaderCopy: Sendable {
 
   private let isRemoved = Atomic(false)
 
-  /// - Parameter check: called between files; what it throws ends the copy.
+  /// - Parameter check: called between files; an error that it throws ends the copy.
   static func make(
     of access: ItemAccess, check: @escaping () throws -> Void
   ) throws -> ReaderCopy {
@@ -229,7 +229,7 @@ final class ReaderCopy: Sendable {
     }
   }
 
-  /// - Parameter removal: gets the site that is left.
+  /// - Parameter removal: gets the abandoned site.
   func remove(_ removal: SiteRemoval) {
     guard !isRemoved.exchange(true, ordering: .relaxed) else { return }
     do {

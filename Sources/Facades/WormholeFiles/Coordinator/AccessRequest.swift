@@ -8,9 +8,9 @@ struct AccessRequest: Sendable {
   let kind: AccessKind
   /// Whether the accessor gets a copy of its own to read.
   let wantsSnapshot: Bool
-  /// Whether the accessor gets the place itself where the caller may have named a link to it.
+  /// Whether the accessor gets the real path if the caller may have named a link.
   let wantsRealPath: Bool
-  /// Whether presenters are asked before.
+  /// Whether presenters are asked first.
   let asksPresenters: Bool
 
   init(
@@ -39,7 +39,7 @@ struct AccessRequest: Sendable {
 
   /// Finds the item.
   ///
-  /// - Throws: as `ItemPath.find`; `notAnItem` for what is on the web.
+  /// - Throws: as `ItemPath.find`; `notAnItem` for a URL of the web.
   func find() throws -> (place: ItemPath, item: SharedDescriptor?) {
     guard !url.isFileURL, let scheme = url.scheme else {
       return try ItemPath.find(path, followingLink: kind.followsLink)
@@ -50,7 +50,7 @@ struct AccessRequest: Sendable {
       remedy: "make it with URL(filePath:)")
   }
 
-  /// What presenters are asked about; empty when none is asked.
+  /// The demands for presenters; empty if none is asked.
   func presenterDemands(at location: ItemPath) -> [PresenterDemand] {
     asksPresenters ? [PresenterDemand(path: location, kind: kind)] : []
   }
@@ -85,17 +85,17 @@ public struct ReadingOptions: OptionSet, Sendable, Hashable {
 
   /// Presenters are not asked to save their changes first.
   public static let withoutChanges = ReadingOptions(rawValue: 1 << 0)
-  /// The accessor gets the place that a symbolic link points to.
+  /// The accessor gets the target of a symbolic link.
   public static let resolvesSymbolicLink = ReadingOptions(rawValue: 1 << 1)
-  /// Only metadata of the file system are read: no presenter is asked.
+  /// Only metadata of the file system is read: no presenter is asked.
   public static let immediatelyAvailableMetadataOnly = ReadingOptions(rawValue: 1 << 2)
-  /// The accessor gets a copy of its own, which stays as it is while others change the item, and is
-  /// removed when the accessor has returned. A directory's copy is a directory (the original makes a
-  /// zip file of it).
+  /// The accessor gets a copy of its own, which does not change when others change the item, and is
+  /// removed when the accessor has returned. A directory's copy is a directory (the original makes
+  /// a zip file of it).
   public static let forUploading = ReadingOptions(rawValue: 1 << 3)
 }
 
-/// How an item is to be written; one of these at a time. The original's names and values
+/// How an item is to be written; one option at a time. The original's names and values
 /// (NSFileCoordinator.WritingOptions).
 ///
 /// ```swift
@@ -112,17 +112,17 @@ public struct WritingOptions: OptionSet, Sendable, Hashable {
     self.rawValue = rawValue
   }
 
-  /// The accessor removes the item. Presenters are asked before; for a directory, accesses to its
-  /// contents are waited for.
+  /// The accessor removes the item. Presenters are asked first; for a directory, the call waits for
+  /// accesses to its contents.
   public static let forDeleting = WritingOptions(rawValue: 1 << 0)
-  /// The accessor renames the item itself, which is one step already: it gets its real place, and
-  /// says so with `item(at:didMoveTo:)`. For a directory, accesses to its contents are waited for.
+  /// The accessor renames the item itself, which is one step already: it gets the real path, and
+  /// calls `item(at:didMoveTo:)`. For a directory, the call waits for accesses to its contents.
   public static let forMoving = WritingOptions(rawValue: 1 << 1)
   /// Presenters are asked to save their changes first.
   public static let forMerging = WritingOptions(rawValue: 1 << 2)
-  /// The accessor makes a new item: its private place is empty at first. An item that is moved while it
-  /// is waited for is not followed.
+  /// The accessor makes a new item: its private directory is empty at first. An item that is moved
+  /// during the wait is not followed.
   public static let forReplacing = WritingOptions(rawValue: 1 << 3)
-  /// The accessor changes only mode and attributes, not the content: it gets the item's real place.
+  /// The accessor changes only mode and attributes, not the content: it gets the item's real path.
   public static let contentIndependentMetadataOnly = WritingOptions(rawValue: 1 << 4)
 }

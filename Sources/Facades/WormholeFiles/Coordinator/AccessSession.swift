@@ -7,12 +7,12 @@ import WormholeSystem
 /// coordinate themselves while they answer; then the items are acquired in one canonical order, so
 /// that two accesses to several items never wait for each other; then the private copies are made.
 final class AccessOpening: Waiting {
-  /// One location of the access, and which requests it serves.
+  /// One location of the access, and the requests for it.
   private struct Item {
     let location: ItemPath
     let requests: [Int]
     let acquisition: ItemAcquisition
-    /// Nil as long as it is not acquired.
+    /// Nil until it is acquired.
     var access: ItemAccess?
   }
 
@@ -109,8 +109,8 @@ final class AccessOpening: Waiting {
       demands, for: coordinator.filePresenter, until: terms.deadline)
   }
 
-  // Another process has claimed the directory's contents, and waits for all of this access in it
-  // (Tests/Models/contents.pml, KEEP_OTHERS). It was acquired last, because that is the order.
+  // Another process has claimed the directory's contents, and waits for all parts of this access in
+  // it (Tests/Models/contents.pml, KEEP_OTHERS). It was acquired last, because that is the order.
   private func giveUp(inside directory: ItemPath) throws -> Bool {
     var hasGivenUp = false
     while let last = items.lastIndex(where: { $0.access != nil }),
@@ -153,8 +153,8 @@ final class AccessOpening: Waiting {
       conversation: conversation.take())
   }
 
-  // Where an item is in the copy of a directory that this access changes as well: changed in both
-  // copies, the one would be a conflict with the other.
+  // The item's path in the copy of a directory that this access changes as well: if both copies
+  // were changed, each would be in conflict with the other.
   private func placeInCopy(_ access: ItemAccess) -> String? {
     guard access.kind.copyMode != nil else { return nil }
     let directory = acquired.first {
@@ -170,26 +170,26 @@ final class AccessOpening: Waiting {
     if !request.kind.isReading, let claim = access.claim, access.kind.isOnCopy {
       return claim.copyPath
     }
-    // Moved while it was waited for.
+    // It was moved during the wait.
     let isMoved = access.location != asked
     return request.wantsRealPath || isMoved ? access.location.text : request.path
   }
 }
 
-/// A coordinated access that has begun: what is held for each of its items, and what has to be said
-/// when it ends.
+/// A coordinated access that has begun: what it holds for each of its items, and the reports to
+/// make when it ends.
 package final class AccessSession: Sendable {
   /// Granted access to an item, and its private copy.
   typealias Item = (access: ItemAccess, copy: StagedCopy?)
 
   fileprivate let items: [Item]
-  /// Where the accessor finds what was requested; as its caller gave it, if that is the place.
+  /// The URLs for the accessor; as its caller gave them, if they name the real place.
   let urls: [URL]
   fileprivate let snapshots: [ReaderCopy]
   fileprivate let terms: AccessTerms
   fileprivate let presenter: (any FilePresenter)?
   fileprivate let conversation: PresenterConversation?
-  /// Into or out of private copies: presenters hear of them when the copies are published.
+  /// Into or out of private copies: presenters are notified when the copies are published.
   fileprivate let moves = Mutex<[(from: String, to: String)]>([])
 
   fileprivate init(
@@ -208,7 +208,7 @@ package final class AccessSession: Sendable {
 
   /// Keeps a move that presenters must not hear of yet, because one end of it is a private copy.
   ///
-  /// - Returns: false when neither is one of this access.
+  /// - Returns: false if neither end is a private copy of this access.
   func postponeMove(from old: String, to new: String) -> Bool {
     let (from, to) = (published(old), published(new))
     guard from != nil || to != nil else { return false }
@@ -234,12 +234,12 @@ package final class AccessSession: Sendable {
   }
 }
 
-/// Ends an access and publishes what its accessor left, one item after the other.
+/// Ends an access and publishes the changes of its accessor, one item after the other.
 ///
-/// What lies deeper comes first: a directory's copy is published with what was published in it.
+/// Deeper items come first, so that a directory's copy is published with its published contents.
 final class AccessClosing: Waiting {
   private let session: AccessSession
-  /// A publication is waited for at least `standardWait`, even if the accessor used up the deadline.
+  /// A publication waits at least `standardWait`, even if the accessor used up the deadline.
   private let deadline: ContinuousClock.Instant
   /// In the order in which they were acquired.
   private var remaining: [AccessSession.Item]
@@ -293,7 +293,7 @@ final class AccessClosing: Waiting {
       case .removed: published[access.location] = .some(nil)
       case .replaced(let status): published[access.location] = .some(status)
       }
-      // With what it has locked, which may be what is to be removed.
+      // With the item that it has locked, which may be the one to remove.
       current = nil
       access.end(removal)
       remaining.removeLast()
@@ -304,7 +304,7 @@ final class AccessClosing: Waiting {
   // Its task was cancelled while it waited.
   deinit { giveUp() }
 
-  // Our own readers must not be in the way of our own writers.
+  // Our own readers must not block our own writers.
   private func endReading() throws {
     guard !isReadingOver else { return }
     isReadingOver = true

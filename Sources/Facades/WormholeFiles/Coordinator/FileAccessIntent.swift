@@ -2,7 +2,7 @@ public import Dispatch
 public import FoundationEssentials
 import Synchronization
 
-/// One item of an access to several; its accessor finds the item's place here.
+/// One item of an access to several; its accessor reads the item's URL here.
 ///
 /// ```swift
 /// let old = FileAccessIntent.writingIntent(with: file, options: .forMoving)
@@ -34,7 +34,7 @@ public final class FileAccessIntent: Sendable {
     FileAccessIntent(.writing(url, options))
   }
 
-  /// While the accessor runs, where the item is for it; before, what was asked for.
+  /// While the accessor runs, the URL to use for the item; before that, the requested URL.
   public var url: URL { place.withLock { $0 } }
 
   func set(_ url: URL) { place.withLock { $0 = url } }
@@ -45,8 +45,8 @@ extension FileCoordinator {
   /// for each other in a circle. Name all items of a task in one call: several calls at once can.
   ///
   /// - Parameters:
-  ///   - intents: which items; the accessor finds each at its intent's `url`.
-  ///   - deadline: Until when to wait for others; by default `standardWait` from now.
+  ///   - intents: the items; the accessor finds each at its intent's `url`.
+  ///   - deadline: When to stop waiting for others; by default `standardWait` from now.
   ///   - term: How long the copies and the accessor may take before others may take the access over.
   ///   - accessor: see the forms for one item.
   /// - Throws: as the forms for one item.
@@ -64,7 +64,7 @@ extension FileCoordinator {
     }
   }
 
-  /// The same from a thread that may block.
+  /// Reads and changes any number of items, from a thread that may block.
   @available(*, noasync, message: "it blocks; await the other form, in an async function")
   public func coordinate<Result>(
     with intents: [FileAccessIntent], until deadline: ContinuousClock.Instant? = nil,
@@ -82,13 +82,13 @@ extension FileCoordinator {
   /// The original's form: returns at once, and calls the accessor on a queue.
   ///
   /// - Parameters:
-  ///   - intents: Which items; the accessor finds each at its intent's `url`.
+  ///   - intents: The items; the accessor finds each at its intent's `url`.
   ///   - queue: Where the accessor is called.
-  ///   - deadline: Until when to wait for others; by default `standardWait` from now.
+  ///   - deadline: When to stop waiting for others; by default `standardWait` from now.
   ///   - term: How long the copies and the accessor may take before others may take the access over.
-  ///   - accessor: Called with nil when there is access, and with an error when there is none. If what it
-  ///     left could not be published, it is called again with the error that says so. The original, which
-  ///     changes items in place, has no such case.
+  ///   - accessor: Called with nil if access was granted, otherwise with an error. If its changes
+  ///     could not be published, it is called again with the error. The original, which changes
+  ///     items in place, has no such case.
   public func coordinate(
     with intents: [FileAccessIntent], queue: DispatchQueue,
     until deadline: ContinuousClock.Instant? = nil, term: Duration = FileCoordinator.standardTerm,

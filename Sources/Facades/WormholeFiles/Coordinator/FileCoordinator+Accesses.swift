@@ -9,13 +9,13 @@ extension FileCoordinator {
   /// - Parameters:
   ///   - url: a file or directory; need not exist.
   ///   - options: how it is to be read.
-  ///   - deadline: until when to wait for others; by default `standardWait` from now. One in the past
-  ///     means: only if no other access is in the way.
-  ///   - accessor: gets where the item is: as given, or its new place if it was moved meanwhile.
-  /// - Returns: what the accessor returns.
-  /// - Throws: what the accessor throws; what a presenter signalled that was to save its changes;
+  ///   - deadline: when to stop waiting for others; by default `standardWait` from now. One in the
+  ///     past means: only if no other access is in the way.
+  ///   - accessor: gets the URL of the item: as given, or its new place if it was moved meanwhile.
+  /// - Returns: the result of the accessor.
+  /// - Throws: the accessor's error; the error of a presenter that was to save its changes;
   ///   `FileCoordinationError`: `timedOut` with the process in the way, `cancelled`, `overtaken` for a
-  ///   directory that was replaced meanwhile, `directoryMissing`, or what the file system refuses.
+  ///   directory that was replaced meanwhile, `directoryMissing`, or an error of the file system.
   /// - Complexity: some twelve system calls, and two for each directory above.
   @available(*, noasync, message: "it blocks; await the other form, in an async function")
   public func coordinate<Result>(
@@ -30,21 +30,21 @@ extension FileCoordinator {
   /// Changes an item while no other access does.
   ///
   /// - Parameters:
-  ///   - url: a file or directory; need not exist, but the directory that it is in has to. A symbolic
-  ///     link means what it points to, unless it is to be deleted or moved.
-  ///   - options: what is to be done with it; one at a time.
-  ///   - deadline: until when to wait for others; by default `standardWait` from now. What is to be
-  ///     published at the end is waited for at least so long, whatever the accessor took.
+  ///   - url: a file or directory; need not exist, but its parent directory must. A symbolic link
+  ///     stands for its target, unless it is to be deleted or moved.
+  ///   - options: how it is to be written; one at a time.
+  ///   - deadline: when to stop waiting for others; by default `standardWait` from now. The
+  ///     publication at the end waits at least that long, whatever time the accessor took.
   ///   - term: how long the copy and the accessor may take before others may take the access over.
-  ///   - accessor: gets where to write: a private copy of the item with its name, or the item itself
-  ///     `forMoving` and for `contentIndependentMetadataOnly`. Removing the copy removes the item;
-  ///     leaving it as it is publishes nothing. What it throws leaves everything as it was.
-  /// - Returns: what the accessor returns, when its change is visible to all.
-  /// - Throws: the accessor's error, unless it was overtaken, because its copy may have been gone then;
-  ///   a presenter's error; `FileCoordinationError`: `timedOut` with the process in the way,
-  ///   `cancelled`, `overtaken` with the process that took the access over,
-  ///   `conflict` for a directory in which others changed something since it was copied,
-  ///   `directoryMissing`, `notAnItem`, or what the file system refuses. Nothing is published then.
+  ///   - accessor: gets the URL to write to: a private copy of the item with its name, or the item
+  ///     itself `forMoving` and for `contentIndependentMetadataOnly`. Removing the copy removes the
+  ///     item; an unchanged copy publishes nothing. If it throws, nothing changes.
+  /// - Returns: the result of the accessor, when its change is visible to all.
+  /// - Throws: the accessor's error, unless it was overtaken, because its copy may have been gone
+  ///   then; a presenter's error; `FileCoordinationError`: `timedOut` with the process in the way,
+  ///   `cancelled`, `overtaken` with the process that took the access over, `conflict` for a
+  ///   directory in which others made changes since it was copied, `directoryMissing`, `notAnItem`,
+  ///   or an error of the file system. Then nothing is published.
   /// - Complexity: a copy of the item (without reading it, where the file system can share content),
   ///   some sixty system calls, two for each directory above, and one rename.
   @available(*, noasync, message: "it blocks; await the other form, in an async function")
@@ -61,8 +61,8 @@ extension FileCoordinator {
   /// Reads one item and changes another; see the forms for one item. Two such calls never wait for
   /// each other in a circle.
   ///
-  /// - Throws: as those. When the second of several items cannot be published any more, the first one
-  ///   has been.
+  /// - Throws: as the forms for one item. If a later item cannot be published, the earlier ones
+  ///   already are.
   @available(*, noasync, message: "it blocks; await the other form, in an async function")
   public func coordinate<Result>(
     readingItemAt readingURL: URL, options readingOptions: ReadingOptions = [],
@@ -147,24 +147,24 @@ extension FileCoordinator {
 extension AccessSession {
   private var claim: Claim? { accesses[0].claim }
 
-  /// The reason why the access was lost; nil as long as it was not taken over.
+  /// The reason why the access was lost; nil if it was not taken over.
   ///
-  /// - Throws: `FileCoordinationError` when that cannot be found out.
+  /// - Throws: `FileCoordinationError` if that is unknown.
   /// - Complexity: two system calls.
   package func loss() throws -> FileCoordinationError? { try accesses.loss() }
 
-  /// The same when the program that inherited the access was killed: those who do that take the access
-  /// over a moment later.
+  /// As `loss()`, when the program that inherited the access was killed: the process that kills it
+  /// takes the access over a moment later.
   package func lossOfKilled() throws -> FileCoordinationError? {
     if let loss = try loss() { return loss }
     guard let claim, claim.announced != nil else { return nil }
     return claim.overtaken()
   }
 
-  /// A sign of life for processes that do not see this one: they take an access over that has given
+  /// A sign of life for processes that do not see this one: they take over an access that has given
   /// none for an hour.
   ///
-  /// - Throws: `FileCoordinationError` when the access was taken over, or that cannot be found out.
+  /// - Throws: `FileCoordinationError` when the access was taken over, or if that is unknown.
   /// - Complexity: one rename.
   package func renew() throws {
     for access in accesses {
@@ -172,23 +172,23 @@ extension AccessSession {
     }
   }
 
-  /// What a program inherits (`ChildProcess`) that works on the item itself: the claim stands as long as
-  /// that program and what it starts run, also when this process is killed or stopped. They are ended
-  /// before the claim is taken over, because they are stopped or the term is over.
+  /// The descriptor that a program inherits (`ChildProcess`) which works on the item itself: the
+  /// claim stands as long as the program and its children run, even if this process is killed or
+  /// stopped. They are killed before a takeover, because they are stopped or the term is over.
   package var inheritance: Int32? { claim?.descriptor }
 
   /// Declares the process that has inherited the claim, so that others can name it and see that it is
   /// stopped.
   ///
   /// - Parameter process: one that has ended already is not named.
-  /// - Throws: `FileCoordinationError` when the access was taken over, and the program ended for that.
+  /// - Throws: `FileCoordinationError` when the access was taken over and the program killed.
   package func handOn(toProcess process: Int32) throws {
     guard let claim, let status = ProcessStatus.of(process) else { return }
     try claim.handOn(to: status.identity)
   }
 
-  /// Declares the process whose stop lets others take over an access to a private copy: the program that
-  /// works on the copy while that program is stopped, and else this process.
+  /// Declares the process whose stop lets others take over an access to a private copy: the program
+  /// that works on the copy while that program is stopped, otherwise this process.
   ///
   /// - Throws: As `renew`.
   package func follow(_ process: Int32) throws {
@@ -202,8 +202,8 @@ extension FileCoordinator {
   ///
   /// - Parameter kind: `.content` for a private copy that is published afterwards, as with
   ///   `writingItemAt`. `.locking` and `.sharing` for the item itself, for programs that cannot work on a
-  ///   copy: nothing is published at the end, because changes in place are visible at once, incomplete
-  ///   ones too. A program that makes them inherits the access (`AccessSession.inheritance`).
+  ///   copy: nothing is published at the end, because changes in place are visible at once, even
+  ///   incomplete ones. Such a program inherits the access (`AccessSession.inheritance`).
   /// - Parameter term: how long the accessor may take before others may take the access over; nil: as long
   ///   as this process, or the program that inherited the access, runs.
   package func hold<Result>(

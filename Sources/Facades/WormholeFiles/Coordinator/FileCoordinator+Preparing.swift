@@ -3,25 +3,25 @@ import Synchronization
 import Wormhole
 import WormholeSystem
 
-/// Announcing many accesses at once, so that presenters are asked once for all of them.
+/// Announces many accesses at once, so that presenters are asked once for all of them.
 extension FileCoordinator {
-  /// Asks the presenters of many items to make way, before the accesses themselves are made one by
-  /// one, with this same coordinator, inside the accessor.
+  /// Asks the presenters of many items to make way, before this same coordinator accesses the items
+  /// one by one inside the accessor.
   ///
-  /// The accessor does not have access to anything yet; while it runs, and until it has called its
-  /// completion handler, presenters of these items are not asked again. Name directories rather than
-  /// what is in them.
+  /// The accessor does not have access to any item yet; while it runs, and until it has called its
+  /// completion handler, presenters of these items are not asked again. Name directories rather
+  /// than their contents.
   ///
   /// - Parameters:
-  ///   - readingURLs: what will be read.
+  ///   - readingURLs: the items to read.
   ///   - readingOptions: how; `resolvesSymbolicLink` is meaningless here.
-  ///   - writingURLs: what will be changed.
+  ///   - writingURLs: the items to change.
   ///   - writingOptions: how; `forReplacing` is meaningless here.
-  ///   - deadline: until when to wait for presenters; by default `standardWait` from now, and never
-  ///     longer for one presenter than its patience.
-  ///   - accessor: gets a completion handler, to be called from any thread when all is done; if it is
-  ///     dropped, that counts as called.
-  /// - Throws: what the accessor throws; what a presenter signalled; `FileCoordinationError`.
+  ///   - deadline: when to stop waiting for presenters; by default `standardWait` from now, and
+  ///     never longer for one presenter than its patience.
+  ///   - accessor: gets a completion handler, to be called from any thread after the last access;
+  ///     releasing it counts as a call.
+  /// - Throws: the accessor's error; a presenter's error; `FileCoordinationError`.
   @available(*, noasync, message: "it blocks; await the other form, in an async function")
   public func prepare<Result>(
     forReadingItemsAt readingURLs: [URL], options readingOptions: ReadingOptions = [],
@@ -35,7 +35,7 @@ extension FileCoordinator {
     return try accessor { preparation.end() }
   }
 
-  /// The same for tasks: what the accessor announced is over when it returns.
+  /// The form for tasks: the accesses that the accessor announced are over when it returns.
   public func prepare<Result: Sendable>(
     forReadingItemsAt readingURLs: [URL], options readingOptions: ReadingOptions = [],
     writingItemsAt writingURLs: [URL], options writingOptions: WritingOptions = [],
@@ -63,7 +63,7 @@ extension FileCoordinator {
   }
 }
 
-/// Presenters that have been asked on behalf of several accesses to come.
+/// Presenters that were asked on behalf of several later accesses.
 final class Preparation: Sendable {
   private let coordinator: FileCoordinator
   private let paths: [String]

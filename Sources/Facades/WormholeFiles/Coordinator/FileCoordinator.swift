@@ -1,4 +1,3 @@
-// `FileCoordinationError`; the targets are apart so that the compiler keeps claims from presenters.
 public import FoundationEssentials
 import Synchronization
 public import Wormhole
@@ -8,17 +7,17 @@ import WormholeSystem
 /// processes and among the objects of one.
 ///
 /// After the original's NSFileCoordinator, with promises that it does not make:
-/// - A writing accessor gets a private copy of the item. What it leaves there is published in one step
-///   when it returns; nothing is when it throws, or its process dies or is suspended.
+/// - A writing accessor gets a private copy of the item. Its changes are published in one step when
+///   it returns; nothing is published if it throws, or its process dies or is suspended.
 /// - Readers do not wait for a writer that works on its copy, and never see half a change.
-/// - Every wait has a deadline. A process that is suspended delays others for no longer than 50 ms,
-///   one that does not end its access no longer than its term. It then gets an error with the process
-///   that overtook it.
+/// - Every wait has a deadline. A suspended process delays others for no longer than 50 ms, and a
+///   process that does not end its access no longer than its term. It then gets an error that names
+///   the process that took over.
 ///
-/// An accessor must use the URL that it is given. It may coordinate other items only if it names
-/// them all in one call, or waits for its own item until the deadline.
+/// An accessor must use the URL that it gets. It may coordinate other items only if it names them
+/// all in one call; otherwise it may wait for its own item until the deadline.
 ///
-/// Cheap to make; thread-safe; good for any number of accesses, one after the other or at once.
+/// Cheap to make; thread-safe; usable for any number of accesses, in sequence or at once.
 ///
 /// ```swift
 /// try FileCoordinator().coordinate(writingItemAt: file, until: .now + .seconds(2)) { url in
@@ -28,7 +27,7 @@ import WormholeSystem
 /// }
 /// ```
 public final class FileCoordinator: Sendable {
-  /// The presenter that hears nothing of this coordinator's accesses.
+  /// The presenter that is not notified of this coordinator's accesses.
   public let filePresenter: (any FilePresenter)?
   /// What a publication survives.
   public let durability: Durability
@@ -38,27 +37,27 @@ public final class FileCoordinator: Sendable {
   private struct State {
     var purpose: String
     var isPurposeSet: Bool
-    /// Whether other coordinators may have the same one.
+    /// Whether other coordinators may have the same purpose.
     var isPurposeShared = false
-    /// From before an access looks at an item until its end. While its accessor runs it has a session;
-    /// before, it can be cancelled.
+    /// From before an access looks at an item until its end. While its accessor runs it has a
+    /// session; before that, it can be cancelled.
     var accesses: [ObjectIdentifier: (terms: AccessTerms, session: AccessSession?)] = [:]
     var prepared: [String: Int] = [:]
   }
 
-  /// How long an access is waited for if its caller does not say: 10 seconds.
+  /// How long an access waits by default: 10 seconds.
   public static let standardWait: Duration = .seconds(10)
 
-  /// How long an accessor may take, if its caller does not say, before others may take its access
-  /// over: 60 seconds. One that takes longer keeps it as long as no other access needs the item.
+  /// How long an accessor may take by default before others may take its access over: 60 seconds.
+  /// One that takes longer keeps it until another access needs the item.
   public static let standardTerm: Duration = .seconds(60)
 
   /// Makes a coordinator.
   ///
   /// - Parameters:
-  ///   - filePresenter: the presenter that coordinates; it hears nothing of its own accesses.
-  ///   - durability: with `.durable` what was published is on the disk when the call returns; the
-  ///     default is what an atomic save gives.
+  ///   - filePresenter: the presenter that coordinates; it is not notified of its own accesses.
+  ///   - durability: with `.durable` the published changes are on the disk when the call returns;
+  ///     the default gives the same as an atomic save.
   public init(
     filePresenter: (any FilePresenter)? = nil, durability: Durability = .standard
   ) {
@@ -72,12 +71,12 @@ public final class FileCoordinator: Sendable {
 
   private static let process = Nonce.next()
 
-  /// What the accesses are for: those of one purpose never wait for each other, even across
-  /// processes. Of two that change one item at the same time the first one is published, and the
-  /// second one throws `conflict`: no change is lost without an error. Accesses for replacing, which do
+  /// The purpose of the accesses: accesses of one purpose never wait for each other, even across
+  /// processes. If two of them change one item at the same time, the first is published, and the
+  /// second throws `conflict`: no change is lost without an error. Accesses for replacing, which do
   /// not look at the item, replace the current item.
   ///
-  /// Unique for each coordinator at first, and the same for all coordinators of a presenter. Set it
+  /// Unique for each coordinator at first, and equal for all coordinators of a presenter. Set it
   /// once, before the first access, to a string that is not empty, and not for a coordinator that
   /// was made for a presenter: anything else is a programming error.
   public var purposeIdentifier: String {
@@ -94,24 +93,24 @@ public final class FileCoordinator: Sendable {
     }
   }
 
-  /// Gives up every access of this coordinator that is being waited for: its call throws `cancelled`
-  /// within 50 ms, and its accessor is not run. An accessor that runs goes on to its end. Any thread
-  /// may call this; it returns at once.
+  /// Gives up every waiting access of this coordinator: its call throws `cancelled` within 50 ms,
+  /// and its accessor is not run. A running accessor continues to its end. Any thread may call
+  /// this; it returns at once.
   public func cancel() {
     let accesses = state.withLock { Array($0.accesses.values) }
     for access in accesses where access.session == nil { access.terms.cancel() }
   }
 
-  /// Says that the item is about to be moved. Nothing need be prepared for that here: this does
-  /// nothing, and is for code that was written for the original.
+  /// Announces that the item is about to be moved. That needs no preparation here: this does
+  /// nothing, and exists for code that was written for the original.
   public func item(at oldURL: URL, willMoveTo newURL: URL) {}
 
-  /// Says that the item was moved by the accessor of an access `forMoving`: presenters of the item, of
-  /// its contents and of the directories above are notified.
+  /// Reports that the accessor of an access `forMoving` has moved the item: presenters of the item,
+  /// of its contents and of the directories above are notified.
   ///
-  /// If one of the two is a private copy that this coordinator's accessor was given, it stands for
-  /// its item, and presenters are notified when the accessor has returned and the copy is published.
-  /// Accesses that wait for the item find it at its new place without this, too.
+  /// If one of the two is a private copy of this coordinator's accessor, it stands for its item,
+  /// and presenters are notified when the accessor has returned and the copy is published. Accesses
+  /// that wait for the item find it at its new place even without this call.
   public func item(at oldURL: URL, didMoveTo newURL: URL) {
     guard oldURL.path != newURL.path else { return }
     let (old, new) = (oldURL.path, newURL.path)
@@ -168,13 +167,13 @@ extension FileCoordinator {
       do {
         return try accessor(session.urls)
       } catch {
-        // Without its copy, because that was taken over, an accessor fails with an error of its own.
+        // Without its copy, after a takeover, an accessor fails with an error of its own.
         throw session.accesses.lossBehind(error, isAny: true)
       }
     }
   }
 
-  /// Makes an access from a thread that may block, for an accessor that knows of it.
+  /// Makes an access from a thread that may block, for an accessor that uses its session.
   func session<Result>(
     _ requests: [AccessRequest], until deadline: ContinuousClock.Instant?, term: Duration,
     _ accessor: (AccessSession) throws -> Result

@@ -3,22 +3,22 @@ public import FoundationEssentials
 public import Wormhole
 
 /// An object that shows or edits a file or a directory. It is asked before others use the item, and
-/// hears of their changes.
+/// is notified of their changes.
 ///
-/// It is registered with `FileCoordinator.addFilePresenter(_:)`, and retained until it is removed.
-/// Callbacks come on `presentedItemQueue`, one at a time and in order, never for operations of a
-/// coordinator that was made for this presenter. An access waits 2 seconds at most for all answers (50
-/// ms for those of a process that is stopped) and then goes on without them, so a callback should answer
-/// soon. A callback may coordinate itself: the access holds nothing while presenters are asked.
+/// Register it with `FileCoordinator.addFilePresenter(_:)`; it is retained until it is removed.
+/// Callbacks are called on `presentedItemQueue`, one at a time and in order, never for operations
+/// of a coordinator that was made for this presenter. An access waits at most 2 seconds for all
+/// answers (50 ms for a stopped process) and then continues without them, so a callback should
+/// answer soon. A callback may coordinate: the access holds nothing while presenters are asked.
 ///
-/// The item is watched, so changes by programs that do not coordinate are noticed, too. The methods have
-/// the meaning of those of `NSFilePresenter`; all but the first two requirements have a default. A
-/// presenter is asked only for the methods that it implements: no access waits for one that only hears
-/// of changes, even while its queue is blocked.
+/// The item is watched, so changes by programs that do not coordinate are noticed, too. The methods
+/// have the meaning of those of `NSFilePresenter`; all but the first two requirements have a
+/// default. A presenter is asked only for methods that it implements: no access waits for a
+/// presenter that is only notified of changes, even while its queue is blocked.
 ///
 /// A conformance is never isolated to an actor, because callbacks come from elsewhere: the compiler
-/// refuses methods of the main actor, so a view controller's are `nonisolated` and say where they run
-/// (`MainActor.assumeIsolated`, with the main queue as `presentedItemQueue`).
+/// refuses methods of the main actor, so a view controller's are `nonisolated` and state where they
+/// run (`MainActor.assumeIsolated`, with the main queue as `presentedItemQueue`).
 ///
 /// ```swift
 /// final class Page: FilePresenter {
@@ -33,7 +33,7 @@ public import Wormhole
 /// FileCoordinator.removeFilePresenter(page)
 /// ```
 public protocol FilePresenter: AnyObject, Sendable {
-  /// Inferred: it shows whether the presenter implements the method itself. The same holds for the others.
+  /// Inferred: it shows whether the presenter implements the method itself. So do the others.
   associatedtype _ReaderAnswer
   /// Inferred.
   associatedtype _WriterAnswer
@@ -46,17 +46,17 @@ public protocol FilePresenter: AnyObject, Sendable {
   /// Inferred.
   associatedtype _ChangeAnswer
 
-  /// Where the item is; nil as long as it has not been created.
+  /// The URL of the item; nil until it is created.
   ///
-  /// Asked when the presenter is registered, and again after each coordinated access of a
-  /// coordinator that was made for it. Any thread may ask.
+  /// Read when the presenter is registered, and again after each coordinated access of a
+  /// coordinator that was made for it. Any thread may read it.
   var presentedItemURL: URL? { get }
 
-  /// Where all callbacks are called.
+  /// The queue of all callbacks.
   var presentedItemQueue: DispatchQueue { get }
 
-  /// Another access is about to read the item: stop changing it, then call `reader`. By default that is
-  /// called at once.
+  /// Another access is about to read the item: stop changing it, then call `reader`. The default
+  /// calls it at once.
   ///
   /// - Parameter reader: takes a closure that is called when the other access has ended.
   @discardableResult
@@ -64,70 +64,70 @@ public protocol FilePresenter: AnyObject, Sendable {
     toReader reader: @escaping @Sendable (_ reacquirer: (@Sendable () -> Void)?) -> Void
   ) -> _ReaderAnswer
 
-  /// Another access is about to write the item: stop using it, then call `writer`. By default that is
-  /// called at once.
+  /// Another access is about to write the item: stop using it, then call `writer`. The default
+  /// calls it at once.
   ///
-  /// - Parameter writer: takes a closure that is called when the other access has ended: exactly once,
-  ///   also when the other process dies.
+  /// - Parameter writer: takes a closure that is called when the other access has ended: exactly
+  ///   once, even if the other process dies.
   @discardableResult
   func relinquishPresentedItem(
     toWriter writer: @escaping @Sendable (_ reacquirer: (@Sendable () -> Void)?) -> Void
   ) -> _WriterAnswer
 
-  /// Another access is about to read the item, or to merge into it: write the unsaved changes. By default
-  /// there are none.
+  /// Another access is about to read the item, or to merge into it: write the unsaved changes. The
+  /// default has none.
   ///
-  /// - Parameter completionHandler: an error ends the other's access before it began.
+  /// - Parameter completionHandler: an error ends the other access before it begins.
   @discardableResult
   func savePresentedItemChanges(
     completionHandler: @escaping @Sendable ((any Error)?) -> Void
   ) -> _SaveAnswer
 
-  /// Another access is about to delete or replace the item, or a directory above it: close its views.
-  /// By default the access goes on at once.
+  /// Another access is about to delete or replace the item, or a directory above it: close its
+  /// views. By default the access continues at once.
   ///
-  /// - Parameter completionHandler: an error ends the other's access before it began.
+  /// - Parameter completionHandler: an error ends the other access before it begins.
   @discardableResult
   func accommodatePresentedItemDeletion(
     completionHandler: @escaping @Sendable ((any Error)?) -> Void
   ) -> _DeletionAnswer
 
-  /// The item is elsewhere now, because it or a directory above it was moved. By default nothing.
+  /// The item has moved, because it or a directory above it was moved. Does nothing by default.
   func presentedItemDidMove(to newURL: URL)
 
-  /// The item's content or attributes have changed, or it appeared, or it is gone. May come without
-  /// need. By default nothing.
+  /// The item's content or attributes have changed, or it appeared or disappeared. May be called
+  /// without a change. Does nothing by default.
   func presentedItemDidChange()
 
-  /// The same, for a presenter that wants to know who changed the item; called instead of
-  /// `presentedItemDidChange()` where it is implemented. By default it calls that.
+  /// As `presentedItemDidChange()`, for a presenter that wants the process that changed the item;
+  /// called instead where it is implemented. By default it calls `presentedItemDidChange()`.
   ///
-  /// - Parameter publisher: the process that published the current content through a coordinator; nil for a
-  ///   directory, and where it is not told (see `FileCoordinator.publisher(ofItemAt:)`).
+  /// - Parameter publisher: the process that published the current content through a coordinator;
+  ///   nil for a directory, and if it is unknown (see `FileCoordinator.publisher(ofItemAt:)`).
   @discardableResult
   func presentedItemDidChange(by publisher: Publisher?) -> _ChangeAnswer
 
-  /// Another access is about to delete or replace something in the presented directory, at any depth. By
-  /// default it goes on at once.
+  /// Another access is about to delete or replace an item in the presented directory, at any depth.
+  /// By default it continues at once.
   ///
   /// - Parameters:
   ///   - url: the item that is about to be deleted.
-  ///   - completionHandler: an error ends the other's access before it began.
+  ///   - completionHandler: an error ends the other access before it begins.
   @discardableResult
   func accommodatePresentedSubitemDeletion(
     at url: URL, completionHandler: @escaping @Sendable ((any Error)?) -> Void
   ) -> _SubitemDeletionAnswer
 
-  /// There is something new in the presented directory, at any depth. By default the same as
-  /// `presentedItemDidChange()`.
+  /// An item appeared in the presented directory, at any depth. Calls `presentedItemDidChange()` by
+  /// default.
   func presentedSubitemDidAppear(at url: URL)
 
-  /// Something in the presented directory was renamed or moved, at any depth; the contents of a moved
-  /// directory are not reported one by one. By default the same as `presentedItemDidChange()`.
+  /// An item in the presented directory was renamed or moved, at any depth; the contents of a moved
+  /// directory are not reported one by one. Calls `presentedItemDidChange()` by default.
   func presentedSubitem(at oldURL: URL, didMoveTo newURL: URL)
 
-  /// Something in the presented directory has changed, at any depth, or is gone. By default the
-  /// same as `presentedItemDidChange()`.
+  /// An item in the presented directory has changed, at any depth, or is gone. Calls
+  /// `presentedItemDidChange()` by default.
   func presentedSubitemDidChange(at url: URL)
 }
 
@@ -192,7 +192,7 @@ extension FilePresenter {
     return AnsweredByDefault()
   }
 
-  /// Tells of a change, and by whom if the presenter implements that itself: otherwise nobody looks.
+  /// Reports a change, with its publisher only if the presenter implements that method itself.
   func tellChange(at url: URL?) {
     guard _ChangeAnswer.self != AnsweredByDefault.self else { return presentedItemDidChange() }
     presentedItemDidChange(by: url.flatMap { FileCoordinator.publisher(ofItemAt: $0) })
@@ -218,14 +218,14 @@ extension FilePresenter {
 }
 
 extension FileCoordinator {
-  /// Registers a presenter: from now on it is asked before others use its item, and hears what they
-  /// did to it. It is retained until it is removed as often as it was added.
+  /// Registers a presenter: from now on it is asked before others use its item, and notified of
+  /// their changes. It is retained until it is removed as often as it was added.
   ///
-  /// An access that begins in the same moment may not ask it any more; register while reading the item
+  /// An access that begins at the same moment may not ask it yet; register while reading the item
   /// under coordination, or read it afterwards.
   ///
-  /// - Parameter presenter: an item that does not exist yet is watched for; one that has no URL yet
-  ///   is asked for it after each coordinated access of its own.
+  /// - Parameter presenter: if its item does not exist yet, the item is watched for; if it has no
+  ///   URL yet, the URL is read after each coordinated access of its own.
   /// - Throws: an error with a sentence when the user's container for file coordination cannot be
   ///   used, or the directories above the item may not be looked at.
   /// - Complexity: for a directory one look at each entry in it, at any depth, and one watch for
@@ -235,20 +235,20 @@ extension FileCoordinator {
     try RegisteredPresenter.add(presenter)
   }
 
-  /// Ends a registration: no callback begins after this returns, and no access waits for one that has
-  /// begun. May be called in a callback. A reacquirer that it has handed in is still called.
+  /// Ends a registration: no callback begins after this returns, and no access waits for a running
+  /// callback. May be called in a callback. A reacquirer that it has passed is still called.
   ///
-  /// - Parameter presenter: one that is not registered is left alone.
+  /// - Parameter presenter: has no effect if it is not registered.
   public static func removeFilePresenter(_ presenter: any FilePresenter) {
     RegisteredPresenter.remove(presenter)
   }
 
-  /// Returns the process that published a file's present content through a coordinator, and when.
+  /// Returns the process that published a file's current content through a coordinator, and when.
   ///
-  /// An extended attribute of the file says it, which is set before the file takes the item's place,
-  /// and speaks of that file's content only: nil after a program has changed the file without a
-  /// coordinator, for a copy, for a directory, and on a file system without extended attributes. It is the
-  /// publisher's own word, as for values. Its `peer` is nil.
+  /// It is read from an extended attribute of the file, which is set before the file replaces the
+  /// item, and describes that file's content only: nil after a program has changed the file without
+  /// a coordinator, for a copy, for a directory, and on a file system without extended attributes.
+  /// It is the publisher's own claim, as for values. Its `peer` is nil.
   ///
   /// - Complexity: four system calls.
   public static func publisher(ofItemAt url: URL) -> Publisher? { ItemPublisher.of(url.path) }

@@ -2,17 +2,17 @@ import Synchronization
 package import Wormhole
 package import WormholeSystem
 
-/// One access as the presenters see it: they are asked before it begins, and hear when it is over.
+/// One access as presenters see it: they are asked before it begins, and notified of its end.
 ///
 /// Nothing is locked while they are asked, so a presenter may itself coordinate in a callback. A
-/// presenter that leaves or dies while it is asked counts as having answered; one that does not answer
-/// is named.
+/// presenter that leaves or dies while it is asked counts as having answered; one that does not
+/// answer is named.
 package final class PresenterConversation: Waiting, Sendable {
   /// How long all presenters together may take.
   static let patience: Duration = .seconds(2)
 
-  /// How often presenters of other processes are looked at while they are waited for: the one thing
-  /// no event tells is that a process was stopped.
+  /// How often to look at presenters of other processes during the wait, because no event reports
+  /// that a process was stopped.
   private static let interval: Duration = .milliseconds(50)
 
   /// The presenters that did not answer in time, in the state of the last look.
@@ -22,18 +22,18 @@ package final class PresenterConversation: Waiting, Sendable {
     /// The presenters that have not answered.
     var waiting: [String: PresenterDescription] = [:]
     var silent: [PresenterDescription] = []
-    /// Those of other processes that were stopped at the last look.
+    /// Presenters of other processes that were stopped at the last look.
     var stopped: Set<String>
     /// Each gives a presenter its item back.
     var releases: [@Sendable () -> Void] = []
     var failure: (any Error)?
-    /// Until when answers are waited for.
+    /// The limit of the wait for answers.
     var limit: ContinuousClock.Instant
     var isAsked = false
     var hasAnswers = false
     var isOver = false
 
-    /// - Returns: false if the presenter is not waited for, or not any more.
+    /// - Returns: false if the presenter is not being waited for.
     mutating func endWait(for id: String) -> Bool { waiting.removeValue(forKey: id) != nil }
   }
 
@@ -46,9 +46,9 @@ package final class PresenterConversation: Waiting, Sendable {
   private let latch = WakeLatch()
   private let state: Mutex<State>
 
-  /// What presenters are to be asked; nobody is asked before the first step.
+  /// The questions for presenters; none is asked before the first step.
   ///
-  /// - Parameter presenter: the one that the coordinator was made for, which hears nothing of its accesses.
+  /// - Parameter presenter: the coordinator's own presenter, which is not notified of its accesses.
   private init(
     _ demands: [PresenterDemand], _ remote: [Remote], for presenter: (any FilePresenter)?,
     until deadline: ContinuousClock.Instant
@@ -63,7 +63,7 @@ package final class PresenterConversation: Waiting, Sendable {
 
   deinit { finish(published: [:]) }
 
-  /// - Returns: nil if nobody is to be asked, and no presenter of the caller's is to be told.
+  /// - Returns: nil if no presenter is to be asked, and none of the caller's to be notified.
   /// - Complexity: as `begin` without presenters.
   static func ifNeeded(
     _ demands: [PresenterDemand], for presenter: (any FilePresenter)?,
@@ -75,12 +75,12 @@ package final class PresenterConversation: Waiting, Sendable {
     return PresenterConversation(demands, remote, for: presenter, until: deadline)
   }
 
-  /// Asks everybody concerned, in this process and in others, and waits for their answers, at most
-  /// for `patience` and not beyond the deadline.
+  /// Asks all presenters concerned, in this process and in others, and waits for their answers, at
+  /// most for `patience` and not beyond the deadline.
   ///
-  /// - Throws: what a presenter signalled; the access must not begin then.
-  /// - Complexity: without presenters a look for containers above the items, and one at who is
-  ///   present in each.
+  /// - Throws: a presenter's error; then the access must not begin.
+  /// - Complexity: without presenters a look for containers above the items, and one at the present
+  ///   processes in each.
   package static func begin(
     _ demands: [PresenterDemand], for presenter: (any FilePresenter)?,
     until deadline: ContinuousClock.Instant
@@ -91,7 +91,7 @@ package final class PresenterConversation: Waiting, Sendable {
     return conversation
   }
 
-  /// Asks, or looks who has answered; see `begin`. A conversation that throws is over.
+  /// Asks, or looks for answers; see `begin`. A conversation that throws is over.
   package func step() throws -> WaitingStep<Void> {
     let (isAsked, isDone) = state.withLock { ($0.isAsked, $0.hasAnswers) }
     guard !isDone else { return .done(()) }
@@ -157,8 +157,8 @@ package final class PresenterConversation: Waiting, Sendable {
     }
   }
 
-  /// Looks at the presenters that have not answered: those that have left count as if they had, and
-  /// those that were stopped at the last look already are not waited for any more.
+  /// Looks at the presenters that have not answered: a presenter that has left counts as if it had,
+  /// and a presenter that was already stopped at the last look is not waited for any more.
   private func lookAtRemote() {
     let waiting = state.withLock { $0.waiting }
     var stopped = state.withLock { $0.stopped }
@@ -206,7 +206,7 @@ package final class PresenterConversation: Waiting, Sendable {
     latch.raise()
   }
 
-  /// Goes on without an answer.
+  /// Continues without an answer.
   private func giveUp(_ member: PresenterSite.Member) {
     state.withLock { if $0.endWait(for: member.id) { $0.silent.append(member.description) } }
     latch.raise()
@@ -214,9 +214,9 @@ package final class PresenterConversation: Waiting, Sendable {
 
   /// The access is over: reacquirers are called, and the coordinator's own presenter is watched again.
   ///
-  /// - Parameter published: what was published at each path, nil for what was removed: of that the
-  ///   own presenter is not told. Nor of what was demanded and done in place: that an item is
-  ///   not there after it was to be deleted or moved, or has other attributes.
+  /// - Parameter published: the publications at each path, nil for a removed item: the own
+  ///   presenter is not notified of them, nor of demands that were carried out in place: that an
+  ///   item is gone after it was to be deleted or moved, or has other attributes.
   package func finish(published: [ItemPath: FileStatus?]) {
     let releases = state.withLock { state in
       defer { state.isOver = true }
@@ -236,19 +236,19 @@ package final class PresenterConversation: Waiting, Sendable {
     do {
       try own.presentItem()
     } catch {
-      // The access itself is done; its presenter goes on as it was known before.
+      // The access itself is done; its presenter stays known as before.
       Diagnostics.report(error)
     }
   }
 }
 
 extension PresenterConversation {
-  /// Notifies the presenters of the item and of its contents of their new places, and those of
-  /// directories above that something in them was moved; the mover's own presenter knows.
+  /// Notifies the presenters of the item and of its contents of their new places, and presenters of
+  /// directories above that an item in them was moved; the mover's own presenter knows.
   package static func tellMoved(
     from old: String, to new: String, by presenter: (any FilePresenter)?
   ) {
-    // Where a directory above may not be looked at, it is the same place as it is written, at least.
+    // If a directory above may not be looked at, the path as it is written is still the place.
     let place = { (try? ItemPath.canonical($0, followingLink: false)) ?? ItemPath($0) }
     let (from, to) = (place(old), place(new))
     guard from != to else { return }
@@ -265,7 +265,7 @@ extension PresenterConversation {
   }
 }
 
-/// Why presenters could not be asked, or what one of them said; a sentence.
+/// Why presenters could not be asked, or the error of one of them; a sentence.
 struct PresenterError: Error, Sendable, Hashable, CustomStringConvertible {
   let description: String
 
@@ -275,7 +275,7 @@ struct PresenterError: Error, Sendable, Hashable, CustomStringConvertible {
       description: "cannot begin the access: \(presenter) refused: \(reason)")
   }
 
-  /// Some presenters did not answer; the access goes on without them.
+  /// Some presenters did not answer; the access continues without them.
   static func silent(_ presenters: [PresenterDescription]) -> PresenterError {
     let names = presenters.map(\.description).joined(separator: "; ")
     return PresenterError(
@@ -297,7 +297,7 @@ struct PresenterError: Error, Sendable, Hashable, CustomStringConvertible {
   }
 }
 
-/// Which presenter did not answer, and what its process was doing.
+/// A presenter that did not answer, and the state of its process.
 package struct PresenterDescription: Sendable, Hashable, CustomStringConvertible {
   package let processID: Int32
   package let program: String

@@ -26,12 +26,12 @@ enum PresenterStep: Hashable, Sendable {
 }
 
 extension PresenterStep {
-  /// The requests to the presenter of an item for certain demands, as far as it answers them itself;
-  /// empty when the demands do not concern it.
+  /// The requests to the presenter of an item for certain demands, as far as it answers them
+  /// itself; empty when the demands do not concern it.
   ///
-  /// As with `NSFileCoordinator`: the item's own presenters are asked to give it up; those of
+  /// As with `NSFileCoordinator`: the item's own presenters are asked to give it up; presenters of
   /// directories above are asked only about deletions, because a directory is not one unit with its
-  /// contents; and the presenters of its contents, when it is deleted, replaced or moved.
+  /// contents; and presenters of its contents, when it is deleted, replaced or moved.
   static func steps(
     for demands: [PresenterDemand], ofPresenterAt item: ItemPath, answering answered: AnsweredSteps
   ) -> [PresenterStep] {
@@ -48,7 +48,7 @@ extension PresenterStep {
         } else {
           [PresenterStep]()
         }
-      // Asked twice for two demands of one access it would give back twice what it gave up once.
+      // If two demands of one access asked it twice, it would give back twice what it gave up once.
       steps += more.filter { answered.contains($0.kind) && !steps.contains($0) }
     }
     return steps
@@ -66,7 +66,7 @@ extension PresenterStep {
 }
 
 extension PresenterStep {
-  /// The names are in the presenter's registration, so that people can read them.
+  /// The names appear in the presenter's registration, so that people can read them.
   enum Kind: String, CaseIterable, Sendable {
     case reader, writer, save, deletion, subitemDeletion
   }
@@ -83,19 +83,19 @@ extension PresenterStep {
 }
 
 /// The requests that a presenter answers itself. Its default implementations would let the other side
-/// go on at once, so those requests are not sent, and no access waits for the presenter's queue.
+/// continue at once, so those requests are not sent, and no access waits for the presenter's queue.
 typealias AnsweredSteps = Set<PresenterStep.Kind>
 
 extension AnsweredSteps {
   static var all: AnsweredSteps { AnsweredSteps(PresenterStep.Kind.allCases) }
 
-  /// The answers of a presenter. Its conformance shows them, because the default implementations have a
-  /// result type of their own.
+  /// The answers of a presenter. Its conformance shows them, because the default implementations
+  /// have their own result type.
   init(of presenter: any FilePresenter) {
     self = type(of: presenter).answeredSteps
   }
 
-  /// - Parameter value: nil for a registration without this entry: then everything is asked.
+  /// - Parameter value: nil for a registration without this entry: then every request is sent.
   init(_ value: PropertyListValue?) {
     let names = value?.arrayValue?.compactMap(\.stringValue)
     self = names.map { Set($0.compactMap { PresenterStep.Kind(rawValue: $0) }) } ?? .all

@@ -7,7 +7,7 @@ import Synchronization
 ///    │                                                                 │
 ///    └────────────── the access is over (finish) ─────────▶ over ◀─────┘
 /// ```
-/// Reacquirers are called when the access is over, each exactly once; one that is handed in after
+/// Reacquirers are called when the access is over, each exactly once; one that is passed after
 /// that, by a presenter that was stopped or slow, at once.
 final class PresenterExchange: Sendable {
   typealias Outcome = Result<Void, any Error>
@@ -16,7 +16,7 @@ final class PresenterExchange: Sendable {
 
   private struct State {
     var phase = Phase.asking
-    /// How many steps have been answered: a second answer to one is ignored.
+    /// The number of answered steps: a second answer to one is ignored.
     var answers = 0
     var reacquirers: [@Sendable () -> Void] = []
   }

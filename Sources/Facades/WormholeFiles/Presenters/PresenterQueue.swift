@@ -21,8 +21,8 @@ enum PresenterNotice: Hashable, Sendable {
     }
   }
 
-  // Two equal notices that wait become one; a place that something was moved to or from means different
-  // things before and after.
+  // Two equal waiting notices become one; the place of a move means different things before and
+  // after the move.
   fileprivate var isMove: Bool {
     switch self {
     case .moved, .subitemMoved: true
@@ -31,11 +31,11 @@ enum PresenterNotice: Hashable, Sendable {
   }
 }
 
-/// Brings callbacks to a presenter's queue, one at a time and in order, also where that queue is
+/// Brings callbacks to a presenter's queue, one at a time and in order, even if that queue is
 /// concurrent: the next is enqueued when the last has returned.
 final class PresenterQueue: Sendable {
   private struct Message {
-    /// Nil for a question, and for what is owed.
+    /// Nil for a question, and for an owed call.
     var notice: PresenterNotice?
     /// Called even when the presenter was removed, because its program relies on it.
     var isOwed = false
@@ -68,10 +68,10 @@ final class PresenterQueue: Sendable {
     }
   }
 
-  /// Asks the presenter something; nothing happens when it was removed.
+  /// Calls the presenter; does nothing when it was removed.
   func post(call: @escaping @Sendable (any FilePresenter) -> Void) { post(Message(deliver: call)) }
 
-  /// Calls a closure of the presenter's, also when it was removed.
+  /// Calls a closure of the presenter's, even when it was removed.
   func post(owed: @escaping @Sendable () -> Void) {
     post(Message(isOwed: true) { _ in owed() })
   }
@@ -82,7 +82,7 @@ final class PresenterQueue: Sendable {
     }
   }
 
-  /// Delivers what waits after a change, unless that is under way.
+  /// Delivers waiting messages after a change, unless that is under way.
   private func update(_ body: (inout State) -> Void) {
     let mustDeliver = state.withLock { state in
       body(&state)

@@ -3,23 +3,23 @@ import FoundationEssentials
 import Synchronization
 import Wormhole
 
-/// A presenter between its registration and its removal: where its item is, what watches it, what
-/// it is being asked, and by what other processes know of it.
+/// A presenter between its registration and its removal: the place of its item, its watcher, the
+/// current questions to it, and its registration for other processes.
 final class RegisteredPresenter: Sendable {
   private struct State {
     var exchanges: [ObjectIdentifier: PresenterExchange] = [:]
     var isRemoved = false
   }
 
-  /// Names it among the presenters of all processes.
+  /// Identifies it among the presenters of all processes.
   let id = String(UInt64.random(in: .min ... .max), radix: 16)
   let presenter: any FilePresenter
   let callbacks: PresenterQueue
   let watcher: ItemWatcher
-  /// What it answers itself.
+  /// The requests that it answers itself.
   private let answered: AnsweredSteps
   private let state = Mutex(State())
-  /// How it is registered at a site; nil as long as there is no item.
+  /// Its registration at a site; nil while it has no item.
   private typealias Registration = (
     site: PresenterSite, path: ItemPath, presence: PresenceRegistration
   )
@@ -35,12 +35,12 @@ final class RegisteredPresenter: Sendable {
     watcher.whenMoved { [weak self] in self?.registerLater() }
   }
 
-  /// Where its item is; nil as long as it has none.
+  /// The path of its item; nil while it has none.
   var path: ItemPath? { watcher.path }
 
   // MARK: Its item
 
-  /// Asks where the item is, watches it, and lets other processes know.
+  /// Reads the item's URL, watches the item, and registers it for other processes.
   ///
   /// - Throws: `AppGroupError` when the presenter cannot be registered, `PresenterError` when the
   ///   item's place cannot be looked at.
@@ -65,7 +65,7 @@ final class RegisteredPresenter: Sendable {
       do {
         try register()
       } catch {
-        // It goes on being known under its old path, and hears of changes as before.
+        // It stays registered under its old path, and is notified of changes as before.
         Diagnostics.report(error)
       }
     }
@@ -90,9 +90,9 @@ final class RegisteredPresenter: Sendable {
     return (site, path, try site.enter(id, at: path, answering: answered))
   }
 
-  // MARK: What it is being asked
+  // MARK: Current questions
 
-  /// What it has to be asked; empty when the demands do not concern it.
+  /// The questions for it; empty when the demands do not concern it.
   func steps(for demands: [PresenterDemand]) -> [PresenterStep] {
     path.map { PresenterStep.steps(for: demands, ofPresenterAt: $0, answering: answered) } ?? []
   }
@@ -110,7 +110,7 @@ final class RegisteredPresenter: Sendable {
     state.withLock { _ = $0.exchanges.removeValue(forKey: ObjectIdentifier(exchange)) }
   }
 
-  /// Ends everything: accesses that wait for an answer go on without it.
+  /// Ends everything: accesses that wait for an answer continue without it.
   func remove() {
     let exchanges = state.withLock { state in
       state.isRemoved = true

@@ -6,19 +6,19 @@ package import WormholeSystem
 package enum AccessKind: String, Sendable, Hashable, CaseIterable {
   /// Reads the item while no access publishes it; presenters save their changes first.
   case reading
-  /// The same, but presenters need not save.
+  /// Reads the item, but presenters need not save.
   case readingWithoutChanges
   /// Changes a private copy, which is published at the end.
   case content
-  /// The same, and presenters save their changes first.
+  /// Changes a private copy, and presenters save their changes first.
   case merging
-  /// Makes the item again in a private place that is empty at first.
+  /// Makes the item again in a private directory that is empty at first.
   case replacing
-  /// Removes the item; its private copy consists of second names.
+  /// Removes the item; its private copy consists of hard links.
   case deleting
-  /// Renames the item where it is.
+  /// Renames the item in place.
   case moving
-  /// Changes the attributes of the item where it is.
+  /// Changes the attributes of the item in place.
   case metadata
   /// Keeps the item from all other processes while a program works on it in place.
   case locking
@@ -30,7 +30,7 @@ package enum AccessKind: String, Sendable, Hashable, CaseIterable {
   /// Whether an access of any other kind to the same item is enough for this one, too.
   package var isWeakerThanWriting: Bool { isReading || self == .sharing }
 
-  /// What is held for it besides a lock on the item; nil for readers, which need no more than that.
+  /// The claim that it needs besides a lock on the item; nil for readers, which need only the lock.
   package var claim: ClaimName.Kind? {
     switch self {
     case .reading, .readingWithoutChanges: nil
@@ -43,7 +43,7 @@ package enum AccessKind: String, Sendable, Hashable, CaseIterable {
   /// Whether its accessor gets a private copy.
   package var isOnCopy: Bool { claim == .copying }
 
-  /// How the private copy is made; nil when it is empty at first, or there is none.
+  /// How the private copy is made; nil if it is empty at first, or there is none.
   package var copyMode: TreeCopy.Mode? {
     switch self {
     case .content, .merging: .copy
@@ -55,13 +55,13 @@ package enum AccessKind: String, Sendable, Hashable, CaseIterable {
   /// Whether the private copy has content of its own.
   package var copiesContent: Bool { copyMode == .copy }
 
-  /// Whether accesses to what is in the directory are waited for, and kept out.
+  /// Whether it waits for accesses to the contents of the directory, and keeps them out.
   package var coversContents: Bool { [.deleting, .moving, .replacing].contains(self) }
 
-  /// Whether a symbolic link means what it points to.
+  /// Whether a symbolic link stands for its target.
   package var followsLink: Bool { self != .deleting && self != .moving }
 
-  /// Whether an item that is moved while it is waited for is looked for at its new place.
+  /// Whether it follows an item that is moved during the wait to its new place.
   var followsMoves: Bool { self != .replacing }
 
   /// A verb with its object, for sentences.
@@ -79,9 +79,9 @@ package enum AccessKind: String, Sendable, Hashable, CaseIterable {
   }
 }
 
-/// What all steps of one access have in common: what it is for, how long it waits, and how it ends.
+/// The terms that all steps of one access share: its purpose, how long it waits, and how it ends.
 final class AccessTerms: Sendable {
-  /// Accesses of the same purpose are not in each other's way.
+  /// Accesses of the same purpose do not exclude each other.
   let purpose: String
   /// Whether other processes may have accesses of the same purpose.
   let isPurposeShared: Bool
@@ -89,7 +89,7 @@ final class AccessTerms: Sendable {
   let term: Duration
   let deadline: ContinuousClock.Instant
   let durability: Durability
-  /// Wakes the step that waits: one at a time does.
+  /// Wakes the step that waits; only one waits at a time.
   let latch = WakeLatch()
   private let isCancelled = Atomic(false)
   private let companions: Atomic<Bool>
@@ -111,12 +111,12 @@ final class AccessTerms: Sendable {
 
   var isOver: Bool { ContinuousClock.now >= deadline }
 
-  /// Waits for what a look has found, or until the next look is due.
+  /// Waits for the result of a look, or until the next look is due.
   ///
   /// - Parameters:
-  ///   - deadline: by default that of the access.
-  ///   - timeout: the error once the deadline has passed.
-  ///   - watch: returns whether everything was watched already: else another look comes first.
+  ///   - deadline: by default the access's.
+  ///   - timeout: the error after the deadline.
+  ///   - watch: returns whether everything was watched already: otherwise another look comes first.
   func wait<Outcome>(
     until deadline: ContinuousClock.Instant? = nil,
     else timeout: @autoclosure () throws -> FileCoordinationError, _ watch: (WakeLatch) -> Bool
@@ -133,7 +133,7 @@ final class AccessTerms: Sendable {
       .cancelled, action, path: path, reason: "the coordinator was told to cancel it")
   }
 
-  /// The same for what takes long at an item. Copying waits for no other access, so no deadline ends it.
+  /// The check for long work at an item. Copying waits for no other access, so no deadline ends it.
   func check(_ access: ItemAccess) -> () throws -> Void {
     { try self.check(access.kind.action, path: access.location.text) }
   }
@@ -145,8 +145,8 @@ final class AccessTerms: Sendable {
   }
 
   /// Whether there may be another access of the same purpose at the same time. Such accesses do not
-  /// wait for each other, so each one finds out when it publishes whether the item is still what it
-  /// copied.
+  /// wait for each other, so each finds out when it publishes whether the item is still the one
+  /// that it copied.
   var hasCompanions: Bool { companions.load(ordering: .acquiring) }
 
   /// The same coordinator has begun another access.

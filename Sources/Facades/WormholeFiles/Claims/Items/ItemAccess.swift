@@ -17,16 +17,16 @@ package final class ItemAccess: Sendable {
     self.lock = Mutex(lock)
   }
 
-  /// Ends the access; nothing more is published.
+  /// Ends the access; nothing is published after that.
   ///
-  /// - Parameter removal: gets the site that is left; by default this call blocks until it is removed.
+  /// - Parameter removal: gets the abandoned site; by default this call blocks until it is removed.
   package func end(_ removal: SiteRemoval = SiteRemoval()) {
-    // The caller does not wait for an error here, and the next reading shows the present state.
+    // The caller does not wait for an error here, and the next reading shows the current state.
     try? endReading(removal)
     claim?.end(removal)
   }
 
-  /// The reason why the access was lost; nil as long as it was not taken over.
+  /// The reason why the access was lost; nil if it was not taken over.
   package func loss() throws -> FileCoordinationError? {
     guard let claim else { return nil }
     let isStanding = try reporting(kind.action, path: location.text) { try claim.isStanding() }
@@ -74,7 +74,7 @@ package final class ItemAccess: Sendable {
 }
 
 extension [ItemAccess] {
-  /// The reason why one of them was lost.
+  /// The reason why one of the accesses was lost.
   func loss() throws -> FileCoordinationError? {
     for access in self {
       if let loss = try access.loss() { return loss }
@@ -82,16 +82,16 @@ extension [ItemAccess] {
     return nil
   }
 
-  /// The cause of an error: an access that was overtaken fails with an error of its own, because it finds
-  /// no place for its copy, or no copy.
+  /// The cause of an error: an accessor whose access was taken over fails with an error of its own,
+  /// because its copy is gone.
   ///
-  /// - Parameter isAny: whether an error of any kind can be due to that.
+  /// - Parameter isAny: whether an error of any kind can have that cause.
   package func lossBehind(_ error: any Error, isAny: Bool = false) -> any Error {
     guard isAny || (error as? FileCoordinationError)?.code == .inputOutput else { return error }
     do {
       return try loss() ?? error
     } catch let unknown {
-      // Without an answer, the error stays as it is.
+      // Without an answer, the error is unchanged.
       Diagnostics.report(unknown)
       return error
     }

@@ -33,7 +33,7 @@ final class ItemAcquisition: Waiting {
   private var readers = ReadersWait()
   /// The site that this acquisition uses; it is removed if no other process uses it.
   private var site: ItemSite?
-  /// Whether an earlier attempt looked for the site: then another process may be there.
+  /// Whether an earlier attempt looked for the site: then another process may use it.
   private var hasLookedForSite = false
   /// For the site's lease.
   private var request: LeaseRequest?
@@ -51,7 +51,7 @@ final class ItemAcquisition: Waiting {
 
   private var purpose: String { terms.purpose }
 
-  /// - Parameter item: what was found at the location a moment ago.
+  /// - Parameter item: the item that was just found at the location.
   init(
     _ location: ItemPath, _ kind: AccessKind, item: SharedDescriptor? = nil,
     under terms: AccessTerms, leaving removal: SiteRemoval
@@ -76,7 +76,7 @@ final class ItemAcquisition: Waiting {
       } catch {
         giveUp()
         leaveSite()
-        // Where nothing may be made, readers only lock what they read.
+        // If no entry may be made there, readers only lock the item.
         guard kind.isReading, tellsPurpose,
           (error as? FileCoordinationError)?.code == .permissionDenied
         else { throw error }
@@ -103,7 +103,7 @@ final class ItemAcquisition: Waiting {
       }
       return try attemptReading()
     } catch {
-      // This process was stopped for so long that others took the claim away, or removed the site.
+      // This process was stopped so long that others took the claim away, or removed the site.
       guard try hasLostItsPlace() else { throw error }
       giveUp()
       request = nil
@@ -128,13 +128,13 @@ final class ItemAcquisition: Waiting {
   private func attemptReading() throws -> WaitingStep<ItemAccess> {
     let lock = try ItemLock.open(location)
     let isShared = try lock?.tryLock(.shared) ?? false
-    // Of one that this user may not open, the owner still publishes changes in one step.
+    // If this user may not open it, the owner still publishes changes in one step.
     if let site = try ItemSite.openIfPermitted(location) {
       let finding = try others.look(at: site, purpose: purpose) {
         // The process that has the item locked may not have announced yet that it publishes.
         $0.kind == .inPlace || $0.kind == .publishing || (lock != nil && !isShared)
       }
-      // A stopped or dead process is passed by, because its unpublished changes are invisible.
+      // A stopped or dead process is ignored, because its unpublished changes are invisible.
       if case .present(let name) = finding {
         wasLeftLocked = false
         return try terms.wait(else: timeout(name.holder)) { others.watch($0) }
@@ -153,9 +153,9 @@ final class ItemAcquisition: Waiting {
     }
     // The item was replaced between opening and locking.
     if let lock, try !lock.isAt(location) { return .again }
-    // Or it was moved between the look for it and opening.
+    // Or it was moved between being looked for and being opened.
     if lock == nil, let item, try location.newPlace(of: item) != nil { return .again }
-    // Even without a lock, the descriptor tells whether a directory was replaced while it was read.
+    // Even without a lock, the descriptor shows whether a directory was replaced while it was read.
     return .done(ItemAccess(location, kind, claim: nil, lock: lock))
   }
 
@@ -208,8 +208,8 @@ final class ItemAcquisition: Waiting {
     } catch let error as AppGroupError where error.code == .leaseLost {
       return .again
     } catch let error as Errno where error == .noSuchFile {
-      // This process was stopped with the lease for so long that others took it over and removed
-      // the site.
+      // This process was stopped with the lease so long that others took it over and removed the
+      // site.
       guard try !site.isAtItsPlace() else { throw error }
       return .again
     }
@@ -289,7 +289,7 @@ final class ItemAcquisition: Waiting {
   private func followMove() throws {
     guard let item, let place = try location.newPlace(of: item) else { return }
     giveUp()
-    // The site of the old place: no process may come there any more.
+    // The site of the old place: no process may use it any more.
     leaveSite()
     location = place
     self.item = try place.openToFollow()

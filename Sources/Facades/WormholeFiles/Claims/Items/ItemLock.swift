@@ -4,9 +4,9 @@ import WormholeSystem
 /// A `flock` on the item itself: readers share it for as long as they have access, and an access that
 /// publishes or works in place waits for them and keeps new ones out for that moment.
 ///
-/// It leaves nothing behind, costs next to nothing, works in a directory that this user may not write
-/// to, and is the lock that `flock(1)` takes. It is a courtesy: a reader that is stopped is passed
-/// over after the grace, because the file that it has open stays as it was.
+/// It leaves no files, costs next to nothing, works in a directory that this user may not write to,
+/// and is the lock that `flock(1)` takes. It is a courtesy: a stopped reader is ignored after the
+/// grace, because the file that it has open does not change.
 final class ItemLock: Sendable {
   private let file: FileDescriptor
   let status: FileStatus
@@ -16,8 +16,8 @@ final class ItemLock: Sendable {
     self.file = file
   }
 
-  // A child that is being started this moment has the same open file, and would keep the lock until
-  // it runs its program.
+  // A child that is being started at this moment shares the open file, and would keep the lock
+  // until it runs its program.
   deinit {
     // Closing the descriptor, which comes next, ends the lock as well.
     try? file.unlock()
@@ -26,7 +26,7 @@ final class ItemLock: Sendable {
   /// Opens the item at a location to lock it.
   ///
   /// - Parameter found: the status of the item, if the caller has just read it.
-  /// - Returns: nil when there is nothing, nothing that a lock is for, or this user may not read it.
+  /// - Returns: nil if it is missing, is of a kind without locks, or this user may not read it.
   static func open(
     _ location: ItemPath, found: FileStatus? = nil
   ) throws(Errno) -> ItemLock? {
@@ -39,7 +39,7 @@ final class ItemLock: Sendable {
       ItemLock(FileDescriptor.open(location.text, [.readOnly, .noFollow, .nonBlocking])))
   }
 
-  /// - Returns: false when others hold it; also true where the file system knows no such locks.
+  /// - Returns: false when others hold it; also true if the file system has no such locks.
   func tryLock(_ mode: LockMode) throws(Errno) -> Bool {
     try tolerating([.unsupported, .invalidArgument, .noFunction, .noLocks], file.tryLock(mode))
       ?? true
@@ -47,7 +47,7 @@ final class ItemLock: Sendable {
 
   func unlock() throws(Errno) { try file.unlock() }
 
-  /// Whether the location still names what was opened.
+  /// Whether the location still names the opened item.
   func isAt(_ location: ItemPath) throws(Errno) -> Bool {
     try location.status()?.isSameFile(as: status) ?? false
   }
@@ -58,16 +58,16 @@ final class ItemLock: Sendable {
     ) { _ in latch.raise() }
   }
 
-  /// A process that holds it, for a sentence.
+  /// A process that holds it, for an error sentence.
   func holder() throws(Errno) -> LeaseHolder? {
     try LockTable.current().holders(of: status).first.map { LeaseHolder(visible: $0, held: nil) }
   }
 }
 
-/// Waits until no process reads an item any more, or only processes that are stopped.
+/// Waits until no process reads an item, except stopped ones.
 struct ReadersWait {
-  /// After a look that found no readers, their lock: new ones wait as long as it is held. Nil when there
-  /// was nothing to lock, or all readers are stopped.
+  /// After a look that found no readers, their lock: new readers wait as long as it is held. Nil if
+  /// there was nothing to lock, or all readers are stopped.
   private(set) var held: ItemLock?
   private var lock: ItemLock?
   private var watch: Watch?
@@ -88,7 +88,7 @@ struct ReadersWait {
     return try observed.readersAreOverdue(lock.status, now: now) ? nil : lock
   }
 
-  /// - Returns: whether it was watched already: then a wait is in order, else another look.
+  /// - Returns: whether it was watched already: then wait, otherwise look again.
   mutating func watch(_ latch: WakeLatch) -> Bool {
     guard watch == nil else { return true }
     watch = lock?.watch(latch)

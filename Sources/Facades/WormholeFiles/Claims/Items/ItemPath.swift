@@ -1,12 +1,12 @@
 import Wormhole
 package import WormholeSystem
 
-/// Where an item is: an absolute path without symbolic links, "." and "..", so two processes that mean
-/// the same file by different paths find the same one. It is compared byte for byte: two that Swift's
-/// strings call equal ("é" composed and decomposed) are different files.
+/// The place of an item: an absolute path without symbolic links, "." and "..", so two processes
+/// that name the same file by different paths find the same place. Paths are compared byte for
+/// byte: two that Swift's strings call equal ("é" composed and decomposed) are different files.
 package struct ItemPath: Hashable, Sendable {
   package let bytes: [UInt8]
-  /// The path as text; repaired where it is not valid UTF-8, and then it names nothing.
+  /// The path as text; invalid UTF-8 is repaired, and then the text names nothing.
   package let text: String
 
   package init(_ text: String) {
@@ -29,7 +29,7 @@ package struct ItemPath: Hashable, Sendable {
   static let slash = UInt8(ascii: "/")
   static let dot = UInt8(ascii: ".")
 
-  /// The directory that the item is in; the root is in itself.
+  /// The directory that contains the item; the root contains itself.
   package var parent: ItemPath {
     let end = bytes.lastIndex(of: Self.slash) ?? 0
     return end == 0 ? ItemPath("/") : ItemPath(bytes: Array(bytes[..<end]))
@@ -46,9 +46,9 @@ package struct ItemPath: Hashable, Sendable {
     return all
   }
 
-  /// This path and all directories above that have an entry of a name, the nearest first.
+  /// This path and all directories above that contain an entry of a name, the nearest first.
   ///
-  /// - Parameter isThere: whether there is one at a path.
+  /// - Parameter isThere: whether the entry exists at a path.
   /// - Complexity: one call of `isThere` for each.
   package func lineage(
     having entry: String, _ isThere: (ComposedPath) -> Bool
@@ -88,7 +88,7 @@ package struct ItemPath: Hashable, Sendable {
     }
   }
 
-  /// Where the names are in the bytes, the last one first.
+  /// The ranges of the names in the bytes, the last name first.
   private var names: [Range<Int>] {
     var names: [Range<Int>] = []
     var end = bytes.count
@@ -116,7 +116,7 @@ package struct ItemPath: Hashable, Sendable {
       && other.bytes.starts(with: bytes)
   }
 
-  /// The names on the way from this directory to the other; nil when it does not lie in it.
+  /// The names on the way from this directory to the other; nil if it is not inside.
   package func components(to other: ItemPath) -> [FileName]? {
     guard contains(other) else { return nil }
     return other.bytes[bytes.count...].split(separator: Self.slash).map {
@@ -124,7 +124,7 @@ package struct ItemPath: Hashable, Sendable {
     }
   }
 
-  /// Where this is after `old`, which is it or contains it, was moved; nil when it is elsewhere.
+  /// The new place if `old`, which is this or contains it, was moved; nil if it is elsewhere.
   package func moved(from old: ItemPath, to new: ItemPath) -> ItemPath? {
     if self == old { return new }
     guard old.contains(self) else { return nil }
@@ -132,8 +132,8 @@ package struct ItemPath: Hashable, Sendable {
     return ItemPath(bytes: (new.bytes.count == 1 ? [] : new.bytes) + rest)
   }
 
-  /// The one order in which several items are acquired: a directory, all that is in it, and then what
-  /// comes after it. With what is in it anywhere else, two accesses could wait for each other.
+  /// The order in which several items are acquired: a directory, all its contents, then what
+  /// follows it. With its contents elsewhere in the order, two accesses could wait for each other.
   package static func precedes(_ left: ItemPath, _ right: ItemPath) -> Bool {
     left.bytes.lexicographicallyPrecedes(right.bytes) {
       ($0 == slash ? 0 : $0) < ($1 == slash ? 0 : $1)
@@ -144,13 +144,13 @@ package struct ItemPath: Hashable, Sendable {
 extension ItemPath {
   private static let mostLinks = 40
 
-  /// Finds the item that a path means.
+  /// Finds the item that a path names.
   ///
-  /// - Parameter followingLink: whether a symbolic link means what it points to.
-  /// - Returns: where it is, and the item itself if it was opened for that.
-  /// - Throws: `directoryMissing`; `notAnItem` for the root directory; what the kernel refuses.
-  /// - Complexity: two system calls for an item that is there, by a path without links; else eight, and
-  ///   five more for each link.
+  /// - Parameter followingLink: whether a symbolic link stands for its target.
+  /// - Returns: its place, and the item itself if it was opened for that.
+  /// - Throws: `directoryMissing`; `notAnItem` for the root directory; errors of the kernel.
+  /// - Complexity: two system calls for an existing item, by a path without links; otherwise eight,
+  ///   and five more for each link.
   package static func find(
     _ path: String, followingLink: Bool
   ) throws -> (place: ItemPath, item: SharedDescriptor?) {
@@ -173,22 +173,21 @@ extension ItemPath {
     }
   }
 
-  /// What is there now, the link itself if it is one; nil for nothing.
+  /// The current status of the entry, of the link itself if it is one; nil if there is no entry.
   package func status() throws(Errno) -> FileStatus? {
     try tolerating([.noSuchFile, .notDirectory], fileStatus(text))
   }
 
-  /// The place that a path means, as the kernel has it. Directories that do not exist yet are taken as
-  /// written.
+  /// The kernel's canonical path for a path. Directories that do not exist yet are kept as written.
   ///
-  /// - Parameter followingLink: whether an item that is a symbolic link means what it points to.
+  /// - Parameter followingLink: whether an item that is a symbolic link stands for its target.
   /// - Throws: `Errno` where a directory on the way may not be looked at; `.tooManyLinks`.
   package static func canonical(_ written: String, followingLink: Bool) throws(Errno) -> ItemPath {
     if let found = asWritten(written) { return found.place }
     return try resolved(written, followingLink, takesMissing: true)
   }
 
-  /// - Parameter takesMissing: whether the item's directory need not exist; else `.noSuchFile` is thrown.
+  /// - Parameter takesMissing: whether the item's directory may be missing; else `.noSuchFile`.
   private static func resolved(
     _ written: String, _ followingLink: Bool, takesMissing: Bool
   ) throws(Errno) -> ItemPath {
@@ -201,7 +200,7 @@ extension ItemPath {
     throw .tooManyLinks
   }
 
-  /// The place of an item that is there, if its path is the kernel's own: it leads there without a link.
+  /// The place of an existing item, if its path is the kernel's own: it leads there without a link.
   private static func asWritten(_ written: String) -> (place: ItemPath, item: SharedDescriptor?)? {
     guard isPlain(written.utf8) else { return nil }
     do throws(Errno) {
@@ -237,7 +236,7 @@ extension ItemPath {
       let end = rest.lastIndex(of: slash)
       let name = FileName(bytes: Array(rest[(end.map { $0 + 1 } ?? rest.startIndex)...]))
       let above = end.map { $0 == rest.startIndex ? rest[...$0] : rest[..<$0] } ?? [dot]
-      // What "." and ".." mean only the kernel knows.
+      // Only the kernel knows what "." and ".." mean.
       let isWhole = ["", ".", ".."].contains(name.text)
       if let directory = try realDirectory(isWhole ? rest : above) {
         return ((isWhole ? [] : [name]) + missing).reduce(directory) { $0.resolving($1) }
@@ -248,7 +247,7 @@ extension ItemPath {
     }
   }
 
-  // The kernel's own idea of where a directory is (proc_pid_fd(5)); nil when there is none.
+  // The kernel's path of a directory (proc_pid_fd(5)); nil if it has none.
   private static func realDirectory(_ written: ArraySlice<UInt8>) throws(Errno) -> ItemPath? {
     let directory = String(decoding: written, as: UTF8.self)
     for _ in 0..<mostLinks {
@@ -258,12 +257,12 @@ extension ItemPath {
       else { return nil }
       let door = "/proc/self/fd/\(open.rawValue)"
       let path = try WormholeSystem.linkTarget(door)
-      // Replaced between the two calls: then it is elsewhere by now, or nowhere.
+      // Replaced between the two calls: so it has been moved or removed.
       guard try open.status().links > 0, !ItemPath(path).isPutAway else { continue }
       guard try isSame(path, open) else {
         guard try WormholeSystem.linkTarget(door) == path else { continue }
         // Its name means something else here, or nothing: it was reached through a door to another
-        // mount namespace. The path that was given is a name for it, if not the only one.
+        // mount namespace. The given path is a name for it, if not the only one.
         return ItemPath(directory.hasPrefix("/") ? directory : "/proc/self/cwd/" + directory)
       }
       return ItemPath(path)
@@ -271,7 +270,7 @@ extension ItemPath {
     return nil
   }
 
-  /// Whether this is where coordination puts what it has replaced or removed, on its way out.
+  /// Whether coordination keeps replaced or removed items here until it deletes them.
   var isPutAway: Bool {
     let names = bytes.split(separator: Self.slash)
     return zip(names, names.dropFirst()).contains { site, place in
@@ -290,7 +289,7 @@ extension ItemPath {
   }
 
   private func linkTarget() throws(Errno) -> String? {
-    // Not a link, or nothing at all (readlink(2)).
+    // A file of another kind, or no entry (readlink(2)).
     try tolerating(
       [.invalidArgument, .noSuchFile, .notDirectory], WormholeSystem.linkTarget(text))
   }
@@ -305,7 +304,7 @@ extension ItemPath {
 }
 
 extension ItemPath {
-  /// Opens the directory that the item is in.
+  /// Opens the directory that contains the item.
   func openParent() throws(Errno) -> FileDescriptor {
     try FileDescriptor.open(parent.text + "/", [.pathOnly, .directory])
   }
@@ -317,10 +316,10 @@ extension ItemPath {
     try ifPresent(SharedDescriptor(FileDescriptor.open(text, [.pathOnly, .noFollow])))
   }
 
-  /// Where an item that was opened here is now, if it is not here any more, and nothing else is.
+  /// The current place of an item that was opened here, if this place is empty now.
   ///
-  /// The kernel knows the present place of an open file (proc_pid_fd(5)). An item that was published
-  /// again and then moved is not found, because that is a different file.
+  /// The kernel knows the current place of an open file (proc_pid_fd(5)). An item that was
+  /// published again and then moved is not found, because that is a different file.
   func newPlace(of item: SharedDescriptor) throws -> ItemPath? {
     guard try status() == nil else { return nil }
     let status = try item.descriptor.status()

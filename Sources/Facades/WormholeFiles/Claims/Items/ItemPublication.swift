@@ -4,7 +4,7 @@ import WormholeSystem
 /// Publishes an accessor's private copy in one step: attempt after attempt, as long as readers or other
 /// processes are in the way. The caller ends the access afterwards.
 ///
-/// Under the site's lease no process can take the claim away: it is still there, or nothing is
+/// Under the site's lease no process can take the claim away: the claim still exists, or nothing is
 /// published.
 final class ItemPublication: Waiting {
   private let access: ItemAccess
@@ -41,12 +41,12 @@ final class ItemPublication: Waiting {
     self.deadline = deadline
   }
 
-  /// - Returns: what was published, with the item's present status.
+  /// - Returns: the published change, with the item's current status.
   func step() throws -> WaitingStep<StagedCopy.Change> {
     do {
       return try reporting("publish the item", path: location.text, attempt)
     } catch {
-      // A process that lost its claim finds nothing where its copy was.
+      // A process that lost its claim finds its copy missing.
       throw keepingCopy(isPublished ? error : [access].lossBehind(error))
     }
   }
@@ -70,7 +70,7 @@ final class ItemPublication: Waiting {
     }
     if terms.durability == .durable, !isSynchronized { try synchronizeCopy(change) }
     if let lock = try readers.look(at: location, found: old) {
-      // New readers wait from now on, so that there is an end to them.
+      // New readers wait from now on, so that the wait for readers ends.
       try claim.beginPublishing()
       return try wait(for: lock.holder(), "is reading it") { readers.watch($0) }
     }
@@ -106,7 +106,7 @@ final class ItemPublication: Waiting {
       }
     } catch let error as AppGroupError where error.code == .leaseLost {
       request = nil
-      // This process was stopped in the middle. The copy is still in the claim, or the claim is gone.
+      // This process was stopped here. The copy is still in the claim, or the claim is gone.
       guard isInLease else { return .again }
       throw FileCoordinationError.overtaken(
         "publish the item", path: location.text, by: error.holder)

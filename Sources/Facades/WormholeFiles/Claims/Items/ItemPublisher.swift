@@ -1,9 +1,9 @@
 package import Wormhole
 import WormholeSystem
 
-/// The process that published a file through a coordinator: an extended attribute of the file, set on the
-/// private copy before that takes the item's place. So there is no second file, and it is there exactly
-/// when the content is.
+/// The process that published a file through a coordinator: an extended attribute of the file, set
+/// on the private copy before that replaces the item. So there is no second file, and the attribute
+/// exists exactly when the content does.
 ///
 /// ```
 /// 1 byte    the version of this layout: 2
@@ -15,11 +15,11 @@ import WormholeSystem
 /// n bytes   the name of its program, in UTF-8, at most 15
 /// ```
 /// All numbers have their most significant byte first. A program that changes the file without a
-/// coordinator changes its size or time, and a copy has another inode: then nobody is named. The same
-/// holds for directories, and for file systems without extended attributes.
+/// coordinator changes its size or time, and a copy has another inode: then no process is named.
+/// The same holds for directories, and for file systems without extended attributes.
 ///
-/// It has at most 52 bytes, because beside its name no more fit into an inode of ext4. A longer one takes
-/// a block of the disk for each file, which is allocated and freed with each publication.
+/// It has at most 52 bytes, because beside its name no more fit into an inode of ext4. A longer one
+/// takes a block of the disk for each file, which is allocated and freed with each publication.
 package enum ItemPublisher {
   static let attribute = FileName("user.wormhole.publisher")
 
@@ -45,12 +45,12 @@ package enum ItemPublisher {
     do throws(Errno) {
       try setAttribute(attribute, value, of: path)
     } catch {
-      // It cannot have such an attribute, or this user may not write to it: nobody is named.
+      // It cannot have such an attribute, or this user may not write to it: no process is named.
       return
     }
   }
 
-  /// Returns the process that published the content that is there now; nil if it is not told.
+  /// Returns the process that published the current content; nil if it is unknown.
   ///
   /// - Complexity: Four system calls.
   package static func of(_ path: String) -> Publisher? {
@@ -65,7 +65,7 @@ package enum ItemPublisher {
         processID: process, program: program, peer: nil,
         nanosecondsSince1970: Int64(bitPattern: value.number(in: Place.time..<Place.program)))
     } catch {
-      // There is no such attribute, or no such file any more.
+      // The attribute or the file does not exist.
       return nil
     }
   }

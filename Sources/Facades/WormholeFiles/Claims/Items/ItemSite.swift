@@ -1,8 +1,8 @@
 import Wormhole
 import WormholeSystem
 
-/// The hidden directory beside an item while a process coordinates it: it exists as long as there is
-/// something in it, and there is none beside an item that no process coordinates.
+/// The hidden directory beside an item while a process coordinates it: it exists as long as it has
+/// entries, and an item that no process coordinates has none.
 ///
 /// ```
 /// <directory>/<name>                              the item; published in one rename
@@ -16,7 +16,7 @@ import WormholeSystem
 ///   trash-<nonce>/                                about to be removed
 /// ```
 ///
-/// The leftovers of a crash are unlocked; by that the next process knows them, and removes them.
+/// The leftovers of a crash are unlocked; so the next process recognizes and removes them.
 package final class ItemSite: Sendable {
   let location: ItemPath
   let lease: LeaseSite
@@ -28,11 +28,11 @@ package final class ItemSite: Sendable {
   static let trashPrefix = "trash-"
   /// Whether an entry of a directory is some item's site.
   static func isSite(_ name: FileName) -> Bool { name.hasPrefix(prefix) }
-  /// Where the item is, seen from the site.
+  /// The path of the item, seen from the site.
   var item: String { "../" + location.name.text }
 
   var descriptor: Int32 { directory.descriptor.rawValue }
-  /// That of the directory that the item is in.
+  /// The device of the directory that contains the item.
   var device: UInt64 { status.device }
 
   private init(
@@ -48,7 +48,7 @@ package final class ItemSite: Sendable {
       path: location.text)
   }
 
-  /// The name of an item's site: recognisable for people as long as it fits.
+  /// The name of an item's site: readable for people as long as it fits.
   static func name(of item: ItemPath) -> String {
     let name = prefix + item.name.text
     guard name.utf8.count > 255 else { return name }
@@ -65,16 +65,16 @@ package final class ItemSite: Sendable {
     return String(decoding: bytes, as: UTF8.self)
   }
 
-  /// Shorter than a name may be, even if every byte of it is repaired to one of three bytes.
+  /// Shorter than a name may be, even if every byte of it is repaired to three bytes.
   private static let shortName = 85
 
   /// Opens the site of an item.
   ///
   /// - Parameters:
-  ///   - location: of the item, as far as the site's name shows it.
-  ///   - path: of the site, if it is known.
-  /// - Returns: nil when there is none.
-  /// - Throws: `unsafe`; what the kernel refuses.
+  ///   - location: the item's, as far as the site's name shows it.
+  ///   - path: the site's, if it is known.
+  /// - Returns: nil if there is no site.
+  /// - Throws: `unsafe`; errors of the kernel.
   static func open(
     _ location: ItemPath, at path: String? = nil, isNew: Bool = false
   ) throws -> ItemSite? {
@@ -85,7 +85,7 @@ package final class ItemSite: Sendable {
     return try ItemSite(location, open, isNew: isNew)
   }
 
-  /// Opens the site of an item as a visitor: nil also for one that this user may not open.
+  /// Opens the site of an item as a visitor: nil also for a site that this user may not open.
   static func openIfPermitted(_ location: ItemPath, at path: String? = nil) throws -> ItemSite? {
     do {
       return try open(location, at: path)
@@ -96,8 +96,8 @@ package final class ItemSite: Sendable {
     }
   }
 
-  /// The same; nil also for one that no process of this user uses: it came with a copy or an archive,
-  /// or belongs to another user, as its directory does.
+  /// Opens the site; nil also for a site that no process of this user uses: it came with a copy or
+  /// an archive, or belongs to another user, as its directory does.
   static func openIfOwn(_ location: ItemPath, at path: String? = nil) throws -> ItemSite? {
     do {
       return try openIfPermitted(location, at: path)
@@ -106,13 +106,13 @@ package final class ItemSite: Sendable {
     }
   }
 
-  /// How often in a row a directory may be replaced while a site is made in it.
+  /// The limit of replacements of a directory in a row while a site is made in it.
   private static let replacements = 100
 
-  /// Opens the site, and makes it where it is missing.
+  /// Opens the site, and makes it if it is missing.
   ///
-  /// - Parameter isMissing: whether there most likely is none; only decides what is tried first.
-  /// - Complexity: two system calls if it is there; else the directory's status, a `mkdir`, and those two.
+  /// - Parameter isMissing: whether it is probably missing; only decides what is tried first.
+  /// - Complexity: two system calls if it exists; else the directory's status, a `mkdir`, and both.
   static func openOrMake(_ location: ItemPath, isMissing: Bool = false) throws -> ItemSite {
     for attempt in 0..<renameRaceLimit {
       let mayExist = attempt > 0 || !isMissing
@@ -122,7 +122,7 @@ package final class ItemSite: Sendable {
         if access == .owner {
           try access.makeDirectoryIfMissing(path(of: location), at: Directory.current)
         } else {
-          // By name: what is made for a group is opened beneath the directory.
+          // By name: a directory for a group is opened beneath its parent.
           let parent = try location.openParent()
           try access.makeDirectoryIfMissing(
             name(of: location), at: parent.rawValue, staging: prefix)
@@ -131,8 +131,8 @@ package final class ItemSite: Sendable {
         if [.accessDenied, .notPermitted, .readOnlyFileSystem].contains(error) {
           throw unwritable(location, error)
         }
-        // The directory was replaced this moment, or is gone: then opening it fails. Not again and
-        // again: in some nothing can be made, and they say so in this way (/proc).
+        // The directory was just replaced, or is gone: then opening it fails. Not again and again,
+        // because some directories that accept no entries fail in this way (/proc).
         guard error == .noSuchFile else { throw error }
         if attempt >= replacements { throw unwritable(location, error) }
       }
@@ -167,14 +167,14 @@ package final class ItemSite: Sendable {
     }
   }
 
-  /// A directory whose group may write in it, and whose files are the group's, is a shared one.
+  /// A directory whose group may write in it, and whose files belong to the group, is a shared one.
   private static func access(in parent: FileStatus) -> ContainerAccess {
     guard parent.permissions & 0o2020 == 0o2020 else { return .owner }
     ForeignLinks.expect()
     return .group
   }
 
-  // In a directory that other users may write to, one of them may have made it to get at our copies.
+  // If other users may write to the directory, one of them may have made it to get our copies.
   private static func check(
     _ status: FileStatus, _ location: ItemPath
   ) throws -> ContainerAccess {
@@ -213,7 +213,7 @@ package final class ItemSite: Sendable {
     }
   }
 
-  /// Whether a process that comes for the item finds this site.
+  /// Whether a process that looks for the item's site finds this one.
   func isAtItsPlace() throws(Errno) -> Bool {
     try tolerating([.noSuchFile, .notDirectory], fileStatus(Self.path(of: location)))?
       .isSameFile(as: status) ?? false
@@ -224,7 +224,7 @@ package final class ItemSite: Sendable {
     try FileDescriptor.open(entry, at: descriptor, [.readOnly, .directory, .noFollow])
   }
 
-  /// All that is in the site now; nothing once it is removed.
+  /// All current entries of the site; none once it is removed.
   func entries() throws(Errno) -> [FileDescriptor.Entry] {
     // The last process has removed the site while it was open here: it is empty.
     return try ifPresent(
@@ -248,7 +248,7 @@ private struct ItemHome: LeaseHome {
       path, at: directory, staging: staging ?? (isOfSite ? ItemSite.trashPrefix : nil))
   }
 
-  // A claim that was not finished, or an old item on its way out; the last process removes it.
+  // A claim that was not finished, or an old item to be removed; the last process removes it.
   func setAside(_ name: FileName, at source: Int32) throws(Errno) {
     try rename(
       name, at: source, to: ItemSite.trashPrefix + Nonce.next(), at: site.descriptor.rawValue)

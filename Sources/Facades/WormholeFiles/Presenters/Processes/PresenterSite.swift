@@ -5,15 +5,15 @@ import Wormhole
 import WormholePropertyLists
 import WormholeSystem
 
-/// Where presenters and coordinators of several processes meet: a container.
+/// The meeting place of presenters and coordinators of several processes: a container.
 ///
-/// A presenter is registered in the presence `own/presence/file-presenters/` with its identifier, its
-/// path, what it answers, and the address of its process's mailbox. It is asked by a call
-/// (`CallEndpoint`), which its process answers but keeps until the coordinator releases it, because the
-/// access is over, or dies: then the presenter gets its item back. It learns of a move from a notice,
-/// which comes also when the mover has ended.
+/// A presenter is registered in the presence `own/presence/file-presenters/` with its identifier,
+/// its path, the requests that it answers, and the address of its process's mailbox. It is asked by
+/// a call (`CallEndpoint`), which its process answers but keeps until the coordinator releases it,
+/// because the access is over, or dies: then the presenter gets its item back. It is notified of a
+/// move, even if the mover has ended.
 ///
-/// Nothing is made by looking whether there is a presenter.
+/// A look for presenters makes no files.
 final class PresenterSite: Sendable {
   /// A presenter of any process.
   struct Member: Sendable {
@@ -57,10 +57,10 @@ final class PresenterSite: Sendable {
     }
   }
 
-  /// All presenters that are registered here, this process's included.
+  /// All presenters that are registered here, including this process's.
   func members() throws -> [Member] { try presenters.members().compactMap { Member($0) } }
 
-  /// Presenters of other processes; none when that cannot be found out.
+  /// Presenters of other processes; none if that cannot be read.
   func others() -> [Member] {
     do {
       return try members().filter { !$0.presence.isOwnProcess }
@@ -85,8 +85,8 @@ final class PresenterSite: Sendable {
   /// Asks a presenter.
   ///
   /// - Parameter end: called once with the answer or another end of the call, on any thread.
-  /// - Returns: what has to be called when the access is over: the presenter gets its item back, or need
-  ///   not answer any more. Nil if its process has ended, or the call has ended otherwise.
+  /// - Returns: a closure to call when the access is over: the presenter gets its item back, or
+  ///   need not answer any more. Nil if its process has ended, or the call has ended otherwise.
   func ask(
     _ member: Member, about demands: [PresenterDemand],
     end: @escaping @Sendable (CallEnd) -> Void
@@ -120,7 +120,7 @@ final class PresenterSite: Sendable {
     do {
       try calls.release(question, at: callee)
     } catch {
-      // Until this process ends, the presenter believes that the access goes on.
+      // Until this process ends, the presenter believes that the access continues.
       Diagnostics.report(error)
     }
   }
@@ -144,7 +144,7 @@ final class PresenterSite: Sendable {
   private static let maximumDemands = 1_000
 
   private static func answer(_ call: IncomingCall, on queue: DispatchQueue) {
-    // A process that was stopped meanwhile must do nothing that is out of date.
+    // A process that was stopped meanwhile must not do anything outdated.
     call.catchUp()
     guard !call.isOver, let id = call.value["presenter"]?.stringValue,
       let demands = call.value["demands"]?.arrayValue, demands.count <= maximumDemands
@@ -169,7 +169,7 @@ final class PresenterSite: Sendable {
         _ = try call.answer(.failure(code: refusal, reason: "\(error)"), isLast: false)
       }
     } catch {
-      // The access that waits for the answer goes on without it after a time.
+      // The access that waits for the answer continues without it after a time.
       Diagnostics.report(error)
     }
   }
@@ -187,14 +187,14 @@ final class PresenterSite: Sendable {
 }
 
 /// Finds the containers in which the presenters of an item register: the nearest that encloses it
-/// and that this user may use, else the user's own for file coordination.
+/// and that this user may use, otherwise the user's own for file coordination.
 extension PresenterSite {
   private static let group = "file-coordination"
   private static let known = Mutex<[String: PresenterSite]>([:])
   /// A process that coordinates in more containers than this opens some of them again.
   private static let maximumKnown = 64
 
-  /// Where a presenter of an item registers; made where it is missing.
+  /// The registration site for a presenter of an item; made if it is missing.
   ///
   /// - Throws: `PresenterError` when the user's own container cannot be used.
   static func registering(_ path: ItemPath) throws -> PresenterSite {
@@ -209,7 +209,7 @@ extension PresenterSite {
   /// The sites of all presenters that an access to these items can concern: the presenters of a directory
   /// far above may have found a different container.
   ///
-  /// - Complexity: one look for each directory above an item, and one at the user's own container.
+  /// - Complexity: one look at each directory above an item, and one at the user's own container.
   static func asking(_ paths: [ItemPath]) -> [PresenterSite] {
     var sites: [PresenterSite] = []
     for path in paths {
@@ -242,7 +242,7 @@ extension PresenterSite {
     do {
       return keep(try SharedContainer(path: path, access: nil))
     } catch {
-      // Another user's, or of a different version: not a container for this process.
+      // Another user's, or of a different version: unusable for this process.
       return nil
     }
   }
@@ -276,7 +276,7 @@ extension PresenterDemand {
   }
 
   fileprivate var propertyList: PropertyListValue {
-    // A lock is announced as what it means to presenters, which all versions of this package read.
+    // A lock is announced by its meaning for presenters, which all versions of this package read.
     let announced: AccessKind =
       switch kind {
       case .locking: .content

@@ -1,13 +1,13 @@
 import Wormhole
 import WormholeSystem
 
-/// What is known of a presented item, and what a new look makes of it.
+/// The known state of a presented item, and how a new look changes it.
 ///
-/// The item is what its path names; the descriptor of the file that was there last says where that
-/// one is when the path names nothing any more (proc_pid_fd(5)). Editors and publishers leave
-/// nothing at the path for a moment, so only a second look believes that an item was moved away.
+/// The item is the entry that its path names; when the path names nothing, the descriptor of the
+/// last file there shows that file's place (proc_pid_fd(5)). Editors and publishers leave the path
+/// empty for a moment, so only a second look concludes that an item was moved away.
 struct ItemLook {
-  /// A result, and after how many milliseconds to look again, if at all.
+  /// A result, and after how many milliseconds to look again, if needed.
   struct Result {
     var notices: [PresenterNotice] = []
     var nextLook: Int?
@@ -15,14 +15,14 @@ struct ItemLook {
 
   /// How long a path may name nothing before the item counts as moved away or gone.
   static let absence = 20
-  /// How long after the first event of a move the second may come.
+  /// The maximum time between the two events of a move.
   static let moveGap = 5
 
   private(set) var path: ItemPath?
-  /// Nil when nothing is there.
+  /// Nil if there is no entry.
   private var tree: ItemTree?
-  /// Watches on the directories above an item: by their being moved or removed it is elsewhere or
-  /// gone, and where nothing is at the path, the nearest existing directory reports the appearance.
+  /// Watches on the directories above an item: if one is moved or removed the item is elsewhere or
+  /// gone, and if the path is empty, the nearest existing directory reports the appearance.
   private var anchors: [Watch] = []
   private var isMissing = false
   private let hear: @Sendable (ItemTree.NodeID, WatchNews) -> Void
@@ -31,7 +31,7 @@ struct ItemLook {
     self.hear = hear
   }
 
-  /// Presents another item; what it is like now counts as known.
+  /// Presents another item; its current state counts as known.
   mutating func present(_ path: ItemPath?) {
     self.path = path
     tree = nil
@@ -48,12 +48,12 @@ struct ItemLook {
 
   var isPresent: Bool { tree != nil }
 
-  /// Where the tree keeps what it knows of a path in the directory.
+  /// The place in the tree for a path in the directory.
   func place(of path: ItemPath) -> ItemTree.Place? {
     self.path?.components(to: path).flatMap { tree?.place(of: $0) }
   }
 
-  /// What was there when it was looked at last; nil where nothing was.
+  /// The status at the last look; nil if there was no entry.
   func known(_ path: ItemPath) -> FileStatus? {
     if path == self.path { return tree?.known.status }
     return place(of: path).flatMap { tree?.nodes[$0.node]?.entries[$0.name]?.known.status }
@@ -63,7 +63,7 @@ struct ItemLook {
 
   /// - Parameters:
   ///   - isLater: whether this is the look that a result asked for.
-  ///   - isLast: whether what is gone is to be called gone at once.
+  ///   - isLast: whether a missing entry is reported as gone at once.
   mutating func look(
     _ news: [ItemTree.NodeID: WatchNews], isLater: Bool = false, isLast: Bool = false
   ) -> Result {
@@ -102,7 +102,7 @@ struct ItemLook {
     isMissing = false
     guard let place = placeOfFile(), let status = statusIfVisible(place.text) else {
       tree = nil
-      // Back again already, or in the moment between: reported by the same notice.
+      // It is back already, or was back in between: reported by the same notice.
       _ = find(path)
       return [.changed]
     }
@@ -111,8 +111,8 @@ struct ItemLook {
     return [.moved(place)] + (isChanged(to: status, after: events) ? [.changed] : [])
   }
 
-  /// Where the file is that was at the path last; nil when it has no name any more, or none that
-  /// means anything to others.
+  /// The current place of the last file at the path; nil when it has no name, or none that others
+  /// can use.
   private func placeOfFile() -> ItemPath? {
     guard let tree,
       // Without /proc its new place is unknown: then it is gone from its old one.
@@ -131,19 +131,19 @@ struct ItemLook {
     let old = tree
     isMissing = false
     guard let status = find(path, old: old) else { return false }
-    // The difference between two directories is what the tree finds.
+    // The tree finds the difference between two directories.
     guard let old, old.isOfDirectory, tree?.isOfDirectory == true else { return true }
     return old.known.differsInAttributes(from: status)
   }
 
   // MARK: Finding
 
-  /// Opens and watches what is at the path, or watches for it to appear.
+  /// Opens and watches the entry at the path, or watches for it to appear.
   ///
-  /// - Parameter old: what was there before; a directory's tree is kept for comparison.
-  /// - Returns: nil when there is nothing.
+  /// - Parameter old: the previous entry; a directory's tree is kept for comparison.
+  /// - Returns: nil when there is no entry.
   private mutating func find(_ path: ItemPath, old: ItemTree? = nil) -> FileStatus? {
-    // Each round watches first and looks then; if the item is replaced all the time, a later look
+    // Each round watches first and then looks; if the item is replaced all the time, a later look
     // reports it.
     for _ in 0..<10 {
       tree = openTree(path, old)
@@ -170,19 +170,19 @@ struct ItemLook {
       } else {
         tree = ItemTree(file, status, hear: hear)
       }
-      // Once more, because the attributes may have changed before the tree's watch was there.
+      // Once more, because the attributes may have changed before the tree was watched.
       tree.known = EntryStatus(try file.descriptor.status())
       return tree
     } catch {
-      // Gone again, or not ours to open: as if there were nothing.
+      // Gone again, or not ours to open: treated as missing.
       return nil
     }
   }
 
-  /// Watches the way to a path; a former one's watches end after this.
+  /// Watches the way to a path; the watches of an earlier way end after this.
   ///
-  /// - Returns: false when a directory of the way was made at the same time as its watch: no event has
-  ///   reported it, and no watch is in it, so the way has to be watched again.
+  /// - Returns: false when a directory of the way was made at the same time as its watch: no event
+  ///   has reported it, and no watch is in it, so the way has to be watched again.
   @discardableResult
   private mutating func watchWay(to path: ItemPath) -> Bool {
     let hear = hear
@@ -204,10 +204,10 @@ struct ItemLook {
         guard let awaited, !news.isEverything, news.own.isEmpty else {
           return hear(ItemTree.wayID, news)
         }
-        // Whatever else appears beside the way costs nothing more than this.
+        // Other entries that appear beside the way cost no more than this.
         if news.names[awaited] != nil { hear(ItemTree.wayID, news) }
       }
-      // A directory above that may not be watched is not worth looking at all the time for it.
+      // A directory above without a watch is not worth constant looks.
       if watch.detection == .events || awaited != nil { new.append(watch) }
       if let awaited { isStillMissing = self.open(directory.appending(awaited)) == nil }
       isMissingWatched = true

@@ -1,15 +1,15 @@
 import Wormhole
 import WormholeSystem
 
-/// What is known of a presented item: the item itself, and of a directory every entry at any depth, as
-/// they were when last looked at.
+/// The known state of a presented item: the item itself, and for a directory every entry at any
+/// depth, as of the last look.
 ///
-/// Each directory has a watch, and its events say which names to look at again; the difference to
-/// what is known is what has happened. A directory is watched first and listed then. Where events
-/// were lost, all names of a directory are compared, so that nothing that stayed is missed.
+/// Each directory has a watch, and its events name the entries to look at again; the difference
+/// from the known state is what has happened. A directory is watched first and then listed. If
+/// events were lost, all names of a directory are compared, so that no lasting change is missed.
 ///
-/// A name that is gone may appear elsewhere a moment later, because the two events of a move do not come
-/// as one (inotify(7)): it is called gone at the later look for which there is time for the second.
+/// A name that is gone may appear elsewhere a moment later, because the two events of a move are
+/// separate (inotify(7)): it is reported as gone at a later look, which leaves time for the second.
 struct ItemTree {
   typealias NodeID = Int
 
@@ -27,7 +27,7 @@ struct ItemTree {
     var watch: Watch?
   }
 
-  /// An entry that is not where it was.
+  /// An entry that has left its place.
   struct Vanished {
     let path: ItemPath
     let entry: Entry
@@ -42,7 +42,7 @@ struct ItemTree {
 
   /// The item itself.
   static let rootID: NodeID = 0
-  /// The directories above it: what is heard of them is not the tree's.
+  /// The directories above it: events of them do not belong to the tree.
   static let wayID: NodeID = -1
   static let events: WatchEvents = [
     .attributes, .closedAfterWriting, .created, .deleted, .movedFrom, .movedTo, .selfDeleted,
@@ -55,17 +55,17 @@ struct ItemTree {
 
   var nodes: [NodeID: Node] = [:]
   var vanished: [FileIdentity: Vanished] = [:]
-  /// Where each file was seen last: of a move, the new place may be reported before the old one.
+  /// The last known place of each file: a move may report the new place before the old one.
   var places: [FileIdentity: Place] = [:]
-  /// News of directories that were not where they should be: they are being moved.
+  /// News of directories that are missing from their places: they are being moved.
   var postponed: [NodeID: (news: WatchNews, isOld: Bool)] = [:]
   var lastID = Self.rootID
   private(set) var root: SharedDescriptor
-  /// What the item itself was like.
+  /// The last known status of the item itself.
   var known: EntryStatus
   let hear: @Sendable (NodeID, WatchNews) -> Void
 
-  // What the look that is under way has found, and what is left to do for it.
+  // The findings of the look that is under way, and its remaining work.
   private var path = ItemPath("/")
   private var notices: [PresenterNotice] = []
   private var appeared: [(place: Place, status: FileStatus)] = []
@@ -94,8 +94,7 @@ struct ItemTree {
   /// Whether a second look, a moment later, is needed to decide.
   var mustLookAgain: Bool { !vanished.isEmpty || postponed.values.contains { !$0.isOld } }
 
-  /// The directory was replaced by another one: what differs between them is found by the next look
-  /// at everything.
+  /// The directory was replaced by another one: the next look at everything finds the differences.
   mutating func replaceRoot(by root: SharedDescriptor, _ status: FileStatus) {
     self.root = root
     nodes[Self.rootID]?.identity = status
@@ -107,19 +106,19 @@ struct ItemTree {
 
   // MARK: Looking
 
-  /// Looks where the news say, and returns what has happened.
+  /// Looks where the news point, and returns what has happened.
   ///
   /// - Parameters:
-  ///   - path: where the directory is now.
+  ///   - path: the current path of the directory.
   ///   - isLater: whether this is the second look that was to be made a moment later. Other looks,
   ///     for news of other directories, may come between the two events of a move.
-  ///   - isLast: whether what is gone is to be called gone at once.
+  ///   - isLast: whether a missing entry is reported as gone at once.
   mutating func look(
     _ news: [NodeID: WatchNews], at path: ItemPath, isLater: Bool = false, isLast: Bool
   ) -> [PresenterNotice] {
     guard isOfDirectory else { return [] }
     self.path = path
-    // From the top, so that a directory that was replaced is known before what is in it.
+    // From the top, so that a replaced directory is known before its contents.
     waiting = takePostponed(with: news).sorted { $0.0 > $1.0 }
     while true {
       if let (id, news) = waiting.popLast() {
@@ -143,28 +142,28 @@ struct ItemTree {
   }
 
   private mutating func examine(_ id: NodeID, after news: WatchNews) {
-    // Removed, and perhaps made again with the same number: whatever is there now is not watched.
+    // Removed, and perhaps made again with the same number: the current entry is not watched.
     if !news.own.isDisjoint(with: [.selfDeleted, .ignored]) { nodes[id]?.watch = nil }
     guard let isWatched = nodes[id].map({ $0.watch != nil }),
       !isWatched || news.isEverything || !news.names.isEmpty
     else { return }
     guard let directory = open(id) else {
-      // Moved or replaced, and its parent's news say so, now or in a moment; or not ours to read.
+      // Moved or replaced, and its parent reports it, now or in a moment; or not ours to read.
       if id != Self.rootID { postponed[id] = (news, postponed[id]?.isOld ?? false) }
       return
     }
     postponed[id] = nil
     var names = Set(news.names.keys)
     if !isWatched || news.isEverything {
-      // Watched first, listed then.
+      // Watched first, then listed.
       if !isWatched { watch(id, directory.descriptor, for: Self.events) }
       if let known = nodes[id]?.entries.keys { names.formUnion(known) }
-      // Removed in this moment: what was known of it is found to be gone, name by name.
+      // It was just removed: its known entries are found to be gone, name by name.
       names.formUnion(((try? directory.descriptor.entries()) ?? []).map(\.name))
     }
     let path = path(of: id)
-    // The node itself is looked up for each name: a copy of it in a variable would have its entries
-    // copied, all of them, by the first change.
+    // The node itself is looked up for each name: a copy of it in a variable would make the first
+    // change copy all its entries.
     for name in names where !isOwn(name, in: directory) {
       compare(
         Place(node: id, name: name), in: directory, at: path, after: news.names[name] ?? [])
@@ -191,7 +190,7 @@ struct ItemTree {
 
   private func isOwn(_ name: FileName, in directory: SharedDescriptor) -> Bool {
     if ItemSite.isSite(name) { return true }
-    // Where presenters and coordinators meet in a container: what changes there is about them.
+    // The meeting place of presenters and coordinators in a container: changes there concern them.
     guard [NameKind.own, MailboxDirectory.kind].contains(name.text) else { return false }
     let status = statusIfVisible("container.plist", at: directory.descriptor.rawValue)
     return status?.kind == .regular
@@ -216,7 +215,7 @@ struct ItemTree {
   }
 }
 
-/// Telling what was moved from what is new and what is gone.
+/// Distinguishes moved entries from new and removed ones.
 extension ItemTree {
   private mutating func vanish(_ entry: Entry, from place: Place, at path: ItemPath) {
     set(nil, at: place, insteadOf: entry)
@@ -225,12 +224,12 @@ extension ItemTree {
       vanished[identity] = Vanished(path: path, entry: entry)
       return
     }
-    // Another name of a file that is gone already, or the number of one given to the next.
+    // Another name of a file that is gone already, or its number given to the next file.
     if let node = entry.node { drop(node) }
     notices.append(.subitemChanged(path))
   }
 
-  /// Looks at the place where a file was that has appeared elsewhere.
+  /// Looks at the old place of a file that has appeared elsewhere.
   private mutating func lookForOld(_ identity: FileIdentity) {
     guard let place = places[identity], let directory = open(place.node),
       let entry = nodes[place.node]?.entries[place.name],
@@ -263,7 +262,7 @@ extension ItemTree {
     set(entry, at: place, insteadOf: nil)
   }
 
-  // Of a directory that was removed nothing is left but its number, which a new one may have.
+  // Only its number is left of a removed directory, and a new one may have that.
   private func isMoved(_ old: Vanished, to new: FileStatus, at path: ItemPath) -> Bool {
     guard old.entry.known.isMoved(to: new), old.path != path else { return false }
     guard let node = old.entry.node else { return true }
@@ -283,7 +282,7 @@ extension ItemTree {
   }
 }
 
-/// The directories of the tree and what is in them.
+/// The directories of the tree and their contents.
 extension ItemTree {
   mutating func set(_ entry: Entry?, at place: Place, insteadOf old: Entry?) {
     if let old { forget(FileIdentity(old.known.status), at: place) }
@@ -292,7 +291,7 @@ extension ItemTree {
   }
 
   private mutating func forget(_ identity: FileIdentity, at place: Place) {
-    // Of a file with several names, another may have been seen last.
+    // For a file with several names, another name may be the last one seen.
     if places[identity] == place { places[identity] = nil }
   }
 
@@ -323,7 +322,7 @@ extension ItemTree {
     nodes[id]?.watch = ChangeMonitor.shared.watchOpen(file, events) { hear(id, $0) }
   }
 
-  /// - Returns: nil when the directory is not where it should be, or may not be read.
+  /// - Returns: nil when the directory is not at its place, or may not be read.
   func open(_ id: NodeID) -> SharedDescriptor? {
     guard let node = nodes[id] else { return nil }
     let names = names(to: id).map(\.text)
@@ -350,7 +349,7 @@ extension ItemTree {
 
   private func path(of id: NodeID) -> ItemPath { names(to: id).reduce(path) { $0.appending($1) } }
 
-  /// Which directory knows of a path below, and by which name; nil when none does.
+  /// The directory that knows of a path below, and the name there; nil if there is none.
   func place(of components: [FileName]) -> Place? {
     guard let name = components.last else { return nil }
     var id = Self.rootID
@@ -362,7 +361,7 @@ extension ItemTree {
   }
 }
 
-/// Which file on which file system.
+/// Identifies a file and its file system.
 struct FileIdentity: Hashable, Sendable {
   let device: UInt64
   let inode: UInt64

@@ -5,15 +5,15 @@ import WormholeSystem
 
 /// Watches one presented item and reports its changes, by any program.
 ///
-/// An event only says where to look; looks are made on a queue of the watcher's own, one at a time.
-/// While its presenter has an access of its own under way the watcher waits, and what that published
-/// is then known without being told.
+/// An event only names the place to look at; looks are made on a queue of the watcher's own, one at
+/// a time. While its presenter has an access of its own under way the watcher waits; the
+/// publications of that access then count as known.
 final class ItemWatcher: Sendable {
   private struct Pending {
     var news: [ItemTree.NodeID: WatchNews] = [:]
     var isScheduled = false
     var pauses = 0
-    /// What accesses that have ended published, while another one is under way.
+    /// Publications of accesses that have ended, while another one is under way.
     var published: [ItemPath: FileStatus?] = [:]
     var isCancelled = false
     var path: ItemPath?
@@ -32,13 +32,13 @@ final class ItemWatcher: Sendable {
     state.withLock { $0 = ItemLook { [weak self] in self?.note($0, $1) } }
   }
 
-  /// Where the item is now; nil as long as there is none.
+  /// The current path of the item; nil while there is none.
   var path: ItemPath? { pending.withLock { $0.path } }
 
-  /// Calls a closure when the item is elsewhere, on any thread, with no lock held.
+  /// Calls a closure when the item has moved, on any thread, with no lock held.
   func whenMoved(_ body: @escaping @Sendable () -> Void) { moved.withLock { $0 = body } }
 
-  /// Watches another item; what it is like now counts as known.
+  /// Watches another item; its current state counts as known.
   ///
   /// - Complexity: for a directory, one look at each entry and one watch for each directory in it.
   func present(_ path: ItemPath?) {
@@ -50,7 +50,7 @@ final class ItemWatcher: Sendable {
 
   func cancel() {
     pending.withLock { $0.isCancelled = true }
-    // Outside the lock: the end of a watch calls no handler, but frees what other locks guard.
+    // Outside the lock: the end of a watch calls no handler, but frees objects of other locks.
     let old = state.withLock { $0.take() }
     withExtendedLifetime(old) {}
   }
@@ -92,15 +92,15 @@ final class ItemWatcher: Sendable {
     }
   }
 
-  /// Changes what is known, and reports what was found.
+  /// Changes the known state, and reports the findings.
   private func update(_ body: (inout ItemLook?) -> ItemLook.Result?) {
     let before = path
     let result = state.withLock { state -> ItemLook.Result? in
       let result = body(&state)
       // Before the notices, so that a presenter that hears of a move, and asks, gets the new path.
       remember(state)
-      // Under the lock, which only enqueues it: a thread that finds nothing new any more knows that what
-      // another one has found was told before.
+      // Under the lock, which only enqueues them: a thread that finds no more news knows that the
+      // findings of another thread were reported before.
       if let notices = result?.notices, !notices.isEmpty { tell(notices) }
       return result
     }
@@ -123,8 +123,8 @@ final class ItemWatcher: Sendable {
   /// Ends it.
   ///
   /// - Parameters:
-  ///   - published: the published items: reported only where they are not there any more.
-  ///   - attributes: where it may have changed nothing but attributes.
+  ///   - published: the published items: reported only if they are missing.
+  ///   - attributes: paths where only attributes may have changed.
   func resume(published: [ItemPath: FileStatus?], attributes: [ItemPath] = []) {
     update { state in
       let last = pending.withLock { pending -> Pending? in
@@ -151,15 +151,15 @@ final class ItemWatcher: Sendable {
     }
   }
 
-  /// A mover reports that an item was moved that is, or contains, or lies in this one.
+  /// A mover reports that an item was moved that is, contains, or lies in this one.
   ///
-  /// - Parameter isOwn: whether the presenter itself did.
+  /// - Parameter isOwn: whether the presenter itself moved it.
   func follow(from old: ItemPath, to new: ItemPath, isOwn: Bool) {
     update { state in
       guard let path = state?.path else { return nil }
       if let moved = path.moved(from: old, to: new) {
         state?.follow(to: moved)
-        // What was not there before may have appeared at the new place before that was watched.
+        // An entry may have appeared at the new place before that was watched.
         var result =
           state?.isPresent == true ? ItemLook.Result() : look(&state, [:], at: [old, new])
         if !isOwn { result.notices.insert(.moved(moved), at: 0) }
