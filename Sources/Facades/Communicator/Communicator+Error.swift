@@ -1,5 +1,5 @@
 extension Communicator {
-  /// The reason why the communicator did not hand something over to the session. A later failure is
+  /// The reason why the communicator did not hand a message over to the session. A later failure is
   /// a `WCError`.
   ///
   /// ```swift

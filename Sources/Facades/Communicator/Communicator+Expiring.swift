@@ -1,10 +1,10 @@
 internal import Foundation
 internal import WatchConnectivity
 
-/// An extension that the original does not have: what is sent can lose its worth, with time or by
-/// something newer. See `WCSession.transferUserInfo(_:expiresAfter:key:)`.
+/// An extension that the original does not have: a message can become useless with time, or when a
+/// newer one replaces it. See `WCSession.transferUserInfo(_:expiresAfter:key:)`.
 extension Communicator {
-  /// Sends the counterpart a message now, with a time for its delivery.
+  /// Sends the counterpart a message now, with a time limit for its delivery.
   ///
   /// - Parameters:
   ///   - immediateMessage: The message.
@@ -30,9 +30,9 @@ extension Communicator {
   ///
   /// - Parameters:
   ///   - guaranteedMessage: The message.
-  ///   - lifetime: The time for which it may be delivered; nil for ever. Afterwards the completion
-  ///     gets `WCError.transferTimedOut`.
-  ///   - key: A newer message with the same key takes the place of one that waits; nil for none. The
+  ///   - lifetime: The time for which it may be delivered; nil for no limit. Afterwards the
+  ///     completion gets `WCError.transferTimedOut`.
+  ///   - key: A newer message with the same key replaces a waiting one; nil for none. The
   ///     completion of the older one gets `WCError.deliveryFailed`.
   ///   - completion: As for `send(_:completion:)`.
   /// - Returns: A handle to cancel the message; nil if it was not queued.

@@ -54,7 +54,7 @@ extension Communicator {
     }
   }
 
-  /// Queues a message, which the counterpart gets even if both processes end before.
+  /// Queues a message, which the counterpart gets even if both processes end before that.
   ///
   /// Guaranteed messages arrive in the order in which they were sent.
   ///
@@ -63,7 +63,7 @@ extension Communicator {
   ///   - completion: Called once, on the session's queue, when the counterpart has handled the
   ///     message, or when the message was cancelled or failed. If the counterpart is
   ///     `.notReachable`, it is called before this method returns. It ends with this process:
-  ///     `FinishedTransfer.observe` reports the outcome of messages that an earlier process sent.
+  ///     `FinishedTransfer.observe` reports the outcome of messages from an earlier process.
   /// - Returns: A handle to cancel the message; nil if it was not queued, as reported to
   ///   `completion`.
   @preconcurrency @discardableResult
@@ -73,10 +73,10 @@ extension Communicator {
     send(guaranteedMessage, expiresAfter: nil, completion: completion)
   }
 
-  /// Queues data of any size, which the counterpart gets even if both processes end before.
+  /// Queues data of any size, which the counterpart gets even if both processes end before that.
   ///
-  /// This method writes the content to a temporary file before it returns, and takes as long as
-  /// that. The file is removed at the end of the transfer.
+  /// This method writes the content to a temporary file before it returns, and takes that long. The
+  /// file is removed at the end of the transfer.
   ///
   /// - Parameters:
   ///   - blob: The data to transfer.

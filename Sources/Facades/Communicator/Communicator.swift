@@ -36,10 +36,10 @@ public final class Communicator: NSObject, Sendable {
     session.activate()
   }
 
-  /// The state of the session now.
+  /// The current state of the session.
   public var currentState: State { State(session.activationState) }
 
-  /// The reachability of the counterpart now. It may change as soon as this property returns.
+  /// The current reachability of the counterpart. It may change as soon as this property returns.
   public var currentReachability: Reachability { Reachability(session: session) }
 
   /// The state of the watch, as the phone knows it; `.notPaired` on a watch.
@@ -57,7 +57,7 @@ public final class Communicator: NSObject, Sendable {
     Context(content: session.receivedApplicationContext)
   }
 
-  /// The same as `mostRecentlyReceivedContext`, under the name in the original's source.
+  /// Equals `mostRecentlyReceivedContext`, under the name in the original's source.
   public var mostRecentlyReceievedContext: Context { mostRecentlyReceivedContext }
 
   /// Whether arrivals exist that the observers have not received yet.

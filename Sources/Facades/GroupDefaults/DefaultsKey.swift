@@ -1,7 +1,7 @@
 public import Wormhole
 import WormholePropertyLists
 
-/// A key with the type of its value, and the value that it has before one is stored.
+/// A key with the type of its value, and its default.
 ///
 /// ```swift
 /// let defaults = GroupDefaults(in: container)
@@ -11,7 +11,7 @@ import WormholePropertyLists
 public struct DefaultsKey<Content: Codable & Sendable>: Sendable {
   /// The key in the suite.
   public let name: String
-  /// The content before one is stored.
+  /// The default: the value of the key until one is stored.
   public let standard: Content
 
   /// Makes a key; touches no file.
@@ -94,7 +94,7 @@ public struct Default<Content: Codable & Sendable>: Sendable {
   /// The key under which it is stored.
   public let key: DefaultsKey<Content>
 
-  /// Makes a property whose initial value is the one before any is stored.
+  /// Makes a property whose initial value is the default of its key.
   public init(wrappedValue: Content, _ name: String, in defaults: GroupDefaults) {
     key = DefaultsKey(name, default: wrappedValue)
     self.defaults = defaults

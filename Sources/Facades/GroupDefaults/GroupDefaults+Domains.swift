@@ -73,9 +73,9 @@ extension GroupDefaults {
     return contents.mapValues(\.propertyListObject)
   }
 
-  /// Replaces a domain that is never stored: that of the command line, which comes first in the
-  /// search list of this object, that of registered values, which comes last in every search list,
-  /// or any other domain, which no search list contains.
+  /// Replaces a domain that is never stored: the domain of the command line, which comes first in
+  /// the search list of this object, the domain of registered values, which comes last in every
+  /// search list, or any other domain, which no search list contains.
   public func setVolatileDomain(_ domain: [String: Any], forName domainName: String) {
     reporting(()) {
       let contents = try Self.contents(domain)

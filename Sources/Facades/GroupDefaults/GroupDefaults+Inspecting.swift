@@ -26,7 +26,7 @@ extension GroupDefaults {
 
   /// Returns the names of the suites of a container, sorted; nil, for the container's own, comes first.
   ///
-  /// - Returns: Also suites that were removed: `storedValues` of those is nil.
+  /// - Returns: The names, including removed suites, whose `storedValues` are nil.
   /// - Throws: `AppGroupError`.
   package static func suiteNames(in container: SharedContainer) throws -> [String?] {
     let names = try container.own.valueIdentifiers().map { suite(ofOwnValue: $0) }

@@ -124,12 +124,12 @@ extension GroupDefaults {
   /// Stores a value if the suite has the expected one, atomically: no other change comes between.
   ///
   /// - Parameters:
-  ///   - expected: The value that must be there; nil for none.
+  ///   - expected: The value that must be stored now; nil for none.
   ///   - new: The new value; nil removes it.
   ///   - key: The key.
   ///   - durability: What the change survives.
   ///   - deadline: The latest instant to wait for other changes; by default 10 seconds from now.
-  /// - Returns: The value that was there. The change was made if and only if it equals `expected`.
+  /// - Returns: The previous value. The change was made if and only if it equals `expected`.
   /// - Throws: As `write`.
   public func compareAndSet(
     _ expected: PropertyListValue?, _ new: PropertyListValue?, forKey key: String,
@@ -143,8 +143,8 @@ extension GroupDefaults {
   }
 
   /// Moves the suite's file into the container's `quarantine/`, if it is damaged and its content
-  /// may still be needed. The suite is empty afterwards, or as the version was that the container
-  /// keeps for a loss of power.
+  /// may still be needed. The suite is then empty, or has the version that the container keeps for
+  /// a loss of power.
   ///
   /// - Returns: The file's new path, or nil if there was none.
   /// - Throws: `AppGroupError`, as `Value.quarantine`.

@@ -144,7 +144,7 @@ public final class GroupDefaults: Sendable {
 
   private static let ownChanges = Mutex<(@Sendable (GroupDefaults) -> Void)?>(nil)
 
-  /// Has each change that this process makes told from now on, on its thread, to one observer.
+  /// Reports each later change of this process to one observer, on the thread that makes it.
   package static func observeOwnChanges(_ observer: @escaping @Sendable (GroupDefaults) -> Void) {
     ownChanges.withLock { $0 = observer }
   }

@@ -4,9 +4,9 @@ import WormholePropertyLists
 
 /// The defaults of one suite: one value of a container, a dictionary with exactly the user's keys.
 ///
-/// The last content is kept decoded. It is valid as long as the file is the same publication, and
-/// one system call tells that. So every read sees all earlier writes of every process, and hardly
-/// any read opens the file.
+/// The last content is kept decoded. It is valid as long as the file is the same publication, which
+/// one system call checks. So every read sees all earlier writes of every process, and hardly any
+/// read opens the file.
 final class Suite: Sendable {
   typealias Contents = [String: PropertyListValue]
 

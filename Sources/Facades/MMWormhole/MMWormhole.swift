@@ -17,8 +17,8 @@ import WormholeSystem
 /// It has no mechanism of its own: messages are `Value`s, and a message that no value holds is a
 /// `DarwinNotification` of the same identifier.
 ///
-/// Any thread may call its methods. It is not `Sendable`, as the original is not: a subclass of an
-/// open class that is would have to say so, too, and code written for the original does not.
+/// Any thread may call its methods. Like the original, it is not `Sendable`: a subclass of an open
+/// `Sendable` class would have to declare that, too, and code written for the original does not.
 ///
 /// ```swift
 /// let wormhole = MMWormhole(
@@ -34,7 +34,7 @@ open class MMWormhole: NSObject, MMWormholeTransitingDelegate {
   }
 
   /// The wormhole of an observation.
-  // All that an observation does with it takes its Mutex, or is done on the main queue.
+  // An observation uses it only under its Mutex, or on the main queue.
   private struct Owner: @unchecked Sendable {
     private(set) weak var wormhole: MMWormhole?
   }
@@ -54,7 +54,7 @@ open class MMWormhole: NSObject, MMWormholeTransitingDelegate {
 
   private let state: Mutex<State>
 
-  /// Creates a wormhole of a group. It must stay alive as long as its listeners should be called.
+  /// Creates a wormhole of a group. Keep it alive as long as its listeners should be called.
   ///
   /// - Parameters:
   ///   - identifier: The App Group identifier. A container that cannot be opened is reported to
@@ -101,7 +101,7 @@ open class MMWormhole: NSObject, MMWormholeTransitingDelegate {
   }
 
   /// Creates a wormhole without a group, which reports every use to `errorHandler`. The original's
-  /// returns nil.
+  /// initializer returns nil.
   public override convenience init() {
     self.init(applicationGroupIdentifier: nil, optionalDirectory: nil)
   }
@@ -132,7 +132,7 @@ open class MMWormhole: NSObject, MMWormholeTransitingDelegate {
 
   func report(_ error: any Error) { files.report(error) }
 
-  /// Where messages are, and the notifications of those that a messenger has elsewhere.
+  /// The storage of messages, and of notifications if a messenger stores them elsewhere.
   private var storage: MMWormholeFileTransiting {
     let (files, messenger) = state.withLock { ($0.files, $0.messenger) }
     return messenger.object as? MMWormholeFileTransiting ?? files.object
@@ -164,7 +164,7 @@ open class MMWormhole: NSObject, MMWormholeTransitingDelegate {
   /// Returns the latest message of an identifier, or nil if there is none. Reading does not remove
   /// it.
   ///
-  /// Its numbers cast to every number type that holds them, as with the original, and so do those
+  /// Numbers in it cast to every number type that holds them, as with the original; so do numbers
   /// that listeners receive.
   open func message(withIdentifier identifier: String?) -> Any? {
     wormholeMessenger.messageObject(forIdentifier: identifier)
@@ -239,7 +239,7 @@ open class MMWormhole: NSObject, MMWormholeTransitingDelegate {
     }
   }
 
-  /// Observes the messages of an identifier; nil where they arrive otherwise.
+  /// Observes the messages of an identifier; nil where they arrive in other ways.
   func observation(_ identifier: String) throws -> ObservationToken? {
     let storage = storage
     let owner = Owner(wormhole: self)
@@ -284,8 +284,8 @@ extension MMWormhole {
   /// Calls a closure with the latest message whenever a message is passed; see the form with an
   /// optional closure.
   ///
-  /// Swift chooses this form for a closure that is written in the call, because the closure's type
-  /// says then to which actor it belongs. One of an actor other than the main one runs there.
+  /// Swift chooses this form for a closure that is written in the call, because then the closure's
+  /// type includes its actor. A closure of an actor other than the main one runs on that actor.
   public func listenForMessage(
     withIdentifier identifier: String?, listener: @escaping @isolated(any) (Any?) -> Void
   ) {

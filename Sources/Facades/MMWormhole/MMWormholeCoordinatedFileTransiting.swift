@@ -1,6 +1,6 @@
 public import Foundation
 
-/// A messenger whose accesses are coordinated. Those of `MMWormholeFileTransiting` are, too: each
+/// A messenger whose accesses are coordinated. So are those of `MMWormholeFileTransiting`: each
 /// change takes the value's lease, and a reader gets a whole message without waiting. So the two
 /// kinds share their messages, as in the original.
 ///
@@ -10,8 +10,8 @@ public import Foundation
 ///   transitingType: .coordinatedFile)
 /// ```
 open class MMWormholeCoordinatedFileTransiting: MMWormholeFileTransiting {
-  /// Kept for its callers: a message is always written in one step, and Linux has no classes of
-  /// data protection.
+  /// Kept for its callers: a message is always written in one step, and Linux has no data
+  /// protection classes.
   open var additionalFileWritingOptions: NSData.WritingOptions = []
 
   override class func new(

@@ -6,15 +6,15 @@ import WormholePropertyLists
 /// A messenger that stores each message as one property-list file of the container: a `Value` whose
 /// identifier is the message's, after "directory/" if there is a directory.
 ///
-/// It differs from the original in three ways: an object that a property list can hold is stored
-/// as that, and only any other one as a keyed archive; "/" in an identifier is an ordinary
-/// character; and every failure reaches `errorHandler`.
+/// It differs from the original in three ways: an object that a property list can hold is stored as
+/// one, and any other as a keyed archive; "/" in an identifier is an ordinary character; and every
+/// failure reaches `errorHandler`.
 ///
 /// A subclass may override the methods of `MMWormholeTransiting`, and keep files of its own in
-/// `messagePassingDirectoryPath()`. One that overrides `messagePassingDirectoryPath()` has its
-/// messages there, in a container of the name "messages".
+/// `messagePassingDirectoryPath()`. A subclass that overrides `messagePassingDirectoryPath()` has
+/// its messages there, in a container named "messages".
 ///
-/// Any thread may call its methods: what it changes is in a Mutex, or set by initializers only.
+/// Any thread may call its methods: its state is in a Mutex, or set only by initializers.
 ///
 /// ```swift
 /// let messenger = MMWormholeFileTransiting(
@@ -55,7 +55,7 @@ open class MMWormholeFileTransiting: NSObject, MMWormholeTransiting {
     self.init(applicationGroupIdentifier: nil, optionalDirectory: nil)
   }
 
-  /// Creates a messenger of this kind, whose errors another one's handler receives.
+  /// Creates a messenger of this kind, which reports errors to the handler of another one.
   class func make(
     _ identifier: String?, _ directory: String?, _ reporter: ErrorReporter
   ) -> MMWormholeFileTransiting {
@@ -98,7 +98,7 @@ open class MMWormholeFileTransiting: NSObject, MMWormholeTransiting {
   // MARK: Places
 
   /// Returns a directory for files of a subclass: the group's container or, with a directory, that
-  /// one in it. It is made if it is missing.
+  /// directory in it. It is made if it is missing.
   ///
   /// - Returns: nil if it cannot be made, or its name is one of the container's own entries;
   ///   `errorHandler` receives the reason.
@@ -194,11 +194,11 @@ open class MMWormholeFileTransiting: NSObject, MMWormholeTransiting {
     return reporting(otherwise: nil) { try value(identifier).version() }
   }
 
-  /// Whether a message that was just written is a value, which listeners observe: a subclass may have
-  /// stored it elsewhere.
+  /// Whether a message that was just written is a value, which listeners observe: a subclass may
+  /// have stored it elsewhere.
   //
-  // Another process may have published meanwhile. Then the listeners hear of that, and get the message
-  // that the messenger has.
+  // Another process may have published meanwhile. Then the listeners are called for that
+  // publication, and get the message that the messenger has.
   func hasPublished(_ identifier: String, since last: Version?) -> Bool {
     !isSubclassed || publication(of: identifier) != last
   }

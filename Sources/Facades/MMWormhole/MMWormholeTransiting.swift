@@ -40,7 +40,7 @@ public protocol MMWormholeTransiting: NSObjectProtocol {
   func deleteContentForAllMessages()
 }
 
-/// The receiver of messages that arrive otherwise than through a messenger.
+/// The receiver of messages that do not arrive through a messenger.
 ///
 /// ```swift
 /// func tell(_ delegate: any MMWormholeTransitingDelegate) {

@@ -15,11 +15,11 @@
 public typealias UserDefaults = GroupDefaults
 
 extension GroupDefaults {
-  /// Posted to `NotificationCenter.default` after each change that this process makes, on the thread
-  /// that makes it; the object is the `UserDefaults` that was changed. As in the original, nothing is
-  /// posted for the changes of other processes: `observe` and `changes()` tell of those, too.
+  /// Posted to `NotificationCenter.default` after each change that this process makes, on the
+  /// thread that makes it; the object is the changed `UserDefaults`. As in the original, changes of
+  /// other processes are not posted: `observe` and `changes()` report them, too.
   ///
-  /// Changes are posted from the first use of this name on, because nobody can observe it before.
+  /// Changes are posted after the first use of this name, because observers have to use it.
   public static var didChangeNotification: NSNotification.Name {
     isPosting
     return Foundation.UserDefaults.didChangeNotification

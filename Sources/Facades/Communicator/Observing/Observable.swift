@@ -46,13 +46,13 @@ extension Observable {
 
 // The original's README observes contexts by the name of their content.
 extension Dictionary where Key == String, Value == Any {
-  /// The same as `Context.observe`.
+  /// Same as `Context.observe`.
   @preconcurrency @discardableResult
   public static func observe(
     queue: DispatchQueue = .communicator, handler: @escaping @Sendable (Context) -> Void
   ) -> Observation { Context.observe(queue: queue, handler: handler) }
 
-  /// The same as `Context.unobserve`.
+  /// Same as `Context.unobserve`.
   public static func unobserve(_ observation: Observation) { Context.unobserve(observation) }
 }
 

@@ -13,7 +13,7 @@ public final class Observations<Value: Sendable>: Sendable {
   private struct State {
     /// In the order of registration, which is the order of calls.
     var observers: [(observation: Observation, handler: Handler)] = []
-    /// Values from before the first observer; nil once there was one.
+    /// Values from before the first observer; nil once there was an observer.
     var waiting: [Value]? = []
   }
 

@@ -1,7 +1,7 @@
 internal import Foundation
 internal import WatchConnectivity
 
-// Messages of another shape than a communicator's are dropped, because the counterpart may use
+// Messages whose shape differs from a communicator's are dropped, because the counterpart may use
 // another protocol with other code here. The sender of a dropped request gets an error at once,
 // because the session sees that the reply handler was released.
 extension SessionDelegate {

@@ -3,9 +3,9 @@ import Wormhole
 import WormholePeers
 import WormholeSystem
 
-// What the side under test knows of the counterpart's device; each call changes one value of the container.
+// The counterpart's device as the side under test sees it; each call changes one value.
 extension Counterpart {
-  /// Says whether the counterpart has the app: `isWatchAppInstalled`, or `isCompanionAppInstalled` on a watch.
+  /// Sets whether the counterpart has the app: `isWatchAppInstalled` or `isCompanionAppInstalled`.
   ///
   /// - Throws: `PeerError`, an error of the container.
   public func setAppInstalled(_ isInstalled: Bool, isComplicationEnabled: Bool = true) throws {
@@ -14,21 +14,21 @@ extension Counterpart {
         name: name, isAppInstalled: isInstalled, isComplicationEnabled: isComplicationEnabled))
   }
 
-  /// Ends the pairing of the phone with the watch, whichever of both the counterpart is.
+  /// Ends the pairing of the phone with the watch, whichever of them the counterpart is.
   ///
   /// - Throws: as `setAppInstalled`.
   public func unpair() throws {
     _ = try phonePairing.unpair(role == .watch ? name : other)
   }
 
-  /// Comes back as another watch: leaves, is paired under the new name, and is the phone's active watch. The
-  /// phone's session becomes inactive, is deactivated, and begins with the new watch when it is activated.
+  /// Returns as another watch: leaves, is paired under the new name and becomes the active watch.
+  /// The phone's session becomes inactive, is deactivated, and continues with it once activated.
   ///
   /// - Parameters:
   ///   - newName: the other watch's name.
-  ///   - script: what that does with messages.
+  ///   - script: how the other watch handles messages.
   ///   - deadline: as with `arrive`.
-  /// - Returns: the other watch; this counterpart is not there any more, and may arrive again.
+  /// - Returns: the other watch; this counterpart has left, and may arrive again.
   /// - Precondition: the counterpart is a watch.
   @available(*, noasync, message: "it blocks; await the other form, in an async function")
   public func comeBack(
@@ -39,7 +39,7 @@ extension Counterpart {
     return next
   }
 
-  /// Comes back as another watch; see the form without `async`.
+  /// Returns as another watch; see the form without `async`.
   public func comeBack(
     as newName: String, script: [Step] = [], until deadline: ContinuousClock.Instant? = nil
   ) async throws -> Counterpart {
@@ -51,7 +51,7 @@ extension Counterpart {
   private func exchange(for newName: String, _ script: [Step]) throws -> Counterpart {
     precondition(role == .watch, "a phone has several watches, a watch has one phone")
     leave()
-    // The first that is paired by name takes the place of the standard watch.
+    // The first watch that is paired by name replaces the standard watch.
     if try phonePairing.state()[name] != nil { try phonePairing.pair(.init(name: name)) }
     try phonePairing.pair(.init(name: newName))
     _ = try phonePairing.activate(newName)

@@ -5,7 +5,7 @@ public import WormholePropertyLists
 import WormholeSystem
 
 extension Counterpart {
-  /// Something that a counterpart got from the session under test.
+  /// A delivery that a counterpart got from the session under test.
   ///
   /// ```swift
   /// let watch = scene.counterpart(.watch)
@@ -35,7 +35,7 @@ extension Counterpart {
 
     /// How it was sent.
     public let kind: Kind
-    /// The dictionary; the data; of a file its metadata, an empty dictionary if there is none.
+    /// The dictionary; the data; or the metadata of a file, an empty dictionary if there is none.
     public let value: PropertyListValue
     /// Whether the sender of a message waits for a reply.
     public let expectsReply: Bool
@@ -63,19 +63,19 @@ extension Counterpart {
     }
   }
 
-  /// Everything that it got, in order.
+  /// All deliveries to the counterpart, in order.
   public var received: [Received] { arrivals.all }
 
-  /// Takes the next thing that it got, and waits for it if there is none; `received` keeps it.
+  /// Takes the next delivery, and waits for it if there is none; `received` keeps it.
   ///
-  /// - Parameter deadline: until when to wait; by default 10 seconds from now.
-  /// - Throws: `TestingError`: `timedOut`, with what it got before.
+  /// - Parameter deadline: when to give up; by default 10 seconds from now.
+  /// - Throws: `TestingError`: `timedOut`, with the earlier deliveries.
   @available(*, noasync, message: "it blocks; await the other form, in an async function")
   public func next(until deadline: ContinuousClock.Instant? = nil) throws -> Received {
     try NextArrival(of: arrivals, until: deadline, late).run()
   }
 
-  /// Takes the next thing that it got; see the form without `async`.
+  /// Takes the next delivery; see the form without `async`.
   public func next(until deadline: ContinuousClock.Instant? = nil) async throws -> Received {
     let (arrivals, late) = (arrivals, late)
     return try await runSuspending { NextArrival(of: arrivals, until: deadline, late) }

@@ -3,16 +3,16 @@ import Wormhole
 public import WormholePeers
 public import WormholePropertyLists
 
-// What a counterpart sends to the session under test. It need not be there to send, only to be asked.
+// Calls that send to the session under test. A counterpart must be present only to be asked.
 extension Counterpart {
   /// Sends a message, and waits for its reply: dictionaries for `didReceiveMessage`, `.data(…)` for
   /// `didReceiveMessageData`.
   ///
   /// - Parameters:
   ///   - message: A dictionary, or data.
-  ///   - deadline: Until when to wait; by default 10 seconds from now.
-  /// - Throws: `PeerError`: `unreachable`, `notHandled` when the delegate has no method for it, `notAnswered`
-  ///   when it let the reply handler go, `timedOut`.
+  ///   - deadline: When to give up; by default 10 seconds from now.
+  /// - Throws: `PeerError`: `unreachable`, `notHandled` when the delegate has no method for it,
+  ///   `notAnswered` when it released the reply handler, `timedOut`.
   @available(*, noasync, message: "it blocks; await the other form, in an async function")
   @discardableResult
   public func sendMessage(
@@ -48,7 +48,7 @@ extension Counterpart {
 
   /// Stores a dictionary for the session under test, which gets it when it runs.
   ///
-  /// - Returns: the transfer, which tells how it ends.
+  /// - Returns: the transfer, which shows how it ends.
   /// - Throws: `PeerError`, an error of the container.
   @available(*, noasync, message: "it blocks; await the other form, in an async function")
   @discardableResult
@@ -75,10 +75,10 @@ extension Counterpart {
     try await peer().setContext(context, for: other)
   }
 
-  /// Sends a file to the session under test, and returns at once. The counterpart must be there until the
-  /// file is copied.
+  /// Sends a file to the session under test, and returns at once. The counterpart must stay present
+  /// until the file is copied.
   ///
-  /// - Returns: the transfer, which tells how far it is, and how it ends.
+  /// - Returns: the transfer, which shows its progress and how it ends.
   /// - Throws: `PeerError`: `fileAccess`, or an error of the container.
   @discardableResult
   public func transferFile(

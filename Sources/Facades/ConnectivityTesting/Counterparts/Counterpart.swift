@@ -9,37 +9,37 @@ import WormholeSystem
 
 /// The other side of a session under test, in the test's own process: it does what its script says.
 ///
-/// It is a peer as any other, so a session cannot tell it from a process: it is reachable from `arrive()` until
-/// `leave()` or `die()`, gets messages, dictionaries, contexts and files, and can send them. Each message takes
-/// the next step of the script; the last step stays in force.
+/// It is an ordinary peer, so a session cannot distinguish it from a process: it is reachable from
+/// `arrive()` until `leave()` or `die()`, gets messages, dictionaries, contexts and files, and can
+/// send them. Each message takes the next step of the script; the last step stays in force.
 ///
 /// ```swift
 /// let watch = scene.counterpart(.watch, script: [.answer(["verified": true]), .dies])
 /// try await watch.arrive()
 /// ```
 ///
-/// Nothing in it looks at a clock: a slow counterpart waits for a `Gate`, a deaf one for ever.
+/// No part of it looks at a clock: a slow counterpart waits for a `Gate`, a deaf one forever.
 public final class Counterpart: Sendable {
-  /// Which side it is.
+  /// Its side.
   public let role: WCSession.Role
   /// Its name among the peers: "phone", or the watch's name.
   public let name: String
-  /// While it is closed, the dictionaries and files that come wait, as those to an app that hangs do: they
-  /// are not acknowledged. It is open at the beginning.
+  /// While it is closed, dictionaries and files that arrive wait as if the app hangs: they are not
+  /// acknowledged. It is open at the beginning.
   public let transfers = Gate(isOpen: true)
 
   /// The name of the side under test.
   let other: String
   let container: SharedContainer
   let arrivals = Arrivals<Received>()
-  /// Where everything that comes is handled, in its order.
+  /// Handles all arrivals, in their order.
   private let queue = DispatchQueue(label: "ConnectivityTesting.counterpart")
   private let state: Mutex<State>
 
   private struct State {
     var script: [Step]
     var life: Life?
-    /// The messages of a deaf counterpart, which are never let go.
+    /// The messages of a deaf counterpart, which are never released.
     var ignored: [PeerRequest] = []
   }
 
@@ -52,13 +52,13 @@ public final class Counterpart: Sendable {
     var tasks: [Task<Void, Never>] = []
   }
 
-  /// Makes a counterpart, which is not there before `arrive()`.
+  /// Makes a counterpart, which is not present before `arrive()`.
   ///
   /// - Parameters:
-  ///   - role: which side it is; the session under test is the other one.
+  ///   - role: its side; the session under test has the other one.
   ///   - watchName: the watch's name, whichever side the counterpart is.
   ///   - container: the container of the session under test.
-  ///   - script: what it does with messages, one step for each; by default it replies `[:]`.
+  ///   - script: how it handles messages, one step for each; by default it replies `[:]`.
   public init(
     _ role: WCSession.Role, watchName: String = "watch", in container: SharedContainer,
     script: [Step] = []
@@ -72,7 +72,7 @@ public final class Counterpart: Sendable {
 
   deinit { leave() }
 
-  /// Whether it is there.
+  /// Whether it is present.
   public var isPresent: Bool { state.withLock { $0.life != nil } }
 
   /// Replaces the steps that are left.
@@ -80,9 +80,9 @@ public final class Counterpart: Sendable {
 
   // MARK: Its life
 
-  /// Becomes reachable, and takes what has waited for it. Does nothing if it is there.
+  /// Becomes reachable, and takes waiting deliveries. Does nothing if it is present.
   ///
-  /// - Parameter deadline: until when to wait for another process of its name; by default 10 seconds from now.
+  /// - Parameter deadline: when to stop waiting for another process of its name; by default 10 s.
   /// - Throws: `PeerError`: `replaced` when another process is that side.
   @available(*, noasync, message: "it blocks; await the other form, in an async function")
   public func arrive(until deadline: ContinuousClock.Instant? = nil) throws {
@@ -116,7 +116,7 @@ public final class Counterpart: Sendable {
     }
   }
 
-  /// Leaves as a program that ends in order. What it has not acknowledged waits for its next arrival.
+  /// Leaves as a program that ends in order. Unacknowledged deliveries wait for its next arrival.
   public func leave() {
     end { life in
       life.messages?.close()
@@ -125,7 +125,7 @@ public final class Counterpart: Sendable {
     }
   }
 
-  /// Dies as by SIGKILL: others find its presence and its mailbox unlocked, as those of a process that has
+  /// Dies as by SIGKILL: others find its presence and its mailbox unlocked, as if a process had
   /// ended without leaving. Messages that wait for its reply end as `notReachable`.
   public func die() {
     end { life in
@@ -176,7 +176,7 @@ public final class Counterpart: Sendable {
           }
         }
       } catch {
-        // Closed, which is how it ends; a transfer that was taken before is delivered again.
+        // Closed, which ends it; a transfer that was taken before is delivered again.
         guard !Task.isCancelled else { return }
         Diagnostics.report(error)
       }
@@ -193,7 +193,7 @@ public final class Counterpart: Sendable {
     life.context?.cancel()
     end(life)
     life.peer.refuseRequests()
-    // Released now, when no answer of theirs can be sent any more.
+    // Released now, when no answer to them can be sent any more.
     _ = ignored
   }
 
@@ -233,12 +233,12 @@ public final class Counterpart: Sendable {
     do {
       _ = try answer()
     } catch {
-      // Its sender does not wait any more, or is gone.
+      // Its sender has stopped waiting, or is gone.
       Diagnostics.report(error)
     }
   }
 
-  /// The peer that sends; one that is not there sends, too, as long as nobody has to reach it.
+  /// The peer that sends; an absent one sends, too, as long as no other peer has to reach it.
   func peer() throws -> PeerSession {
     if let life = state.withLock({ $0.life }) { return life.peer }
     return try PeerSession(name, in: container)

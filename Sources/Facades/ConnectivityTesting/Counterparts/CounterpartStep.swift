@@ -1,7 +1,7 @@
 public import WormholePropertyLists
 
 extension Counterpart {
-  /// What a counterpart does with a message.
+  /// How a counterpart handles a message.
   ///
   /// ```swift
   /// let script: [Counterpart.Step] = [.answer(["verified": true]), .isDeaf, .dies]
@@ -18,8 +18,8 @@ extension Counterpart {
 
     let action: Action
 
-    /// Replies with a value: a dictionary to a dictionary, `.data(…)` to data. Ignored by a message that
-    /// expects no reply.
+    /// Replies with a value: a dictionary to a dictionary, `.data(…)` to data. Has no effect on a
+    /// message that expects no reply.
     ///
     /// - Parameters:
     ///   - reply: the reply.
@@ -28,7 +28,7 @@ extension Counterpart {
       Step(action: .answer({ _ in reply }, after: gate))
     }
 
-    /// Replies with what a function makes of the message.
+    /// Replies with the result of a function of the message.
     public static func answer(
       after gate: Gate? = nil, _ reply: @escaping @Sendable (Received) -> PropertyListValue
     ) -> Step {
@@ -37,7 +37,7 @@ extension Counterpart {
 
     /// Takes the message as a delegate without a method for it: its sender gets `deliveryFailed`.
     public static let refuses = Step(action: .refuse)
-    /// Lets the reply handler go without a call: its sender gets `messageReplyTimedOut` at once.
+    /// Releases the reply handler without a call: its sender gets `messageReplyTimedOut` at once.
     public static let letsGo = Step(action: .letGo)
     /// Is deaf: reachable, and never replies. The sender of a message that expects no reply learns that it
     /// was delivered, because it was.

@@ -1,6 +1,6 @@
 import Synchronization
 
-/// A gate that a test opens: what waits behind it continues at that moment, and no clock decides.
+/// A gate that a test opens: the calls and tasks behind it then continue, and no clock decides.
 ///
 /// ```swift
 /// let gate = Gate()
@@ -31,7 +31,7 @@ public final class Gate: Sendable {
     for body in waiting { body() }
   }
 
-  /// Closes it for everything that comes from now on.
+  /// Closes it for all later calls and tasks.
   public func close() { state.withLock { $0.isOpen = false } }
 
   /// Calls a function at once, or when the gate is opened.

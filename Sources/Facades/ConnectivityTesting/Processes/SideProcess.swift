@@ -5,9 +5,9 @@ import WormholeSystem
 /// The other side as a process of its own: a test starts it, reads its output line by line, stops it, continues
 /// it and kills it. It is killed when this object is released, at the latest.
 ///
-/// Every wait has a deadline, and its error has the output so far. Standard output and standard error are read
-/// as one. The output is read when a test wants it: a program that prints more than a pipe holds (64 KiB) waits
-/// until then. Thread-safe; one thread at a time waits for a line.
+/// Every wait has a deadline; its error has the output so far. Standard output and standard error
+/// are read as one stream. The output is read when a test wants it: a program that prints more than
+/// a pipe holds (64 KiB) waits until then. Thread-safe; one thread at a time reads lines.
 ///
 /// ```swift
 /// let watch = try scene.start(SideProcess.built("steps-watch"), as: .watch)
@@ -46,7 +46,7 @@ public final class SideProcess: Sendable {
   /// `WATCHCONNECTIVITY_`, because those belong to the test's user; `TestScene.start` sets them for the scene.
   ///
   /// - Parameters:
-  ///   - program: its path; `built(_:)` finds one of the package under test.
+  ///   - program: its path; `built(_:)` finds a program of the package under test.
   ///   - arguments: its arguments, without the program's name.
   ///   - environment: variables that are added or replaced.
   /// - Throws: `TestingError`: `process`.
@@ -90,7 +90,7 @@ public final class SideProcess: Sendable {
 
   /// Writes a line to its standard input.
   ///
-  /// - Throws: `TestingError`: `ended` when it does not read any more.
+  /// - Throws: `TestingError`: `ended` when it does not read its input any more.
   public func tell(_ line: String) throws {
     do {
       try process.tell(line)
@@ -101,7 +101,7 @@ public final class SideProcess: Sendable {
 
   /// The next line that it prints.
   ///
-  /// - Parameter deadline: until when to wait; by default 10 seconds from now.
+  /// - Parameter deadline: when to give up; by default 10 seconds from now.
   /// - Throws: `TestingError`: `timedOut` or `ended`, each with the output so far.
   @available(*, noasync, message: "it blocks; await the other form, in an async function")
   public func line(until deadline: ContinuousClock.Instant? = nil) throws -> String {
@@ -113,7 +113,7 @@ public final class SideProcess: Sendable {
     try await Blocking.run { try self.next(deadline ?? .now + TestScene.patience, "a line") }
   }
 
-  /// The next line with a text in it; the lines before it are passed over, and stay in `output`.
+  /// The next line that contains a text; the lines before it are skipped, and stay in `output`.
   ///
   /// - Throws: as `line`.
   @available(*, noasync, message: "it blocks; await the other form, in an async function")
@@ -124,7 +124,7 @@ public final class SideProcess: Sendable {
     try next(containing: text, deadline ?? .now + TestScene.patience)
   }
 
-  /// The next line with a text in it; see the form without `async`.
+  /// The next line that contains a text; see the form without `async`.
   @discardableResult
   public func line(
     containing text: String, until deadline: ContinuousClock.Instant? = nil
@@ -199,12 +199,12 @@ public final class SideProcess: Sendable {
       try process.end()
       outcome.withLock { $0 = $0 ?? .killed(signal: Signal.kill.rawValue) }
     } catch {
-      // It has ended already, which is the aim; its end was or will be told by `waitForEnd`.
+      // It has ended already, which is the aim; `waitForEnd` reports its end.
       return
     }
   }
 
-  /// Waits until it has ended by itself, and reads what it prints until then.
+  /// Waits until it has ended by itself, and reads its output until then.
   ///
   /// - Returns: how it ended.
   /// - Throws: `TestingError`: `timedOut`, with the output so far.
@@ -227,7 +227,7 @@ public final class SideProcess: Sendable {
       }
       throw failure(.timedOut, action, reason: "it still runs")
     } catch is LineProcess.Failure {
-      // Its output has ended, and so will it.
+      // Its output has ended, and so will the process.
     }
     guard let termination = try process.termination(until: deadline) else {
       throw failure(.timedOut, action, reason: "it still runs, and prints nothing any more")

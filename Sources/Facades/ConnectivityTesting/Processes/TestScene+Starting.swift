@@ -2,14 +2,14 @@ import Synchronization
 public import WatchConnectivity
 
 extension TestScene {
-  /// Starts a program as one side, on the scene's container: it finds its place in its environment, without a
-  /// call of `WCSession.configure`.
+  /// Starts a program as one side, on the scene's container: it finds its place in its environment,
+  /// without a call of `WCSession.configure`.
   ///
   /// - Parameters:
   ///   - program: its path; see `SideProcess.built(_:)`.
   ///   - arguments: its arguments, without the program's name.
-  ///   - role: which side it is.
-  ///   - watchName: on the watch: which one it is.
+  ///   - role: its side.
+  ///   - watchName: on the watch: its name.
   ///   - environment: further variables.
   /// - Returns: the process, which ends with the scene.
   /// - Throws: `TestingError`: `process`.

@@ -2,7 +2,7 @@ import Synchronization
 import Wormhole
 import WormholeSystem
 
-/// Things that come in an order, for tests that wait for the next one.
+/// Elements that arrive in an order, for tests that wait for the next one.
 final class Arrivals<Element: Sendable>: Sendable {
   private struct State {
     var all: [Element] = []
@@ -13,7 +13,7 @@ final class Arrivals<Element: Sendable>: Sendable {
 
   private let state = Mutex(State())
 
-  /// Everything that came, in order.
+  /// All elements that arrived, in order.
   var all: [Element] { state.withLock { $0.all } }
 
   func add(_ element: Element) {
@@ -44,7 +44,7 @@ final class Arrivals<Element: Sendable>: Sendable {
   }
 }
 
-/// One caller's wait for the next thing that comes.
+/// One caller's wait for the next element.
 final class NextArrival<Element: Sendable>: Waiting {
   private let arrivals: Arrivals<Element>
   private let deadline: ContinuousClock.Instant

@@ -4,11 +4,11 @@ public import WatchConnectivity
 public import Wormhole
 import WormholeSystem
 
-/// What one test has for itself: a container, and the sessions, counterparts and processes that share it.
+/// The world of one test: a container, and the sessions, counterparts and processes that share it.
 ///
-/// Any number of scenes live in one process at the same time, and none sees another's. `end()` ends everything
-/// that the scene has made, and removes its directory; a scene that is released without it does the same in the
-/// background. A process that is killed leaves its scenes' directories in TMPDIR.
+/// Any number of scenes live in one process at the same time, and none sees another's. `end()` ends
+/// everything that the scene has made, and removes its directory; a scene that is released without
+/// it does so in the background. A process that is killed leaves its scenes' directories in TMPDIR.
 ///
 /// ```swift
 /// let scene = try TestScene()
@@ -19,7 +19,7 @@ import WormholeSystem
 /// try await scene.end()
 /// ```
 public final class TestScene: Sendable {
-  /// How long the waits of this module last where no deadline is given.
+  /// How long the waits of this module last without a given deadline.
   public static let patience: Duration = .seconds(10)
 
   /// The container's directory.
@@ -64,13 +64,13 @@ public final class TestScene: Sendable {
   }
 
   /// Makes a session of the scene: set its delegate, and call `activate()`. It is independent of
-  /// `WCSession.default`; see `WCSession.asDefault` for code that asks for that.
+  /// `WCSession.default`; see `WCSession.asDefault` for code that uses that property.
   ///
   /// - Parameters:
-  ///   - role: which side it is.
-  ///   - watchName: on the watch: which one it is.
+  ///   - role: the side of the session.
+  ///   - watchName: on the watch: its name.
   ///   - replyTimeout: how long a message waits for its reply.
-  /// - Throws: `WCError`: `sessionNotSupported` for a name that no watch can have.
+  /// - Throws: `WCError`: `sessionNotSupported` for a name that is invalid for a watch.
   public func session(
     _ role: WCSession.Role, watchName: String = "watch", replyTimeout: Duration = patience
   ) throws -> WCSession {
@@ -83,8 +83,8 @@ public final class TestScene: Sendable {
   /// Ends the sessions, counterparts and processes of the scene, and removes its directory. Further calls have
   /// no effect.
   ///
-  /// - Throws: `TestingError`: `timedOut` when a delegate's method does not return; `directory`. Everything
-  ///   else has ended all the same.
+  /// - Throws: `TestingError`: `timedOut` when a delegate's method does not return; `directory`.
+  ///   Everything else has ended nevertheless.
   public func end(until deadline: ContinuousClock.Instant? = nil) async throws {
     let content = content.withLock { $0.take() }
     try await content.end(until: deadline ?? .now + Self.patience)
@@ -106,7 +106,7 @@ extension TestScene.Content {
     return self
   }
 
-  // The processes first: they talk to the others.
+  // The processes first, because they communicate with the others.
   private func endOthers() {
     for process in processes { process.kill() }
     for counterpart in counterparts { counterpart.leave() }

@@ -1,6 +1,6 @@
 public import Wormhole
 
-/// The kit could not do what a test asked for: mostly, what the test waited for did not happen.
+/// The kit could not do what a test asked for: usually, an awaited event did not happen.
 ///
 /// ```swift
 /// do {

@@ -6,8 +6,8 @@ extension WCSessionFile {
   /// Makes a file as it is handed to a delegate.
   ///
   /// - Parameters:
-  ///   - url: where it lies; the test makes and removes it.
-  ///   - metadata: what was sent with it.
+  ///   - url: the file's place; the test makes and removes it.
+  ///   - metadata: the metadata of the file.
   public static func making(_ url: URL, metadata: [String: Any]? = nil) -> WCSessionFile {
     made(url, metadata: metadata)
   }
@@ -19,7 +19,7 @@ extension WCSessionUserInfoTransfer {
   /// - Parameters:
   ///   - userInfo: the dictionary.
   ///   - isTransferring: whether it is still under way; then `cancel()` is in time.
-  ///   - isCurrentComplicationInfo: whether it is the latest for the complication.
+  ///   - isCurrentComplicationInfo: whether it is the last for the complication.
   public static func making(
     _ userInfo: [String: Any] = [:], isTransferring: Bool = false,
     isCurrentComplicationInfo: Bool = false
@@ -33,7 +33,7 @@ extension WCSessionFileTransfer {
   ///
   /// - Parameters:
   ///   - url: the file at its sender's place.
-  ///   - metadata: what is sent with it.
+  ///   - metadata: the metadata that is sent with it.
   ///   - isTransferring: whether it is still under way; then `cancel()` is in time, and its progress is not
   ///     complete.
   public static func making(

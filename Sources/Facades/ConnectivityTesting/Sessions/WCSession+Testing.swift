@@ -5,20 +5,20 @@ import WormholeSystem
 
 // Sessions that end: an app has one for as long as its process runs, a test has its own.
 extension WCSession {
-  /// Ends the session of this process, and lets `WCSession.default` be a new one, which `configure` or the
-  /// environment places.
+  /// Ends the session of this process, and makes a new `WCSession.default`, whose place `configure`
+  /// or the environment sets.
   ///
-  /// When this returns, the session before has no presence and no task, its messages under way have ended
-  /// with an error, and neither its delegate nor a handler is called any more. Objects that kept it get
-  /// `sessionNotActivated` from `activate()`.
+  /// When this returns, the previous session has no presence and no task, its messages under way
+  /// have ended with an error, and neither its delegate nor a handler is called any more. Objects
+  /// that kept it get `sessionNotActivated` from `activate()`.
   ///
-  /// The process has one such session, so tests that use it run one after another: in Swift Testing a suite
-  /// with `.serialized`, and no other suite beside it that uses the session. The form that tests run in
-  /// parallel with is `asDefault`.
+  /// The process has one such session, so tests that use it must run one after another: in Swift
+  /// Testing in one suite with `.serialized`, and no other suite that uses the session. Use
+  /// `asDefault` to run tests in parallel.
   ///
-  /// - Parameter deadline: until when to wait for a method of the delegate that runs; by default 10 seconds
-  ///   from now.
-  /// - Throws: `TestingError`: `timedOut`. The next session is there all the same.
+  /// - Parameter deadline: when to stop waiting for a running method of the delegate; by default 10
+  ///   seconds from now.
+  /// - Throws: `TestingError`: `timedOut`. The next session exists nevertheless.
   public static func reset(until deadline: ContinuousClock.Instant? = nil) async throws {
     let old = replaceDefault()
     try await old.end(until: deadline)
@@ -31,33 +31,33 @@ extension WCSession {
     try old.end(until: deadline)
   }
 
-  /// Ends this session for good; see `reset`. Further calls have no effect.
+  /// Ends this session permanently; see `reset`. Further calls have no effect.
   ///
   /// - Throws: `TestingError`: `timedOut`, when a method of its delegate does not return.
   public func end(until deadline: ContinuousClock.Instant? = nil) async throws {
     try await runSuspending { SessionEnd(of: self, until: deadline) }
   }
 
-  /// Ends this session for good; see the form with `async`. Blocks the calling thread.
+  /// Ends this session permanently; see the form with `async`. Blocks the calling thread.
   @available(*, noasync, message: "it blocks; await the other form, in an async function")
   public func end(until deadline: ContinuousClock.Instant? = nil) throws {
     try SessionEnd(of: self, until: deadline).run()
   }
 
-  /// Makes this session the one that `WCSession.default` is for a function, and for the tasks that it begins.
+  /// Makes this session `WCSession.default` within a function, and in the tasks that it begins.
   ///
-  /// It is so as well in every call of a delegate and of a handler that the session makes. It is lost where
-  /// code goes on by other means than tasks: in a closure that is given to a `DispatchQueue`, an
-  /// `OperationQueue` or a `Thread`, and in `Task.detached`. There `WCSession.default` is the session of the
-  /// process; tests of such code use `reset`.
+  /// It is so as well in every call of a delegate and of a handler that the session makes. It is
+  /// lost if code continues by other means than tasks: in a closure that is given to a
+  /// `DispatchQueue`, an `OperationQueue` or a `Thread`, and in `Task.detached`. There
+  /// `WCSession.default` is the session of the process; tests of such code use `reset`.
   ///
-  /// - Parameter body: what is called.
-  /// - Returns: what the function returns.
+  /// - Parameter body: the function.
+  /// - Returns: the result of the function.
   public func asDefault<Result>(_ body: () throws -> Result) rethrows -> Result {
     try withDefault(body)
   }
 
-  /// Makes this session the one that `WCSession.default` is for an async function; see the other form.
+  /// Makes this session `WCSession.default` within an async function; see the other form.
   public func asDefault<Result>(
     isolation: isolated (any Actor)? = #isolation, _ body: () async throws -> Result
   ) async rethrows -> Result {

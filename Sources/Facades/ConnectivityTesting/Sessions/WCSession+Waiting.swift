@@ -9,7 +9,7 @@ extension WCSession {
   ///
   /// - Parameters:
   ///   - property: the property.
-  ///   - deadline: until when to wait; by default 10 seconds from now.
+  ///   - deadline: when to give up; by default 10 seconds from now.
   /// - Throws: `TestingError`: `timedOut`.
   public func waitUntil(
     _ property: any KeyPath<WCSession, Bool> & Sendable,
@@ -45,7 +45,7 @@ extension WCSession {
   }
 }
 
-/// One caller's wait for a condition of a session: a look whenever the session tells a change.
+/// One caller's wait for a condition of a session: a look after each reported change.
 private final class PropertyWait: Waiting {
   private let session: WCSession
   private let holds: @Sendable (WCSession) -> Bool

@@ -18,8 +18,8 @@ public struct DefaultsChange: Sendable, Hashable {
   /// Whether the observed object wrote the value itself: false for other processes, and for other
   /// objects of this process.
   public let isOwn: Bool
-  /// The process that made the change, and when it last changed the suite; nil if it is not told: a
-  /// program that does not use this package wrote the file, or several processes changed the suite
-  /// between two looks, which are reported as one.
+  /// The process that made the change, and when it last changed the suite; nil if it is unknown,
+  /// because a program that does not use this package wrote the file, or several processes changed
+  /// the suite between two looks, which are reported as one.
   public let publisher: Publisher?
 }

@@ -1,8 +1,8 @@
 import Synchronization
 import WormholePropertyLists
 
-/// The keys that one object has written itself. With them its observers tell its own changes from
-/// those of others, key by key, because one report may contain the changes of several writers.
+/// The keys that one object has written itself. With them its observers distinguish its own changes
+/// from others, key by key, because one report may contain the changes of several writers.
 ///
 /// A write is in flight from before it becomes visible until it has returned. An observer that
 /// looks meanwhile may or may not see it. A later look sees it, or a value that was written over

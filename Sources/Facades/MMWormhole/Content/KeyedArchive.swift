@@ -1,13 +1,13 @@
 import Foundation
 import WormholePropertyLists
 
-/// An object outside property lists, as `NSKeyedArchiver` archives it: its XML form, in which a
-/// reference is a dictionary `{"CF$UID": NUMBER}`. So the file is a property list of the allowed
+/// An object that a property list cannot hold, as `NSKeyedArchiver` archives it: in XML, with each
+/// reference as a dictionary `{"CF$UID": NUMBER}`. So the file is a property list of the allowed
 /// types, which passes the same guard as any other and which every tool reads.
 ///
 /// Foundation on Linux ends the process at an archive whose objects contain themselves, and at an
-/// object that cannot be archived. Both are errors here, found before Foundation sees them; but what
-/// an object of the program encodes itself is not looked at.
+/// object that cannot be archived. Both are errors here, found before Foundation sees them; but the
+/// archive that an object of the program encodes itself is not checked.
 enum KeyedArchive {
   /// Each level takes about a kilobyte of the stack, and some threads have 512.
   private static let deepestNesting = 200
@@ -29,8 +29,8 @@ enum KeyedArchive {
     return content
   }
 
-  /// Unarchives with the classes that the archive names: `init(coder:)` of each runs on what other
-  /// processes wrote.
+  /// Unarchives with the classes that the archive names: `init(coder:)` of each runs on bytes that
+  /// other processes wrote.
   static func object(in content: PropertyListValue) throws -> any NSCoding {
     try ArchivedObjects(content).check(depth: deepestNesting)
     let unarchiver = try NSKeyedUnarchiver(forReadingFrom: content.xmlData())
@@ -66,8 +66,8 @@ enum KeyedArchive {
     for element in elements { try checkArchivable(element, depth: depth + 1) }
   }
 
-  /// Foundation on Linux ends the process at a class within another type or of one file only, because
-  /// it has no name for it.
+  /// Foundation on Linux ends the process at a class within another type or private to a file,
+  /// because it has no name for it.
   private static func checkClass(of object: Any) throws {
     let kind: AnyClass = type(of: object as AnyObject)
     let name = String(reflecting: kind)
@@ -101,7 +101,7 @@ private struct ArchivedObjects {
     root = content["$top"]?[NSKeyedArchiveRootObjectKey]
   }
 
-  /// Refuses references that lead nowhere, in a circle, or deeper than the limit.
+  /// Refuses references without a target, in a circle, or deeper than the limit.
   func check(depth: Int) throws {
     var visits: [Int: Visit] = [:]
     for reference in root.map(Self.references) ?? [] {
@@ -132,7 +132,7 @@ private struct ArchivedObjects {
 
   private static let tooDeep = KeyedArchive.damaged("its objects are nested too deeply")
 
-  /// Returns the references of an object; those of the arrays and dictionaries in it, too.
+  /// Returns the references of an object, including those in its arrays and dictionaries.
   private static func references(in object: PropertyListValue) -> [Int] {
     var references: [Int] = []
     var rest = [object]

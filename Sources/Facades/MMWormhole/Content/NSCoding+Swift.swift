@@ -4,10 +4,10 @@
 public import Foundation
 
 // On Apple's systems `message as NSCoding` compiles for every type that has a class of Foundation,
-// because such a value becomes an object of that class. Code written for MMWormhole says that
-// wherever it passes a message, and on Linux it needs these conformances.
+// because such a value becomes an object of that class. Code written for MMWormhole has that cast
+// wherever it passes a message, so on Linux it needs these conformances.
 //
-// They are retroactive: a later Foundation with the same ones makes these superfluous, not wrong.
+// They are retroactive: if a later Foundation has them, these are superfluous, not wrong.
 
 /// What a Swift type's class does.
 extension NSCoding where Self: _ObjectiveCBridgeable, Self._ObjectiveCType: NSCoding {

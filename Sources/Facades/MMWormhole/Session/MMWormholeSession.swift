@@ -4,11 +4,11 @@ public import WatchConnectivity
 import Wormhole
 import WormholePropertyLists
 
-/// The receiver of messages that come through the watch session; pass messages with an `MMWormhole`
-/// of one of the session's kinds.
+/// The receiver of messages from the watch session; pass messages with an `MMWormhole` of one of
+/// the session's kinds.
 ///
-/// It is the delegate of `WCSession.default`, and carries nothing itself. The session has to know its
-/// container and its side: see `WCSession.configure`.
+/// It is the delegate of `WCSession.default`, and transports nothing itself. The session must know
+/// its container and its side: see `WCSession.configure`.
 ///
 /// ```swift
 /// let listener = MMWormholeSession.sharedListening()
@@ -16,7 +16,7 @@ import WormholePropertyLists
 /// listener.activateListening()
 /// ```
 open class MMWormholeSession: MMWormhole, WCSessionDelegate {
-  /// The messages of the last context, to find those that are new.
+  /// The messages of the last context, to find new messages.
   private let known = Mutex<[String: PropertyListValue]>([:])
 
   // Its own state is in a Mutex, and the original is one object for all threads, too.
@@ -29,16 +29,16 @@ open class MMWormholeSession: MMWormhole, WCSessionDelegate {
   /// The one object that receives; the first call makes it the session's delegate.
   open class func sharedListening() -> MMWormholeSession { shared }
 
-  /// Activates the session. Call it when the listeners are set, because messages that waited for
-  /// this process come at once.
+  /// Activates the session. Call it after the listeners are set, because messages that waited for
+  /// this process arrive at once.
   open func activateListening() {
     WCSession.default.activate()
   }
 
-  /// The same under the original's name in Objective-C.
+  /// Same as `activateListening()`, under the original's name in Objective-C.
   public final func activateSessionListening() { activateListening() }
 
-  // MARK: What it cannot do
+  // MARK: Unavailable
 
   /// Reports an error to `errorHandler`: this class only receives. The original ends the process in
   /// debug builds.
@@ -84,8 +84,8 @@ open class MMWormholeSession: MMWormhole, WCSessionDelegate {
     for identifier in message.keys.sorted() { hear(identifier, message[identifier]) }
   }
 
-  /// Calls the listener of each message that is not the one of the last context. The original calls
-  /// all again.
+  /// Calls the listener of each message that differs from the last context. The original calls all
+  /// listeners again.
   open func session(
     _ session: WCSession, didReceiveApplicationContext applicationContext: [String: Any]
   ) {

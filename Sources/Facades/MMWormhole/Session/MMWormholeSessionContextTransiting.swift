@@ -4,7 +4,7 @@ import WatchConnectivity
 import WormholePropertyLists
 
 /// A messenger that keeps the latest message of each identifier in the application context of
-/// `WCSession.default`: the counterpart gets them when it runs, also after a restart.
+/// `WCSession.default`: the counterpart gets the messages when it runs, even after a restart.
 ///
 /// The key is the identifier, and the value the message as a property list, so `wormhole peer context`
 /// shows it. A message that equals the last one is not delivered again, because its context is the same.
@@ -16,8 +16,8 @@ import WormholePropertyLists
 /// wormhole.passMessageObject(["film": "Metropolis"] as NSCoding, identifier: "selection")
 /// ```
 open class MMWormholeSessionContextTransiting: MMWormholeFileTransiting {
-  /// The messages that no context holds yet, because the session refused it.
-  // Held during each change of the context: it excludes that of two threads' messages one is lost.
+  /// The messages that no context holds yet, because the session refused them.
+  // Held during each change of the context: it excludes that two threads lose a message.
   private let waiting = Mutex<[String: PropertyListValue]>([:])
 
   override class func new(
@@ -27,8 +27,8 @@ open class MMWormholeSessionContextTransiting: MMWormholeFileTransiting {
       applicationGroupIdentifier: identifier, optionalDirectory: directory)
   }
 
-  /// Adds a message to the context; nil does nothing. One that the session refuses is reported, and
-  /// goes with the next one.
+  /// Adds a message to the context; nil does nothing. A message that the session refuses is
+  /// reported, and sent with the next one.
   ///
   /// - Returns: False, because the session delivers it, and no notification.
   open override func writeMessageObject(
@@ -39,7 +39,7 @@ open class MMWormholeSessionContextTransiting: MMWormholeFileTransiting {
     }
   }
 
-  /// Returns the message that the counterpart sent last, otherwise the one that this side sent.
+  /// Returns the last message that the counterpart sent, or else the last that this side sent.
   open override func messageObject(forIdentifier identifier: String?) -> (any NSCoding)? {
     guard let identifier else { return nil }
     let session = WCSession.default

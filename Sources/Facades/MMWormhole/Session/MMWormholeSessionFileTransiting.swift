@@ -2,12 +2,12 @@ public import Foundation
 import WatchConnectivity
 import WormholePropertyLists
 
-/// A messenger that sends each message as a file through `WCSession.default`: it is delivered for
-/// certain, whenever the counterpart runs.
+/// A messenger that sends each message as a file through `WCSession.default`: it is certain to be
+/// delivered, whenever the counterpart runs.
 ///
 /// The counterpart keeps the latest message of each identifier if the `wormholeMessenger` of its
-/// `MMWormholeSession` is such a messenger; this messenger reads those that were received in its
-/// group and directory.
+/// `MMWormholeSession` is such a messenger; this messenger reads the messages that were received in
+/// its group and directory.
 ///
 /// ```swift
 /// let wormhole = MMWormhole(
@@ -23,8 +23,8 @@ open class MMWormholeSessionFileTransiting: MMWormholeFileTransiting {
       applicationGroupIdentifier: identifier, optionalDirectory: directory)
   }
 
-  /// Sends a message as a file of its own; nil does nothing. In the original two messages in a row
-  /// share one file.
+  /// Sends a message as a file of its own; nil does nothing. In the original two successive
+  /// messages share one file.
   ///
   /// - Returns: False, because the session delivers it, and no notification.
   open override func writeMessageObject(

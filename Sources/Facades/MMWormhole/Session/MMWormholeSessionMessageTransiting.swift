@@ -4,9 +4,9 @@ import Wormhole
 import WormholePropertyLists
 
 /// A messenger that sends each message at once through `WCSession.default`, and starts the phone's
-/// app if that is registered for it. Messages are not kept.
+/// app if it is registered for that. Messages are not kept.
 ///
-/// The original drops a message without a word while the counterpart is not reachable; here
+/// The original silently drops a message while the counterpart is not reachable; here
 /// `errorHandler` receives the reason.
 ///
 /// ```swift

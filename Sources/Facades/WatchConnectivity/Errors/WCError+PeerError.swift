@@ -10,7 +10,7 @@ extension WCError {
     case transfer
   }
 
-  /// The error of a session for anything that the layers below throw.
+  /// The session's error for an error of the layers below.
   init(_ error: any Error, of attempt: Attempt) {
     switch error {
     case let error as WCError: self = error

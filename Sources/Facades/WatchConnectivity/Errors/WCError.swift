@@ -24,10 +24,10 @@ public struct WCError: Error, Sendable {
   /// func isWorthARetry(_ error: WCError) -> Bool { [.notReachable, .deliveryFailed].contains(error.code) }
   /// ```
   public enum Code: Int, Sendable, Hashable {
-    /// Anything that has no code of its own.
+    /// A failure without a code of its own.
     case genericError = 7001
-    /// Neither the environment nor `WCSession.configure` says where the session is, or its container
-    /// cannot be used.
+    /// Neither the environment nor `WCSession.configure` says where the session is, or its
+    /// container cannot be used.
     case sessionNotSupported = 7002
     /// There is no delegate.
     case sessionMissingDelegate = 7003
@@ -45,9 +45,9 @@ public struct WCError: Error, Sendable {
     case payloadTooLarge = 7009
     /// The payload holds something that a property list cannot hold.
     case payloadUnsupportedTypes = 7010
-    /// The counterpart's reply was no property list, or too large.
+    /// The counterpart's reply was not a property list, or too large.
     case messageReplyFailed = 7011
-    /// The counterpart did not reply in time, or let its reply handler go.
+    /// The counterpart did not reply in time, or released its reply handler.
     case messageReplyTimedOut = 7012
     /// The file cannot be read, or is a directory, link or device.
     case fileAccessDenied = 7013
@@ -67,9 +67,9 @@ public struct WCError: Error, Sendable {
 
   /// The kind of failure.
   public let code: Code
-  /// The obstacle and the remedy, as a sentence; nil where the code says it all.
+  /// The obstacle and the remedy, as a sentence; nil if the code is enough.
   public let failureReason: String?
-  /// The error below, in the words of another module.
+  /// The cause, as an error of another module.
   public let underlying: (any Error)?
 
   /// An error of a code, as tests make them.
@@ -105,7 +105,7 @@ extension WCError: CustomNSError, LocalizedError {
     return info
   }
 
-  /// The same as `errorUserInfo`, under the name that Apple's has.
+  /// Equals `errorUserInfo`, under Apple's name.
   public var userInfo: [String: Any] { errorUserInfo }
 
   /// One sentence for people.

@@ -3,8 +3,8 @@ import Wormhole
 
 /// The observers of an object's properties.
 ///
-/// The object calls `tellChanges` whenever something may have changed. Each observer whose property has
-/// another value than the last one it got is called, in that thread. Values are read only where they are observed.
+/// The object calls `tellChanges` when a property may have changed. Each observer whose property
+/// differs from its last reported value is called, in that thread. Only observed values are read.
 package final class KeyValueObservers<Object: AnyObject & Sendable>: Sendable {
   private struct State {
     var next = 0
@@ -51,7 +51,7 @@ package final class KeyValueObservers<Object: AnyObject & Sendable>: Sendable {
     return observation
   }
 
-  /// Tells all observers of changes, in the order in which they were added.
+  /// Reports changes to all observers, in the order in which they were added.
   package func tellChanges(of object: Object) {
     let observers = state.withLock { $0.observers }
     for (_, observer) in observers.sorted(by: { $0.key < $1.key }) {
@@ -59,7 +59,7 @@ package final class KeyValueObservers<Object: AnyObject & Sendable>: Sendable {
     }
   }
 
-  /// Reports that no changes can be told, and tells at most the value of the moment.
+  /// Reports that changes cannot be observed, and passes at most the current value.
   static func refuse<Value>(
     _ object: Object, keyPath: KeyPath<Object, Value>, options: NSKeyValueObservingOptions,
     because reason: String, _ handler: (Object, NSKeyValueObservedChange<Value>) -> Void
@@ -107,8 +107,8 @@ private final class KeyValueObserver<Object: AnyObject & Sendable>: Sendable {
     self.tell = tell
   }
 
-  /// Tells a value that differs from the last one, and looks again: of two threads that change the property
-  /// at once, the second may have read it before the first told its value.
+  /// Reports a value that differs from the last one, and looks again: of two threads that change
+  /// the property at once, the second may have read it before the first reported its value.
   func tellChange(of object: Object) {
     while true {
       let now = property.read(object)
@@ -119,7 +119,7 @@ private final class KeyValueObserver<Object: AnyObject & Sendable>: Sendable {
 
   func end() { state.withLock { $0.isEnded = true } }
 
-  /// - Returns: the value before; nil if that was the same.
+  /// - Returns: the previous value; nil if it is equal.
   private func replace(with value: any Sendable) -> (any Sendable)? {
     state.withLock { state in
       guard !state.isEnded, !property.areEqual(state.last, value) else { return nil }

@@ -15,7 +15,7 @@ public final class NSKeyValueObservation: NSObject, Sendable {
 
   init(_ end: (@Sendable () -> Void)?) { self.end = Mutex(end) }
 
-  /// Ends it. No call of the handler begins afterwards; one that runs in another thread is not waited for.
+  /// Ends it. No call of the handler begins afterwards; a call in another thread is not waited for.
   public func invalidate() {
     // Called outside the lock, because it releases the handler, whose captures may call back here.
     let end = end.withLock { end in

@@ -1,6 +1,6 @@
 public import Foundation
 
-/// What a change handler is given, and when; Foundation on Linux lacks the name.
+/// The content and the time of change reports; Foundation on Linux lacks the name.
 ///
 /// ```swift
 /// let observation = WCSession.default.observe(\.isReachable, options: [.initial, .new]) { _, change in
@@ -8,7 +8,7 @@ public import Foundation
 /// }
 /// ```
 public struct NSKeyValueObservingOptions: OptionSet, Sendable {
-  /// The number of Apple's.
+  /// Apple's number.
   public let rawValue: UInt
 
   /// The options of a number.
@@ -16,7 +16,7 @@ public struct NSKeyValueObservingOptions: OptionSet, Sendable {
 
   /// The change has the new value.
   public static let new = NSKeyValueObservingOptions(rawValue: 1)
-  /// The change has the value before.
+  /// The change has the previous value.
   public static let old = NSKeyValueObservingOptions(rawValue: 2)
   /// The handler is also called at once, before `observe` returns, in the thread of that call.
   public static let initial = NSKeyValueObservingOptions(rawValue: 4)
@@ -32,7 +32,7 @@ public struct NSKeyValueObservingOptions: OptionSet, Sendable {
 /// }
 /// ```
 public enum NSKeyValueChange: UInt, Sendable {
-  /// It has another value; the only kind that occurs here.
+  /// The property has a new value; the only kind that occurs here.
   case setting = 1
   /// Elements were inserted.
   case insertion = 2
@@ -57,7 +57,7 @@ public struct NSKeyValueObservedChange<Value> {
   public let kind: Kind
   /// The value that the handler gets; nil without the option `new`.
   public let newValue: Value?
-  /// The value of which it was told before; nil without the option `old`, and in the initial call.
+  /// The last value reported to the handler; nil without the option `old`, and in the initial call.
   public let oldValue: Value?
   /// Always nil: no property that can be observed is a collection.
   public let indexes: IndexSet?

@@ -1,4 +1,4 @@
-/// A property whose changes its object tells.
+/// A property whose changes its object reports.
 package struct ObservableProperty<Object: AnyObject>: Sendable {
   private let keyPath: any PartialKeyPath<Object> & Sendable
   let read: @Sendable (Object) -> any Sendable
@@ -16,7 +16,7 @@ package struct ObservableProperty<Object: AnyObject>: Sendable {
   }
 }
 
-/// A property was observed whose changes nobody tells.
+/// A property was observed whose changes are never reported.
 struct UnobservableProperty: Error, CustomStringConvertible {
   let description: String
 

@@ -1,10 +1,10 @@
 public import Foundation
 
-/// A progress that tells the changes of its properties.
+/// A progress that reports the changes of its properties.
 ///
-/// A child's change passes through no method that a subclass can override, so a progress with children tells
-/// such a change with its own next one.
-// `Progress` is unchecked itself, and this adds nothing that can be changed.
+/// A child's change passes through no method that a subclass can override, so a progress with
+/// children reports such a change with its own next one.
+// `Progress` is unchecked itself, and this class adds no mutable state.
 package final class ObservedProgress: Progress, @unchecked Sendable {
   fileprivate let observers = KeyValueObservers<Progress>(of: [
     ObservableProperty(\.fractionCompleted), ObservableProperty(\.completedUnitCount),
@@ -51,20 +51,20 @@ package final class ObservedProgress: Progress, @unchecked Sendable {
 }
 
 extension Progress {
-  /// Calls a handler when a property has another value, until the observation is invalidated or released.
+  /// Calls a handler when a property changes, until the observation is invalidated or released.
   ///
   /// The progress of a `WCSessionFileTransfer` can be observed: `fractionCompleted`, `completedUnitCount`,
   /// `totalUnitCount`, `isIndeterminate`, `isFinished`, `isCancelled`, `isPaused`, `isCancellable` and
   /// `isPausable`. The handler is called in the thread that changes the property, as with Apple's: for
   /// the copying that is a queue of the transfer's own.
   ///
-  /// No other progress can be observed, because Foundation's class on Linux tells nobody of a change: an
-  /// event of `Diagnostics` says so, and the handler gets at most the initial call. The same holds for
-  /// any other property.
+  /// No other progress can be observed, because Foundation's class on Linux reports no changes: an
+  /// event of `Diagnostics` says so, and the handler gets at most the initial call. The same holds
+  /// for any other property.
   ///
   /// - Parameters:
   ///   - keyPath: the property.
-  ///   - options: what the handler is given, and when.
+  ///   - options: the values that the handler gets, and when.
   ///   - changeHandler: gets the progress and the change.
   @preconcurrency
   public func observe<Value>(

@@ -18,7 +18,7 @@ struct CounterpartState: Sendable, Equatable {
 
   init() {}
 
-  /// - Parameter reachability: how the counterpart can be reached; nil when that is not known yet.
+  /// - Parameter reachability: how the counterpart can be reached; nil if that is still unknown.
   init(_ link: SessionLink, _ reachability: PeerReachability?) {
     let place = link.place
     if place.role == .phone { watch = Watch() }

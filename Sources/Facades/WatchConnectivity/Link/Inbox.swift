@@ -4,9 +4,9 @@ import WormholePeers
 
 /// Where a file lies while the delegate has it: `<container>/own/inbox/<peer>/<transfer>/<name>`.
 ///
-/// It is a hard link of the file that the queue still has: the delegate sees the name that the sender
-/// gave it, and may move the link away for good; should this process end in the middle, the queue
-/// delivers the file again. The next activation of its side removes the files that a process left behind.
+/// It is a hard link of the file that the queue still has: the delegate sees the name that the
+/// sender gave it, and may move the link away to keep it. If this process ends during the method,
+/// the queue delivers the file again. The next activation of its side removes abandoned files.
 struct Inbox {
   private let directory: URL
 

@@ -5,9 +5,9 @@ import WormholePeers
 
 /// Takes one delivery after the other out of a queue, and hands it over on the session's queue.
 ///
-/// The next is taken when the one before was handed over, so that no more than one is in memory. A
-/// delivery that cannot be handed over now (it is of a watch that is not active, or there is no
-/// delegate) is left taken and unacknowledged: the next reception gets it again, in its place.
+/// The next is taken when the previous one was handed over, so that only one is in memory. A
+/// delivery that cannot be handed over now (from a watch that is not active, or without a delegate)
+/// is left taken and unacknowledged: the next reception gets it again, in its place.
 final class Reception<Delivered: PeerDelivery>: Sendable {
   typealias Receiver = PeerReceiver<Delivered>
 
@@ -17,10 +17,10 @@ final class Reception<Delivered: PeerDelivery>: Sendable {
     weak var link: SessionLink?
     var task: Task<Void, Never>?
     var isHandingOver = false
-    /// Whether some were left for the time when another watch is active.
+    /// Whether deliveries were left for the time when another watch is active.
     var hasForeign = false
-    /// Whether some were left until there is a delegate: then all that follow are left, too, so that
-    /// none overtakes.
+    /// Whether deliveries were left until there is a delegate: then all that follow are left, too,
+    /// so that none overtakes.
     var hasUndelegated = false
     var isRestarting = false
     var hasEnded = false
@@ -47,7 +47,7 @@ final class Reception<Delivered: PeerDelivery>: Sendable {
     state = Mutex(State(receiver: try await open()))
   }
 
-  /// Begins to hand over; a link that is not the receiver any more is lost.
+  /// Begins to hand over; a link that has stopped being the receiver is lost.
   func start(_ link: SessionLink) {
     state.withLock { $0.link = link }
     start()
@@ -61,7 +61,7 @@ final class Reception<Delivered: PeerDelivery>: Sendable {
     }
   }
 
-  /// Hands over everything that is there, and stops.
+  /// Hands over all waiting deliveries, and stops.
   func drain() async {
     let receiver = await stop()
     do {
@@ -111,7 +111,7 @@ final class Reception<Delivered: PeerDelivery>: Sendable {
   /// Waits until its task has ended.
   func ended() async { await state.withLock(\.task)?.value }
 
-  /// Whether something is there that was not handed over.
+  /// Whether a delivery waits that was not handed over.
   func isPending() throws -> Bool {
     let (receiver, isPending) = state.withLock { state -> (Receiver, Bool?) in
       if state.hasUndelegated || state.isHandingOver { return (state.receiver, true) }
@@ -131,7 +131,7 @@ final class Reception<Delivered: PeerDelivery>: Sendable {
   private func run(_ receiver: Receiver) async {
     while !Task.isCancelled {
       do {
-        // Waking once an hour for nothing costs nothing.
+        // Waking once an hour in vain costs next to nothing.
         guard let entry = try await receiver.next(until: .now + .seconds(3_600)) else { continue }
         await hand(entry)
       } catch {
@@ -152,7 +152,7 @@ final class Reception<Delivered: PeerDelivery>: Sendable {
       try await Task.sleep(for: Self.pause)
       return true
     } catch {
-      // Cancelled, which is how it ends.
+      // Cancelled, which ends it.
       return false
     }
   }

@@ -21,10 +21,10 @@ final class SessionLink: Sendable {
 
   /// The observations of the counterpart's state.
   private struct Watching {
-    /// The state at the beginning, with the changes that the delegate was told since, and the answers to
-    /// the program.
+    /// The state at the beginning, with the changes that were reported to the delegate since, and
+    /// the answers to the program.
     var known = CounterpartState()
-    /// The counterpart's reachability, as it was observed last.
+    /// The last observed reachability of the counterpart.
     var reachability: PeerReachability?
     var observations: [ObservationToken] = []
     var hasEnded = false
@@ -41,7 +41,7 @@ final class SessionLink: Sendable {
     self.files = files
   }
 
-  /// Becomes the receiver of the transfers to this side, without handing anything over yet.
+  /// Becomes the receiver of the transfers to this side, without handing any over yet.
   static func open(_ session: WCSession, _ place: SessionPlace) async throws -> SessionLink {
     let counterpart = try await Blocking.run { try PairingView(place).counterpart }
     let messages = try await Reception(
@@ -70,7 +70,7 @@ final class SessionLink: Sendable {
 
   // MARK: From the session's queue
 
-  /// Begins to hand over the deliveries that wait and those that come.
+  /// Begins to hand over waiting and new deliveries.
   func start() {
     place.peer.handleRequests(on: session.queue) { [session] in session.receive($0) }
     session.receiveEarlyRequests()
@@ -85,7 +85,7 @@ final class SessionLink: Sendable {
     files.start(self)
   }
 
-  /// Hands over everything that was received, and stops receiving.
+  /// Hands over all received deliveries, and stops receiving.
   func drain() async {
     await messages.drain()
     await files.drain()
@@ -111,7 +111,7 @@ final class SessionLink: Sendable {
     files.end()
   }
 
-  /// Waits until nothing of it runs any more; it was ended.
+  /// Waits until none of its work is running; it was ended before.
   func ended() async {
     await userInfoTransfers.ended()
     await fileTransfers.ended()
@@ -119,16 +119,16 @@ final class SessionLink: Sendable {
     await files.ended()
   }
 
-  /// Whether something was received and not handed over yet.
+  /// Whether a received delivery was not handed over yet.
   func hasContentPending() throws -> Bool {
     try messages.isPending() || files.isPending()
   }
 
-  /// Whether it is the session's link now: on the session's queue, where that changes.
+  /// Whether this is the session's link now: on the session's queue, where that changes.
   var isCurrent: Bool { session.link === self && !watching.withLock { $0.hasEnded } }
 
-  /// Whether deliveries of a peer are for the session now. On the phone only the watches that are paired
-  /// and not active have to wait: a shell that sends under any other name takes part.
+  /// Whether deliveries of a peer are for the session now. On the phone only paired watches that
+  /// are not active have to wait: a shell that sends under any other name takes part.
   func isExpected(from sender: String) -> Bool {
     guard isCurrent else { return false }
     guard place.role == .phone, sender != counterpart else { return true }
@@ -180,7 +180,7 @@ final class SessionLink: Sendable {
       return watching.hasEnded
     }
     if hasEnded { for observation in observations { observation.cancel() } }
-    // For changes before the observers were there.
+    // For changes from before the observers were registered.
     comparePairing()
   }
 
@@ -200,8 +200,8 @@ final class SessionLink: Sendable {
     }
   }
 
-  /// The program was answered whether the counterpart is reachable. An answer that differs from what it
-  /// knows is reported, because the program may have asked for another reason than to learn it.
+  /// Reports the answer to the program's question whether the counterpart is reachable, if it
+  /// differs from the known state, because the program may have asked for another reason.
   func answered(isReachable: Bool) {
     let isNews = watching.withLock { watching in
       defer { watching.known.isReachable = isReachable }
@@ -215,7 +215,7 @@ final class SessionLink: Sendable {
     }
   }
 
-  /// Tells the delegate everything that differs from what the program knows.
+  /// Reports to the delegate everything that differs from what the program knows.
   func compare() {
     guard isCurrent else { return }
     let now = CounterpartState(self, watching.withLock { $0.reachability })

@@ -1,10 +1,10 @@
 import WormholePeers
 
-/// The pairing as one side sees it at one moment: read once for everything that one call decides.
+/// The pairing as one side sees it at one moment: read once for all decisions of one call.
 struct PairingView: Sendable {
   /// The phone's watches.
   let phone: Pairing.State
-  /// This watch's knowledge of its phone; nil on the phone.
+  /// What this watch knows of its phone; nil on the phone.
   private let watch: Result<Pairing.State, any Error>?
   /// This side's name among the peers.
   private let name: String
@@ -30,13 +30,13 @@ struct PairingView: Sendable {
   /// The phone, or the watch that is active.
   var counterpart: String? { watch == nil ? phone.activeName : Pairing.phone }
 
-  /// Whether it lets this side and a counterpart talk.
+  /// Whether the pairing lets this side and a counterpart communicate.
   func allows(_ counterpart: String?) throws -> Bool {
     guard watch == nil else { return try phone.activeName == name && hasPhoneApp() }
     return phone.activeName == counterpart && phone.active?.isAppInstalled == true
   }
 
-  /// The counterpart that something may be sent to, now or when it runs.
+  /// The counterpart that can be sent to, now or when it runs.
   ///
   /// - Throws: `WCError`: `deviceNotPaired`, `watchAppNotInstalled`, `companionAppNotInstalled`.
   func receiver(_ counterpart: String?) throws -> String {

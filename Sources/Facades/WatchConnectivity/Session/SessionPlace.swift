@@ -4,11 +4,11 @@ import WormholePeers
 
 /// The container and the role of a session, by the configuration call or the environment.
 struct SessionPlace: Sendable {
-  /// How long a message waits for its reply, if nothing else is said.
+  /// How long a message waits for its reply by default.
   static let standardReplyTimeout: Duration = .seconds(300)
 
-  /// How long an activation waits for another process of its side: as long as it takes to see that it
-  /// is stopped, or to end when it is about to.
+  /// How long an activation waits for another process of its side: long enough to see that it is
+  /// stopped, or for it to end if it is about to.
   static let patience: Duration = .milliseconds(250)
 
   let role: WCSession.Role
@@ -17,11 +17,11 @@ struct SessionPlace: Sendable {
   let peer: PeerSession
   /// The phone's watches.
   let phonePairing: Pairing
-  /// This watch's knowledge of its phone; nil on the phone.
+  /// What this watch knows of its phone; nil on the phone.
   let watchPairing: Pairing?
   let replyTimeout: Duration
 
-  /// - Throws: `WCError`: `sessionNotSupported` for a name that no peer can have.
+  /// - Throws: `WCError`: `sessionNotSupported` for a name that is invalid for a peer.
   init(
     role: WCSession.Role, container: SharedContainer, watchName: String, replyTimeout: Duration
   ) throws {

@@ -5,16 +5,16 @@ import WormholePeers
 import WormholeSystem
 
 extension WCSession {
-  /// Begins the session, and tells the delegate when that has ended: afterwards it sends and receives,
-  /// and everything that waited for this side is delivered.
+  /// Begins the session, and notifies the delegate when the activation has ended: afterwards it
+  /// sends and receives, and everything that waited for this side is delivered.
   ///
-  /// On an active session the delegate is called again. On one that is inactive it counts as
-  /// soon as everything received is delivered and the session is deactivated: nothing is lost. Without
-  /// a delegate it does nothing but to say so to `Diagnostics`.
+  /// On an active session the delegate is called again. On an inactive session it takes effect as
+  /// soon as everything received is delivered and the session is deactivated: nothing is lost.
+  /// Without a delegate it only reports that to `Diagnostics`.
   ///
-  /// The error that the delegate gets is `sessionNotSupported` where it is not known where the session
-  /// is, or `sessionNotActivated`, whose `failureReason` names the process that has the session
-  /// already. That comes after a quarter of a second: it is not waited until that process ends.
+  /// The error for the delegate is `sessionNotSupported` if the place of the session is unknown, or
+  /// `sessionNotActivated`, whose `failureReason` names the process that has the session already.
+  /// That error comes after a quarter of a second: it does not wait until that process ends.
   public func activate() {
     let place: SessionPlace
     do {
@@ -55,7 +55,7 @@ extension WCSession {
     } catch {
       let error = WCError(error, of: .activation)
       queue.async {
-        // The activation may have begun: no peer may find this side reachable then.
+        // The activation may have begun: then no peer may find this side reachable.
         place.peer.close()
         self.state.withLock { $0.isActivating = false }
         self.tell { $0.session(self, activationDidCompleteWith: .notActivated, error: error) }
@@ -76,7 +76,7 @@ extension WCSession {
 
   // MARK: Another watch
 
-  /// The phone has another active watch than the link is with; on the session's queue.
+  /// The phone's active watch differs from the link's; on the session's queue.
   func change(from link: SessionLink) {
     guard state.withLock({ $0.becomeInactive(link) }) else { return }
     if let counterpart = link.counterpart { link.place.peer.cancelCalls(to: counterpart) }
@@ -97,8 +97,8 @@ extension WCSession {
     if activatesAgain { activate() }
   }
 
-  /// The phone has its first watch, or none any more: nothing is under way with another one, so the
-  /// session stays activated.
+  /// The phone has its first watch, or has lost its last: nothing is under way with another one, so
+  /// the session stays activated.
   func exchange(_ link: SessionLink) {
     link.end()
     begin {

@@ -4,8 +4,8 @@ import WormholePeers
 import WormholePropertyLists
 
 extension WCSession {
-  /// Replaces the counterpart's context: it gets the latest one, when it runs, once. The same
-  /// content again is not delivered again.
+  /// Replaces the counterpart's context: it gets the latest one, once, when it runs. Equal content
+  /// is not delivered again.
   ///
   /// - Throws: `WCError`: `payloadUnsupportedTypes`, `payloadTooLarge` beyond 262,144 bytes,
   ///   `sessionNotActivated`, `sessionInactive`, `deviceNotPaired`, `watchAppNotInstalled`, or
@@ -22,12 +22,12 @@ extension WCSession {
     }
   }
 
-  /// The context that this side sent last with `updateApplicationContext`, in any of its processes; empty
-  /// if it never did. Costs reading a file, as does `receivedApplicationContext`.
+  /// The last context that this side sent with `updateApplicationContext`, in any of its processes;
+  /// empty if it never sent one. Costs reading a file, as does `receivedApplicationContext`.
   public var applicationContext: [String: Any] { context { try $0.context(for: $1) } }
 
-  /// The context that the counterpart sent last, in any of its processes; empty if it never did. It may be
-  /// newer than the one that the delegate was given; then the delegate gets it next.
+  /// The last context that the counterpart sent, in any of its processes; empty if it never sent
+  /// one. It may be newer than the one that the delegate was given; then the delegate gets it next.
   public var receivedApplicationContext: [String: Any] { context { try $0.context(from: $1) } }
 
   private func context(

@@ -3,8 +3,8 @@ import Synchronization
 import Wormhole
 import WormholePeers
 
-// The state of the other side. Each property reads the pairing when it is called, so that the answer is
-// true then; that costs reading one file, on a watch two.
+// The state of the other side. Each property reads the pairing when it is called, so the answer is
+// current; that costs reading one file, on a watch two.
 extension WCSession {
   /// On the phone: whether a paired watch is active; on the watch: whether it is paired.
   public var isPaired: Bool { ask(false) { _, pairing in pairing.isPaired } }
@@ -19,15 +19,15 @@ extension WCSession {
     ask(false) { _, pairing in pairing.activeWatch?.isComplicationEnabled ?? false }
   }
 
-  /// On the phone: how often `transferCurrentComplicationUserInfo` still starts the watch's app today
-  /// (UTC); 0 while the complication is not enabled.
+  /// On the phone: how often `transferCurrentComplicationUserInfo` may still start the watch's app
+  /// today (UTC); 0 while the complication is not enabled.
   public var remainingComplicationUserInfoTransfers: Int {
     ask(0) { place, pairing in try pairing.remainingComplicationTransfers(in: place) }
   }
 
-  /// On the phone: a directory for what belongs to the active watch, made at the first use; nil if no
-  /// watch is active or the active watch has no app. The first `activate()` after the watch was
-  /// unpaired, or its app removed, deletes it.
+  /// On the phone: a directory for data of the active watch, made at the first use; nil if no watch
+  /// is active or the active watch has no app. The first `activate()` after the watch was unpaired,
+  /// or its app removed, deletes it.
   public var watchDirectoryURL: URL? {
     ask(nil) { place, pairing in
       guard let watch = pairing.activeWatch, watch.isAppInstalled else { return nil }
@@ -44,11 +44,11 @@ extension WCSession {
   /// Always false: no process here is locked after a reboot.
   public var iOSDeviceNeedsUnlockAfterRebootForReachability: Bool { false }
 
-  /// Whether a message would be delivered now: the session is activated, and the counterpart's is, in
-  /// a process that is not stopped. On the watch it is also true where a message would start the
-  /// phone's app. A watch that is not active reaches no counterpart.
+  /// Whether a message would be delivered now: the session is activated, and the counterpart's is,
+  /// too, in a process that is not stopped. On the watch it is also true if a message would start
+  /// the phone's app. A watch that is not active reaches no counterpart.
   ///
-  /// The delegate hears each answer that differs from the last one it heard. A stop of the counterpart's
+  /// The delegate hears every answer that differs from its last report. A stop of the counterpart's
   /// process, which has no event, is reported within a second even if this property is not read.
   public var isReachable: Bool {
     guard activationState == .activated, let link, let counterpart = link.counterpart else {
@@ -74,9 +74,9 @@ extension WCSession {
     }
   }
 
-  // MARK: Before something is sent
+  // MARK: Before sending
 
-  /// The link and the counterpart with which something is sent.
+  /// The link and the counterpart for a transfer.
   struct Route {
     let link: SessionLink
     let counterpart: String
@@ -101,7 +101,7 @@ extension WCSession {
       link: link, counterpart: try pairing.receiver(link.counterpart), pairing: pairing)
   }
 
-  /// The same for a message, which only a counterpart gets that can be reached now.
+  /// The route of a message, which needs a counterpart that can be reached now.
   ///
   /// - Throws: `WCError`: also `notReachable`.
   func routeToReachable() throws -> (Route, PeerReachability) {
@@ -123,7 +123,7 @@ extension WCSession {
 }
 
 extension SessionPlace {
-  /// Whether a counterpart of such a reachability gets a message.
+  /// Whether a counterpart with such a reachability gets a message.
   func accepts(_ reachability: PeerReachability) -> Bool {
     switch reachability {
     case .reachable: true

@@ -7,7 +7,7 @@ import WormholePeers
 extension WCSession {
   /// A session of its own, with a place of its own.
   ///
-  /// - Throws: `WCError`: `sessionNotSupported` for a name that no peer can have.
+  /// - Throws: `WCError`: `sessionNotSupported` for a name that is invalid for a peer.
   package static func making(
     _ role: Role, in container: SharedContainer, watchName: String, replyTimeout: Duration
   ) throws(WCError) -> WCSession {
@@ -37,10 +37,10 @@ extension WCSession {
     }
   }
 
-  /// Ends the session for good: its presence, its observations and its tasks. Messages under way end with an
-  /// error. When this returns, its delegate and its handlers are not called any more.
+  /// Ends the session permanently: its presence, its observations and its tasks. Messages under way
+  /// end with an error. When this returns, its delegate and its handlers get no more calls.
   ///
-  /// Waits for a delegate's method that runs, however long that takes.
+  /// Waits for a running method of its delegate, however long that takes.
   package func endForGood() async {
     let works = state.withLock { state in
       state.hasEnded = true
@@ -54,7 +54,7 @@ extension WCSession {
     for work in works { await work.value }
     let link = await onQueue { session in session.close() }
     await link?.ended()
-    // Behind everything that the above has put there: the ends of messages, for example.
+    // Behind all work that the lines above have enqueued: the ends of messages, for example.
     await onQueue { _ in }
   }
 
@@ -75,7 +75,7 @@ extension WCSession {
       // Its handler holds this session.
       peer.refuseRequests()
     }
-    // Released outside the lock, because that tells their senders.
+    // Released outside the lock, because that notifies their senders.
     _ = early
     return link
   }

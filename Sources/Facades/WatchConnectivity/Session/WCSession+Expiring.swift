@@ -2,8 +2,8 @@ public import Foundation
 import Wormhole
 import WormholePeers
 
-/// An extension that Apple's framework does not have: what is sent can lose its worth, with time or by
-/// something newer.
+/// An extension that Apple's framework does not have: a transfer can become useless with time, or
+/// when a newer one replaces it.
 extension WCSession {
   /// Sends a dictionary as `transferUserInfo(_:)` does, but only as long as it has not expired, and only
   /// the newest of its key.
@@ -14,11 +14,11 @@ extension WCSession {
   ///
   /// - Parameters:
   ///   - userInfo: the dictionary.
-  ///   - lifetime: how long it may be delivered; nil for ever. A counterpart that receives later does not
-  ///     get it, and the delegate here gets `transferTimedOut` then.
-  ///   - key: a newer dictionary with the same key takes the place of one that waits; nil for none. The
-  ///     delegate here gets `deliveryFailed` for the older one. One that the counterpart has already
-  ///     is delivered.
+  ///   - lifetime: how long it may be delivered; nil for no limit. A counterpart that receives
+  ///     later does not get it, and the delegate here then gets `transferTimedOut`.
+  ///   - key: a newer dictionary with the same key replaces a waiting one; nil for none. The
+  ///     delegate here gets `deliveryFailed` for the older one. A dictionary that the counterpart
+  ///     already has is delivered.
   /// - Complexity: as `PeerSession.enqueue`.
   @discardableResult
   public func transferUserInfo(
@@ -29,13 +29,13 @@ extension WCSession {
 
   /// Sends a file as `transferFile(_:metadata:)` does, but only as long as it has not expired.
   ///
-  /// Files have no keys: one whose copying has begun is sent.
+  /// Files have no keys: a file whose copying has begun is sent.
   ///
   /// - Parameters:
   ///   - file: a regular file.
   ///   - metadata: a property list that is sent with it.
-  ///   - lifetime: how long it may be delivered, its copying included; nil for ever. A counterpart that
-  ///     receives later does not get it, and the delegate here gets `transferTimedOut` then.
+  ///   - lifetime: how long it may be copied and delivered; nil for no limit. A counterpart
+  ///     that receives later does not get it, and the delegate here then gets `transferTimedOut`.
   @discardableResult
   public func transferFile(
     _ file: URL, metadata: [String: Any]?, expiresAfter lifetime: Duration?
@@ -45,14 +45,14 @@ extension WCSession {
 }
 
 extension WCSessionMessaging where Self == WCSession {
-  /// Sends a dictionary as `sendMessage(_:replyHandler:errorHandler:)` does, with a time of its own
-  /// instead of the session's.
+  /// Sends a dictionary as `sendMessage(_:replyHandler:errorHandler:)` does, with a time limit of
+  /// its own instead of the session's.
   ///
   /// - Parameters:
   ///   - message: the dictionary.
-  ///   - lifetime: how long it may be delivered and replied to, at most the time that was configured. A
-  ///     counterpart that was stopped meanwhile does not get it any more. Afterwards the error handler
-  ///     gets `messageReplyTimedOut`, or `transferTimedOut` if no reply was expected.
+  ///   - lifetime: how long it may be delivered and replied to, at most the configured time. A
+  ///     counterpart that was stopped meanwhile does not get it. Afterwards the error handler gets
+  ///     `messageReplyTimedOut`, or `transferTimedOut` if no reply was expected.
   ///   - replyHandler: gets the reply; nil if none is expected.
   ///   - errorHandler: gets a `WCError`.
   public func sendMessage(

@@ -6,11 +6,11 @@ import WormholePeers
 import WormholePropertyLists
 import WormholeSystem
 
-/// The type that sends messages: `WCSession`, and no other.
+/// The type that sends messages: only `WCSession` conforms.
 ///
-/// Its methods take handlers with their isolation, which is a part of a handler's type. Those of
-/// `WCSession` itself are there beside them because of code that puts a protocol of its own before the
-/// session: the handlers of such a protocol say nothing of isolation.
+/// Its methods take handlers with their isolation, which is a part of a handler's type. `WCSession`
+/// also has overloads without isolation, for apps that wrap the session in their own protocol,
+/// whose handlers declare none.
 ///
 /// ```swift
 /// // The members of this protocol are the forms of `sendMessage` for handlers of any kind.
@@ -23,10 +23,10 @@ extension WCSession: WCSessionMessaging {}
 extension WCSessionMessaging where Self == WCSession {
   /// Sends a dictionary to the counterpart at once; messages arrive in the order of sending.
   ///
-  /// Returns at once. With a reply handler the delegate over there is asked for a reply, and exactly
-  /// one of the two handlers is called, on the queue of the delegate; without one only the error
-  /// handler, and only if it fails. A handler that is written in a `@MainActor` type, or in an actor,
-  /// runs there instead; those of the main actor in the order in which the messages end.
+  /// Returns at once. With a reply handler, the counterpart's delegate is asked for a reply, and
+  /// exactly one of the two handlers is called, on the queue of the delegate; without one only the
+  /// error handler, and only if it fails. A handler written in a `@MainActor` type, or in an
+  /// actor, runs there instead; handlers of the main actor in the order in which the messages end.
   ///
   /// On the watch it starts the phone's app, if that is registered to be started for requests; on the
   /// phone it never starts anything.
@@ -34,9 +34,9 @@ extension WCSessionMessaging where Self == WCSession {
   /// - Parameters:
   ///   - message: a property list of at most 65,536 bytes as a binary one.
   ///   - replyHandler: gets the reply; nil if none is expected.
-  ///   - errorHandler: gets a `WCError`: `notReachable`, `messageReplyTimedOut` when the time that was
-  ///     configured passed or the reply handler over there was let go, `messageReplyFailed`,
-  ///     `deliveryFailed` when the delegate over there has no method for it, `sessionNotActivated`,
+  ///   - errorHandler: gets a `WCError`: `notReachable`, `messageReplyTimedOut` when the configured
+  ///     time passed or the counterpart released its reply handler, `messageReplyFailed`,
+  ///     `deliveryFailed` when the counterpart has no method for it, `sessionNotActivated`,
   ///     `sessionInactive` (also for a message under way when another watch becomes active),
   ///     `deviceNotPaired`, `watchAppNotInstalled`, `payloadUnsupportedTypes`, `payloadTooLarge`.
   public func sendMessage(
@@ -67,14 +67,14 @@ extension WCSessionMessaging where Self == WCSession {
 }
 
 extension WCSession {
-  /// Sends a dictionary to the counterpart at once; the form for protocols that are put before the
-  /// session. Its handlers are called on the queue of the delegate, wherever they are written.
+  /// Sends a dictionary at once; the form for apps that wrap the session in their own protocol. Its
+  /// handlers are called on the queue of the delegate, wherever they are written.
   @_disfavoredOverload
   public func sendMessage(
     _ message: [String: Any], replyHandler: (([String: Any]) -> Void)?,
     errorHandler: ((any Error) -> Void)? = nil
   ) {
-    // Makes of each a handler of no actor, for the other form.
+    // Makes each a handler of no actor, for the other form.
     let reply = replyHandler.map { handler -> @isolated(any) ([String: Any]) -> Void in handler }
     let error = errorHandler.map { handler -> @isolated(any) (any Error) -> Void in handler }
     sendMessage(message, replyHandler: reply, errorHandler: error)
@@ -90,7 +90,7 @@ extension WCSession {
     sendMessageData(data, replyHandler: reply, errorHandler: error)
   }
 
-  /// - Parameter time: the time for the message and its reply, if less than that of the session.
+  /// - Parameter time: the time for the message and its reply, if less than the session's.
   func send(
     _ handlers: MessageHandlers, within time: Duration? = nil,
     _ payload: () throws -> PropertyListValue
@@ -119,7 +119,7 @@ struct MessageHandlers: Sendable {
     self.error = error
   }
 
-  /// Creates the handlers of a message that is a dictionary, and so is its reply.
+  /// Creates the handlers of a message whose content and reply are dictionaries.
   init(
     dictionaries reply: (@isolated(any) ([String: Any]) -> Void)?,
     error: (@isolated(any) (any Error) -> Void)?

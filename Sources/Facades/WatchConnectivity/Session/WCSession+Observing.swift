@@ -1,7 +1,7 @@
 import Dispatch
 
 extension WCSession {
-  /// The properties that Apple's samples observe, and those whose changes a delegate learns of.
+  /// The properties that Apple's samples observe, and those whose changes a delegate learns.
   static let observable: [ObservableProperty<WCSession>] = [
     ObservableProperty(\.activationState), ObservableProperty(\.hasContentPending),
     ObservableProperty(\.isReachable), ObservableProperty(\.isPaired),
@@ -10,7 +10,7 @@ extension WCSession {
     ObservableProperty(\.watchDirectoryURL), ObservableProperty(\.isCompanionAppInstalled),
   ]
 
-  /// Calls a handler when a property has another value, until the observation is invalidated or released.
+  /// Calls a handler when a property changes, until the observation is invalidated or released.
   ///
   /// These can be observed: `activationState`, `hasContentPending`, `isReachable`, `isPaired`,
   /// `isWatchAppInstalled`, `isComplicationEnabled`, `remainingComplicationUserInfoTransfers`,
@@ -26,7 +26,7 @@ extension WCSession {
   ///
   /// - Parameters:
   ///   - keyPath: the property.
-  ///   - options: what the handler is given, and when.
+  ///   - options: the values that the handler gets, and when.
   ///   - changeHandler: gets the session and the change.
   @preconcurrency
   public func observe<Value>(
@@ -39,7 +39,7 @@ extension WCSession {
     return observation
   }
 
-  /// Tells the observers what has changed; on the session's queue.
+  /// Reports changes to the observers; on the session's queue.
   func tellObservers() {
     dispatchPrecondition(condition: .onQueue(queue))
     withDefault { observers.tellChanges(of: self) }

@@ -4,7 +4,7 @@ import Wormhole
 import WormholePeers
 import WormholePropertyLists
 
-// Messages that come; everything here is on the session's queue.
+// Incoming messages; everything here is on the session's queue.
 extension WCSession {
   func receive(_ request: PeerRequest) {
     guard let link else { return state.withLock { $0.earlyRequests.append(request) } }
@@ -62,7 +62,7 @@ extension WCSession {
   private func end(_ request: PeerRequest, _ offer: Offer, method: String) throws {
     switch offer {
     case .handled:
-      // Its sender is told that it was delivered.
+      // This reports to the sender that the message was delivered.
       if !request.expectsReply { try request.reply(.dictionary([:])) }
     case .declined: try request.refuse("the delegate does not implement \(method)")
     case .noDelegate: try request.refuse("the session has no delegate")
@@ -71,7 +71,7 @@ extension WCSession {
 }
 
 extension PeerRequest {
-  /// Replies, on any thread; for a value that cannot be a reply the sender gets an error.
+  /// Replies, on any thread; for a value that is not a valid reply the sender gets an error.
   fileprivate func answer(_ payload: () throws -> PropertyListValue) {
     do {
       do {

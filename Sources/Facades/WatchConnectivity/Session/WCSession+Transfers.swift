@@ -4,7 +4,7 @@ import Wormhole
 import WormholePeers
 
 extension WCSession {
-  /// Sends a dictionary that is delivered for certain, in the order of sending, whenever the
+  /// Sends a dictionary that is certain to be delivered, in the order of sending, whenever the
   /// counterpart runs.
   ///
   /// It is in the container when this returns, and outlives both processes. A refusal
@@ -18,9 +18,9 @@ extension WCSession {
 
   /// Sends a dictionary for the watch's complication, and starts the watch's app if it registered to
   /// be started for urgent work: 50 times a day (UTC) for each watch, while its complication is
-  /// enabled. Afterwards, and on a watch, it is the same as `transferUserInfo`.
+  /// enabled. Afterwards, and on a watch, it acts as `transferUserInfo`.
   ///
-  /// It becomes the *current* one; the one before is delivered all the same, and in its turn.
+  /// It becomes the *current* one; the previous one is delivered nevertheless, and in its turn.
   @discardableResult
   public func transferCurrentComplicationUserInfo(
     _ userInfo: [String: Any] = [:]
@@ -39,13 +39,13 @@ extension WCSession {
     link?.userInfoTransfers.all ?? []
   }
 
-  /// Sends a file that is delivered for certain, whenever the counterpart runs, after those that were
-  /// sent before.
+  /// Sends a file that is certain to be delivered, whenever the counterpart runs, after the files
+  /// that were sent before.
   ///
-  /// Returns at once; the content is copied into the container, so it must not be changed or removed
-  /// before `progress` is complete. A refusal (as of `transferUserInfo`, and `fileAccessDenied` where there
-  /// is no readable regular file, `invalidParameter` for a URL of something else) goes to the
-  /// delegate's `session(_:didFinish:error:)`.
+  /// Returns at once; the content is copied into the container, so it must not be changed or
+  /// removed before `progress` is complete. A refusal (as of `transferUserInfo`, and
+  /// `fileAccessDenied` if the URL names no readable regular file, `invalidParameter` if it is not
+  /// a file URL) goes to the delegate's `session(_:didFinish:error:)`.
   @discardableResult
   public func transferFile(_ file: URL, metadata: [String: Any]?) -> WCSessionFileTransfer {
     transfer(file, metadata, options: .init())
@@ -79,9 +79,9 @@ extension WCSession {
   /// `outstandingUserInfoTransfers`.
   public var outstandingFileTransfers: [WCSessionFileTransfer] { link?.fileTransfers.all ?? [] }
 
-  /// Whether a dictionary or a file has come that the delegate has not got yet. Costs a look at both
-  /// queues. Contexts and messages are not counted: the one can be read at any time, the others are
-  /// awaited.
+  /// Whether a dictionary or a file has arrived that the delegate has not got yet. Costs a look at
+  /// both queues. Contexts and messages do not count: contexts can be read at any time, and senders
+  /// wait for messages.
   public var hasContentPending: Bool {
     do {
       return try link?.hasContentPending() ?? false

@@ -10,11 +10,11 @@ import WormholePeers
 /// handlers are called on one serial background queue, one at a time, never inside another call of
 /// this class. Every member exists on both sides, whatever `#if os(iOS)` says on Linux.
 ///
-/// It holds no mechanism of its own: a `PeerSession` named "phone", or as the watch is named, carries
+/// It has no mechanism of its own: a `PeerSession` named "phone", or after the watch, carries
 /// everything, so `wormhole peer …` shows it, too. Transfers that wait outlive both processes.
 ///
-/// Its properties are observed with `observe(_:options:changeHandler:)`, and the delegate learns of every
-/// change.
+/// Its properties are observed with `observe(_:options:changeHandler:)`, and the delegate learns
+/// every change.
 ///
 /// ```swift
 /// final class Link: NSObject, WCSessionDelegate {
@@ -55,7 +55,7 @@ public final class WCSession: NSObject, Sendable {
     case known(Result<SessionPlace, WCError>)
   }
 
-  /// - Parameter place: where it is; nil for the place that `configure` or the environment sets.
+  /// - Parameter place: nil for the place that `configure` or the environment sets.
   init(_ place: SessionPlace?) {
     self.place = Mutex(place.map { .known(.success($0)) } ?? .environment)
     state = Mutex(State())
@@ -63,16 +63,16 @@ public final class WCSession: NSObject, Sendable {
 
   // MARK: Where it is
 
-  /// Says where the session is and which side this process is; once, before it is used. Without
-  /// this the environment says it: `WATCHCONNECTIVITY_ROLE` (phone or watch), `WORMHOLE_GROUP` or
-  /// `WORMHOLE_CONTAINER`, and where wanted `WATCHCONNECTIVITY_WATCH` and
+  /// Sets the place of the session and the side of this process; call it once, before the session
+  /// is used. Otherwise the environment sets them: `WATCHCONNECTIVITY_ROLE` (phone or watch),
+  /// `WORMHOLE_GROUP` or `WORMHOLE_CONTAINER`, and optionally `WATCHCONNECTIVITY_WATCH` and
   /// `WATCHCONNECTIVITY_REPLY_TIMEOUT` (seconds).
   ///
   /// - Parameters:
-  ///   - role: which side.
+  ///   - role: the side of this process.
   ///   - container: the container that both sides share.
-  ///   - watchName: on the watch: which one it is. One that is not named "watch" must be paired
-  ///     first: `wormhole pairing add NAME`.
+  ///   - watchName: on the watch: its name. A watch that is not named "watch" must be paired first:
+  ///     `wormhole pairing add NAME`.
   ///   - replyTimeout: how long a message waits for its reply; 5 minutes by default.
   public static func configure(
     role: Role, container: SharedContainer, watchName: String = "watch",
@@ -92,14 +92,14 @@ public final class WCSession: NSObject, Sendable {
     }
   }
 
-  /// Whether a session can be used here: it is known where it is, and its container can be opened.
+  /// Whether a session can be used here: its place is known, and its container can be opened.
   ///
-  /// If not, `activate()` tells the delegate the reason. An environment that is incomplete or wrong is also an
-  /// event of `Diagnostics`, once, because a program without a session mostly continues without a
-  /// word.
+  /// If not, `activate()` reports the reason to the delegate. An environment that is incomplete or
+  /// wrong is also an event of `Diagnostics`, once, because a program without a session mostly
+  /// continues silently.
   public static func isSupported() -> Bool { WCSession.default.knownPlace != nil }
 
-  /// Which side this process is; nil where sessions are not supported. Apple's code asks `#if os(iOS)`.
+  /// The side of this process; nil without support. Apple's code asks `#if os(iOS)`.
   public var role: Role? { knownPlace?.role }
 
   /// Where the session is; the environment is read once.
@@ -116,7 +116,7 @@ public final class WCSession: NSObject, Sendable {
     return try result.get()
   }
 
-  /// Where it is, if that was asked before.
+  /// The place of the session, if it was asked before.
   var placeIfKnown: SessionPlace? {
     guard case .known(.success(let place)) = place.withLock({ $0 }) else { return nil }
     return place
@@ -126,7 +126,7 @@ public final class WCSession: NSObject, Sendable {
     do {
       return try placed()
     } catch {
-      // Properties have no way to say so; `activate()` tells the delegate.
+      // Properties cannot report it; `activate()` reports it to the delegate.
       return nil
     }
   }
@@ -135,7 +135,7 @@ public final class WCSession: NSObject, Sendable {
 
   /// The object that receives everything that arrives; held weakly, as with Apple's.
   ///
-  /// Dictionaries and files that come while there is none wait until there is one.
+  /// Dictionaries and files that arrive without a delegate wait until there is one.
   public var delegate: (any WCSessionDelegate)? {
     get { state.withLock { $0.delegate }.object }
     set {
@@ -146,7 +146,7 @@ public final class WCSession: NSObject, Sendable {
     }
   }
 
-  /// How far the session is.
+  /// The progress of the activation.
   public var activationState: WCSessionActivationState { state.withLock { $0.activation } }
 
   /// The link of the current activation; nil while there is none.
@@ -160,15 +160,15 @@ extension WCSession {
     var activation = WCSessionActivationState.notActivated
     /// `activate()` was called and has not completed.
     var isActivating = false
-    /// `activate()` was called on an inactive session: it counts as soon as it can.
+    /// `activate()` was called on an inactive session: it takes effect as soon as possible.
     var activatesAgain = false
     var link: SessionLink?
     /// The work under way that changes the link, by number.
     var works: [Int: Task<Void, Never>] = [:]
     var nextWork = 0
-    /// The session was ended for good, and another one takes its place.
+    /// The session was ended permanently, and another one replaces it.
     var hasEnded = false
-    /// Came between the activation and its delegate's hearing of it.
+    /// Requests that arrived between the activation and the delegate's report of it.
     var earlyRequests: [PeerRequest] = []
   }
 

@@ -1,4 +1,4 @@
-/// How far a session is.
+/// The progress of a session's activation.
 ///
 /// ```swift
 /// if WCSession.default.activationState != .activated { WCSession.default.activate() }

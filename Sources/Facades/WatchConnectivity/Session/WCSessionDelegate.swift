@@ -1,10 +1,10 @@
 public import Foundation
 
-/// The calls of a session to its app; all come on one serial background queue.
+/// The calls of a session to its app; all are made on one serial background queue.
 ///
-/// Every method but the first has a default implementation, so a delegate implements those it needs.
-/// A message or transfer that the delegate has no method for is not silently dropped as by Apple's: its
-/// sender gets `deliveryFailed`.
+/// Every method but the first has a default implementation, so a delegate implements only those it
+/// needs. Unlike Apple's, a message or transfer that the delegate has no method for is not silently
+/// dropped: its sender gets `deliveryFailed`.
 ///
 /// A delegate's conformance cannot be isolated to an actor, because the calls come on a queue of the
 /// session's: in a target whose default isolation is the main actor, a class that names this protocol
@@ -32,12 +32,12 @@ public protocol WCSessionDelegate: NSObjectProtocol, SendableMetatype {
     _ session: WCSession, activationDidCompleteWith activationState: WCSessionActivationState,
     error: (any Error)?)
 
-  /// On the phone: another watch becomes the active one. Nothing can be sent any more; everything that was
-  /// received is still delivered.
+  /// On the phone: another watch becomes the active one. Nothing more can be sent; everything that
+  /// was received is still delivered.
   func sessionDidBecomeInactive(_ session: WCSession)
 
-  /// On the phone: all that was received from the watch before is delivered. `activate()` begins with
-  /// the watch that is active now; the default implementation calls it.
+  /// On the phone: everything received from the previous watch is delivered. `activate()` begins
+  /// with the watch that is active now; the default implementation calls it.
   func sessionDidDeactivate(_ session: WCSession)
 
   /// On the phone: `isPaired`, `isWatchAppInstalled`, `isComplicationEnabled`,
@@ -50,19 +50,19 @@ public protocol WCSessionDelegate: NSObjectProtocol, SendableMetatype {
   /// `isReachable` has changed.
   func sessionReachabilityDidChange(_ session: WCSession)
 
-  /// A message came whose sender expects no reply.
+  /// A message arrived whose sender expects no reply.
   func session(_ session: WCSession, didReceiveMessage message: [String: Any])
 
-  /// A message came whose sender waits for a reply: call the handler once, now or later. Its sender
-  /// learns at once when the handler is let go without a call.
+  /// A message arrived whose sender waits for a reply: call the handler once, now or later. Its
+  /// sender learns at once when the handler is released without a call.
   func session(
     _ session: WCSession, didReceiveMessage message: [String: Any],
     replyHandler: @escaping @Sendable ([String: Any]) -> Void)
 
-  /// Data came whose sender expects no reply.
+  /// Data arrived whose sender expects no reply.
   func session(_ session: WCSession, didReceiveMessageData messageData: Data)
 
-  /// Data came whose sender waits for a reply; see the form for dictionaries.
+  /// Data arrived whose sender waits for a reply; see the form for dictionaries.
   func session(
     _ session: WCSession, didReceiveMessageData messageData: Data,
     replyHandler: @escaping @Sendable (Data) -> Void)
@@ -71,21 +71,21 @@ public protocol WCSessionDelegate: NSObjectProtocol, SendableMetatype {
   func session(
     _ session: WCSession, didReceiveApplicationContext applicationContext: [String: Any])
 
-  /// A dictionary came that was sent with `transferUserInfo`; it counts as delivered when this
-  /// returns. A process that ends before gets it again.
+  /// A dictionary arrived that was sent with `transferUserInfo`; it counts as delivered when this
+  /// returns. If the process ends before, it is delivered again.
   func session(_ session: WCSession, didReceiveUserInfo userInfo: [String: Any])
 
-  /// A dictionary was delivered, or failed; also one of an earlier process of this side. Not called
-  /// for one that was cancelled.
+  /// A dictionary was delivered, or failed; even one of an earlier process of this side. Not called
+  /// for a cancelled one.
   func session(
     _ session: WCSession, didFinish userInfoTransfer: WCSessionUserInfoTransfer,
     error: (any Error)?)
 
-  /// A file came. It is deleted when this returns, unless it was moved.
+  /// A file arrived. It is deleted when this returns, unless it was moved.
   func session(_ session: WCSession, didReceive file: WCSessionFile)
 
-  /// A file was delivered, or failed; also one of an earlier process of this side. Not called for one
-  /// that was cancelled.
+  /// A file was delivered, or failed; even one of an earlier process of this side. Not called for a
+  /// cancelled one.
   func session(
     _ session: WCSession, didFinish fileTransfer: WCSessionFileTransfer, error: (any Error)?)
 }

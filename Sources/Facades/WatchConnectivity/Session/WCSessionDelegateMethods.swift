@@ -1,13 +1,13 @@
 public import Foundation
 import Synchronization
 
-// Apple's delegate has optional methods, which a caller calls as `delegate.session?(…)`. Swift on Linux has no
-// optional methods, so a property of the same name stands for them.
+// Apple's delegate has optional methods, which a caller calls as `delegate.session?(…)`. Swift on
+// Linux has no optional methods, so a property with the same name replaces each.
 extension WCSessionDelegate {
-  /// The methods named `session`, for code that calls them as optional ones: a delegate that passes on what it
-  /// gets, as `other?.session?(session, didReceiveMessage: message)`.
+  /// The methods named `session`, for code that calls them as optional ones: a delegate that
+  /// forwards its calls, as `other?.session?(session, didReceiveMessage: message)`.
   ///
-  /// Never nil; the call is, if the delegate has no such method. A property `session` of the app's own comes first.
+  /// Never nil; the call is, without such a method. A property `session` of the app comes first.
   @_disfavoredOverload
   public var session: WCSessionDelegateMethods? { WCSessionDelegateMethods(delegate: self) }
 
@@ -27,8 +27,8 @@ extension WCSessionDelegate {
   }
 }
 
-/// A delegate's methods named `session`, as optional ones: each call returns nil if the delegate has no such
-/// method, and then has done nothing.
+/// A delegate's methods named `session`, as optional ones: each call returns nil, without an
+/// effect, if the delegate has no such method.
 ///
 /// ```swift
 /// func pass(_ message: [String: Any], from session: WCSession, to other: (any WCSessionDelegate)?) {
@@ -120,16 +120,16 @@ public struct WCSessionDelegateMethods {
   }
 }
 
-/// A reply handler of Apple's type, which says nothing of threads, on its way to a delegate.
-// The handler that the session gives may be called in any thread. One that is written around it for another
-// delegate is called where that delegate replies, as on Apple's systems.
+/// A reply handler of Apple's type, which declares no isolation, on its way to a delegate.
+// The handler that the session gives may be called in any thread. A handler that wraps it for
+// another delegate is called where that delegate replies, as on Apple's systems.
 private struct PassedHandler<Reply>: @unchecked Sendable {
   let call: (Reply) -> Void
 }
 
-/// The call of a delegate's method that runs now in this thread.
+/// The call of a delegate's method that is running in this thread.
 ///
-/// The default implementation of a method says that the delegate has none, because it is the only one that
+/// The default implementation of a method reports that the delegate has none, because only it
 /// knows.
 final class DelegateCall: Sendable {
   private enum Finding: Int, AtomicRepresentable {
@@ -144,7 +144,7 @@ final class DelegateCall: Sendable {
 
   /// Calls a method of the session's delegate.
   ///
-  /// - Returns: whether the delegate has no method for something that came for it.
+  /// - Returns: whether the delegate has no method for an arrival.
   static func isDeclined(_ call: () -> Void) -> Bool { run(call) == .declined }
 
   /// Calls an optional method.
@@ -155,7 +155,7 @@ final class DelegateCall: Sendable {
   /// The delegate has no such method, and loses nothing by it.
   static func lacksMethod() { current?.finding.store(.missing, ordering: .relaxed) }
 
-  /// The delegate has no method for something that came for it.
+  /// The delegate has no method for an arrival.
   static func decline() { current?.finding.store(.declined, ordering: .relaxed) }
 
   private static func run(_ call: () -> Void) -> Finding {

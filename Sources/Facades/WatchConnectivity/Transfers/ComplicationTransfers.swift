@@ -22,7 +22,7 @@ struct ComplicationTransfers: Sendable {
     return Self.perDay - Self.used(state, today: Self.today())
   }
 
-  /// The id of the transfer that was sent last for the complication.
+  /// The id of the last transfer that was sent for the complication.
   func currentID() throws -> String? { try value.read()?["current"]?.stringValue }
 
   /// Uses one of today's transfers, if any is left.
@@ -43,7 +43,7 @@ struct ComplicationTransfers: Sendable {
     }
   }
 
-  /// Makes a transfer the current one in place of the one before, which is delivered all the same.
+  /// Makes a transfer the current one; the previous one is delivered nevertheless.
   func setCurrent(_ id: String) throws {
     try value.update { state in
       guard case .dictionary(var next) = state else { return }
@@ -64,7 +64,7 @@ struct ComplicationTransfers: Sendable {
 }
 
 extension SessionLink {
-  /// Of the phone's active watch; nil on a watch.
+  /// For the phone's active watch; nil on a watch.
   var complications: ComplicationTransfers? {
     guard place.role == .phone, let counterpart else { return nil }
     return ComplicationTransfers(place.container, watch: counterpart)

@@ -32,7 +32,7 @@ extension TransferCourse {
   }
 }
 
-/// Objects that a test gives: as a session would hand them over, if it could carry them.
+/// Objects from a test: handed over as a session would, if it could carry them.
 struct MadeObjects {
   let value: PropertyListValue?
   let given: GivenObjects?
@@ -42,7 +42,7 @@ struct MadeObjects {
       value = try Payload.value(objects, maximumBytes: .max)
       given = nil
     } catch {
-      // A test may give its delegate what no session would: that is handed over as it is.
+      // A test may give its delegate an object that no session would: it is handed over unchanged.
       value = nil
       given = GivenObjects(objects: objects)
     }

@@ -6,16 +6,16 @@ import WormholePeers
 /// A transfer of either kind, on its way to the counterpart.
 protocol OutgoingTransfer: AnyObject, Sendable {
   var course: TransferCourse { get }
-  /// Tells the delegate of its end.
+  /// Reports its end to the delegate.
   func tell(_ delegate: any WCSessionDelegate, of session: WCSession, _ error: WCError?)
 }
 
-/// How far a transfer is, as its app knows; the same for both kinds.
+/// The progress of a transfer, as its app knows it; the same for both kinds.
 final class TransferCourse: Sendable {
   private enum Stage: Sendable {
     case underWay
-    /// The app takes it back right now, and may be too late. Others see it cancelled before `cancel()`
-    /// returns, and have to know that the app did it.
+    /// The app is taking it back, and may be too late. Others see it cancelled before `cancel()`
+    /// returns, and must know that the app did it.
     case takingBack
     case ended
     case takenBack
@@ -51,12 +51,12 @@ final class TransferCourse: Sendable {
     stage.withLock { if $0 == .underWay || $0 == .takingBack { $0 = .ended } }
   }
 
-  /// The app knows its end, and will not be told again.
+  /// The app knows its end, so it is not reported again.
   func removeReceipt() throws { try sent?.removeReceipt() }
 
   /// Takes it back, unless the counterpart has it already.
   ///
-  /// - Parameter takenBack: called when that was in time.
+  /// - Parameter takenBack: called if that was in time.
   func cancel(_ takenBack: (String) -> Void) {
     let isMine = stage.withLock { stage in
       guard stage == .underWay else { return false }
@@ -90,8 +90,8 @@ final class TransferCourse: Sendable {
   var hashValue: Int { id?.hashValue ?? ObjectIdentifier(self).hashValue }
 }
 
-/// The objects of a transfer that was refused, as they were given.
-// They are only handed back to the caller that gave them, and never read or changed here.
+/// The objects of a refused transfer, unchanged.
+// They are only handed back to the caller that passed them, and never read or changed here.
 struct GivenObjects: @unchecked Sendable {
   let objects: [String: Any]?
 }

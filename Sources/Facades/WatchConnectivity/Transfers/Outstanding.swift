@@ -5,8 +5,8 @@ import WormholePeers
 
 /// The transfers that have not ended, in the order of sending; the delegate learns of each end.
 ///
-/// One task waits for one transfer after the other: the counterpart takes them in that order. A transfer
-/// that may end before its turn, because it expires or a newer one takes its place, has a task of its own.
+/// One task waits for one transfer after the other, as the counterpart takes them in that order. A
+/// transfer that may end before its turn, because it expires or is replaced, has a task of its own.
 final class Outstanding<Transfer: OutgoingTransfer>: Sendable {
   private struct State {
     var next = 0
@@ -32,9 +32,9 @@ final class Outstanding<Transfer: OutgoingTransfer>: Sendable {
   }
 
   /// - Parameters:
-  ///   - status: the status of a transfer of an earlier process: after its end it is not listed, and the
-  ///     delegate is told.
-  ///   - endsInOrder: whether it ends after those that were added before it.
+  ///   - status: the status of a transfer of an earlier process: after its end it is not listed,
+  ///     and the end is reported to the delegate.
+  ///   - endsInOrder: whether it ends after all transfers that were added before it.
   func add(
     _ transfer: Transfer, _ status: QueueEntryStatus = .stored, endsInOrder: Bool = true
   ) {
@@ -50,10 +50,10 @@ final class Outstanding<Transfer: OutgoingTransfer>: Sendable {
     (endsInOrder ? adding : addingEarly).yield(transfer)
   }
 
-  /// Not to be listed any more: its app has cancelled it.
+  /// Removes a transfer from the list: its app has cancelled it.
   func remove(_ id: String) { state.withLock { _ = $0.transfers.removeValue(forKey: id) } }
 
-  /// Begins to tell the delegate of ends.
+  /// Begins to report ends to the delegate.
   func start(_ link: SessionLink) {
     let session = link.session
     let task = Task { [weak self, ends, earlyEnds] in
@@ -71,7 +71,7 @@ final class Outstanding<Transfer: OutgoingTransfer>: Sendable {
     if hasEnded { task.cancel() }
   }
 
-  /// Stops reporting ends: those that come later are reported at the next activation.
+  /// Stops reporting ends: later ends are reported at the next activation.
   func end() {
     adding.finish()
     addingEarly.finish()
@@ -118,7 +118,7 @@ final class Outstanding<Transfer: OutgoingTransfer>: Sendable {
     if let id = transfer.course.id { remove(id) }
     switch session.offer({ transfer.tell($0, of: session, failure) }) {
     case .handled, .declined: conclude(transfer)
-    // Told at the next activation.
+    // Reported at the next activation.
     case .noDelegate: return
     }
   }
@@ -129,14 +129,14 @@ final class Outstanding<Transfer: OutgoingTransfer>: Sendable {
     do {
       try transfer.course.removeReceipt()
     } catch {
-      // The end is told again at the next activation, which is the lesser evil.
+      // The end is reported again at the next activation, which is the lesser evil.
       Diagnostics.report(error)
     }
   }
 }
 
 extension SessionLink {
-  /// The transfers of an earlier process of this side whose end its app was not told.
+  /// The transfers of an earlier process of this side whose end was not reported to the app.
   func loadOutstanding() throws {
     guard let counterpart else { return }
     for sent in try place.peer.messageTransfers(to: counterpart) {

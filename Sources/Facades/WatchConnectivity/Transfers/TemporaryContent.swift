@@ -2,10 +2,10 @@ import Foundation
 
 /// The temporary files of content that is transferred as a file: `TMPDIR/PREFIX-UUID/NAME`.
 ///
-/// Each file has its own directory that only the user may enter, so two contents never share one. The
-/// file stays until the session reports the end of the transfer, possibly in a later process. So its
-/// path, not a table in memory, tells that it may be removed. A process that is killed between writing
-/// the file and handing it over leaves it until TMPDIR is cleaned.
+/// Each file has its own directory that only the user may enter, so two contents never share one.
+/// The file stays until the session reports the end of the transfer, possibly in a later process.
+/// So its path, not a table in memory, shows that it may be removed. A process that is killed
+/// between writing the file and handing it over leaves it until TMPDIR is cleaned.
 package struct TemporaryContent: Sendable {
   private let prefix: String
   private let name: String
@@ -31,7 +31,7 @@ package struct TemporaryContent: Sendable {
     return file
   }
 
-  /// Removes a file of these with its directory; leaves any other file alone.
+  /// Removes one of these files with its directory; leaves any other file alone.
   package func remove(_ file: URL) {
     let directory = file.deletingLastPathComponent()
     guard directory.lastPathComponent.hasPrefix(prefix),
@@ -41,7 +41,7 @@ package struct TemporaryContent: Sendable {
     do {
       try FileManager.default.removeItem(at: directory)
     } catch {
-      // The file is gone already, or the cleaning of TMPDIR will find it; nobody needs the error.
+      // The file is gone, or the cleaning of TMPDIR will find it; no caller needs the error.
     }
   }
 }

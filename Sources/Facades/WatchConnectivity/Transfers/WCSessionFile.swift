@@ -1,7 +1,7 @@
 public import Foundation
 import WormholePropertyLists
 
-/// A file that is sent, or that came.
+/// A file that is sent, or that arrived.
 ///
 /// ```swift
 /// final class Link: NSObject, WCSessionDelegate {
@@ -20,8 +20,8 @@ import WormholePropertyLists
 /// }
 /// ```
 public final class WCSessionFile: NSObject, Sendable {
-  /// Its place; a received file lies there until the delegate's method returns, and the last component is
-  /// the name that it had at its sender.
+  /// Its path; a received file stays there until the delegate's method returns, and the last
+  /// component is its name at the sender.
   public let fileURL: URL
   private let content: PropertyListValue?
   private let given: GivenObjects?

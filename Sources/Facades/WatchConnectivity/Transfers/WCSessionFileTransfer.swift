@@ -2,7 +2,7 @@ public import Foundation
 import Wormhole
 import WormholePeers
 
-/// A file on its way to the counterpart; made by `transferFile`. Two that mean the same transfer are
+/// A file on its way to the counterpart; made by `transferFile`. Two objects for one transfer are
 /// equal.
 ///
 /// ```swift
@@ -27,7 +27,7 @@ public final class WCSessionFileTransfer: NSObject, Sendable {
     let progress = ObservedProgress(totalUnitCount: max(sent.progress.totalBytes, 1))
     self.progress = progress
     observation = sent.observeProgress { now in
-      // Nothing is to be divided by the 0 bytes of an empty file.
+      // The 0 bytes of an empty file would be a divisor.
       progress.totalUnitCount = max(now.totalBytes, 1)
       progress.completedUnitCount = now.totalBytes > 0 ? now.completedBytes : 1
     }
@@ -57,12 +57,12 @@ public final class WCSessionFileTransfer: NSObject, Sendable {
   /// Whether it has neither been delivered nor failed nor been cancelled.
   public var isTransferring: Bool { course.isTransferring }
 
-  /// Whether `cancel()` was in time, through this object: the counterpart never gets it. Apple's class has
-  /// no such property.
+  /// Whether `cancel()` was in time, through this object: the counterpart never gets it. Apple's
+  /// class has no such property.
   public var isCancelled: Bool { course.isCancelled }
 
-  /// Takes it back, also in the middle of copying, unless the counterpart has it already: then this
-  /// does nothing. The delegate is not told of the end of a transfer that was taken back.
+  /// Takes it back, even during copying, unless the counterpart has it already: then this does
+  /// nothing. The delegate is not notified of the end of a transfer that was taken back.
   public func cancel() {
     course.cancel { id in
       link?.fileTransfers.remove(id)
@@ -71,7 +71,7 @@ public final class WCSessionFileTransfer: NSObject, Sendable {
     }
   }
 
-  /// Whether it means the same transfer.
+  /// Whether the object stands for the same transfer.
   public override func isEqual(_ object: Any?) -> Bool {
     course.isSame(as: (object as? WCSessionFileTransfer)?.course)
   }
@@ -82,7 +82,7 @@ public final class WCSessionFileTransfer: NSObject, Sendable {
 
 extension WCSessionFileTransfer: OutgoingTransfer {
   func tell(_ delegate: any WCSessionDelegate, of session: WCSession, _ error: WCError?) {
-    // A delegate that reads the progress then does not find it a step behind.
+    // A delegate that reads the progress then finds it complete.
     if error == nil { progress.completedUnitCount = progress.totalUnitCount }
     delegate.session(session, didFinish: self, error: error)
   }

@@ -3,7 +3,7 @@ import Wormhole
 import WormholePeers
 import WormholePropertyLists
 
-/// A dictionary on its way to the counterpart; made by `transferUserInfo`. Two that mean the same
+/// A dictionary on its way to the counterpart; made by `transferUserInfo`. Two objects for one
 /// transfer are equal.
 ///
 /// ```swift
@@ -56,7 +56,7 @@ public final class WCSessionUserInfoTransfer: NSObject, Sendable {
   /// no such property.
   public var isCancelled: Bool { course.isCancelled }
 
-  /// Whether it is the latest that was sent for the complication; see
+  /// Whether it is the last that was sent for the complication; see
   /// `transferCurrentComplicationUserInfo`. Costs reading one file.
   public var isCurrentComplicationInfo: Bool {
     guard let id = course.id, let complications else { return isMadeCurrent }
@@ -69,10 +69,10 @@ public final class WCSessionUserInfoTransfer: NSObject, Sendable {
   }
 
   /// Takes it back, unless the counterpart has it already: then this does nothing. The delegate is
-  /// not told of the end of a transfer that was taken back.
+  /// not notified of the end of a transfer that was taken back.
   public func cancel() { course.cancel { link?.userInfoTransfers.remove($0) } }
 
-  /// Whether it means the same transfer.
+  /// Whether the object stands for the same transfer.
   public override func isEqual(_ object: Any?) -> Bool {
     course.isSame(as: (object as? WCSessionUserInfoTransfer)?.course)
   }
