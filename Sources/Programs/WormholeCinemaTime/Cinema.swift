@@ -25,7 +25,7 @@ enum Cinema {
   static var watchName: String { current.options.watchName }
   static var options: LaunchOptions { current.options }
 
-  // MARK: What happens
+  // MARK: Events
 
   typealias ScreenChange = @Sendable (inout ScreenState) -> Void
 
@@ -37,11 +37,11 @@ enum Cinema {
     self.screen.withLock { $0 = screen }
   }
 
-  /// Tells what happened, once.
+  /// Logs an event, once.
   ///
   /// - Parameters:
   ///   - line: Without a screen, a line for standard error; nil if the log has it already.
-  ///   - message: At a screen, a sentence; nil if the screen shows it anyway, or if it concerns nobody.
+  ///   - message: At a screen, a sentence; nil if the screen shows it, or no user needs it.
   static func log(_ line: String?, _ message: Message? = nil) {
     if let screen = screen.withLock({ $0 }) {
       if let message { screen { $0.message = message } }
@@ -54,7 +54,7 @@ enum Cinema {
 
   static func log(_ error: any Error) { log(failure: "\(error)") }
 
-  /// Tells what is in the way of the other side, and what helps; a screen shows it until there is nothing.
+  /// Reports the obstacle to the other side, and a remedy; a screen shows it until it is gone.
   static func log(obstacle now: String?) {
     let isNew = obstacle.withLock { last in
       defer { last = now }

@@ -100,7 +100,7 @@ struct LaunchOptions: Sendable {
   }
 }
 
-/// What a user asked for cannot be done.
+/// The program cannot do what a user asked for.
 struct Refusal: Error, CustomStringConvertible {
   let description: String
 }

@@ -10,7 +10,7 @@ enum Main {
     ignoreFatalWriteSignals()
     EtcdEngine.register()
     Diagnostics.onEvent = { event in
-      // With standard error closed, nobody reads it.
+      // With standard error closed, no program reads it.
       if event.kind == .failure { try? Program.write("wormhole: \(event.message)\n", to: 2) }
     }
     do {

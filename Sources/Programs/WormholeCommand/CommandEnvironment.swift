@@ -6,12 +6,12 @@ import WormholeSystem
 struct CommandEnvironment: Sendable {
   /// Looks up an environment variable.
   let variable: @Sendable (String) -> String?
-  /// What has come on standard input; empty at its end. A terminal gives a line at once.
+  /// The bytes from standard input so far; empty at its end. A terminal gives a line at once.
   var readInput: @Sendable () throws -> [UInt8] = { [] }
   let writeStandardOutput: @Sendable ([UInt8]) throws -> Void
   /// For people; a failure to write there cannot be reported anywhere.
   let writeStandardError: @Sendable ([UInt8]) -> Void
-  /// From now on the program ends when nobody reads standard output any more.
+  /// From now on the program ends when no process reads standard output any more.
   var endWithReader: @Sendable () -> Void = {}
   /// The width of sentences for people.
   var columns = 80
@@ -21,7 +21,7 @@ struct CommandEnvironment: Sendable {
   var isInputTerminal = false
   /// The width of standard error where that is a terminal.
   var errorColumns: Int?
-  /// How to report that this process is ready.
+  /// The way to report that this process is ready.
   var readiness: Readiness?
   /// Ends the process when a file system does not answer; nil in the process of a test.
   var answers: AnswerWatch?
@@ -58,7 +58,7 @@ extension CommandEnvironment {
 
   func print(json value: PropertyListValue) throws { try print(line: JSONWriter.string(value)) }
 
-  /// Prints a line: with `--json` of JSON, else of text.
+  /// Prints a line: of JSON with `--json`, otherwise of text.
   func print(
     _ arguments: ParsedArguments, json: @autoclosure () -> PropertyListValue,
     text: @autoclosure () throws -> String
@@ -66,7 +66,7 @@ extension CommandEnvironment {
     try print(line: arguments.has("json") ? JSONWriter.string(json()) : text())
   }
 
-  /// Prints items: with `--json` a line of each, else a table.
+  /// Prints items: with `--json` a line of each, otherwise a table.
   func print<Item: JSONObject>(
     _ items: [Item], _ arguments: ParsedArguments, under head: [String],
     cells: (Item) -> [String]
@@ -77,7 +77,7 @@ extension CommandEnvironment {
     for item in items { try print(json: item.propertyList) }
   }
 
-  /// Tells people something, after the program's name.
+  /// Writes a sentence for people, after the program's name.
   func tell(_ sentence: String) {
     writeStandardError(Array("\(ProgramName.called): \(sentence.withoutControlCharacters)\n".utf8))
   }
@@ -88,7 +88,7 @@ extension CommandEnvironment {
     writeStandardError(Array(("\r\u{1B}[K" + (text ?? "")).utf8))
   }
 
-  /// Tells people about an error after which the work goes on.
+  /// Reports an error to people after which the work continues.
   func tell(_ error: any Error) { tell(sentence(of: error)) }
 
   func tellIfPolling(_ detection: ChangeDetection, _ identifier: String) {
@@ -98,10 +98,10 @@ extension CommandEnvironment {
         + reason)
   }
 
-  /// Prints the word by which a listening command says that it misses nothing from now on.
+  /// Prints the word by which a listening command reports that it misses nothing from now on.
   ///
-  /// - Parameter endsWithReader: whether the program ends, from now on, when nobody reads its output;
-  ///   false for a command that prints nothing, or that has to give something back before it ends.
+  /// - Parameter endsWithReader: whether the program ends, from now on, when no process reads its
+  ///   output; not for a command that prints nothing, or must give an item back before it ends.
   func tellListening(endsWithReader: Bool = true) {
     answers?.beginListening()
     writeStandardError(Array("listening\n".utf8))
@@ -109,7 +109,7 @@ extension CommandEnvironment {
     if endsWithReader { endWithReader() }
   }
 
-  /// Tells the starter of this process that it is ready, if the starter wants to know.
+  /// Reports to the starter of this process that it is ready, if the starter wants to know.
   func tellReady() { readiness?.tell { tell($0) } }
 
   /// Everything on standard input. At a terminal a line says that the program waits for it.
@@ -132,7 +132,7 @@ extension CommandEnvironment {
       because: "\(part) has more than \(JSONInput.maximumBytes >> 20) MiB", status: .badData)
   }
 
-  /// Calls a closure with each line, without its end, as it comes.
+  /// Calls a closure with each line, without its end, as it arrives.
   ///
   /// - Parameter file: nil for standard input.
   func forEachLine(ofFile file: String?, _ body: (ArraySlice<UInt8>) throws -> Void) throws {
@@ -188,9 +188,9 @@ extension CommandEnvironment {
       variable: { Program.environment($0) },
       readInput: { try Program.read(from: 0, maximumBytes: 64 << 10) },
       writeStandardOutput: { try Program.write($0, to: 1) },
-      // With standard error closed, only the exit status remains to tell.
+      // With standard error closed, only the exit status can report it.
       writeStandardError: { try? Program.write($0, to: 2) },
-      // Without a thread for it, the next line that is written finds out.
+      // Without a thread for it, the next line that is written notices it.
       endWithReader: { try? Program.endWithReader() }, columns: Program.terminalColumns(1) ?? 80,
       isTerminal: Program.isTerminal(1), isInputTerminal: Program.isTerminal(0),
       errorColumns: Program.terminalColumns(2), answers: AnswerWatch { Program.exit($0.rawValue) })

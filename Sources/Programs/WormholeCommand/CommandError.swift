@@ -4,7 +4,7 @@ import WormholeFiles
 import WormholePeers
 import WormholeSystem
 
-/// Why a command could not do its work, with the status that tells scripts so.
+/// Why a command could not do its work, with the exit status for scripts.
 struct CommandError: Error, Equatable, CustomStringConvertible {
   /// The action and its object, as the user named it: "read seats".
   let action: String
@@ -25,7 +25,7 @@ struct CommandError: Error, Equatable, CustomStringConvertible {
   var description: String { "cannot \(action): \(reason)" }
 }
 
-/// Does something, and reports an error of the kernel as the action that is not possible.
+/// Runs a closure, and reports an error of the kernel as the action that is not possible.
 ///
 /// - Parameter isPermission: Whether a denied access has its own status here.
 func reporting<Result: ~Copyable>(
@@ -78,11 +78,11 @@ extension AppGroupError {
   }
 }
 
-/// How the program ends; scripts rely on these numbers.
+/// The exit status of the program; scripts rely on these numbers.
 ///
-/// Those from 64 on come from `sysexits.h`, 124 from `timeout(1)`. A command that runs another program
-/// ends with that program's status, by the rules of a shell; it may be any number, and the sentence on
-/// standard error explains it.
+/// Statuses from 64 on come from `sysexits.h`, 124 from `timeout(1)`. A command that runs another
+/// program ends with that program's status, by the rules of a shell; it may be any number, and the
+/// sentence on standard error explains it.
 struct ExitStatus: RawRepresentable, Hashable, Error {
   let rawValue: Int32
 
@@ -99,8 +99,8 @@ struct ExitStatus: RawRepresentable, Hashable, Error {
   /// The other program exists, but cannot be run.
   static let commandNotExecutable = ExitStatus(rawValue: 126)
   static let commandNotFound = ExitStatus(rawValue: 127)
-  /// Nobody reads standard output any more, as after the end of `head`: as if SIGPIPE had ended the
-  /// program.
+  /// No process reads standard output any more, as after the end of `head`: as if SIGPIPE had ended
+  /// the program.
   static let brokenPipe = ExitStatus(rawValue: 128 + Signal.brokenPipe.rawValue)
 }
 
@@ -116,10 +116,10 @@ extension ExitStatus {
     }
   }
 
-  /// The status that an error ends the program with.
+  /// The exit status for an error.
   ///
-  /// - Parameter hasTimeout: whether the command has a time: what is not reachable by then is late,
-  ///   whether nobody answers or nobody listens.
+  /// - Parameter hasTimeout: whether the command has a timeout: an unreachable process is then
+  ///   late, whether it does not answer or does not listen.
   init(of error: any Error, hasTimeout: Bool = false) {
     self =
       switch error {
@@ -142,9 +142,9 @@ extension ExitStatus {
     case .containerUnsafe, .permissionDenied: .permission
     case .formatTooNew, .formatTooOld, .notAValue, .damaged, .unsupportedValue, .nameCollision:
       .badData
-    // With an error number, the kernel refused to write so much; the data may be right.
+    // With an error number, the kernel refused to write as much; the data may be right.
     case .tooLarge: error.errorNumber == nil ? .badData : .inputOutput
-    // Another process has what this one had.
+    // Another process has the lease that this one had.
     case .leaseLost: .no
     case .timedOut, .outcomeUnknown: .deadline
     case .notSupported: .usage

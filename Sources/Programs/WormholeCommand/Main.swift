@@ -5,12 +5,12 @@ import WormholeSystem
 @main
 struct Main {
   static func main() {
-    // A closed pipe or a file that may not grow is an error to report, not a death.
+    // A closed pipe or a file that may not grow causes an error to report, not a death.
     ignoreFatalWriteSignals()
     EtcdEngine.register()
     Diagnostics.onEvent = { event in
       if event.kind == .failure {
-        // With standard error closed, only the exit status remains to tell.
+        // With standard error closed, only the exit status can report it.
         try? Program.write("\(ProgramName.called): \(event.message)\n", to: 2)
       }
     }

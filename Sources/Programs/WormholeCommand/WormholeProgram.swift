@@ -20,7 +20,7 @@ struct WormholeProgram {
     }
   }
 
-  /// - Parameter hasTimeout: becomes whether the command has a `--timeout`.
+  /// - Parameter hasTimeout: is set to whether the command has a `--timeout`.
   private func runThrowing(_ arguments: [[UInt8]], _ hasTimeout: inout Bool) throws {
     let invocation = try ArgumentParser.parse(arguments, root: root, variable: environment.variable)
     switch invocation {
@@ -72,15 +72,15 @@ extension ParsedArguments {
   /// The time of a command that waits for nothing but etcd.
   private static let standardTime: Duration = .seconds(10)
 
-  /// The time of all calls of a command to etcd, together; nil for one that listens as long as it likes.
-  /// A call that begins later has a second.
+  /// The time of all calls of a command to etcd, together; nil for a command that listens without a
+  /// limit. A call that begins later has a second.
   fileprivate func callTime(of command: CommandDescription) -> Duration? {
     if let time = seconds("timeout") { return time }
     guard let timeout = command.options.first(where: { $0.name == "timeout" }) else {
       return Self.standardTime
     }
     if let standard = timeout.value?.standard { return ValueKind.seconds(standard) }
-    // Of these, --timeout belongs to an option that is not there.
+    // In these commands, --timeout belongs to an option that is not given.
     let isConditional = command.options.contains { ["watch", "wait"].contains($0.name) }
     return isConditional && !has("watch") && text("wait") == nil ? Self.standardTime : nil
   }

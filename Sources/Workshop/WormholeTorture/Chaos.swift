@@ -67,7 +67,7 @@ final class Chaos {
     try nemesis?.heal()
   }
 
-  /// A pause that is longer than a lease on etcd lasts; none for most stops, and in a directory.
+  /// A pause that is longer than a lease on etcd; none for most stops, and in a directory.
   private func longPause() -> Duration? {
     nemesis != nil && random.chance(15) ? random.milliseconds(2_500...4_500) : nil
   }
@@ -99,8 +99,7 @@ final class Chaos {
   }
 
   private func act(now: ContinuousClock.Instant) throws {
-    // Names that are empty at this moment are removed, even if a worker watches or is about to use
-    // them.
+    // Names that are empty now are removed, even if a worker watches or is about to use them.
     if nemesis == nil, options.kinds.contains(.values), random.chance(25) {
       for key in Workload.values(processes: options.processes) {
         if try container.removeEmptyName(key, .value) { counts.namesRemoved += 1 }

@@ -1,8 +1,8 @@
 import FoundationEssentials
 import WormholeWorkshop
 
-/// What a worker reports: one entry per line, each with one write. So a process that is killed at any
-/// instruction leaves at most one torn line, which readers skip.
+/// The report of a worker: one entry per line, each with one write. So a process that is killed at
+/// any instruction leaves at most one torn line, which readers skip.
 enum JournalEntry: Codable, Equatable {
   /// Before an operation.
   case began(key: String, HistoryOperation.Call, at: UInt64)
@@ -24,7 +24,7 @@ enum JournalEntry: Codable, Equatable {
   case timedOut
   /// A call failed because etcd did not answer; nothing was done.
   case unreachable
-  /// A call failed because etcd's answer was lost; what was asked for was done or not.
+  /// A call failed because etcd's answer was lost; the request may have been carried out.
   case inDoubt
   case late(String)
   case torn(String)
@@ -32,7 +32,7 @@ enum JournalEntry: Codable, Equatable {
   case uneven(String)
   /// An observer or a watch received something older than before.
   case backwards(String)
-  /// A watch did not tell a change.
+  /// A watch did not report a change.
   case missed(String)
   case failed(String)
   case posting(bell: String, at: UInt64)
@@ -93,8 +93,7 @@ extension [JournalEntry] {
   }
 }
 
-/// Returns a value as JSON on one line, because the processes of a run tell each other one line at a
-/// time.
+/// Returns a value as JSON on one line, because the processes of a run exchange one line at a time.
 func jsonText(_ value: some Encodable) throws -> String {
   String(decoding: try JSONEncoder().encode(value), as: UTF8.self)
 }
@@ -110,7 +109,7 @@ enum QueueEvent: Codable, Equatable {
   case sending(place: String, slot: Int, number: UInt64)
   /// The entry that was begun last is stored, under an id.
   case sent(number: UInt64, id: String)
-  /// It was not, because etcd did not answer.
+  /// It was not stored, because etcd did not answer.
   case unsent(number: UInt64)
   case cancelling(number: UInt64)
   case cancelled(number: UInt64, Bool)

@@ -2,8 +2,8 @@ import WormholeEtcd
 import WormholeSystem
 import WormholeWorkshop
 
-/// The director of the etcd of a run: kills, stops and starts its members, moves the leader, gives the
-/// history up, and disturbs the connections, at random. It leaves the processes to `Chaos`.
+/// The director of a run's etcd: kills, stops and starts its members, moves the leader, discards
+/// the history, and disturbs the connections, at random. It leaves the processes to `Chaos`.
 final class Nemesis {
   struct Counts {
     var killed = 0
@@ -18,9 +18,9 @@ final class Nemesis {
     var restored = 0
   }
 
-  /// How long a process that says nothing is taken for alive.
+  /// How long a silent process counts as alive.
   static let lifetime: Duration = .seconds(2)
-  /// How long a call of its own may take; until then nobody else is disturbed.
+  /// How long a call of its own may take; until then nothing else is disturbed.
   private static let patience: Duration = .seconds(1)
 
   private let members: EtcdMembers
@@ -30,7 +30,7 @@ final class Nemesis {
   private var next = ContinuousClock.now
   private let isVerbose: Bool
   private(set) var counts = Counts()
-  /// What ends a disturbance: of members, and of connections.
+  /// The ends of disturbances: of members, and of connections.
   private var mending: [Target: (at: ContinuousClock.Instant, how: () throws -> Void)] = [:]
 
   private enum Target: CaseIterable {
@@ -40,7 +40,7 @@ final class Nemesis {
 
   init(_ options: TortureOptions, _ directory: RunDirectory) throws {
     var setting = EtcdNode.Setting(directory: directory.path)
-    // Those that start members are the main thread.
+    // The main thread starts the members.
     setting.endsWithThread = true
     members = try EtcdMembers(options.members ?? 1, setting)
     proxies = try members.nodes.map { try LossyProxy(to: $0.endpoint) }
@@ -50,7 +50,7 @@ final class Nemesis {
     _ = try members.leader()
   }
 
-  /// Returns the place of the container for a process; every other one goes through the proxies.
+  /// Returns the place of the container for a process; every second process uses the proxies.
   func location(_ life: Int) -> String {
     let all = life % 2 == 0 ? members.nodes.map(\.endpoint) : proxies.map(\.endpoint)
     let hosts = all.indices.map { all[($0 + life / 2) % all.count].dropFirst("http://".count) }
@@ -58,7 +58,7 @@ final class Nemesis {
     return "etcd://\(hosts.joined(separator: ","))/torture?ttl=\(seconds)"
   }
 
-  /// Ends what is due, and disturbs the next one.
+  /// Ends the disturbances that are due, and makes the next one.
   func attend(now: ContinuousClock.Instant) throws {
     for (target, due) in mending where now >= due.at { try mend(target) }
     try startFailed()
@@ -72,7 +72,7 @@ final class Nemesis {
     }
   }
 
-  // Somebody else may have had its port at that moment.
+  // Another process may have taken its port at that moment.
   private func startFailed() throws {
     for node in members.nodes where node.hasFailed {
       tell("\(node.name) has ended by itself, and is started again")
@@ -84,7 +84,7 @@ final class Nemesis {
     try mending.removeValue(forKey: target)?.how()
   }
 
-  /// A moment, or longer than the lease of a process lasts.
+  /// A moment, or longer than the lease of a process.
   private func pause() -> Duration {
     random.chance(25) ? random.milliseconds(2_500...4_500) : random.milliseconds(50...1_200)
   }
@@ -131,7 +131,7 @@ final class Nemesis {
     }
   }
 
-  /// Gives the history up, up to now or up to a few changes ago.
+  /// Discards the history, up to now or up to a few changes ago.
   private func compact() {
     do {
       let node = members.nodes[Int.random(in: 0..<members.nodes.count, using: &random)]
@@ -141,7 +141,7 @@ final class Nemesis {
       counts.compactions += 1
       tell("history up to \(revision) given up")
     } catch {
-      // It is gone for the moment, or has given that up already.
+      // It is gone for the moment, or has already discarded that part.
       tell("no compaction: \(error)")
     }
   }
@@ -189,10 +189,10 @@ final class Nemesis {
     _ = try client.read(.key([0]), until: deadline)
   }
 
-  /// Keeps what there is, as a snapshot does.
+  /// Keeps the current state, as a snapshot does.
   func save() throws { try restart { try $0.save() } }
 
-  /// Brings back what was kept, and with it the revision.
+  /// Restores the kept state, and with it the revision.
   func restore() throws {
     try restart { try $0.restore() }
     counts.restored += 1

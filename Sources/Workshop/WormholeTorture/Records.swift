@@ -33,7 +33,7 @@ struct Records {
     }
   }
 
-  // A worker may be killed before it has written any.
+  // A worker may be killed before it has written an entry.
   private static func entries(_ path: String) throws(Errno) -> [JournalEntry] {
     JournalEntry.parse(try ifPresent(RecordFile.text(path)) ?? "")
   }

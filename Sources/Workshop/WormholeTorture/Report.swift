@@ -2,7 +2,7 @@
 struct Report {
   let records: Records
   let counts: Chaos.Counts
-  /// Of the etcd that the container is on, if it is.
+  /// The counts of the container's etcd, if it is on one.
   let etcd: Nemesis.Counts?
   let checks: [Check]
 

@@ -14,7 +14,7 @@ enum Terminal {
     do throws(Errno) {
       try Program.write(Array(text.utf8), to: descriptor)
     } catch {
-      // The reader is gone; the exit status still tells the result.
+      // The reader is gone; the exit status still shows the result.
       return
     }
   }

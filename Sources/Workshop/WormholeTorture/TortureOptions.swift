@@ -114,7 +114,7 @@ struct TortureOptions {
     #endif
   }
 
-  /// What repeats the run, besides the seed.
+  /// The options that repeat the run, besides the seed.
   var text: String {
     let engine = members.map { " --etcd --members \($0)" } ?? ""
     let fault = brokenRule.map { " --break \($0)" } ?? ""

@@ -72,12 +72,12 @@ enum Kind: String, CaseIterable, Codable {
   case logs
   /// Presence.
   case presence
-  /// All changes of the keys on etcd, as a watch tells them.
+  /// All changes of the keys on etcd, as a watch reports them.
   case watches
 
-  /// Those of a container that is a directory.
+  /// The kinds for a container that is a directory.
   static let ofDirectories = Set(Kind.allCases).subtracting([.watches])
-  /// Those of a container on etcd: it has no logs.
+  /// The kinds for a container on etcd, which has no logs.
   static let onEtcd = Set(Kind.allCases).subtracting([.logs])
 
   /// Returns the kinds in a list such as "queues,files", or nil for any other text.

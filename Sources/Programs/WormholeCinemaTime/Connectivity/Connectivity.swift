@@ -10,7 +10,7 @@ enum UserInfoKey {
   static let nextShow = "nextShow"
 }
 
-/// The connection between the phone and the watch: sends what changed, and receives it.
+/// The connection between the phone and the watch: sends changes, and receives them.
 final class Connectivity: NSObject, Sendable {
   static let shared = Connectivity()
   /// Set for a phone of the story and the tests that is killed after it has handed a file to the session.
@@ -25,7 +25,7 @@ final class Connectivity: NSObject, Sendable {
 
   // MARK: Sending
 
-  /// Sends the numbers of the bought films, eventually, complete and in order, even if the watch does not run now.
+  /// Sends the numbers of the bought films, complete and in order, even if no watch runs now.
   func transfer(_ movies: [Movie]) {
     guard canSendToPeer() else { return Obstacle.log() }
     WCSession.default.transferUserInfo([UserInfoKey.purchased: movies.map(\.id)])
@@ -118,7 +118,7 @@ extension Connectivity: WCSessionDelegate {
     Cinema.log("session is inactive", .notice("The phone changes to another watch."))
   }
 
-  // The user has switched to another watch, and everything from the one before is delivered.
+  // The user has switched to another watch, and everything from the previous one is delivered.
   func sessionDidDeactivate(_ session: WCSession) {
     Cinema.log("session is deactivated")
     WCSession.default.activate()

@@ -3,7 +3,7 @@ import Wormhole
 import WormholePeers
 import WormholePropertyLists
 
-/// The film that is open on one side, and may be gone on with on the other.
+/// The film that is open on one side, and may be continued on the other.
 @MainActor
 enum Handoff {
   /// The kind of the activity.
@@ -11,7 +11,7 @@ enum Handoff {
 
   /// Called with a film of the other side that is opened here.
   static var opened: (Movie) -> Void = { _ in }
-  /// What is open on the other side.
+  /// The offers of the other side.
   private(set) static var offers: [PeerOffer] = []
 
   private static var peer: PeerSession?
@@ -20,7 +20,7 @@ enum Handoff {
 
   static func begin() throws {
     let name = Cinema.isPhone ? Pairing.phone : Cinema.watchName
-    // The session says that it is none, and that matters more.
+    // The session reports the invalid name, which is more important.
     guard PeerNames.isName(name) else { return }
     let peer = try PeerSession(name, in: Cinema.container)
     self.peer = peer
@@ -49,12 +49,12 @@ enum Handoff {
 
   // MARK: From the other side
 
-  /// What can be gone on with, for people.
+  /// The invitations to continue, for people.
   static var invitations: [String] { offers.map { "Continue '\($0.title)' from \($0.peer)" } }
 
-  /// Goes on with the other side's film here.
+  /// Continues the other side's film here.
   ///
-  /// - Returns: What is done.
+  /// - Returns: What was done.
   static func goOn() -> String {
     guard let offer = offers.first, let peer else { return "nothing to continue" }
     let name = peer.name

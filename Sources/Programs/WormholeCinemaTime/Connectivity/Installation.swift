@@ -4,10 +4,10 @@ import Wormhole
 import WormholePeers
 import WormholeSystem
 
-/// What an installed app is on a real phone: something that the watch can wake.
+/// The counterpart of an app installed on a real phone: a program that the watch can wake.
 enum Installation {
-  /// Registers how to start the phone: this program, in the background. Where that is not possible, as on
-  /// etcd, it has to be started.
+  /// Registers how to start the phone: this program, in the background. If that is not possible, as
+  /// on etcd, the user has to start it.
   static func register() throws {
     let phone = PeerLaunch(
       program: try Program.executablePath(),
@@ -22,7 +22,7 @@ enum Installation {
   }
 }
 
-/// The stay of a phone that the watch has started: it ends when nothing is left to do.
+/// The stay of a phone that the watch has started: it ends when no work is left.
 @MainActor
 enum BackgroundStay {
   /// The time without any activity after which the stay ends.

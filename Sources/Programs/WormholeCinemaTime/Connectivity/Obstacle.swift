@@ -3,8 +3,8 @@ import WatchConnectivity
 import WormholePeers
 import WormholeWorkshop
 
-/// The reason why a side cannot reach the other one, in a sentence with a remedy. If the reason is
-/// not just that the other side does not run, the user has to type a command.
+/// The reason why a side cannot reach the other one, in a sentence with a remedy. Unless the other
+/// side just does not run, the user has to type a command.
 enum Obstacle {
   /// Logs the obstacle; logs nothing if the other side just does not run.
   static func log() {

@@ -1,8 +1,8 @@
 import Foundation
 import Wormhole
 
-/// The QR codes of tickets, as files of text. Only the phone makes them, because on Apple's platforms only iOS has
-/// Core Image; the watch receives them, keeps them, and shows what is in them.
+/// The QR codes of tickets, as files of text. Only the phone makes them, because on Apple's
+/// platforms only iOS has Core Image; the watch receives them, keeps them, and shows their content.
 enum TicketCodes {
   /// Shown until the watch has a code.
   static let placeholder = "(x) its QR code comes from the phone"

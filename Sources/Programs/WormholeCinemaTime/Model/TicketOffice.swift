@@ -56,7 +56,7 @@ final class TicketOffice {
     do {
       let (now, publisher) = try read()
       guard now != purchased else { return }
-      // The log has the change already, from the one who made it.
+      // The log has the change already, from the process that made it.
       if !isOwn { Cinema.log(nil, Self.message(about: purchased, becoming: now, by: publisher)) }
       purchased = now
       TicketCodes.removeFiles(except: now)
@@ -68,8 +68,8 @@ final class TicketOffice {
     }
   }
 
-  /// Sends the next show with a ticket to the watch's face, but only if it has changed, because there is a daily
-  /// budget. After today's last show it is tomorrow's first one.
+  /// Sends the next show with a ticket to the watch's face, but only if it has changed, because
+  /// there is a daily budget. After today's last show it is tomorrow's first one.
   func updateComplication() {
     let next = purchased.first { $0.hour >= TimeOfDay.now.hour } ?? purchased.first
     guard Cinema.isPhone, next != announcedShow else { return }
@@ -84,7 +84,7 @@ final class TicketOffice {
     return (Movie.all.filter { ids.contains($0.id) }, snapshot.publisher)
   }
 
-  /// Says who changed the tickets, and how. Any program may: a watch, or a shell.
+  /// Names the process that changed the tickets, a watch or a shell, and the change.
   nonisolated static func message(
     about before: [Movie], becoming now: [Movie], by publisher: Publisher?
   ) -> Message? {

@@ -25,7 +25,7 @@ extension ScreenState {
     }
   }
 
-  /// The page with all keys; before them what is in the way, because a small screen cuts its message.
+  /// The page with all keys, after the obstacle, because a small screen cuts its message.
   func help(columns: Int) -> [StyledLine] {
     let indent = columns >= 34 ? 15 : 2
     let table = Self.allKeys.flatMap { keys, meaning in

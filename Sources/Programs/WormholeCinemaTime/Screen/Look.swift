@@ -12,8 +12,8 @@ enum Look {
   static let notice = CellStyle("33")
   static let question = CellStyle("1;33", withoutColours: "1")
   static let strap = CellStyle("90")
-  /// Black and white, which are the picture and no decoration: a terminal with dark letters on white would
-  /// invert it, and some readers cannot read that.
+  /// Black and white, which are the picture and not decoration: a terminal with dark letters on
+  /// white would invert it, and some readers cannot read that.
   static let code = CellStyle("97;40", withoutColours: "97;40")
 
   /// The two sides differ in colour, because they are often seen side by side.

@@ -15,7 +15,7 @@ extension ScreenDrawing {
   }
 
   private mutating func drawText(_ text: [StyledLine], _ area: Canvas.Area) {
-    // Beside a code that takes all the room there is no text.
+    // There is no text beside a code that takes all the room.
     guard area.rows > 0 else { return }
     lines = (0, area.rows, text.count)
     lines.first = min(state.scroll, hiddenLines)

@@ -108,7 +108,7 @@ struct ScreenDrawing {
     drawScrollBar(frame.inset(rows: 1, columns: 0))
   }
 
-  /// Which side this is, and whether the other one runs.
+  /// The name of this side, and whether the other one runs.
   private mutating func drawHead(_ area: Canvas.Area) {
     let room = area.columns - 2
     let mark = state.isOtherReachable ? "●" : "○"
@@ -124,7 +124,7 @@ struct ScreenDrawing {
       column: area.column + max(0, area.columns - reach.count - 2))
   }
 
-  /// What can be gone on with, in the lower border.
+  /// The invitations, in the lower border.
   private mutating func drawInvitation(_ area: Canvas.Area) {
     guard let invitation = state.invitation else { return }
     let row = area.row + area.rows - 1

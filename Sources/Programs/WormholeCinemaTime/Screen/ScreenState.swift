@@ -19,7 +19,7 @@ struct ScreenState: Equatable {
   enum Action: Equatable {
     case buy(Movie)
     case delete(Movie)
-    /// Open here what is open on the other side.
+    /// Open here the film that is open on the other side.
     case goOn
     case quit
   }
@@ -31,7 +31,7 @@ struct ScreenState: Equatable {
   }
 
   let isPhone: Bool
-  /// The name of this side, which tells one window from another: "phone", "watch", "watch left".
+  /// The name of this side, which distinguishes windows: "phone", "watch", "watch left".
   let name: String
   /// The command that starts the other side.
   let otherCommand: String
@@ -47,7 +47,7 @@ struct ScreenState: Equatable {
   var time = TimeOfDay(hour: 0, minute: 0)
   /// The last event.
   var message: Message?
-  /// Why the other side cannot be reached, and what helps.
+  /// Why the other side cannot be reached, and the remedy.
   var obstacle: String?
   /// The film that is open on the other side.
   var offer: Invitation?
@@ -60,7 +60,7 @@ struct ScreenState: Equatable {
     name = isPhone ? "phone" : watchName == "watch" ? watchName : "watch \(watchName)"
   }
 
-  // MARK: What is shown
+  // MARK: Visible content
 
   private var root: Page { isPhone ? .films : .face }
 
@@ -98,7 +98,7 @@ struct ScreenState: Equatable {
   /// The offer, unless that film is open here, too.
   var invitation: Invitation? { offer?.title == movie?.title ? nil : offer }
 
-  /// What is in the way, unless the way is free meanwhile.
+  /// The obstacle, unless the other side has become reachable.
   var visibleObstacle: String? { isOtherReachable ? nil : obstacle }
 
   /// The code, unless something covers it.
@@ -112,7 +112,7 @@ struct ScreenState: Equatable {
     let film = tickets.indices.contains(place) ? tickets[place] : nil
     tickets = now
     selections[.tickets] = max(0, film.flatMap(now.firstIndex) ?? min(place, now.count - 1))
-    // Somebody else was faster.
+    // Another process was faster.
     if case .confirmation(let movie) = page, isPurchased(movie) { opened.removeLast() }
   }
 
@@ -142,7 +142,7 @@ struct ScreenState: Equatable {
     switch (key, page) {
     case (.interrupt, _): return .quit
     case (.letter("c"), _): return .goOn
-    // As in a pager, the help is left and not the program.
+    // As in a pager, this leaves the help and not the program.
     case (.quit, _) where page != .help: return .quit
     case (.help, _) where page != .help: opened.append(.help)
     case (.back, _), (.help, _), (.quit, _), (.letter("n"), .confirmation): goBack()

@@ -32,7 +32,7 @@ final class Story {
     return claims.allSatisfy(\.holds)
   }
 
-  /// Notes for the end what a step has shown.
+  /// Notes a step's result for the end.
   private func claim(_ text: String, holds: Bool, took duration: Duration? = nil) {
     claims.append((text, holds, duration))
   }

@@ -7,7 +7,7 @@ import WormholePeers
 import WormholeSystem
 import WormholeWorkshop
 
-/// A story does not go on: a side did not do what the story waits for.
+/// A story cannot continue: a side did not do what the story waits for.
 struct StoryFailure: Error, CustomStringConvertible {
   let description: String
 }
@@ -16,7 +16,7 @@ struct StoryFailure: Error, CustomStringConvertible {
 final class StoryCast {
   private let stage: Stage
   private let program: String
-  /// Removed at the end, with everything that the processes may leave in it.
+  /// Removed at the end, with all leftovers of the processes.
   private let place: URL
   /// The container's directory; on etcd this process's own.
   let directory: URL
@@ -37,7 +37,7 @@ final class StoryCast {
     container = try open(directory)
   }
 
-  /// Starts the program on the container. Whatever it leaves lies in the place.
+  /// Starts the program on the container. All its leftovers are in the place.
   private func launch(
     _ arguments: [String], environment: [String: String] = [:]
   ) throws -> SideProcess {
@@ -74,9 +74,9 @@ final class StoryCast {
 
   func kill(_ role: WCSession.Role) throws { try side(role).process.kill() }
 
-  /// Hands the film that is open on the watch over to the phone, by the program that a user would start for it.
+  /// Hands the watch's open film over to the phone, by the program that a user would start.
   ///
-  /// - Returns: What it prints.
+  /// - Returns: Its output.
   func handOver() throws -> String {
     try stage.act("user", "$ cinematime continue")
     let program = try launch(["continue"])

@@ -12,7 +12,7 @@ struct ArgumentParser {
   private var flags: Set<String> = []
   private var tail: [String]?
 
-  /// What a command line asks for.
+  /// The request of a command line.
   enum Invocation {
     case run(CommandDescription, ParsedArguments)
     case help([CommandDescription])

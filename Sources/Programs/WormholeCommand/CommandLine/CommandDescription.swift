@@ -24,7 +24,7 @@ struct CommandDescription: Sendable {
   /// A condition on several arguments at once: returns the problem, or nil; see `refusing`.
   var problem: @Sendable (ParsedArguments) -> String? = { _ in nil }
   /// The work; nil for a command with subcommands. It throws an error whose exit status
-  /// `ExitStatus(of:)` gives, or a status itself where there is nothing to say.
+  /// `ExitStatus(of:)` gives, or a status itself if there is nothing to report.
   let run: (@Sendable (ParsedArguments, CommandEnvironment) throws -> Void)?
 
   /// The command with a condition on several arguments at once, which returns the problem, or nil.
@@ -34,7 +34,7 @@ struct CommandDescription: Sendable {
     return command
   }
 
-  /// What follows the options: the operands, and the other program's command line.
+  /// The arguments after the options: the operands, and the other program's command line.
   var operands: [(name: String, synopsis: String, help: String)] {
     positionals.map { ($0.name, $0.synopsis, $0.help) }
       + (tail.map { [($0.name, $0.synopsis, $0.help)] } ?? [])
@@ -55,7 +55,7 @@ struct PositionalDescription: Sendable {
   var isOptional = false
   /// Takes all remaining operands; only the last positional may.
   var isRepeating = false
-  /// Words that begin with a dash, and are operands here and no options: `-int`.
+  /// Words that begin with a dash, and are operands here, not options: `-int`.
   var markers: [String] = []
 
   static func operand(
@@ -107,7 +107,7 @@ struct OptionDescription: Sendable {
     Self(name: name, letter: letter, value: nil, help: help)
   }
 
-  /// - Parameter valueName: Stands for the value in the help; nil for that of the kind.
+  /// - Parameter valueName: Stands for the value in the help; nil for the kind's own name.
   static func value(
     _ name: String, letter: Character? = nil, _ kind: ValueKind, named valueName: String? = nil,
     standard: String? = nil, help: String, isRepeating: Bool = false
@@ -139,7 +139,7 @@ struct TailDescription: Sendable {
   let help: String
   var isOptional = false
 
-  /// - Parameter noun: what the command is run for: "message".
+  /// - Parameter noun: The reason for a run of the command: "message".
   static func forEach(_ noun: String) -> Self {
     Self(
       name: "command",
@@ -166,7 +166,7 @@ extension CommandDescription {
     return path.flatMap(\.globalOptions)
   }
 
-  /// Every command at or below this one that people are shown, with the commands that lead to it; the root comes first.
+  /// Every visible command at or below this one, with the commands that lead to it; the root first.
   func paths(below parents: [CommandDescription] = []) -> [[CommandDescription]] {
     let path = parents + [self]
     return [path] + shownSubcommands.flatMap { $0.paths(below: path) }

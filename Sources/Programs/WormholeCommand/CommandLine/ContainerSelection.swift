@@ -43,7 +43,7 @@ enum ContainerSelection: Sendable, Equatable {
     }
   }
 
-  /// Where the container is, or would be.
+  /// The path of the container, even if it does not exist yet.
   func path() throws -> String {
     switch self {
     case .group(let group): try SharedContainer.location(ofGroup: group)
@@ -51,7 +51,7 @@ enum ContainerSelection: Sendable, Equatable {
     }
   }
 
-  /// Where a container that does not exist yet is to be made, and the group whose container it is to be.
+  /// The place for a container that does not exist yet, and its group, if it has one.
   func place() throws -> (location: String, group: String?) {
     switch self {
     case .group(let group): (try SharedContainer.location(ofGroup: group), group)
@@ -59,7 +59,7 @@ enum ContainerSelection: Sendable, Equatable {
     }
   }
 
-  /// Opens the container; makes that of a group where it is missing.
+  /// Opens the container; makes a group's container if it is missing.
   ///
   /// - Throws: `AppGroupError` with its remedy.
   func open() throws -> SharedContainer {
@@ -81,14 +81,14 @@ enum ContainerSelection: Sendable, Equatable {
       because: "there is none yet; \(try hint())the first message makes it", status: .no)
   }
 
-  /// The same, for a command that needs one.
+  /// Opens the container for a command that needs one.
   func openExisting(to verb: String) throws -> SharedContainer {
     if let container = try openExisting() { return container }
     throw CommandError(
       cannot: "\(verb) \(try path())", because: "there is no container yet", status: .no)
   }
 
-  /// The same without an error for a group; nil where there is no container.
+  /// Opens the container without an error for a group; nil if there is no container.
   func existing() throws -> SharedContainer? {
     switch self {
     case .group(let group): try SharedContainer.existing(group: group)
@@ -101,8 +101,8 @@ enum ContainerSelection: Sendable, Equatable {
 
   /// Opens the container for a listener.
   ///
-  /// Where a group has none, the listener says so and waits until another process makes it: programs
-  /// start in any order, and a listener whose identifier has a slip makes nothing.
+  /// If a group has none, the listener reports that and waits until another process makes it:
+  /// programs start in any order, and a listener whose identifier has a typo makes nothing.
   ///
   /// - Parameters:
   ///   - endsWithReader: as for `tellListening`.

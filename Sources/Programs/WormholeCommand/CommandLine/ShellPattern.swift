@@ -1,8 +1,8 @@
-/// A pattern as of a shell: `*` stands for any text, `?` for one character, and `[a-z]` or `[!a-z]` for
-/// one of some characters; `\` takes the next one literally.
+/// A pattern as in a shell: `*` stands for any text, `?` for one character, and `[a-z]` or `[!a-z]`
+/// for one of some characters; `\` takes the next character literally.
 ///
-/// It matches by characters of Unicode, also those that fnmatch(3) without a locale takes for several,
-/// and in a time that grows with the product of both lengths at most, whatever the pattern.
+/// It matches by characters of Unicode, including those that fnmatch(3) without a locale takes for
+/// several, and its time grows at most with the product of both lengths, whatever the pattern.
 struct ShellPattern: Sendable {
   private enum Part {
     case any
@@ -59,7 +59,7 @@ struct ShellPattern: Sendable {
         inside.removeFirst(2)
         high = end
       }
-      // A range that ends before it begins has nothing.
+      // A range that ends before it begins is empty.
       if low <= high { ranges.append(low...high) }
     }
     return nil

@@ -2,8 +2,8 @@ extension String {
   /// An identifier within a sentence.
   var quoted: String { "\"\(self)\"" }
 
-  /// Foreign text must not control the terminal: control characters except line breaks are escaped, and
-  /// what changes the direction of the text after it.
+  /// Foreign text must not control the terminal: this escapes control characters except line
+  /// breaks, and marks that change the direction of the text after them.
   var withoutControlCharacters: String { escapingControlCharacters { $0 != "\n" } }
 
   /// The text as one field of a line: a file's name may contain the characters that end a line or a
@@ -18,8 +18,8 @@ extension String {
 }
 
 extension Unicode.Scalar {
-  /// Whether it is a control character (C0, DEL or C1), or a mark of the direction of writing, by which
-  /// a text can look like another one.
+  /// Whether it is a control character (C0, DEL or C1), or a mark of the direction of writing, by
+  /// which a text can look like another one.
   var controlsTerminal: Bool {
     properties.generalCategory == .control || properties.isBidiControl
   }

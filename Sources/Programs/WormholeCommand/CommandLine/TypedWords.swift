@@ -1,11 +1,11 @@
 import FoundationEssentials
 import WormholePropertyLists
 
-/// The words of defaults(1) that say of which type the next word is: `-int 5`,
+/// The words of defaults(1) that name the type of the next word: `-int 5`,
 /// `-dict-add left -int 1 right -int 2`. The collections among them begin the value.
 struct TypedWords {
   private static let collections = ["-array", "-array-add", "-dict", "-dict-add"]
-  /// What the word after each of the others must be.
+  /// The form of the word after each of the others.
   private static let expectations = [
     "-bool": "true, false, yes, no, 1 or 0", "-boolean": "true, false, yes, no, 1 or 0",
     "-data": "pairs of hexadecimal digits", "-date": "a date such as 2001-01-01T00:00:00Z",
@@ -87,7 +87,7 @@ struct TypedWords {
 
   /// Makes the change to the value of a key, which is nil where there is none.
   ///
-  /// - Throws: `CommandError` where there is a value of another type.
+  /// - Throws: `CommandError` if the value has another type.
   func apply(to value: inout PropertyListValue?, ofKey key: String) throws {
     let members = Dictionary(zip(keys, values)) { $1 }
     switch (collection, value) {

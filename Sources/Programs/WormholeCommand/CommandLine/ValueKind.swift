@@ -4,7 +4,7 @@ enum ValueKind: Sendable, Equatable {
   case text
   /// Any text but the empty one.
   case identifier
-  /// The same, and completion offers the names that exist.
+  /// Any text but the empty one; completion offers the names that exist.
   case live(LiveNames)
   /// A whole number of one or more.
   case count
@@ -20,10 +20,10 @@ enum ValueKind: Sendable, Equatable {
   case directory
   case file
 
-  /// About thirty years; a larger number is a slip, and would overflow a `Duration`.
+  /// About thirty years; a larger number is a typo, and would overflow a `Duration`.
   static let maximumSeconds = 1e9
 
-  /// What stands for a value in the help, unless the option has a better word.
+  /// The word for a value in the help, unless the option has a better one.
   var name: String {
     switch self {
     case .seconds: "seconds"

@@ -1,6 +1,6 @@
 import Wormhole
 
-/// What may stand at the cursor of a command line that is not finished: the shells' scripts ask for it.
+/// The words that fit at the cursor of an unfinished line: the shells' scripts ask for them.
 struct Completion {
   /// How the shell is to complete a word.
   enum Offer {
@@ -80,7 +80,7 @@ struct Completion {
     }
   }
 
-  /// What may stand in the place of the last word, whatever it begins with.
+  /// The words that fit in the place of the last word, whatever it begins with.
   var offer: Offer {
     if let tailWords {
       return command.tail == nil ? .nothing : tailWords == 0 ? .commands : .files
@@ -108,8 +108,8 @@ struct Completion {
 }
 
 extension CommandDescription {
-  /// The command that the completion scripts call. It makes nothing, says nothing, and never keeps a
-  /// shell waiting.
+  /// The command that the completion scripts call. It makes nothing, reports nothing, and never
+  /// keeps a shell waiting.
   static let complete: CommandDescription = CommandDescription(
     name: "complete",
     abstract: "Print what may stand at the end of a command line, for completion.",
@@ -127,12 +127,12 @@ extension CommandDescription {
       do {
         let container = try completion.container(environment)?.existing()
         let names = try kind.names(in: container, suite: completion.values["suite"])
-        // A shell's word cannot be completed over lines.
+        // A shell cannot complete a word of several lines.
         try environment.print(words: names.filter { $0 == $0.onOneLine }.map { ($0, "") })
       } catch let status as ExitStatus {
         throw status
       } catch {
-        // While somebody types, an error would only disturb the line: the command itself reports it.
+        // While the user types, an error would only disturb: the command itself reports it.
         throw ExitStatus.no
       }
     }

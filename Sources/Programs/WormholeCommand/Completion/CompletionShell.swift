@@ -1,7 +1,7 @@
 /// A shell for which a completion script can be printed.
 ///
 /// A script only asks: `wormhole complete -- WORDS…`, with the words of the line up to the cursor, prints
-/// what may stand there. So all shells offer the same, and a script fits every version of the program.
+/// the words that fit. So all shells offer the same, and a script fits every version.
 enum CompletionShell: String, CaseIterable, Sendable {
   case bash
   case zsh

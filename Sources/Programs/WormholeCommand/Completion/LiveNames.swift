@@ -15,7 +15,7 @@ enum LiveNames: String, Sendable {
   /// Returns the names, sorted.
   ///
   /// - Parameters:
-  ///   - container: Nil where there is none.
+  ///   - container: Nil if there is none.
   ///   - suite: The suite whose keys are wanted; nil for the container's own.
   /// - Complexity: One listing; of peers also a look at each, and of keys the content of the suite.
   func names(in container: SharedContainer?, suite: String? = nil) throws -> [String] {

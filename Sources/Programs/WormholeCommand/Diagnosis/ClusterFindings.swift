@@ -2,16 +2,16 @@ import FoundationEssentials
 import Wormhole
 import WormholeInspection
 
-/// What is wrong, or will be, with the etcd cluster of a container.
+/// The present and future problems of the etcd cluster of a container.
 struct ClusterFindings {
   private let cluster: ClusterReport
   private let report: ContainerReport
 
   /// A database that is larger is near the quota that etcd has by default, 2 GB.
   private static let largeDatabase: Int64 = 1_600_000_000
-  /// A history that is longer was not compacted as the documentation asks for.
+  /// A longer history was not compacted as the documentation recommends.
   private static let longHistory: Int64 = 1_000_000
-  /// How long a loss of history is more than a note: a week.
+  /// How long a loss of history is worse than a note: a week.
   private static let recent: TimeInterval = 7 * 86_400
   /// A difference of clocks that people notice.
   private static let largeDifference: Duration = .seconds(1)
@@ -33,7 +33,7 @@ struct ClusterFindings {
     return [first, second, third, last].joined().compactMap(\.self)
   }
 
-  /// - Parameter path: Nil for that of the container.
+  /// - Parameter path: Nil for the container's.
   private func finding(
     _ level: Finding.Level, _ what: String, at path: String? = nil, advice: String,
     command: String? = nil
@@ -191,7 +191,7 @@ struct ClusterFindings {
         + "answers back that do not end, such as a proxy.")
   }
 
-  /// Of a publication that is dated in the future the publisher's clock, or ours, is wrong.
+  /// If a publication is dated in the future, the publisher's clock, or ours, is wrong.
   private var future: Finding? {
     let values = report.names.values + report.own.values
     let dated = values.compactMap { value in value.publisher.map { (value, $0) } }

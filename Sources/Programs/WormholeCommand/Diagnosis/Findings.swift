@@ -4,7 +4,7 @@ import WormholePropertyLists
 import WormholeSystem
 import WormholeWorkshop
 
-/// One problem of a container: what, where, and how to repair it.
+/// One problem of a container: its cause, its place, and its remedy.
 struct Finding: Equatable {
   /// For machines; the values are never changed.
   enum Kind: String {
@@ -14,7 +14,7 @@ struct Finding: Equatable {
 
   /// How serious it is; the names are for machines, too.
   enum Level: Int, Comparable {
-    /// Normal: a program that is killed leaves such entries, and they block nobody.
+    /// Normal: a program that is killed leaves such entries, and they block no process.
     case note
     /// It works, but slower or less safely than it should.
     case warning
@@ -89,7 +89,7 @@ struct Findings {
   /// The entries of one kind that get a finding each.
   private static let maximumEach = 20
 
-  /// Returns the faults first, and each level in the order in which one would repair it.
+  /// Returns the faults first, and each level in the order of repair.
   ///
   /// - Parameter options: the options that name the container, for the commands of the advice.
   static func of(_ report: ContainerReport, options: String) -> [Finding] {
@@ -119,7 +119,7 @@ struct Findings {
       + report.failures.prefix(Self.maximumEach).map { Self.refused($0, .unreadablePart) }
   }
 
-  /// What keeps every writer from its work: no space, no inodes, a quota, a read-only file system.
+  /// The obstacles to every write: no space, no inodes, a quota, a read-only file system.
   static func ofWriting(in container: SharedContainer) throws -> [Finding] {
     do {
       try container.tryWriting()
@@ -131,7 +131,7 @@ struct Findings {
 
   /// A container that cannot be opened.
   static func refused(_ error: AppGroupError, _ kind: Finding.Kind = .containerRefused) -> Finding {
-    // A remedy is a command, or else a sentence.
+    // A remedy is a command, or a sentence.
     let command = error.remedy.flatMap { remedy in
       ["chmod ", "mkdir ", "rm "].contains { remedy.hasPrefix($0) } ? remedy : nil
     }
@@ -141,7 +141,7 @@ struct Findings {
       advice: command != nil ? "To repair it:" : advice, command: command)
   }
 
-  /// A group without a container: nobody has used it yet, or its identifier has a slip.
+  /// A group without a container: no process has used it yet, or its identifier has a typo.
   ///
   /// - Parameter hint: a question with the group that may be meant, or an empty text.
   static func notMade(path: String, options: String, hint: String) -> Finding {

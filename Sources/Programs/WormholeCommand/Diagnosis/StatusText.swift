@@ -101,7 +101,7 @@ struct StatusText {
     }
   }
 
-  /// Those of a peer are in the peer's row.
+  /// Presences of a peer are in the peer's row.
   private var presences: [(title: String, ContainerReport.NamedPresence)] {
     report.names.presences.map { ($0.name, $0) }
       + report.own.presences.filter {
@@ -111,7 +111,7 @@ struct StatusText {
       }
   }
 
-  /// Those with content or a consumer; those of a peer are in the peer's row.
+  /// Queues with content or a consumer; a peer's queues are in the peer's row.
   private var queues: [(title: String, ContainerReport.NamedQueue)] {
     let all =
       report.names.queues.map { ($0.name, $0) }

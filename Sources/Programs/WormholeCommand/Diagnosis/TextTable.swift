@@ -2,7 +2,7 @@ import WormholeWorkshop
 
 /// Rows under a head: columns as wide as their content, as long as the lines fit.
 ///
-/// Where they do not fit, the last column is broken into several lines. Where it would be too narrow to
+/// If they do not fit, the last column is broken into several lines. If it would be too narrow to
 /// read, each row becomes a paragraph: the first cell, and below it each other cell after its head.
 /// Without a width, for output that a program reads, a row is always one line.
 struct TextTable {

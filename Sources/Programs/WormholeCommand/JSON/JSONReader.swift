@@ -9,11 +9,11 @@ struct JSONReader {
   /// How deeply arrays and dictionaries may be nested; hostile depth must not use up the stack.
   static let maximumDepth = 512
 
-  /// What becomes of `null`, which property lists do not have.
+  /// The treatment of `null`, which property lists do not have.
   enum Nulls: String, CaseIterable {
     /// It is an error.
     case refuse
-    /// A key whose value it is, and an element that it is, are left out.
+    /// A key with this value, and an element with this value, are left out.
     case drop
   }
 
@@ -21,7 +21,7 @@ struct JSONReader {
   private let nulls: Nulls
   private var position = 0
 
-  /// - Throws: `JSONError` when `bytes` are not one such value and nothing more.
+  /// - Throws: `JSONError` unless `bytes` are exactly one such value.
   static func read(
     _ bytes: [UInt8], nulls: Nulls = .refuse
   ) throws(JSONError) -> PropertyListValue {
@@ -31,7 +31,7 @@ struct JSONReader {
     return value
   }
 
-  /// The same, but a lone `null` means that there is no value.
+  /// Reads JSON text; a lone `null` means that there is no value.
   static func readOptional(
     _ bytes: [UInt8], nulls: Nulls = .refuse
   ) throws(JSONError) -> PropertyListValue? {
@@ -103,7 +103,7 @@ struct JSONReader {
 
   private mutating func readMembers(depth: Int) throws(JSONError) -> [String: PropertyListValue] {
     var members: [String: PropertyListValue] = [:]
-    // Also those whose value was dropped.
+    // Including keys whose value was dropped.
     var keys: Set<String> = []
     advance()
     skipSpace()
@@ -214,7 +214,7 @@ extension JSONReader {
 }
 
 extension JSONReader {
-  /// Reads a number: an integer if it is written as one, else the nearest real.
+  /// Reads a number: an integer if it is written as one, otherwise the nearest real.
   ///
   /// An integer that does not fit into 64 bits, signed or unsigned, is refused: as a real it would
   /// silently become a different number.
@@ -244,7 +244,7 @@ extension JSONReader {
     return .real(real)
   }
 
-  /// Steps over a fraction and an exponent; false when there is neither.
+  /// Steps over a fraction and an exponent; false if there is neither.
   private mutating func takeFraction() throws(JSONError) -> Bool {
     var found = false
     if take(".") {
@@ -333,7 +333,7 @@ extension JSONReader {
   }
 }
 
-/// Why a text is not JSON that means a property list, or a value cannot be written as such.
+/// Why a text is not JSON for a property list, or a value cannot be written as such.
 struct JSONError: Error, Equatable, CustomStringConvertible {
   /// A place in a text.
   struct Position: Equatable {

@@ -105,7 +105,7 @@ extension PropertyListValue {
   /// A value within a line for people: JSON, cut where it is long; nil if it is too large, or if JSON
   /// cannot hold it.
   ///
-  /// - Parameter bytes: its size, where that is known.
+  /// - Parameter bytes: its size, if known.
   func shortText(bytes: Int? = nil) -> String? {
     if case .data(let data) = self { return "data of \(data.count) B" }
     guard (bytes ?? 0) <= Self.largestValue else { return nil }

@@ -90,8 +90,8 @@ enum TaggedScalar {
   }
 }
 
-/// Dates as ISO 8601 in UTC, with as many digits of the second as make the text read back as the
-/// very same date.
+/// Dates as ISO 8601 in UTC, with exactly the digits of the second that make the text read back as
+/// the same date.
 ///
 /// A `Date` is a binary fraction of seconds since 2001. Its shortest decimal digits are split at
 /// the point and never added to anything as a floating-point number, so nothing is rounded twice.

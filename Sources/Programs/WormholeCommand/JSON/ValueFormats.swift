@@ -13,7 +13,7 @@ enum JSONInput {
     try naming(source) { try JSONReader.read(bytes, nulls: nulls) }
   }
 
-  /// The same, but a lone `null` means that there is no value.
+  /// Reads JSON; a lone `null` means that there is no value.
   static func readOptional(
     _ bytes: [UInt8], source: String, nulls: JSONReader.Nulls = .refuse
   ) throws -> PropertyListValue? {
@@ -56,10 +56,10 @@ enum OutputFormat: String, CaseIterable, Sendable {
   }
 }
 
-/// A value that a key of a JSON object may have; nil where it is not known.
+/// A value that a key of a JSON object may have; nil if it is unknown.
 protocol JSONMember { var member: PropertyListValue? { get } }
 
-/// What is written as a JSON object. Its keys are only ever added; one whose value is unknown is left out.
+/// A type written as a JSON object. Keys are only ever added; unknown values are left out.
 protocol JSONObject: JSONMember { var propertyList: PropertyListValue { get } }
 
 extension JSONObject { var member: PropertyListValue? { propertyList } }

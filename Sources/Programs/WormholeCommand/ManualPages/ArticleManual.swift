@@ -59,8 +59,8 @@ struct ArticleManual {
 
   // MARK: Tables
 
-  /// Each row as a term, which also fits a narrow terminal: the first cell, and below it the others, with
-  /// their headings where there are several.
+  /// Each row as a term, which also fits a narrow terminal: the first cell, and below it the
+  /// others, with their headings if there are several.
   private func table(_ first: String, _ rest: inout ArraySlice<String>) -> String {
     let headings = cells(first)
     let rows = take(&rest) { $0.hasPrefix("|") }.dropFirst().map(cells)
@@ -107,7 +107,7 @@ struct ArticleManual {
     return result
   }
 
-  /// What a text begins with, if that has a form of its own.
+  /// The beginning of a text, if it has a form of its own.
   private func span(_ text: Substring) -> (roff: String, length: Int)? {
     for (mark, close, render) in Self.spans where text.hasPrefix(mark) {
       let inside = text.dropFirst(mark.count)

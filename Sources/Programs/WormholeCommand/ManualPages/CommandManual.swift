@@ -1,4 +1,4 @@
-/// The manual page of the command: what the help says of every command, in one page.
+/// The manual page of the command: the help of every command, in one page.
 struct CommandManual {
   let root: CommandDescription
 

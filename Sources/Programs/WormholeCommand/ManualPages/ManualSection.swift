@@ -25,7 +25,7 @@ enum Roff {
     text.map { character in
       switch character {
       case "\\": "\\e"
-      // A hyphen that can be copied, and is not broken at.
+      // A hyphen that can be copied, and at which no line is broken.
       case "-": "\\-"
       case "'": "\\(aq"
       case "`": "\\(ga"
@@ -41,7 +41,7 @@ enum Roff {
   static func bold(_ text: String) -> String { "\\fB\(escaped(text))\\fP" }
   static func italic(_ text: String) -> String { "\\fI\(escaped(text))\\fP" }
 
-  /// A line of text that is already in the language; one that begins with a dot is no request.
+  /// A line of text that is already in the language; a dot at its beginning makes no request.
   static func line(_ line: String) -> String { line.hasPrefix(".") ? "\\&" + line : line }
 
   /// The first line of a page.

@@ -1,6 +1,6 @@
-/// How often something has happened lately, by name: what `top` shows of the events of a container.
+/// The recent frequency of events, by name: `top` shows it for the events of a container.
 struct Activity {
-  /// What a row is about.
+  /// The subject of a row.
   struct Subject: Hashable {
     let kind: MonitorLine.Kind
     let name: String
@@ -24,7 +24,7 @@ struct Activity {
 
   /// The time over which a rate is taken, in seconds.
   static let window = 10
-  /// Beyond so many names, those that were quiet for longest are forgotten.
+  /// Beyond this number of names, those that were quiet for longest are forgotten.
   private static let maximumNames = 1_000
 
   private var entries: [Subject: Entry] = [:]

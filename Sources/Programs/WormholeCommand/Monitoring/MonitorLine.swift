@@ -8,14 +8,14 @@ import WormholeSystem
 
 /// A line of `wormhole monitor`.
 struct MonitorLine: Sendable {
-  /// The words for what something happened to.
+  /// The words for the subject of an event.
   enum Kind: String, CaseIterable, Sendable {
     case message, `default`, notification, queue, log, peer, presence, consumer, request, lease, own
   }
 
   let kind: Kind
   let name: String
-  /// What people call one of the package's own names.
+  /// The title for people of one of the package's own names.
   let title: String?
   let suite: String?
   var event: ContainerEvent
@@ -33,7 +33,7 @@ struct MonitorLine: Sendable {
     self.suite = suite
   }
 
-  /// The word for what happened.
+  /// The word for the change.
   var change: String {
     if isRemoval { return "removed" }
     return event.kind == .call ? event.detail ?? "message" : event.change.rawValue
@@ -96,7 +96,7 @@ struct MonitorLine: Sendable {
 
   // MARK: JSON
 
-  /// The line of `--json`. Keys are only ever added; what is unknown is left out.
+  /// The line of `--json`. Keys are only ever added; unknown ones are left out.
   var propertyList: PropertyListValue {
     .object([
       "time": event.time, "kind": kind.rawValue, "name": name, "event": change, "title": title,
@@ -107,7 +107,7 @@ struct MonitorLine: Sendable {
     ])
   }
 
-  /// The same as text; of a value that JSON cannot hold, the reason.
+  /// The line as text; for a value that JSON cannot hold, the reason.
   var json: String {
     get throws {
       do {
@@ -122,17 +122,17 @@ struct MonitorLine: Sendable {
   }
 }
 
-/// Turns the events of a container into those that people know: defaults by their keys, peers by their
+/// Turns the events of a container into events for people: defaults by their keys, peers by their
 /// names.
 struct MonitorView {
-  /// The defaults as they were seen last, by the name of their value.
+  /// The last known defaults, by the name of their value.
   private var defaults: [String: [String: PropertyListValue]] = [:]
   /// The peers, by the addresses of their mailboxes.
   private(set) var peers: [String: String] = [:]
-  /// The addresses of those that are gone, the last at the end. What was posted before may still
-  /// name a mailbox that is gone.
+  /// The addresses of former mailboxes, the last at the end. A post from before may still name a
+  /// mailbox that is gone.
   private var former: [String] = []
-  /// So many of them are known.
+  /// The maximum number of known former addresses.
   static let maximumFormer = 100
 
   /// Returns the lines of an event; several if a value has several defaults.
@@ -163,7 +163,7 @@ struct MonitorView {
     case .call:
       var line = MonitorLine(.request, peers[event.name] ?? event.name, event: event)
       line.event.sender = event.sender.map { peers[$0] ?? $0 }
-      // What a session puts around a request.
+      // The dictionary that a session puts around a request.
       if let from = event.value?["from"]?.stringValue, let value = event.value?["value"] {
         line.event.sender = from
         line.event.value = value

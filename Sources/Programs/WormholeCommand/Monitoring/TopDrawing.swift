@@ -7,10 +7,10 @@ struct TopDrawing {
   let activity: Activity
   /// The seconds since the beginning.
   let second: Int
-  /// Nil as long as the container was not looked through yet.
+  /// Nil before the first look through the container.
   let report: ContainerReport?
   let peers: [PeerWork]
-  /// Why there is nothing newer; nil if nothing is wrong.
+  /// Why there is no newer report; nil if nothing is wrong.
   var problem: String?
   let columns: Int
   let rows: Int
@@ -23,7 +23,7 @@ struct TopDrawing {
   var lines: [String] {
     let space = max(0, rows - Self.frameRows)
     var rest = space
-    // Each of the others gets a part of what is left; the busiest names get all that remains.
+    // Each of the others gets a part of the remaining rows; the busiest names get the rest.
     let tables = tables.filter { !$0.rows.isEmpty }
     var below: [String] = []
     for (index, table) in tables.enumerated() {
@@ -57,7 +57,7 @@ struct TopDrawing {
 
   // MARK: Tables
 
-  /// Those of a status.
+  /// The tables of a status.
   private var tables: [StatusText.Table] {
     guard let report else { return [] }
     let status = StatusText(report: report, peers: peers, columns: columns, fullestFirst: true)
@@ -77,7 +77,7 @@ struct TopDrawing {
     )
   }
 
-  /// The lines of a table: its head, as many rows as there is place for, and how many are left out.
+  /// The lines of a table: its head, as many rows as fit, and how many are left out.
   private func lines(of table: StatusText.Table, atMost limit: Int) -> [String] {
     guard limit > 1 else { return [] }
     let isCut = table.rows.count > limit - 1

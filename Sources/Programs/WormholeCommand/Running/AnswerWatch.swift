@@ -4,11 +4,11 @@ import WormholeSystem
 
 /// Ends the program when the file system that it uses does not answer.
 ///
-/// A call to such a file system (of a network whose server is gone, or of a program that hangs) cannot be
-/// cancelled: its thread waits until there is an answer. So another thread measures the time. When the
-/// command's time has passed, that thread asks the file system; without an answer it reports that and
-/// ends the program. With an answer the command has another reason to take longer, and the thread asks
-/// again later.
+/// A call to such a file system (of a network whose server is gone, or of a program that hangs)
+/// cannot be cancelled: its thread waits until there is an answer. So another thread measures the
+/// time. When the command's time has passed, that thread asks the file system; without an answer it
+/// reports that and ends the program. With an answer the command has another reason to take longer,
+/// and the thread asks again later.
 final class AnswerWatch: Sendable {
   private struct State {
     /// The number of running programs of the user's, which may take any time.
@@ -39,7 +39,7 @@ final class AnswerWatch: Sendable {
   func begin(path: String, timeout: Duration?, tell: @escaping @Sendable (String) -> Void) {
     let first = ContinuousClock.now + (timeout.map { $0 + Self.grace } ?? Self.patience)
     state.withLock { $0.hasTimeout = timeout != nil }
-    // Without a thread the command waits as long as the file system lets it.
+    // Without a thread the command waits as long as the file system makes it wait.
     _ = Self.onThread("wormhole.clock") { [self] in
       var next = first
       repeat {
@@ -54,7 +54,7 @@ final class AnswerWatch: Sendable {
     }
   }
 
-  /// Ends the program after some time, whatever it does then.
+  /// Ends the program after some time, whatever it is doing then.
   func endSilently(after time: Duration) {
     let hasThread = Self.onThread("wormhole.clock") { [end] in
       pauseThread(time)
@@ -77,8 +77,8 @@ final class AnswerWatch: Sendable {
   /// From now on the command only listens: without a timeout, for any time.
   func beginListening() { state.withLock { $0.isOver = !$0.hasTimeout } }
 
-  /// Runs a program of the user's, which may take any time: it may rely on what this process holds, so
-  /// this process does not end meanwhile.
+  /// Runs a program of the user's, which may take any time: it may rely on this process's locks and
+  /// roles, so this process does not end meanwhile.
   func suspended<Result>(_ body: () throws -> Result) rethrows -> Result {
     state.withLock { $0.suspensions += 1 }
     defer { state.withLock { $0.suspensions -= 1 } }
@@ -97,7 +97,7 @@ final class AnswerWatch: Sendable {
       }
       answer.signal()
     }
-    // Without a thread nothing is known about the file system, so the program goes on.
+    // Without a thread nothing is known about the file system, so the program continues.
     return !hasThread || answer.wait(timeout: .now() + Self.answerTime) == .success
   }
 }
@@ -129,7 +129,7 @@ enum FreeDescriptors {
     if keepsSomeForTimers, free < plenty { prepareTimers() }
   }
 
-  // The first timer makes the library open all that it keeps open.
+  // The first timer makes the library open everything that it keeps open.
   private static func prepareTimers() {
     let hasFired = DispatchSemaphore(value: 0)
     DispatchQueue.global().asyncAfter(deadline: .now() + .milliseconds(1)) { hasFired.signal() }

@@ -4,14 +4,14 @@ import WormholeSystem
 
 /// Items that other threads have reported and the main thread has not handled yet.
 ///
-/// Each use bounds the memory that a slow reader of our output can cost, by the rule with which a new
-/// item joins those that wait.
+/// Each use bounds the memory that a slow reader of our output can cost, by the rule with which a
+/// new item joins the waiting items.
 final class Backlog<Item: Sendable>: Sendable {
   private let items = Mutex<[Item]>([])
   private let latch = WakeLatch()
   private let join: @Sendable (inout [Item], Item) -> Void
 
-  /// - Parameter join: adds a new item to those that wait; by default at their end.
+  /// - Parameter join: adds a new item to the waiting ones; by default at their end.
   init(joining join: @escaping @Sendable (inout [Item], Item) -> Void = { $0.append($1) }) {
     self.join = join
   }
@@ -21,7 +21,7 @@ final class Backlog<Item: Sendable>: Sendable {
     latch.raise()
   }
 
-  /// Waits for the next item, in the order in which they came.
+  /// Waits for the next item, in the order of arrival.
   ///
   /// - Returns: nil when the deadline has passed and no item waits.
   func next(until deadline: ContinuousClock.Instant) -> Item? {
@@ -53,7 +53,7 @@ extension ParsedArguments {
   ///   - limit: how many, `.max` for any number; by default `--count`.
   ///   - first: an item that was found already.
   ///   - next: waits for the next item; nil when the deadline has passed and no item waits.
-  ///   - interruption: nil where a signal simply ends the process.
+  ///   - interruption: nil if a signal simply ends the process.
   ///   - handle: returns the item's status; nil for an item that does not count.
   /// - Throws: the last status that was not `done`; `.no` when a signal came before it
   ///   had handled `--count` items.

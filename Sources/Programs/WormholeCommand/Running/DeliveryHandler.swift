@@ -4,9 +4,9 @@ import WormholePeers
 import WormholePropertyLists
 import WormholeSystem
 
-/// Something that this process has received, to be settled when it is handled.
+/// A delivery that this process has received, to be settled when it is handled.
 protocol HandledDelivery {
-  /// What was sent.
+  /// The value that was sent.
   var value: PropertyListValue { get }
   var sender: String { get }
   var sent: Date { get }
@@ -16,10 +16,10 @@ protocol HandledDelivery {
   var deliveries: Int { get }
   /// The object of a sentence.
   var title: String { get }
-  /// With what its sending tells.
+  /// The value with the details of its sending.
   var envelope: PropertyListValue { get }
 
-  /// What the command's environment has besides what all deliveries have.
+  /// The variables of the command's environment besides those of all deliveries.
   func variables(receiver: String) -> [String]
 
   /// The command that sends it again once it has failed.
@@ -31,7 +31,7 @@ protocol HandledDelivery {
 }
 
 extension OptionDescription {
-  /// - Parameter noun: what is delivered: "a message".
+  /// - Parameter noun: the delivery: "a message".
   static func retries(_ noun: String) -> OptionDescription {
     value(
       "retries", .unsigned, named: "n",
@@ -49,7 +49,7 @@ extension ParsedArguments {
   }
 }
 
-/// The process that now has what this one was handling; nil for an error of another kind.
+/// The process that replaced this one and now has the delivery; nil for another error.
 private func successor(_ error: any Error) -> String? {
   let holder: LeaseHolder?
   switch error {
@@ -60,18 +60,18 @@ private func successor(_ error: any Error) -> String? {
   return holder.map { "\($0)" } ?? "another process"
 }
 
-/// Prints what has come, or gives it to a command, and settles it.
+/// Prints a delivery, or gives it to a command, and settles it.
 struct DeliveryHandler {
   let arguments: ParsedArguments
-  /// The name that it came under.
+  /// The name at which it was received.
   let receiver: String
   let interruption: Interruption
   let environment: CommandEnvironment
 
   /// Handles a delivery, and acknowledges it.
   ///
-  /// - Returns: `.badData` for one that was refused for good; nil for one that was given back, or lost.
-  /// - Throws: when it is to be delivered again, to the next receiver.
+  /// - Returns: `.badData` if it was refused permanently; nil if it was given back, or lost.
+  /// - Throws: if it is to be delivered again, to the next receiver.
   func handle(_ delivery: some HandledDelivery) throws -> ExitStatus? {
     do {
       return try settle(delivery)
@@ -98,7 +98,7 @@ struct DeliveryHandler {
       if delivery.isRedelivery, !hasEnvelope {
         environment.tell("\(delivery.title) was delivered before, and perhaps handled")
       }
-      // What cannot be written is delivered again.
+      // A delivery that cannot be written is delivered again.
       try environment.print(bytes)
       try delivery.acknowledge()
       return .done

@@ -8,7 +8,7 @@ struct ExternalCommand: Sendable {
 
   struct Outcome {
     let termination: Termination
-    /// The program's standard output, where it was collected.
+    /// The program's standard output, if it was collected.
     let output: [UInt8]
   }
 
@@ -28,7 +28,7 @@ struct ExternalCommand: Sendable {
       input: input, output: output, inheriting: inherited, endsWithParent: endsWithParent)
   }
 
-  /// The service manager's socket is this program's: what a command says there would be taken for ours.
+  /// The service manager's socket is for this program: a command's message would be taken for ours.
   private static func environment(with variables: [String]) -> [String] {
     Program.environment(with: variables).filter { !$0.hasPrefix(Readiness.socketVariable + "=") }
   }
@@ -41,8 +41,8 @@ struct ExternalCommand: Sendable {
   ///   - variables: added to the environment, as "NAME=value".
   ///   - collectsOutput: whether its standard output is returned; otherwise it shares ours.
   ///   - interruption: passes signals on to the program; without it, a signal ends this process.
-  ///   - unwanted: readable once nobody waits for the result any more; the program is then told to
-  ///     end (SIGTERM). Needs `interruption`.
+  ///   - unwanted: readable once no caller waits for the result any more; the program then gets
+  ///     SIGTERM. Needs `interruption`.
   /// - Throws: `CommandError` when it cannot be started.
   func run(
     input: [UInt8], variables: [String] = [], collectsOutput: Bool = false,
@@ -106,7 +106,7 @@ struct ExternalCommand: Sendable {
     return CommandError(cannot: "run \(words[0])", because: error, status: status)
   }
 
-  /// The failure as a sentence; nil when the program ended with status 0.
+  /// The failure as a sentence; nil if the program ended with status 0.
   func failure(_ termination: Termination) -> String? {
     switch termination {
     case .exited(0): nil
@@ -121,7 +121,7 @@ struct CollectedOutput {
   private(set) var bytes: [UInt8] = []
   private var pipe: SharedDescriptor?
 
-  /// - Parameter pipe: nil where nothing is collected.
+  /// - Parameter pipe: nil if nothing is collected.
   init(_ pipe: SharedDescriptor?) { self.pipe = pipe }
 
   /// Readable when there is output; nil when the program has closed its end.
@@ -158,20 +158,20 @@ extension ChildProcess {
 
   func askToEnd() throws(Errno) {
     try send(.terminate)
-    // A program that was stopped with us ends only when it is continued.
+    // A program that was stopped with us ends only when it continues.
     try send(.continue)
   }
 }
 
-/// The variables in the environment of a command that is run for what has come.
+/// The variables in the environment of a command that is run for a delivery.
 enum CommandVariable {
-  /// The name under which it came: of a message, a queue or a log.
+  /// The name at which it was received: of a message, a queue or a log.
   static let identifier = "WORMHOLE_IDENTIFIER"
   /// When it was sent, as ISO 8601.
   static let time = "WORMHOLE_TIME"
   /// Its sender.
   static let sender = "WORMHOLE_SENDER"
-  /// 1 for what was delivered before, else 0.
+  /// 1 for a redelivery, otherwise 0.
   static let redelivery = "WORMHOLE_REDELIVERY"
   /// The number of deliveries, this one included.
   static let deliveries = "WORMHOLE_DELIVERIES"
@@ -183,7 +183,7 @@ enum CommandVariable {
     "\(name)=\(value.filter { $0 != "\0" })"
   }
 
-  /// Those of everything that has a name; empty where it is not known.
+  /// The variables of every named delivery; empty if the name is unknown.
   static func common(identifier: String, time: Date?, sender: String?) -> [String] {
     [
       assignment(Self.identifier, identifier),

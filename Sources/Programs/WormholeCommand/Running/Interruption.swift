@@ -10,10 +10,10 @@ final class Interruption {
   /// Whether a signal has asked this process to end.
   private(set) var isRequested = false
   private let signals: SignalReception
-  /// Called when the process is continued after it was stopped, and once a minute.
+  /// Called when the process continues after a stop, and once a minute.
   private let check: () throws -> Void
 
-  /// Whether a wait ends when nobody reads standard output any more.
+  /// Whether a wait ends when no process reads standard output any more.
   private let endsWithReader: Bool
 
   /// The time between two checks when nothing happens: not every loss is announced by a signal.
@@ -21,10 +21,10 @@ final class Interruption {
 
   /// - Parameters:
   ///   - quits: whether SIGQUIT is received, too; otherwise it ends the program at once.
-  ///   - endsWithReader: whether a wait throws `ExitStatus.brokenPipe` when nobody reads standard
-  ///     output any more.
-  ///   - check: throws when this process lost something while it was stopped; the wait that is under
-  ///     way throws the same.
+  ///   - endsWithReader: whether a wait throws `ExitStatus.brokenPipe` when no process reads
+  ///     standard output any more.
+  ///   - check: throws when this process lost something while it was stopped; the wait that is
+  ///     under way throws the same.
   init(
     quits: Bool = false, endsWithReader: Bool = false,
     whenContinued check: @escaping () throws -> Void = {}
@@ -69,9 +69,9 @@ final class Interruption {
     return true
   }
 
-  /// Takes the signals that have come.
+  /// Takes the signals that have arrived.
   ///
-  /// - Returns: Whether one of them, or of those before, asks this process to end.
+  /// - Returns: Whether one of them, or an earlier one, asks this process to end.
   @discardableResult
   private func takeRequest() throws(Errno) -> Bool {
     for received in try signals.take() where received.signal != .continue { isRequested = true }
@@ -101,7 +101,7 @@ final class Interruption {
     }
   }
 
-  /// Between two steps of a work that can be given up.
+  /// Between two steps of work that can be given up.
   ///
   /// - Throws: The status that the signal would have ended this process with, if there was one.
   func endIfTold() throws {
@@ -111,7 +111,7 @@ final class Interruption {
     }
   }
 
-  /// Waits until there is something to read, or the end of it.
+  /// Waits until there is input to read, or its end.
   ///
   /// - Throws: As `endIfTold`.
   func wait(forInputOf descriptor: Int32) throws {
@@ -125,14 +125,14 @@ final class Interruption {
 
 }
 
-/// What another thread has to say, once: the first that it puts here stays.
+/// A result of another thread, once: the first that it puts here stays.
 final class OneResult<Value: Sendable>: Sendable {
   private let counter: SharedDescriptor
   private let result = Mutex<Value?>(nil)
 
   init() throws(Errno) { counter = SharedDescriptor(try FileDescriptor.wakeUpCounter()) }
 
-  /// Readable once there is something.
+  /// Readable once there is a result.
   var descriptor: Int32 { counter.descriptor.rawValue }
 
   func put(_ value: Value) {
@@ -145,7 +145,7 @@ final class OneResult<Value: Sendable>: Sendable {
 }
 
 extension Interruption {
-  /// The same as below, for a program whose output is not collected.
+  /// Waits for the end of another program whose output is not collected.
   func wait(
     forEndOf child: borrowing ChildProcess, under role: RoleWatch? = nil,
     mustEnd: () -> Bool = { false }
@@ -158,10 +158,10 @@ extension Interruption {
   /// process.
   ///
   /// - Parameters:
-  ///   - output: collects what the program prints.
+  ///   - output: collects the output of the program.
   ///   - unwanted: once it is readable, the program gets SIGTERM.
   ///   - role: without it the program may not run: it gets SIGTERM, and is killed later.
-  ///   - mustEnd: asked after each event, and once a minute: whether the program should get SIGTERM.
+  ///   - mustEnd: called after each event, and once a minute; true if SIGTERM should be sent.
   func wait(
     forEndOf child: borrowing ChildProcess, _ output: inout CollectedOutput,
     unwanted: OneResult<Bool>? = nil, under role: RoleWatch? = nil,
@@ -193,7 +193,7 @@ extension Interruption {
         told = .now
       }
       if told == nil, try role?.ends(child) == true { told = .now }
-      // Also where both instants have passed: this process was stopped, or had no processor.
+      // Also if both instants have passed: this process was stopped, or had no processor.
       if let role, let told, !isKilled, ContinuousClock.now >= role.deadline(toldAt: told) {
         try child.send(.kill)
         isKilled = true

@@ -1,6 +1,6 @@
 import WormholeSystem
 
-/// Tells the starter of this program that it is ready: that it misses nothing from now on.
+/// Reports to the starter of this program that it is ready: that it misses nothing from now on.
 ///
 /// A service manager waits for a datagram on the socket `NOTIFY_SOCKET` (sd_notify(3)); a script or a
 /// supervisor, for a line break on the descriptor of `--ready-fd`.
@@ -24,9 +24,9 @@ struct Readiness: Sendable {
     }
   }
 
-  /// Tells it.
+  /// Reports readiness.
   ///
-  /// - Parameter report: Gets the errors: the work goes on, because only the starter waits in vain.
+  /// - Parameter report: Gets the errors. The work continues, because only the starter waits.
   func tell(_ report: (String) -> Void) {
     if let descriptor {
       do throws(Errno) {

@@ -2,12 +2,12 @@ import Dispatch
 import Wormhole
 import WormholeSystem
 
-/// The watch over an exclusive role, of a process whose command may run only as long as it has it.
+/// Watches an exclusive role of a process whose command may run only while it has the role.
 ///
-/// The command gets SIGTERM when the role is lost, or when etcd has not answered for eight
-/// tenths of the session's lifetime; and killed at the registration's deadline, a tenth later, so that
-/// it has ended before a successor's command can begin. A command of a directory, whose role is lost
-/// for good then, has a fixed grace.
+/// The command gets SIGTERM when the role is lost, or when etcd has not answered for eight tenths
+/// of the session's lifetime. It is killed at the registration's deadline, a tenth later, so that
+/// it has ended before a successor's command can begin. In a directory the role is then lost
+/// permanently, and the command has a fixed grace.
 final class RoleWatch {
   let registration: PresenceRegistration
   private let news: OneResult<AppGroupError>
@@ -26,14 +26,14 @@ final class RoleWatch {
   /// Readable once the role is lost.
   var descriptor: Int32 { news.descriptor }
 
-  /// Why the command must not run; stays once there is a reason.
+  /// Why the command must not run; once there is a reason, it stays.
   private func loss() -> AppGroupError? {
     if news.look() == nil, let loss = registration.loss { news.put(loss) }
     return news.look()
   }
 
-  /// Asks etcd, too, in the background: a process that was stopped may have been overtaken although its
-  /// session lasts.
+  /// Asks etcd, too, in the background: a process that was stopped may have been replaced although
+  /// its session lasts.
   func checkAfterStop() {
     guard registration.deadline != nil else { return }
     DispatchQueue(label: "wormhole.call").async { [registration, news] in
@@ -55,7 +55,7 @@ final class RoleWatch {
 
   /// Sends the command SIGTERM, because of a loss that was seen.
   ///
-  /// - Returns: Whether there is one.
+  /// - Returns: Whether there is such a loss.
   func ends(_ child: borrowing ChildProcess) throws(Errno) -> Bool {
     guard let loss = loss() else { return false }
     cause = loss
@@ -68,7 +68,7 @@ final class RoleWatch {
     if let loss = loss() { throw error(loss, "the command was not started") }
   }
 
-  /// Fails if the command got SIGTERM: its status is not its own then.
+  /// Fails if the command got SIGTERM, because then its status is not its own.
   func check() throws(CommandError) {
     if let cause { throw error(cause, "the command was told to end") }
   }

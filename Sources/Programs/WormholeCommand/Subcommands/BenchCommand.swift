@@ -64,7 +64,7 @@ private func makeBench(under directory: String, isQuick: Bool) throws -> Bench {
   }
 }
 
-/// The directory of all groups' containers, or the one that it would be made in.
+/// The directory of all groups' containers, or the one in which it would be made.
 private func homeOfGroups() throws -> String {
   var path = try SharedContainer.location(ofGroup: "group.any")
   while let slash = path.lastIndex(of: "/"), slash != path.startIndex {

@@ -218,18 +218,18 @@ extension ParsedArguments {
     GroupDefaults(suite: text("suite"), in: try container.open())
   }
 
-  /// The same without making anything; nil where there is no container.
+  /// The defaults without making anything; nil if there is no container.
   func existingDefaults() throws -> GroupDefaults? {
     try container.openExisting().map { GroupDefaults(suite: text("suite"), in: $0) }
   }
 }
 
-/// A change of a key, from the value that was printed last to the latest one.
+/// A change of a key, from the last printed value to the latest one.
 private struct Change: Sendable {
   let key: String
   let old: PropertyListValue?
   var new: PropertyListValue?
-  /// Nil if it is not told, or if there were several.
+  /// Nil if it is unknown, or if there were several.
   var publisher: Publisher?
 
   init(_ change: DefaultsChange) {
@@ -249,7 +249,7 @@ private struct Change: Sendable {
     waiting[index].publisher = change.publisher.flatMap { last in
       waiting[index].publisher?.isSameProcess(as: last) ?? false ? last : nil
     }
-    // The key has the value again that was printed last: nothing is left to print.
+    // The key has its last printed value again: nothing is left to print.
     if waiting[index].old == waiting[index].new { waiting.remove(at: index) }
   }
 

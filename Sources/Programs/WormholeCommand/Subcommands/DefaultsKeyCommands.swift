@@ -93,8 +93,8 @@ func noSuchKey(_ key: String, _ verb: String) -> CommandError {
 }
 
 extension ParsedArguments {
-  /// Calls the body with each suite that is not empty. One that cannot be read is reported, and the others
-  /// follow.
+  /// Calls the body with each suite that is not empty. A suite that cannot be read is reported, and
+  /// the others follow.
   ///
   /// - Throws: The last such error's status, in the end.
   fileprivate func forEachSuite(

@@ -90,7 +90,7 @@ extension CommandDescription {
   }
 }
 
-/// How long a lock is waited for, and how the program ends when others have it.
+/// How long to wait for a lock, and how the program ends when others have it.
 struct LockWait {
   let timeout: Duration
   /// Nil for 1 without a wait, and 124 after one.
@@ -98,7 +98,7 @@ struct LockWait {
 
   /// - Parameters:
   ///   - lock: The lock, as the user named it.
-  ///   - reason: Why it was not got in time.
+  ///   - reason: Why it was not available in time.
   func conflict(_ lock: String, heldBy holder: LeaseHolder?, _ reason: String) -> CommandError {
     let isWait = timeout > .zero
     return CommandError(
@@ -145,14 +145,14 @@ struct LockedRun {
   let file: String
   let words: [String]
   let isShared: Bool
-  /// Nil for as long as the command runs.
+  /// Nil for a term as long as the command runs.
   let term: Duration?
   let wait: LockWait
   let environment: CommandEnvironment
 
   /// How often others get a sign of life; a few may fail within the hour after which they take over.
   private static let renewalInterval: Duration = .seconds(600)
-  /// Tells the command the path to use.
+  /// The variable with the path for the command.
   private static let fileVariable = "WORMHOLE_FILE"
   /// Stands for that path in the command's words.
   private static let placeholder = "{}"
@@ -214,9 +214,9 @@ struct LockedRun {
   /// Runs the command to its end.
   ///
   /// Signals that would end this process are passed on to the command, so that nothing is released
-  /// before the command has ended. A command that works on the file itself inherits the lock, and so
-  /// keeps it when this process is killed or stopped. When the lock was taken over, the command is
-  /// told to end.
+  /// before the command has ended. A command that works on the file itself inherits the lock, and
+  /// so keeps it when this process is killed or stopped. When the lock was taken over, the command
+  /// gets SIGTERM.
   ///
   /// - Returns: how the command ended, and the error when the lock was taken over before that.
   func end(
@@ -234,19 +234,19 @@ struct LockedRun {
       do {
         if !isOnCopy { try access.handOn(toProcess: child.processID) }
       } catch let error as FileCoordinationError {
-        // The command was killed before the takeover, or the takeover was just before its start: then
-        // nothing else ends it.
+        // The command was killed before the takeover, or the takeover was just before its start:
+        // then nothing else ends it.
         loss = error
         try child.send(.kill)
       } catch {
-        // Others cannot read the command's process number; the inherited lock excludes them all the
-        // same.
+        // Others cannot read the command's process number; the inherited lock excludes them
+        // nevertheless.
         environment.tell("\(error)")
       }
       var renewal = ContinuousClock.now + Self.renewalInterval
       let termination = try interruption.wait(forEndOf: child) {
         guard loss == nil else { return false }
-        // After an error, too few descriptors perhaps, the command goes on, and its end is the next check.
+        // After an error, perhaps of descriptors, the command continues; its end is the next check.
         loss = try? checked(access, &renewal, process: child.processID)
         return loss != nil
       }
@@ -260,7 +260,7 @@ struct LockedRun {
     }
   }
 
-  /// Tells others that the holder lives, and looks whether the access was taken over.
+  /// Shows others that the holder lives, and checks whether the access was taken over.
   private func checked(
     _ access: AccessSession, _ renewal: inout ContinuousClock.Instant, process: Int32
   ) throws -> FileCoordinationError? {

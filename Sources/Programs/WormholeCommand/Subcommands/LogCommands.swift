@@ -179,7 +179,7 @@ extension ParsedArguments {
     return try log.subscribe(subscriber, from: start)
   }
 
-  /// The message, with `--details` among what is known of it.
+  /// The message; with `--details`, within its known details.
   fileprivate func content(_ message: LogMessage) -> PropertyListValue {
     guard has("details") else { return message.payload }
     return .object([
@@ -191,7 +191,7 @@ extension ParsedArguments {
 }
 
 extension CommandEnvironment {
-  /// Tells people what is missing before a message.
+  /// Reports the messages that are missing before a message to people.
   fileprivate func tell(_ message: LogMessage, of log: String) throws {
     if message.missed > 0 {
       tell("\(message.missed) messages of \(log.quoted) were taken away before they were read")
@@ -214,7 +214,7 @@ extension LogMessage {
 }
 
 extension Log.Bounds: JSONObject {
-  /// `{"messages":10000,"bytes":67108864,"age":null}`, without what is not bounded.
+  /// `{"messages":10000,"bytes":67108864,"age":null}`, without missing bounds.
   var propertyList: PropertyListValue {
     .object(["messages": messages, "bytes": bytes, "age": age.map { $0 / .seconds(1) }])
   }

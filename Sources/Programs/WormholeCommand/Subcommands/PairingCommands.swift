@@ -83,7 +83,7 @@ extension PositionalDescription {
 extension ParsedArguments {
   private var side: String { text("of") ?? Pairing.phone }
 
-  /// - Parameter makes: whether the container of a group is made where it is missing.
+  /// - Parameter makes: whether the container of a group is made if it is missing.
   fileprivate func openPairing(makes: Bool = false) throws -> Pairing {
     let existing = makes ? nil : try container.openExisting()
     return Pairing(of: side, in: try existing ?? container.open())
@@ -97,7 +97,7 @@ extension ParsedArguments {
 }
 
 extension CommandEnvironment {
-  /// Says what was done, and which companion is active now.
+  /// Reports the change, and which companion is active now.
   fileprivate func tellPaired(_ deed: String, _ pairing: Pairing) throws {
     let active = try pairing.state().activeName.map { "\($0.quoted) is its active companion" }
     tell("\(deed) \(pairing.name.quoted); \(active ?? "it has no active companion")")

@@ -36,11 +36,11 @@ extension CommandDescription {
 
 /// The names of this program.
 ///
-/// It has two, because on Debian magic-wormhole owns `wormhole` and its manual page. Help, errors and
-/// advice use the name that the program was called by, so that they can be typed as they are.
+/// It has two, because on Debian magic-wormhole owns `wormhole` and its manual page. Help, errors
+/// and advice use the name by which the program was called, so that they can be typed unchanged.
 enum ProgramName {
   static let standard = "wormhole"
-  /// No other program has it.
+  /// A name that no other program has.
   static let second = "wormholectl"
 
   /// The manual page about the format, which has one name.
@@ -49,8 +49,8 @@ enum ProgramName {
   /// The name that this process was called by.
   static let called = name(in: Program.rawArguments.first ?? [])
 
-  /// Returns the name in the first word of a command line; the standard one for any other program's, as in
-  /// a test.
+  /// Returns the name in the first word of a command line; the standard one for any other
+  /// program's, as in a test.
   static func name(in word: [UInt8]) -> String {
     let last = word.split(separator: UInt8(ascii: "/")).last.map { Array($0) } ?? []
     return last == Array(second.utf8) ? second : standard

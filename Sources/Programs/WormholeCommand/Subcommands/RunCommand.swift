@@ -122,9 +122,9 @@ extension ExternalCommand {
   fileprivate var name: String { words[0].split(separator: "/").last.map(String.init) ?? words[0] }
 }
 
-/// When a command that has ended is started again: the decision of `run`, without a clock or a process.
+/// When to restart a command that has ended: the decision of `run`, without a clock or a process.
 struct RestartPolicy: Sendable {
-  /// After which ends.
+  /// The ends after which to restart.
   enum Occasion: String, CaseIterable, Sendable {
     case onFailure = "on-failure"
     case always
@@ -136,12 +136,12 @@ struct RestartPolicy: Sendable {
   let retries: UInt64
   /// The pause before the first of them.
   let backoff: Duration
-  /// How many there have been in a row.
+  /// The number of restarts in a row.
   private(set) var restarts: UInt64 = 0
 
   /// The longest pause, unless the first one is longer.
   static let longestPause: Duration = .seconds(60)
-  /// A command that ran for so long has not failed because of what made the one before it fail.
+  /// A command that ran this long did not fail for the same reason as the one before it.
   static let steadyTime: Duration = .seconds(60)
 
   init(_ occasion: Occasion, retries: UInt64, backoff: Duration) {

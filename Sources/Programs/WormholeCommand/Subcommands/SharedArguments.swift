@@ -67,14 +67,14 @@ extension ParsedArguments {
     return given.count > 1 ? "--\(given[0]) and --\(given[1]) exclude each other" : nil
   }
 
-  /// The problem of a command that works on the ids that are given, or on all.
+  /// The problem of a command that works on the given ids, or on all.
   static let idsOrAll: @Sendable (ParsedArguments) -> String? = { arguments in
     arguments.has("all") == arguments.texts("id").isEmpty ? nil : "please provide ids, or '--all'"
   }
 
-  /// Does something with each id that is given, also after one for which it fails.
+  /// Runs an action for each given id, even after one for which it fails.
   ///
-  /// - Parameter action: returns why it cannot be done; nil if it is.
+  /// - Parameter action: returns why it is impossible; nil if it was done.
   func forEachID(
     to verb: String, _ environment: CommandEnvironment, _ action: (String) throws -> String?
   ) throws {
@@ -111,7 +111,7 @@ extension ParsedArguments {
 
   var outputFormat: OutputFormat { text("format").flatMap(OutputFormat.init(rawValue:)) ?? .json }
 
-  /// Returns the form in which a value is printed, as `--raw`, `--format` and `--pretty` say.
+  /// Returns the form in which a value is printed, according to `--raw`, `--format` and `--pretty`.
   ///
   /// - Parameter object: the object of an error's sentence.
   func bytes(_ value: PropertyListValue, of object: String) throws -> [UInt8] {
@@ -120,11 +120,11 @@ extension ParsedArguments {
       : outputFormat.bytes(value, of: object, isPretty: has("pretty"))
   }
 
-  /// Prints what has come, or runs the command of the line with it on standard input. A command that runs
-  /// at the deadline may finish.
+  /// Prints a delivery, or runs the command of the line with it on standard input. A command that
+  /// is running at the deadline may finish.
   ///
   /// - Parameter title: the object of an error's sentence.
-  /// - Returns: the command's status; `.no` for what this format cannot express, which is reported.
+  /// - Returns: the command's status; `.no` for a value that this format lacks, which is reported.
   func hand(
     _ content: PropertyListValue, titled title: String, _ environment: CommandEnvironment,
     variables: [String]
@@ -149,7 +149,7 @@ extension ParsedArguments {
 
   /// The end of the time that `--timeout` gives.
   ///
-  /// - Parameter standard: The time without it; by default as good as never.
+  /// - Parameter standard: The time without it; by default practically forever.
   func deadline(
     standard: Duration = .seconds(ValueKind.maximumSeconds)
   ) -> ContinuousClock.Instant {
@@ -165,7 +165,7 @@ extension ParsedArguments {
   /// Asks a person at the terminal, unless `--yes` is given.
   ///
   /// - Parameter question: with its question mark.
-  /// - Throws: `CommandError` if the answer is not yes, or nobody can be asked.
+  /// - Throws: `CommandError` if the answer is not yes, or there is no person to ask.
   func confirm(_ question: String, _ environment: CommandEnvironment) throws {
     guard !has("yes") else { return }
     guard environment.isInputTerminal, environment.errorColumns != nil else {

@@ -50,7 +50,7 @@ final class EtcdServers {
 }
 
 /// The floor: the same requests on one connection that stays open, prepared beforehand, and answers
-/// that nobody reads.
+/// that are discarded.
 final class RawEtcd: Sendable {
   private let socket: FileDescriptor
 
@@ -87,7 +87,7 @@ final class RawEtcd: Sendable {
   func ask(_ request: [UInt8]) throws {
     try socket.writeAll(request)
     var answer = try more()
-    // The header may come in parts, or alone.
+    // The header may arrive in parts, or alone.
     var header = Self.headerEnd(answer)
     while header == nil {
       answer += try more()
@@ -103,7 +103,7 @@ final class RawEtcd: Sendable {
     }
   }
 
-  /// Begins to watch a key; the connection is of no other use then.
+  /// Begins to watch a key; the connection has no other use then.
   func watch(_ key: String) throws {
     try socket.writeAll(
       Self.request(
@@ -115,7 +115,7 @@ final class RawEtcd: Sendable {
   func line() throws {
     var last: UInt8 = 0
     while true {
-      // Other line ends are those of chunks.
+      // Other line ends belong to chunks.
       for byte in try more() {
         if last == UInt8(ascii: "}"), byte == UInt8(ascii: "\n") { return }
         last = byte

@@ -28,7 +28,7 @@ struct Plot {
     let ours: Double
     let ratio: Double
 
-    /// Whether the floor is that of a rival, which the name of the row tells.
+    /// Whether the floor is a rival's, which the name of the row shows.
     var isBesideRival: Bool {
       ["/ sqlite", "/ redis", "/ d-bus", "/ userdefaults"].contains {
         name.lowercased().contains($0)

@@ -26,7 +26,7 @@ enum EtcdRows {
     }
     // Answers as soon as there is a leader.
     let container = try servers.container()
-    // Before the others, whose memory it would use again.
+    // Before the others, which would make it reuse their memory.
     var rows = members == 1 ? try names(bench, container, title: title) : []
     rows += try values(bench, servers, container: container, title: title)
     rows += try latency(bench, servers, container: container, title: title)
@@ -116,8 +116,8 @@ enum EtcdRows {
     }
   }
 
-  /// The raw writes that a floor may be made of: the cheapest one, and the one that a publication has to
-  /// be, because a plain put could overwrite what is newer.
+  /// The raw writes for a floor: the cheapest one, and the one that a publication needs, because a
+  /// plain put could overwrite newer content.
   private static func writes(_ key: String) -> [(name: String, request: [UInt8])] {
     [("put", RawEtcd.put(key, text)), ("transaction", RawEtcd.transaction(key, text))]
   }
@@ -154,7 +154,7 @@ enum EtcdRows {
     return [sending, taking]
   }
 
-  /// The floor does what a request has to: a write that a watch tells the other side, and one back.
+  /// The floor does the same as a request: a write that a watch reports, and one back.
   private static func requests(
     _ bench: Bench, _ servers: EtcdServers, container: SharedContainer, directory: String,
     title: String
@@ -181,8 +181,8 @@ enum EtcdRows {
     return rows
   }
 
-  /// Measures a file from its sender to its receiver, who has it on this machine afterwards. The floor
-  /// puts the same pieces and gets them.
+  /// Measures a file from its sender to its receiver, which has it on this machine afterwards. The
+  /// floor puts the same pieces and gets them.
   private static func files(
     _ bench: Bench, _ servers: EtcdServers, container: SharedContainer, directory: String,
     title: String
@@ -280,7 +280,7 @@ enum EtcdRows {
       do throws(Errno) {
         return try linkTarget("/proc/self/fd/" + entry.name.text).hasPrefix("socket:")
       } catch {
-        // That of the listing itself.
+        // The descriptor of the listing itself.
         return false
       }
     }
@@ -328,7 +328,7 @@ enum EtcdRows {
   }
 }
 
-/// The last number that an observer was told.
+/// The last number reported to an observer.
 private final class Heard: Sendable {
   private let last = Mutex<UInt64>(0)
   private let news = DispatchSemaphore(value: 0)

@@ -56,7 +56,7 @@ final class Game: Sendable {
   }
 }
 
-/// Runs a listener's code, which has no caller to throw to.
+/// Runs a listener's code, which has no caller for its errors.
 func orDie(_ body: () throws -> Void) {
   do {
     try body()

@@ -9,7 +9,7 @@ import WormholeWorkshop
 /// exchange, a read that waits for inotify, and open and read of the file. For a listener on a queue
 /// or in a task, a bare thread makes these calls and hands the number over.
 enum LatencyRows {
-  /// How a listener gets what it hears.
+  /// How a listener receives a message.
   enum Ear: String, CaseIterable {
     case blocked, handler, task
 

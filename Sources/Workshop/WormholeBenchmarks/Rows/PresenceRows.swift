@@ -5,7 +5,7 @@ import WormholeSystem
 import WormholeWorkshop
 
 /// The time from a SIGKILL to the observer's call. The floor is the kernel's report: the close of
-/// the dead process's file as an inotify event, and its lock being free.
+/// the dead process's file as an inotify event, and the release of its lock.
 enum PresenceRows {
   static func measure(_ bench: Bench) throws -> [Row] {
     let presence = try bench.container("presence").presence("here")

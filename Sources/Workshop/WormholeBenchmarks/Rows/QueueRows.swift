@@ -27,8 +27,8 @@ extension QueueRows {
 
   private static let processes = 8
 
-  /// Measures processes that send to one queue at once: each send's part of the whole. They have nothing in
-  /// common but the file system, which commits for all that wait.
+  /// Measures processes that send to one queue at once: each send's part of the whole. They share
+  /// only the file system, which commits for all waiting processes.
   private static func crowding(_ bench: Bench) throws -> Row {
     let place = try bench.directory("queue-crowd")
     let sender = try SharedContainer(path: place).queue("q").sender("alone")

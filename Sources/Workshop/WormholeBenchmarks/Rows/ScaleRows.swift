@@ -3,9 +3,9 @@ import Wormhole
 import WormholePropertyLists
 import WormholeWorkshop
 
-/// What grows with the size of a value, and with the number of processes at work.
+/// Costs that grow with the size of a value, and with the number of processes at work.
 enum ScaleRows {
-  /// As many as one row compares with another number of.
+  /// The two numbers of processes that one row compares.
   private static let processes = (few: 2, many: 64)
 
   static func measure(_ bench: Bench) throws -> [Row] {

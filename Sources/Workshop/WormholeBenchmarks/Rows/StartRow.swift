@@ -10,8 +10,8 @@ enum StartRow {
 
   /// The program of that build; this one is `.build/PLATFORM/release/benchmarks`.
   ///
-  /// - Parameter loadsLibraries: Whether it is the one beside this one: a static program cannot load the
-  ///   library that etcd needs.
+  /// - Parameter loadsLibraries: Whether to use the build beside this one: a static program cannot
+  ///   load the library that etcd needs.
   private static func program(loadsLibraries: Bool) throws(Errno) -> String {
     let parts = try Program.executablePath().split(separator: "/")
     let (levels, name) = loadsLibraries ? (1, "wormhole") : (3, "static/release/wormhole")

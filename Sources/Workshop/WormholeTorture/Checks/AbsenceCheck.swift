@@ -1,8 +1,8 @@
 import Wormhole
 import WormholeSystem
 
-/// The check that a process which is stopped for longer than its lease lasts is absent on etcd, and
-/// present again when it goes on.
+/// The check that a process which is stopped for longer than its lease is absent on etcd, and
+/// present again when it continues.
 struct AbsenceCheck {
   private static let promise =
     "a process that is stopped for too long is absent, and returns"

@@ -3,13 +3,13 @@ import WormholeEtcd
 import WormholeInspection
 import WormholeSystem
 
-/// The check that a swept container on etcd holds only what belongs there, once all workers have ended
+/// The check that a swept container on etcd holds only expected keys, once all workers have ended
 /// and their leases with them.
 struct EtcdLeftovers {
   let location: EtcdLocation
 
-  /// When the leases of workers that were killed have certainly ended: after their lifetime, and a
-  /// leader that is new counts it from its beginning.
+  /// The time after which the leases of killed workers have certainly ended: their lifetime, which
+  /// a new leader counts from its own beginning.
   private static let patience: Duration = .seconds(15)
 
   func check(after sweep: SharedContainer.SweepReport, _ container: SharedContainer) throws -> Check
@@ -37,18 +37,18 @@ struct EtcdLeftovers {
     }
   }
 
-  /// Whether a key stays when nobody uses the container; see the page on the keys.
+  /// Whether a key stays when no process uses the container; see the page on the keys.
   static func belongs(_ key: String, _ value: [UInt8]) -> Bool {
     var parts = key.split(separator: "/", omittingEmptySubsequences: false)[...]
     if parts.first == "own" { parts = parts.dropFirst() }
     let (kind, part) = (parts.first ?? "", parts.dropFirst(2).first ?? "")
     switch kind {
     case "format", "history": return true
-    // One that was removed has a stamp alone.
+    // A removed value has only a stamp.
     case "v": return value.count > 16
     case "n", "s": return true
     case "p", "c": return ["last", "h"].contains(part)
-    // Nothing waits, nothing is taken, nobody consumes.
+    // No entry waits, none is taken, and no process consumes.
     case "q": return ["s", "r", "o", "k"].contains(part)
     default: return false
     }

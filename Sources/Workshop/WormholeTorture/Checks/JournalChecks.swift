@@ -88,7 +88,7 @@ struct BellHistory {
       for entry in journal.entries {
         switch entry {
         case .posting(let bell, let time):
-          // One without an end was cut short by an error.
+          // A post without an end was interrupted by an error.
           if let open {
             histories[open.bell, default: BellHistory()].posts.append((open.from, nil))
           }

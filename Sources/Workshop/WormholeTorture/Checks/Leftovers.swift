@@ -2,11 +2,11 @@ import Wormhole
 import WormholeInspection
 import WormholeSystem
 
-/// The check that a swept container holds only what belongs there.
+/// The check that a swept container holds only expected entries.
 struct Leftovers {
   let path: String
 
-  /// The entries that belong in the directory of a value or notification.
+  /// The expected entries in the directory of a value or notification.
   private static let belongs: Set<String> = [
     "value.plist", "state.plist", "identifier", "lease", "lease/held", "lease/held/clean",
     "lease/taken.plist", "lease/kept-\(ProcessIdentity.boot)",

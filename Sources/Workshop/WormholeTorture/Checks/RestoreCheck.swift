@@ -4,10 +4,10 @@ import Wormhole
 import WormholePropertyLists
 import WormholeSystem
 
-/// The check that a restored snapshot is noticed, after which revisions come a second time.
+/// The check that a restored snapshot is noticed, after which revisions are repeated.
 ///
-/// The workers are at rest, so they lose nothing by it. What they know of the history is wrong from then
-/// on: the final changes show whether they observe what comes after, and are present again.
+/// The workers are at rest, so they lose nothing by it. Their knowledge of the history is wrong
+/// from then on: the final changes show whether they observe later changes, and are present again.
 struct RestoreCheck {
   private static let promise = "a restored snapshot takes back what came after it, and nothing else"
   private static let patience: Duration = .seconds(15)

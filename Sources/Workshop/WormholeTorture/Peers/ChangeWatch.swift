@@ -8,8 +8,8 @@ final class ChangeWatch: Sendable {
   private struct State {
     var told = ToldChanges()
     var watch: EtcdWatch?
-    /// Whether it is to begin, at first and after a compaction that was faster: then changes are missing
-    /// as they may.
+    /// Whether it has to begin, at first and after a compaction that was faster: then changes may
+    /// be missing.
     var mustRead = true
   }
 
@@ -65,7 +65,7 @@ final class ChangeWatch: Sendable {
     }
   }
 
-  /// Returns what the watch has not told yet.
+  /// Returns the changes that the watch has not reported yet.
   func behind() -> [String] {
     do throws(EtcdError) {
       let now = try client.read(range, keysOnly: true, until: .now + .seconds(5))
@@ -78,8 +78,8 @@ final class ChangeWatch: Sendable {
   }
 }
 
-/// How often each key has changed, as a watch has told it. etcd counts the changes of a key since it was
-/// made, so a change that was not told leaves a gap.
+/// How often each key has changed, according to a watch. etcd counts the changes of a key since it
+/// was made, so an unreported change leaves a gap.
 struct ToldChanges {
   private var versions: [[UInt8]: Int64] = [:]
   private(set) var revision: Int64 = 0
@@ -91,7 +91,7 @@ struct ToldChanges {
     versions = Dictionary(content.items.map { ($0.key, $0.version) }) { $1 }
   }
 
-  /// - Returns: What is wrong with an event.
+  /// - Returns: The fault of an event.
   mutating func take(_ event: EtcdEvent) -> JournalEntry? {
     let item = event.keyValue
     let name = String(decoding: item.key, as: UTF8.self)
@@ -112,7 +112,7 @@ struct ToldChanges {
 
   /// Whether the keys have changes that the watch has not reported.
   func lacks(_ content: EtcdClient.Content) -> Bool {
-    // What was told since shows more.
+    // Later reports show more.
     revision <= content.revision
       && versions != Dictionary(content.items.map { ($0.key, $0.version) }) { $1 }
   }

@@ -77,13 +77,13 @@ final class Companions {
     if now < arguments.end { pauseThread(.nanoseconds(Int64(arguments.end - now))) }
   }
 
-  /// Waits for transfers in the background: what they store after a snapshot, it takes back.
+  /// Waits for transfers in the background: a restore removes files stored after its snapshot.
   private func settleTransfers() {
     guard arguments.directory.etcd != nil, arguments.kinds.contains(.files), let session else {
       return
     }
     let deadline = ContinuousClock.now + .seconds(20)
-    // Without the list nothing is waited for; a file that the restore takes back then fails its check.
+    // Without the list it waits for nothing; a file that the restore removes then fails its check.
     for transfer in (try? session.fileTransfers()) ?? [] {
       // A transfer that failed is an answer, too; the check of files looks for it on the other side.
       _ = try? transfer.waitUntilStored(until: deadline)

@@ -5,7 +5,7 @@ import WormholePropertyLists
 import WormholeSystem
 import WormholeWorkshop
 
-/// A strand that sends files to the other workers, cancels some, and receives those for its own name.
+/// A strand that sends files to other workers, cancels some, and receives files for its own name.
 struct FileStrand {
   let session: PeerSession
   let recorder: Recorder
@@ -34,14 +34,14 @@ struct FileStrand {
     let transfer = try session.transfer(
       fileAt: URL(filePath: path), to: peer, metadata: PropertyListValue(number),
       options: PeerFileOptions(isMoved: isMoved))
-    // From here on delivery is promised, whatever happens to this process.
+    // From here on delivery is promised, even if this process is killed.
     try recorder.note(.file(.sent(number: number, id: transfer.id)))
     try recorder.note(.did("transfer"))
     return (number, transfer)
   }
 
-  /// Cancels it before it is copied, meanwhile, or when it may have been delivered. An error leaves open
-  /// what became of it.
+  /// Cancels it before it is copied, meanwhile, or when it may have been delivered. After an error
+  /// the outcome is open.
   private func cancel(_ transfer: PeerFileTransfer, _ number: UInt64, after pause: Duration) throws
   {
     pauseThread(pause)
@@ -71,7 +71,7 @@ struct FileStrand {
     }
   }
 
-  /// - Returns: Whether there was one.
+  /// - Returns: Whether there was a file.
   static func receive(
     _ receiver: PeerReceiver<PeerFile>, name: String, tenure: String,
     until deadline: ContinuousClock.Instant, leaves: Bool = false,
@@ -90,8 +90,8 @@ struct FileStrand {
         try note(.torn("file \(number) came with bytes that are not its own"))
       }
     } catch let error as Errno {
-      // The file was there until this process was stopped and replaced; the acknowledgement will
-      // report that.
+      // The file was available until this process was stopped and replaced; the acknowledgement
+      // will report that.
       guard error == .noSuchFile else { throw error }
     }
     guard !leaves else { return true }
@@ -112,7 +112,7 @@ struct FileStrand {
     }
   }
 
-  /// Whether a file that was sent is where it was.
+  /// Whether a sent file is back in its place.
   static func isThere(_ number: UInt64, in directory: RunDirectory) throws -> Bool {
     try ifPresent(isWhole(number, at: directory.file(number))) ?? false
   }
@@ -140,7 +140,7 @@ struct FileStrand {
         do {
           try transfer.waitUntilStored(until: .now + .seconds(30))
         } catch let error as PeerError where error.code == .cancelled {
-          // Given up by a process that ended meanwhile. If it was not, the file counts as lost.
+          // Given up by a process that has ended meanwhile. If it was not, the file counts as lost.
           continue
         }
       }

@@ -6,7 +6,7 @@ import WormholeWorkshop
 
 /// A strand that appends to a log, and reads it whenever it can get the place of a subscriber.
 ///
-/// What it notes is what a queue's strand notes: to each subscriber the log is a queue whose consumer it
+/// It notes the same as a queue's strand: to each subscriber the log is a queue whose consumer it
 /// is.
 final class LogStrand: Sendable {
   static let log = "torture/log"
@@ -20,7 +20,7 @@ final class LogStrand: Sendable {
     _ container: SharedContainer, _ recorder: Recorder, arguments: WorkerArguments
   ) throws {
     log = container.log(Self.log)
-    // Taking messages away has tests of its own.
+    // Removing messages has tests of its own.
     try log.setBounds(.init(messages: 10_000_000, bytes: 1 << 34))
     self.recorder = recorder
     self.arguments = arguments
@@ -59,17 +59,17 @@ final class LogStrand: Sendable {
     }
     try note(
       .consuming(place: Self.log, tenure: tenure, from: beginning, to: bootTimeNanoseconds()))
-    // Before it has anything in its hands: perhaps long enough to be replaced.
+    // Before it holds a message: perhaps long enough to be replaced.
     if random.chance(4) { try Program.send(.stop, to: Program.processID) }
     for _ in 0..<Int.random(in: 1...60, using: &random) {
       let deadline = ContinuousClock.now + random.milliseconds(0...5)
       guard let number = try Self.take(reader, tenure: tenure, until: deadline, note) else {
         return
       }
-      // In the middle of handling a message: perhaps long enough to be replaced.
+      // While it handles a message: perhaps long enough to be replaced.
       if random.chance(1) { try Program.send(.stop, to: Program.processID) }
       try note(.acknowledging(place: Self.log, number: number))
-      // Otherwise asking for the next one does it.
+      // Otherwise asking for the next message does it.
       if random.chance(50) {
         try reader.acknowledge()
         try note(.acknowledged(place: Self.log, number: number, at: bootTimeNanoseconds()))
@@ -93,7 +93,7 @@ final class LogStrand: Sendable {
     return number
   }
 
-  /// Reads what is left for a subscriber, after all workers have ended.
+  /// Reads the remaining messages for a subscriber, after all workers have ended.
   static func drain(
     _ subscriber: String, _ container: SharedContainer, life: Int
   ) throws -> [QueueEvent] {

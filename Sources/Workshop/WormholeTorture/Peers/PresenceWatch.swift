@@ -35,7 +35,7 @@ final class PresenceWatch: Sendable {
     processes.reduce(0) { $0 &+ mix(UInt64(UInt32(bitPattern: $1))) }
   }
 
-  /// Returns whether exactly these processes were reported. They are present until all are told to
-  /// end.
+  /// Returns whether exactly these processes were reported. They are present until all workers are
+  /// to end.
   func hasSeen(_ sum: UInt64) -> Bool { seen.sums.withLock { $0.contains(sum) } }
 }

@@ -13,7 +13,7 @@ struct QueueChecks {
     var mayBeCancelled = false
     var isCancelled = false
     var takes: [Take] = []
-    /// How often it was perhaps settled.
+    /// How often it may have been settled.
     var settlings = 0
     var acknowledged: UInt64?
   }
@@ -72,7 +72,7 @@ struct QueueChecks {
 
   var all: [Check] { [noneLost, noneCancelled, repeatsMarked, inOrder, oneConsumer] }
 
-  /// Those for a log, of which nothing is cancelled.
+  /// The checks for a log, in which nothing is cancelled.
   var logs: [Check] { [noneLost, repeatsMarked, inOrder, oneConsumer] }
 
   private func name(_ number: UInt64) -> String {
@@ -101,7 +101,7 @@ struct QueueChecks {
       })
   }
 
-  /// Checks that what was cancelled is where it was before it was sent.
+  /// Checks that cancelled files are back in their places.
   func givenBack(_ isThere: (_ number: UInt64) throws -> Bool) rethrows -> Check {
     let cancelled = entries.filter(\.value.isCancelled).keys.sorted()
     return Check(

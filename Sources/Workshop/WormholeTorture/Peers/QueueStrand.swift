@@ -96,7 +96,7 @@ final class QueueStrand: Sendable {
     var tenures = consumer.tenures
     try note(.consuming(place: queue, tenure: tenure, from: beginning, to: bootTimeNanoseconds()))
     for _ in 0..<Int.random(in: 1...60, using: &random) {
-      // With nothing in its hands, by which it could notice that it was replaced.
+      // Without an entry by which it could notice that it was replaced.
       if random.chance(2) { try Program.send(.stop, to: Program.processID) }
       let patience = random.milliseconds(0...5)
       let entry = try recorder.timed("the next entry", patience: patience) {
@@ -111,7 +111,7 @@ final class QueueStrand: Sendable {
       }
       guard let entry else { break }
       if random.chance(2) { pauseThread(random.milliseconds(0...20)) }
-      // In the middle of handling an entry: perhaps long enough to be replaced.
+      // While it handles an entry: perhaps long enough to be replaced.
       if random.chance(1) { try Program.send(.stop, to: Program.processID) }
       try settle(entry, queue, random: &random)
     }
@@ -142,7 +142,7 @@ final class QueueStrand: Sendable {
     try note(.acknowledged(place: queue, number: number, at: bootTimeNanoseconds()))
   }
 
-  /// Ends an entry; some errors say that it was not ended.
+  /// Ends an entry; some errors mean that it was not ended.
   private static func settling(
     _ number: UInt64, queue: String, note: (QueueEvent) throws -> Void,
     _ body: () throws -> Void

@@ -100,7 +100,7 @@ final class RequestStrand: Sendable {
 
 /// The checks of the journals about requests.
 struct RequestChecks {
-  /// How a request ends whose answer could not be delivered; only etcd can be out of reach.
+  /// The end of a request whose answer could not be delivered; only etcd can be unreachable.
   static let undelivered = "undelivered"
 
   let journals: [(events: [RequestEvent], isWhole: Bool)]

@@ -2,9 +2,9 @@ import Synchronization
 import WormholeSystem
 import WormholeWorkshop
 
-/// A disturbance that a worker makes in the middle of its own operation, where a stop from outside
-/// would hardly ever hit. The main process sees that the worker is stopped, and continues it some
-/// time later.
+/// A disturbance that a worker makes during its own operation, where a stop from outside would
+/// hardly ever hit. The main process sees that the worker is stopped, and continues it some time
+/// later.
 struct Disturbance: Sendable {
   /// The duration of an update's closure.
   var pause: Duration?
@@ -42,7 +42,7 @@ struct Interruption: Sendable {
   enum Place: Sendable, Equatable {
     /// The lease is locked, but does not name its holder yet.
     case beforeDeclaring
-    /// All is written and nothing is visible.
+    /// Everything is written and nothing is visible.
     case beforePublishing
     /// Just after a rename.
     case afterRename

@@ -86,7 +86,7 @@ final class Observers: Sendable {
     } catch let error as Content.Torn {
       recorder.noteOrEnd(.torn("observer: \(error)"))
     } catch {
-      // It is told when it cannot be followed any longer, and again when it can.
+      // It is called when it cannot follow the key any longer, and again when it can.
       recorder.noteOrEnd(recorder.passing(error) ?? .failed("observer of \(key): \(error)"))
     }
   }

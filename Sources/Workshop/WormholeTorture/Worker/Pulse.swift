@@ -1,8 +1,8 @@
 import Synchronization
 import WormholeSystem
 
-/// A thread that ticks, by which a process knows afterwards how long none of its threads ran: it was
-/// stopped, or the machine gave it no time. Calls are not blamed for that.
+/// A thread that ticks, by which a process knows afterwards how long none of its threads ran: it
+/// was stopped, or the machine gave it no time. Calls are not blamed for that.
 enum Pulse {
   private struct State {
     var last = bootTimeNanoseconds()
@@ -33,14 +33,14 @@ enum Pulse {
     return pause > shortest ? pause : 0
   }
 
-  /// How long the process did not run, until now; in nanoseconds. Another thread may be faster than the
-  /// ticking one to go on, so the present pause counts as well.
+  /// How long the process did not run, until now; in nanoseconds. Another thread may continue
+  /// earlier than the ticking one, so the current pause counts as well.
   static func missed(at now: UInt64) -> UInt64 {
     state.withLock { $0.missed + (now > $0.last ? pause($0, now) : 0) }
   }
 }
 
-/// Measures how long something takes while the process runs.
+/// Measures the duration of an operation while the process runs.
 struct Stopwatch {
   private let beginning = bootTimeNanoseconds()
   private let missed: UInt64

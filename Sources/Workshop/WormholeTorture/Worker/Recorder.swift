@@ -22,7 +22,7 @@ final class Recorder: Sendable {
   /// The time by which an operation may exceed its deadline, because the machine may be busy.
   static let allowance: Duration = .seconds(5)
 
-  /// How long calls may take. What the process itself did not run does not count (`Pulse`).
+  /// How long calls may take. Time when the process itself did not run is subtracted (`Pulse`).
   struct Bounds {
     /// A call without a deadline.
     let read: Duration
@@ -31,9 +31,9 @@ final class Recorder: Sendable {
 
     /// A read waits for nothing in a directory.
     static let directory = Bounds(read: .zero, allowance: Recorder.allowance)
-    /// Without a deadline a call on etcd has 10 seconds. With one that has passed it has still one
-    /// second for a round trip, at most twice: for what was known, and for what it then reads. The rest
-    /// is for a busy machine.
+    /// Without a deadline a call on etcd has 10 seconds. After its deadline it still has one second
+    /// for a round trip, at most twice: for what was known, and for what it then reads. The rest is
+    /// for a busy machine.
     static let etcd = Bounds(read: CallLimit.standardWait, allowance: .seconds(4))
   }
 
@@ -134,7 +134,7 @@ final class Recorder: Sendable {
       try note(.unknown)
       try note(.inDoubt)
     case let error as AppGroupError where passing(error) != nil:
-      // That nothing was done is a promise, too: the history shows it if something was.
+      // That nothing was done is a promise, too: the history shows a violation.
       try note(.withoutEffect)
       if let entry = passing(error) { try note(entry) }
     case is Content.Torn:
@@ -149,8 +149,8 @@ final class Recorder: Sendable {
 
 // Calls outside the history of operations.
 extension Recorder {
-  /// Returns the entry for an expected error; nil for a fault. That nobody answers is a fault
-  /// of a directory.
+  /// Returns the entry for an expected error; nil for a fault. A missing answer is a fault in a
+  /// directory.
   func passing(_ error: any Error) -> JournalEntry? {
     switch error {
     case let error as AppGroupError:
@@ -172,7 +172,7 @@ extension Recorder {
     }
   }
 
-  /// Makes a call whose failure is no fault if etcd did not answer.
+  /// Makes a call whose failure is not a fault if etcd did not answer.
   func tolerating(_ body: () throws -> Void) throws {
     do {
       try body()
@@ -182,8 +182,8 @@ extension Recorder {
     }
   }
 
-  /// Makes a call again that no fault has ended: until etcd answers, or, beside many busy processes, until
-  /// its turn has come. It ends with the run, and a little later.
+  /// Repeats a call that failed without a fault: until etcd answers, or, beside many busy
+  /// processes, until its turn has come. It ends with the run, and a little later.
   func insisting<Result>(until end: UInt64, _ body: () throws -> Result) throws -> Result {
     while true {
       do {
@@ -204,7 +204,7 @@ extension Recorder {
     }
   }
 
-  /// Makes a call, and notes it if it takes too long, whatever becomes of it.
+  /// Makes a call, and notes it if it takes too long, whatever its result.
   func timed<Result>(
     _ what: String, patience: Duration, _ body: () throws -> Result
   ) throws -> Result {

@@ -89,7 +89,7 @@ final class Worker {
     // Sometimes in the past: the operation then succeeds only if the lease is free.
     if random.chance(8) { terms.patience = random.milliseconds(-5...60) }
     if random.chance(3) {
-      // Running, but overdue all the same.
+      // Running, but overdue nevertheless.
       terms.term = .milliseconds(10)
       terms.disturbance.pause = random.milliseconds(5...40)
     }

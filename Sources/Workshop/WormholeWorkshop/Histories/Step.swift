@@ -66,7 +66,7 @@ extension Step {
 /// Settles the steps that may be left out as far as they can be known, without changing the
 /// verdict.
 ///
-/// Unknown operations stay open for ever and make checking expensive. In histories whose writers
+/// Unknown operations stay open forever and make checking expensive. In histories whose writers
 /// never write the same value twice, none of them remains.
 ///
 /// - If an operation demonstrably found the value of a step, and no other step can have produced

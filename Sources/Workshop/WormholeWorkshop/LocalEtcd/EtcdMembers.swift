@@ -36,7 +36,7 @@ package final class EtcdMembers: Sendable {
     }
   }
 
-  /// The place of the leader; nil if none says that it is.
+  /// The place of the leader; nil if no member claims to lead.
   package func leaderNow() -> Int? {
     nodes.firstIndex { node in
       let status = Self.status(of: node)

@@ -2,23 +2,23 @@ import Synchronization
 package import WormholeEtcd
 import WormholeSystem
 
-/// A member of a cluster of etcd on loopback, with its data in a directory of its owner. It ends with
-/// this value.
+/// A member of a cluster of etcd on loopback, with its data in a directory of its owner. It ends
+/// when this value is released.
 package final class EtcdNode: Sendable {
   /// The place of a member, and its flags.
   package struct Setting: Sendable {
     package var scheme = "http"
     /// The address at which its clients find it.
     package var host = "127.0.0.1"
-    /// The program that starts it, with its arguments, for example in a namespace; nothing if it is started
-    /// here.
+    /// The program that starts it, with its arguments, for example in a namespace; empty if it is
+    /// started here.
     package var launcher: [String] = []
     package var flags: [String] = []
-    /// The directory that its own one is made in.
+    /// The directory in which its own one is made.
     package var directory: String
-    /// What removes that directory, as long as the member may need it.
+    /// The value that removes that directory, kept as long as the member may need it.
     package var owner: (any Sendable)?
-    /// Whether it is killed when the thread ends that starts it, at the latest with its process.
+    /// Whether it is killed when the thread that starts it ends, at the latest with its process.
     package var endsWithThread = false
 
     package init(directory: String) { self.directory = directory }
@@ -58,33 +58,33 @@ package final class EtcdNode: Sendable {
     identity = [
       "--name", name, "--data-dir", directory + "/data", "--initial-cluster", all,
       "--initial-advertise-peer-urls", peers[index],
-      // Clusters differ by this, too; otherwise two of one name and port are the same.
+      // Clusters differ by this, too; otherwise two with one name and port would be the same.
       "--initial-cluster-token", all + "\(Program.processID)",
     ]
     arguments =
       identity + [
         "--listen-client-urls", endpoint, "--advertise-client-urls", endpoint,
         "--listen-peer-urls", peers[index],
-        // A kill loses nothing that was written, and the machine stays.
+        // A kill loses nothing that was written, and the machine keeps running.
         "--unsafe-no-fsync", "--log-level", "error",
       ] + setting.flags
     try start()
   }
 
-  /// A cluster of this member alone.
+  /// A cluster of only this member.
   package convenience init(alone setting: Setting) throws {
     try self.init(setting, of: ["http://127.0.0.1:\(try Self.freePort())"])
   }
 
   deinit { end() }
 
-  /// Starts the program, with what it had stored if it ran before. Waits until it listens, unless that is
-  /// in another namespace; its first answer comes later.
+  /// Starts the program, with its stored data if it ran before. Waits until it listens, unless that
+  /// is in another namespace; its first answer comes later.
   package func start() throws {
     let log = try FileDescriptor.open(
       directory + "/log", [.writeOnly, .create, .append], mode: 0o600)
     let null = try FileDescriptor.open("/dev/null", .readOnly)
-    // Variables that begin so are flags to etcd.
+    // Variables with this prefix are flags to etcd.
     let environment = Program.environment.filter { !$0.hasPrefix("ETCD_") }
     let words = launcher + ["etcd"] + arguments
     let running: Running
@@ -134,10 +134,10 @@ package final class EtcdNode: Sendable {
     }
   }
 
-  /// Keeps what it has stored, as a snapshot does. It must not run.
+  /// Keeps its stored data, as a snapshot does. It must not run.
   package func save() throws { try Self.run("cp", "-a", directory + "/data", directory + "/saved") }
 
-  /// Brings back what was kept last: as a snapshot does, with the number of the cluster and an older
+  /// Restores the last kept data: as a snapshot does, with the number of the cluster and an older
   /// revision. It must not run.
   package func restore() throws {
     try Self.run("rm", "-rf", directory + "/data")
@@ -207,7 +207,7 @@ package final class EtcdNode: Sendable {
     return EtcdClient(configuration)
   }
 
-  /// Asks for what the client does not offer.
+  /// Sends a request that the client does not offer.
   ///
   /// - Parameter patience: How long it may take; half a minute by default.
   @discardableResult
@@ -225,8 +225,8 @@ package final class EtcdNode: Sendable {
     return String(decoding: answer.content, as: UTF8.self)
   }
 
-  /// A port that nobody listens on now, and that no connection gets for its own end: so a member finds
-  /// it free when it is started again. The kernel gives those from 32768 on.
+  /// A port on which no process listens now, and which no connection gets for its own end: so a
+  /// member finds it free when restarted. The kernel gives connections ports from 32768 on.
   package static func freePort() throws -> UInt16 {
     try listen { _ in }.port
   }

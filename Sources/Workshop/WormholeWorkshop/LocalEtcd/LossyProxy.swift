@@ -1,8 +1,8 @@
 import Synchronization
 import WormholeSystem
 
-/// A proxy before a member of etcd that loses answers to transactions and puts (they are made, and the
-/// connection ends before the answer), cuts connections, and lets nobody through for a while.
+/// A proxy before a member of etcd that loses answers to transactions and puts (they are made, and
+/// the connection ends before the answer), cuts connections, and blocks all of them for a while.
 package final class LossyProxy: Sendable {
   package let endpoint: String
   private let listener: SharedDescriptor
@@ -41,7 +41,7 @@ package final class LossyProxy: Sendable {
     }
   }
 
-  /// How many answers to transactions and puts there were, those that were lost among them.
+  /// The number of answers to transactions and puts, including lost ones.
   package var answers: Int { traffic.answers.load(ordering: .relaxed) }
 
   /// How many answers were lost.
@@ -82,7 +82,7 @@ package final class LossyProxy: Sendable {
 
   deinit { listener.descriptor.endConnection() }
 
-  /// Ends all connections, and refuses new ones for ever.
+  /// Ends all connections, and refuses new ones permanently.
   package func end() {
     listener.descriptor.endConnection()
     block()

@@ -15,10 +15,10 @@ package func median(of count: Int, _ measure: () throws -> Double) rethrows -> D
   try (0..<count).map { _ in try measure() }.median
 }
 
-/// Measures several things alternately (A B C, C B A, …), so that other activity of the machine
+/// Measures several operations alternately (A B C, C B A, …), so that other activity of the machine
 /// affects all of them alike.
 ///
-/// - Returns: For each thing, its result in each round.
+/// - Returns: For each operation, its result in each round.
 package func alternate(rounds: Int, _ things: [() throws -> Double]) throws -> [[Double]] {
   var results = [[Double]](repeating: [], count: things.count)
   // The first round fills caches and does not count.
@@ -30,7 +30,7 @@ package func alternate(rounds: Int, _ things: [() throws -> Double]) throws -> [
   return results
 }
 
-/// The same for operations that are run `count` times in each round.
+/// As above, for operations that are run `count` times in each round.
 ///
 /// - Returns: For each operation, the nanoseconds of a run in each round.
 package func alternate(
@@ -90,7 +90,7 @@ extension Bench {
       ours: { try nanosecondsPerRun(count, ours) }, floor: { try nanosecondsPerRun(count, floor) })
   }
 
-  /// The same for sides that take their own time: each returns the nanoseconds of a round.
+  /// As above, for sides that measure their own time: each returns the nanoseconds of a round.
   package func compare(
     _ name: String, _ unit: Row.Unit = .microseconds, rounds: Int,
     expected expectation: Row.Expectation? = nil, notes: [String] = [],

@@ -2,7 +2,7 @@ import FoundationEssentials
 
 /// The rows as a table for people.
 package enum Table {
-  /// - Parameter withExpectations: Whether it is said what is expected of each row.
+  /// - Parameter withExpectations: Whether to print the expectation of each row.
   package static func lines(_ rows: [Row], withExpectations: Bool = true) -> [String] {
     let heading = ["row", "ours", "floor", "ratio (10–90 %)", "expected", ""]
     let cells = ([heading] + rows.map(cells)).map { withExpectations ? $0 : Array($0.prefix(4)) }
@@ -48,7 +48,7 @@ package enum Table {
   }
 }
 
-/// The rows of a run for machines. What was not measured is missing.
+/// The rows of a run for machines. Rows that were not measured are missing.
 package struct Report: Codable {
   package struct Entry: Codable {
     package let name: String

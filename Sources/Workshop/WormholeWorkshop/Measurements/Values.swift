@@ -116,7 +116,7 @@ package final class RawValue: Sendable {
     try held.unlock()
   }
 
-  /// The same with a rename over the old content.
+  /// flock, read, the same writes with a rename over the old content, unlock.
   package func incrementByRenamingOver() throws(Errno) {
     try held.lockBlocking(.exclusive)
     try publishByRenamingOver(Self.content(try readOrZero() + 1))
@@ -128,7 +128,7 @@ package final class RawValue: Sendable {
 
 /// The value of the rows about our own code: 200 bytes on disk with a number among them.
 package enum SharedCount {
-  /// What rows about entries and requests send.
+  /// The payload of rows about entries and requests.
   package static let payload = PropertyListValue.string(String(repeating: "x", count: 160))
 
   private static let padding = PropertyListValue.string(String(repeating: "x", count: 138))

@@ -87,7 +87,7 @@ extension FileDescriptor {
     }
   }
 
-  /// A port that nobody listens on now.
+  /// A port on which no process listens now.
   package static func freePort() throws(Errno) -> UInt16 {
     let made = try loopbackSocket()
     return try withAddress(0) { address, length in

@@ -29,8 +29,8 @@ extension FileDescriptor {
   }
 }
 
-// The floors that Benchmarks compares with wait in the kernel. The library has no such forms on
-// purpose: a stopped process on the other side would block their caller for ever.
+// The floors of the benchmarks wait in the kernel. The library has no such forms on purpose: a
+// stopped process on the other side would block their caller forever.
 extension FileDescriptor {
   /// Takes the file's lock, waiting as long as another open file has it. The corresponding C function
   /// is `flock`.
@@ -45,7 +45,7 @@ extension FileDescriptor {
   }
 }
 
-/// A shared library that is used if it is installed, and that nothing here depends on. It stays
+/// A shared library that is used if it is installed, and on which nothing here depends. It stays
 /// loaded until the process ends. The corresponding C functions are `dlopen` and `dlsym`.
 package struct DynamicLibrary: Sendable {
   // An address, which is valid in every thread.

@@ -1,6 +1,6 @@
 /// The characters of a whole screen, which are drawn in any order and then written at once.
 ///
-/// Whatever is drawn outside is cut off, so no line is ever wider than the screen.
+/// Drawing outside is cut off, so no line is ever wider than the screen.
 package struct Canvas: Sendable {
   /// A rectangle of a canvas.
   package struct Area: Equatable, Sendable {
@@ -129,7 +129,7 @@ package struct Canvas: Sendable {
 }
 
 extension String {
-  /// Returns the text in at most a number of columns, with "…" in place of what does not fit.
+  /// Returns the text in at most a number of columns, with "…" in place of the rest.
   package func cut(to columns: Int) -> String {
     guard terminalColumns > columns else { return self }
     guard columns > 0 else { return "" }

@@ -1,6 +1,6 @@
 import WormholeSystem
 
-/// The looks that a terminal may be asked for.
+/// The palettes of terminals.
 package enum Palette: Sendable, CaseIterable {
   /// Colours, and the emphasis that goes with them.
   case colours

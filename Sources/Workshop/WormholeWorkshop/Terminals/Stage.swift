@@ -59,7 +59,7 @@ package struct Stage {
     try show("   \(mark) \(claim)\(time)")
   }
 
-  /// Shows a line as it is.
+  /// Shows a line unchanged.
   package func show(_ line: String) throws { try print(line) }
 
   private func styled(_ text: String, _ style: Style) -> String {

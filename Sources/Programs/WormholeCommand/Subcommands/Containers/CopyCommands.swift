@@ -45,7 +45,7 @@ extension CommandDescription {
 }
 
 extension CommandEnvironment {
-  /// Shows people at a terminal how far a copy is.
+  /// Shows the progress of a copy to people at a terminal.
   var partsProgress: (_ parts: Int, _ bytes: Int) -> Void {
     { parts, bytes in
       if parts % 100 == 0 { showProgress("\(parts) parts, \(bytes >> 20) MiB") }
@@ -161,7 +161,7 @@ extension CommandDescription {
   }
 }
 
-/// A file that gets its name when it is whole.
+/// A file that gets its name when it is complete.
 private enum NewFile {
   static func directory(of file: String) -> String {
     let slash = file.lastIndex(of: "/") ?? file.startIndex
@@ -180,7 +180,7 @@ private enum NewFile {
       SharedDescriptor(try FileDescriptor.open(partial, [.writeOnly, .create, .exclusive]))
     }
     var isDone = false
-    // The failure of the work is the one to report; the name says what the file is.
+    // The failure of the work is the one to report; the name shows the state of the file.
     defer { if !isDone { try? removeFile(partial) } }
     let result = try body { bytes in
       try reporting(cannot: action) { () throws(Errno) in
@@ -198,7 +198,7 @@ private enum NewFile {
 }
 
 extension CommandEnvironment {
-  /// Says what was copied, to people or as JSON.
+  /// Reports the copy, to people or as JSON.
   fileprivate func show(
     _ done: ContainerCopy.Summary, _ arguments: ParsedArguments, text sentence: String
   ) throws {

@@ -43,7 +43,7 @@ extension CommandDescription {
         repairs = try act(arguments, on: container)
         let report = try ContainerReport.complete(on: container)
         findings = Findings.of(report, options: arguments.container.shellOptions)
-        // An alarm of the cluster says more.
+        // An alarm of the cluster is more precise.
         if report.cluster?.alarms.isEmpty ?? true {
           findings = try Findings.ofWriting(in: container) + findings
         }
@@ -69,13 +69,13 @@ extension CommandDescription {
   }
 }
 
-/// The changes that the options asked for, made before the report.
+/// The changes that the options requested, made before the report.
 private struct Repairs {
   var removed: [String] = []
-  /// Names that were removed, because nobody uses them any more.
+  /// Names that were removed, because no process uses them any more.
   var names: [String] = []
   var quarantined: [String] = []
-  /// When the versions were published that are values again.
+  /// The publication times of the versions that were put back.
   var putBack: [Date] = []
   var failures: [AppGroupError] = []
 }

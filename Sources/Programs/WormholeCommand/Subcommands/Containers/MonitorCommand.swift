@@ -74,10 +74,10 @@ extension CommandDescription {
   }
 }
 
-/// What waits to be printed.
+/// An item that waits to be printed.
 enum MonitorItem: Sendable {
   case line(MonitorLine)
-  /// That many lines were dropped.
+  /// This number of lines was dropped.
   case leftOut(Int)
 
   /// Lines that have not been printed yet. Beyond `capacity` the older half of them is dropped, so a slow

@@ -76,8 +76,7 @@ extension CommandDescription {
 }
 
 extension LiveNames {
-  /// Whether there is something under a name at present: a message may be cleared, and a presence may have
-  /// no process.
+  /// Whether a name has content now: a message may be cleared, and a presence may have no process.
   fileprivate func hasContent(_ name: String, in container: SharedContainer) throws -> Bool {
     switch self {
     case .message: try container.value(name).version() != nil
@@ -87,14 +86,14 @@ extension LiveNames {
   }
 }
 
-/// What `stat` shows.
+/// The output of `stat`.
 private struct KnownUnderName {
   /// Keys are only ever added.
   private(set) var members: [String: any JSONMember] = [:]
   private(set) var lines: [(label: String, text: String)] = []
   private static let place = "place"
 
-  /// - Parameter report: made once, when something needs it.
+  /// - Parameter report: made once, at the first use.
   init(_ name: String, in container: SharedContainer, _ report: inout ContainerReport?) throws {
     let isName: (String) -> Bool = { $0.utf8.elementsEqual(name.utf8) }
     let processes = try container.presence(name).members()

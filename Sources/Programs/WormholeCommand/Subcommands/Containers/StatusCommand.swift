@@ -71,7 +71,7 @@ extension ParsedArguments {
   }
 }
 
-/// How often the status is looked at again without an event: a process that is stopped causes none.
+/// How often to look at the status again without an event: a stopped process causes none.
 private let statusInterval: Duration = .seconds(2)
 /// The shortest pause between two, so that a burst of events is shown as one.
 private let statusPause: Duration = .milliseconds(100)
@@ -96,7 +96,7 @@ private func watchStatus(_ arguments: ParsedArguments, _ environment: CommandEnv
       remaining -= 1
       if remaining == 0 { return }
       pauseThread(min(pause, max(.zero, deadline - .now)))
-      // Only people see that time passes.
+      // Only people notice that time passes.
       let look = environment.isTerminal ? min(deadline, .now + statusInterval) : deadline
       if events.next(until: look) == nil, ContinuousClock.now >= deadline {
         throw ExitStatus.deadline

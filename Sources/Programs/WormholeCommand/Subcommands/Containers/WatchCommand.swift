@@ -75,7 +75,7 @@ final class PrintingPresenter: FilePresenter {
     return parent?.appending(component: url.lastPathComponent) ?? url
   }
 
-  /// - Returns: nil where there is no directory.
+  /// - Returns: nil if there is no directory.
   private static func place(ofDirectory url: URL) throws(Errno) -> URL? {
     do throws(Errno) {
       let open = try FileDescriptor.open(
@@ -181,9 +181,9 @@ struct PresenterEvent: Sendable, Hashable {
     .object(["event": word, "other": other?.rawValue, "subitem": subitem, "to": to])
   }
 
-  /// Events that have not been printed yet. Beyond `capacity` all that wait become one `changed`: a slow
-  /// reader of our output delays no other process, because the presenter has answered already, and
-  /// costs no more memory than this.
+  /// Events that have not been printed yet. Beyond `capacity` all waiting events become one
+  /// `changed`: a slow reader of our output delays no other process, because the presenter has
+  /// answered already, and costs no more memory than this.
   static func backlog(capacity: Int = 10_000) -> Backlog<PresenterEvent> {
     Backlog { events, event in
       if events.count >= capacity { events = [.changed] }

@@ -62,7 +62,7 @@ private struct Draft {
       "\(environment.temporaryDirectory)/wormhole-\(Program.processID)-\(UInt32.random(in: .min ... .max)).json"
     self.path = path
     try reporting(cannot: "write \(path) (TMPDIR names another directory)") { () throws(Errno) in
-      // Private to this user, and no link that another one has put there.
+      // Private to this user, and not through a link that another user has put there.
       try FileDescriptor.open(path, [.writeOnly, .create, .exclusive], mode: 0o600).writeAll(text)
     }
   }
@@ -92,7 +92,7 @@ private struct Draft {
       status: ExitStatus(termination))
   }
 
-  /// Does something with the text, and removes the file unless that fails.
+  /// Runs a closure with the text, and removes the file unless that fails.
   func keepingAfterFailure(_ body: () throws -> Void) throws {
     do {
       try body()

@@ -73,11 +73,11 @@ extension CommandDescription {
   }
 }
 
-/// Hears of messages, by their names or by patterns.
+/// Receives messages, by their names or by patterns.
 private final class MessageListener {
   struct Arrival: Sendable {
     let identifier: String
-    /// Nil for one that is to be looked at when its turn comes.
+    /// Nil for a message that is read when its turn comes.
     let snapshot: ValueSnapshot?
   }
 
@@ -88,7 +88,7 @@ private final class MessageListener {
   private let container: SharedContainer
   private var observations: [ObservationToken] = []
   private var monitor: ContainerMonitor?
-  /// The messages that were handled last: two events may be of the same one.
+  /// The last handled messages, because two events may report the same one.
   private var handled: [String: Version] = [:]
 
   init(in container: SharedContainer, _ names: [String], startsWithCurrent: Bool) throws {

@@ -28,7 +28,7 @@ extension CommandDescription {
     ]
   ) { arguments, environment in
     let identifier = arguments.requiredText("identifier")
-    // Opened for the first message: where there is none, no container is made.
+    // Opened for the first message: without one, no container is made.
     var opened: Value?
     try arguments.forEachValue(environment, object: "the message") { message in
       let value = try opened ?? arguments.container.open().value(identifier)
@@ -138,7 +138,7 @@ extension CommandDescription {
 }
 
 extension SharedContainer {
-  /// The names that one stands for: itself, or those of all messages that match it.
+  /// The names that a name stands for: itself, or those of all messages that match it.
   fileprivate func messages(named name: String, _ arguments: ParsedArguments) throws -> [String] {
     func exists(_ name: String) throws -> Bool { try value(name).version() != nil }
     guard arguments.text("if-version") == nil, ShellPattern.isMeant(by: name), try !exists(name)
@@ -169,9 +169,9 @@ extension ParsedArguments {
 }
 
 extension Value {
-  /// Replaces or removes a message as `--if-version` says.
+  /// Replaces or removes a message according to `--if-version`.
   ///
-  /// - Throws: `CommandError` if it is of another version.
+  /// - Throws: `CommandError` if it has another version.
   fileprivate func compareAndSet(
     _ message: PropertyListValue?, _ arguments: ParsedArguments, to verb: String
   ) throws {
@@ -188,7 +188,7 @@ extension Value {
 }
 
 extension ValueSnapshot {
-  /// A message with what its publication tells. Keys are only ever added.
+  /// A message with the details of its publication. Keys are only ever added.
   func envelope(of message: PropertyListValue, _ identifier: String) -> PropertyListValue {
     .object([
       "expires": expiration, "identifier": identifier, "message": message,

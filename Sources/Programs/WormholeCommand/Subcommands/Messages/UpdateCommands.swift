@@ -104,7 +104,7 @@ extension CommandDescription {
 extension PropertyListValue {
   /// Reads a number as of JSON; nil for anything else.
   fileprivate init?(number text: String) {
-    // What is not JSON is not a number, for whatever reason.
+    // Text that is not JSON is not a number, for whatever reason.
     guard let value = try? JSONReader.read(Array(text.utf8)) else { return nil }
     switch value {
     case .integer, .real: self = value

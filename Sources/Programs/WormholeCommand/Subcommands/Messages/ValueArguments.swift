@@ -1,7 +1,7 @@
 import FoundationEssentials
 import WormholePropertyLists
 
-// How a value is given on the command line: as JSON, or as text or bytes that need no quoting.
+// The forms of a value on the command line: JSON, or text or bytes that need no quoting.
 
 extension OptionDescription {
   /// The forms of an argument.
@@ -20,7 +20,7 @@ extension OptionDescription {
   static let lines = flag(
     "lines", help: "Take each line of standard input or of the file as a value, as it comes.")
 
-  /// The same, and what a file or standard input may have.
+  /// The forms of an argument, and of a file or standard input.
   static let valueSources: [OptionDescription] =
     valueForms + [
       .flag("plist", help: "Read a property list, XML or binary."),
@@ -58,11 +58,11 @@ extension ParsedArguments {
     return try value(ofWord: text, environment, object)
   }
 
-  /// Calls a closure with the value that the arguments give; with `--lines`, with that of each line as it
-  /// comes.
+  /// Calls a closure with the value that the arguments give; with `--lines`, with the value of each
+  /// line as it arrives.
   ///
-  /// - Throws: what the closure throws; after the last line `.badData` if one was no value. Such a line is
-  ///   reported, and left out.
+  /// - Throws: the closure's error; after the last line `.badData` if a line had no value. Such a
+  ///   line is reported, and left out.
   func forEachValue(
     _ environment: CommandEnvironment, object: String,
     _ body: (PropertyListValue) throws -> Void
@@ -121,7 +121,7 @@ extension ParsedArguments {
     }
   }
 
-  /// What becomes of null within JSON.
+  /// The treatment of null within JSON.
   var nulls: JSONReader.Nulls { text("nulls").flatMap(JSONReader.Nulls.init) ?? .refuse }
 
   private func value(_ bytes: [UInt8], _ source: String) throws -> PropertyListValue {
@@ -145,14 +145,14 @@ extension ParsedArguments {
 }
 
 extension String {
-  /// Whether it begins like a word of a language, as no JSON but its literals does. Null is one, and has
-  /// no place in a property list.
+  /// Whether it begins like a word of a language, as no JSON but its literals does. Null is a
+  /// literal, but has no place in a property list.
   fileprivate var isWord: Bool { first?.isLetter == true && self != "null" }
 }
 
 extension PropertyListValue {
-  /// What a program without JSON wants: the text of a string and a line break, the bytes of data as they
-  /// are, and anything else as a line of JSON.
+  /// The form for a program without JSON: the text of a string and a line break, the bytes of data
+  /// unchanged, and anything else as a line of JSON.
   func rawBytes(of object: String) throws -> [UInt8] {
     switch self {
     case .string(let text): Array((text + "\n").utf8)

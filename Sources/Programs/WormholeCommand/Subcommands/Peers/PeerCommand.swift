@@ -60,7 +60,7 @@ extension ParsedArguments {
     try PeerSession(sessionName(environment), in: container.open())
   }
 
-  /// The same without making anything; nil where there is no container.
+  /// The session without making anything; nil if there is no container.
   func existingSession(_ environment: CommandEnvironment) throws -> PeerSession? {
     try container.openExisting().map { try PeerSession(sessionName(environment), in: $0) }
   }
@@ -77,7 +77,7 @@ extension ParsedArguments {
       ? "--timeout needs --wait: without it the command does not wait" : nil
   }
 
-  /// The same for a command that takes a value, too.
+  /// The problem for a command that also takes a value.
   @Sendable static func messageProblem(_ arguments: ParsedArguments) -> String? {
     waitProblem(arguments) ?? valueProblem(arguments)
   }

@@ -53,7 +53,7 @@ private func transfer(_ arguments: ParsedArguments, _ environment: CommandEnviro
   guard
     let status = try interruption.wait(for: { try await transfer.finalStatus(until: deadline) })
   else { throw ExitStatus.no }
-  // The exit status tells the outcome, so its record is not needed any more.
+  // The exit status shows the outcome, so its record is not needed any more.
   if status.isEnd { try transfer.removeReceipt() }
   try status.end(of: file, environment)
 }
@@ -80,7 +80,7 @@ private func store(
   do {
     stored = try interruption.wait { try await transfer.waitUntilStored() }
   } catch {
-    // A file that is stored after all is not a failure; one that is not must not be sent later.
+    // A file that was stored after all is not a failure; any other must not be sent later.
     if try takeBack(transfer, file, after: error) { throw error }
     return
   }
@@ -189,7 +189,7 @@ extension PeerFile {
   }
 }
 
-/// The directory of received files, which get names that are safe and not in use.
+/// The directory of received files, which get names that are safe and unused.
 struct ReceivingDirectory {
   /// Absolute.
   private let path: String
@@ -223,8 +223,8 @@ struct ReceivingDirectory {
     return destination
   }
 
-  /// Takes a name with an empty file, which the content then replaces: a receiver at the same time gets
-  /// another name.
+  /// Reserves a name with an empty file, which the content then replaces, so that a simultaneous
+  /// receiver gets another name.
   func reserve(_ name: String) throws -> String {
     let parts = Self.split(name)
     for number in 1...Self.maximumCopies {
@@ -243,7 +243,7 @@ struct ReceivingDirectory {
       because: "there are \(Self.maximumCopies) files of this name")
   }
 
-  /// A name that is one component of a path, not hidden, and not taken for an option.
+  /// A name that is one component of a path, not hidden, and not mistaken for an option.
   static func safe(_ name: String) -> String {
     var safe = String.UnicodeScalarView()
     for scalar in name.unicodeScalars {

@@ -35,7 +35,7 @@ extension CommandDescription {
     try environment.print(line: transfer.id)
     guard waits else { return }
     let status = try transfer.finalStatus(until: deadline)
-    // The exit status tells the outcome, so its record is not needed any more.
+    // The exit status shows the outcome, so its record is not needed any more.
     if status.isEnd { try transfer.removeReceipt() }
     try status.end(of: "the message \(transfer.id)", environment)
   }

@@ -4,7 +4,7 @@ import WormholePropertyLists
 import WormholeSystem
 
 extension CommandDescription {
-  /// The commands for presences: which processes are there under a name.
+  /// The commands for presences: the processes that are present under a name.
   static let presence = CommandDescription(
     name: "presence",
     abstract: "Be present under a name, and see which processes are.",
@@ -55,7 +55,7 @@ extension CommandDescription {
     let deadline = arguments.deadline()
     let name = arguments.requiredText("name")
     let isGone = arguments.has("gone")
-    // Where there is no container, nobody is present.
+    // Without a container, no process is present.
     if isGone, try arguments.container.existing() == nil { return }
     let opened = try arguments.container.openToListen(until: deadline, environment)
     let presence = opened.container.presence(name)
@@ -64,7 +64,7 @@ extension CommandDescription {
       startsWithCurrent: true, on: DispatchQueue(label: "wormhole.presence")
     ) { looks.add($0) }
     try withExtendedLifetime(observation) {
-      // Here and now first, because the observation may come too late for the deadline.
+      // An immediate look first, because the observation may come too late for the deadline.
       var look: [PresenceMember]? = try presence.members()
       var hasTold = opened.isNew
       while let members = look {

@@ -2,7 +2,7 @@ import Wormhole
 import WormholePropertyLists
 
 extension CommandDescription {
-  /// The commands for queues: entries that wait until somebody has handled them.
+  /// The commands for queues: entries that wait until a process has handled them.
   static let queue = CommandDescription(
     name: "queue",
     abstract: "Put work into queues, and let any number of processes take it.",
@@ -24,7 +24,7 @@ extension CommandDescription {
 extension PositionalDescription {
   static let queueName = operand("name", .live(.queue), help: "The name of the queue; any text.")
 
-  /// - Parameter help: where the ids come from.
+  /// - Parameter help: the source of the ids.
   static func entryIDs(_ help: String, isOptional: Bool = false) -> PositionalDescription {
     PositionalDescription(
       name: "id", help: help, kind: .identifier, isOptional: isOptional, isRepeating: true)
@@ -32,7 +32,7 @@ extension PositionalDescription {
 }
 
 extension ParsedArguments {
-  /// The queue, without making anything; nil where there is no container.
+  /// The queue, without making anything; nil if there is no container.
   func existingQueue() throws -> Queue? {
     try container.openExisting()?.queue(requiredText("name"))
   }
@@ -58,7 +58,7 @@ extension EntryPriority {
     }
   }
 
-  /// The same; nil for the standard one.
+  /// The word for machines; nil for the standard one.
   var optionalWord: String? { self == .standard ? nil : word }
 }
 
@@ -86,7 +86,7 @@ extension CommandDescription {
   ) { arguments, environment in
     let deadline = arguments.deadline()
     let waits = arguments.text("wait") != nil
-    // Opened for the first value: where there is none, no container is made.
+    // Opened for the first value: without one, no container is made.
     var opened: Queue.Sender?
     try arguments.forEachValue(environment, object: "the entry") { value in
       let sender = try opened ?? arguments.queueSender(environment)
@@ -99,7 +99,7 @@ extension CommandDescription {
         try environment.print(line: id.description)
         guard waits else { return }
         let status = try sender.finalStatus(of: id, until: deadline)
-        // The exit status tells the outcome, so its record is not needed any more.
+        // The exit status shows the outcome, so its record is not needed any more.
         if status.isEnd { try sender.forget(id) }
         try status.end(of: "the entry \(id)", environment)
       }

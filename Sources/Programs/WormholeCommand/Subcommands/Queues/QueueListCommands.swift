@@ -49,7 +49,7 @@ extension CommandDescription {
   ) { arguments, environment in
     let count = arguments.count("count") ?? 1
     let queue = try arguments.existingQueue()
-    // An entry that is delayed has its place among those that are due, so one look may find too few.
+    // A delayed entry has its place among the entries that are due, so one look may find too few.
     var (limit, due) = (count, [QueueReceipt]())
     while let found = try queue?.outstanding(limit: limit).filter({ $0.status == .stored }) {
       due = found.filter { ($0.id.due ?? .distantPast) <= Date() }
@@ -66,7 +66,7 @@ extension CommandDescription {
   }
 }
 
-/// An entry in a list: one that waits, is taken, or has failed.
+/// An entry in a list: it waits, is taken, or has failed.
 private struct ListedEntry: JSONObject {
   let propertyList: PropertyListValue
   let cells: [String]
