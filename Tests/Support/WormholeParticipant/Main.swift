@@ -35,6 +35,7 @@ import WormholeSystem
 /// settings WORD                    see `Settings`
 /// shared-url NAME                  a file's path in the container of group.com.example.notes
 /// defaults-…                       see `DefaultsVerbs`
+/// linger KEY                       a second passes when the process exits
 /// exit                             ends the process as programs end, without an answer
 /// ```
 ///
@@ -111,6 +112,7 @@ struct Participant {
     case "ticks": return ticks(value, durability: rest.first == "durable" ? .durable : .standard)
     case "text": try value.replace(with: .string(String(repeating: "x", count: Int(number))))
     case "remove": try value.remove()
+    case "linger": Program.atExit { pauseThread(.seconds(1)) }
     case "add": try value.update { $0 = .integer(($0?.int64Value ?? 0) + number) }
     case "hold": try hold(value, number)
     case "once": try hold(value, number, repeats: false)

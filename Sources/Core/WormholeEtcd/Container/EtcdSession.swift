@@ -197,6 +197,8 @@ package final class EtcdSession: Sendable {
     let sessions = live.withLock { $0.values.compactMap(\.session) }
     let deadline = ContinuousClock.now + exitWait
     for session in sessions where session.isAlive && session.processID == Program.processID {
+      // Otherwise a registration would enter again, while the process still exits.
+      _ = session.takeHandlers()
       // What is not revoked in time ends by itself.
       _ = try? session.client.revokeLease(session.lease, until: deadline)
     }

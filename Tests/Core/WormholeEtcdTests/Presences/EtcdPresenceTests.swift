@@ -73,11 +73,12 @@ struct EtcdPresenceTests {
     #expect(last?.id == id)
   }
 
-  @Test("a process that exits ends its session at once")
-  func exit() throws {
+  // One that lingers hears that its session has ended, and has no reason to begin another one.
+  @Test("a process that exits ends its session at once", arguments: ["", "linger p\n"])
+  func exit(first: String) throws {
     let program = try BuiltProgram.path("participant")
     let child = try ChildProcess(
-      "sh", ["-c", "echo enter p | '\(program)' '\(arguments[0])'"],
+      "sh", ["-c", "printf '\(first)enter p\n' | '\(program)' '\(arguments[0])'"],
       environment: environment + Program.environment)
     #expect(try child.wait(until: soon) == .exited(0))
     #expect(try keys("m/").isEmpty)
