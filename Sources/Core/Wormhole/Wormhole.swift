@@ -1,4 +1,4 @@
-// What a client of containers needs beside this module's own declarations.
+// The declarations of other modules that a client of containers needs.
 @_exported public import WormholePropertyLists
 
 @_exported public import enum WormholeSystem.ChangeDetection

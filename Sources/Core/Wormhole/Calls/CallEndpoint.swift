@@ -4,8 +4,7 @@ package import WormholePropertyLists
 /// One end of calls between living processes: it makes calls and receives them. Thread-safe.
 ///
 /// **Address.** An endpoint has a mailbox from `open()` on. Other processes learn its address from
-/// the content of a presence: which process an address belongs to is a matter of the presence, not
-/// of calls.
+/// the content of a presence: the presence, not calls, says which process has an address.
 ///
 /// **A call** runs as follows: `begin` enters it in the table of calls under way; `post` posts it
 /// to a callee; it ends once, with a `CallEnd`. The callee's endpoint hands an `IncomingCall` to
@@ -21,7 +20,7 @@ package import WormholePropertyLists
 ///
 /// **A notice** is not answered, and is delivered even if its sender has ended in the meantime.
 ///
-/// **What a crash leaves**: the mailbox of the dead process, see `MailboxDirectory`. Nothing of a
+/// **What a crash leaves**: the mailbox of the dead process, see `MailboxDirectory`. No part of a
 /// call outlives its caller or its callee.
 package final class CallEndpoint: Sendable {
   /// Takes an incoming call.
@@ -108,7 +107,7 @@ package final class CallEndpoint: Sendable {
 
   // MARK: Asking
 
-  /// Returns the other end of calls at an address; its death is not watched.
+  /// Returns the other end of calls at an address, without watching for its death.
   ///
   /// - Returns: nil if the text cannot be an address.
   package func outlet(to address: String) -> MailboxOutlet? {
@@ -165,7 +164,7 @@ package final class CallEndpoint: Sendable {
   /// - Parameters:
   ///   - expiry: when the callee need no longer handle it.
   ///   - isThere: checked again once the end of the callee would end the call as well.
-  /// - Returns: `gone` if the callee is not there, or `full`; in both cases the call is still under
+  /// - Returns: `gone` if the callee has ended, or `full`; in both cases the call is still under
   ///   way, to be posted to another callee or ended.
   /// - Throws: `AppGroupError`: `tooLarge`, `unsupportedValue`, or errors of the file system.
   /// - Complexity: create, flock, write, rename, close.
@@ -190,7 +189,7 @@ package final class CallEndpoint: Sendable {
   /// For tests: how many calls have not ended.
   package var count: Int { calls.count }
 
-  /// Ends a call and notifies its callee. A call that has ended stays as it is.
+  /// Ends a call and notifies its callee. A call that has ended does not change.
   ///
   /// - Returns: whether this call ended it.
   @discardableResult
@@ -220,8 +219,8 @@ package final class CallEndpoint: Sendable {
     try outlet.post(.notice(value))
   }
 
-  /// Ends the calls to a callee, for example because it was replaced; answers that are already
-  /// there are delivered first. Blocks.
+  /// Ends the calls to a callee, for example because it was replaced; answers that have already
+  /// arrived are delivered first. Blocks.
   package func endCalls(to callee: MailboxOutlet, as end: CallEnd) {
     for (id, call) in takeCalls(where: { $0 === callee }) { Self.end(id, call, end: end) }
   }

@@ -1,7 +1,7 @@
 package import WormholePropertyLists
 
-/// What the two ends of calls post into each other's mailboxes: a dictionary with `kind`, the
-/// call's `id`, and
+/// A message that the two ends of calls post into each other's mailboxes: a dictionary with `kind`,
+/// the call's `id`, and
 ///
 /// ```
 /// request   replyTo (the caller's mailbox), value, expires, uptime, namespace (see `Expiry`);
@@ -46,7 +46,7 @@ enum CallMessage: Sendable {
     }
   }
 
-  /// Returns the expiry of a request that has just come. From another machine it counts from now.
+  /// Returns the expiry of a request that has just come; from another machine it counts from now.
   private static func arrived(_ expiry: Expiry, left: Int64?) -> Expiry {
     guard let left, !expiry.isOfThisMachine, !expiry.isNever else { return expiry }
     return Expiry(after: .milliseconds(max(0, left)))
@@ -102,7 +102,7 @@ package enum CallEnd: Sendable {
   case cancelled
   /// The caller's own endpoint was closed.
   case closed
-  /// The callee has ended or has closed its endpoint; it may have done what was asked, or not.
+  /// The callee has ended or has closed its endpoint; it may or may not have handled the call.
   case died
   /// The reason given by the caller's code: it could not be posted, for example.
   case failed(any Error)

@@ -18,11 +18,11 @@ package final class IncomingCall: Sendable {
 
   /// The identity of the call.
   package let key: CallKey
-  /// What was asked.
+  /// The question.
   package let value: PropertyListValue
   private let expiry: Expiry
   private let caller: MailboxOutlet
-  /// How the reason begins where an answer was given, and could not be delivered.
+  /// The beginning of the reason if an answer was given but could not be delivered.
   package static let undelivered = "its answer could not be delivered"
 
   private let state = Mutex(State())
@@ -57,8 +57,8 @@ package final class IncomingCall: Sendable {
   package func catchUp() { mailbox?.catchUp() }
 
   /// Calls a handler once, when the caller no longer needs the call; immediately if that is already
-  /// so. The handler is not called after the last answer. It may be called on any thread, so it
-  /// should be short.
+  /// the case. The handler is not called after the last answer. It may be called on any thread, so
+  /// it should be short.
   package func onEnd(_ handler: @escaping @Sendable () -> Void) {
     let isOver = state.withLock { state in
       guard !state.isOver else { return true }
@@ -67,10 +67,10 @@ package final class IncomingCall: Sendable {
     }
     if isOver { return handler() }
     guard let remaining = expiry.remainingUnlessNever else { return }
-    // A caller that is stopped does not report its timeout.
+    // A stopped caller does not report its timeout.
     Blocking.timers.asyncAfter(deadline: .now() + remaining.dispatchInterval) {
       [weak self] in
-      // Handlers may take long, and the timers wait for nobody. An answered call has no time limit.
+      // Handlers may take long, and timers must not wait. An answered call has no time limit.
       guard let self, !state.withLock(\.isAnswered) else { return }
       Blocking.queue().async { self.end() }
     }
@@ -82,7 +82,7 @@ package final class IncomingCall: Sendable {
   ///   releases the call (see `CallEndpoint.release`), or ends.
   /// - Returns: false if it was answered before, or if the caller no longer waits.
   /// - Throws: `AppGroupError` if the answer cannot be delivered; the caller then gets a failure,
-  ///   if it can be reached at all.
+  ///   if it can be reached.
   /// - Complexity: create, flock, write, rename, close.
   package func answer(_ answer: CallAnswer, isLast: Bool = true) throws -> Bool {
     let isFirst = state.withLock { state in

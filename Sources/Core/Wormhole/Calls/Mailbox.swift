@@ -4,7 +4,7 @@ import WormholeSystem
 /// A queue of one process that ends with the process: requests and replies between living
 /// processes. Thread-safe.
 ///
-/// Each entry is delivered at most once, and those of one sender in their order.
+/// Each entry is delivered at most once, and the entries of one sender in their order.
 package final class Mailbox: Sendable {
   /// The address that others post to: hex digits and "-".
   package let address: String
@@ -36,7 +36,7 @@ package final class Mailbox: Sendable {
 
   /// Waits until everything posted before this call is delivered; blocks.
   ///
-  /// For callers that learn in another way that nothing more will come: that news may be faster.
+  /// For callers that learn in another way that nothing more will arrive: that news may be faster.
   package func catchUp() { hold.catchUp() }
 
   /// Calls a closure once when the owner of a mailbox has ended.
@@ -52,7 +52,7 @@ package final class Mailbox: Sendable {
     return try container.mailboxes.observeEnd(of: address, ended: ended)
   }
 
-  /// Returns whether a text is an address; addresses come from what others have written.
+  /// Returns whether a text is an address; other programs may have written it.
   static func isAddress(_ text: String) -> Bool {
     (1...64).contains(text.utf8.count)
       && text.utf8.allSatisfy { Nonce.isDigit($0) || $0 == UInt8(ascii: "-") }

@@ -19,13 +19,13 @@ package final class MailboxOutlet: Sendable {
   /// The mailbox's.
   package let address: String
   private let end: ObservationToken?
-  /// Whether somebody is notified of the end of the mailbox's owner.
+  /// Whether a caller is notified of the end of the mailbox's owner.
   var isWatched: Bool { end != nil }
 
   /// - Parameters:
   ///   - entries: how many entries may wait in the mailbox before a post is refused.
   ///   - bytes: how many bytes they may have together.
-  ///   - end: the observation of the owner's end, if somebody is notified of it.
+  ///   - end: the observation of the owner's end, if a caller is notified of it.
   /// - Returns: nil if the text cannot be an address.
   package init?(
     in container: SharedContainer, to address: String, entries: Int = 10_000,
@@ -41,7 +41,7 @@ package final class MailboxOutlet: Sendable {
     try post(message.propertyList(spansMachines: writer.spansMachines))
   }
 
-  /// Posts a message that the other end can do without.
+  /// Posts a message that the other end does not depend on.
   func postLater(_ message: CallMessage) {
     // On a queue, because this may be a task, or the monitor's thread. After an error (a full disk,
     // for example) the other end times out, or learns that this one has ended.

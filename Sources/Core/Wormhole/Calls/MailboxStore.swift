@@ -1,6 +1,6 @@
 import WormholePropertyLists
 
-/// Where the mailboxes of a container are: the part of them that depends on its engine.
+/// The mailboxes of a container: the part that depends on its engine.
 package protocol MailboxStore: Sendable {
   /// Creates a mailbox; see `Mailbox`.
   func make(
@@ -19,7 +19,7 @@ package protocol MailboxStore: Sendable {
     of address: String, ended: @escaping @Sendable () -> Void
   ) throws -> ObservationToken?
 
-  /// Removes what processes have left that have ended.
+  /// Removes what ended processes have left behind.
   func sweep() throws
 }
 
@@ -27,13 +27,13 @@ package protocol MailboxStore: Sendable {
 package protocol MailboxHold: AnyObject, Sendable {
   /// Ends it; further calls have no effect.
   ///
-  /// - Parameter asDeath: Whether others are to find what a process leaves that dies.
+  /// - Parameter asDeath: Whether other processes should find what a dead process leaves behind.
   func end(asDeath: Bool)
 
   /// Waits until everything posted before this call is delivered; blocks.
   func catchUp()
 
-  /// Looks at everything that waits, as after news that was lost.
+  /// Looks at all waiting entries, as after lost news.
   func lookAgain()
 }
 

@@ -35,9 +35,9 @@ public struct Channel<Message: Codable & Sendable>: Sendable {
   ///
   /// - Parameters:
   ///   - message: Any `Codable` value that a property list can hold, even a string or a number.
-  ///   - durability: What the message survives.
+  ///   - durability: The failures that the message survives.
   ///   - lifetime: The time from now for which it is the latest message, and listeners that have not
-  ///     received it still do; nil for ever. See `Value.replace`.
+  ///     received it still do; nil means forever. See `Value.replace`.
   ///   - deadline: The latest instant to wait for another process's update of the same identifier;
   ///     by default `Value.standardWait` from now.
   /// - Throws: The error of encoding the message, or `AppGroupError`, as `Value.replace`.
@@ -85,7 +85,7 @@ public struct Channel<Message: Codable & Sendable>: Sendable {
   /// Changes the latest message atomically: no other message comes between reading and writing.
   ///
   /// - Parameters:
-  ///   - durability: What the message survives.
+  ///   - durability: The failures that the message survives.
   ///   - deadline: The latest instant to wait for other updates.
   ///   - body: Receives the latest message, nil if there is none, and leaves the new one there; nil
   ///     clears it. It runs **again**, with the latest message, if this process was stopped in the
@@ -108,14 +108,14 @@ public struct Channel<Message: Codable & Sendable>: Sendable {
     try await content.update(durability: durability, until: deadline, body)
   }
 
-  /// Returns the messages from now on, for `for await`: after any burst at least the last message,
-  /// and never an older message after a newer one.
+  /// Returns the messages from now on, for `for await`: at least the last message of any burst, and
+  /// never an older message after a newer one.
   ///
   /// Any number of listeners may iterate, each over its own sequence. Listening begins when this
   /// method returns and ends with the iteration or its task.
   ///
   /// - Parameter startsWithCurrent: Whether the current message comes first.
-  /// - Throws: `AppGroupError` if the container cannot be used any more.
+  /// - Throws: `AppGroupError` if the container can no longer be used.
   public func messages(startsWithCurrent: Bool = false) throws -> Messages<Message> {
     Messages(snapshots: try content.value.snapshots(startsWithCurrent: startsWithCurrent), own: own)
   }
@@ -131,7 +131,7 @@ public struct Channel<Message: Codable & Sendable>: Sendable {
 /// ```
 public struct Received<Message: Codable & Sendable>: Sendable {
   private let snapshot: ValueSnapshot
-  /// The moment from which it is the latest message no more; nil if it does not expire.
+  /// The moment at which the message expires; nil if it does not expire.
   public var expiration: Date? { snapshot.expiration }
   /// Whether the listener's own channel, or a copy of it, sent the message.
   public let isOwn: Bool
@@ -147,8 +147,8 @@ public struct Received<Message: Codable & Sendable>: Sendable {
 
   /// The message.
   ///
-  /// Throws `AppGroupError`, as `Channel.latest`, for a file that does not hold such a message. One
-  /// damaged message does not end the listening.
+  /// Throws `AppGroupError`, as `Channel.latest`, for a file that does not hold such a message. A
+  /// damaged message does not end the sequence.
   public var message: Message {
     get throws {
       guard let message = try snapshot.decode(Message.self) else {

@@ -22,15 +22,15 @@ public struct AppGroupError: DescribedError {
     /// Creates a code from its name.
     public init(rawValue: String) { self.rawValue = rawValue }
 
-    /// There is no container at that place.
+    /// There is no container at that location.
     public static let containerMissing = Self("containerMissing")
-    /// The container's owner or mode would let others in, or it is not a directory.
+    /// The container's owner or mode would let other users in, or it is not a directory.
     public static let containerUnsafe = Self("containerUnsafe")
     /// The container was written by a newer version of this package.
     public static let formatTooNew = Self("formatTooNew")
     /// The container was written by a version of this package from before its first release.
     public static let formatTooOld = Self("formatTooOld")
-    /// The entry in a value's place is not a regular file of this user.
+    /// The entry in place of a value's file is not a regular file of this user.
     public static let notAValue = Self("notAValue")
     /// The bytes are not a property list, or a hostile one.
     public static let damaged = Self("damaged")
@@ -38,7 +38,7 @@ public struct AppGroupError: DescribedError {
     public static let tooLarge = Self("tooLarge")
     /// The value cannot be represented as a property list.
     public static let unsupportedValue = Self("unsupportedValue")
-    /// Another process took over the lease while this process held it; nothing of this process's
+    /// Another process took over the lease while this process held it; no part of this process's
     /// change is visible.
     public static let leaseLost = Self("leaseLost")
     /// The deadline passed while another process held the lease.
@@ -59,7 +59,7 @@ public struct AppGroupError: DescribedError {
     public static let unreachable = Self("unreachable")
     /// The answer of the etcd cluster was lost: the change was made, or will be a little later, or not.
     public static let outcomeUnknown = Self("outcomeUnknown")
-    /// The container's engine cannot do that; see "Beyond one machine".
+    /// The container's engine does not support this; see "Beyond one machine".
     public static let notSupported = Self("notSupported")
     /// Any other failure of the operating system.
     public static let inputOutput = Self("inputOutput")

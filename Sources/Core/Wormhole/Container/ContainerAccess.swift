@@ -14,7 +14,7 @@ public enum ContainerAccess: Sendable, Hashable {
   /// Also the members of the directory's Unix group: directories are 2770 and files 0660.
   case group
 
-  /// The access that a directory's mode tells: 2770 is set for nothing else.
+  /// The access that a directory's mode shows: 2770 is used for no other purpose.
   init(toldBy status: FileStatus) { self = status.permissions == 0o2770 ? .group : .owner }
 
   var directoryMode: UInt32 { self == .owner ? 0o700 : 0o2770 }
@@ -23,7 +23,7 @@ public enum ContainerAccess: Sendable, Hashable {
   /// Refuses a container that lets other users in.
   ///
   /// - Parameter isContainer: Whether the directory is a container already. Any other directory may
-  ///   be a project or a home, whose mode is no concern of ours.
+  ///   be a project or a home, whose mode does not concern us.
   func check(_ status: FileStatus, path: String, isContainer: () -> Bool) throws(AppGroupError) {
     let right = self == .owner ? "0700" : "2770"
     let elsewhere =
@@ -149,15 +149,15 @@ extension FileStatus {
   /// The mark of a value's file: its owner may execute it.
   package static let mark: UInt32 = 0o100
 
-  /// Whether the content of a value's file may not be the value: because it may expire, or because a
-  /// transaction may be about to replace it. A reader sees that in the status that it looks at in any
-  /// case, and looks further only then.
+  /// Whether the content of a value's file may not be the value: because it may expire, or because
+  /// a transaction may be about to replace it. A reader sees this in the status that it reads in
+  /// any case, and looks further only then.
   package var isMarked: Bool { kind == .regular && permissions & Self.mark != 0 }
 
-  /// Whether a file on its way to its name is so old that nobody works on it any more: a minute.
+  /// Whether a file that has not yet got its name is so old that no process works on it: a minute.
   package var isStale: Bool { modifiedSeconds <= realTime().seconds - 60 }
 
-  /// When its content was last changed, by the system's clock.
+  /// The time of the last change of its content, by the system's clock.
   package var modified: Date {
     Date(timeIntervalSince1970: Double(modifiedSeconds) + Double(modifiedNanoseconds) / 1e9)
   }

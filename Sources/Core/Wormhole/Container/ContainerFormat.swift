@@ -49,8 +49,8 @@ package enum ContainerFormat {
   }
 
   /// In version 1 the package's own names lay among its users' names, so the owner of
-  /// `values/@defaults` could not be told. Such a container is refused, because converting it would
-  /// be a guess.
+  /// `values/@defaults` is unknown. Such a container is refused, because converting it would be a
+  /// guess.
   private static func older(_ version: Int64, _ path: String) -> AppGroupError {
     let container = String(path.dropLast(fileName.count + 1))
     return AppGroupError(

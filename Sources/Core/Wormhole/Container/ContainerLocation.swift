@@ -10,7 +10,7 @@ package enum ContainerLocation {
     return try directory(action) + "/" + EncodedName(group).component
   }
 
-  /// The variable that says where the containers of groups are, if not in a directory.
+  /// The variable with the location of group containers, if they are not in a directory.
   static let groupsVariable = "WORMHOLE_GROUPS"
 
   /// Returns the place of a group's container on another engine; nil if it is a directory.

@@ -1,7 +1,7 @@
 package import WormholeSystem
 
-/// One row of the description of what a primitive keeps in the directory of a name: a file, or a
-/// directory with parts of its own.
+/// One row that describes what a primitive keeps in the directory of a name: a file, or a directory
+/// with its own parts.
 ///
 /// Each primitive has its table of rows beside its code (`ContainerParts` has all). The report, the sweep,
 /// the monitor and the copy of a container read the same tables, so a new part is a new row:
@@ -10,24 +10,24 @@ package import WormholeSystem
 /// |---|---|
 /// | report | counts it or calls it a leftover, by its role; an entry that no row describes is foreign |
 /// | sweep | removes what a dead process left there, by its role, and the directory when a name is unused |
-/// | monitor | watches a directory in which a role tells something, and says what that is |
+/// | monitor | watches a directory in which a role causes events, and names them |
 /// | copy | takes along what outlives processes: see `Copied` |
 package struct ContainerPart: Sendable {
-  /// What a part is for.
+  /// The purpose of a part.
   package enum Role: Hashable, Sendable {
-    /// It belongs to the name, and that is all: nothing in it is counted or left by a crash.
+    /// It only belongs to the name: nothing in it is counted or left by a crash.
     case plain
     /// The property list that the name's lease protects.
     case content
-    /// The file whose name tells of a post.
+    /// The file whose name changes with a post.
     case bell
     /// A process that is present, or on its way.
     case registration
-    /// Who was present last.
+    /// The process that was present last.
     case last
     /// Entries of a queue, sent together.
     case waiting, taken, receipt
-    /// How often entries that were taken were delivered.
+    /// The number of deliveries of taken entries.
     case deliveries
     /// The end of an entry that was not processed, and an entry that failed and was kept.
     case outcome, failure
@@ -42,10 +42,10 @@ package struct ContainerPart: Sendable {
     /// The directory of the lease, and in it the lease itself, one that was taken over, the note of a
     /// transaction, and the note of a takeover.
     case lease, held, broken, transaction, takeover
-    /// What is being written; its writer has it locked as long as it lives.
+    /// A file that is being written; its writer has it locked as long as it lives.
     case unfinished
 
-    /// Whether a monitor tells that there is one, or has to look because of it.
+    /// Whether a monitor reports the part, or has to look because of it.
     package var isTold: Bool {
       switch self {
       case .content, .bell, .registration, .last, .waiting, .taken, .deliveries, .outcome, .failure,
@@ -56,23 +56,23 @@ package struct ContainerPart: Sendable {
     }
   }
 
-  /// What a copy of the container takes along.
+  /// What a copy of the container includes.
   package enum Copied: Sendable {
-    /// Nothing: it belongs to processes that live, or is of no use without them.
+    /// Nothing: the part belongs to live processes, or is useless without them.
     case nothing
-    /// What a look at it finds.
+    /// The result of a look at it.
     case meaning
-    /// The file, or the directory with all below it but for parts of which nothing is copied.
+    /// The file, or the directory with everything below it except parts that are not copied.
     case whole
-    /// The same of each entry of the directory; none is made for an empty one.
+    /// The same for each entry of the directory; nothing is created for an empty directory.
     case each
   }
 
   package let role: Role
   package let copied: Copied
-  /// The parts of a directory; nil for what need not be one.
+  /// The parts of a directory; nil for a part that need not be a directory.
   package let parts: [ContainerPart]?
-  /// The name, if there is only one; nil for a part of which there may be any number.
+  /// The name, if there is only one such part; nil if there may be any number.
   package let name: String?
   private let isOurs: @Sendable (FileName) -> Bool
 
@@ -105,7 +105,7 @@ package struct ContainerPart: Sendable {
 
   package func isNamed(_ name: FileName) -> Bool { isOurs(name) }
 
-  /// Whether the part is sought, or one in it.
+  /// Whether the part, or a part in it, matches.
   package func contains(_ isSought: (ContainerPart) -> Bool) -> Bool {
     isSought(self) || parts?.contains { $0.contains(isSought) } ?? false
   }

@@ -19,7 +19,7 @@ package final class ContainerRoot: Sendable {
       self.status = status
     }
 
-    /// What an fsync of a file inside puts on the disk; found out once.
+    /// What an fsync of a file inside puts on the disk; determined once.
     package func commitScope() throws(Errno) -> CommitScope {
       if let known = scope.withLock({ $0 }) { return known }
       let found = try descriptor.commitScope()
@@ -30,10 +30,10 @@ package final class ContainerRoot: Sendable {
 
   package let path: String
   package let access: ContainerAccess
-  /// What there is in the directories of names.
+  /// The parts of the directories of names.
   package let parts: ContainerParts
   private let state: Mutex<(handle: Handle, checked: ContinuousClock.Instant)>
-  /// How long a path is trusted to name the directory that was opened by it.
+  /// How long a path is trusted to still name the directory that was opened.
   package static let recheck: Duration = .seconds(1)
   /// Whether the file system is known to keep a file's time to the nanosecond.
   let keepsNanoseconds = Atomic(false)
@@ -42,7 +42,7 @@ package final class ContainerRoot: Sendable {
   /// Whether a copier wants changes to wait now and then.
   let picture = PictureSign()
 
-  /// - Parameter access: nil for the access that the directory's mode tells.
+  /// - Parameter access: nil for the access that the directory's mode shows.
   package init(
     path: String, access: ContainerAccess?, parts: ContainerParts = .standard
   ) throws {
@@ -72,7 +72,7 @@ package final class ContainerRoot: Sendable {
         do throws(Errno) {
           return try ContainerFormat.isPresent(at: descriptor.rawValue)
         } catch {
-          // Whatever it is, this process cannot use it.
+          // Whatever the entry is, this process cannot use it.
           return false
         }
       }
@@ -95,8 +95,8 @@ package final class ContainerRoot: Sendable {
     return try refreshed(handle, now: now)
   }
 
-  /// The directory that the path named at the last look; no call. For callers that know from events
-  /// that it was not replaced.
+  /// The directory that the path named at the last look, without a system call. For callers that
+  /// know from events that it was not replaced.
   package var lastHandle: Handle { state.withLock(\.handle) }
 
   /// Opens the directory again if the path names another one than before, without waiting a second;
@@ -124,7 +124,7 @@ package final class ContainerRoot: Sendable {
     return handle
   }
 
-  /// Watches a directory inside, also one that is made later.
+  /// Watches a directory inside, even if it is created later.
   ///
   /// - Parameter parents: See `ChangeMonitor.watch`.
   package func watch(

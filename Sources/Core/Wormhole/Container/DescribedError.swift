@@ -1,7 +1,7 @@
 /// An error that says what failed, on which file, why, which process is in the way, and what to do.
 ///
-/// Each module has an error type of its own, because each has codes of its own; all of them say
-/// the same things of a failure.
+/// Each module has its own error type, because each has its own codes; all of them say the same
+/// things about a failure.
 ///
 /// ```swift
 /// do {
@@ -28,9 +28,9 @@ extension DescribedError {
   public var path: String { failure.path }
   /// The reason for the failure.
   public var reason: String { failure.reason }
-  /// What the user can do about it, if there is anything.
+  /// What the user can do about it, if anything.
   public var remedy: String? { failure.remedy }
-  /// The kernel's error number, if the kernel refused.
+  /// The kernel's error number, if a system call failed.
   public var errorNumber: Int32? { failure.errorNumber }
   /// The process in the way, or the process that took over.
   public var holder: LeaseHolder? { failure.holder }

@@ -1,8 +1,8 @@
-// The hooks are a target of their own; what is told of other processes is told here.
+// The hooks are a target of their own; reports about other processes are here.
 package import WormholeSystem
 
 extension Diagnostics {
-  /// Notes that something was taken over from another process.
+  /// Reports that something was taken over from another process.
   ///
   /// - Parameter what: a word.
   package static func noteTakeover(
@@ -25,7 +25,7 @@ extension SharedContainer {
   package var place: String { root.path }
 }
 
-/// Measures one wait for other processes, and notes it when it has ended.
+/// Measures one wait for other processes, and reports it when it has ended.
 package struct WaitMeter {
   private var began: ContinuousClock.Instant?
 
@@ -33,7 +33,7 @@ package struct WaitMeter {
 
   /// Takes a step of the wait.
   ///
-  /// - Parameter what: what is waited for: a word.
+  /// - Parameter what: the awaited thing: a word.
   package mutating func take<Outcome>(
     _ what: String, path: @autoclosure () -> String, in container: @autoclosure () -> String? = nil,
     _ step: () throws -> WaitingStep<Outcome>
@@ -57,7 +57,7 @@ package struct WaitMeter {
     _ what: String, _ path: @autoclosure () -> String, _ container: @autoclosure () -> String?,
     _ outcome: String
   ) {
-    // One that got what it wanted at once has not waited.
+    // A request that succeeded at once has not waited.
     guard let began = began.take() else { return }
     let duration = ContinuousClock.now - began
     Diagnostics.note(

@@ -70,7 +70,7 @@ package struct EncodedName: Hashable, Sendable {
     return .identifier(identifier)
   }
 
-  /// Returns what `key` encoded; nil if it was nothing.
+  /// Returns the text that `key` encoded; nil if it did not encode any.
   package static func identifier(ofKey name: some Collection<UInt8>) -> String? {
     if name.elementsEqual("%".utf8) { return "" }
     var bytes: [UInt8] = []

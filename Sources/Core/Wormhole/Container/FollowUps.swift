@@ -5,10 +5,10 @@ extension SharedContainer {
   /// Whether everything that this process published without durability is on the disk.
   package var hasFollowedUp: Bool { root.followUps.isDone }
 
-  /// Flushes now what this process published without durability in the last second, for a program that
-  /// is about to end.
+  /// Flushes everything that this process published without durability in the last second, for a
+  /// program that is about to end.
   ///
-  /// Does nothing on a file system that does so by itself within five seconds (ext4).
+  /// Does nothing on a file system that flushes by itself within five seconds (ext4).
   ///
   /// - Complexity: As the follow-up itself: two fsyncs for each value.
   package static func followUpBeforeExit() { FollowUps.finishAll() }
@@ -35,7 +35,7 @@ package final class FollowUps: Sendable {
   /// Returns whether a value will be flushed.
   package func contains(_ path: String) -> Bool { state.withLock { $0.due[path] != nil } }
 
-  /// Whether nothing is pending any more.
+  /// Whether nothing is pending.
   var isDone: Bool { state.withLock { $0.due.isEmpty && !$0.isScheduled } }
 
   /// Schedules a flush of a value, or of its removal, in a second.
@@ -59,7 +59,7 @@ package final class FollowUps: Sendable {
       do {
         guard try !root.handle().descriptor.fileSystem().commitsWithinSeconds else { continue }
       } catch {
-        // It is not known, or the container is gone, which the flush notices.
+        // It is unknown, or the container is gone, which the flush notices.
       }
       root.followUps.finish(root)
     }
@@ -104,7 +104,7 @@ package final class FollowUps: Sendable {
     do {
       let handle = try root.handle()
       let container = handle.descriptor.rawValue
-      // The removal must last as well.
+      // The removal must survive, too.
       _ = try ifPresent(
         FileDescriptor.openBeneath(path, at: container, [.readOnly, .nonBlocking]).synchronize())
       let directory = path.split(separator: "/").dropLast().joined(separator: "/")

@@ -118,7 +118,7 @@ package final class NamedDirectory: Sendable {
     }
   }
 
-  /// Watches the directory that the path names, also one that is made later.
+  /// Watches the directory that the path names, even if it is created later.
   package func watch(_ signal: @escaping @Sendable () -> Void) throws -> Watch {
     _ = try root.handle()
     return root.watch(path, below: kind.parents(in: root), readsNames: false) { _ in signal() }
@@ -175,7 +175,7 @@ package final class NamedDirectory: Sendable {
     do throws(Errno) {
       try removeFile(staged + "/" + Self.identifierFile, at: directory)
     } catch {
-      // It was perhaps never created; the directory is removed all the same.
+      // It was perhaps never created; the directory is removed anyway.
     }
     do throws(Errno) {
       try removeDirectory(staged, at: directory)

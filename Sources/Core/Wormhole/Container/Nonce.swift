@@ -15,7 +15,7 @@ package enum Nonce {
     return origin &+ number &* 0x9E37_79B9_7F4A_7C15
   }
 
-  /// Whether a byte is a lower-case hex digit, as all of a nonce are.
+  /// Whether a byte is a lower-case hex digit, as in a nonce.
   package static func isDigit(_ byte: UInt8) -> Bool {
     (48...57).contains(byte) || (97...102).contains(byte)
   }

@@ -1,7 +1,7 @@
 /// The package's own data in a container, under its own names: see `NameKind`.
 ///
-/// The modules above this one keep data here for which their users have no name: the defaults of a
-/// group, the pairing of a peer. No identifier of a user leads here, whatever its text is.
+/// The modules above this one keep data here that users do not name: the defaults of a group, the
+/// pairing of a peer. No identifier of a user leads here, whatever its text is.
 package struct OwnNames: Sendable {
   package let container: SharedContainer
 

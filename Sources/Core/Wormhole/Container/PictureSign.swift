@@ -1,7 +1,7 @@
 import Synchronization
 package import WormholeSystem
 
-/// The pause in which a copier reads a container that is changed faster than it can be read.
+/// The pause in which a copier reads a container that changes faster than it can be read.
 ///
 /// ```
 /// own/picture   an empty file that a copier makes; it holds the lock as long as it works
@@ -9,25 +9,25 @@ package import WormholeSystem
 ///
 /// | step | made by | effect |
 /// |---|---|---|
-/// | the file, with a shared lock | a copier that has met a change | a process that opens the container sees it, and any other one within a second, with its look at the container's path: it costs a change no call |
+/// | the file, with a shared lock | a copier that has met a change | a process that opens the container sees it at once, and any other process within a second, when it checks the container's path: it costs a change no call |
 /// | the exclusive lock | the copier, more than a second later, for at most `longest` | a change that would begin now waits |
-/// | the file is unlinked | the copier; or a process that finds it unlocked, or its holder overdue | all go on |
+/// | the file is unlinked | the copier; or a process that finds it unlocked, or its holder overdue | all continue |
 ///
-/// The pause is a courtesy. The picture is right because of what the copier has seen, not because
-/// others wait; so a change that does not wait, or was under way, costs the copier another pass. And
-/// nobody waits long: not for a holder that was stopped for 50 ms, as with a lease, and never for
-/// more than `longest`.
+/// The pause is a courtesy. The copy is correct because of what the copier has seen, not because
+/// other processes wait; so a change that does not wait, or was under way, costs the copier another
+/// pass. And no process waits long: not for a holder that was stopped for 50 ms, as with a lease,
+/// and never for more than `longest`.
 ///
 /// **If you break this rule**, and change something in the pause, a copy of a busy container takes
 /// longer; it is never wrong.
 package final class PictureSign: Sendable {
   /// The longest pause: the term of a lease.
   package static let longest = LeaseDeclaration.standardTerm
-  /// How long a copier waits with its first pause, so that all processes know of it.
+  /// How long a copier waits before its first pause, so that all processes know of it.
   package static let notice = ContainerRoot.recheck + .milliseconds(100)
-  /// After a holder was overdue, others are not waited for: nobody waits for more than a quarter of the
-  /// time. A copier goes on for longer (`ContainerPicture.patience`), so a pause that was too long costs
-  /// it more passes, and not its work.
+  /// After a holder was overdue, no process waits for other copiers: waits take at most a quarter
+  /// of the time. A copier continues for longer (`ContainerPicture.patience`), so a pause that was
+  /// too long costs it more passes, but not its work.
   private static let distrust: Duration = longest * 3
 
   /// Relative to the container.
@@ -36,7 +36,7 @@ package final class PictureSign: Sendable {
   private let isThere = Atomic(false)
   private let distrustedUntil = Mutex(ContinuousClock.now)
 
-  /// Looks whether there is a copier, and removes what a dead one has left.
+  /// Checks whether there is a copier, and removes what a dead one has left behind.
   func look(at container: Int32) {
     isThere.store(isHeld(at: container), ordering: .relaxed)
   }
@@ -50,7 +50,7 @@ package final class PictureSign: Sendable {
       try removeIfPresent(Self.path, at: container)
       return false
     } catch {
-      // A courtesy that cannot be shown is none.
+      // If the sign cannot be checked, there is no pause.
       return false
     }
   }
@@ -129,7 +129,7 @@ package final class PicturePause: Sendable {
   package init(in root: ContainerRoot, at container: Int32) throws(Errno) {
     self.root = root
     try root.makeDirectoryIfMissing(NameKind.own, at: container)
-    // Removes what a dead one has left.
+    // Removes what a dead copier has left behind.
     root.picture.look(at: container)
     file = try root.access.createFile(PictureSign.path, at: container)
     _ = try file.tryLock(.shared)
@@ -138,8 +138,8 @@ package final class PicturePause: Sendable {
   /// When the first pause may begin.
   package var notice: ContinuousClock.Instant { begun + PictureSign.notice }
 
-  /// Holds changes back while a closure runs, if no process looks at the sign just now for longer than
-  /// a moment.
+  /// Holds changes back while a closure runs, unless a process looks at the sign for longer than a
+  /// moment just now.
   package func run<Result>(_ body: () throws -> Result) throws -> Result {
     for _ in 0..<50 {
       if try file.tryLock(.exclusive) { break }

@@ -17,25 +17,25 @@ package import WormholeSystem
 /// print(try container.valueIdentifiers(), container.location)
 /// ```
 public final class SharedContainer: Sendable {
-  /// The container's directory; of a container on etcd the directory of this machine that belongs to
-  /// it, for files that other machines need not see.
+  /// The container's directory; for a container on etcd its directory on this machine, for files
+  /// that other machines need not see.
   public let url: URL
   /// The container's place as text: its directory's path, or "etcds://h1:2379,h2:2379/cinema".
   public let location: String
   /// The group's identifier, if the container was opened by it.
   public let groupIdentifier: String?
 
-  /// What stands behind values, queues, presences and notifications.
+  /// The engine behind values, queues, presences and notifications.
   package let engine: any ContainerEngine
   /// The directory of `url`.
   package let root: ContainerRoot
 
   /// Opens the container of a group, and creates it if it is missing.
   ///
-  /// It lives in `$XDG_DATA_HOME/app-groups/<group>`, by default
-  /// `~/.local/share/app-groups/<group>`; or on etcd, if `WORMHOLE_GROUPS` says so:
-  /// `etcds://host1,host2/prefix` is then followed by the group. A directory whose mode is 2770 is
-  /// opened for the members of its Unix group, too (`ContainerAccess.group`).
+  /// It is in `$XDG_DATA_HOME/app-groups/<group>`, by default `~/.local/share/app-groups/<group>`;
+  /// or on etcd, if `WORMHOLE_GROUPS` is set: the group is then appended to
+  /// `etcds://host1,host2/prefix`. A directory whose mode is 2770 is opened for the members of its
+  /// Unix group, too (`ContainerAccess.group`).
   ///
   /// - Parameter group: An App Group identifier such as `group.com.example.cinema`; any string.
   /// - Throws: `AppGroupError`: `containerUnsafe` if its owner or mode lets others in,
@@ -114,7 +114,7 @@ public final class SharedContainer: Sendable {
     try ContainerFormat.establish(in: root, group: group)
   }
 
-  /// Opens an existing container, and makes none.
+  /// Opens an existing container, and never creates one.
   ///
   /// - Returns: nil for a directory that could become a container but is not one yet, and for a prefix
   ///   without one.
@@ -124,7 +124,7 @@ public final class SharedContainer: Sendable {
     return try existing(at: place)
   }
 
-  /// Opens the existing container of a group, and makes none.
+  /// Opens the existing container of a group, and never creates one.
   ///
   /// - Throws: As `init(group:)`.
   package static func existing(group: String) throws -> SharedContainer? {
@@ -210,7 +210,7 @@ public final class SharedContainer: Sendable {
 }
 
 extension SharedContainer {
-  /// Refuses what only a directory can do.
+  /// Refuses an operation that only a directory supports.
   ///
   /// - Throws: `AppGroupError.notSupported` for a container on etcd.
   package func requireDirectory(_ action: String, remedy: String) throws {

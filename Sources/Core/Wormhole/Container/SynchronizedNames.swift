@@ -2,7 +2,7 @@ import Synchronization
 package import WormholeSystem
 
 /// The knowledge whether the directories between a container and its values are on the disk. A
-/// durable value is worth nothing in a directory that a loss of power removes.
+/// durable value is lost with a directory that a loss of power removes.
 ///
 /// A directory's modification time changes with each name created in it, so one look tells whether
 /// anything is new since it was last flushed. A time is trusted only if it was more than a second

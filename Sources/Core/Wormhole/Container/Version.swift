@@ -36,7 +36,7 @@ public struct Version: Hashable, Sendable {
   /// The revision of a key on etcd.
   package var revision: UInt64 { inode }
 
-  /// The version as text, for programs that remember it over a restart. It does not contain the
+  /// The version as text, for programs that remember it across a restart. It does not contain the
   /// device, whose number may change with a restart of the machine.
   package var text: String { "\(stamp.seconds).\(stamp.nanoseconds)-\(inode)-\(size)" }
 }
@@ -68,7 +68,7 @@ package struct Stamp: Hashable, Sendable {
     }
     let kept = Stamp(try file.status())
     if kept.nanoseconds == nanoseconds, nanoseconds % 10 != 0 {
-      // A time that no coarser clock has.
+      // A time that no coarser clock can have.
       root.keepsNanoseconds.store(true, ordering: .relaxed)
     }
     // Microseconds, or a little less, are enough.

@@ -1,7 +1,7 @@
 /// The hash function of FIPS 180-4, for the names of long identifiers.
 ///
-/// The implementation is our own, because the toolchain has none that is loaded anyway. With a
-/// shorter, weaker hash, two identifiers could be constructed that share a directory.
+/// The implementation is our own, because the toolchain has none without another library to load.
+/// With a shorter, weaker hash, two identifiers could be constructed that share a directory.
 package enum SHA256 {
   /// Returns the digest as 64 lower-case hex digits.
   package static func hexDigest(of message: [UInt8]) -> String {

@@ -1,6 +1,6 @@
 /// The 64-bit hash of the xxHash family, by its specification
-/// (https://github.com/Cyan4973/xxHash/blob/dev/doc/xxhash_spec.md): finds damage, as fast as memory
-/// is read; no protection against somebody who wants two files to have the same hash.
+/// (https://github.com/Cyan4973/xxHash/blob/dev/doc/xxhash_spec.md): detects damage as fast as
+/// memory is read, but does not protect against deliberate collisions.
 package struct XXH64: Sendable {
   private static let prime1: UInt64 = 0x9E37_79B1_85EB_CA87
   private static let prime2: UInt64 = 0xC2B2_AE3D_27D4_EB4F
@@ -13,10 +13,10 @@ package struct XXH64: Sendable {
   private let seed: UInt64
   private var lanes: (UInt64, UInt64, UInt64, UInt64)
   private var count: UInt64 = 0
-  /// What came since the last whole stripe; fewer than 32 bytes.
+  /// The bytes since the last whole stripe; fewer than 32.
   private var rest: [UInt8] = []
 
-  /// A hash of nothing yet.
+  /// A hash of no bytes yet.
   package init(seed: UInt64 = 0) {
     self.seed = seed
     lanes = (seed &+ Self.prime1 &+ Self.prime2, seed &+ Self.prime2, seed, seed &- Self.prime1)
@@ -29,7 +29,7 @@ package struct XXH64: Sendable {
     return hash.value
   }
 
-  /// Takes more bytes in.
+  /// Adds more bytes.
   package mutating func update(_ bytes: UnsafeRawBufferPointer) {
     count &+= UInt64(bytes.count)
     var bytes = bytes
@@ -48,7 +48,7 @@ package struct XXH64: Sendable {
     rest += bytes[whole...]
   }
 
-  /// The hash of all that came.
+  /// The hash of all bytes so far.
   package var value: UInt64 {
     var hash = count >= UInt64(Self.stripe) ? converged : seed &+ Self.prime5
     hash &+= count

@@ -1,8 +1,8 @@
 import WormholeSystem
 
-/// The description of what is in a container's directories of names: the tables of all primitives.
+/// The description of a container's directories of names: the tables of all primitives.
 ///
-/// A container has one, so that a test can plant a part and see who knows it.
+/// Each container has one, so that a test can plant a part and check which readers know it.
 package struct ContainerParts: Sendable {
   private var tables: [NameKind.Primitive: [ContainerPart]]
 

@@ -1,33 +1,33 @@
 import Synchronization
 
-/// The place of a container that is not a directory, as an engine understands it.
+/// The place of a container outside of directories, as an engine understands it.
 package protocol EngineLocation: Sendable, CustomStringConvertible {
   /// Returns the place of a name within this one.
   func appending(_ component: String) -> Self
 
   /// Opens the container there.
   ///
-  /// - Parameter creates: Whether it is made if there is none.
+  /// - Parameter creates: Whether it is created if it is missing.
   /// - Returns: The container's engine; nil if there is none.
   func open(creates: Bool) throws -> (any ContainerEngine)?
 }
 
-/// The engines that this program has besides directories, by the schemes of their locations: a container
-/// at "etcds://host/prefix" is opened by the one for "etcds".
+/// The engines that this program has besides directories, by the schemes of their locations: the
+/// engine for "etcds" opens a container at "etcds://host/prefix".
 package enum Engines {
-  /// Returns the location that a text of its schemes names; throws if it names none.
+  /// Returns the location that a text with one of its schemes names; throws if the text is invalid.
   package typealias Parser = @Sendable (_ text: String) throws -> any EngineLocation
 
   private static let parsers = Mutex<[String: Parser]>([:])
 
-  /// Adds an engine; a second time it has no effect.
+  /// Adds an engine; adding it again has no effect.
   ///
   /// - Parameter schemes: In small letters.
   package static func register(_ schemes: [String], _ parser: @escaping Parser) {
     parsers.withLock { parsers in for scheme in schemes { parsers[scheme] = parser } }
   }
 
-  /// Whether a text names a place that is not a directory: it begins with a scheme and "://".
+  /// Whether a text names a place on another engine: it begins with a scheme and "://".
   package static func isMeant(by text: String) -> Bool { scheme(of: text) != nil }
 
   /// Returns the place that a text names; nil for a directory's path.
@@ -44,8 +44,8 @@ package enum Engines {
     return try parser(text)
   }
 
-  /// Returns a text for people and logs: a password in it is left out, also one that should be written
-  /// otherwise.
+  /// Returns a text for people and logs, without its password, even if the password is not encoded
+  /// correctly.
   package static func withoutPassword(_ text: String) -> String {
     guard isMeant(by: text), let slash = text.firstIndex(of: "/") else { return text }
     let rest = text[slash...].dropFirst(2)

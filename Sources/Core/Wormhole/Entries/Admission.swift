@@ -1,4 +1,4 @@
-/// The limit on what may wait in a directory of entries before a sender is refused.
+/// The limit on waiting entries in a directory before a sender is refused.
 ///
 /// A complete scan admits at most a sixteenth of the limit until the next scan, so the cost of one
 /// send does not grow with the number of waiting entries.

@@ -11,12 +11,12 @@ package struct EntryFile: Hashable, Sendable {
   package let order: UInt64
   /// The sender's name: printable ASCII without a slash.
   package let sender: String
-  /// How many entries are in the file.
+  /// The number of entries in the file.
   package let count: Int
-  /// How large the file was when it was stored.
+  /// The size of the file when it was stored.
   package let bytes: Int
   package let priority: EntryPriority
-  /// From when it may be delivered, as nanoseconds since 1970; nil if it may be at once.
+  /// The time from which it may be delivered, in nanoseconds since 1970; nil for at once.
   package let due: UInt64?
 
   package static let suffix = ".plist"
@@ -130,7 +130,7 @@ package struct EntryFile: Hashable, Sendable {
   }
 
   package var text: String {
-    // Without strings in between: each entry's name is needed on its way through a queue.
+    // Without intermediate strings, because every entry in a queue needs its name.
     var text: [UInt8] = []
     text.reserveCapacity(sender.utf8.count + 64)
     text += priority.mark.utf8
@@ -157,7 +157,7 @@ package struct EntryFile: Hashable, Sendable {
     }
   }
 
-  /// Returns the order of an entry: later than the last of the same sender, and not before now.
+  /// Returns the order of an entry: later than the last one of the same sender, and not before now.
   package static func order(after last: UInt64, now: UInt64) -> UInt64 { max(now, last &+ 1) }
 
   /// Whether it is delivered before another if both may be: by priority, then as if it had been sent
@@ -171,12 +171,12 @@ package struct EntryFile: Hashable, Sendable {
   /// Returns the waiting entries as they are to be delivered, so that none overtakes an older one of
   /// its sender and priority.
   ///
-  /// A listing of a directory that changes at the same time is no snapshot: it may show a file
+  /// A listing of a directory that changes at the same time is not a snapshot: it may show a file
   /// created during the listing and miss an older one (readdir(3)). So there are two listings, and
   /// an entry counts if the second shows it and it is not newer than the newest of its sender in
-  /// the first: anything older was there when the second began, and so is in it.
+  /// the first: anything older existed when the second began, and so is in it.
   ///
-  /// - Parameter list: lists the waiting entries, and says whether that is a snapshot all the same.
+  /// - Parameter list: lists the waiting entries, and says whether that is still a snapshot.
   package static func ordered<Failure>(
     _ list: () throws(Failure) -> (entries: [EntryFile], isSnapshot: Bool)
   ) throws(Failure) -> [EntryFile] {
@@ -192,7 +192,7 @@ package struct EntryFile: Hashable, Sendable {
     return second
   }
 
-  /// The sender's name as it was given.
+  /// The sender's original name.
   package var senderName: String {
     guard case .identifier(let name) = EncodedName.decode(sender.utf8) else { return sender }
     return name

@@ -1,7 +1,7 @@
-/// Which of several waiting entries comes first, whenever they were sent.
+/// The rank of a waiting entry among others, whenever they were sent.
 ///
-/// Entries of one priority keep the order of their sender; those of a lower one wait as long as any of
-/// a higher one may be delivered.
+/// Entries of one priority keep the order of their sender; entries of a lower priority wait as long
+/// as one of a higher priority may be delivered.
 ///
 /// ```swift
 /// let sender = try container.queue("jobs").sender("box office")
@@ -9,11 +9,11 @@
 /// try await sender.enqueue(["report": "daily"], priority: .low)
 /// ```
 public enum EntryPriority: Int, Sendable, Hashable, Comparable, CaseIterable {
-  /// Before all others.
+  /// Before all other priorities.
   case high
-  /// The priority of an entry that says nothing else.
+  /// The priority of an entry whose sender names no other.
   case standard
-  /// After all others.
+  /// After all other priorities.
   case low
 
   public static func < (first: EntryPriority, second: EntryPriority) -> Bool {
@@ -30,7 +30,7 @@ public enum EntryPriority: Int, Sendable, Hashable, Comparable, CaseIterable {
     }
   }
 
-  /// The priority that the first byte of a file's name tells.
+  /// The priority that the first byte of a file's name encodes.
   package init(firstByte: UInt8?) {
     switch firstByte {
     case UInt8(ascii: "+"): self = .high

@@ -1,17 +1,17 @@
 package import WormholePropertyLists
 package import WormholeSystem
 
-/// Storing a file that others only see complete: it is written under a name of its own, which its
-/// writer holds locked, and gets the name that others know in one step.
+/// Storing a file that other processes only see complete: it is written under a temporary name,
+/// locked by its writer, and gets its final name in one step.
 ///
-/// **What a crash leaves**: a file under such a name that nobody has locked; a sweep removes it.
+/// **What a crash leaves**: an unlocked file with a temporary name; a sweep removes it.
 extension ContainerRoot {
   /// Writes a file and has it published.
   ///
   /// - Parameters:
   ///   - prefix: the path of staged files in the directory; a nonce completes it.
-  ///   - publish: gives the staged file the name that others know, in one or several steps, and puts
-  ///     it on the disk if need be; called when everything is written.
+  ///   - publish: gives the staged file its final name, in one or several steps, and flushes it to
+  ///     the disk if necessary; called when everything is written.
   /// - Throws: what `publish` throws; `.noSuchFile` if there is no such directory.
   /// - Complexity: create, flock, write.
   package func store(
@@ -57,7 +57,7 @@ package enum EntryContent {
 }
 
 extension ContainerRoot {
-  /// Reads an entry's file; a link, a FIFO or a file of another user is not read.
+  /// Reads an entry's file; links, FIFOs and files of other users are not read.
   ///
   /// - Parameter status: the directory's status.
   /// - Complexity: open, fstat, read, close.

@@ -2,21 +2,21 @@ package import FoundationEssentials
 package import WormholePropertyLists
 import WormholeSystem
 
-/// The moment from which an entry is too late: by a clock that nobody can set for as long as the
-/// machine runs, otherwise by the time of day.
+/// The moment from which an entry is too late: while the machine runs by a clock that cannot be
+/// set, after that by the time of day.
 package struct Expiry: Sendable {
   package let date: Date
   let uptime: UInt64
   /// The start of the machine that the uptime refers to.
   let namespace: UInt64
 
-  /// The expiry of what is never too late.
+  /// The expiry of an entry that is never too late.
   package static var never: Expiry { Expiry(after: .seconds(longest)) }
   private static let longest: Int64 = 3_000_000_000
 
   package var isNever: Bool { remainingUnlessNever == nil }
 
-  /// The time left; nil for what is never too late.
+  /// The time left; nil for an entry that is never too late.
   package var remainingUnlessNever: Duration? {
     let remaining = remaining
     return remaining > .seconds(Self.longest / 2) ? nil : remaining

@@ -4,13 +4,13 @@ import WormholeSystem
 
 /// The hooks for a program's log and its metrics. The library itself prints nothing.
 ///
-/// A handler is called on a queue of this type, one call at a time and in the order of what happened:
-/// never under a lock of the library, and never on a thread that the library waits for. So it may block,
-/// or use the library. If it falls behind, at most 10,000 calls wait for it; what comes then is dropped,
-/// and an event of the kind `dropped` says how much. When the process exits, what waits is delivered
-/// within a second.
+/// A handler is called on a queue of this type, one call at a time and in the order of the events:
+/// never under a lock of the library, and never on a thread that the library waits for. So it may
+/// block, or use the library. If it falls behind, at most 10,000 calls wait for it; later ones are
+/// dropped, and an event of the kind `dropped` says how many. When the process exits, waiting calls
+/// are delivered within a second.
 ///
-/// Without a handler nothing is made: a place that could report something costs one relaxed load.
+/// Without a handler no event is created: a place that could report one costs one relaxed load.
 ///
 /// See <doc:LogsAndMetrics> for bridges to swift-log and swift-metrics.
 ///
@@ -29,20 +29,20 @@ public enum Diagnostics {
   public enum Level: String, Sendable, Hashable, CaseIterable, Comparable {
     /// Every step.
     case trace
-    /// What a developer wants to see.
+    /// Details for a developer.
     case debug
-    /// What happens in ordinary use.
+    /// An event of ordinary use.
     case info
-    /// What is ordinary, and yet worth a look.
+    /// An ordinary event that is worth a look.
     case notice
-    /// What is no failure, and should not last.
+    /// A condition that is not a failure but should not last.
     case warning
-    /// What failed.
+    /// A failure.
     case error
-    /// What keeps the program from going on.
+    /// A failure that keeps the program from continuing.
     case critical
 
-    /// Orders the levels: the more serious one is the greater one.
+    /// Orders the levels: the more serious level is the greater one.
     public static func < (left: Level, right: Level) -> Bool { left.rank < right.rank }
 
     private var rank: Int { Self.allCases.firstIndex(of: self) ?? 0 }
@@ -57,7 +57,7 @@ public enum Diagnostics {
     @nonexhaustive
   #endif
   public enum Kind: String, Sendable, Hashable, CaseIterable {
-    /// An error that an interface has no way to return. Level `error`; `error` has it.
+    /// An error that an interface cannot return. Level `error`; `error` has it.
     case failure
     /// Something was taken over from another process that was stopped or took too long. Level `notice`;
     /// fields `what`, `path`, `from` and `state`.
@@ -67,13 +67,13 @@ public enum Diagnostics {
     /// A wait for other processes has ended. Level `debug`; fields `what`, `path`, `seconds` and
     /// `outcome`: "done", or the code of the error.
     case wait
-    /// Content that cannot be used was put aside. Level `warning`; fields `path` and `from`.
+    /// Unusable content was put aside. Level `warning`; fields `path` and `from`.
     case quarantine
     /// An entry of a queue was delivered for the first time. Measured only.
     case delivery
     /// An entry of a queue was delivered again. Level `info`; fields `queue`, `entry` and `deliveries`.
     case redelivery
-    /// A peer became reachable, or is not any more. Level `info`; fields `peer`, `state` and `reason`.
+    /// A peer became reachable or unreachable. Level `info`; fields `peer`, `state` and `reason`.
     case reachability
     /// The handlers fell behind. Level `warning`; field `count`.
     case dropped
@@ -87,18 +87,18 @@ public enum Diagnostics {
   /// }
   /// ```
   public struct Event: Sendable, CustomStringConvertible {
-    /// How serious it is.
+    /// The severity of the event.
     public let level: Level
-    /// What kind of event it is.
+    /// The kind of the event.
     public let kind: Kind
     /// The event, as a sentence for people.
     public let message: String
-    /// The particulars by name, `container` among them where one is concerned; see `Kind`.
+    /// The details by name, including `container` if one is concerned; see `Kind`.
     public let fields: [String: String]
-    /// The error, of a `failure`.
+    /// The error of a `failure`.
     public let error: (any Error)?
 
-    /// The path of the container, where one is concerned.
+    /// The path of the container, if one is concerned.
     public var container: String? { fields["container"] }
 
     /// "warning: MESSAGE".
@@ -113,12 +113,12 @@ public enum Diagnostics {
   /// }
   /// ```
   public struct Measurement: Sendable, Hashable {
-    /// What is measured: "wormhole." and the kind of the event.
+    /// The name of the metric: "wormhole." and the kind of the event.
     public let name: String
-    /// How long it took, of a `wait`; nil for what is only counted, once each.
+    /// The duration of a `wait`; nil for an event that is only counted, once each.
     public let duration: Duration?
-    /// The few values by which it may be grouped: those of the event's fields that are words, as `what`,
-    /// `state` and `outcome`; never a path.
+    /// The few values by which it may be grouped: the event's fields that are words, such as
+    /// `what`, `state` and `outcome`; never a path.
     public let dimensions: [String: String]
   }
 
@@ -141,9 +141,9 @@ public enum Diagnostics {
   private static let wanted = Atomic(false)
   private static let queue = DispatchQueue(label: "wormhole.diagnostics")
 
-  /// Receives every event from now on; nil for nobody.
+  /// Receives every event from now on; nil means no handler.
   ///
-  /// Its predecessor may still be called with what happened before; see `flush(until:)`.
+  /// Its predecessor may still be called with earlier events; see `flush(until:)`.
   public static var onEvent: (@Sendable (Event) -> Void)? {
     get { state.withLock { $0.onEvent } }
     set {
@@ -154,7 +154,7 @@ public enum Diagnostics {
     }
   }
 
-  /// Receives every measurement from now on; nil for nobody.
+  /// Receives every measurement from now on; nil means no handler.
   public static var onMeasurement: (@Sendable (Measurement) -> Void)? {
     get { state.withLock { $0.onMeasurement } }
     set {
@@ -183,7 +183,7 @@ public enum Diagnostics {
 
   /// Waits until the handlers have received everything that happened before.
   ///
-  /// - Parameter deadline: until when to wait for a handler that is slow, or that calls this itself.
+  /// - Parameter deadline: the end of the wait for a handler that is slow, or that calls this.
   /// - Returns: whether they have.
   @available(*, noasync, message: "it blocks; await the other form, in an async function")
   @discardableResult
@@ -208,17 +208,17 @@ public enum Diagnostics {
 // MARK: For the library
 
 extension Diagnostics {
-  /// Reports an error that a caller cannot be given.
+  /// Reports an error that cannot be returned to a caller.
   package static func report(_ error: any Error) {
     note(.failure, at: .error, "\(error)", error: error)
   }
 
-  /// Notes that something happened. Costs one load if nobody wants to know.
+  /// Reports an event. Costs one load if there is no handler.
   ///
-  /// May be called anywhere, also under a lock: it only enqueues.
+  /// May be called anywhere, even under a lock: it only enqueues.
   ///
   /// - Parameters:
-  ///   - level: nil for what is measured only.
+  ///   - level: nil for an event that is measured only.
   ///   - container: the path of the container, if one is concerned.
   ///   - duration: how long it took, for a wait.
   ///   - dimensions: the fields that are words, by which a measurement is grouped.
@@ -273,7 +273,7 @@ extension Diagnostics {
   }
 }
 
-/// The receiver of errors that a source-compatible method has no way to return.
+/// The receiver of errors that a source-compatible method cannot return.
 package final class ErrorReporter: Sendable {
   private let stored = Mutex<(@Sendable (any Error) -> Void)?>(nil)
 

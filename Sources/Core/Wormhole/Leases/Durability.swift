@@ -12,11 +12,11 @@ public enum Durability: Sendable, Hashable {
   /// within a second, the value that is found was replaced at most five seconds before the loss. If
   /// the process has ended by then, the file system flushes them in its own time (ext4 within 5
   /// seconds, xfs within 30); the `wormhole` command flushes before it ends where that takes longer
-  /// than 5 seconds. If it published all the time and was killed, the value may be one that was published up
-  /// to a second before its last, until the kernel has written that (30 seconds).
+  /// than 5 seconds. If it published all the time and was killed, the value may be one from up to a
+  /// second before its last, until the kernel has written the last one (30 seconds).
   ///
-  /// One publication per second waits until its content is written, and so does each isolated one
-  /// and each of more than 4 KiB. Those in between cost no more than without this.
+  /// One publication per second waits until its content is written, and so does each isolated
+  /// publication and each of more than 4 KiB. The others cost no more than without this guarantee.
   case standard
   /// Also survives a loss of power: when the call returns, the new value is on the disk.
   ///

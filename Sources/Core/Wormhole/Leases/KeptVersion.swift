@@ -9,18 +9,18 @@ package import WormholeSystem
 ///
 /// | last publication on the disk | content of `value.plist` | a reader gets |
 /// |---|---|---|
-/// | one that waited | its content | that |
-/// | one that did not wait, with its content | its content | that |
+/// | one that waited | its content | that content |
+/// | one that did not wait, with its content | its content | that content |
 /// | one that did not wait, without its content | nothing, or zeros | the kept version, at most a second older |
 /// | a removal | – | no value, because no reader looks for a kept version without a file |
 ///
 /// The kept version is a second name of a published file, given under the lease and through its
 /// descriptor (rule 2), so it is never a file that a late holder did not publish. There is at most one,
-/// because a holder removes those of earlier starts of the machine before it gives the name.
+/// because a holder removes the versions of earlier starts of the machine before it gives the name.
 ///
-/// That the content is missing is the only evidence of a loss: a file system can be lost and mounted
-/// again while the machine goes on, and nothing tells one mount of it from the next that is the same
-/// for all who see it.
+/// Missing content is the only evidence of a loss: a file system can be lost and mounted again
+/// while the machine keeps running, and no mark that all processes share distinguishes one mount
+/// from the next.
 package enum KeptVersion {
   package static let prefix = "kept-"
   /// Its name in `lease/`; nil if starts of the machine cannot be distinguished.
@@ -29,8 +29,8 @@ package enum KeptVersion {
   fileprivate static let nameFromHeld = name.map { "../" + $0 }
   /// The time after its publication in which other publications need not wait.
   static let freshness: Duration = .seconds(1)
-  /// Larger content is always waited for. A file of one block is on the disk completely or not at
-  /// all; a part of a larger one may be, which a reader could not detect.
+  /// The publication of larger content always waits. A file of one block is on the disk completely
+  /// or not at all; a part of a larger one may be, which a reader could not detect.
   package static let maximumBytes = 4_096
 
   /// Returns whether a file's content never reached the disk: it is empty, or zeros.
@@ -125,17 +125,16 @@ extension Lease {
   }
 
   /// Removes the kept version before its value is removed, or is replaced by a durable one: no older
-  /// version may stand in for content that is published after that. What is published now has to do
-  /// without a kept version, so its content is written first, or, if it is lost, replaced by the kept
-  /// version.
+  /// version may stand in for content that is published after that. The published content then has
+  /// no kept version, so it is written first, or, if it is lost, replaced by the kept version.
   ///
   /// - Parameter value: The value's file.
   /// - Throws: `leaseLost`.
   package func dropKept(of value: String) throws {
     guard let name = KeptVersion.nameFromHeld else { return }
     let held = held.descriptor.rawValue
-    // If nothing of it exists at one of the steps, the lease may be gone, which the removal itself
-    // will find out.
+    // If one of the steps finds no kept version, the lease may be gone, which the removal itself
+    // detects.
     guard try exists(name, at: held) else { return }
     var isLost = false
     do throws(Errno) {

@@ -1,7 +1,7 @@
 import Synchronization
 package import WormholeSystem
 
-/// The steps of a holder that adds files beside those that exist, and replaces none.
+/// The steps of a holder that adds files beside existing ones, and replaces none.
 extension Lease {
   /// Writes content into the lease, with the time of now.
   ///
@@ -47,7 +47,7 @@ extension Lease {
         case .noSuchFile:
           if try self.held.isRemoved() { throw lost() }
           try site.home.makeDirectoryIfMissing(directory, at: try site.directory(), staging: nil)
-        // This file system has no such rename; nobody else adds anything meanwhile.
+        // This file system has no such rename; no other process adds anything meanwhile.
         case .unsupported:
           if try seesFile(path) { return false }
           try failingAsLost { () throws(Errno) in

@@ -78,7 +78,7 @@ extension Lease {
     }
   }
 
-  /// Finishes what the holders before this one have left.
+  /// Finishes the work that the holders before this one have left.
   ///
   /// This holder has declared itself by now. So if it ends in the middle, the next one finds its
   /// declaration, or a lease that is not clean, and begins here, too.

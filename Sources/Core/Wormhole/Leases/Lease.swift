@@ -6,7 +6,7 @@ package import WormholeSystem
 /// The contract is in <doc:RulesOfTheLease>; comments here cite its rules by number. By rule 2 the
 /// new content is created through the lease's own descriptor and moved out by one rename whose
 /// source is that descriptor, and a deletion is a rename into it. So a holder whose lease was taken
-/// over while it was suspended cannot publish any more: every step below then fails with ENOENT,
+/// over while it was suspended can no longer publish: every step below then fails with ENOENT,
 /// which becomes `leaseLost`. Closing the lease releases it (rule 1): the kernel's close for a
 /// killed process also releases the lock and wakes the waiters.
 package final class Lease: Sendable {
@@ -14,7 +14,7 @@ package final class Lease: Sendable {
   package let held: HeldDirectory
   package let declaration: LeaseDeclaration
   /// The file that declares this process, and in an exclusive lease receives the content to
-  /// publish; none in a transient site, and none if there was no room for it.
+  /// publish; nil in a transient site, and if there was no room for it.
   private let staged: Mutex<FileDescriptor?>
   /// Why there was no room. Such a holder can still remove, which makes room: its first entry in the
   /// lease declares it, as in a transient site.
@@ -173,7 +173,7 @@ package final class Lease: Sendable {
       try rename(site.layout.fromHeld + name, at: held, to: declaration.name, at: held)
     } catch {
       if error == .notDirectory || error == .isDirectory {
-        // A planted directory is not ours to delete.
+        // We must not delete a planted directory.
         try site.home.setAsideDirectory(name, at: try site.directory())
         return true
       }
@@ -196,7 +196,7 @@ package final class Lease: Sendable {
   package func synchronize(_ name: String) throws {
     try dropKept(of: name)
     let held = held.descriptor.rawValue
-    // The absence must last as well.
+    // The absence must survive, too.
     _ = try ifPresent(
       FileDescriptor.open(
         site.layout.fromHeld + name, at: held, [.readOnly, .noFollow, .nonBlocking]
@@ -228,11 +228,11 @@ package final class Lease: Sendable {
       } catch {
         switch error {
         case .noSuchFile where mode == .exchange:
-          // The target is missing, or our entry is: NOREPLACE tells which.
+          // The target is missing, or our entry is: NOREPLACE shows which.
           mode = .keep
           try failingAsLost { () throws(Errno) in try prepare() }
         case .alreadyExists where mode == .keep: mode = .exchange
-        // A file in a directory's place, or the other way round.
+        // A file in place of a directory, or the other way round.
         case .isDirectory where mode == .replace, .notDirectory where mode == .replace:
           mode = .exchange
         case .noSuchFile: throw lost()
@@ -245,8 +245,8 @@ package final class Lease: Sendable {
     throw lost()
   }
 
-  // The entry that came back may have been planted. A directory is put into quarantine, because
-  // content that we did not write is not ours to delete.
+  // The entry that came back may have been planted. A directory is put into quarantine, because we
+  // must not delete content that we did not write.
   package func discardOld(_ name: String) throws(Errno) {
     let directory = stagingPlace.directory
     do throws(Errno) {
@@ -263,8 +263,8 @@ package final class Lease: Sendable {
     }
   }
 
-  /// A rename is on the disk when both directories are (fsync(2), "the directory … as well"). Of a
-  /// journalled file system, the one that the change was made in stands for everything before it.
+  /// A rename is on the disk when both directories are (fsync(2), "the directory … as well"). On a
+  /// journalled file system, an fsync of the changed directory covers everything before it.
   package func synchronizeDirectories() throws(Errno) {
     let directory = try FileDescriptor.open(
       site.layout.fromHeld, at: held.descriptor.rawValue, [.readOnly, .directory])
@@ -278,7 +278,7 @@ package final class Lease: Sendable {
     do throws(Errno) {
       taker = try site.taker(from: declaration)
     } catch {
-      // The taker's name is worth a sentence, not another error.
+      // The name of the process that took over is worth a sentence, not another error.
       taker = nil
     }
     let by = taker.map { "by \($0)" } ?? "by a process that left no note"

@@ -3,10 +3,10 @@ package import WormholeSystem
 
 /// Rules 4 and 5: taking over a lease, and finishing a takeover that another process began.
 extension LeaseSite {
-  /// Moves this generation of the lease aside and removes it. After that its late holder can
-  /// publish nothing any more: a removed directory accepts no entry and yields none.
+  /// Moves this generation of the lease aside and removes it. After that its late holder can no
+  /// longer publish: a removed directory accepts no entry and yields none.
   ///
-  /// Taking over an innocent holder's lease is safe, too (the holder tries again), so the look and
+  /// Taking over a lease that is not overdue is safe, too (its holder tries again), so the look and
   /// the rename need not be one step.
   func breakLease(_ held: HeldDirectory, from victim: LeaseDeclaration?) throws(Errno) {
     guard try names(held) else { return }
@@ -73,9 +73,9 @@ extension LeaseSite {
     throw .directoryNotEmpty
   }
 
-  /// Returns whether a network file system's client gave the name to a removed file that some
-  /// process had open. The file is removed when that process closes it, and not before: removing it
-  /// fails (NFS), or gives it another such name (FUSE).
+  /// Returns whether a network file system's client gave the name to a removed file that a process
+  /// had open. The file disappears only when that process closes it: removing it fails (NFS), or
+  /// gives it another such name (FUSE).
   private static func isKeptOpen(_ name: FileName) -> Bool {
     name.hasPrefix(".nfs") || name.hasPrefix(".fuse_hidden")
   }
@@ -87,7 +87,7 @@ extension LeaseSite {
     } catch {
       switch error {
       case .noSuchFile: return
-      // No process of this package creates a directory here, so it is not ours to delete.
+      // No process of this package creates a directory here, so we must not delete it.
       case .isDirectory: try home.setAside(entry.name, at: directory)
       default: throw error
       }
@@ -162,7 +162,7 @@ extension LeaseSite {
     do throws(PropertyListError) {
       content = try PropertyListValue(bytes: bytes)
     } catch {
-      // A damaged note is as good as none.
+      // A damaged note counts as missing.
       return nil
     }
     guard content["victim"]?.stringValue == victim.name,

@@ -13,14 +13,14 @@ package struct LeaseDeclaration: Hashable, Sendable {
   package let term: Duration
   package let name: String
 
-  /// The term of a change that says nothing else.
+  /// The term of a change that names no other.
   package static let standardTerm: Duration = .seconds(2)
 
   /// The term of a holder that keeps the lease for as long as it runs.
   package static let whileRunning: Duration = .milliseconds(Int64.max)
 
   /// The limit of any declared term, whatever its origin, unless the holder is seen to run with the
-  /// lease: anybody who may create an entry can declare another process, and any term.
+  /// lease: any process that may create an entry can declare another process, and any term.
   package static let longestUnseenTerm: Duration = .seconds(3_600)
 
   /// Creates the declaration of this process, which takes the lease now.
@@ -47,7 +47,7 @@ package struct LeaseDeclaration: Hashable, Sendable {
       ])
   }
 
-  // Each change of a value makes such a name, so its digits are written in place.
+  // Each change of a value creates such a name, so its digits are written in place.
   private static func name(_ mode: LockMode, _ numbers: [UInt64]) -> String {
     String(unsafeUninitializedCapacity: 1 + numbers.count * 17) { buffer in
       buffer[0] = UInt8(ascii: mode == .exclusive ? "x" : "s")
@@ -72,7 +72,7 @@ package struct LeaseDeclaration: Hashable, Sendable {
       nonce: name.split(separator: "-").last.flatMap { UInt64($0, radix: 16) } ?? 0)
   }
 
-  /// Returns the same lease under another name: a sign of life for those who cannot see the holder.
+  /// Returns the same lease under another name: a sign of life for processes that cannot see it.
   package func renewed() -> LeaseDeclaration {
     LeaseDeclaration(
       mode: mode, identity: identity, since: since, term: term, nonce: Nonce.nextNumber())

@@ -10,8 +10,8 @@
     case stagingByPath = "rule2"
     /// A new holder acts before the leases that were taken over are removed: violates rule 5.
     case actingBeforeRemoval = "rule5"
-    /// A consumer of a queue follows its directory to its successor, and does not use it by its
-    /// former name.
+    /// A consumer of a queue follows its directory to its successor instead of using its former
+    /// name.
     case consumingThroughOldDescriptor = "queue"
 
     private static let current = Mutex<LeaseFault?>(nil)

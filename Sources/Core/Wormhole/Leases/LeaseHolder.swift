@@ -15,13 +15,13 @@ public struct LeaseHolder: Sendable, Hashable {
   /// print(stopped.map(\.identifier))
   /// ```
   public enum State: String, Sendable, Hashable {
-    /// It runs, or could at any time.
+    /// It runs, or can run at any time.
     case running
     /// Stopped by a signal or a debugger.
     case stopped
     /// It has ended.
     case gone
-    /// It lives in a place that this process cannot see: another namespace or another machine.
+    /// This process cannot see it, because it is in another namespace or on another machine.
     case unknown
   }
 

@@ -25,7 +25,7 @@ package final class LeaseRequest: Waiting {
   let mode: LockMode
   let term: Duration
   let deadline: ContinuousClock.Instant
-  /// Created only if there is something to wait for.
+  /// Created only if the request has to wait.
   private(set) lazy var latch = WakeLatch()
 
   private var held: HeldDirectory?
@@ -46,7 +46,7 @@ package final class LeaseRequest: Waiting {
   }
 
   deinit {
-    // It became no lease: after a failed step it may be locked.
+    // It did not become a lease: after a failed step it may be locked.
     if held != nil { site.letGo() }
   }
 
@@ -155,7 +155,7 @@ package final class LeaseRequest: Waiting {
     return lease
   }
 
-  /// What the holders before this one have left in the lease.
+  /// The entries that holders before this one have left in the lease.
   struct Remains {
     let entries: [FileDescriptor.Entry]
     let isClean: Bool

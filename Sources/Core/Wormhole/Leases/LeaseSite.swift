@@ -18,7 +18,7 @@ package final class LeaseSite: Sendable {
   package let home: any LeaseHome
   package let layout: LeaseLayout
   private let opened: Mutex<Opened>
-  /// For messages only, so it is composed only for one.
+  /// Used only in messages, so it is composed only for them.
   package var path: String { describe() }
   private let describe: @Sendable () -> String
   /// The container that it is in, if it is in one.
@@ -28,7 +28,7 @@ package final class LeaseSite: Sendable {
   static let held = "lease/held"
   /// The file that the lease of a value protects, if the value is not a notification's state or a role.
   package static let value = "value.plist"
-  /// Who last took the lease away.
+  /// The process that last took the lease over.
   static let note = "taken.plist"
   package static let taken = "lease/" + note
   package static let transaction = "transaction"
@@ -38,8 +38,8 @@ package final class LeaseSite: Sendable {
   package static let cleanMark = "clean"
 
   private struct Opened {
-    /// The lease that the site is known by. Its descriptor is the lock, so the site lets go of it when
-    /// the lease ends, or when the request gives it up.
+    /// The open lease of the site. Its descriptor is the lock, so the site releases it when the
+    /// lease ends, or when the request gives it up.
     var held: HeldDirectory?
     /// Whether the request has not taken it yet.
     var isUnused = true
@@ -48,8 +48,8 @@ package final class LeaseSite: Sendable {
     var isNew = false
   }
 
-  /// Creates a site that is known by its directory, or by its lease, which is all that an
-  /// uncontended change needs.
+  /// Creates a site from its directory, or from its lease, which is all that an uncontended change
+  /// needs.
   ///
   /// - Parameters:
   ///   - directory: May have other users.
@@ -82,7 +82,7 @@ package final class LeaseSite: Sendable {
     }
   }
 
-  /// Forgets the lease that the site is known by.
+  /// Forgets the open lease of the site.
   func letGo() { opened.withLock { $0.held = nil } }
 
   /// Opens `lease/held`, and creates it if it is missing.
@@ -145,7 +145,7 @@ package final class LeaseSite: Sendable {
   /// is only written before it gets its name, and the name comes to the disk after the content.
   func commitsTogether() throws(Errno) -> Bool { try commitScope().isEverything }
 
-  /// Puts durable content on the disk, as far as it has to be there before it gets its name.
+  /// Flushes durable content to the disk, as far as that has to happen before it gets its name.
   func synchronizeContent(_ file: borrowing FileDescriptor) throws(Errno) {
     if try commitsTogether() { try file.writeBack() } else { try file.synchronize() }
   }
@@ -165,7 +165,7 @@ package final class HeldDirectory: Sendable {
 
   func status() throws(Errno) -> FileStatus { try descriptor.status() }
 
-  /// A removed directory has no links any more, and its holder has lost the lease (rule 4).
+  /// A removed directory has no links, and its holder has lost the lease (rule 4).
   package func isRemoved() throws(Errno) -> Bool { try descriptor.status().links == 0 }
 }
 
@@ -205,7 +205,7 @@ extension LeaseHome {
   /// Only a value takes part in transactions.
   package func settle(_ lease: Lease) throws {}
 
-  /// Only what is in a container is asked for often.
+  /// Only sites in a container are asked often.
   package func commitScope(on device: UInt64) throws(Errno) -> CommitScope { .content }
 }
 
@@ -230,7 +230,7 @@ package enum LeaseLayout: Sendable {
   /// For a value, whose site stays.
   case lasting
   /// For a coordinated file: the site is created for one change and removed after it, so that every
-  /// file in it costs the creation and the removal of an inode. The lease lies in the site itself.
+  /// file in it costs the creation and the removal of an inode. The lease is in the site itself.
   ///
   /// There is no `clean`, and a holder looks for the leftovers of takeovers each time (rule 5). And
   /// its first entry declares the holder, not a file from before. A takeover before that is found in

@@ -5,11 +5,11 @@ package import WormholeSystem
 ///
 /// - Its own declared term has passed, by its own clock if we share it, otherwise since our first
 ///   look; or an hour of it, unless /proc shows that the holder runs and has the lease open. So a
-///   holder keeps its lease as long as it declares and runs, and an entry that somebody made in the
-///   name of another process keeps nothing.
+///   holder keeps its lease as long as it declares and runs, and an entry in the name of another
+///   process does not keep the lease.
 /// - /proc shows it stopped, and we have observed it for the grace already.
-/// - /proc shows it dead, but we have observed its lock for 2 seconds all the same: a related
-///   process keeps the lock.
+/// - /proc shows it dead, but we have still observed its lock for 2 seconds: a related process
+///   keeps the lock.
 /// - It has declared nothing (stopped between locking and declaring, or a foreign program), and
 ///   /proc/locks names a stopped process, or the default term has passed since our first look.
 package struct Observed {
@@ -82,7 +82,7 @@ package struct Observed {
     try lockIsOverdue(file, now: now) { $0.contains(where: \.isStopped) }
   }
 
-  /// Returns whether a shared lock is overdue: it is passed over only if all visible holders are
+  /// Returns whether a shared lock is overdue: it is ignored only if all visible holders are
   /// stopped (Tests/Models/claims.pml, ANY_STOPPED).
   package mutating func readersAreOverdue(
     _ file: FileStatus, now: ContinuousClock.Instant

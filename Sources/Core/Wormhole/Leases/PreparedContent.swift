@@ -3,8 +3,8 @@ package import WormholeSystem
 /// Content that is written, and fsynced, before the lease is taken: the time under a lease stays
 /// short, however large or durable the content is.
 ///
-/// The file lies in the site's `lease` directory, locked by its writer. An unlocked file was left
-/// by a dead process, and the next process that prepares content removes it.
+/// The file is in the site's `lease` directory, locked by its writer. An unlocked file was left by
+/// a dead process, and the next process that prepares content removes it.
 package final class PreparedContent: Sendable {
   let path: String
   package let stamp: Stamp
@@ -53,7 +53,7 @@ package final class PreparedContent: Sendable {
     do throws(Errno) {
       try removeFile(path, at: try site.directory())
     } catch {
-      // Published or swept: in either case it is not here any more.
+      // Published or swept: in either case it is gone.
       return
     }
   }

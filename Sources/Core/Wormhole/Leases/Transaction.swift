@@ -18,11 +18,11 @@ package import WormholeSystem
 /// | the mark on each file that is to be replaced (`FileStatus.isMarked`) | the writer | readers of the file look for the note |
 /// | `open` becomes `committed` | the writer | readers take the content from here |
 /// | the part is published, and its note removed | the writer, or the next holder of that lease | readers take the value's file |
-/// | `open` is unlinked | a holder that finds a note of an uncommitted transaction | it can't be committed any more |
+/// | `open` is unlinked | a holder that finds a note of an uncommitted transaction | it can no longer be committed |
 ///
 /// So the fence of a lease is also the fence of the transaction: a process that takes one of the
-/// leases over ends the transaction before it does anything else, or completes its part. A reader
-/// pays nothing for a file that takes part in no transaction (Tests/Models/transaction.pml).
+/// leases over ends the transaction before it does anything else, or completes its part. A file
+/// outside of transactions costs its readers nothing (Tests/Models/transaction.pml).
 ///
 /// The mark is never taken back, because a late writer could take back the mark of a later
 /// transaction. After a transaction that was not committed, it costs each reader two calls until the
@@ -104,7 +104,7 @@ package struct Transaction: Sendable {
       [.noSuchFile, .directoryNotEmpty, .alreadyExists], removeDirectory(path, at: container))
   }
 
-  /// Removes the directory of a transaction of which nothing is to be published any more.
+  /// Removes the directory of a transaction that has no part left to publish.
   package func discard(at container: Int32) throws(Errno) {
     for entry in try SharedContainer.entries(path, at: container) ?? [] {
       try removeIfPresent(path + "/" + entry.name.text, at: container)
@@ -113,7 +113,7 @@ package struct Transaction: Sendable {
   }
 }
 
-/// What an inspection and a sweep need.
+/// The operations of an inspection and a sweep.
 extension Transaction {
   /// Returns the transaction that is noted in the lease of a value.
   ///
@@ -130,14 +130,14 @@ extension Transaction {
     }
   }
 
-  /// Returns the files of which one is there as long as there is something to settle; its writer has
-  /// it locked.
+  /// Returns the two files of which one exists until everything is settled; its writer has it
+  /// locked.
   package static func stateFiles(of nonce: String) -> [String] {
     let transaction = Transaction(nonce: nonce)
     return [transaction.open, transaction.committed]
   }
 
-  /// Removes what a dead writer has left of a transaction, unless a value still needs it.
+  /// Removes the remains of a dead writer's transaction, unless a value still needs them.
   ///
   /// - Parameter path: Its directory, relative to the container.
   package static func sweep(_ path: String, in root: ContainerRoot) throws {
@@ -219,8 +219,8 @@ extension ContainerRoot {
   private func publish(
     _ part: Transaction.Part, _ lease: Lease, staged: String?, container: Int32
   ) throws {
-    // No version from before may stand in for one that is published after this, or a loss of power
-    // could undo this value's part alone.
+    // No earlier version may stand in for a later publication, or a loss of power could undo this
+    // value's part alone.
     try lease.dropKept(of: LeaseSite.value)
     guard part.kind == .replace else {
       if let entry = try lease.takeIn(LeaseSite.value) { try lease.discard(entry) }

@@ -7,7 +7,7 @@ import WormholeSystem
 /// got that name. So joining cannot fail, however busy the readers are. (With one file for all, the
 /// writer could miss every moment without a reader; see Tests/Models/gate.pml.) The line is only a
 /// matter of fairness: removing a writer's file breaks nothing. So the file of a stopped writer is
-/// removed, and that of a dead one, whose lock the kernel has released.
+/// removed, and so is the file of a dead one, whose lock the kernel has released.
 struct WaitingLine {
   private let site: LeaseSite
   /// This process, waiting to write.
@@ -67,7 +67,7 @@ struct WaitingLine {
     own = try Waiter(name, file, ownAt: site)
   }
 
-  /// Leaves the line, with the lease or without: others may pass.
+  /// Leaves the line, with or without the lease: other processes may pass.
   mutating func leave() {
     first = nil
     own = nil
@@ -110,7 +110,7 @@ struct WaitingLine {
           name,
           try FileDescriptor.openBeneath(
             name, at: try site.directory(), [.readOnly, .nonBlocking]))
-        // Any other entry is not a writer's, and a directory could not be removed as one.
+        // Other entries do not belong to a writer, and a directory cannot be removed as a file.
         if waiter.status.kind == .regular { return waiter }
       } catch {
         // Left at this moment; or a link or a socket, which cannot be locked.

@@ -11,7 +11,7 @@ extension Log {
 
   private static let atOnce = 10_000
 
-  /// - Returns: what appends a message; nil if the log has to be begun first.
+  /// - Returns: the change that appends a message; nil if the log has to be begun first.
   func appending(
     _ bytes: [UInt8], _ durability: Durability, until deadline: ContinuousClock.Instant
   ) -> sending Change<Appended?> {
@@ -44,7 +44,7 @@ extension Log {
       if try lease.add(staged, as: LogDirectory.path(head + 1), in: LogDirectory.entries) {
         return head + 1
       }
-      // Others have appended since.
+      // Other processes have appended since.
       head = try LogDirectory.head(after: head) { number throws(Errno) in
         try lease.seesFile(LogDirectory.path(number))
       }
@@ -76,7 +76,7 @@ extension Log {
       guard state != old else { return (.keep, nil) }
       return (.replace(try state.content.binaryBytes()), state)
     }
-    // What a process left that died while it took messages away.
+    // Leftovers of a process that died while it took messages away.
     if let state { try removeLeftovers(below: state.first) }
   }
 
@@ -91,7 +91,7 @@ extension Log {
     }
   }
 
-  /// Takes away what exceeds the bounds.
+  /// Takes away the messages that exceed the bounds.
   ///
   /// - Returns: the messages that were taken away.
   @discardableResult
@@ -100,7 +100,7 @@ extension Log {
     while true {
       let gone = try trimOnce(until: deadline)
       all += gone
-      // A lease is not held for long, so there may be more.
+      // A lease is not held for long, so some may remain.
       guard gone.count >= Self.atOnce else { return all }
     }
   }
@@ -120,7 +120,7 @@ extension Log {
     guard !gone.isEmpty else { return [] }
     return try reporting("take old messages of \"\(name)\" away", path: path) {
       guard let place = try LogDirectory(self) else { return [] }
-      // A gap that others made may be of any length.
+      // A gap made by other programs may have any length.
       guard gone.count > Self.atOnce else { return try place.remove(gone) }
       return try place.remove(place.numbers().filter { gone.contains($0) })
     }
@@ -130,14 +130,14 @@ extension Log {
 extension LogState {
   /// Returns whether the bounds are exceeded by a sixteenth.
   ///
-  /// - Parameter bytes: what this process has appended since it learned this state.
+  /// - Parameter bytes: the bytes that this process has appended since it learned this state.
   func isTrimDue(at number: Int, appended bytes: Int) -> Bool {
     let kept = number - first + 1
     guard kept <= bounds.messages + bounds.messages / 16,
       self.bytes + bytes <= bounds.bytes + bounds.bytes / 16
     else { return true }
     guard let age = bounds.age, first <= head, number - head < Self.stride else {
-      // So that the end is found soon by others, and its age is known.
+      // So that other processes find the end soon, and its age is known.
       return number - head >= (bounds.age == nil ? Self.stride : 1)
     }
     return .seconds(realTime().seconds - oldest) > age + age / 16

@@ -7,7 +7,7 @@ extension Log {
     return try presence.members().first { $0.isExclusive }
   }
 
-  /// Takes away what is too old, and removes what dead processes left.
+  /// Takes away messages that are too old, and removes leftovers of dead processes.
   ///
   /// - Returns: the removed paths.
   package func sweep(until deadline: ContinuousClock.Instant) throws -> [String] {
@@ -35,12 +35,12 @@ extension Log {
     }
   }
 
-  /// Removes the file of a log that nothing is in and whose bounds were never set, under its lease.
+  /// Removes the file of an empty log whose bounds were never set, under its lease.
   ///
   /// A process that appends at this moment waits, and then begins the log again, with another id: a
   /// subscriber of the old one then reads the new one from its beginning.
   ///
-  /// - Returns: whether there is none any more.
+  /// - Returns: whether the log no longer exists.
   package func removeFile(_ lease: Lease) throws -> Bool {
     guard try LogState.read(value.snapshot(), at: value.path)?.setBounds == nil,
       let place = try LogDirectory(self), try place.removeEntries()

@@ -4,13 +4,13 @@ import WormholeSystem
 /// A channel with history: messages with consecutive numbers, appended by any process, and read by
 /// any number of subscribers, each at its own pace.
 ///
-/// A **named** subscriber reads every message once, across restarts: its position is stored. See
-/// `Reader` for what that means when it is killed. A reader without a name begins where it wants to,
-/// and its position is forgotten.
+/// A **named** subscriber reads every message once, across restarts, because its position is
+/// stored. `Reader` explains what happens when it is killed. A reader without a name begins
+/// anywhere, and its position is forgotten.
 ///
-/// The log is **bounded**, by the number of its messages, their bytes and their age. The oldest go
-/// first; a subscriber that had not read them learns exactly how many it missed, because numbers
-/// are consecutive. Nobody waits for a slow subscriber.
+/// The log is **bounded**, by the number of its messages, their bytes and their age. The oldest
+/// messages are removed first; a subscriber that had not read them learns exactly how many it
+/// missed, because numbers are consecutive. The log does not wait for slow subscribers.
 ///
 /// ```swift
 /// struct Sale: Codable { var film: String }
@@ -25,7 +25,7 @@ import WormholeSystem
 ///
 /// Messages are appended under the log's lease, by one rename whose source is the lease's own
 /// directory (rule 2). So a writer that was stopped in the middle, and replaced, appends nothing;
-/// and when a message can be seen, so can all before it. A reader needs no lock.
+/// and when a message is visible, so are all earlier ones. A reader needs no lock.
 public struct Log: Sendable {
   /// The container that the log is in.
   public let container: SharedContainer
@@ -37,8 +37,8 @@ public struct Log: Sendable {
   let memory = LogMemory()
 
   /// The bounds of a log. Once they are exceeded by a sixteenth, the next message that is appended
-  /// takes the oldest away until they hold; each process that appends counts for itself the bytes of
-  /// the last messages.
+  /// takes the oldest away until they hold; each appending process counts the bytes of the last
+  /// messages for itself.
   ///
   /// ```swift
   /// // A week of sales, at most 100,000 of them.
@@ -50,11 +50,11 @@ public struct Log: Sendable {
     public var messages: Int
     /// The largest total size of their files in bytes; no larger message is accepted.
     public var bytes: Int
-    /// The age at which a message goes; nil for any age. It goes with the next message, or with the
-    /// next sweep, and is delivered until then.
+    /// The age at which a message is removed; nil means never. The next message or the next sweep
+    /// removes it; until then it is delivered.
     public var age: Duration?
 
-    /// Ten thousand messages, 64 MiB, of any age.
+    /// Ten thousand messages, 64 MiB, any age.
     public static let standard = Bounds(messages: 10_000, bytes: 64 << 20)
 
     /// Creates bounds.
@@ -62,7 +62,7 @@ public struct Log: Sendable {
     /// - Parameters:
     ///   - messages: the largest number of messages, at least 1.
     ///   - bytes: the largest total size of their files in bytes.
-    ///   - age: the age at which a message goes.
+    ///   - age: the age at which a message is removed.
     public init(messages: Int, bytes: Int, age: Duration? = nil) {
       self.messages = max(1, messages)
       self.bytes = max(1, bytes)
@@ -86,13 +86,13 @@ public struct Log: Sendable {
   /// - Parameters:
   ///   - payload: the content.
   ///   - durability: with `.durable` the message survives a loss of power from then on, as do all
-  ///     before it.
+  ///     earlier ones.
   ///   - deadline: how long to wait for other processes that append; by default 10 seconds from now.
   /// - Returns: the message's number: 1 for the first, and one more for each.
   /// - Throws: `AppGroupError`: `timedOut`, naming the process that appends; `tooLarge` if the message
   ///   alone exceeds the bounds; `unsupportedValue` for a value outside property lists; `damaged`
-  ///   for a damaged `log.plist`; or errors of the file system. The message is not appended then;
-  ///   only after an error of the last fsyncs of `.durable`, or of taking old messages away, it is.
+  ///   for a damaged `log.plist`; or errors of the file system. The message is then not appended,
+  ///   except after an error of the last fsyncs of `.durable`, or of taking old messages away.
   /// - Complexity: as replacing a value: create, write, set the time, one rename, and nine cheap
   ///   calls for the lease; `.durable` adds one fsync on ext4 and xfs, elsewhere three. Taking old
   ///   messages away costs an unlink for each, and a publication for each sixteenth of the bound.
@@ -154,7 +154,7 @@ public struct Log: Sendable {
     try await Blocking.run { try memory.state(of: value)?.bounds ?? .standard }
   }
 
-  /// Sets the bounds of the log, for all processes, and takes away what exceeds them.
+  /// Sets the bounds of the log, for all processes, and takes away the messages that exceed them.
   ///
   /// - Parameters:
   ///   - bounds: the new bounds; they stay until they are set again.

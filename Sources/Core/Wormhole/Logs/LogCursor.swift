@@ -5,17 +5,17 @@ import WormholeSystem
 ///
 /// Only the process that is exclusively present under the same name reads for the subscriber, and each
 /// of its steps publishes the position with the id of its registration, under the value's lease, and
-/// only if that id is still there. So a process that was replaced while it was stopped moves nothing,
-/// and delivers nothing more.
+/// only if that id is still there. So a process that was replaced while it was stopped does not
+/// move it, and delivers nothing more.
 package struct LogCursor: Sendable {
   package struct Position: Sendable, Equatable {
-    /// The log that it is a position in.
+    /// The log of the position.
     var log: String
     /// The first message that is not read.
     package var next: Int
     /// Whether that message was delivered, and perhaps handled.
     package var isDelivered = false
-    /// The start of the machine in which it was there.
+    /// The start of the machine in which the subscriber was present.
     var boot = ProcessIdentity.boot
     /// The registration that reads; empty if none does.
     var reader = ""
@@ -55,7 +55,7 @@ package struct LogCursor: Sendable {
     prefix + EncodedName(log).component + "/" + subscriber
   }
 
-  /// Returns the log and the subscriber that an own name is about; nil for any other name.
+  /// Returns the log and the subscriber of an own name; nil for any other name.
   package static func subscriber(ofOwnName name: String) -> (log: String, subscriber: String)? {
     guard name.hasPrefix(prefix) else { return nil }
     let rest = name.dropFirst(prefix.count)
@@ -119,7 +119,7 @@ package struct LogCursor: Sendable {
   }
 }
 
-/// A named subscriber of a log, and how far it is.
+/// A named subscriber of a log, and its position.
 ///
 /// ```swift
 /// for subscriber in try await container.log("sales").subscribers() {
@@ -136,7 +136,7 @@ public struct LogSubscriber: Sendable, Hashable {
 }
 
 extension Log {
-  /// Returns the named subscribers that were ever there, in no order, unless they were forgotten.
+  /// Returns all named subscribers so far, in no order, unless they were forgotten.
   ///
   /// - Throws: `AppGroupError` for errors of the file system. A damaged position is left out.
   /// - Complexity: a listing of the package's own values, and one read for each subscriber.
@@ -167,8 +167,8 @@ extension Log {
     try await Blocking.run { try subscribers() }
   }
 
-  /// Forgets the position of a named subscriber: if it comes again, it is a new one. A process that
-  /// reads under the name gets `leaseLost`.
+  /// Forgets the position of a named subscriber: if it subscribes again, it counts as new. A
+  /// process that reads under the name gets `leaseLost`.
   ///
   /// - Returns: whether it was known.
   /// - Throws: `AppGroupError`: as removing a value.

@@ -14,7 +14,7 @@ package import WormholeSystem
 /// double as long as there is a message, and then bisect.
 ///
 /// **Taking away.** `log.plist` first says that the oldest messages are gone; then they are unlinked.
-/// A number below `first` is never given again, so this needs no lease.
+/// A number below `first` is never used again, so this needs no lease.
 ///
 /// **What a crash leaves**: a message in the lease, which the next holder removes; messages below
 /// `first`, which a sweep removes, and the next process that appends after a start of the machine.
@@ -66,7 +66,7 @@ package struct LogDirectory: ~Copyable {
   /// Returns the last message of a log.
   ///
   /// - Parameters:
-  ///   - number: one that was appended, or was taken away; 0 for none.
+  ///   - number: the number of a message that was appended, or was taken away; 0 for none.
   ///   - exists: whether there is a message.
   /// - Complexity: two calls for each doubling of the distance.
   static func head(
@@ -98,7 +98,7 @@ package struct LogDirectory: ~Copyable {
   /// Returns the first message of a kind, from the first that a listing shows.
   ///
   /// A listing of a directory that changes at the same time may miss a message, but none appears before
-  /// those with smaller numbers. So the ones just before are looked at.
+  /// those with smaller numbers. So the ones just before it are checked.
   ///
   /// - Parameter first: the lowest number that may be returned.
   func first(
@@ -138,7 +138,7 @@ package struct LogDirectory: ~Copyable {
 
   /// Unlinks messages that were taken away.
   ///
-  /// - Returns: those that were there.
+  /// - Returns: the messages that existed.
   @discardableResult
   package func remove(_ numbers: some Sequence<Int>) throws(Errno) -> [Int] {
     var removed: [Int] = []
@@ -148,7 +148,7 @@ package struct LogDirectory: ~Copyable {
           removed.append(number)
         }
       } catch {
-        // Not a file, so not ours to delete; it is reported as foreign.
+        // Not a file, so we must not delete it; it is reported as foreign.
         guard error == .isDirectory else { throw error }
       }
     }

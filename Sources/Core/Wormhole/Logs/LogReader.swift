@@ -19,9 +19,9 @@ extension Log {
     try await Blocking.run { try reading(from: start, nil) }
   }
 
-  /// Reads for a named subscriber, from where it was: until `close()`, until the reader is released,
-  /// or until the process ends. One process at a time reads for a subscriber; a stopped one is
-  /// replaced.
+  /// Reads for a named subscriber, from its stored position: until `close()`, until the reader is
+  /// released, or until the process ends. One process at a time reads for a subscriber; a stopped
+  /// one is replaced.
   ///
   /// - Parameters:
   ///   - subscriber: any string.
@@ -71,12 +71,12 @@ extension Log {
   /// **Every message once.** A message counts as read when its reader asks for the next one, or says
   /// `acknowledge()`. The position of a named subscriber is then stored, before the next message is
   /// delivered. If the process is killed before that, the message is delivered once more, to the next
-  /// process with this name, and marked `isRedelivery`; so is one that a process had in its hands when
-  /// it was stopped and replaced. There are no other repetitions, except after a loss of power: then
-  /// the messages of the last second before it may be delivered again, unmarked.
+  /// process with this name, and marked `isRedelivery`; so is a message that a process was handling
+  /// when it was stopped and replaced. There are no other repetitions, except after a loss of
+  /// power: then the messages of the last second before the loss may be delivered again, unmarked.
   ///
-  /// **Slow readers.** If messages were taken away before they were read, the next one says how many:
-  /// see `LogMessage.missed`.
+  /// **Slow readers.** If messages were taken away before they were read, the next one has their
+  /// number: see `LogMessage.missed`.
   ///
   /// ```swift
   /// let reader = try await container.log("sales").subscribe("statistics", from: .end)
@@ -94,9 +94,9 @@ extension Log {
 
     private let cursor: LogCursor?
     private let latch = WakeLatch()
-    /// From the first wait on.
+    /// Set from the first wait on.
     private let watch = Mutex<Watch?>(nil)
-    /// What the kernel's events have shown since the last look.
+    /// What the kernel's events have reported since the last look.
     private let news = News()
     /// Taken only by one caller at a time, for as long as its look lasts.
     private let state = Mutex(LogReading())
@@ -152,8 +152,8 @@ extension Log {
     /// - Parameter deadline: how long to wait; a past deadline means "only if there is one now".
     /// - Returns: nil once the deadline has passed.
     /// - Throws: `AppGroupError`: `leaseLost` if another process has replaced this one as the
-    ///   subscriber, `invalidToken` after it was closed, or errors of the file system. The next call
-    ///   then continues where this one was.
+    ///   subscriber, `invalidToken` after it was closed, or errors of the file system. The next
+    ///   call then continues at the same position.
     /// - Complexity: open, fstat, read, close; for a named subscriber also an update of a value, and
     ///   another one if it had to wait.
     @available(*, noasync, message: "it blocks; await the other form, in an async function")
@@ -175,10 +175,10 @@ extension Log {
       return message
     }
 
-    /// Returns the messages as they come, for `for try await`; one loop at a time.
+    /// Returns the messages as they arrive, for `for try await`; one loop at a time.
     ///
-    /// The loop ends when the reader is closed, and throws as `next`. The message that it has when it
-    /// is left counts as read only after `acknowledge()`.
+    /// The loop ends when the reader is closed, and throws as `next`. If you leave the loop, its
+    /// last message counts as read only after `acknowledge()`.
     public func messages() -> LogMessages { LogMessages(reader: self) }
 
     /// Counts the last message as read, without asking for the next one. Further calls have no effect.
@@ -204,8 +204,8 @@ extension Log {
       }
     }
 
-    /// Continues elsewhere: messages that were read are delivered again, or others are passed over.
-    /// They are not counted as missed, and not marked.
+    /// Continues at another position: messages that were read are delivered again, or others are
+    /// skipped. These are not counted as missed, and not marked.
     ///
     /// - Throws: `AppGroupError`: as `next`.
     /// - Complexity: as beginning to read.
@@ -217,7 +217,7 @@ extension Log {
       }
     }
 
-    /// Continues elsewhere; see the form without `async`.
+    /// Continues at another position; see the form without `async`.
     public func seek(to start: LogStart) async throws {
       try await Blocking.run {
         try self.looking { reading in
@@ -253,7 +253,7 @@ extension Log {
         news.note($0)
         latch.raise()
       }
-      // A part that was removed before shows in no event.
+      // No event reports a part that was removed before.
       news.highest.store(LogState.largest, ordering: .sequentiallyConsistent)
       // Another caller may have been faster; one watch is released.
       watch.withLock { $0 = begun }
@@ -299,7 +299,7 @@ extension Log {
   }
 }
 
-/// The messages of a log as a reader gets them.
+/// The messages of a log in the order of a reader.
 ///
 /// ```swift
 /// let reader = try await container.log("sales").subscribe("statistics")

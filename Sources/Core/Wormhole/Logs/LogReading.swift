@@ -1,18 +1,18 @@
 import WormholePropertyLists
 import WormholeSystem
 
-/// How far a reader is, and its steps, none of which waits.
+/// The position of a reader, and its steps, none of which waits.
 struct LogReading: Sendable {
-  /// The position as it is to be stored.
+  /// The position to be stored.
   private var position = LogCursor.Position(log: "", next: 1)
-  /// The position as it is stored.
+  /// The stored position.
   private var saved: LogCursor.Position?
   /// Whether this reader has delivered the next message, and not only a process before.
   private var isHeld = false
   private var missed = 0
   private var unreadable = 0
   /// The highest number that is known to have appeared. If the next message is missing before that,
-  /// the log is listed, because a part of it is gone that nobody took away. So it is once at first.
+  /// the log is listed, because a part was lost, not taken away. It is also listed once at first.
   private var highest = LogState.largest
 
   /// Begins without a name.
@@ -48,9 +48,9 @@ struct LogReading: Sendable {
     isHeld = false
   }
 
-  /// Returns the position if it is to be published: if it is not stored as it is, and before each
-  /// delivery. A message that is delivered again changes nothing in it, but publishing finds out
-  /// whether another process reads by now.
+  /// Returns the position if it has to be published: if it differs from the stored one, and before
+  /// each delivery. A message that is delivered again changes nothing in it, but publishing finds
+  /// out whether another process reads by now.
   func unsaved(_ durability: Durability) -> LogCursor.Position? {
     saved == position && !isHeld && durability == .standard ? nil : position
   }
@@ -70,7 +70,7 @@ struct LogReading: Sendable {
         do throws(PropertyListError) {
           return message(try PropertyListValue(bytes: bytes), status, publisher: publisher)
         } catch {
-          // It stays where it is, because its number tells others that there was a message.
+          // It stays in place, because its number shows that there was a message.
           unreadable += 1
           move(to: position.next + 1)
         }
@@ -92,7 +92,7 @@ struct LogReading: Sendable {
       isRedelivery: position.isDelivered, missed: missed, unreadable: unreadable)
   }
 
-  /// Passes over messages that are gone.
+  /// Skips messages that are gone.
   ///
   /// - Returns: false if the next one has not been appended yet.
   private mutating func skip(_ log: Log, _ place: borrowing LogDirectory) throws -> Bool {
@@ -124,7 +124,7 @@ struct LogReading: Sendable {
 }
 
 extension Log {
-  /// Returns the first message of a reader that begins there.
+  /// Returns the first message of a reader that begins at a position.
   func position(of start: LogStart) throws -> Int {
     try reporting("read \"\(name)\"", path: path) {
       let state = try memory.state(of: value)

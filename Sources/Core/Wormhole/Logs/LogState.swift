@@ -2,15 +2,15 @@ import Synchronization
 package import WormholePropertyLists
 import WormholeSystem
 
-/// `log.plist`: what the processes of a log agree on.
+/// `log.plist`: the state that the processes of a log agree on.
 ///
 /// It is a value like any other, and is published at the beginning of a log, when bounds are set, once
 /// after each start of the machine, and when messages are taken away. In between the log grows, so
 /// `head` is only a lower bound of its end.
 package struct LogState: Sendable, Equatable {
-  /// Distinguishes this log from one of the same name that was removed.
+  /// Distinguishes this log from a removed log of the same name.
   package var id: String
-  /// Nil if they were never set.
+  /// Nil if the bounds were never set.
   package var setBounds: Log.Bounds?
   /// The oldest message that is kept.
   package var first = 1
@@ -21,7 +21,7 @@ package struct LogState: Sendable, Equatable {
   /// When `first` was appended, in seconds since 1970.
   var oldest: Int64 = 0
   /// The starts of the machine, the last at the end, each with the first number that was given to a
-  /// message then. A loss of power may undo the last names: their numbers are given again, and a
+  /// message then. A loss of power may undo the last names: their numbers are used again, and a
   /// subscriber that had read them must read the new ones.
   var boots: [Boot] = []
 
@@ -32,8 +32,8 @@ package struct LogState: Sendable, Equatable {
 
   package var bounds: Log.Bounds { setBounds ?? .standard }
 
-  /// How many starts of the machine are remembered. A subscriber that was not there for longer may
-  /// get messages again.
+  /// How many starts of the machine are remembered. A subscriber that was absent for longer may get
+  /// messages again.
   static let rememberedBoots = 64
   /// Numbers up to this are valid, so that they can be added up.
   package static let largest = 1 << 60
@@ -41,7 +41,7 @@ package struct LogState: Sendable, Equatable {
 
   /// How far the log grows until `head` is published again.
   static let stride = 1_024
-  /// No message has a larger number, so that a planted file does not make readers pass over messages.
+  /// No message has a larger number, so that a planted file does not make readers skip messages.
   package var furthest: Int { head + 2 * Self.stride }
 
   init(id: String) { self.id = id }
@@ -92,7 +92,7 @@ package struct LogState: Sendable, Equatable {
   /// Whether it knows of this start of the machine.
   var isCurrent: Bool { boots.last?.id == ProcessIdentity.boot }
 
-  /// Returns the message that a subscriber reads next that was last active in a start of the machine.
+  /// Returns the next message for a subscriber that was last active in a start of the machine.
   func next(_ next: Int, asOf boot: String) -> Int {
     guard let index = boots.lastIndex(where: { $0.id == boot }) else {
       return boots.reduce(next) { min($0, $1.first) }
@@ -109,7 +109,7 @@ final class LogMemory: Sendable {
     var state: LogState?
     /// The last message that this process has appended or found.
     var head = 0
-    /// The size of what this process has appended since it learned the state.
+    /// The bytes that this process has appended since it learned the state.
     var bytes = 0
   }
 

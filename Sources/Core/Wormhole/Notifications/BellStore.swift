@@ -1,10 +1,10 @@
 package import WormholeSystem
 
-/// What stands behind a notification: a file that is renamed, or a key on etcd.
+/// The implementation of a notification: a file that is renamed, or a key on etcd.
 ///
-/// Errors of the kernel and of etcd come as they are; the callers put them into a sentence.
+/// Errors of the kernel and of etcd are thrown unchanged; the callers put them into a sentence.
 package protocol BellStore: Sendable {
-  /// The directory's path, or the words for the key.
+  /// The directory's path, or a description of the key.
   var path: String { get }
 
   /// Posts.

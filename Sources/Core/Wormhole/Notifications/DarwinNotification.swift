@@ -33,7 +33,7 @@ public struct DarwinNotification: Sendable {
     stateValue = Value(container: container, identifier: name, kind: .notification)
   }
 
-  /// Posts to all observers. It is not an error if there are none.
+  /// Posts to all observers. A post without observers succeeds.
   ///
   /// - Throws: `AppGroupError` for an error of the file system.
   /// - Complexity: One rename in a directory of one entry; no lock, so no process can delay it. On etcd
@@ -53,7 +53,7 @@ public struct DarwinNotification: Sendable {
   ///   - handler: Receives the registration, which it may cancel.
   /// - Returns: The registration, which lasts until it is cancelled or released. No post after this
   ///   method returns is missed.
-  /// - Throws: `AppGroupError` if the container cannot be used any more.
+  /// - Throws: `AppGroupError` if the container can no longer be used.
   public func observe(
     startsWithPast: Bool = false, on queue: DispatchQueue,
     _ handler: @escaping @Sendable (NotificationRegistration) -> Void
@@ -65,7 +65,7 @@ public struct DarwinNotification: Sendable {
 
   /// Registers for `check()` only; no handler is called.
   ///
-  /// - Throws: `AppGroupError` if the container cannot be used any more.
+  /// - Throws: `AppGroupError` if the container can no longer be used.
   public func register() throws -> NotificationRegistration {
     _ = try container.root.handle()
     return NotificationRegistration(self, bell: bell)

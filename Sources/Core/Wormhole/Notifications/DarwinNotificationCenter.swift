@@ -36,8 +36,8 @@ public final class DarwinNotificationCenter: Sendable {
   /// Calls a closure after each post of a name, or once after several in a row.
   ///
   /// - Parameters:
-  ///   - observer: The object with which the closure is removed again; not retained. Several
-  ///     closures may share one.
+  ///   - observer: The object by which the closure is removed again; not retained. Several closures
+  ///     may share it.
   ///   - name: The notification's name.
   ///   - queue: The queue on which the closure is called; by default the main queue.
   ///   - callback: Receives the name.
@@ -71,7 +71,7 @@ public final class DarwinNotificationCenter: Sendable {
     for name in observers.withLock({ Array($0.keys) }) { remove(observer, name) }
   }
 
-  /// Posts a notification to the observers in all processes, this one too.
+  /// Posts a notification to the observers in all processes, including this one.
   ///
   /// - Throws: `AppGroupError` for an error of the file system.
   public func postNotification(name: String) throws {

@@ -39,7 +39,7 @@ public final class NotificationRegistration: Sendable, Cancelling {
     startsWithPast: Bool, on queue: DispatchQueue,
     _ handler: @escaping @Sendable (NotificationRegistration) -> Void
   ) throws {
-    // What is held back stays undelivered, so the look after the last resume finds it, once.
+    // A post that is held back stays undelivered, so the look after the last resume finds it, once.
     let delivery = ChangeDelivery<BellSound?>(initial: nil, on: queue) { [weak self] last in
       let call: @Sendable () -> Void = { [weak self] in
         guard let self else { return }

@@ -2,7 +2,7 @@ import Dispatch
 import Synchronization
 import WormholeSystem
 
-/// Who wants to know of the loss of a registration, each of them once.
+/// The handlers of the loss of a registration, each of which is called once.
 package final class LossHandlers: Sendable {
   package typealias Handler = @Sendable (AppGroupError) -> Void
 
@@ -14,7 +14,7 @@ package final class LossHandlers: Sendable {
 
   package func add(_ handler: @escaping Handler) { handlers.withLock { $0.append(handler) } }
 
-  /// Calls all of them, and forgets them.
+  /// Calls all handlers, and forgets them.
   package func tell(_ loss: AppGroupError) {
     let told = handlers.withLock { handlers in
       defer { handlers = [] }

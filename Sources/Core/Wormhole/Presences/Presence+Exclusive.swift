@@ -11,18 +11,18 @@ extension Presence {
   /// try role.confirm()                          // before an action that must not happen twice
   /// ```
   public enum Overtaking: Sendable, Hashable {
-    /// That of a process of this machine that has been stopped for at least 50 ms; it finds out when
-    /// it is continued.
+    /// The registration of a process of this machine that has been stopped for at least 50 ms; it
+    /// learns that when it is continued.
     case suspended
-    /// None of a live process.
+    /// No registration of a live process.
     case nobody
   }
 
   /// Registers this process as the exclusive one.
   ///
-  /// Only one registration has the role at a time. Others wait, and enter when it leaves or dies.
-  /// Before an action that two processes must not take at the same time, call `confirm()`, because
-  /// the process may have been stopped and overtaken just before.
+  /// Only one registration has the role at a time. Other processes wait, and enter when it leaves
+  /// or dies. Before an action that two processes must not take at the same time, call `confirm()`,
+  /// because the process may have been stopped and overtaken just before.
   ///
   /// - Parameters:
   ///   - content: A small value for other processes.

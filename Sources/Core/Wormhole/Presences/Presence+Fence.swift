@@ -2,12 +2,12 @@ public import WormholePropertyLists
 import WormholeSystem
 
 extension Presence {
-  /// The proof that the exclusive role is still that of one entering: a change that has it is refused
-  /// once another process has entered, also if the process that makes it was stopped just before.
+  /// The proof that the exclusive role still belongs to one entering: a change with it is refused
+  /// once another process has entered, even if its process was stopped just before.
   ///
-  /// It is checked in the same step as the change, so unlike `confirm()` it leaves no moment between. Any
-  /// process may use it that knows the number: a command under `wormhole presence enter --exclusive`
-  /// has it in `WORMHOLE_FENCE`.
+  /// It is checked in the same step as the change, so unlike `confirm()` it leaves no moment
+  /// between. Any process that knows the number may use it: a command under `wormhole presence
+  /// enter --exclusive` has it in `WORMHOLE_FENCE`.
   ///
   /// ```swift
   /// let role = try await container.presence("cleaner").enterExclusively()
@@ -15,14 +15,14 @@ extension Presence {
   /// try await container.queue("jobs").sender("cleaner").enqueue("next", while: role.fence)
   /// ```
   public struct Fence: Sendable {
-    /// The presence whose role it is.
+    /// The presence of the role.
     public let presence: Presence
     /// Larger with each exclusive entering under the name, so that other systems can refuse a smaller one
     /// than they have seen: on etcd the revision; in a directory the milliseconds since 1970, or one
     /// more than the last number.
     ///
-    /// In a directory whose record of the role was removed, for example by a sweep a day after the last
-    /// use, that takes a clock that was not set back.
+    /// If the record of the role in a directory was removed, for example by a sweep a day after the
+    /// last use, this holds only if the clock was not set back.
     public let number: UInt64
 
     package var proof: RoleProof { presence.store.proof(of: number) }
@@ -30,16 +30,16 @@ extension Presence {
 
   /// Returns the fence of an exclusive entering by its number.
   ///
-  /// - Parameter number: As `Fence.number` gave it to the process that has entered.
+  /// - Parameter number: The `Fence.number` of the process that has entered.
   public func fence(_ number: UInt64) -> Fence { Fence(presence: self, number: number) }
 }
 
 extension Value {
-  /// Reads the value, changes it and publishes the result, as `update` without a fence, but only as long
-  /// as the role is that of the fence.
+  /// Reads the value, changes it and publishes the result, as `update` without a fence, but only as
+  /// long as the role belongs to the fence's entering.
   ///
   /// - Parameters:
-  ///   - fence: That of a role in the same container.
+  ///   - fence: The fence of a role in the same container.
   ///   - durability: The failures that the write survives.
   ///   - deadline: The latest instant to wait for the leases; by default `standardWait` from now.
   ///   - term: As in `update`; for the lease of the role, too.
@@ -69,7 +69,7 @@ extension Value {
     return try await runSuspending { self.change(under: fence.proof, terms, body) }
   }
 
-  /// Replaces the value as long as the role is that of the fence; see `update(while:)`.
+  /// Replaces the value as long as the role belongs to the fence's entering; see `update(while:)`.
   @available(*, noasync, message: "it blocks; await the other form, in an async function")
   public func replace(
     with value: PropertyListValue, while fence: Presence.Fence, durability: Durability = .standard,
@@ -88,8 +88,8 @@ extension Value {
 }
 
 extension SharedContainer {
-  /// Changes several values in one step, as `update` without a fence, but only as long as the role is
-  /// that of the fence; see `Value.update(while:)`.
+  /// Changes several values in one step, as `update` without a fence, but only as long as the role
+  /// belongs to the fence's entering; see `Value.update(while:)`.
   @available(*, noasync, message: "it blocks; await the other form, in an async function")
   public func update<Result: Sendable>(
     _ identifiers: [String], while fence: Presence.Fence, durability: Durability = .standard,

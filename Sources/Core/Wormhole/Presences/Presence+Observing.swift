@@ -14,8 +14,8 @@ extension Presence {
   ///   - handler: Receives the present processes, the oldest first.
   /// - Returns: The observation, which lasts until it is cancelled or released. No process that
   ///   enters or leaves after this method returns is missed.
-  /// - Throws: `AppGroupError` if the container cannot be used any more. A lack of watches is not
-  ///   an error: the observation then polls, and `detection` says so.
+  /// - Throws: `AppGroupError` if the container can no longer be used. A lack of watches is not an
+  ///   error: the observation then polls, and `detection` says so.
   public func observe(
     startsWithCurrent: Bool = false, on queue: DispatchQueue,
     _ handler: @escaping @Sendable ([PresenceMember]) -> Void
@@ -112,7 +112,7 @@ public struct PresenceChanges: AsyncSequence, Sendable {
     }
   }
 
-  /// One wait for other members than the known ones.
+  /// One wait for members that differ from the known ones.
   private final class NextMembers: Waiting {
     private let sequence: PresenceChanges
     private let known: [PresenceMember]?

@@ -5,17 +5,17 @@ package import WormholeSystem
 /// moment of a process's death.
 ///
 /// In a directory a registration is a file that its process has locked. The kernel releases the lock when the
-/// process ends, however it ends, and notifies watchers. No process polls, and no process is taken
-/// for alive because its number was reused or because the directory was copied.
+/// process ends, however it ends, and notifies watchers. No process polls, and no dead process
+/// counts as alive because its number was reused or the directory was copied.
 ///
 /// One change causes no event: stopping or continuing a process. Each look reads this state from
 /// /proc, so a change of it appears at the next look and calls no observer.
 ///
-/// On etcd a registration is a key that ends with the session of its process: at once if the process
-/// exits; otherwise when it was not heard of for the session's lifetime, 5 seconds by default. A
-/// process that was stopped or cut off for longer has lost its registration by then, and enters again
-/// when it goes on. Every method then waits for a round trip to the cluster, at most 10 seconds, and
-/// throws `unreachable` after that.
+/// On etcd a registration is a key that ends with the session of its process: at once if the
+/// process exits; otherwise when etcd did not hear from it for the session's lifetime, 5 seconds by
+/// default. A process that was stopped or cut off for longer has lost its registration by then, and
+/// enters again when it continues. Every method then waits for a round trip to the cluster, at most
+/// 10 seconds, and throws `unreachable` after that.
 ///
 /// ```swift
 /// let tills = container.presence("tills")
@@ -42,8 +42,8 @@ public struct Presence: Sendable {
     store = container.engine.presence(name, kind, in: container)
   }
 
-  /// The path of the directory of registrations, whether or not it exists; on etcd the words for its
-  /// keys.
+  /// The path of the directory of registrations, whether or not it exists; on etcd a description of
+  /// its keys.
   public var path: String { store.path }
 
   var title: PresenceTitle { PresenceTitle(name: name, kind: kind) }
@@ -52,7 +52,7 @@ public struct Presence: Sendable {
   /// process ends. A process may have several registrations.
   ///
   /// A registration outlives the removal of its file or directory, or of the whole container: a
-  /// fifth of a second later it is created again, in the directory that is there then.
+  /// fifth of a second later it is created again, in the directory that then exists.
   ///
   /// - Parameter content: A small value for other processes; it never changes.
   /// - Throws: `AppGroupError`: `unsupportedValue` for content that is too large or not a property
@@ -66,7 +66,7 @@ public struct Presence: Sendable {
 
   /// Registers this process; the registration is watched once it is needed for long.
   ///
-  /// - Parameter tidies: Whether to clear away first what the dead have left.
+  /// - Parameter tidies: Whether to remove the leftovers of dead processes first.
   func enter(_ content: PropertyListValue?, tidies: Bool) throws -> PresenceRegistration {
     let record = PresenceRecord(isExclusive: false, content: content, host: store.host)
     return try reporting(title.action, path: path) {
@@ -96,7 +96,7 @@ public struct Presence: Sendable {
     return try reporting("look who was present", path: path) { try store.last(after: look) }
   }
 
-  /// Looks who is present: nobody where nobody ever was.
+  /// Lists the present processes: none if the name was never used.
   private func look() throws -> PresenceLook {
     try reporting("look who is present", path: path) { try store.look() }
   }

@@ -2,7 +2,7 @@ public import FoundationEssentials
 public import WormholePropertyLists
 package import WormholeSystem
 
-/// A process that is present under a name, or the last one that was.
+/// A process that is present under a name, or the last one that was present.
 ///
 /// ```swift
 /// for member in try container.presence("tills").members() {
@@ -17,15 +17,15 @@ public struct PresenceMember: Sendable, Hashable {
   /// print(running.count)
   /// ```
   public enum State: String, Sendable, Hashable {
-    /// It runs, or could at any time.
+    /// It runs, or can run at any time.
     case running
     /// Stopped by a signal or a debugger.
     case suspended
-    /// Not present any more.
+    /// No longer present.
     case gone
     /// Present, because its lock is held, but invisible: in another namespace, on another machine,
-    /// or the lock was left to a child that it forked. On etcd every process of another machine is:
-    /// it was heard of at most the lifetime of a session ago.
+    /// or its lock was left to a forked child. On etcd this is the state of every process on
+    /// another machine: etcd heard from it at most the lifetime of a session ago.
     case unknown
   }
 
@@ -64,14 +64,14 @@ public struct PresenceMember: Sendable, Hashable {
     enteredAt = record.enteredAt
   }
 
-  /// Reads the record under a key of etcd; nil for what is no registration with this id.
+  /// Reads the record under a key of etcd; nil if it is not a registration with this id.
   package init?(key value: [UInt8], id: String) {
     guard let record = PresenceRecord(value, id: id) else { return nil }
     self.init(record, state: .unknown)
   }
 
   /// Whether it is stopped now; nil if it has ended, or is invisible. Reads one file of /proc, and
-  /// does not tell whether the process is still present.
+  /// does not check whether the process is still present.
   package var isStopped: Bool? {
     guard state != .unknown, let status = ProcessStatus.of(processID),
       status.startTicks == identity.startTicks, !status.isDead
@@ -82,7 +82,7 @@ public struct PresenceMember: Sendable, Hashable {
   /// Whether it is a registration of this very process.
   public var isOwnProcess: Bool { identity == .current }
 
-  /// The process in the way, for errors.
+  /// The member as the process in the way, for errors.
   package var holder: LeaseHolder {
     let states: [State: LeaseHolder.State] = [
       .running: .running, .suspended: .stopped, .gone: .gone,
@@ -119,8 +119,8 @@ public enum PresenceStatus: Sendable, Hashable {
   case suspended(PresenceMember)
   /// A process is present, but its state is invisible.
   case unknown(PresenceMember)
-  /// No process is present any more; the last one, if its record can be read, and the time at which
-  /// it left; nil if it was killed.
+  /// No process is present any longer; the last one, if its record can be read, and the time at
+  /// which it left; nil if it was killed.
   case gone(last: PresenceMember?, ended: Date?)
   /// No process was ever present.
   case neverSeen

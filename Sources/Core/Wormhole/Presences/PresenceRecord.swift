@@ -45,7 +45,7 @@ package struct PresenceRecord: Sendable {
   ///
   /// - Parameter id: The expected id; nil for any.
   package init?(_ bytes: [UInt8], id expected: String?) {
-    // By a foreign file no process is present.
+    // A foreign file does not make a process present.
     guard let value = try? PropertyListValue(bytes: bytes, limits: Self.limits),
       let id = value["id"]?.stringValue, expected == nil || expected == id,
       let process = value["pid"]?.int64Value.flatMap({ Int32(exactly: $0) }), process > 0,

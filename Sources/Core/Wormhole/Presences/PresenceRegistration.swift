@@ -1,11 +1,11 @@
 /// The presence of this process, which lasts until it leaves, releases the registration, or ends.
 ///
 /// A child that is forked without exec shares the lock (flock(2)): it keeps the registration alive
-/// after its parent's death until it ends, too; others then see it as `unknown`. Programs that are
-/// started inherit nothing.
+/// after its parent's death until it ends, too; other processes then see it as `unknown`. Started
+/// programs do not inherit the lock.
 ///
-/// On etcd it ends with the session of the process, see `Presence`, and a forked child has no part in
-/// it.
+/// On etcd it ends with the session of the process, see `Presence`, and a forked child does not
+/// share it.
 ///
 /// ```swift
 /// let registration = try container.presence("tills").enter()
@@ -25,13 +25,13 @@ public final class PresenceRegistration: Sendable {
   /// The id of the registration among the `members()`; constant as long as it lasts.
   public var id: String { hold.record.id }
 
-  /// Ends the registration: no process sees it any more when this method returns. Further calls
-  /// have no effect.
+  /// Ends the registration: no process sees it when this method has returned. Further calls have no
+  /// effect.
   ///
   /// In a forked child it does nothing, because the registration is the parent's.
   ///
-  /// On etcd it waits at most 2 seconds; etcd learns of the rest in the
-  /// background. A registration that is only released does not wait.
+  /// On etcd it waits at most 2 seconds, and then continues in the background. Only releasing a
+  /// registration does not wait.
   ///
   /// - Complexity: Five cheap calls for the record of the last registration, unlink, close. On etcd
   ///   one transaction.
@@ -42,15 +42,15 @@ public final class PresenceRegistration: Sendable {
     try reporting("watch \"\(presence.name)\"", path: presence.path) { try hold.watch() }
   }
 
-  /// Ends the registration as the death of its process would: the file remains, unlocked, so others
-  /// find a process that has ended without leaving. For tests of those others.
+  /// Ends the registration as the death of its process would: the file remains, unlocked, so other
+  /// processes find one that has ended without leaving. For tests of those processes.
   package func abandon() { hold.end(asDeath: true) }
 
-  /// Checks that the registration still exists. One that was removed is created again by itself,
-  /// when there was no removal in the container for two seconds.
+  /// Checks that the registration still exists. A removed registration is created again
+  /// automatically, when there was no removal in the container for two seconds.
   ///
-  /// On etcd one whose session has ended is made again; an exclusive one only if nobody has had its
-  /// role in the meantime.
+  /// On etcd a registration whose session has ended is made again; an exclusive one only if no
+  /// other process has had its role in the meantime.
   ///
   /// - Throws: `AppGroupError`: `invalidToken` after `close()`, `leaseLost` with the new holder if
   ///   another process has taken the role over, or an error of the file system.
@@ -59,25 +59,25 @@ public final class PresenceRegistration: Sendable {
 
   // MARK: Its end
 
-  /// The instant by which everything has to be over that only the holder may do, unless etcd answers
-  /// until then and it moves on; nil in a directory, where holding does not depend on a clock.
+  /// The instant by which the holder must stop what only it may do, unless an answer from etcd
+  /// moves it on; nil in a directory, where holding does not depend on a clock.
   ///
-  /// It is nine tenths of the session's lifetime (`ttl=`) after the last sign of life that etcd has
-  /// answered was sent. Nobody can enter in its place before the whole lifetime is over. Once the
-  /// registration has ended it has passed.
+  /// It is nine tenths of the session's lifetime (`ttl=`) after sending the last renewal that etcd
+  /// has answered. No other process can enter before the whole lifetime is over. When the
+  /// registration has ended, the deadline has passed.
   ///
-  /// A process that is stopped cannot keep it. What must not happen twice even then is
-  /// changed under the `fence`.
+  /// A stopped process cannot meet it. Use the `fence` for changes that must not happen twice even
+  /// then.
   ///
-  /// - Complexity: No system call but for the clock.
+  /// - Complexity: No system call except for the clock.
   public var deadline: ContinuousClock.Instant? { hold.limits?.deadline }
 
   /// Calls a closure once, when the registration is lost or may be about to.
   ///
-  /// In a directory an exclusive registration is lost when another process has taken the role over from
-  /// this one, which was stopped. On etcd it may be lost when etcd has not answered for eight tenths of
-  /// the session's lifetime: nobody has to be asked for that, and a tenth is left until `deadline`.
-  /// Both say `leaseLost`. The registration may still turn out to hold: `confirm()` tells.
+  /// In a directory an exclusive registration is lost when another process has taken the role over
+  /// while this one was stopped. On etcd it may be lost when etcd has not answered for eight tenths
+  /// of the session's lifetime. That needs no request, and leaves a tenth until `deadline`. Both
+  /// report `leaseLost`. The registration may still hold: `confirm()` finds out.
   ///
   /// ```swift
   /// let role = try await container.presence("cleaner").enterExclusively()
@@ -93,12 +93,12 @@ public final class PresenceRegistration: Sendable {
     hold.watchLoss()
   }
 
-  /// Why the registration is lost, or may be about to; nil if it is not. Asks nobody who could be slow
-  /// to answer.
+  /// Why the registration is lost, or may be about to be; nil if it is not. Makes no request that
+  /// could be slow.
   package var loss: AppGroupError? { hold.loss }
 
   /// The fence of the exclusive role: changes that have it are refused once another process has
-  /// entered, however late they come. After entering again, which `confirm()` may do, it is a new one.
+  /// entered, however late they come. Entering again, as `confirm()` may do, makes a new fence.
   ///
   /// ```swift
   /// let role = try await container.presence("cleaner").enterExclusively()
@@ -111,9 +111,9 @@ public final class PresenceRegistration: Sendable {
     return Presence.Fence(presence: presence, number: hold.fenceNumber)
   }
 
-  /// What a change checks that only its owner may make, so that a process that was stopped or cut off for
-  /// too long changes nothing. It is new after it has entered again; in a directory there is none.
+  /// The condition of a change that only the owner may make, so that a process that was stopped or
+  /// cut off for too long changes nothing. It is new after entering again; nil in a directory.
   ///
-  /// - Throws: As `confirm`, for an end that this process knows of already.
+  /// - Throws: As `confirm`, for an end that this process already knows of.
   package var condition: (any EngineCondition)? { get throws { try hold.condition } }
 }

@@ -1,25 +1,25 @@
 import WormholeSystem
 
-/// Where the registrations of one name are: the part of a presence that depends on the engine of the
+/// The registrations of one name: the part of a presence that depends on the engine of the
 /// container. Each engine keeps the promises of `Presence` in its own way.
 package protocol PresenceStore: Sendable {
   /// The place of the registrations, for messages.
   var path: String { get }
-  /// What a record says about its machine; nil where all processes are on one.
+  /// The machine in a record; nil if all processes are on one machine.
   var host: String? { get }
 
-  /// Looks who is present.
+  /// Lists the present processes.
   func look() throws -> PresenceLook
 
-  /// Returns who was present last.
+  /// Returns the process that was present last.
   ///
-  /// - Parameter look: A look that has found nobody.
+  /// - Parameter look: A look that has found no process.
   /// - Returns: `gone` or `neverSeen`.
   func last(after look: PresenceLook) throws -> PresenceStatus
 
-  /// Enters, without the exclusive role; nobody watches the registration yet.
+  /// Enters, without the exclusive role; the registration is not watched yet.
   ///
-  /// - Parameter tidies: Whether to clear away first what the dead have left.
+  /// - Parameter tidies: Whether to remove the leftovers of dead processes first.
   func enter(_ record: PresenceRecord, tidies: Bool) throws -> any PresenceHold
 
   /// Returns the wait for the exclusive role. Only one thread at a time takes a step.
@@ -28,17 +28,17 @@ package protocol PresenceStore: Sendable {
     until deadline: ContinuousClock.Instant
   ) -> any Waiting<any PresenceHold>
 
-  /// Returns what an observer needs.
+  /// Returns the sight of an observer.
   func sight() -> any PresenceSight
 
-  /// Returns the proof that the exclusive role is that of an entering.
+  /// Returns the proof that the exclusive role belongs to an entering.
   func proof(of number: UInt64) -> RoleProof
 }
 
 /// The live and the dead registrations, each in the order of entering.
 package struct PresenceLook: Sendable {
   package var live: [PresenceMember] = []
-  /// Those of processes that have died, and that nobody has cleared away yet.
+  /// The registrations of dead processes that have not been removed yet.
   package var dead: [PresenceMember] = []
 
   package init(live: [PresenceMember] = [], dead: [PresenceMember] = []) {
@@ -53,7 +53,7 @@ package protocol PresenceHold: AnyObject, Sendable {
 
   /// Ends it; further calls have no effect.
   ///
-  /// - Parameter asDeath: Whether others are to find what a process leaves that dies.
+  /// - Parameter asDeath: Whether other processes should find what a dead process leaves behind.
   func end(asDeath: Bool)
 
   /// Checks that it still exists; see `PresenceRegistration.confirm`.
@@ -65,7 +65,7 @@ package protocol PresenceHold: AnyObject, Sendable {
   /// The number of its last entering.
   var fenceNumber: UInt64 { get }
 
-  /// Until when it certainly lasts; nil where that does not depend on a clock.
+  /// The time until which it certainly lasts; nil if that does not depend on a clock.
   var limits: HoldLimits? { get }
 
   /// See `PresenceRegistration.loss`.
@@ -77,17 +77,17 @@ package protocol PresenceHold: AnyObject, Sendable {
   /// Begins to notice when a program removes it, or another process takes its role.
   func watch() throws
 
-  /// Tells the handlers if it is lost, now or later.
+  /// Notifies the handlers if it is lost, now or later.
   func watchLoss()
 }
 
-// A directory has none of them.
+// A directory has no such end.
 extension PresenceHold {
   var condition: (any EngineCondition)? { nil }
   var limits: HoldLimits? { nil }
 }
 
-/// The end of what depends on a clock.
+/// The end of a registration that depends on a clock.
 package struct HoldLimits: Sendable {
   /// When its holder should stop.
   package let stop: ContinuousClock.Instant
@@ -101,7 +101,7 @@ package struct HoldLimits: Sendable {
 
   /// Both have passed.
   package static var passed: HoldLimits {
-    // Not now, which the clock of who compares may not have reached.
+    // Not now, which the comparing thread's clock may not have reached.
     let past = ContinuousClock.now - .seconds(1)
     return HoldLimits(stop: past, deadline: past)
   }
@@ -124,16 +124,16 @@ package protocol PresenceSight: Cancelling {
   /// Signals once more, after a look that has failed.
   func retry()
 
-  /// Looks at the members; never sees what is older than at the look before.
+  /// Looks at the members; never returns an older state than the look before.
   ///
   /// - Parameter last: The members that the last look found.
   func look(last: [PresenceMember]?) throws -> PresenceLook
 
-  /// Clears away what dead members have left; the observer has been told of their deaths.
+  /// Removes the leftovers of dead members; the observer has been notified of their deaths.
   func retire(_ dead: [PresenceMember])
 }
 
-/// What a presence is called in messages.
+/// The name of a presence in messages.
 package struct PresenceTitle: Sendable {
   package let name: String
   package let kind: NameKind
@@ -168,7 +168,7 @@ package struct PresenceTitle: Sendable {
       remedy: "enter again")
   }
 
-  /// The error of a registration that etcd has not heard of for so long that it may end soon.
+  /// The error of a registration that may end soon, because etcd has not heard from it for long.
   package func unheard(path: String) -> AppGroupError {
     AppGroupError(
       .leaseLost, "stay present", path: path,
@@ -176,7 +176,7 @@ package struct PresenceTitle: Sendable {
       remedy: "stop what only its holder may do, and enter again when etcd can be reached")
   }
 
-  /// The error of a change that comes after the role.
+  /// The error of a change that comes after the end of its role.
   package func fenced(path: String) -> AppGroupError {
     AppGroupError(
       .leaseLost, "change anything while \(role) \"\(name)\" is held", path: path,
@@ -193,7 +193,7 @@ package struct PresenceTitle: Sendable {
   }
 }
 
-/// The processes that a waiter has seen stopped, and since when: one that stays so may lose its role.
+/// The processes that a waiter has seen stopped, and since when: they may lose their role.
 package struct StoppedHolders: Sendable {
   private var since: [String: ContinuousClock.Instant] = [:]
 

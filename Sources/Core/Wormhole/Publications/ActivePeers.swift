@@ -1,10 +1,9 @@
 import Synchronization
 
-/// The peers that this process is at the moment, in each container, for the records of what it
-/// publishes there.
+/// The peers that this process currently is in each container, for the records of its publications.
 package enum ActivePeers {
   private static let names = Mutex<[String: [String]]>([:])
-  /// Most processes are no peer, and need not look.
+  /// Most processes are not peers, and need not look.
   private static let count = Atomic(0)
 
   package static func add(_ name: String, in container: String) {
@@ -21,7 +20,7 @@ package enum ActivePeers {
     }
   }
 
-  /// Returns the peer that this process is in a container; nil if it is none, or several.
+  /// Returns the peer that this process is in a container; nil if it is not a peer, or several.
   ///
   /// - Parameter container: The path of its directory.
   package static func single(in container: String) -> String? {

@@ -1,8 +1,8 @@
 package import Dispatch
 import Synchronization
 
-/// Calls a handler when a value expires, which no event of the file system tells: one timer for an
-/// observer, and none as long as it has seen no value that expires.
+/// Calls a handler when a value expires, because no event of the file system reports that: one
+/// timer for each observer that has seen a value that expires.
 ///
 /// It runs by the time of day, as the expiry does: if the clock is set, it is early or late with it.
 package final class ExpiryTimer: Sendable {
@@ -26,8 +26,8 @@ package final class ExpiryTimer: Sendable {
   }
 
   /// Sets the moment of the next call, in nanoseconds since 1970; nil changes nothing, because a call
-  /// too many does no harm. Nor does the last moment once it has passed: on etcd a value is there until
-  /// etcd removes it, and an event tells of that.
+  /// too many does no harm. Nor does the last moment once it has passed: on etcd a value exists
+  /// until etcd removes it, which an event reports.
   package func set(_ expiry: Int64?) {
     guard let expiry else { return }
     let left = max(0, expiry - PublicationRecord.now)

@@ -1,11 +1,11 @@
 import WormholeSystem
 
-/// What a publication tells about itself, in the same file and written by the same call: its
-/// publisher, the publication before, and its expiry.
+/// The record of a publication, in the same file and written by the same call: its publisher, the
+/// publication before, and its expiry.
 ///
 /// It is the annotation of a binary property list (see `BinaryPropertyListAnnotation`), so the file
 /// still holds exactly the user's property list for every program. A file without a record, or with
-/// one that is malformed in any way, was written by a foreign program: it says nothing.
+/// a malformed one, was written by a foreign program and names no publisher.
 ///
 /// ```
 /// 1 byte    the version of this layout: 1
@@ -19,8 +19,8 @@ import WormholeSystem
 /// ```
 /// All numbers have their most significant byte first.
 package struct PublicationRecord: Hashable, Sendable {
-  /// The publication that was there before an unbroken run of publications by one process. With it
-  /// an observer that has missed some publications knows whether one process made them all.
+  /// The publication before an unbroken run of publications by one process. From it an observer
+  /// that has missed some publications learns whether one process made them all.
   package enum Base: Hashable, Sendable {
     case nothing
     case stamp(seconds: Int64, nanoseconds: Int64)
@@ -28,7 +28,7 @@ package struct PublicationRecord: Hashable, Sendable {
     case unknown
   }
 
-  /// The record as it lies in the file; the fields are read from it when they are asked for.
+  /// The record as stored in the file; its fields are read on demand.
   package private(set) var bytes: [UInt8]
 
   package static let maximumProgramBytes = 64
@@ -47,7 +47,7 @@ package struct PublicationRecord: Hashable, Sendable {
 
   /// Creates the record of a publication that this process makes now.
   ///
-  /// - Parameter processID: Its number, if the caller knows it: asking for it is a system call.
+  /// - Parameter processID: Its number, if the caller knows it: getting it is a system call.
   package init(
     processID: Int32 = ProcessIdentity.current.processID, peer: String?, base: Base, expiry: Int64?
   ) {

@@ -4,7 +4,7 @@ package import WormholeSystem
 /// The bytes of a file that is about to be published: a property list, with a record of the
 /// publication if it is a binary one.
 package struct PublishedContent: Sendable {
-  /// The property list as the caller gave it, which is not copied.
+  /// The caller's property list, which is not copied.
   private let document: [UInt8]
   private let unchanged: Int
   private let end: [UInt8]
@@ -43,7 +43,7 @@ extension PublicationRecord {
   /// Removes the record from the bytes of a file, which are then the property list as it was
   /// published.
   ///
-  /// - Returns: nil if there is none, or one that is malformed.
+  /// - Returns: nil if there is no record, or a malformed one.
   package static func take(from file: inout [UInt8]) -> PublicationRecord? {
     BinaryPropertyListAnnotation.remove(from: &file).flatMap { PublicationRecord($0) }
   }

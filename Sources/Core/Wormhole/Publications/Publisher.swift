@@ -2,8 +2,8 @@ public import FoundationEssentials
 
 /// The process that published something, and when.
 ///
-/// It is the publisher's own word, written together with the content in one file: it names what a
-/// program of this package was, and proves nothing against a program that lies.
+/// It is the publisher's own statement, written together with the content in one file: it names a
+/// program that uses this package, and proves nothing against a program that lies.
 ///
 /// ```swift
 /// let snapshot = try await container.value("seats").snapshot()
@@ -17,7 +17,7 @@ public struct Publisher: Sendable, Hashable {
   /// The name of its program as the kernel keeps it, at most 15 bytes.
   public let program: String
   /// The peer that the process was in this container: the name of its active `PeerSession`; nil
-  /// without one, and for a process that was several.
+  /// without one, and for a process with several.
   public let peer: String?
   package let nanosecondsSince1970: Int64
 

@@ -9,7 +9,7 @@ extension Queue {
   ///   - deadline: how long to wait for the current consumer; a past deadline means "only if there
   ///     is none". By default 10 seconds from now.
   ///   - maximumDeliveries: after this many deliveries, including those to earlier consumers, an
-  ///     entry that has not ended has failed: it is kept, and `failures()` lists it. By default any
+  ///     entry that has not ended fails: it is kept, and `failures()` lists it. By default any
   ///     number.
   /// - Throws: `AppGroupError`: `timedOut`, whose `holder` is the current consumer; or errors of
   ///   the file system.
@@ -28,18 +28,18 @@ extension Queue {
   }
 
   /// Becomes one of the queue's workers: each entry goes to one of them, until `close()`, until the
-  /// consumer is released, or until the process ends. What a worker has not acknowledged when it
-  /// dies, or when it has been stopped for 50 ms, is delivered to the others, marked; a stopped one
-  /// is noticed within a second.
+  /// consumer is released, or until the process ends. Entries that a worker has not acknowledged
+  /// when it dies, or when it has been stopped for 50 ms, are delivered to the others, marked; a
+  /// stopped worker is noticed within a second.
   ///
   /// The entries of one sender are taken in their order. Several workers may handle them at the same
-  /// time, unless all workers keep the order: then a worker gets none of a sender as long as another
-  /// has one that is not acknowledged. For that, each priority of a sender counts as a sender of its
-  /// own, and a delayed entry may be handled beside any. Entries that were stored together, because their sender sent
-  /// faster than it stored, go to one worker.
+  /// time, unless all workers keep the order: then a worker gets no entry of a sender while another
+  /// has an unacknowledged one. For that, each priority of a sender counts as a separate sender,
+  /// and a delayed entry may be handled beside any other. Entries that were stored together,
+  /// because their sender sent faster than it stored, go to one worker.
   ///
-  /// Workers wait for a consumer that has the queue alone. A consumer does not wait for workers: one
-  /// that begins beside them takes its share, as they do.
+  /// Workers wait for a consumer that has the queue alone. A consumer does not wait for workers: if
+  /// it begins beside them, it takes its share, as they do.
   ///
   /// - Parameters:
   ///   - deadline: how long to wait for a consumer that has the queue alone; by default 10 seconds
@@ -48,9 +48,9 @@ extension Queue {
   ///   - keepsOrder: whether no two workers handle entries of one sender at the same time. All workers
   ///     of a queue have to agree.
   /// - Throws: `AppGroupError`: as `consume`.
-  /// - Complexity: as `consume`, and a registration; watches begin with the second entry, or a wait. With `keepsOrder` two listings for each other
-  ///   worker with each file that is taken. While there are other workers, a look at their
-  ///   registrations each second, and with each event.
+  /// - Complexity: as `consume`, and a registration; watches begin with the second entry, or a
+  ///   wait. With `keepsOrder` two listings for each other worker with each taken file. While there
+  ///   are other workers, a look at their registrations each second, and with each event.
   @available(*, noasync, message: "it blocks; await the other form, in an async function")
   public func work(
     until deadline: ContinuousClock.Instant? = nil, maximumDeliveries: Int? = nil,
@@ -104,13 +104,13 @@ extension Queue {
     private let state: Mutex<State>
 
     private struct State {
-      /// The one that is under way, or the last one.
+      /// The current tenure, or the last one.
       var tenure: ConsumerTenure
       var count = 1
       /// Why it has to join again.
       var loss: AppGroupError?
       var isClosed = false
-      /// What a caller of `next` waits for that joins again.
+      /// The latch of a caller of `next` that joins again.
       var turn: WakeLatch?
     }
 
@@ -125,8 +125,8 @@ extension Queue {
 
     deinit { close() }
 
-    /// Closes the consumer: what was not acknowledged goes to the next one. A caller waiting in
-    /// `next` is woken with `invalidToken`. Further calls have no effect.
+    /// Closes the consumer: unacknowledged entries go to the next one. A caller waiting in `next`
+    /// is woken with `invalidToken`. Further calls have no effect.
     public func close() { end { $0.close() } }
 
     /// Closes the consumer as the death of its process would, for other processes; here as `close`.
@@ -142,10 +142,10 @@ extension Queue {
       wake.raise()
     }
 
-    /// How often it has joined, the first time included.
+    /// How often it has joined, including the first time.
     package var tenures: Int { state.withLock(\.count) }
 
-    /// Returns whether nothing waits, not even a delayed entry, and nothing taken is still to be
+    /// Returns whether no entry waits, not even a delayed one, and every taken entry is
     /// acknowledged.
     ///
     /// - Throws: `AppGroupError`: `leaseLost` after this consumer was replaced, until `next` has joined
@@ -160,7 +160,7 @@ extension Queue {
       }
     }
 
-    /// Calls a handler whenever `next` may have something new: something was stored, another
+    /// Calls a handler whenever `next` may have something new: an entry was stored, another
     /// consumer replaced this one, or this one was closed. Callers check `next` after setting the
     /// handler.
     ///
@@ -168,13 +168,13 @@ extension Queue {
     ///   previous one.
     package func onWake(_ handler: @escaping @Sendable () -> Void) { wake.call(handler) }
 
-    /// Takes the next entry, and waits for one if there is none. Entries that were taken before and
-    /// are not acknowledged yet do not prevent this. There is one waiting caller at a time.
+    /// Takes the next entry, and waits for one if there is none. Earlier entries that are not
+    /// acknowledged yet do not prevent this. There is one waiting caller at a time.
     ///
     /// A consumer that was replaced, because its process was stopped, joins again within this call: a
-    /// worker at once, the only consumer when its turn comes. What it had goes to its successor, and
-    /// acknowledging that throws `leaseLost`. One whose files a program has removed joins again when
-    /// there was no removal for two seconds, and the container is there.
+    /// worker at once, the only consumer when its turn comes. Its entries go to its successor, and
+    /// acknowledging them throws `leaseLost`. A consumer whose files were removed by a program
+    /// joins again after two seconds without a removal, once the container exists.
     ///
     /// - Parameter deadline: how long to wait; a past deadline means "only if there is one now".
     /// - Returns: nil once the deadline has passed.
@@ -207,8 +207,8 @@ extension Queue {
     /// Returns the entries as they are taken, for `for try await`; one loop at a time.
     ///
     /// The loop ends when the consumer is closed, and throws as `next`: `CancellationError` when its
-    /// task is cancelled. It goes on after the consumer was replaced. The consumer remains open as long
-    /// as the sequence is used.
+    /// task is cancelled. It continues after the consumer was replaced. The consumer remains open
+    /// as long as the sequence is used.
     public func entries() -> ConsumerEntries { ConsumerEntries(consumer: self) }
 
     /// For tests: whether a caller waits in `next`.
@@ -238,10 +238,10 @@ extension Queue {
     /// Whether it was replaced, and has not joined again.
     var isLost: Bool { state.withLock { $0.loss != nil } }
 
-    /// Goes on with a new tenure, unless another caller was faster.
+    /// Continues with a new tenure, unless another caller was faster.
     func goOn(_ tenure: ConsumerTenure) throws {
       let isTaken = state.withLock { state in
-        // Excludes: a tenure that begins after the consumer was closed, and that nobody ends.
+        // Excludes: a tenure that begins after the consumer was closed, and never ends.
         guard state.loss != nil, !state.isClosed else { return false }
         (state.tenure, state.loss) = (tenure, nil)
         state.count += 1

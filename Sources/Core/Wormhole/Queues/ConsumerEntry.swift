@@ -1,6 +1,6 @@
 import WormholeSystem
 
-/// The wait of a process that becomes a consumer, for those that are in its way.
+/// The wait of a process that becomes a consumer, for the consumers in its way.
 final class ConsumerEntry: Waiting {
   private let queue: Queue
   private let terms: ConsumerTerms
@@ -25,7 +25,7 @@ final class ConsumerEntry: Waiting {
         try begin { try ConsumerTenure(of: queue, terms, wake, gate: gate) }
       }
     } catch let error as AppGroupError where error.code == .noSpace && terms.isWorker {
-      // Nobody else has the queue alone: that was looked at first.
+      // No other consumer has the queue alone: that was checked first.
       return try begin { try ConsumerTenure(of: queue, terms, wake, role: .unregistered(error)) }
     }
   }
@@ -85,7 +85,7 @@ final class NextEntry: Waiting {
       self.entry = nil
       switch error.code {
       case .timedOut where hasPassed: return .done(nil)
-      // Stopped once more while it joined, or the wait was as long as any.
+      // Stopped once more while it joined, or the wait has reached its limit.
       case .leaseLost, .timedOut: return .again
       case .containerMissing: return later(ContainerRoot.recheck)
       case .inputOutput where error.errorNumber == Errno.noSuchFile.rawValue:
@@ -95,7 +95,7 @@ final class NextEntry: Waiting {
     }
   }
 
-  /// A program removes files: what it has removed is not created again meanwhile.
+  /// A program removes files, which must not be created again meanwhile.
   private func later(_ pause: Duration) -> WaitingStep<QueueEntry?> {
     let next = ContinuousClock.now + pause
     return hasPassed

@@ -1,11 +1,11 @@
 import WormholePropertyLists
 
-/// The steps of a consumer, none of which waits: what was given back and is due, then what its source
-/// takes.
+/// The steps of a consumer, none of which waits: due entries that were given back, then those that
+/// its source takes.
 struct ConsumerSteps {
   private let terms: DeliveryTerms
   private var source: any ConsumerSource
-  /// Whether the entry that was delivered last had been given back before.
+  /// Whether the last delivered entry had been given back before.
   private var wasReleased = false
   private var current: (batch: TakenBatch, next: Int)?
 
@@ -18,14 +18,14 @@ struct ConsumerSteps {
 
   var place: any ConsumerPlace { source.place }
 
-  /// What other workers have, and this one waits for, because it keeps the order of senders.
+  /// Batches of other workers that this one waits for, because it keeps the order of senders.
   var obstacles: Set<EntryFile> { source.obstacles }
 
   /// Another consumer came, left or died.
   mutating func noteChange() { source.noteChange() }
 
-  /// When something may be to deliver without an event: an entry that was given back or delayed is
-  /// due, or another consumer may be stopped; nil if neither can be.
+  /// When an entry may be deliverable without an event: one that was given back or delayed is due,
+  /// or another consumer may be stopped; nil if neither can happen.
   var due: ContinuousClock.Instant? { [terms.released.due, source.due].compactMap(\.self).min() }
 
   /// Returns the next entry to deliver; nil if nothing waits. Returned entries that are due come

@@ -26,21 +26,21 @@ package struct ConsumerTerms: Sendable {
 final class ConsumerTenure: Sendable {
   let place: any ConsumerPlace
   private let queue: Queue
-  /// None if there was no room for it.
+  /// Nil if there was no room for it.
   private let registration: PresenceRegistration?
   private let wake: AlarmLatch
   private let terms: ConsumerTerms
   /// Taken only by one caller of `next` at a time, for as long as its look lasts.
   private let steps: Mutex<ConsumerSteps>
-  /// Of a worker that keeps the order.
+  /// Only for a worker that keeps the order.
   private let obstacles: Obstacles?
   private let sight = Mutex(Sight())
 
-  /// What wakes a caller of `next`. It begins with the second look, so that taking one entry that is
-  /// there costs none of it.
+  /// The latch that wakes a caller of `next`. It begins with the second look, so that taking one
+  /// waiting entry does not cost any watch.
   private struct Sight {
     var hasLooked = false
-    /// The queue, and of a worker also the coming, leaving and dying of others.
+    /// The watches of the queue, and for a worker also of others that enter, leave or die.
     var watches: [any Cancelling]?
     var isEnded = false
   }
@@ -74,7 +74,7 @@ final class ConsumerTenure: Sendable {
     do {
       let steps = ConsumerSteps(try queue.store.source(for: role, deliveries), deliveries)
       // Stopped between the two steps, this may have replaced its own successor, which then begins
-      // again. So must a process that has no right to the role.
+      // again. A process without a right to the role must begin again, too.
       try gate?.confirm()
       place = steps.place
       obstacles = terms.keepsOrder ? Obstacles(queue.store.endWatch(), wake.latch) : nil
@@ -110,7 +110,7 @@ final class ConsumerTenure: Sendable {
     }
   }
 
-  /// - Returns: Whether it has begun now: what happened before may be unknown.
+  /// - Returns: Whether it has begun now: earlier events may be unknown.
   private func watch() throws -> Bool {
     guard sight.withLock({ $0.watches == nil && !$0.isEnded }) else { return false }
     try registration?.watch()
@@ -129,13 +129,13 @@ final class ConsumerTenure: Sendable {
     return true
   }
 
-  /// Whether an error says that its own directory is gone, or even the container; or, on etcd, its key.
+  /// Whether an error means that its own directory, or the container, is gone; on etcd its key.
   func isLoss(_ error: any Error) -> Bool {
     let code = (error as? AppGroupError)?.code
     return error as? Errno == .noSuchFile || code == .leaseLost || code == .containerMissing
   }
 
-  /// - Returns: what to say of it.
+  /// - Returns: the description of the loss.
   func noteLoss() throws -> AppGroupError {
     let remedy = terms.joinsAgain ? "it joins again by itself" : "consume again"
     do {

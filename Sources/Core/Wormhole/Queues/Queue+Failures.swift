@@ -10,11 +10,11 @@ extension Queue {
   }
 
   /// Sends a failed entry that was kept again, as a new entry of the same sender and priority: with
-  /// another id, and without the key, the expiry, the delay and the receipt of the first, whose
+  /// another id, and without the key, the expiry, the delay and the receipt of the original, whose
   /// outcome does not change.
   ///
-  /// - Returns: the new entry's id; nil if there is no such entry any longer.
-  /// - Throws: `AppGroupError` for errors of the file system; it is still kept then.
+  /// - Returns: the new entry's id; nil if the failed entry no longer exists.
+  /// - Throws: `AppGroupError` for errors of the file system; then the entry is still kept.
   /// - Complexity: some cheap calls and one rename.
   public func retry(_ id: QueueEntryID) throws -> QueueEntryID? {
     try reporting("send again what has failed in \"\(name)\"", path: path) {
@@ -24,7 +24,7 @@ extension Queue {
 
   /// Removes a failed entry that was kept, and the file that came with it.
   ///
-  /// - Returns: false if there is no such entry any longer.
+  /// - Returns: false if the entry no longer exists.
   /// - Throws: `AppGroupError` for errors of the file system.
   @discardableResult
   public func forgetFailure(_ id: QueueEntryID) throws -> Bool {

@@ -1,15 +1,15 @@
 import WormholeSystem
 
-/// What waits in a queue, for people and programs that care for it.
+/// The outstanding entries of a queue, for people and programs that maintain it.
 extension Queue {
-  /// Returns the entries of all senders that are taken or wait: first those that are taken, then the
-  /// others in the order in which they are to be delivered.
+  /// Returns all taken and waiting entries of all senders: first the taken ones, then the others in
+  /// their order of delivery.
   ///
-  /// Consumers go on meanwhile, so an entry that is listed may have ended by now.
+  /// Consumers continue meanwhile, so a listed entry may already have ended.
   ///
-  /// - Parameter limit: How many of those that wait are enough; by default all. A few more may be
-  ///   returned, because entries that were stored together are looked at together.
-  /// - Throws: `AppGroupError` for errors of the file system. What cannot be read is left out.
+  /// - Parameter limit: How many waiting entries are enough; by default all. A few more may be
+  ///   returned, because entries that were stored together are read together.
+  /// - Throws: `AppGroupError` for errors of the file system. Unreadable entries are left out.
   /// - Complexity: Four listings or more, and reading each file that is returned.
   public func outstanding(limit: Int = .max) throws -> [QueueReceipt] {
     let found = try reporting("look for entries of \"\(name)\"", path: path) {
@@ -19,14 +19,14 @@ extension Queue {
     return taken + found.filter { $0.status == .stored }.sorted { $0.id.precedes($1.id) }
   }
 
-  /// Waits for the first use of a queue that was never used, and makes nothing: neither a name nor a
-  /// registration.
+  /// Waits for the first use of a queue that was never used, and creates nothing: neither a name
+  /// nor a registration.
   ///
   /// - Parameters:
   ///   - deadline: How long to wait; a past deadline means "look once".
   ///   - willWait: Called before each wait.
   /// - Returns: Whether the queue was ever used.
-  /// - Throws: `AppGroupError` for errors of the file system. A container that was removed is waited for.
+  /// - Throws: `AppGroupError` for errors of the file system. Waits for a removed container.
   package func awaitFirstUse(
     until deadline: ContinuousClock.Instant, willWait: () -> Void
   ) throws -> Bool {
@@ -51,13 +51,13 @@ extension Queue {
     }
   }
 
-  /// Cancels everything that waits, also what is delayed: it is not delivered, and its senders learn
-  /// that it was cancelled. What a consumer has taken stays with it.
+  /// Cancels all waiting entries, including delayed ones: they are not delivered, and their senders
+  /// learn that they were cancelled. Taken entries stay with their consumer.
   ///
   /// - Parameter deadline: How long to wait for other processes that cancel; by default 10 seconds for
   ///   each step.
-  /// - Returns: How many entries this call has cancelled.
-  /// - Throws: `AppGroupError`: as `Sender.cancel`. What was cancelled before the error stays so.
+  /// - Returns: The number of entries that this call has cancelled.
+  /// - Throws: `AppGroupError`: as `Sender.cancel`. Earlier cancellations remain.
   /// - Complexity: One or two listings; for each file the cost of `Sender.cancel`. On etcd two round
   ///   trips for each file.
   @available(*, noasync, message: "it blocks; await the other form, in an async function")
@@ -68,7 +68,7 @@ extension Queue {
     }
   }
 
-  /// Cancels everything that waits; see the form without `async`.
+  /// Cancels all waiting entries; see the form without `async`.
   @discardableResult
   public func cancelAll(until deadline: ContinuousClock.Instant? = nil) async throws -> Int {
     try await Blocking.run { try self.cancelAll(until: deadline) }

@@ -11,9 +11,9 @@ import WormholeSystem
 /// and marked. An entry that its consumer gives back for a while waits alone: later entries of its
 /// sender are delivered in the meantime. Workers handle entries of one sender at the same time.
 ///
-/// A sender may give an entry a **priority**: the order of its sender is kept among those of one
-/// priority. It may also **delay** an entry: nobody takes it before it is due, and until then its
-/// sender can cancel or supersede it. Then it has its place as if it had been sent at that moment.
+/// A sender may give an entry a **priority**: its order is kept among entries of one priority. It
+/// may also **delay** an entry: no consumer takes it before it is due, and until then its sender
+/// can cancel or supersede it. Once due, it has the place of an entry sent at that moment.
 ///
 /// ```swift
 /// let jobs = container.queue("jobs")
@@ -34,7 +34,7 @@ public struct Queue: Sendable {
   package let directory: NamedDirectory
   package let clock: @Sendable () -> UInt64
 
-  /// The number of entries that may wait, and of their bytes, before a sender is refused.
+  /// The number of entries and bytes that may wait before a sender is refused.
   ///
   /// ```swift
   /// let limits = Queue.Limits(entries: 1_000, bytes: 1 << 20)
@@ -85,12 +85,12 @@ public struct Queue: Sendable {
 
   /// Returns a sender of this process.
   ///
-  /// Its order and the fate of its entries are known under its name; if two processes use one name
-  /// at the same time, each keeps its own order.
+  /// Its order and the outcomes of its entries belong to its name; if two processes use one name at
+  /// the same time, each keeps its own order.
   ///
   /// - Parameters:
   ///   - sender: any string of at most 160 bytes once encoded as the names of values are.
-  ///   - limits: how much of all senders together may wait.
+  ///   - limits: how many entries and bytes of all senders together may wait.
   /// - Throws: `AppGroupError`: `unsupportedValue` for a longer name.
   public func sender(_ sender: String, limits: Limits = .standard) throws -> Sender {
     let encoded = EncodedName(sender)
@@ -103,7 +103,7 @@ public struct Queue: Sendable {
     return Sender(self, name: sender, component: encoded.component, limits: limits)
   }
 
-  /// Returns whether anything waits or is taken.
+  /// Returns whether any entry waits or is taken.
   ///
   /// - Throws: `AppGroupError` for errors of the file system.
   /// - Complexity: two or three listings.

@@ -3,7 +3,7 @@ import Synchronization
 public import WormholePropertyLists
 import WormholeSystem
 
-/// An entry that a consumer has taken, to be acknowledged when it is handled.
+/// An entry that a consumer has taken, to be acknowledged when it has been handled.
 ///
 /// An entry that is neither acknowledged, failed nor released stays taken as long as its consumer
 /// lives, and is then delivered again to the next one. The first of these calls counts.
@@ -22,11 +22,11 @@ import WormholeSystem
 /// func printerIsBusy() -> Bool { false }
 /// ```
 public final class QueueEntry: Sendable {
-  /// What was sent.
+  /// The content that was sent.
   public let payload: PropertyListValue
   /// The key by which a newer entry would have superseded this one.
   public let key: String?
-  /// How often it was delivered, including this time and deliveries to consumers that ended before
+  /// The number of its deliveries, including this one and deliveries to consumers that ended before
   /// they had handled it.
   public let deliveries: Int
   /// The id by which its sender knows it.
@@ -52,15 +52,15 @@ public final class QueueEntry: Sendable {
   /// The name of its sender.
   public var sender: String { id.sender }
 
-  /// When it was sent, by its sender's clock, which never goes back.
+  /// The time of sending, by its sender's clock, which never goes back.
   public var sent: Date { id.sent }
 
   /// Ends the entry: it is processed, and never delivered again. Further calls have no effect.
   ///
   /// - Throws: `AppGroupError`: `leaseLost` if this consumer was replaced while it was stopped; the
-  ///   entry is then delivered to its successor, the error's `holder` as far as that is known, and
-  ///   this consumer goes on with the next one. One that was stopped and replaced within this very
-  ///   call may not be told so. Otherwise errors of the file system.
+  ///   entry is then delivered to its successor, which is the error's `holder` if it is known, and
+  ///   this consumer continues with the next entry. A consumer that was stopped and replaced within
+  ///   this very call may get no error. Otherwise errors of the file system.
   /// - Complexity: one unlink; for an entry that was stored together with others, an open, a write
   ///   and a close until the last of them.
   public func acknowledge() throws { try end(as: .processed) }
@@ -82,14 +82,14 @@ public final class QueueEntry: Sendable {
   ///
   /// It waits alone: later entries of its sender are delivered in the meantime. Once it is due it
   /// precedes waiting entries, but two returned entries are never delivered one after the other as
-  /// long as anything else waits: so none stops its queue, whatever its pause.
+  /// long as anything else waits: so no returned entry stops its queue, whatever its pause.
   ///
-  /// If the consumer was given `maximumDeliveries`, and the entry was delivered that often, it ends
-  /// as failed and is kept.
+  /// If the consumer has `maximumDeliveries`, and the entry was delivered that often, it ends as
+  /// failed and is kept.
   ///
-  /// - Parameter pause: the shortest time until its next delivery; zero or less for the next
-  ///   possible moment.
-  /// - Throws: as `acknowledge()`. The entry is then still to be ended or released.
+  /// - Parameter pause: the shortest time until its next delivery; zero or less means as soon as
+  ///   possible.
+  /// - Throws: as `acknowledge()`. Then the entry must still be ended or released.
   /// - Complexity: an open, a write and a close.
   public func release(after pause: Duration) throws {
     guard !isReleased.load(ordering: .sequentiallyConsistent) else { return }
@@ -111,8 +111,8 @@ public final class QueueEntry: Sendable {
 }
 
 /// A consumer's progress with an entry that it handles in several steps, for the consumer to which
-/// the entry is delivered again. A replaced consumer neither records nor removes what its successor
-/// finds.
+/// the entry is delivered again. A replaced consumer neither records nor removes a note that its
+/// successor finds.
 extension QueueEntry {
   /// Records progress; there must be no note yet.
   ///

@@ -4,18 +4,18 @@ import WormholePropertyLists
 /// stores.
 package protocol QueueOutlet: Sendable {
   var queue: Queue { get }
-  /// What may wait.
+  /// The limit on waiting entries.
   var admission: Admission { get }
 
-  /// Returns sends as they may be stored together.
+  /// Returns sends in groups that may be stored together.
   func parts(of submissions: [Submission]) -> [[Submission]]
 
   /// Returns whether so many entries, with so many bytes, may still be stored.
   func admits(_ count: Int, _ size: Int) throws -> Bool
 
-  /// Stores a batch, under a name of its own.
+  /// Stores a batch, under a new name.
   ///
-  /// - Parameter role: Without which it is not stored.
+  /// - Parameter role: The role that is required for storing it.
   func store(
     _ bytes: [UInt8], _ entries: [Batch.Entry], position: Submission.Place, isDurable: Bool,
     under role: RoleProof?
@@ -44,7 +44,7 @@ extension QueueOutlet {
     }
   }
 
-  // As many as the limits allow: once one is refused, so are the rest, without a scan for each.
+  // As many as the limits allow: after one refusal the rest are refused without a scan for each.
   private func writeEach(_ submissions: [Submission]) {
     var refusal: AppGroupError?
     for submission in submissions {

@@ -1,10 +1,10 @@
 import WormholePropertyLists
 import WormholeSystem
 
-/// What a queue stands on: each operation of the public types, as an engine performs it. What they
-/// promise, and what does not depend on the engine, is there.
+/// The engine of a queue: each operation of the public types, as an engine performs it. The public
+/// types document the promises, and have the code that does not depend on the engine.
 package protocol QueueStore: Sendable {
-  /// Where it is, for people.
+  /// Its place, for people.
   var path: String { get }
 
   // MARK: Senders
@@ -31,21 +31,21 @@ package protocol QueueStore: Sendable {
 
   /// Returns the waiting and taken entries of all senders, in no order.
   ///
-  /// - Parameter limit: How many of those that wait are enough, from the first to be delivered.
+  /// - Parameter limit: How many waiting entries are enough, from the first to be delivered.
   func unfinished(limit: Int) throws -> [QueueReceipt]
 
-  /// Cancels what waits.
+  /// Cancels the waiting entries.
   ///
-  /// - Parameter deadline: How long to wait for others that cancel.
-  /// - Returns: How many entries this has cancelled.
+  /// - Parameter deadline: How long to wait for other processes that cancel.
+  /// - Returns: The number of entries that this call has cancelled.
   func cancelAll(until deadline: ContinuousClock.Instant?) throws -> Int
 
-  /// Returns what has ended otherwise than by being processed, in the order of sending.
+  /// Returns the entries that ended without being processed, in the order of sending.
   func outcomes(of sender: String) throws -> [QueueOutcome]
 
   func forget(_ id: QueueEntryID) throws
 
-  /// The watch that tells callers which batches to look at again.
+  /// The watch that notifies callers which batches to look at again.
   func endWatch() -> any QueueEnds
 
   // MARK: Failures
@@ -61,7 +61,7 @@ package protocol QueueStore: Sendable {
   /// - Returns: nil if it was used before.
   func watchFirstUse(_ signal: @escaping @Sendable () -> Void) throws -> (any Cancelling)?
 
-  /// Begins to consume, with what others have left that are gone.
+  /// Begins to consume, with the batches that consumers left that are gone.
   func source(for role: ConsumerRole, _ terms: DeliveryTerms) throws -> any ConsumerSource
 
   // MARK: Care
@@ -74,7 +74,7 @@ package protocol QueueStore: Sendable {
   /// - Returns: the removed paths.
   func expire(later: UInt64) throws -> [String]
 
-  /// Removes what dead senders and consumers left.
+  /// Removes leftovers of dead senders and consumers.
   func sweep() throws
 }
 
@@ -82,19 +82,19 @@ extension Queue {
   var store: any QueueStore { container.engine.queue(self) }
 }
 
-/// What one consumer takes its batches from. Used by one thread at a time.
+/// The source of one consumer's batches. Used by one thread at a time.
 package protocol ConsumerSource: Sendable {
-  /// What does not need that thread.
+  /// The part that does not need that thread.
   var place: any ConsumerPlace { get }
-  /// What other workers have, and this one waits for, because it keeps the order of senders.
+  /// Batches of other workers that this one waits for, because it keeps the order of senders.
   var obstacles: Set<EntryFile> { get }
-  /// When something may be to take without an event; nil if never.
+  /// When an entry may become ready without an event; nil if never.
   var due: ContinuousClock.Instant? { get }
 
   /// Another consumer came, left or died.
   mutating func noteChange()
 
-  /// Takes the next batch, first what was left to this consumer, then what waits.
+  /// Takes the next batch, first abandoned ones, then waiting ones.
   ///
   /// - Throws: `leaseLost`, or `.noSuchFile`, if this consumer was replaced.
   mutating func take() throws -> Taking
@@ -103,38 +103,37 @@ package protocol ConsumerSource: Sendable {
 /// The outcome of a step of a consumer.
 package enum Taking {
   case batch(TakenBatch)
-  /// Nothing to deliver came of it: look again.
+  /// There was nothing to deliver: look again.
   case again
   case nothing
 }
 
 /// A consumer's place in its queue. Thread-safe.
 package protocol ConsumerPlace: Sendable {
-  /// Returns whether nothing waits, and nothing taken is still to be acknowledged.
+  /// Returns whether no entry waits, and every taken entry is acknowledged.
   func isIdle() throws -> Bool
 
-  /// Calls a closure whenever there may be something new to take, or this consumer was replaced.
+  /// Calls a closure whenever there may be a new entry to take, or this consumer was replaced.
   func watch(_ signal: @escaping @Sendable () -> Void) -> [any Cancelling]
 
-  /// This consumer was replaced, although it still has its role. Without a successor a program removes
-  /// files: then nothing is created again before that has ended.
+  /// Its directory is gone, although it still holds the role. Without a successor another program
+  /// has deleted it; then nothing is created again before the deletion has ended.
   func noteLoss() throws
 
-  /// What was not acknowledged goes to the next consumer from now on.
+  /// From now on unacknowledged entries go to the next consumer.
   func end()
 }
 
-/// A batch as its consumer has it: the steps with its entries, each of which fails with `leaseLost`,
-/// or `.noSuchFile`, once the consumer was replaced.
+/// A batch that a consumer has taken: the steps with its entries, each of which fails with
+/// `leaseLost`, or `.noSuchFile`, once the consumer was replaced.
 package protocol TakenStore: Sendable {
-  /// Checks, where that is not free of cost, that nobody else can have been given the batch; called
-  /// before each delivery.
+  /// Verifies before each delivery that the batch is still ours. Free on a directory.
   func confirm() throws
 
-  /// The same, and asks where it may be known too late: what follows cannot be undone.
+  /// The same, with a request if the loss could be known too late: the next step cannot be undone.
   func confirmNow() throws
 
-  /// Returns who has the batch now, after this consumer has lost it; nil if that is not known.
+  /// Returns the process that has the batch after this consumer has lost it; nil if unknown.
   func successor() throws -> LeaseHolder?
 
   /// Makes the file that accompanies an entry the consumer's.
@@ -145,16 +144,16 @@ package protocol TakenStore: Sendable {
 
   /// Adds a line to the record of deliveries; see `DeliveryLog`.
   ///
-  /// - Returns: whether that is to be removed with the batch.
+  /// - Returns: whether the record has to be removed with the batch.
   func log(_ line: String) throws -> Bool
 
-  /// Records that an entry is not to be delivered again, and how it ended if it was not processed.
+  /// Records that an entry must not be delivered again, and how it ended if it was not processed.
   func settle(_ settlement: Settlement) throws
 
   /// All entries are settled, by two threads at once.
   func finish(hasNotes: Bool) throws
 
-  /// Removes what belongs to an entry that has ended; none of it matters to anybody.
+  /// Removes the files of an entry that has ended, which no process needs.
   func clear(_ settlement: Settlement)
 
   /// Records a consumer's progress with an entry.
@@ -176,11 +175,11 @@ package struct Settlement {
   let hasNotes: Bool
 }
 
-/// Whose right a consumer takes by.
+/// The right by which a consumer takes entries.
 package enum ConsumerRole {
   case alone(PresenceRegistration)
-  /// One of several, which has the role of the only one while it begins.
+  /// One of several, which has the exclusive role while it begins.
   case worker(PresenceRegistration, gate: PresenceRegistration)
-  /// One of several, for whose registration there was no room.
+  /// One of several, without room for its registration.
   case unregistered(AppGroupError)
 }

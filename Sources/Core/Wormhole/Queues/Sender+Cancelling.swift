@@ -4,11 +4,11 @@ extension Queue.Sender {
   ///
   /// - Parameters:
   ///   - id: the entry.
-  ///   - deadline: how long to wait for others that cancel; by default 10 seconds from now.
+  ///   - deadline: how long to wait for other cancelling processes; by default 10 seconds from now.
   /// - Returns: whether it is cancelled; false if it was taken, or has ended otherwise.
   /// - Throws: `AppGroupError`: `timedOut`, naming the process that cancels, or errors of the file
-  ///   system (some file systems cannot exchange two files). The entry is then where it was.
-  /// - Complexity: the file that it was stored in is rewritten, with two fsyncs.
+  ///   system (some file systems cannot exchange two files). The entry is then unchanged.
+  /// - Complexity: the file of the entry is rewritten, with two fsyncs.
   @available(*, noasync, message: "it blocks; await the other form, in an async function")
   @discardableResult
   public func cancel(

@@ -5,12 +5,12 @@ extension Queue.Sender {
   ///
   /// - Parameters:
   ///   - id: the entry.
-  ///   - deadline: how long to wait; a past deadline means "as it is now".
+  ///   - deadline: how long to wait; a past deadline means "its status now".
   /// - Returns: how it ended; after the deadline, its current status.
   /// - Throws: `AppGroupError` for errors of the file system.
-  /// - Complexity: as `status(of:)` at the beginning and whenever something happened to the file
-  ///   that it was stored in. All callers that wait with this sender share one set of watches; if
-  ///   none are available, a look five times a second.
+  /// - Complexity: as `status(of:)` at the beginning and after each change of the entry's file. All
+  ///   callers that wait with this sender share one set of watches; without watches, a look five
+  ///   times a second.
   @available(*, noasync, message: "it blocks; await the other form, in an async function")
   public func finalStatus(
     of id: QueueEntryID, until deadline: ContinuousClock.Instant
@@ -56,7 +56,7 @@ package final class QueueEndWait: Waiting {
         let status = try sender.status(of: id)
         if status.isEnd || deadline.map({ $0 <= .now }) == true { return .done(status) }
         guard !isWatching else { return .wait(for: latch, until: deadline) }
-        // Most have ended already, and are not watched. Anything later is reported.
+        // Most entries have ended already, and are not watched. Later changes are reported.
         try sender.ends.add(latch, id.batch)
         isWatching = true
       }

@@ -30,8 +30,8 @@ extension Queue.Sender {
   /// Clears an entry whose outcome the sender has dealt with: removes its receipt and, if it was
   /// not processed, the note of its outcome. It then counts as processed.
   ///
-  /// An entry that has not ended yet is still delivered, and if it fails then, a note of that
-  /// stays. Without this call, receipts and their notes stay for good, except for receipts with a
+  /// An entry that has not ended yet is still delivered, and if it then fails, a note of that
+  /// stays. Without this call, receipts and their notes stay forever, except for receipts with a
   /// term; notes of entries sent without a receipt stay for a day.
   ///
   /// - Throws: `AppGroupError` for errors of the file system.

@@ -2,14 +2,14 @@ extension Queue.Sender {
   /// Returns the status of an entry, including one that was sent before this process began.
   ///
   /// - Throws: `AppGroupError` for errors of the file system.
-  /// - Complexity: opens and reads the file that the entry was stored in, if it is still there.
+  /// - Complexity: opens and reads the entry's file, if it still exists.
   public func status(of id: QueueEntryID) throws -> QueueEntryStatus {
     try reporting("look for an entry of \"\(queue.name)\"", path: queue.path) {
       try store.status(of: id)
     }
   }
 
-  /// Returns an entry as it was sent, and its status, as long as its content exists anywhere: it
+  /// Returns an entry's original content and its status, as long as the content exists: the entry
   /// waits, is taken, or has a receipt that is not cleared.
   ///
   /// - Returns: nil if it no longer exists anywhere.
@@ -33,7 +33,7 @@ extension Queue.Sender {
   }
 }
 
-/// How an entry ended that was not processed.
+/// The outcome of an entry that was not processed.
 ///
 /// ```swift
 /// let sender = try container.queue("jobs").sender("box office")

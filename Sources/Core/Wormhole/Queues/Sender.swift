@@ -55,26 +55,27 @@ extension Queue {
     ///   - expiry: the time after which it is no longer delivered; by default never.
     ///   - key: older entries of this sender with the same key that no consumer has taken are not
     ///     delivered. If the file system cannot withdraw them, they may be delivered, in their
-    ///     order; the new one is stored all the same.
+    ///     order; the new entry is stored anyway.
     ///   - keepsReceipt: whether `receipts()` lists it, with its payload and its outcome, even
     ///     after a restart, until the sender clears it.
-    ///   - receiptTerm: whether the receipt is removed by itself after the entry was processed.
-    ///   - delay: how long nobody takes it, even across restarts; until then it can be cancelled and
-    ///     superseded. It is due by the system's clock, or after the delay if that is set back. By
-    ///     default, and for zero or less, it is not delayed. `expires` counts from the send.
-    ///   - priority: entries of a higher one are delivered before it.
-    ///   - fence: that of a role in the same container: the entry is stored only as long as nobody else
-    ///     has entered. In a directory this takes the lease of the role. By default, any process may.
-    /// - Returns: the id by which to ask for it later.
-    /// - Throws: `AppGroupError`: `queueFull`; `unsupportedValue` for a value that is no property
-    ///   list, `tooLarge`; `leaseLost` if the role is no longer that of the fence; or errors of the file system. The entry is not stored then; only after
-    ///   an error of the last fsyncs, or of the receipt when a consumer was fast, it may be.
+    ///   - receiptTerm: whether the receipt is removed automatically after the entry was processed.
+    ///   - delay: how long it is not taken, even across restarts; until then it can be cancelled
+    ///     and superseded. It is due by the system's clock, or after the delay if that is set back.
+    ///     By default, and for zero or less, it is not delayed. `expires` counts from the send.
+    ///   - priority: entries of a higher priority are delivered before it.
+    ///   - fence: of a role in the same container; the entry is stored only while no other process
+    ///     has entered. In a directory this takes the role's lease. By default, any process may.
+    /// - Returns: the id for asking about the entry later.
+    /// - Throws: `AppGroupError`: `queueFull`; `unsupportedValue` for a value outside property
+    ///   lists, `tooLarge`; `leaseLost` if the fence is broken; or errors of the file system. The
+    ///   entry is then not stored, except perhaps after an error of the last fsyncs, or of the
+    ///   receipt if a consumer was fast.
     /// - Complexity: create, lock, write, rename and close, shared by all entries that go out
     ///   together. `.durable` adds one fsync on ext4 and xfs (see `CommitScope`); elsewhere two,
     ///   three more if names were new lately, and one for a receipt. A receipt adds a mkdir and a
     ///   link. A key adds a link and a listing, and for each superseded entry the cost of
-    ///   `cancel`. A scan of everything that waits after each sixteenth of the limit, and with the
-    ///   first send of a sender.
+    ///   `cancel`. A scan of all waiting entries after each sixteenth of the limit, and with a
+    ///   sender's first send.
     @available(*, noasync, message: "it blocks; await the other form, in an async function")
     @discardableResult
     public func enqueue(
@@ -90,8 +91,7 @@ extension Queue {
       let submission = Submission(
         entry, durability: durability, place: .init(priority, delay), under: fence?.proof,
         outcome.settle)
-      // A caller that finds nobody writing writes itself, including what others add in the
-      // meantime.
+      // If no thread is writing, the caller writes, including later sends of others.
       if gather(submission) { write(until: { outcome.isSettled }) }
       let id = try outcome.wait().get()
       if let key { store.supersede(key, before: id) }
@@ -162,7 +162,7 @@ extension Queue {
       var bytes = 0
       for submission in waiting.prefix(EntryFile.maximumCount) {
         bytes += submission.footprint.fileBytes
-        // A file has one place in the queue; a delayed entry is alone in it, and one under a role.
+        // A file has one place in the queue; a delayed entry, or one under a role, is alone in it.
         let isBeside =
           submission.place == waiting[0].place && submission.place.delay == nil
           && submission.role == nil && waiting[0].role == nil

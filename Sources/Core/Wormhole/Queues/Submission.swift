@@ -3,7 +3,7 @@ import WormholePropertyLists
 /// A send on its way.
 package struct Submission: Sendable {
   package let entry: Batch.Entry
-  /// What it adds to the file that it goes out in.
+  /// The bytes that it adds to its file.
   let footprint: PropertyListFootprint
   let durability: Durability
   let place: Place
@@ -11,7 +11,7 @@ package struct Submission: Sendable {
   let role: RoleProof?
   let settle: @Sendable (Result<QueueEntryID, any Error>) -> Void
 
-  /// Where it comes in the queue.
+  /// Its place in the queue.
   package struct Place: Hashable {
     package let priority: EntryPriority
     /// Nanoseconds; nil for none.

@@ -25,7 +25,7 @@ package final class TakenBatch: Sendable {
     var remaining: Int
     var log: DeliveryLog
 
-    /// - Returns: whether everything else is settled already, and whether there are notes to
+    /// - Returns: whether all other entries are settled already, and whether there are notes to
     ///   remove; nil if it is settled, or about to be.
     mutating func begin(_ index: Int) -> (isLast: Bool, hasNotes: Bool)? {
       guard stages[index] == .unsettled else { return nil }
@@ -33,7 +33,7 @@ package final class TakenBatch: Sendable {
       return (remaining == 1, log.isWritten)
     }
 
-    /// Ends what `begin` began.
+    /// Ends the settling that `begin` began.
     ///
     /// - Returns: whether all entries are settled now.
     mutating func end(_ index: Int, isSettled: Bool) -> Bool {
@@ -63,14 +63,14 @@ package final class TakenBatch: Sendable {
   /// Opens the queue's directory; see `OpenQueue`.
   package func open() throws -> QueueDirectory { try terms.directory.openForConsumer() }
 
-  /// Checks that no other consumer can have been given the batch.
+  /// Verifies that no other consumer can have the batch.
   package func confirm() throws {
     try noticingLoss(store.confirmNow)
   }
 
   package func noteClaimed(_ attachment: String) throws { try store.noteClaimed(attachment) }
 
-  /// Takes a step; one that shows that this consumer has lost the batch fails with who has it now.
+  /// Takes a step; if it shows that the batch is lost, the error names the new consumer.
   func noticingLoss<Result>(_ step: () throws -> Result) throws -> Result {
     do {
       return try step()
@@ -85,7 +85,7 @@ package final class TakenBatch: Sendable {
     do {
       return queue.replaced(by: try store.successor())
     } catch {
-      // That it is lost matters more than to whom.
+      // The loss matters more than the name of the new consumer.
       return queue.replaced()
     }
   }
@@ -94,7 +94,7 @@ package final class TakenBatch: Sendable {
 
   // MARK: Delivering
 
-  /// Returns until when an entry was given back by a consumer that is gone; nil if it was not.
+  /// Returns the time until which a consumer that is gone gave an entry back; nil if it did not.
   func due(_ index: Int) -> ContinuousClock.Instant? { state.withLock { $0.log.due(index) } }
 
   /// Counts a delivery that is about to happen.
@@ -145,7 +145,7 @@ package final class TakenBatch: Sendable {
 
   // MARK: Settling
 
-  /// Records that an entry is not to be delivered again, and how it ended if it was not processed.
+  /// Records that an entry must not be delivered again, and how it ended if it was not processed.
   ///
   /// - Parameter isKept: whether it is kept for inspection, and possibly sent again.
   /// - Throws: `leaseLost` if this consumer was replaced; its successor then has the entry.

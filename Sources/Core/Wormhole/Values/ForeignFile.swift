@@ -6,7 +6,7 @@ package enum ForeignFile {
   ///
   /// - Parameter maximumBytes: The largest accepted size.
   /// - Throws: `AppGroupError`: `tooLarge`, `notAValue` for anything but a regular file (a FIFO
-  ///   would block for ever, a device may never end), or an error of the file system.
+  ///   would block forever, a device may never end), or an error of the file system.
   package static func read(_ path: String, maximumBytes: Int) throws -> [UInt8] {
     let action = "read the file"
     return try reporting(action, path: path) {

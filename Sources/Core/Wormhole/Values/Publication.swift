@@ -1,16 +1,16 @@
 import WormholeSystem
 
-/// The publication that somebody saw last: its stamp and what it told about itself.
+/// The publication that an observer saw last: its stamp and its record.
 package struct Publication: Sendable {
   /// Nil if there was no value.
   let stamp: Stamp?
   let record: PublicationRecord?
 
-  /// Returns the process that made every change since another publication; nil if several did, or if
-  /// it is not told.
+  /// Returns the process that made every change since another publication; nil if it is unknown, or
+  /// if there were several.
   ///
-  /// Records tell it only for publications that are changes of what was there before (`update` and
-  /// `edit`): those of one process in a row have the same base.
+  /// Records show it only for publications that change the content before (`update` and `edit`):
+  /// successive ones of one process have the same base.
   ///
   /// - Parameter last: Nil if there was no value.
   package func publisher(since last: Publication?) -> Publisher? {
@@ -37,7 +37,7 @@ extension PublicationRecord {
   ///
   /// - Parameters:
   ///   - lease: The lease under which it is made, if it is held already; it knows the process.
-  ///   - old: What it replaces; nil if nobody looked.
+  ///   - old: The content that it replaces; nil if it was not read.
   package init(_ lease: Lease?, peer: String?, after old: Publication?, expiry: Int64?) {
     let processID = lease?.declaration.identity.processID ?? ProcessIdentity.current.processID
     self.init(processID: processID, peer: peer, base: old?.base ?? .unknown, expiry: expiry)
@@ -49,9 +49,9 @@ extension PublicationRecord {
 }
 
 extension SharedContainer {
-  /// Notes a peer that this process is from now on, for the records of what it publishes here.
+  /// Notes a peer that this process is from now on, for the records of its publications here.
   package func beginPublishing(as peer: String) { ActivePeers.add(peer, in: root.path) }
 
-  /// Notes that this process is not that peer any more.
+  /// Notes that this process is no longer that peer.
   package func endPublishing(as peer: String) { ActivePeers.remove(peer, in: root.path) }
 }

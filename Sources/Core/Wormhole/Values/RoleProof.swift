@@ -1,22 +1,22 @@
 package import WormholePropertyLists
 package import WormholeSystem
 
-/// The proof that an exclusive role is still that of one entering, checked in the same step as the
+/// The proof that an exclusive role still belongs to one entering, checked in the same step as the
 /// change that it guards.
 ///
-/// In a directory the role's value takes part in the change as one that is only read, so a process that
-/// takes the role over ends the change before it acts, or comes after it (see `Transaction`). Another
-/// engine checks its own condition.
+/// In a directory the role's value takes part in the change as one that is only read, so a process
+/// that takes the role over ends the change before it acts, or enters after it (see `Transaction`).
+/// Another engine checks its own condition.
 package struct RoleProof: Sendable {
   /// The value that names the holder of the role; nil on another engine.
   package let value: Value?
-  /// The number that it has.
+  /// The number that the role has.
   package let number: UInt64
-  /// What an engine that is not a directory checks; nil in a directory.
+  /// The condition that another engine checks; nil in a directory.
   package let condition: (any EngineCondition)?
   /// The location of its container.
   package let location: String
-  /// The error of a change that comes too late.
+  /// The error of a late change.
   package let lost: AppGroupError
 
   /// The key of the number in the role's value.
@@ -33,19 +33,19 @@ package struct RoleProof: Sendable {
     self.lost = lost
   }
 
-  /// Returns the number in what a role's value holds; 0 if it has none.
+  /// Returns the number in the content of a role's value; 0 if it has none.
   package static func number(in snapshot: ValueSnapshot) throws -> UInt64 {
     try snapshot.propertyList()?[key]?.uint64Value ?? 0
   }
 
-  /// Checks what the role's value holds, under its lease.
+  /// Checks the content of the role's value, under its lease.
   ///
   /// - Throws: `lost`, so that the change does not begin again.
   package func check(_ snapshot: ValueSnapshot) throws {
     guard try Self.number(in: snapshot) == number else { throw BodyError(cause: lost) }
   }
 
-  /// Runs a closure under the lease of the role's value, if that has the number; again after a lost
+  /// Runs a closure under the lease of the role's value, if it has the number; again after a lost
   /// lease, and with the wait of a change.
   ///
   /// - Parameter body: Publishes through the lease, so that nothing is published after a takeover.

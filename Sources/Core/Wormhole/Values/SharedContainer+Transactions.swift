@@ -8,7 +8,7 @@ extension SharedContainer {
   ///
   /// The leases of all values are taken in one order, so two such updates never wait for each other.
   /// If this process is killed or stopped in the middle, the next process that changes one of the
-  /// values finishes the update or undoes it; a reader sees the result of that before.
+  /// values finishes the update or undoes it; readers see the result even before that.
   ///
   /// - Parameters:
   ///   - identifiers: The values that `body` may read and change.
@@ -17,9 +17,9 @@ extension SharedContainer {
   ///     now.
   ///   - term: As in `Value.update`, for each lease from the moment when it is taken.
   ///   - repeatsAfterLoss: As in `Value.update`; the loss of one lease is enough.
-  ///   - body: Receives the values that exist, and leaves the new ones there. A value that is missing
-  ///     then is removed; an unchanged one is not published again. If the closure throws, nothing
-  ///     changes.
+  ///   - body: Receives the values that exist, and leaves the new ones there. A value that is then
+  ///     missing is removed; an unchanged one is not published again. If the closure throws,
+  ///     nothing changes.
   /// - Returns: The result of `body`.
   /// - Throws: The error of `body`, or `AppGroupError`: as `Value.update`; `unsupportedValue` for a
   ///   value that is not among `identifiers`; `inputOutput` on a file system without hard links or permissions.
@@ -82,7 +82,7 @@ extension SharedContainer {
   }
 }
 
-/// One update of several values: what its closure decides, whatever stands behind them.
+/// One update of several values: the decisions of its closure, on any engine.
 package struct ValuesUpdate<Result: Sendable>: Sendable {
   typealias Body = @Sendable (inout [String: PropertyListValue]) throws -> Result
 
@@ -102,7 +102,7 @@ package struct ValuesUpdate<Result: Sendable>: Sendable {
       container, Set(identifiers).map(container.value), terms: terms, under: nil, body: body)
   }
 
-  /// - Parameter values: Different ones.
+  /// - Parameter values: The values, all different.
   init(
     _ container: SharedContainer, _ values: [Value], terms: ChangeTerms, under role: RoleProof?,
     body: @escaping Body

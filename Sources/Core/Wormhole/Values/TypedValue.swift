@@ -1,7 +1,7 @@
 import FoundationEssentials
 import WormholePropertyLists
 
-/// A value whose content is of one type of the program's own, with the promises of `Value`.
+/// A value whose content has one type of the program, with the promises of `Value`.
 ///
 /// The file holds exactly the content as a property list, so every other program that knows the
 /// identifier takes part.
@@ -37,7 +37,7 @@ public struct TypedValue<Content: Codable & Sendable>: Sendable {
   /// - Parameters:
   ///   - content: Any `Codable` value that a property list can hold, even a string or a number.
   ///   - durability: The failures that the write survives.
-  ///   - lifetime: The time from now for which it is the content; nil for ever. See
+  ///   - lifetime: The time from now for which it is the content; nil means forever. See
   ///     <doc:ExpiryOfValues>.
   ///   - deadline: The latest instant to wait for the lease; by default `Value.standardWait` from now.
   /// - Throws: The error of encoding, or `AppGroupError`, as `Value.replace`.
@@ -112,7 +112,7 @@ public struct TypedValue<Content: Codable & Sendable>: Sendable {
 }
 
 extension SharedContainer {
-  /// Returns the value with an identifier as a type of the program's own. Touches no file.
+  /// Returns the value with an identifier as one type of the program. Touches no file.
   public func value<Content: Codable & Sendable>(
     _ identifier: String, as type: Content.Type
   ) -> TypedValue<Content> {

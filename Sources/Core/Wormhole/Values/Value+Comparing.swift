@@ -1,16 +1,16 @@
 public import WormholePropertyLists
 
-/// Changes that are made only if nobody has changed the value since the caller looked at it: for
-/// decisions that take longer than a lease, such as a person's.
+/// Changes that are made only if the value has not changed since the caller read it: for decisions
+/// that take longer than a lease, such as a person's.
 extension Value {
-  /// Replaces or removes the value if it is still of the version that the caller has seen.
+  /// Replaces or removes the value if it still has the version that the caller has seen.
   ///
   /// - Parameters:
-  ///   - version: As a snapshot or `version()` gave it; nil means that there was no value.
+  ///   - version: The version from a snapshot or `version()`; nil means that there was no value.
   ///   - new: The new value; nil removes it.
   ///   - durability: The failures that the write survives.
   ///   - deadline: The latest instant to wait for the lease; by default `standardWait` from now.
-  /// - Returns: Whether it was of that version. Otherwise nothing has changed.
+  /// - Returns: Whether it had that version. Otherwise nothing has changed.
   /// - Throws: `AppGroupError`, as `replace`.
   /// - Complexity: As `update`.
   @available(*, noasync, message: "it blocks; await the other form, in an async function")
@@ -25,7 +25,7 @@ extension Value {
   ///
   /// - Parameters:
   ///   - text: Nil means that there was no value.
-  ///   - lifetime: The time from now for which the new value is the value; nil for ever.
+  ///   - lifetime: The lifetime of the new value from now; nil means forever.
   package func compareAndSet(
     versionText text: String?, _ new: PropertyListValue?, durability: Durability = .standard,
     expiresAfter lifetime: Duration? = nil, until deadline: ContinuousClock.Instant? = nil
@@ -35,7 +35,7 @@ extension Value {
       comparison({ $0?.text == text }, new))
   }
 
-  /// Replaces or removes the value if it is still of a version; see the form without `async`.
+  /// Replaces or removes the value if it still has a version; see the form without `async`.
   public func compareAndSet(
     _ version: Version?, _ new: PropertyListValue?, durability: Durability = .standard,
     until deadline: ContinuousClock.Instant? = nil

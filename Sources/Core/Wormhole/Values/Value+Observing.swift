@@ -18,8 +18,8 @@ extension Value {
   ///   - handler: Receives the value at the time of the call.
   /// - Returns: The observation, which lasts until it is cancelled or released. No publication
   ///   after this method returns is missed.
-  /// - Throws: `AppGroupError` if the container cannot be used any more. A lack of watches is not
-  ///   an error: the observation then polls, and `detection` says so.
+  /// - Throws: `AppGroupError` if the container can no longer be used. A lack of watches is not an
+  ///   error: the observation then polls, and `detection` says so.
   public func observe(
     startsWithCurrent: Bool = false, on queue: DispatchQueue,
     _ handler: @escaping @Sendable (ValueSnapshot) -> Void
@@ -48,7 +48,7 @@ extension Value {
   /// Returns the values from now on, for `for await`, with the promises of `observe`.
   ///
   /// Each value is read when it is requested, so a slow iteration gets the value of that moment and
-  /// not that of the event.
+  /// not of the event.
   ///
   /// Watching begins when this method returns, so no later publication is missed, and ends with the
   /// iteration or its task.
@@ -72,7 +72,7 @@ extension Value {
   }
 }
 
-/// A value that an observer follows, as soon as it has begun to.
+/// A value that an observer follows.
 final class FollowedValue: Watching {
   private let store: any ValueStore
   private let following = Mutex<(any ValueFollowing)?>(nil)
@@ -197,7 +197,7 @@ public struct ValueSnapshots: AsyncSequence, Sendable {
     }
   }
 
-  /// One wait for another value than the known one.
+  /// One wait for a value that differs from the known one.
   private final class NextSnapshot: Waiting {
     private let sequence: ValueSnapshots
     private let known: Seen

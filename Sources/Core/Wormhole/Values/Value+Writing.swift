@@ -7,8 +7,7 @@ extension Value {
   /// - Parameters:
   ///   - value: The new value.
   ///   - durability: The failures that the write survives.
-  ///   - lifetime: The time from now for which it is the value; nil for ever. See
-  ///     <doc:ExpiryOfValues>.
+  ///   - lifetime: The lifetime of the value from now; nil means forever. See <doc:ExpiryOfValues>.
   ///   - deadline: The latest instant to wait for the lease; an instant in the past means "only if
   ///     it is free now". By default `standardWait` from now.
   /// - Throws: `AppGroupError`: `timedOut` with the holder; `unsupportedValue`; `noSpace` and other
@@ -55,13 +54,14 @@ extension Value {
   /// - Parameters:
   ///   - durability: The failures that the write survives.
   ///   - deadline: The latest instant to wait for the lease; by default `standardWait` from now.
-  ///   - term: The time that `body` may take before other processes may take over the lease. While this
-  ///     process is seen to run it may be of any length; others that cannot see it wait an hour at most.
+  ///   - term: The time that `body` may take before other processes may take over the lease. It may
+  ///     have any length while other processes see this one run; processes that cannot see it wait
+  ///     an hour at most.
   ///   - repeatsAfterLoss: Whether to begin again silently after a takeover (for example because
   ///     this process was stopped in the middle). `body` then runs **more than once**, each time
   ///     with the latest value, so it should have no other effects. Otherwise `leaseLost` is
   ///     thrown.
-  ///   - lifetime: The time from the call for which the new value is the value; nil for ever.
+  ///   - lifetime: The lifetime of the new value from the call; nil means forever.
   ///   - body: Receives the value, nil if there is none, and leaves the new one there; nil removes
   ///     it. An unchanged value is not published again (`.durable` flushes it to the disk), and keeps
   ///     its expiry. If the closure throws, nothing changes.

@@ -9,7 +9,7 @@ import WormholeSystem
 /// its deadline. It takes the lease over from a process that is stopped (after 50 ms) or holds it
 /// longer than its term. Its own lease may be taken over, too; it then begins again.
 ///
-/// On etcd no lease is needed: a change is published if nobody has changed the value since it was
+/// On etcd no lease is needed: a change is published if the value has not changed since it was
 /// read, and begins again otherwise. There a read waits for a round trip to the cluster.
 ///
 /// ```swift
@@ -24,20 +24,20 @@ public struct Value: Sendable {
   /// The identifier of the value.
   public var identifier: String { store.identifier }
 
-  /// What all copies share, so that a copy costs little.
+  /// The state that all copies share, so that a copy costs little.
   package let store: any ValueStore
-  /// The directory and the name of the value's file. On etcd, where it has none, those that it would
-  /// have in this machine's directory.
+  /// The directory and the name of the value's file. On etcd, where it has no file, those that it
+  /// would have in this machine's directory.
   package var directory: NamedDirectory { store.file.directory }
   package var fileName: String { store.file.name }
-  /// The peer whose publications these are; by default the only one that this process is.
+  /// The publishing peer; by default the only peer that this process is.
   package var peer: String?
 
   /// The default wait of a write for the lease: 10 seconds.
   public static let standardWait: Duration = .seconds(10)
 
-  /// The term of a change that says nothing else: 2 seconds. A holder that takes longer keeps the
-  /// lease as long as nobody else wants it.
+  /// The term of a change that names no other: 2 seconds. A holder that takes longer keeps the
+  /// lease as long as no other process wants it.
   public static let standardTerm = LeaseDeclaration.standardTerm
 
   /// The largest size of a value on disk: 64 MiB.
@@ -50,7 +50,7 @@ public struct Value: Sendable {
     store = container.engine.value(identifier, kind, in: container)
   }
 
-  /// The path of the value's file, whether or not it exists; on etcd the words for its key.
+  /// The path of the value's file, whether or not it exists; on etcd a description of its key.
   public var path: String { store.path }
 
   // MARK: Reading

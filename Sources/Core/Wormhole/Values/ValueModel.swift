@@ -25,14 +25,14 @@ public final class ValueModel<Content: Codable & Sendable> {
   @ObservationIgnored public let value: TypedValue<Content>
   /// The latest content; nil if there is none, and before the first look.
   public private(set) var content: Content?
-  /// Why the latest content could not be read; `content` is then the one before. Nil after the next that
-  /// can be read.
+  /// Why the latest content could not be read; then `content` is the previous one. Nil after the
+  /// next readable content.
   public private(set) var failure: (any Error)?
   @ObservationIgnored private var following: Task<Void, Never>?
 
   /// Begins to follow the value, until the model is released.
   ///
-  /// - Throws: `AppGroupError` if the container cannot be used any more.
+  /// - Throws: `AppGroupError` if the container can no longer be used.
   public init(_ value: TypedValue<Content>) throws {
     self.value = value
     let snapshots = try value.value.snapshots(startsWithCurrent: true)

@@ -17,12 +17,12 @@ public struct ValueSnapshot: Sendable {
   private let record: PublicationRecord?
   /// Whether there is a file whose content has expired.
   package let isExpired: Bool
-  /// When the content was published, if it stands in for later content that is lost.
+  /// The time of publication, if the content stands in for later content that is lost.
   package let standsInFrom: Date?
 
   /// - Parameters:
   ///   - bytes: The content, without the record of its publication.
-  ///   - record: What the publication told about itself.
+  ///   - record: The record of the publication.
   ///   - mayHaveExpired: Whether the record's expiry counts; on etcd its own lease decides.
   ///   - standsInFrom: When it was published, if it stands in for later content.
   package init(
@@ -46,8 +46,8 @@ public struct ValueSnapshot: Sendable {
     standsInFrom = nil
   }
 
-  /// The process that published the content, and when; nil if it is not told: there is no value, or
-  /// a program that does not use this package wrote the file.
+  /// The process that published the content, and when; nil if there is no value, or if a program
+  /// that does not use this package wrote the file.
   ///
   /// It is read from the same file, in the same call, as the content. See `Publisher` for what it
   /// proves.
@@ -117,9 +117,9 @@ extension AppGroupError {
       remedy: "replace it, remove it, or \(puttingAside(path))")
   }
 
-  /// How a value that cannot be read is kept for a look, in words.
+  /// Describes how an unreadable value is kept for inspection.
   ///
-  /// - Parameter path: The value's file, or the words for its key.
+  /// - Parameter path: The value's file, or a description of its key.
   package static func puttingAside(_ path: String) -> String {
     Engines.isMeant(by: path)
       ? "look at its key with etcdctl get, and delete it" : "put it aside with quarantine()"

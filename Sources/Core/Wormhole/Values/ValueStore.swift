@@ -1,22 +1,22 @@
 import WormholePropertyLists
 import WormholeSystem
 
-/// What stands behind a value: its file, or its key on etcd.
+/// The implementation of a value: its file, or its key on etcd.
 ///
-/// Calls may block. Errors of the kernel and of etcd come as they are; `Value` puts them into a
+/// Calls may block. Errors of the kernel and of etcd are thrown unchanged; `Value` puts them into a
 /// sentence.
 package protocol ValueStore: AnyObject, Sendable {
   var container: SharedContainer { get }
   var identifier: String { get }
-  /// The file's path, or the words for the key.
+  /// The file's path, or a description of the key.
   var path: String { get }
-  /// The value's file, or the one that it would have in this machine's directory.
+  /// The value's file, or the file that it would have in this machine's directory.
   var file: ValueFile { get }
 
   func snapshot(limits: PropertyListLimits) throws -> ValueSnapshot
   func version() throws -> Version?
 
-  /// Returns a change that publishes bytes, whatever is there.
+  /// Returns a change that publishes bytes, whatever the old content is.
   func replacement(_ bytes: [UInt8], _ terms: ChangeTerms) -> sending any Waiting<Void>
   /// Returns a change that removes the value; its outcome says whether there was one.
   func removal(_ terms: ChangeTerms) -> sending any Waiting<Bool>
@@ -40,19 +40,18 @@ package protocol ValueFollowing: Watching {
   func promptSnapshot() -> ValueSnapshot?
 }
 
-/// The terms of a change: what it survives, how long it may take, and whether it is repeated after a
-/// lost lease.
+/// The terms of a change: its durability, its term, and whether it is repeated after a lost lease.
 package struct ChangeTerms: Sendable {
   package var durability: Durability
   package var deadline: ContinuousClock.Instant
-  /// How long the work may take before others may take the lease over.
+  /// How long the work may take before other processes may take the lease over.
   package var term: Duration
   package var repeatsAfterLoss: Bool
   /// Receives the new version just before it becomes visible; again after a lost lease.
   package var willPublish: @Sendable (Stamp) -> Void
   /// The moment from which the new content counts as never written, in nanoseconds since 1970.
   package var expiry: Int64?
-  /// The peer that publishes; nil for the only one that this process is.
+  /// The publishing peer; nil for the only peer that this process is.
   package var peer: String?
 
   /// - Parameter deadline: the end of the wait for the lease; by default `Value.standardWait` from now.

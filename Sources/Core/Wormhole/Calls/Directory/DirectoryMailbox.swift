@@ -85,7 +85,7 @@ final class DirectoryMailbox: MailboxHold {
       let old = ownership.withLock { $0 }
       guard !old.isClosed else { throw Errno.noSuchFile }
       if let directory = old.directory {
-        // One that cannot be looked at is not there.
+        // A directory that cannot be examined counts as missing.
         let found = try? fileStatus(place.path)
         if found?.isSameFile(as: directory.status) == true { return }
       }
@@ -194,7 +194,7 @@ final class DirectoryMailbox: MailboxHold {
     }
   }
 
-  /// Returns whether there is no more news; if so, nobody is reading from now on.
+  /// Returns whether there is no more news; if so, no thread is reading from now on.
   private func isDone() -> Bool {
     state.withLock { state in
       state.isReading = state.news != nil
@@ -254,8 +254,8 @@ final class DirectoryMailbox: MailboxHold {
         guard let value = try? PropertyListValue(bytes: bytes) else {
           return try Quarantine.take(FileName(text), at: directory, root: place.root)
         }
-        // Before the unlink, because nobody needs to wait for it: if this process dies in between,
-        // the mailbox dies with it, and so does the receiver of the entry.
+        // Before the unlink, because no thread needs to wait for it: if this process dies in
+        // between, the mailbox dies with it, and so does the receiver of the entry.
         deliver(value)
         try removeFile(text, at: directory)
       }

@@ -11,11 +11,11 @@ import WormholeSystem
 /// **Creation.** Only the owner creates the directory, a sender never does; so a post into a
 /// mailbox that is gone fails. Posting is create, write, rename.
 ///
-/// **At most once.** Only the owner reads an entry, and unlinks it. What was not read ends with the
-/// owner: nobody else ever takes it.
+/// **At most once.** Only the owner reads an entry, and unlinks it. Unread entries end with the
+/// owner: no other process ever takes them.
 ///
 /// **Death.** A mailbox is dead if its `owner` is unlocked or missing. The lock's file is open for
-/// writing, so its end is IN_CLOSE_WRITE for those who watch it, sent just before the lock is free;
+/// writing, so processes that watch it get IN_CLOSE_WRITE at its end, just before the lock is free;
 /// checks open it for reading, and cause no event.
 ///
 /// **What a crash leaves**: `.new-*` of a process that died while creating one; the directory of a
@@ -57,16 +57,16 @@ package struct MailboxDirectory: Sendable {
 
     /// Whether the lock's file was removed.
     var isRemoved: Bool {
-      // One that cannot be looked at is made again.
+      // A file that cannot be examined is created again.
       (try? owner.status().links == 0) ?? true
     }
   }
 
-  /// Creates the directory with its lock, and only then gives it its name: nobody ever sees an
-  /// unlocked mailbox that is not dead for good.
+  /// Creates the directory with its lock, and only then gives it its name: so an unlocked mailbox
+  /// is always dead for good.
   func make() throws -> LockedDirectory {
     for attempt in 0..<renameRaceLimit {
-      // A sweeper, or somebody who removes everything, may be at work.
+      // A sweeper, or a process that removes everything, may be at work.
       if attempt > 0 { pauseThread(.microseconds(100)) }
       let container = try root.refreshed(root.handle()).descriptor.rawValue
       let staged = Self.kind + "/" + Self.newPrefix + Nonce.next()
@@ -76,7 +76,7 @@ package struct MailboxDirectory: Sendable {
         try rename(staged, at: container, to: relativePath, at: container, .keep)
         return new
       } catch {
-        // Its own directory without the lock's file, which somebody has removed.
+        // Its own directory without the lock's file, which another program has removed.
         if error == .alreadyExists, try isDead() { try remove() }
         guard error == .noSuchFile || error == .alreadyExists else { throw error }
         try MailboxDirectory.remove(staged, at: container)
@@ -95,7 +95,7 @@ package struct MailboxDirectory: Sendable {
 
   // MARK: Its end
 
-  /// Returns whether nobody owns it any more.
+  /// Returns whether it no longer has an owner.
   func isDead() throws -> Bool {
     try Self.isDead(relativePath, at: root.handle().descriptor.rawValue)
   }
@@ -113,7 +113,7 @@ package struct MailboxDirectory: Sendable {
     }
   }
 
-  /// Removes all of it, repeatedly: new entries may arrive as long as the directory is there.
+  /// Removes all of it, repeatedly: new entries may arrive as long as the directory exists.
   func remove() throws {
     try Self.remove(relativePath, at: root.handle().descriptor.rawValue)
   }
@@ -136,14 +136,14 @@ package struct MailboxDirectory: Sendable {
 
   // MARK: Sweeping
 
-  /// Returns the mailboxes of one container that nobody owns any more, as paths in the container;
-  /// including those whose creators died.
+  /// Returns the mailboxes of one container that no longer have an owner, as paths in the
+  /// container; including those whose creators died.
   package static func dead(in root: ContainerRoot) throws -> [String] {
     let container = try root.handle().descriptor.rawValue
     return try (SharedContainer.entries(kind, at: container) ?? []).compactMap { entry in
       let path = kind + "/" + entry.name.text
       let isNew = entry.name.hasPrefix(newPrefix)
-      // A new one that cannot be looked at has its final name by now.
+      // A new mailbox that cannot be examined has its final name by now.
       let isAbandoned = try? !isNew || fileStatus(path, at: container).isStale
       guard isNew || Mailbox.isAddress(entry.name.text), try isDead(path, at: container),
         isAbandoned == true

@@ -53,7 +53,7 @@ package struct Bell: BellStore {
     return true
   }
 
-  /// Removes the bell, so that it is as if it had never been rung.
+  /// Removes the bell, as if it had never been rung.
   ///
   /// - Parameter sound: The sound at the time of the decision. A name is never used again, so a
   ///   post since then stays.

@@ -55,7 +55,7 @@ final class DirectoryEntry: Waiting, Sendable {
     }
   }
 
-  // After the deadline, too, because the next attempt says who is in the way.
+  // After the deadline, too, because the next attempt names the process in the way.
   private func mayRepeat() -> Bool {
     state.withLock { state in
       state.vanishings += 1
@@ -118,10 +118,10 @@ final class DirectoryEntry: Waiting, Sendable {
     }
   }
 
-  /// Returns the process that was waited for if a program has removed its file or its role.
+  /// Returns the awaited process if a program has removed its file or its role.
   private func removedMember() throws -> PresenceMember? {
     guard let (member, last) = state.withLock(\.waitsFor) else { return nil }
-    // A live one keeps its role, or loses it to another. One that leaves or dies is recorded as the
+    // A live process keeps its role, or loses it to another. One that leaves or dies is recorded as
     // last.
     if try presence.place.living(member.id) != nil {
       return try presence.roleID() == nil ? member : nil

@@ -58,7 +58,7 @@ package struct DirectoryPresence: PresenceStore {
   }
 }
 
-// For the directory's other primitives, whose files say who is meant, and for inspections.
+// For the directory's other primitives, whose files name registrations, and for inspections.
 extension Presence {
   /// The presence in the directory of the container that is on this machine.
   package var inDirectory: DirectoryPresence {

@@ -78,7 +78,7 @@ final class DirectoryRegistration: PresenceHold {
 
   var fenceNumber: UInt64 { condition.withLock(\.fence) }
 
-  // Its watch tells every takeover.
+  // Its watch reports every takeover.
   func watchLoss() { if let loss { lossHandlers.tell(loss) } }
 
   var loss: AppGroupError? {
@@ -88,7 +88,7 @@ final class DirectoryRegistration: PresenceHold {
     } catch let error as AppGroupError where error.code == .leaseLost {
       return error
     } catch {
-      // Too few descriptors, for example: the next look tells.
+      // Too few descriptors, for example: the next look detects it.
       return nil
     }
   }
@@ -123,7 +123,7 @@ final class DirectoryRegistration: PresenceHold {
     do {
       if try !stands(orMakeAgain: false) { noteRemoval() }
     } catch {
-      // A full disk, or no descriptor left: there is no caller for the error, and it may pass.
+      // A full disk, or no descriptor left: no caller could get the error, and it may pass.
       makeAgainSoon()
     }
   }
@@ -267,13 +267,13 @@ extension PresenceDirectory {
           Self.enteringName(record.id), at: place.rawValue, to: Self.last, at: place.rawValue)
       }
     } catch {
-      // A full disk: the last registration is not recorded, but it is gone all the same.
+      // A full disk: the last registration is not recorded, but it has still ended.
       discardStaged(record, at: place)
     }
   }
 
   func discardStaged(_ record: PresenceRecord, at place: borrowing FileDescriptor) {
-    // What is left is swept when it is unlocked.
+    // Leftovers are swept when they are unlocked.
     _ = try? removeIfPresent(Self.enteringName(record.id), at: place.rawValue)
   }
 }

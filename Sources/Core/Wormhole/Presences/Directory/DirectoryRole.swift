@@ -6,7 +6,7 @@ extension DirectoryPresence {
   enum RoleOutcome {
     case taken(PresencePost, fence: UInt64)
     case busy(PresenceMember)
-    /// The process that was waited for did not leave: a program has removed its registration.
+    /// The awaited process did not leave: a program has removed its registration.
     case removed(PresenceMember)
   }
 
@@ -28,11 +28,11 @@ extension DirectoryPresence {
   }
 
   /// Returns the number of the next entering, which is larger than each one before: the milliseconds
-  /// since 1970, because a sweep or a program may have removed the last one; or that one and one more.
+  /// since 1970, because a sweep or a program may have removed the last one; or the last plus one.
   private static func fence(after snapshot: ValueSnapshot) -> UInt64 {
     let (seconds, nanoseconds) = realTime()
     let now = UInt64(max(0, seconds)) * 1_000 + UInt64(nanoseconds) / 1_000_000
-    // Of a damaged one nobody knows the number, and nobody can claim the role by it.
+    // The number of a damaged role is unknown, so no process can claim the role by it.
     let last = (try? RoleProof.number(in: snapshot)) ?? 0
     return max(now, last &+ 1)
   }

@@ -1,7 +1,7 @@
 import WormholeSystem
 
-/// Looks at the members of a directory after its events, and a few times again. The dead are not moved
-/// aside: on ext4 that takes longer than all else, and no observer of a death has to wait for it.
+/// Looks at the members of a directory after its events, and a few times again. The dead are not
+/// moved aside: on ext4 that takes longest, and observers need not wait for it.
 final class DirectorySight: PresenceSight {
   private let presence: DirectoryPresence
   private let looks = FollowUpChecks()
@@ -39,8 +39,8 @@ final class DirectorySight: PresenceSight {
     }
   }
 
-  /// The event told of something, and nothing has changed: most likely a lock that is about to be
-  /// free. Trying for a moment is sooner than any timer.
+  /// There was an event, but nothing has changed: most likely a lock is about to be free. Trying
+  /// for a moment is sooner than any timer.
   private func afterMoment(_ look: PresenceLook) throws -> PresenceLook {
     guard !look.live.isEmpty else { return look }
     for tries in 0..<4 {
@@ -59,7 +59,7 @@ final class DirectorySight: PresenceSight {
 }
 
 extension PresenceDirectory {
-  /// Whether all these are still there and locked, by whomever.
+  /// Whether all these files still exist and are locked, by any process.
   fileprivate func areLocked(_ ids: [String]) throws -> Bool {
     guard !ids.isEmpty else { return true }
     guard let place = try directory.open() else { return false }

@@ -12,7 +12,7 @@ package import WormholeSystem
 ///
 /// **Presence.** A member is present if its file is locked and names this directory. No process
 /// locks another's file, except for the shared lock that a check takes for a moment. So a check that
-/// gets the lock has found a dead member, and renames it to `last.plist`; observers hear of it first.
+/// gets the lock has found a dead member, and renames it to `last.plist`; observers hear first.
 ///
 /// **Events.** The kernel closes the open files of a dead process. The file was open for writing, so
 /// watchers of the directory get IN_CLOSE_WRITE. Checks open it only for reading, and cause no
@@ -64,14 +64,14 @@ package struct PresenceDirectory: Sendable {
 
   /// - Parameter movesAside: Whether the last dead registration is recorded as such.
   /// - Returns: nil if there is no such directory.
-  /// - Complexity: one system call if there was nobody at the last look, and nothing has changed since.
+  /// - Complexity: one system call if nothing has changed since a look that found no process.
   package func look(movesAside: Bool = true) throws -> PresenceLook? {
     if try vacancy.isKnown(at: directory) { return PresenceLook() }
     return try directory.look([.readOnly, .directory]) { try look(at: $0, movesAside: movesAside) }
   }
 
   private func look(at place: borrowing FileDescriptor, movesAside: Bool) throws -> PresenceLook {
-    // Before the look, so that the next one notices what comes during this one.
+    // Before the look, so that the next one notices changes during this one.
     let status = try place.status()
     let names = try names(in: place)
     var look = PresenceLook()
@@ -141,7 +141,7 @@ package struct PresenceDirectory: Sendable {
   // aside.
   private func moveAside(_ dead: [PresenceMember], in place: borrowing FileDescriptor) {
     for member in dead {
-      // Another process may come first; or the file system is read-only, where it does no harm.
+      // Another process may be faster; or the file system is read-only, where this does no harm.
       try? rename(
         Self.memberName(member.id), at: place.rawValue, to: Self.last, at: place.rawValue)
     }

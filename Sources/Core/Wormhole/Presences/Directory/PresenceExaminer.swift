@@ -33,7 +33,7 @@ extension PresenceDirectory {
         guard status.kind == .regular, root.access.trusts(status, in: owner),
           status.size <= Int64(PresenceRecord.limits.maximumBytes)
         else { return nil }
-        // Before the content, because an unlocked file is dead for ever.
+        // Before the content, because an unlocked file is dead forever.
         let isLocked = try !file.tryLock(.shared)
         let bytes = try file.readToEnd(
           expectedBytes: Int(status.size), maximumBytes: PresenceRecord.limits.maximumBytes)
@@ -45,8 +45,8 @@ extension PresenceDirectory {
       }
     }
 
-    /// Returns whether it is an unlocked file of ours without a record: of a process that died
-    /// while entering, or whose content was lost with the power.
+    /// Returns whether it is an unlocked file of ours without a record: its process died while
+    /// entering, or its content was lost with the power.
     ///
     /// - Parameter removing: Whether to remove it while it cannot be locked. Its creator, between
     ///   creating and locking it, then finds it locked or removed, and creates another one.

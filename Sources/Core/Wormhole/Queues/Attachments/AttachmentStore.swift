@@ -1,8 +1,8 @@
 package import WormholeSystem
 
-/// What attachments stand on: each operation of `Queue`, as an engine performs it.
+/// The engine's operations for the attachments of a `Queue`.
 package protocol AttachmentStore: Sendable {
-  /// Where an attachment that waits is, for people.
+  /// The place of a waiting attachment, for people.
   func location(of id: String) -> String
 
   func stage(
@@ -12,17 +12,17 @@ package protocol AttachmentStore: Sendable {
   func waiting(prefix: String) throws -> [Queue.WaitingAttachment]
   func rename(_ id: String, to newID: String) throws -> Int64?
   func remove(_ id: String) throws
-  /// What remains of it is to be removed.
+  /// Its remains should be removed.
   func giveBack(_ id: String, to path: String) throws -> Bool
   func entry(of sender: String, attachmentPrefix prefix: String) throws -> QueueEntryID?
   func incoming() throws -> [Queue.IncomingAttachment]
 }
 
 extension AttachmentStore {
-  /// Writes content into a new file, and gives that a name once it is whole.
+  /// Writes content into a new file, and gives the file a name once it is whole.
   ///
   /// - Parameter write: Returns whether it is whole.
-  /// - Returns: false if something has the name, or nothing can be there.
+  /// - Returns: false if the name is taken, or nothing can have it.
   package func giveBack(
     to path: String, _ write: (borrowing FileDescriptor) throws -> Bool
   ) throws -> Bool {
@@ -65,7 +65,7 @@ package protocol AttachmentStage: Sendable {
     check: @escaping () throws -> Void, copied: @escaping (Int64) -> Void
   ) throws -> UInt64?
 
-  /// Hands a file over: its name is gone, and its content is the attachment's.
+  /// Hands a file over: it loses its name, and its content becomes the attachment's.
   ///
   /// - Returns: false if it has to be copied; nothing has changed then.
   /// - Throws: `AppGroupError` for errors of the file system; `leaseLost` as in `copy`, or if the
@@ -79,14 +79,14 @@ extension Queue.Sender {
   /// - Parameters:
   ///   - id: up to 128 letters, digits, dots and hyphens that name no other attachment, and never did.
   ///   - bytes: the size of its content.
-  ///   - old: attachments of the same file that are not whole. On etcd it continues one of them, which
-  ///     is there no longer then.
+  ///   - old: incomplete attachments of the same file. On etcd it continues one of them, which then
+  ///     no longer exists.
   ///   - entry: the entry of another queue that is being forwarded: the attachment is begun only if
   ///     that entry's consumer was not replaced.
-  /// - Throws: `AppGroupError`: errors of the engine; `tooLarge` for a file that etcd is not to keep;
-  ///   `unsupportedValue` for any other id; `leaseLost` if the consumer was replaced.
-  /// - Complexity: about ten system calls; on etcd one transaction, and three requests for one that is
-  ///   continued.
+  /// - Throws: `AppGroupError`: errors of the engine; `tooLarge` for a file beyond the limit of
+  ///   etcd; `unsupportedValue` for any other id; `leaseLost` if the consumer was replaced.
+  /// - Complexity: about ten system calls; on etcd one transaction, and three requests to continue
+  ///   one.
   package func stage(
     _ id: String, bytes: Int64, continuing old: [String] = [], for entry: QueueEntry? = nil
   ) throws -> any AttachmentStage {
@@ -102,7 +102,7 @@ extension Queue.Sender {
   }
 }
 
-/// What senders and displays of progress can learn of attachments.
+/// Information on attachments for senders and displays of progress.
 extension Queue {
   /// An attachment that is not yet taken.
   package struct WaitingAttachment: Sendable, Hashable {
@@ -142,12 +142,12 @@ extension Queue {
     try reporting("look at the attachments of \"\(name)\"", path: path) { try body(attachments) }
   }
 
-  /// Where an attachment that waits is, for people.
+  /// The place of a waiting attachment, for people.
   package func location(ofAttachment id: String) -> String { attachments.location(of: id) }
 
   /// Returns the attachments that are not taken and whose names begin with a prefix.
   ///
-  /// - Throws: `AppGroupError`, for errors of the engine, as all of these.
+  /// - Throws: `AppGroupError`, for errors of the engine, as all of these methods.
   /// - Complexity: one listing, and one check for each; on etcd one request.
   package func waitingAttachments(prefix: String) throws -> [WaitingAttachment] {
     try looking { try $0.waiting(prefix: prefix) }
@@ -155,18 +155,18 @@ extension Queue {
 
   /// Renames an attachment that is complete; the process that began it can no longer use it.
   ///
-  /// - Returns: the size of its content in bytes; nil if it is not there, because it was taken.
+  /// - Returns: the size of its content in bytes; nil if it does not exist, because it was taken.
   package func renameAttachment(_ id: String, to newID: String) throws -> Int64? {
     try looking { try $0.rename(id, to: newID) }
   }
 
-  /// Removes an attachment that is not taken; one that is not there is no error.
+  /// Removes an attachment that is not taken; a missing one is ignored.
   package func removeAttachment(_ id: String) throws { try looking { try $0.remove(id) } }
 
-  /// Moves the content of an attachment that is not taken to a path, unless there is a file
-  /// already. On another file system, and on etcd, it is copied; the attachment is to be removed then.
+  /// Moves the content of an attachment that is not taken to a path, unless a file exists there. On
+  /// another file system, and on etcd, it is copied; the caller then removes the attachment.
   ///
-  /// - Returns: whether it is there.
+  /// - Returns: whether it exists.
   package func returnAttachment(_ id: String, to path: String) throws -> Bool {
     try looking { try $0.giveBack(id, to: path) }
   }
@@ -174,7 +174,7 @@ extension Queue {
   /// Returns an entry of a sender that waits or is taken, and names an attachment with a prefix;
   /// nil if there is none.
   ///
-  /// - Complexity: reads every batch of the sender that is there.
+  /// - Complexity: reads every existing batch of the sender.
   package func entry(of sender: String, attachmentPrefix prefix: String) throws -> QueueEntryID? {
     try looking { try $0.entry(of: EncodedName(sender).component, attachmentPrefix: prefix) }
   }

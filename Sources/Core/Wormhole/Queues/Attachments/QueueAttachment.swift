@@ -9,7 +9,7 @@ package struct QueueAttachment: Sendable {
 
   /// The state of an attachment.
   package enum Condition: Sendable, Hashable {
-    /// It is there, with this many bytes.
+    /// It exists, with this many bytes.
     case present(bytes: Int64)
     /// Its content was renamed away, by its receiver before it died.
     case claimed
@@ -29,7 +29,7 @@ package struct QueueAttachment: Sendable {
   private var relativePath: String { AttachmentPlace.takenPath(id, by: batch.consumer) }
   private var contentPath: String { relativePath + "/" + AttachmentPlace.content }
 
-  /// The path of its content. Moving it away from there claims it.
+  /// The path of its content. Moving it away claims it.
   package var path: String { batch.queue.directory.path + "/" + contentPath }
 
   /// Returns its state.
@@ -80,10 +80,10 @@ package struct QueueAttachment: Sendable {
   // MARK: Claiming
 
   /// Makes its content the receiver's own in one step: a rename to a path on the same file system. On
-  /// etcd a transaction follows; a receiver that is killed before it may be given the file once more.
+  /// etcd a transaction follows; a receiver that is killed before that may get the file once more.
   ///
-  /// - Parameter destination: an absolute path; a file that is there is replaced.
-  /// - Returns: false if the destination lies on a different file system; nothing has changed then.
+  /// - Parameter destination: an absolute path; an existing file is replaced.
+  /// - Returns: false if the destination is on a different file system; then nothing has changed.
   /// - Throws: as `condition()`; `.noSuchFile` as an `Errno` if there is no such directory or the
   ///   content was claimed before.
   package func claim(to destination: String) throws -> Bool {

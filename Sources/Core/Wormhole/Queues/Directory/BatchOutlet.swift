@@ -12,7 +12,7 @@ final class BatchOutlet: QueueOutlet {
   private struct State {
     /// The stamp of the last batch; nil before the first scan for what this sender left.
     var last: UInt64?
-    /// What of this sender waited before that, if that was looked at.
+    /// The batches of this sender that waited before that, if they were listed.
     var waiting: [EntryFile]?
     var admission: Admission
     /// The status of the queue's directory when it was last synchronized to the disk.
@@ -42,7 +42,7 @@ final class BatchOutlet: QueueOutlet {
     }
   }
 
-  /// - Parameter lease: that of a role; nothing is stored once it was taken over.
+  /// - Parameter lease: the lease of a role; nothing is stored once it was taken over.
   private func store(
     _ bytes: [UInt8], _ entries: [Batch.Entry], position: Submission.Place, isDurable: Bool,
     through lease: Lease? = nil
@@ -58,7 +58,7 @@ final class BatchOutlet: QueueOutlet {
         order: order, sender: sender, count: count, bytes: bytes.count,
         priority: position.priority, due: position.delay.map { order + $0 })
       do throws(Errno) {
-        // A part of its own, because most queues have no use for it.
+        // A separate part, because most queues do not need it.
         if keepsReceipt { try place.makeDirectory(QueueDirectory.sent) }
         try place.store(
           bytes, as: QueueDirectory.pendingPath(name),
@@ -68,7 +68,7 @@ final class BatchOutlet: QueueOutlet {
       } catch {
         for (index, key) in keys { place.unmark(.init(batch: name, index: index), key) }
         switch error {
-        // Not there yet, or removed in the meantime.
+        // Not yet created, or removed in the meantime.
         case .noSuchFile:
           try lease?.confirm()
           try place.makeParts()
@@ -107,7 +107,7 @@ final class BatchOutlet: QueueOutlet {
 
   /// Stores a file from elsewhere in the queue as a batch of one.
   ///
-  /// - Returns: nil if it is no longer there.
+  /// - Returns: nil if it no longer exists.
   func adopt(_ path: String, _ priority: EntryPriority) throws -> QueueEntryID? {
     for _ in 0..<renameRaceLimit {
       let place = try directory.openOrMake()

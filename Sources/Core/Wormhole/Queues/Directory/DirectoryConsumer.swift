@@ -1,8 +1,8 @@
 import WormholePropertyLists
 import WormholeSystem
 
-/// A consumer's place in `taken/`, and how batches come there: first what was left to it, then what
-/// waits.
+/// A consumer's place in `taken/`, and how batches get there: first abandoned ones, then waiting
+/// ones.
 struct DirectoryConsumer: ConsumerSource {
   private let queue: Queue
   /// The name of the directory in `taken/` that this consumer takes into.
@@ -19,11 +19,11 @@ struct DirectoryConsumer: ConsumerSource {
   private let terms: DeliveryTerms
   /// Receives what the watch of `pending/` reports.
   private let arrivals = Arrivals()
-  /// Batches that others had taken before, with the next at the end; and those that this consumer
+  /// Batches that others had taken before, with the next at the end; and batches that this consumer
   /// took and could not open.
   private var left: [(directory: String, name: EntryFile, isTakenBefore: Bool)]
   private var waiting: WaitingEntries
-  /// What other workers have, and this one waits for, because it keeps the order of senders.
+  /// Batches of other workers that this one waits for, because it keeps the order of senders.
   private(set) var obstacles: Set<EntryFile> = []
 
   private var consumer: String {
@@ -44,11 +44,11 @@ struct DirectoryConsumer: ConsumerSource {
   /// This consumer's directory, relative to the queue's.
   var takenPath: String { QueueDirectory.taken + "/" + consumer }
 
-  /// Begins to consume: takes over what others have left that are gone.
+  /// Begins to consume: takes over the batches of consumers that are gone.
   ///
   /// - Parameters:
   ///   - name: the name of its directory, which was never used.
-  ///   - others: those that may consume beside it.
+  ///   - others: the consumers that may consume beside it.
   init(_ terms: DeliveryTerms, named name: String, beside others: OtherConsumers) throws {
     queue = terms.directory.queue
     self.terms = terms
@@ -65,7 +65,7 @@ struct DirectoryConsumer: ConsumerSource {
           followed = SharedDescriptor(try place.openFile(takenPath, [.pathOnly, .directory]))
         }
       #endif
-      // From here on nobody else changes anything in it, so the listing is a snapshot.
+      // From here on no other process changes anything in it, so the listing is a snapshot.
       try tidy(ownName, at: place)
       try place.sweep([.unfinished, .attachment])
       return
@@ -90,18 +90,18 @@ struct DirectoryConsumer: ConsumerSource {
     }
     let others = try place.consumers()
     guard others.isEmpty else {
-      // One that has the queue alone is there by right of the role, which this process has lost then.
+      // A consumer that has the queue alone has the role, which this process has then lost.
       guard !abandoned.isEmpty || others.allSatisfy(OtherConsumers.isWorker) else {
         throw queue.replaced()
       }
       guard !isUnregistered else {
-        // Those that are left are locked by processes that are stopped.
+        // The remaining directories are locked by stopped processes.
         try place.makeSpareTaken()
         return false
       }
       return try ifPresent(place.makeDirectory(takenPath)) != nil
     }
-    // Somebody removed it: an empty directory makes way for a complete one.
+    // A program removed it: an empty directory makes way for a complete one.
     try place.removeEmptyTaken()
     return false
   }
@@ -115,7 +115,7 @@ struct DirectoryConsumer: ConsumerSource {
     return true
   }
 
-  /// Takes over what workers have left that died, or have been stopped for a grace.
+  /// Takes over the batches of workers that died, or have been stopped for a grace.
   private mutating func takeOver(at place: QueueDirectory) throws {
     for other in try others.abandoned(at: place, own: consumer) {
       let directory = "\(consumer).\(takeovers)"
@@ -222,14 +222,14 @@ struct DirectoryConsumer: ConsumerSource {
     guard try place.exists(takenPath) else { throw queue.replaced() }
   }
 
-  /// - Returns: nil if nothing of it is to be delivered.
+  /// - Returns: nil if it has no entry to deliver.
   private func open(
     _ name: EntryFile, _ path: String, in directory: String, isTakenBefore: Bool,
     at place: QueueDirectory
   ) throws -> TakenBatch? {
     do {
       guard let bytes = try place.read(path) else {
-        // Somebody removed it, or the whole queue.
+        // A program removed it, or the whole queue.
         try confirm(at: place)
         return nil
       }
@@ -285,7 +285,7 @@ struct DirectoryConsumer: ConsumerSource {
     return settled.intersection(0..<name.count)
   }
 
-  // The power failed before it was on the disk, which its sender had not been promised: so it does
+  // The power failed before it was on the disk, which was not promised to its sender: so it does
   // not exist. Only a sender that keeps a receipt may still ask for it.
   private func drop(
     _ name: EntryFile, in directory: String, at place: QueueDirectory
@@ -302,7 +302,7 @@ struct DirectoryConsumer: ConsumerSource {
     }
   }
 
-  /// Notes the failure of every entry that has not ended.
+  /// Records the failure of every entry that has not ended.
   private func fail(
     _ name: EntryFile, in directory: String, _ reason: String, at place: QueueDirectory
   ) throws {
@@ -355,7 +355,7 @@ extension DirectoryConsumer {
         try directory.queue.open()?.consumers().isEmpty == false
       }
       if try hasOthers() {
-        // Their directories may be the next that a program removes.
+        // A program may remove their directories next.
         pauseThread(LeaseRequest.grace)
         if try hasOthers() { return }
       }
@@ -369,10 +369,10 @@ extension DirectoryConsumer {
     }
 
     // These only prompt another look: something was stored, or a successor has renamed this
-    // consumer's directory. What is taken from `pending/` prompts none.
+    // consumer's directory. An entry that is taken from `pending/` prompts none.
     func watch(_ signal: @escaping @Sendable () -> Void) -> [any Cancelling] {
       let (arrivals, directory) = (arrivals, directory)
-      // The kernel's events tell only of what arrives from here on.
+      // The kernel's events report only entries that arrive from here on.
       defer { arrivals.noteEverything() }
       return [
         directory.queue.directory.watch(part: QueueDirectory.pending, [.movedTo, .created]) {

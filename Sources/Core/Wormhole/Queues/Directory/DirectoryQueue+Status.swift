@@ -16,7 +16,7 @@ extension DirectoryQueue {
   func outcomes(of sender: String) throws -> [QueueOutcome] {
     guard let place = try queue.open() else { return [] }
     let ids = try place.ids(in: QueueDirectory.outcomes).filter { $0.batch.sender == sender }
-    // A cancelled entry that is not yet out of the way is reported once it is.
+    // A cancelled entry that has not yet been removed is reported once it is.
     return try ids.compactMap { id in
       let status = try place.status(of: id)
       return status.isEnd && status != .processed ? .init(id: id, status: status) : nil

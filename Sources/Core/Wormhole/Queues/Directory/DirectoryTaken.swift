@@ -40,7 +40,7 @@ struct DirectoryTaken: TakenStore {
       try place.append(line, to: path + QueueDirectory.deliveriesSuffix)
       return true
     } catch {
-      // Without free space it is delivered all the same, because processed entries make space.
+      // Without free space it is still delivered, because processed entries make space.
       guard error.isLackOfRoom else { throw error }
       return false
     }
@@ -50,7 +50,7 @@ struct DirectoryTaken: TakenStore {
 
   func settle(_ end: Settlement) throws {
     let place = try open()
-    // What is stored first is final: an entry that is kept, or has a note, is not delivered again.
+    // The first record is final: an entry that is kept, or has a note, is not delivered again.
     var isFinal = false
     do {
       if end.isKept, let reason = end.status.reason {
@@ -91,7 +91,7 @@ struct DirectoryTaken: TakenStore {
     do throws(Errno) {
       try place.discardNotes(beside: path)
     } catch {
-      // All are settled; the next consumer sweeps what is left.
+      // All are settled; the next consumer sweeps the leftovers.
       return
     }
   }
@@ -105,7 +105,7 @@ struct DirectoryTaken: TakenStore {
         place.removeAttachment(attachment, of: consumer)
       }
     } catch {
-      // The next consumer sweeps what is left.
+      // The next consumer sweeps the leftovers.
       return
     }
   }

@@ -3,9 +3,9 @@ import WormholeSystem
 
 /// A queue's directory, held open from one step of a sender or consumer to the next.
 ///
-/// Every step is a call on a path through this directory, so one that was removed is noticed by the
-/// step (ENOENT), and then opened again. One that was moved away goes unnoticed for at most a second,
-/// as with the container, unless a watch reports it.
+/// Every step is a call on a path through this directory, so the step notices a removed directory
+/// (ENOENT), which is then opened again. A directory that was moved away goes unnoticed for at most
+/// a second, as with the container, unless a watch reports it.
 final class OpenQueue: Sendable {
   private struct Held {
     let place: QueueDirectory
@@ -48,8 +48,8 @@ final class OpenQueue: Sendable {
     return place
   }
 
-  /// Returns the directory. A consumer does not create it: if it is gone, so is what the consumer had
-  /// taken.
+  /// Returns the directory. A consumer does not create it: if it is gone, so are the batches that
+  /// the consumer had taken.
   func openForConsumer() throws -> QueueDirectory {
     guard let place = try place({ try queue.open() }) else { throw queue.replaced() }
     return place
@@ -61,7 +61,7 @@ final class OpenQueue: Sendable {
     if news.isEverything || !news.own.isEmpty { forget() }
   }
 
-  /// Opens the directory again with the next step, because something is missing in it.
+  /// Opens the directory again with the next step, because a part of it is missing.
   func forget() {
     let old = held.withLock { held in
       defer { held = nil }

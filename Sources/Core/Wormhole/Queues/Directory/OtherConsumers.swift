@@ -1,14 +1,14 @@
 import WormholeSystem
 
-/// The other consumers of a queue: which directories in `taken/` belong to none that lives.
+/// The other consumers of a queue: which directories in `taken/` have no live owner.
 ///
 /// The directory of a worker is named after its registration in the queue's presence; any other
 /// belongs to the consumer that has, or had, the queue alone. A worker that has been stopped for a
-/// grace loses its directories as a dead one does, and finds out when it continues: they are gone.
+/// grace loses its directories like a dead one, and finds them gone when it continues.
 ///
-/// A worker for whose registration there was no room has its directory locked instead, which was the
-/// directory of a consumer that is gone, and declares itself in its name as the holder of a lease does.
-/// It locks the directory before it gives it that name; so what has such a name and is not locked is
+/// A worker without room for a registration locks its directory instead, which was the directory of
+/// a consumer that is gone, and declares itself in the name like the holder of a lease. It locks
+/// the directory before it gives it that name; so an unlocked directory with such a name is
 /// abandoned for good.
 struct OtherConsumers {
   /// How often a consumer looks whether another is stopped, which causes no event.
@@ -51,10 +51,10 @@ struct OtherConsumers {
   /// Whether a directory is a worker's.
   static func isWorker(_ directory: String) -> Bool { directory.hasPrefix(prefix) }
 
-  /// When to look again; nil if there are no others.
+  /// When to look again; nil without other consumers.
   var due: ContinuousClock.Instant? { mayExist ? nextLook : nil }
 
-  /// Lets the next look be at once, because a consumer came, left or died.
+  /// Makes the next look immediate, because a consumer came, left or died.
   mutating func noteChange() {
     mayExist = true
     nextLook = .now
@@ -62,7 +62,7 @@ struct OtherConsumers {
 
   /// Returns the directories whose consumers are gone; none if it is not time to look.
   ///
-  /// - Parameter own: the directory of this consumer; those that it took over have longer names.
+  /// - Parameter own: this consumer's directory; directories that it took over have longer names.
   /// - Complexity: one listing, and a look at the registration of each other consumer.
   mutating func abandoned(at place: QueueDirectory, own: String) throws -> [String] {
     guard mayExist, nextLook <= .now else { return [] }
@@ -97,7 +97,7 @@ struct OtherConsumers {
       .overdue(among: [declaration], now: .now) { _ throws(Errno) in status } != nil
   }
 
-  /// Returns what the other consumers have taken; some of it may have ended.
+  /// Returns the batches that other consumers have taken; some may have ended.
   ///
   /// - Complexity: a listing for each of their directories.
   func taken(at place: QueueDirectory, own: String) throws -> [EntryFile] {
@@ -111,13 +111,13 @@ struct OtherConsumers {
     throw Errno.deviceBusy
   }
 
-  /// - Returns: nil if it is not present any more.
+  /// - Returns: nil if it is no longer present.
   private func owner(of directory: String) throws -> PresenceMember? {
     let owner = try Self.owner(of: directory, in: queue)
     return owner?.id == role ? nil : owner
   }
 
-  /// - Returns: nil if it is not present any more.
+  /// - Returns: nil if it is no longer present.
   static func owner(of directory: String, in queue: Queue) throws -> PresenceMember? {
     let id =
       isWorker(directory) ? id(directory) : try queue.role.roleID()

@@ -1,8 +1,8 @@
 import WormholeSystem
 
-/// Removal of a queue's parts, when nothing is in it and nobody consumes it.
+/// Removal of a queue's parts, when it is empty and has no consumer.
 ///
-/// The process that removes it is its consumer for that time, so nobody else is. Each part is
+/// The process that removes it is its consumer for that time, so no other process is. Each part is
 /// removed only if it is empty, by a path through that consumer's own directory: a consumer that
 /// was replaced while it was stopped no longer removes anything (ENOENT). A sender that arrives at
 /// the same moment finds a part missing, creates all of them again, and stores its entry there; the
@@ -58,7 +58,7 @@ extension Queue {
     try store.expire(later: later)
   }
 
-  /// Removes what dead senders and consumers left; nobody at work is disturbed.
+  /// Removes leftovers of dead senders and consumers, without disturbing live ones.
   package func sweep() throws {
     try store.sweep()
   }

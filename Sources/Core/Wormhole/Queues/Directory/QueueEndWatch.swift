@@ -2,16 +2,16 @@ import Dispatch
 import Synchronization
 import WormholeSystem
 
-/// The watches that tell callers that wait for the end of entries which files to look at again: one
-/// set for all of them, for as long as any of them waits.
+/// The watches that notify callers waiting for the end of entries which files to look at again: one
+/// set for all callers, for as long as any of them waits.
 ///
-/// How an entry ends is seen in three directories, each watched by its inode:
+/// The end of an entry appears in three directories, each watched by its inode:
 ///
 /// | directory | event | may be the end of |
 /// |---|---|---|
-/// | `pending/` | moved away; an exchange is one, too | what was cancelled |
-/// | each `taken/<consumer>/` | deleted, moved away, closed after writing (`.done`) | what was settled |
-/// | `outcomes/` | moved to | what failed, expired or was cancelled |
+/// | `pending/` | moved away, also by an exchange | a cancelled entry |
+/// | each `taken/<consumer>/` | deleted, moved away, closed after writing (`.done`) | a settled entry |
+/// | `outcomes/` | moved to | an entry that failed, expired or was cancelled |
 ///
 /// A consumer's directory keeps its watch when it is renamed. A new directory, and the removal or
 /// replacement of one, is reported by a watch of the path of `taken/`; the watches are then created
@@ -124,7 +124,7 @@ final class QueueEndWatch: QueueEnds {
   // Off the monitor's thread: it opens files.
   private func renew() {
     let mustRenew = state.withLock { state in
-      // Also while the first watches are created: what they report then is looked at afterwards.
+      // Also while the first watches are created: their reports are handled afterwards.
       defer { state.isRenewing = true }
       return !state.isRenewing
     }
@@ -136,7 +136,7 @@ final class QueueEndWatch: QueueEnds {
         return state.waiting.values.flatMap { $0 }
       }
       renewParts()
-      // After a failure as well: the look then reports what is wrong.
+      // After a failure as well: the look then reports the fault.
       for latch in latches { latch.raise() }
     }
   }
@@ -148,7 +148,7 @@ final class QueueEndWatch: QueueEnds {
       let parts = try watchParts()
       state.withLock { state in if !state.watches.isEmpty { state.watches = [path] + parts } }
     } catch {
-      // A lack of descriptors, for example: retried until it succeeds or nobody waits.
+      // A lack of descriptors, for example: retried until it succeeds or no caller waits.
       renewLater()
     }
   }

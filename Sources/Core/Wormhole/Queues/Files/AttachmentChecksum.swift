@@ -4,10 +4,10 @@ package import WormholeSystem
 
 /// The checksum of a file's content.
 package enum AttachmentChecksum {
-  /// Little enough to stay in the cache of one core.
+  /// Small enough to stay in the cache of one core.
   private static let piece = 256 << 10
 
-  /// Reads a file from where it is to its end.
+  /// Reads a file from its current position to its end.
   ///
   /// - Parameter check: called between pieces; what it throws ends the reading.
   package static func value(
@@ -18,7 +18,7 @@ package enum AttachmentChecksum {
     return hash.value
   }
 
-  /// - Returns: how many bytes were read; fewer only at the end of the file.
+  /// - Returns: the number of bytes read; fewer only at the end of the file.
   fileprivate static func read(
     _ file: borrowing FileDescriptor, into hash: inout XXH64, atMost limit: Int64,
     _ check: () throws -> Void
@@ -38,8 +38,8 @@ package enum AttachmentChecksum {
   }
 }
 
-/// The checksum of a file that is being copied, computed by a thread of its own from what has just
-/// been copied: it lies in memory then, and the copy does not wait.
+/// The checksum of a file that is being copied, computed by its own thread from bytes that have
+/// just been copied: they are still in memory, and the copy does not wait.
 package final class OverlappedChecksum: Sendable {
   private struct State {
     var available: Int64 = 0
@@ -52,19 +52,19 @@ package final class OverlappedChecksum: Sendable {
   private let more = DispatchSemaphore(value: 0)
   private let done = DispatchSemaphore(value: 0)
 
-  /// - Parameter file: opened for this alone, at its beginning.
+  /// - Parameter file: opened only for this, at its beginning.
   package init(of file: consuming FileDescriptor) {
     self.file = SharedDescriptor(file)
     Blocking.queue().async { self.run() }
   }
 
-  /// So much is copied.
+  /// The number of bytes copied so far.
   package func advance(to offset: Int64) {
     state.withLock { $0.available = max($0.available, offset) }
     more.signal()
   }
 
-  /// All is copied, up to here; waits for the result.
+  /// Ends the copy at a length; waits for the result.
   package func finish(at offset: Int64) throws -> UInt64 {
     state.withLock { state in
       state.available = offset
@@ -76,7 +76,7 @@ package final class OverlappedChecksum: Sendable {
     return try result.get()
   }
 
-  /// Nobody wants the result any more. Without effect after `finish`.
+  /// The result is no longer needed. Without effect after `finish`.
   package func abandon() {
     state.withLock { state in
       guard !state.isComplete else { return }

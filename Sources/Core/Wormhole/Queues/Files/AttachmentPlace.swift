@@ -19,14 +19,14 @@ package import WormholeSystem
 /// **Receiving.** Before the consumer delivers an entry it renames the attachment into its own
 /// directory, and every step it takes with the attachment is a call on a path through that
 /// directory's name. So a consumer that was replaced while it was stopped finds nothing there
-/// (ENOENT): it neither claims nor deletes what its successor handles. When the entry ends the
-/// attachment is removed, unless its content was renamed away, that is claimed, before.
+/// (ENOENT): it neither claims nor deletes files that its successor handles. When the entry ends
+/// the attachment is removed, unless its content was claimed, that is renamed away, before.
 ///
 /// **Sent again.** A sender that forwards an entry of a queue it consumes creates the attachment in
 /// its directory in `taken/` of that queue, and renames it from there: if it has been replaced, it
-/// can create none. Its successor finds what it had created until then, and renames or removes it.
-/// If the stopped sender then renames content into the removed directory, through its descriptor,
-/// that fails (ENOENT), and an entry that it still stores names an attachment that is not there.
+/// creates none. Its successor finds its attachments, and renames or removes them. If the stopped
+/// sender then renames content into the removed directory, through its descriptor, that fails
+/// (ENOENT), and an entry that it still stores names a missing attachment.
 ///
 /// **What a crash leaves**: an unlocked directory without `content`, swept by the next consumer; an
 /// attachment in `taken/` that no entry there names, swept by the next consumer; and one with
@@ -88,7 +88,7 @@ extension QueueDirectory {
   // MARK: Taking and removing
 
   /// Makes an attachment the consumer's, before its entry is delivered or ends. A missing
-  /// attachment is no error: its entry reports it.
+  /// attachment is not an error here: its entry reports it.
   ///
   /// - Throws: `.noSuchFile` if the consumer was replaced.
   package func takeAttachment(_ id: String, by consumer: String) throws(Errno) {
@@ -102,8 +102,8 @@ extension QueueDirectory {
 
   /// Removes the attachment of an entry that has ended.
   ///
-  /// The entry's end is final, so nothing here is an error: what cannot be removed now, for example
-  /// because the consumer was just replaced, is removed by the next consumer.
+  /// The entry's end is final, so nothing here is an error: if the attachment cannot be removed
+  /// now, for example because the consumer was just replaced, the next consumer removes it.
   package func removeAttachment(_ id: String, of consumer: String) {
     do throws(Errno) {
       try takeAttachment(id, by: consumer)
@@ -114,7 +114,7 @@ extension QueueDirectory {
     }
   }
 
-  /// Removes an attachment and its content; one that is not there is no error.
+  /// Removes an attachment and its content; a missing one is ignored.
   package func removeAttachmentDirectory(_ path: String) throws(Errno) {
     // Its sender may be adding a file at this moment; the number of attempts is limited.
     for _ in 0..<renameRaceLimit {
@@ -132,7 +132,7 @@ extension QueueDirectory {
 
   // MARK: Sweeping
 
-  /// Removes what a sender left that died while copying.
+  /// Removes leftovers of a sender that died while copying.
   func sweepAttachment(_ path: String) {
     do throws(Errno) {
       let directory = try openFile(path, [.readOnly, .directory])
@@ -146,7 +146,7 @@ extension QueueDirectory {
     }
   }
 
-  /// Removes what a consumer left that died after settling an entry.
+  /// Removes leftovers of a consumer that died after settling an entry.
   ///
   /// - Parameter isNeeded: returns whether a taken entry names the attachment.
   package func sweepAttachments(takenBy consumer: String, isNeeded: (String) -> Bool) throws(Errno)

@@ -41,7 +41,7 @@ package struct Batch: Sendable {
       withdrawal = value["superseded"] == true ? .superseded : .cancelled
     }
 
-    /// What it contains besides the few fields of its own.
+    /// Its content besides its few own fields.
     package var footprint: PropertyListFootprint {
       var footprint = (payload ?? true).footprint
       footprint.contentBytes += key?.utf8.count ?? 0
@@ -62,7 +62,7 @@ package struct Batch: Sendable {
     }
   }
 
-  /// The reason why a file is no batch.
+  /// The reason why a file is not a batch.
   package struct Unreadable: Error {
     package let reason: String
   }
@@ -90,10 +90,10 @@ package struct Batch: Sendable {
     entries = list.map { Entry($0) }
   }
 
-  /// Returns whether a part of what was stored never reached the disk: the file ends with a block
-  /// before its end, or has zeros in place of a block. For a file that cannot be read.
+  /// Returns whether a part of the stored content never reached the disk: the file stops early at
+  /// the end of a block, or has zeros in place of a block. For an unreadable file.
   ///
-  /// - Parameter size: how large the file was when it was stored.
+  /// - Parameter size: the size of the file when it was stored.
   package static func isIncomplete(_ bytes: [UInt8], of size: Int) -> Bool {
     // The smallest unit in which a file system stores content.
     let block = 512

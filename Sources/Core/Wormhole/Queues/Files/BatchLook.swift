@@ -4,8 +4,8 @@ package import WormholeSystem
 extension QueueDirectory {
   /// - Parameters:
   ///   - indices: the entries' indices.
-  ///   - readsContent: false if none of them is known to have been withdrawn lately; the file then
-  ///     need not be read as long as it is there.
+  ///   - readsContent: false if none of them is known to have been withdrawn lately; then an
+  ///     existing file need not be read.
   /// - Returns: the status of each, as far as it is known.
   package func statuses(
     of batch: EntryFile, _ indices: Set<Int>, readsContent: Bool = true
@@ -42,7 +42,7 @@ extension QueueDirectory {
       }
       return statuses
     } catch is Batch.Unreadable {
-      // Its consumer will find the same.
+      // Its consumer will get the same result.
       return statuses
     }
   }
@@ -67,24 +67,24 @@ extension QueueDirectory {
     try numbers(path + Self.doneSuffix)
   }
 
-  /// Returns the numbers of entries in a file that has one in each line.
+  /// Returns the numbers of entries in a file with one number per line.
   package func numbers(_ path: String) throws -> Set<Int> {
     guard let bytes = try readNote(path) else { return [] }
     let lines = String(decoding: bytes, as: UTF8.self).split(separator: "\n")
     return Set(lines.compactMap { Int($0) })
   }
 
-  /// Returns what is recorded beside a batch; nil if nothing is.
+  /// Returns the record beside a batch; nil if there is none.
   package func readNote(_ path: String) throws -> [UInt8]? {
     do {
       return try read(path)
     } catch is Batch.Unreadable {
-      // Planted by somebody: it is ignored, and everything is delivered or reported again.
+      // A planted file: it is ignored, and everything is delivered or reported again.
       return nil
     }
   }
 
-  /// Removes what is recorded beside a batch.
+  /// Removes the record beside a batch.
   package func discardNotes(beside path: String) throws(Errno) {
     try discard(path + Self.doneSuffix)
     try discard(path + Self.deliveriesSuffix)

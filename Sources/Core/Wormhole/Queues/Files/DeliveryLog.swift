@@ -16,7 +16,7 @@ import WormholeSystem
 /// **With the batch.** The log has its batch's name and is moved with it, and means the same
 /// everywhere.
 package struct DeliveryLog: Sendable {
-  /// How often an entry was delivered.
+  /// The number of deliveries of an entry.
   private var counts: [Int: Int] = [:]
   /// Whether there is a file.
   package var isWritten: Bool
@@ -42,8 +42,8 @@ package struct DeliveryLog: Sendable {
 
   package func deliveries(of index: Int) -> Int { counts[index] ?? 0 }
 
-  /// Returns until when it is given back; nil if it is not. If the clock was set back, the delay is
-  /// no longer than the pause.
+  /// Returns the time until which it is given back; nil if it is not. If the clock was set back,
+  /// the delay is no longer than the pause.
   package func due(_ index: Int) -> ContinuousClock.Instant? {
     guard let (pause, due) = pauses[index] else { return nil }
     let now = realTime()

@@ -1,7 +1,7 @@
 import Synchronization
 package import WormholeSystem
 
-/// Tells callers that wait for the end of entries which batches to look at again. A caller first
+/// Notifies callers that wait for the end of entries which batches to look at again. A caller first
 /// registers and then looks, so no end is missed.
 package protocol QueueEnds: Sendable {
   /// Adds a latch that is raised whenever something happens to a batch from now on.
@@ -11,7 +11,7 @@ package protocol QueueEnds: Sendable {
   var watches: Int { get }
 }
 
-/// A worker's wait for what others have taken. Used by one thread at a time.
+/// A worker's wait for batches that others have taken. Used by one thread at a time.
 package final class Obstacles: Sendable {
   private let ends: any QueueEnds
   private let latch: WakeLatch
@@ -24,7 +24,7 @@ package final class Obstacles: Sendable {
 
   deinit { for name in known.withLock({ $0 }) { ends.remove(latch, name) } }
 
-  /// Lets the latch be raised when anything happens to these, and to no others any more.
+  /// From now on the latch is raised when anything happens to these batches, and to no others.
   ///
   /// - Returns: whether one is new: the caller then looks again, because it may have ended before.
   package func watch(_ names: Set<EntryFile>) throws -> Bool {

@@ -9,7 +9,7 @@ package enum OutcomeFile {
     return QueueEntryID("\(name[..<dot])/\(name[name.index(after: dot)...])")
   }
 
-  /// - Parameter moment: when it ended, in nanoseconds since 1970, where nothing else tells that.
+  /// - Parameter moment: the time of its end, in nanoseconds since 1970, if nothing else shows it.
   package static func bytes(_ status: QueueEntryStatus, at moment: UInt64? = nil) throws -> [UInt8]
   {
     var value: PropertyListValue = [:]
@@ -27,7 +27,7 @@ package enum OutcomeFile {
     return try value.binaryBytes()
   }
 
-  /// Returns when the entry ended, as far as its note tells it.
+  /// Returns the time of the entry's end, if its note has it.
   package static func ended(_ bytes: [UInt8]) -> UInt64? {
     do throws(PropertyListError) {
       return try PropertyListValue(bytes: bytes)["ended"]?.uint64Value
@@ -36,7 +36,7 @@ package enum OutcomeFile {
     }
   }
 
-  /// Unknown content means failure: the entry was not processed, or nobody had written the note.
+  /// Unknown content means failure: the entry was not processed, or the note would not exist.
   package static func status(_ bytes: [UInt8]) -> QueueEntryStatus {
     do throws(PropertyListError) {
       let value = try PropertyListValue(bytes: bytes)

@@ -15,11 +15,11 @@ package import WormholeSystem
 public struct QueueFailure: Sendable, Hashable {
   /// The id of the entry; an entry that is sent again gets a new one.
   public let id: QueueEntryID
-  /// What was sent.
+  /// The content that was sent.
   public let payload: PropertyListValue
-  /// The reason of the failure.
+  /// The reason for the failure.
   public let reason: String
-  /// When it was given up.
+  /// The time of the failure.
   public let date: Date
 
   package init(id: QueueEntryID, payload: PropertyListValue, reason: String, date: Date) {
@@ -42,7 +42,7 @@ extension QueueDirectory {
     failed + "/" + AttachmentPlace.takenPrefix + id
   }
 
-  /// - Returns: nil if it is not there or cannot be read.
+  /// - Returns: nil if it does not exist or cannot be read.
   package func failure(_ id: QueueEntryID) throws -> QueueFailure? {
     let path = Self.failedPath(id)
     do {
@@ -95,7 +95,7 @@ extension QueueDirectory {
 
   /// Moves a file that other processes may move to other names at the same moment.
   ///
-  /// The lock leaves one of them where a move takes two steps (`RenameMode.keep`); the others find
+  /// If a move takes two steps (`RenameMode.keep`), the lock admits one process; the others find
   /// nothing.
   ///
   /// - Throws: `.noSuchFile` if another process moves it, or has; `.alreadyExists` if the name is taken.

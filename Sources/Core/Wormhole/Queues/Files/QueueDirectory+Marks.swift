@@ -7,7 +7,7 @@ package import WormholeSystem
 /// it locked until then, and no sweeper mistakes it for the mark of an entry that is gone. A later
 /// send with that key lists the directory and withdraws older entries after its own is stored: a
 /// crash between the two leaves both, never none. A mark is removed when its entry is withdrawn or
-/// settled; one that a crash left means nothing, and the next send with that key removes it.
+/// settled; one left by a crash means nothing, and the next send with that key removes it.
 extension QueueDirectory {
   package static func marksPath(_ sender: String, _ key: String) -> String {
     keys + "/" + EncodedName(sender + "/" + key).component
@@ -31,14 +31,14 @@ extension QueueDirectory {
       } catch {
         switch error {
         case .alreadyExists: return
-        // Without second names any file serves; only a sweep at just this moment removes it.
+        // Without second names any file will do; only a sweep at this very moment removes it.
         case .notPermitted, .unsupported, .noFunction:
           return try createFile(marks + "/" + name).close()
         case .noSuchFile: guard try exists(staged) else { throw error }
         default: throw error
         }
       }
-      // Not there yet, or removed when it was empty.
+      // Not yet created, or removed when it was empty.
       try makeDirectory(Self.keys)
       try makeDirectory(marks)
     }

@@ -24,12 +24,12 @@ extension QueueDirectory {
     each: .attachment,
     parts: [
       ContainerPart(AttachmentPlace.content),
-      // What is still being copied is begun again by its sender.
+      // A sender begins an unfinished copy again.
       ContainerPart(each: .plain, AttachmentPlace.copyingPrefix, copied: .nothing),
     ]
   ) { AttachmentPlace.isID($0.text) }
 
-  /// All but its batches is the consumer's own as long as it lives; the next one sweeps it.
+  /// All but its batches belongs to the consumer as long as it lives; the next one sweeps it.
   private static let consumer = ContainerPart(
     each: .consumer,
     parts: [

@@ -23,7 +23,7 @@ extension QueueDirectory {
 
   /// Returns the taken entries of all senders, and those that wait, from the first to be delivered.
   ///
-  /// - Parameter limit: How many of those that wait are enough.
+  /// - Parameter limit: How many waiting entries are enough.
   package func waiting(limit: Int) throws -> [QueueReceipt] {
     var found: [QueueEntryID: QueueReceipt] = [:]
     _ = try search { part -> Void? in
@@ -82,7 +82,7 @@ extension QueueDirectory {
 
   // MARK: Expiring
 
-  /// How long records that nobody has asked for are kept, in nanoseconds: a day.
+  /// How long records without a request for them are kept, in nanoseconds: a day.
   private static let keeping: UInt64 = 86_400 * 1_000_000_000
 
   /// Removes receipts with a term of entries processed a day ago, and notes of that age for entries
@@ -92,7 +92,7 @@ extension QueueDirectory {
   ///   - sender: the sender; nil for all senders.
   ///   - now: in nanoseconds since 1970.
   ///   - limit: how many files of each kind are checked at most; they are chosen at random, so that
-  ///     none of the files that stay keeps others from being checked.
+  ///     files that stay do not keep others from being checked.
   /// - Returns: the removed paths, relative to the queue's directory.
   package func expire(of sender: String? = nil, now: UInt64, limit: Int = .max) throws -> [String] {
     guard now > Self.keeping else { return [] }
@@ -102,8 +102,7 @@ extension QueueDirectory {
     }
     var removed: [String] = []
     for batch in (try batches(Self.sent) ?? []).filter(isOld).shuffled().prefix(limit) {
-      // When it was stored, or when it was settled: the queue's own name of the file was removed
-      // then.
+      // The time of storing, or of settling, when the queue's own name of the file was removed.
       guard try changed(Self.sentPath(batch)) ?? past < past,
         let content = try self.batch(batch, in: Self.sent),
         content.kept.allSatisfy({ content.entries[$0].receiptTerm == .dayAfterProcessing })
@@ -123,8 +122,8 @@ extension QueueDirectory {
     return removed
   }
 
-  /// Returns when anything about a file last changed, in nanoseconds since 1970; nil if it is not
-  /// there.
+  /// Returns when anything about a file last changed, in nanoseconds since 1970; nil if it does not
+  /// exist.
   private func changed(_ path: String) throws(Errno) -> UInt64? {
     guard let status = try ifPresent(fileStatus(path)) else { return nil }
     return UInt64(max(status.changedSeconds, 0)) * 1_000_000_000

@@ -1,7 +1,7 @@
 package import WormholeSystem
 
 extension QueueDirectory {
-  /// Returns whether the queue contains no entry, no record of one, and nothing on its way.
+  /// Returns whether the queue contains no entry, no record of an entry, and no unfinished file.
   package func isEmpty() throws -> Bool {
     let top = try openFile(".", [.readOnly, .directory])
     return try isEmpty(top.entries(), of: root.parts[.queue])
@@ -26,8 +26,8 @@ extension QueueDirectory {
 }
 
 extension QueueDirectory {
-  /// Makes a call that needs an inode. If there is none left, an empty part of the queue makes way: a
-  /// process that misses it creates it again.
+  /// Makes a call that needs an inode. If none is left, an empty part of the queue is removed for
+  /// it: a process that misses the part creates it again.
   package func makingRoom(_ call: () throws(Errno) -> Void) throws(Errno) {
     // Without one of the others a consumer would seem to be replaced.
     for part in [Self.outcomes, Self.sent, Self.keys] {
@@ -42,9 +42,9 @@ extension QueueDirectory {
     try call()
   }
 
-  /// Removes what processes left that died while they sent, cleared or noted something.
+  /// Removes leftovers of processes that died while they sent, cleared or recorded something.
   ///
-  /// - Parameter roles: What of it is removed.
+  /// - Parameter roles: The kinds of leftovers to remove.
   package func sweep(
     _ roles: Set<ContainerPart.Role> = [.unfinished, .forgotten, .mark, .attachment]
   ) throws(Errno) {
@@ -69,7 +69,7 @@ extension QueueDirectory {
       }
     }
     guard directory.name == nil else { return }
-    // Without what was swept it may be needed no more.
+    // After the sweep it may no longer be needed.
     _ = try tolerating([.directoryNotEmpty, .alreadyExists, .noSuchFile], removeEmpty(path))
   }
 

@@ -1,20 +1,20 @@
 import WormholeSystem
 
-/// What one withdrawal has done.
+/// The result of one withdrawal.
 package struct Withdrawal {
-  /// Whether all entries have ended so; false if they were taken, or have ended otherwise.
+  /// Whether all entries have ended this way; false if they were taken, or have ended otherwise.
   package var isComplete = false
-  /// How many were withdrawn by it.
+  /// How many entries it has withdrawn.
   package var count = 0
 }
 
-/// Withdrawing entries from a batch that waits: it is exchanged with one in which they are
-/// withdrawn. A consumer takes one of the two.
+/// Withdrawing entries from a waiting batch: it is exchanged with one in which they are withdrawn.
+/// A consumer takes one of the two.
 extension QueueDirectory {
   /// - Parameters:
-  ///   - status: how the entries end by this.
-  ///   - lease: the queue's; if two processes withdrew at once, the second would bring back what
-  ///     the first has withdrawn from the same batch.
+  ///   - status: how the entries end.
+  ///   - lease: the queue's lease; if two processes withdrew at once, the second would bring back
+  ///     entries that the first has withdrawn from the same batch.
   package func withdraw(
     _ indices: Set<Int>, of name: EntryFile, as status: QueueEntryStatus, _ lease: Lease
   ) throws -> Withdrawal {
@@ -39,7 +39,7 @@ extension QueueDirectory {
     }
     for (index, key) in keys { unmark(.init(batch: name, index: index), key) }
     if batch.isWithdrawn {
-      // Nobody sees any of it any longer; the notes first, or it would count as processed.
+      // No process sees the batch any longer; the notes first, or it would count as processed.
       for (index, entry) in batch.entries.enumerated() {
         try note(entry.withdrawal, of: .init(batch: name, index: index), from: nil)
       }

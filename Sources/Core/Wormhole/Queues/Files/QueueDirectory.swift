@@ -21,8 +21,8 @@ package import WormholeSystem
 /// lease/                          held for cancelling or superseding, like a value's lease
 /// ```
 ///
-/// **Consuming.** A consumer has a directory of its own in `taken/`. It renames to that name the
-/// directory of the consumer before it, and those of workers that are gone. Every step of a
+/// **Consuming.** A consumer has a directory of its own in `taken/`. It renames its predecessor's
+/// directory to that name, and takes over the directories of workers that are gone. Every step of a
 /// consumer is a call on a path through a directory of its own; so a consumer that was replaced
 /// while it was stopped finds nothing there (ENOENT), takes nothing and settles nothing.
 ///
@@ -78,8 +78,8 @@ package final class QueueDirectory: Sendable {
 
   // MARK: Making
 
-  /// Creates what is missing in the queue's directory, if the directory itself is there; a caller
-  /// that finds something missing opens it again.
+  /// Creates missing parts of the queue's directory, if the directory itself exists; a caller that
+  /// misses a part opens the directory again.
   package func makeParts() throws(Errno) {
     do throws(Errno) {
       for part in [Self.staged, Self.pending, Self.outcomes] { try makeDirectory(part) }
@@ -90,8 +90,8 @@ package final class QueueDirectory: Sendable {
     }
   }
 
-  // Created with the one directory that it must contain, and never seen without: if two processes
-  // begin at once, neither creates a second one.
+  // Created together with the one directory that it must contain, and never seen without it: if two
+  // processes begin at once, neither creates a second one.
   private func makeTaken() throws(Errno) {
     let path = Self.staged + "/" + Nonce.next()
     try makeDirectory(path)
@@ -137,11 +137,11 @@ package final class QueueDirectory: Sendable {
   /// - Parameters:
   ///   - receipt: a second name for the same file, which it gets after the first.
   ///   - durable: whether it is on the disk afterwards.
-  ///   - scope: what else its fsync has to put on the disk. Unless that is the content alone, the fsync
-  ///     comes last; a loss of power before it may leave the names without the content.
-  ///   - lease: the lease of a role, through which the file gets its name: never after a takeover. Its
-  ///     receipt is a copy then.
-  ///   - prepare: what is to be done with the staged file before that.
+  ///   - scope: what else its fsync has to flush. Unless that is the content alone, the fsync comes
+  ///     last; a loss of power before it may leave the names without the content.
+  ///   - lease: the lease of a role, through which the file gets its name: never after a takeover.
+  ///     Its receipt is then a copy.
+  ///   - prepare: an action on the staged file before that.
   /// - Throws: `.alreadyExists` if the name is taken.
   package func store(
     _ bytes: [UInt8], as path: String, receipt: String? = nil, durable: Bool = false,
@@ -169,7 +169,7 @@ package final class QueueDirectory: Sendable {
       do throws(Errno) {
         try file.synchronize()
       } catch {
-        // Its content may be lost, so nobody may find it.
+        // Its content may be lost, so no process may find it.
         if let receipt { try discard(receipt) }
         try discard(path)
         throw error
@@ -194,13 +194,13 @@ package final class QueueDirectory: Sendable {
     }
   }
 
-  /// What an fsync of a file that is stored here puts on the disk.
+  /// What an fsync of a file stored here flushes to the disk.
   package func commitScope() throws(Errno) -> CommitScope {
     try root.commitScope(on: knownStatus().device)
   }
 
-  // The staged name becomes the receipt's, so the file is there however fast the consumer handles
-  // the other; and a receipt is never there before the entry is stored.
+  // The staged name becomes the receipt's, so the file exists however fast the consumer handles the
+  // other name; and a receipt never exists before its entry is stored.
   private func publish(
     _ staged: String, as path: String, _ receipt: String, bytes: [UInt8], isDurable: Bool
   ) throws(Errno) {
@@ -257,8 +257,8 @@ package final class QueueDirectory: Sendable {
           if let batch = EntryFile(bytes: entry.name.bytes) { batches.append(batch) }
         }) == true
       { calls += 1 }
-      // The kernel holds the directory's lock during a call, so nobody on this machine renames anything
-      // into it meanwhile.
+      // The kernel holds the directory's lock during a call, so no process on this machine renames
+      // anything into it meanwhile.
       guard calls == 1, !batches.isEmpty else { return (batches, false) }
       return (batches, try directory.fileSystem().networkName == nil)
     }
@@ -271,8 +271,8 @@ package final class QueueDirectory: Sendable {
   }
 
   /// Looks into `pending/`, and then into the consumers' directories: entries only ever move that
-  /// way, so none is missed. A consumer that is replaced meanwhile gives its directory another name,
-  /// which is looked into then.
+  /// way, so none is missed. If a consumer is replaced meanwhile, its directory gets another name,
+  /// which is then examined.
   ///
   /// - Parameters:
   ///   - pending: false if the caller has looked into `pending/` already.
@@ -306,8 +306,8 @@ package final class QueueDirectory: Sendable {
     }
   }
 
-  /// Returns a batch; nil if there is no such file, or it is unreadable: its consumer finds the same,
-  /// and reports it.
+  /// Returns a batch; nil if there is no such file, or it is unreadable: its consumer finds that,
+  /// too, and reports it.
   package func batch(_ name: EntryFile, in part: String) throws -> Batch? {
     do {
       return try read(part + "/" + name.text).map { try Batch(bytes: $0, count: name.count) }
@@ -321,7 +321,7 @@ package final class QueueDirectory: Sendable {
 extension QueueDirectory {
   package func status() throws(Errno) -> FileStatus { try descriptor.status() }
 
-  /// Returns the status that the directory had when it was first asked for: its owner and its place.
+  /// Returns the directory's status at the first request: its owner and its place.
   package func knownStatus() throws(Errno) -> FileStatus {
     if let status = firstStatus.withLock({ $0 }) { return status }
     let status = try status()
@@ -370,7 +370,7 @@ extension QueueDirectory {
     try removeFile(path, at: descriptor.rawValue)
   }
 
-  /// - Returns: whether it was there.
+  /// - Returns: whether it existed.
   @discardableResult
   package func discard(_ path: String) throws(Errno) -> Bool {
     try removeIfPresent(path, at: descriptor.rawValue)

@@ -38,10 +38,10 @@ public struct QueueEntryID: Sendable, Hashable, CustomStringConvertible {
   /// Its priority.
   public var priority: EntryPriority { batch.priority }
 
-  /// When it was sent, by its sender's clock, which never goes back.
+  /// The time of sending, by its sender's clock, which never goes back.
   public var sent: Date { Date(timeIntervalSince1970: Double(batch.order) / 1e9) }
 
-  /// From when it may be delivered, if it was delayed.
+  /// The time from which it may be delivered, if it was delayed.
   public var due: Date? { batch.due.map { Date(timeIntervalSince1970: Double($0) / 1e9) } }
 
   /// Whether it was sent before another entry.
@@ -65,7 +65,7 @@ public struct QueueEntryID: Sendable, Hashable, CustomStringConvertible {
 public enum QueueEntryStatus: Sendable, Hashable {
   /// It waits.
   case stored
-  /// A consumer has it; or had it and died; or has given it back for a later delivery.
+  /// A consumer has it, had it and died, or has given it back for a later delivery.
   case taken
   /// It was acknowledged.
   case processed

@@ -22,9 +22,9 @@ public struct QueueReceipt: Sendable, Hashable {
     case dayAfterProcessing
   }
 
-  /// The id by which to ask for it, and to clear it.
+  /// The id for asking about the entry, and for clearing it.
   public let id: QueueEntryID
-  /// What was sent.
+  /// The content that was sent.
   public let payload: PropertyListValue
   /// The key that it was sent with.
   public let key: String?

@@ -1,10 +1,10 @@
 import Synchronization
 import WormholeSystem
 
-/// What waits in `pending/` for one consumer, as of its last listing.
+/// The waiting entries in `pending/` for one consumer, as of its last listing.
 ///
-/// The next listing comes when all that it found is taken, so the cost of an entry does not grow with
-/// the number of waiting entries; or earlier, when something arrived that goes before the rest.
+/// The next listing comes when all of them are taken, so the cost of an entry does not grow with
+/// the number of waiting entries; or earlier, when an entry arrives that goes before the rest.
 ///
 /// **Delayed entries** stay in `pending/` until they are due, so their sender can still cancel or
 /// supersede them. A consumer remembers them, and waits for the first with a timer. An entry is due at
@@ -12,28 +12,28 @@ import WormholeSystem
 /// consumer saw it first.
 package struct WaitingEntries: Sendable {
   private let clock: @Sendable () -> UInt64
-  /// Those that may be taken, with the next at the end.
+  /// The entries that may be taken, with the next at the end.
   private var ready: [EntryFile] = []
-  /// Those that are not due yet, with the next at the end.
+  /// The entries that are not due yet, with the next at the end.
   private var delayed: [(name: EntryFile, due: ContinuousClock.Instant)] = []
-  /// When to list again, while all that may be taken has to wait for other workers.
+  /// When to list again, while all entries that may be taken have to wait for other workers.
   private var nextScan: ContinuousClock.Instant?
   /// The shortest time between such listings.
   private static let scanInterval: Duration = .milliseconds(20)
-  /// Before this there is no listing for something that arrived: listings of many entries for that
-  /// take at most an eighth of the time, however much waits.
+  /// Before this, arrivals cause no listing: such listings take at most an eighth of the time,
+  /// however many entries wait.
   private var pause = ContinuousClock.now
-  /// As many entries are listed in about the time of one delivery, so there is no such pause.
+  /// Up to this number, a listing takes about as long as one delivery, so there is no such pause.
   private static let few = 64
   private let arrivals: Arrivals
 
-  /// - Parameter clock: That of the queue, by which a delayed entry is due.
+  /// - Parameter clock: The queue's clock, by which a delayed entry is due.
   package init(clock: @escaping @Sendable () -> UInt64, _ arrivals: Arrivals) {
     self.clock = clock
     self.arrivals = arrivals
   }
 
-  /// When there may be something to take without an event; nil if never.
+  /// When an entry may become ready without an event; nil if never.
   package var due: ContinuousClock.Instant? {
     [delayed.last?.due, nextScan].compactMap(\.self).min()
   }
@@ -42,7 +42,7 @@ package struct WaitingEntries: Sendable {
   ///
   /// - Parameters:
   ///   - mayTake: asked for one entry after another, in their order.
-  ///   - listing: lists what waits, as it is to be delivered.
+  ///   - listing: lists the waiting entries in the order of delivery.
   package mutating func next(
     _ mayTake: (EntryFile) -> Bool, listing: () throws -> [EntryFile]
   ) throws -> EntryFile? {
@@ -65,7 +65,7 @@ package struct WaitingEntries: Sendable {
 
   private mutating func list(_ listing: () throws -> [EntryFile]) throws {
     let begun = ContinuousClock.now
-    // Before the listing: what arrives after this is noted again.
+    // Before the listing: later arrivals are recorded again.
     arrivals.clear()
     let all = try listing()
     let (now, moment) = (clock(), ContinuousClock.now)

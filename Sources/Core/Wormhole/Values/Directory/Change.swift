@@ -12,7 +12,7 @@ package final class Change<Result: Sendable>: Waiting {
   private let work: @Sendable ([Lease], PreparedContent?) throws -> Result
   private var request: LeaseRequest?
   private var prepared: PreparedContent?
-  /// The leases that it has; the next one is that of the place with this number.
+  /// The leases that it has; the next one belongs to the place with this number.
   private var leases: [Lease] = []
   private var courtesy = PictureSign.Courtesy()
 
@@ -24,8 +24,8 @@ package final class Change<Result: Sendable>: Waiting {
   /// - Parameters:
   ///   - directory: the directory that contains the lease.
   ///   - file: the file in it that the lease protects, for messages.
-  ///   - content: made and written before the lease is taken, and given to the work as a prepared
-  ///     file; not given if it is small and durable, and there is no disk.
+  ///   - content: created and written before the lease is taken, and passed to the work as a
+  ///     prepared file; not passed if it is small and durable, and there is no disk.
   ///   - work: done under the lease; done again, with newly prepared content, after a lost lease.
   package convenience init(
     _ directory: NamedDirectory, protecting file: String = LeaseSite.lease, _ terms: ChangeTerms,
@@ -35,8 +35,8 @@ package final class Change<Result: Sendable>: Waiting {
     self.init([(directory, file)], terms, preparing: content) { try work($0[0], $1) }
   }
 
-  /// - Parameter places: in an order on which all processes agree, or two of them could wait for each
-  ///   other until a lease is overdue.
+  /// - Parameter places: in an order on which all processes agree; otherwise two of them could wait
+  ///   for each other until a lease is overdue.
   init(
     _ places: [(directory: NamedDirectory, file: String)], _ terms: ChangeTerms,
     preparing content: (@Sendable () -> PublishedContent)? = nil,
@@ -50,7 +50,7 @@ package final class Change<Result: Sendable>: Waiting {
 
   package func step() throws -> WaitingStep<Result> {
     try reporting("change the value", path: path) {
-      // Only a change of nothing gets here with all of its leases.
+      // Only an empty change gets here with all of its leases.
       guard leases.count < places.count else { return try perform() }
       if leases.isEmpty, request == nil, let place = places.first,
         courtesy.mustWait(in: place.directory.root, until: terms.deadline)
@@ -93,7 +93,7 @@ package final class Change<Result: Sendable>: Waiting {
     }
     prepared = try content.flatMap { make in
       let content = make()
-      // Small content that waits for no disk is written under the lease in no time.
+      // Small content that need not wait for a disk is quickly written under the lease.
       guard scope != .everythingAtOnce || content.count >= PreparedContent.worthwhileBytes else {
         return nil
       }

@@ -5,7 +5,7 @@ import WormholeSystem
 /// One update of several values under their leases.
 struct TransactionWork<Result: Sendable>: Sendable {
   let update: ValuesUpdate<Result>
-  /// Those of the values, after that of the role: all processes take the lease of the one role first.
+  /// The values' leases, after the lease of the role: all processes take the role's lease first.
   let files: [ValueFile]
 
   private var container: SharedContainer { update.container }
@@ -64,7 +64,7 @@ struct TransactionWork<Result: Sendable>: Sendable {
     for path in [NameKind.own, Transaction.directory, transaction.path] {
       try container.root.makeDirectoryIfMissing(path, at: directory)
     }
-    // Locked until all is settled: without a lock it was left by a dead process.
+    // Locked until all is settled: an unlocked file was left by a dead process.
     let state = try container.root.access.createFile(transaction.open, at: directory)
     var staged: [Int: String] = [:]
     do {
@@ -94,7 +94,7 @@ struct TransactionWork<Result: Sendable>: Sendable {
       abandon(transaction, leases, staged: staged, directory: directory)
       throw error
     }
-    // All is visible from here on. What can't be done now, the next holder does.
+    // All is visible from here on. The next holder does what can't be done now.
     if durability == .durable { try synchronize(transaction.path, directory) }
     for (number, lease) in leases.enumerated() { settle(lease, staged[number]) }
     if durability == .durable { for lease in leases { try lease.synchronizeDirectories() } }
@@ -130,12 +130,12 @@ struct TransactionWork<Result: Sendable>: Sendable {
       for (number, lease) in leases.enumerated() { settle(lease, staged[number]) }
       if !isCommitted { try transaction.discard(at: directory) }
     } catch {
-      // The disk has failed, and the caller gets its first error. The next holder of each lease, and
-      // a sweep, find what is left.
+      // The disk has failed, and the caller gets its first error. The next holder of each lease,
+      // and a sweep, find the rest.
     }
   }
 
-  /// Puts all that a commit relies on on the disk, before it.
+  /// Flushes everything that a commit relies on to the disk, before it.
   private func synchronize(
     _ transaction: Transaction, _ leases: [Lease], directory: Int32
   ) throws {

@@ -24,7 +24,7 @@ extension ValueFile {
 
   package func removal(_ terms: ChangeTerms) -> sending any Waiting<Bool> {
     let value = self
-    // A removal makes no name, so it need not put the names above it on the disk.
+    // A removal creates no name, so it need not flush the names above it to the disk.
     var beforeLease = terms
     beforeLease.durability = .standard
     return Change(directory, protecting: name, beforeLease) { lease, _ in
@@ -56,7 +56,7 @@ extension ValueFile {
   }
 
   private func remove(_ lease: Lease, _ durability: Durability) throws -> Bool {
-    // An expired value is removed, and was not there.
+    // An expired value is removed, but counts as absent.
     let isValue = try version() != nil
     let isRemoved = try lease.remove(name, durability: durability)
     followUp(durability)
@@ -65,7 +65,7 @@ extension ValueFile {
 
   /// Returns bytes together with the record of their publication by this process.
   ///
-  /// - Parameter old: What they replace; nil if nobody looked.
+  /// - Parameter old: The content that they replace; nil if it was not read.
   func content(
     _ bytes: [UInt8], _ terms: ChangeTerms, lease: Lease? = nil, after old: ValueSnapshot? = nil
   ) -> PublishedContent {
@@ -107,7 +107,7 @@ extension ValueFile {
   }
 }
 
-/// A file that is watched, and read when it is asked for.
+/// A file that is watched, and read on demand.
 private struct FollowedFile: ValueFollowing {
   let file: ValueFile
   let watch: Watch

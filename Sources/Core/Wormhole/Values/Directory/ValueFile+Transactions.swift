@@ -2,12 +2,12 @@ import WormholeSystem
 
 /// Reading a value that takes part in a transaction.
 extension ValueFile {
-  /// Returns what a look at the value finds.
+  /// Returns the result of a look at the value.
   ///
   /// | the file | the value |
   /// |---|---|
   /// | has no mark | its content |
-  /// | has one, or is missing | as a committed transaction leaves it, if there is one; otherwise as found, if the file is still there: then no transaction was settled in between |
+  /// | has a mark, or is missing | as a committed transaction leaves it, if there is one; otherwise as found, if the file still exists: then no transaction was settled in between |
   ///
   /// - Parameter look: Looks at a file relative to the container; nil if there is none.
   func settled(
@@ -52,8 +52,8 @@ extension ValueFile {
       try file.setPermissions(status.permissions | FileStatus.mark)
     } catch {
       guard error == .notPermitted else { throw error }
-      // Only its owner may do that, and another member of the group has written it. So a copy takes
-      // its place, with the mark.
+      // Only its owner may do that, but another member of the group has written it. So a copy with
+      // the mark takes its place.
       return try replaceWithMarkedCopy(
         file.readToEnd(expectedBytes: Int(status.size), maximumBytes: .max), status, lease: lease)
     }

@@ -36,11 +36,11 @@ package final class ValueFile: ValueStore {
       ? ValueSnapshot(bytes: nil, version: nil, of: self) : snapshot(limits: limits)
   }
 
-  /// Returns the current value if that takes a few calls that never wait for anybody, for the monitor's
-  /// thread, which has been told of a change.
+  /// Returns the current value if that takes a few calls that never wait for other processes, for
+  /// the monitor's thread, which was notified of a change.
   ///
-  /// - Returns: Nil if `snapshot` has to look, on another thread: for any error, for no value or a large
-  ///   one, and where a transaction or an expiry has to be looked at.
+  /// - Returns: Nil if `snapshot` has to look, on another thread: for any error, for an absent or
+  ///   large value, and for a transaction or an expiry.
   func promptSnapshot() -> ValueSnapshot? {
     let handle = container.root.lastHandle
     // The reason does not matter, because the other look finds it.
@@ -68,13 +68,13 @@ package final class ValueFile: ValueStore {
     do {
       return try snapshot(limits: .standard).version
     } catch let error as AppGroupError {
-      // It cannot be read, and is a publication all the same.
+      // It cannot be read, but it is still a publication.
       guard let found else { throw error }
       return Version(found)
     }
   }
 
-  /// - Parameter isSecondLook: Whether a first look has found no content and nothing in its place.
+  /// - Parameter isSecondLook: Whether a first look has found neither content nor a substitute.
   private func snapshot(
     at start: Int32, _ name: String, _ owner: FileStatus, limits: PropertyListLimits,
     isSecondLook: Bool = false
@@ -125,7 +125,7 @@ package final class ValueFile: ValueStore {
       remedy: "raise the limit, or remove the file")
   }
 
-  /// Returns when the kept version was published, if there is one that can be read.
+  /// Returns the time of publication of the kept version, if it can be read.
   func keptDate() throws -> Date? {
     let handle = try container.root.handle()
     guard let kept = try standIn(at: handle.descriptor.rawValue, handle.status, .standard) else {
@@ -171,7 +171,7 @@ package final class ValueFile: ValueStore {
 }
 
 extension Value {
-  /// Returns when the version was published that is kept in case the last one is lost; nil if there is
-  /// none that can be read.
+  /// Returns the time of publication of the version that is kept in case the last one is lost; nil
+  /// if it cannot be read.
   package func keptDate() throws -> Date? { try store.file.keptDate() }
 }

@@ -40,7 +40,7 @@ final class DirectoryStage: AttachmentStage {
     throw Errno.deviceBusy
   }
 
-  // Nobody else looks into the consumer's directory, so it is locked before others see it.
+  // Other processes do not look into the consumer's directory, so it is locked before they see it.
   private static func make(
     _ id: String, for batch: TakenBatch, in place: QueueDirectory
   ) throws -> SharedDescriptor {
@@ -91,7 +91,7 @@ final class DirectoryStage: AttachmentStage {
   ) throws -> UInt64? {
     guard status.size > 0 else { return XXH64().value }
     let isDense = status.allocatedBytes >= status.size
-    // Begun with the first piece that is copied: content that is shared is not read.
+    // Begun with the first copied piece, because shared content is not read.
     var checksum: OverlappedChecksum?
     defer { checksum?.abandon() }
     let descriptor = source.rawValue
@@ -105,7 +105,7 @@ final class DirectoryStage: AttachmentStage {
         copied: { offset in
           do throws(Errno) {
             if isDense, checksum == nil {
-              // The same file, with a position of its own.
+              // The same file, with its own position.
               checksum = OverlappedChecksum(
                 of: try .open("/proc/self/fd/\(descriptor)", .readOnly))
             }
@@ -125,8 +125,8 @@ final class DirectoryStage: AttachmentStage {
   func move(from source: String, durability: Durability) throws -> Bool {
     try reporting("move a file into \"\(queue.name)\"", path: path) {
       do throws(Errno) {
-        // In one step on every file system, because the file must not keep its old name. Nothing is in
-        // the way: only this process makes anything in the directory that it has locked.
+        // In one step on every file system, because the file must not keep its old name. Nothing is
+        // in the way: only this process creates entries in the directory that it has locked.
         try rename(
           source, at: Directory.current, to: AttachmentPlace.content,
           at: directory.descriptor.rawValue)
