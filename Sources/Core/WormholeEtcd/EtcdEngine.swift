@@ -10,8 +10,8 @@ import WormholeSystem
 /// ```
 public enum EtcdEngine {
   /// Lets this program open locations such as `etcds://host1,host2/cinema`, with
-  /// `SharedContainer(location:)` and wherever the environment names a container. A second time it has
-  /// no effect.
+  /// `SharedContainer(location:)` and wherever the environment names a container. Calling it again
+  /// has no effect.
   public static func register() {
     Engines.register(["etcd", "etcds"]) { try EtcdLocation($0) }
   }
@@ -21,9 +21,9 @@ extension SharedContainer {
   /// Opens a container on etcd, and creates it if it is missing. All containers of a process at one
   /// location share its connections.
   ///
-  /// - Throws: `AppGroupError`: `unreachable` with what each member said: at once where that cannot
-  ///   change (a certificate, something else than etcd); after 2 seconds where nobody listens, or the
-  ///   host has no address; after 10 seconds where nobody answers. `permissionDenied`, `formatTooNew`, `notSupported` if libcurl is missing.
+  /// - Throws: `AppGroupError`: `unreachable` with each member's answer: at once if it cannot
+  ///   change (a certificate, not etcd), after 2 seconds without a server or an address, after 10
+  ///   without an answer. `permissionDenied`, `formatTooNew`, `notSupported` if libcurl is missing.
   @available(*, noasync, message: "it blocks; open it before, or on a thread of its own")
   public convenience init(etcd location: EtcdLocation) throws { try self.init(at: location) }
 
@@ -32,7 +32,7 @@ extension SharedContainer {
     try self.init(at: location, companion: companion)
   }
 
-  /// A container on etcd that is known to be one.
+  /// A container that is known to be on etcd.
   package convenience init(_ container: EtcdContainer, companion: String?) throws {
     try self.init(container, at: container.location, companion: companion)
   }

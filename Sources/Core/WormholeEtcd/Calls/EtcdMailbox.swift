@@ -6,12 +6,12 @@ import WormholeSystem
 
 /// A mailbox of this process on etcd, which is made again under its address when its session has ended.
 ///
-/// Entries are delivered from the events of the watch, on a queue of its own, and deleted on another, a
-/// little later and many at once, because their deletion must not keep etcd from the answers to them.
-/// **At most once**: what was delivered is remembered, beyond its deletion if it is one of the last; a
-/// complete look counts for all events up to its moment. What hangs on another session than the owner's
-/// now, or was read in another history than the one in which that began, is not for it: a snapshot has
-/// brought it back.
+/// Entries are delivered from the events of the watch, on a queue of its own, and deleted on
+/// another, a little later and many at once, because their deletion must not delay etcd's answers
+/// to them. **At most once**: delivered entries are remembered, the last ones even beyond their
+/// deletion; a complete look covers all events up to its moment. Entries that hang on another
+/// session than the owner's current one, or that were read in another history than the one in which
+/// it began, are ignored: a snapshot has brought them back.
 final class EtcdMailbox: MailboxHold {
   /// The owner's key.
   private struct Place: Sendable {
@@ -27,18 +27,18 @@ final class EtcdMailbox: MailboxHold {
     var session: EtcdSession?
     var follower: KeyFollower?
     var isClosed = false
-    /// What was delivered and is still to be deleted.
+    /// Delivered entries that still have to be deleted.
     var delivered: [[UInt8]] = []
     var isDeleting = false
   }
 
-  /// What was delivered; used on the queue that delivers.
+  /// The delivered entries; used on the queue that delivers.
   private struct Delivery {
-    /// What a complete look saw up to this moment was delivered by it, or before.
+    /// All entries that a complete look saw up to this moment were delivered by it, or before.
     var seen = EtcdMoment(history: 0, revision: 0)
-    /// What was delivered and may not be deleted yet.
+    /// Delivered entries that may not be deleted yet.
     var known: Set<[UInt8]> = []
-    /// What was deleted lately.
+    /// Entries that were deleted lately.
     var deleted = LatestKeys()
   }
 
@@ -51,7 +51,7 @@ final class EtcdMailbox: MailboxHold {
   private let queue = Blocking.queue()
   private let deleting = Blocking.queue()
 
-  /// How long a complete look may take before it is made later.
+  /// How long a complete look may take before it is postponed.
   private static let lookWait: Duration = .seconds(2)
   private static let retry: Duration = .seconds(1)
   /// How long an entry may stay after its delivery; others are deleted with it.
@@ -70,7 +70,7 @@ final class EtcdMailbox: MailboxHold {
 
   // MARK: Making
 
-  /// Makes it, and follows its entries.
+  /// Creates it, and follows its entries.
   func begin() throws {
     let moment = try make(until: .now + CallLimit.standardWait)
     let follower = KeyFollower(
@@ -88,7 +88,7 @@ final class EtcdMailbox: MailboxHold {
     if !isWanted { follower.cancel() }
   }
 
-  /// Makes the owner's key.
+  /// Creates the owner's key.
   ///
   /// - Returns: The moment.
   private func make(until deadline: ContinuousClock.Instant) throws -> EtcdMoment {
@@ -116,7 +116,7 @@ final class EtcdMailbox: MailboxHold {
   private func sessionEnded() {
     guard process == .current, !state.withLock(\.isClosed) else { return }
     do {
-      // Its entries are followed still.
+      // Its entries are still followed.
       _ = try make(until: .now + CallLimit.standardWait)
     } catch {
       queue.asyncAfter(deadline: .now() + Self.retry.dispatchInterval) { [weak self] in
@@ -127,7 +127,7 @@ final class EtcdMailbox: MailboxHold {
 
   // MARK: Its end
 
-  // On a thread of its own, because nobody may wait for etcd where the last reference is released.
+  // On its own thread, because the thread that releases the last reference must not wait for etcd.
   deinit {
     guard let place = takePlace() else { return }
     let (etcd, keys) = (etcd, keys)
@@ -181,7 +181,7 @@ final class EtcdMailbox: MailboxHold {
     end.wait()
   }
 
-  /// Looks at everything that is there.
+  /// Looks at all existing entries.
   private func look() throws(EtcdError) -> EtcdMoment {
     let found = try etcd.client.read(keys.entries, until: .now + Self.lookWait)
     let items = found.items.sorted { $0.created < $1.created }
@@ -238,7 +238,7 @@ final class EtcdMailbox: MailboxHold {
       return Array(state.delivered.prefix(Self.batch))
     }) {
       do throws(EtcdError) {
-        // Without an owner they have ended with it. Nobody else uses their keys.
+        // Without an owner they have ended with it. No other process uses their keys.
         _ = try etcd.repeating(
           EtcdTransaction(if: [.exists(keys.owner)], then: batch.map { .delete(.key($0)) }),
           until: .now + CallLimit.standardWait)

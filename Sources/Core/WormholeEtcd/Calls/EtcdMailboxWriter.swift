@@ -4,8 +4,8 @@ import WormholeSystem
 
 /// A writer into a mailbox on etcd.
 ///
-/// Posts of several threads go through **lanes**, each with a key of its own that is compared and
-/// replaced with each post; so a post whose answer is lost is recognised. A lane whose last post
+/// Posts of several threads go through **lanes**, each with its own key that is compared and
+/// replaced with each post; so a post whose answer is lost is recognized. A lane whose last post
 /// remains in doubt is not used again.
 final class EtcdMailboxWriter: MailboxWriter {
   /// One post at a time.
@@ -13,7 +13,7 @@ final class EtcdMailboxWriter: MailboxWriter {
     /// The owner's key, which is put once.
     let owner: KeyValue
     let number: Int
-    /// The revision of its key's last change; 0 before the first. Nobody else changes it.
+    /// The revision of its key's last change; 0 before the first. No other lane changes it.
     var base: Int64 = 0
   }
 
@@ -22,7 +22,7 @@ final class EtcdMailboxWriter: MailboxWriter {
     /// The order of the last entry.
     var last: UInt64 = 0
     var admission: Admission
-    /// Those that nobody uses now.
+    /// The lanes that no thread uses now.
     var lanes: [Lane] = []
     var laneCount = 0
   }
@@ -62,7 +62,7 @@ final class EtcdMailboxWriter: MailboxWriter {
       return EntryFile(order: state.last, sender: sender, count: 1, bytes: bytes.count)
     }
     var owner = try knownOwner(until: deadline)
-    // It may be made again once in a while, after its session has ended.
+    // It may be created again now and then, after its session has ended.
     for _ in 0..<3 {
       guard let current = owner else { return .gone }
       var lane = takeLane(current)
@@ -82,7 +82,7 @@ final class EtcdMailboxWriter: MailboxWriter {
     return .gone
   }
 
-  /// Posts; a transaction whose answer is lost is made again, and recognised by the lane.
+  /// Posts; a transaction whose answer is lost is made again, and recognized by the lane.
   ///
   /// - Throws: `EtcdError`: `.outcomeUnknown` if it remains unknown; otherwise nothing was posted.
   private func attempt(
@@ -148,7 +148,7 @@ final class EtcdMailboxWriter: MailboxWriter {
 
   private func know(_ owner: KeyValue?) {
     state.withLock { state in
-      // The lanes have ended with the former one, or a replaced history has them otherwise.
+      // The lanes have ended with the former mailbox, or differ in a replaced history.
       state.lanes = []
       state.owner = owner
     }

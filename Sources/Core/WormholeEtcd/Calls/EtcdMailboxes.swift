@@ -15,7 +15,7 @@ import WormholeSystem
 ///
 /// **Posting** is a transaction: the owner is the one that the sender knows, and the sender's last entry is
 /// the one before. So a late copy of it posts nothing twice. **Delivering**: the owner watches its
-/// entries and deletes what it has delivered. What was not delivered ends with the owner's session.
+/// entries and deletes delivered ones. Undelivered entries end with the owner's session.
 struct EtcdMailboxes: MailboxStore {
   let etcd: EtcdContainer
 
@@ -63,7 +63,7 @@ struct MailboxKeys: Sendable {
 
   func entry(_ entry: EntryFile) -> [UInt8] { prefix + Array(entry.text.utf8) }
 
-  /// - Returns: nil for the key of something else.
+  /// - Returns: nil for any other key.
   func entry(of key: [UInt8]) -> EntryFile? { EntryFile(bytes: Array(key.dropFirst(prefix.count))) }
 
   func lane(_ lane: Int, of sender: String) -> [UInt8] {
@@ -71,10 +71,10 @@ struct MailboxKeys: Sendable {
   }
 }
 
-/// The watch for the end of a mailbox's owner, of which it tells once.
+/// The watch for the end of a mailbox's owner, which it reports once.
 private final class EtcdMailboxEnd: Cancelling {
   private struct State {
-    /// The owner's key; nil before it was looked at.
+    /// The owner's key; nil before the first look.
     var owner: KeyValue?
     var isOver = false
     var mirror: EtcdMirror?
@@ -97,7 +97,7 @@ private final class EtcdMailboxEnd: Cancelling {
       state.mirror = mirror
       return state.owner != nil
     }
-    // What came between the first look and now.
+    // Changes between the first look and now.
     look()
     return isThere ? mirror : nil
   }

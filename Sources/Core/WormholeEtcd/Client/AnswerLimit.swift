@@ -1,12 +1,12 @@
-/// The longest answers. What a member may say is limited by what was asked, so that whatever speaks in
-/// its place takes little memory.
+/// The longest answers. The request limits the answer of a member, so that a foreign program in its
+/// place takes little memory.
 enum AnswerLimit {
   /// An answer without content of keys.
   static let plain = 2 << 20
   /// One key: etcd takes requests of 1.5 MiB, and base64 makes two of them.
   static let key = 5 << 19
-  /// Several keys: a page of a read, which is read in shorter ones if it is longer; a line of a watch,
-  /// which etcd cuts at 2 MiB before it makes JSON of it.
+  /// Several keys: a page of a read, which is split if it is longer; a line of a watch, which etcd
+  /// cuts at 2 MiB before it makes JSON of it.
   static let keys = 10 << 20
 }
 

@@ -1,6 +1,6 @@
-/// The parts of a text such as `etcds://user:password@host1:2379,host2/prefix?ca=ca.pem`, with nothing
-/// escaped any more. A list of hosts is not part of a URL elsewhere (RFC 3986), which is why Foundation's
-/// does not serve here.
+/// The parts of a text such as `etcds://user:password@host1:2379,host2/prefix?ca=ca.pem`, without
+/// escapes. A list of hosts is not part of a URL (RFC 3986), so Foundation's `URL` does not work
+/// here.
 package struct EtcdAddress: Sendable {
   /// "https://host1:2379" for each host.
   package private(set) var endpoints: [String] = []
@@ -10,7 +10,7 @@ package struct EtcdAddress: Sendable {
   package private(set) var prefix = ""
   package private(set) var parameters: [(name: String, value: String)] = []
 
-  /// Why a text is none; shows nothing of it.
+  /// The reason why a text is not an address, without the text itself.
   package struct Invalid: Error { package let reason: String }
 
   private static let standardPort = 2379
@@ -28,7 +28,7 @@ package struct EtcdAddress: Sendable {
     let rest = text.drop { $0 != ":" }.dropFirst(3)
     let parts = rest.split(separator: "?", maxSplits: 1, omittingEmptySubsequences: false)
     let place = parts[0].split(separator: "/", maxSplits: 1, omittingEmptySubsequences: false)
-    // The last one: a password may have further ones.
+    // The last `@`: a password may contain others.
     let at = place[0].lastIndex(of: "@")
     let hosts = place[0][(at.map { place[0].index(after: $0) } ?? place[0].startIndex)...]
       .split(separator: ",", omittingEmptySubsequences: false)

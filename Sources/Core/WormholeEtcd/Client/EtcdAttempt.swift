@@ -1,11 +1,11 @@
-// What a member is asked, and what came of it.
+// A request to a member, and its result.
 extension EtcdCluster {
-  /// What a member is asked.
+  /// A request to a member.
   struct Question {
     let path: String
     let content: [UInt8]
     let maximumBytes: Int
-    /// Whether the answer is of the newest revision that the cluster agreed on, or of a newer one.
+    /// Whether the answer has at least the newest revision that the cluster agreed on.
     let isOfNewest: Bool
 
     init(_ path: String, _ message: WireText = [:], maximumBytes: Int = AnswerLimit.plain) {
@@ -16,24 +16,24 @@ extension EtcdCluster {
     }
   }
 
-  /// Whether a member that did nothing may do it another time.
+  /// Whether a member that did nothing may act another time.
   enum Prospect: Int {
-    /// It would say the same again.
+    /// It would give the same answer again.
     case none
-    /// It would say the same each time, or another thing a moment later: nobody listens there, the host has
-    /// no address, it is no etcd.
+    /// It may give the same answer forever, or another one a moment later: no server listens there,
+    /// the host has no address, the server is not etcd.
     case poor
     case good
   }
 
-  /// The result of asking one member.
+  /// The result of a request to one member.
   enum Attempt<Answer> {
     case answered(Answer)
     /// Nothing was done.
     case failed(String, Prospect)
-    /// It was done or not.
+    /// It may or may not have been done.
     case doubtful(String, Prospect)
-    /// It was done, and its answer is longer than accepted.
+    /// It was done, and its answer is too long.
     case tooLarge(String)
   }
 }
@@ -41,7 +41,7 @@ extension EtcdCluster {
 extension EtcdCluster.Attempt {
   var answer: Answer? { if case .answered(let answer) = self { answer } else { nil } }
 
-  /// Why there is no answer to a question that changes nothing.
+  /// Why a request that changes nothing has no answer.
   var failure: (reason: String, prospect: EtcdCluster.Prospect)? {
     switch self {
     case .answered: nil

@@ -1,15 +1,15 @@
 import WormholeSystem
 
-// What an operator looks at.
+// The requests of an operator.
 extension EtcdClient {
-  /// What a member says about itself.
+  /// A member's report about itself.
   package struct MemberStatus: Hashable, Sendable {
     package let version: String
     package let memberID: String
-    /// Nil while the cluster has none.
+    /// Nil while the cluster has no leader.
     package let leaderID: String?
     package let revision: Int64
-    /// The size of its database's file, and how much of it is in use.
+    /// The size of its database's file, and the part of it in use.
     package let databaseBytes: Int64
     package let usedBytes: Int64
     package let roundTrip: Duration
@@ -19,7 +19,7 @@ extension EtcdClient {
   package struct Member: Hashable, Sendable {
     package let memberID: String
     package let name: String
-    /// The addresses that it tells clients.
+    /// The addresses that it announces to clients.
     package let endpoints: [String]
   }
 
@@ -28,7 +28,7 @@ extension EtcdClient {
 
   /// Asks one member about itself.
   ///
-  /// - Throws: `.unreachable` with what it said.
+  /// - Throws: `.unreachable` with its answer.
   package func status(
     of endpoint: String, until deadline: ContinuousClock.Instant
   ) throws(EtcdError) -> MemberStatus {
@@ -46,9 +46,9 @@ extension EtcdClient {
 
   /// Compares a member's clock with that of this machine.
   ///
-  /// - Returns: By how much this machine's clock is ahead, at least; negative if it is behind; zero if
-  ///   both may agree, because a member tells whole seconds only. Nil if it does not tell.
-  /// - Throws: `.unreachable` with what it said.
+  /// - Returns: How far this machine's clock is ahead, at least; negative if it is behind; zero if
+  ///   both may agree, because a member reports whole seconds only. Nil if it reports none.
+  /// - Throws: `.unreachable` with its answer.
   package func clockDifference(
     of endpoint: String, until deadline: ContinuousClock.Instant
   ) throws(EtcdError) -> Duration? {
@@ -60,7 +60,7 @@ extension EtcdClient {
   /// - Parameters:
   ///   - asked: The time before the question, since 1970, by this machine's clock.
   ///   - answered: The time after the answer.
-  ///   - told: What the member said in between, cut to whole seconds.
+  ///   - told: The member's answer in between, cut to whole seconds.
   static func difference(asked: Duration, answered: Duration, told: Int64) -> Duration {
     let (first, last) = (Duration.seconds(told), Duration.seconds(told + 1))
     if asked > last { return asked - last }
@@ -72,10 +72,10 @@ extension EtcdClient {
     return .seconds(seconds) + .nanoseconds(nanoseconds)
   }
 
-  /// Lets one member, and no other, tell the history of a key in a watch.
+  /// Lets one member, and no other, report the history of a key in a watch.
   ///
-  /// - Returns: How long that took.
-  /// - Throws: `.unreachable` if it told nothing in time.
+  /// - Returns: The time until the report.
+  /// - Throws: `.unreachable` if it reported nothing in time.
   package func watchDelay(
     of key: [UInt8], at endpoint: String, until deadline: ContinuousClock.Instant
   ) throws(EtcdError) -> Duration {
@@ -86,7 +86,7 @@ extension EtcdClient {
     do throws(EtcdError) {
       _ = try client.firstChange(of: key, from: 1, until: deadline)
     } catch {
-      // That its history was given up is told by the watch, too.
+      // The watch also reports that the history was compacted.
       guard error.code == .compacted else { throw error }
     }
     return .now - start
@@ -150,7 +150,7 @@ struct WireMembersAnswer: WireAnswer {
   let header: WireHeader?
   let members: [Member]?
 
-  // It has no revision: the members are no part of the history.
+  // It has no revision: the members do not belong to the history.
   var isHeaded: Bool { header?.isIdentity ?? false }
 }
 
@@ -162,6 +162,6 @@ struct WireAlarmsAnswer: WireAnswer {
   let header: WireHeader?
   let alarms: [Alarm]?
 
-  // Of no alarms etcd 3.4 says nothing at all.
+  // Without alarms etcd 3.4 leaves the list out.
   var isHeaded: Bool { alarms == nil || header?.isIdentity ?? true }
 }

@@ -3,8 +3,8 @@ import WormholeSystem
 
 /// A client of etcd's v3 gateway: reads, transactions, leases and watches.
 ///
-/// Each call blocks its thread, at most until its deadline, and is made on the member that answered
-/// last or on the next one. Thread-safe; keeps connections for further calls.
+/// Each call blocks its thread, at most until its deadline, and goes to the member that answered
+/// last or to the next one. Thread-safe; keeps connections for further calls.
 package final class EtcdClient: Sendable {
   let cluster: EtcdCluster
   private let watches: EtcdWatches
@@ -18,7 +18,7 @@ package final class EtcdClient: Sendable {
 
   deinit { watches.end() }
 
-  /// What a range holds at a revision.
+  /// The content of a range at a revision.
   package struct Content: Hashable, Sendable {
     package let moment: EtcdMoment
     /// In the order of the keys.
@@ -32,7 +32,7 @@ package final class EtcdClient: Sendable {
     }
   }
 
-  /// What is read of a range.
+  /// A request to read a range.
   package struct Part: Sendable {
     package let range: KeyRange
     /// Whether the values are left out.
@@ -62,15 +62,15 @@ package final class EtcdClient: Sendable {
 
   /// Reads all keys of ranges at one revision, in as many requests as pages.
   ///
-  /// The newest revision may be compacted away between two pages. Then it reads all of them again, at
-  /// the revision that is the newest by then.
+  /// The newest revision may be compacted away between two pages. Then it reads all of them again,
+  /// at the newest revision by then.
   ///
   /// - Parameters:
   ///   - revision: A revision of the past; nil for the newest that the cluster agreed on.
   ///   - pageSize: How many keys one answer has.
   /// - Returns: The moment, and the keys of each range.
-  /// - Throws: `.compacted` if the revision of the past was given up, or the newest one was each time
-  ///   until the deadline; otherwise `.unreachable` and what the cluster refuses.
+  /// - Throws: `.compacted` if the past revision was compacted, or the newest one was each time
+  ///   until the deadline; otherwise `.unreachable`, and the cluster's refusals.
   package func read(
     _ parts: [Part], at revision: Int64? = nil, pageSize: Int = 1_000,
     until deadline: ContinuousClock.Instant
@@ -110,7 +110,7 @@ package final class EtcdClient: Sendable {
   package struct Page: Sendable {
     package let moment: EtcdMoment
     package let items: [KeyValue]
-    /// Whether there are more; then there is at least one.
+    /// Whether there are more keys; then there is at least one.
     package let isIncomplete: Bool
 
     package var revision: Int64 { moment.revision }
@@ -153,7 +153,7 @@ package final class EtcdClient: Sendable {
   package func firstChange(
     of key: [UInt8], from revision: Int64, until deadline: ContinuousClock.Instant
   ) throws(EtcdError) -> EtcdEvent {
-    // It is not of this history then, which would be silent.
+    // Then it is not of this history, whose watch would be silent.
     guard revision <= cluster.moment.revision + 1 else { throw .replaced }
     let found = Awaited<Result<EtcdEvent, EtcdError>>()
     let watch = try watch(.key(key), from: revision) { news in
@@ -202,10 +202,10 @@ package final class EtcdClient: Sendable {
   /// Puts a key whose content never changes, without a condition.
   ///
   /// A late copy of it overwrites nothing, but the key may come back after it was deleted. So the
-  /// caller deletes keys that nothing refers to. For large contents: the gateway reads what stands in
-  /// a transaction several times, which takes twice as long as the same put alone.
+  /// caller deletes keys that nothing refers to. For large contents: the gateway reads the content
+  /// of a transaction several times, which takes twice as long as the same put alone.
   ///
-  /// - Throws: `.unreachable`: it may have been put; what the cluster refuses.
+  /// - Throws: `.unreachable`, after which it may have been put; the cluster's refusals.
   package func put(
     _ key: [UInt8], _ value: [UInt8], until deadline: ContinuousClock.Instant
   ) throws(EtcdError) {
@@ -217,8 +217,8 @@ package final class EtcdClient: Sendable {
   /// Watches a range from a revision on; see `EtcdWatch`.
   ///
   /// - Parameters:
-  ///   - revision: The first revision of interest: the one after the last that is known.
-  ///   - history: The history in which it counts; nil for the one that there is.
+  ///   - revision: The first revision of interest: the one after the last known.
+  ///   - history: The history of the revision; nil for the current one.
   ///   - onNews: Called one at a time, on a thread that it must not block.
   package func watch(
     _ range: KeyRange, from revision: Int64, of history: Int? = nil,
@@ -229,7 +229,7 @@ package final class EtcdClient: Sendable {
       range, from: .init(history: history ?? self.history, revision: revision), onNews)
   }
 
-  /// Watches a range from what was read of it on.
+  /// Watches a range from the moment at which it was read.
   package func watch(
     _ range: KeyRange, after moment: EtcdMoment,
     onNews: @escaping @Sendable (EtcdNews) -> Void
@@ -243,20 +243,20 @@ extension EtcdClient {
   package var lostConnections: Int { watches.lostConnections }
   /// The member that serves them; nil without a connection.
   package var watchedEndpoint: String? { watches.endpoint }
-  /// How often it was made.
+  /// How often the connection was made.
   package var madeConnections: Int { watches.madeConnections }
 }
 
 // Leases.
 extension EtcdClient {
-  /// What is left of a lease.
+  /// The remaining time of a lease.
   package struct LeaseStatus: Hashable, Sendable {
     package let left: Duration
     package let granted: Duration
     package let keys: [[UInt8]]
   }
 
-  /// Makes a lease. Its number is ours, so that asking twice makes one lease.
+  /// Creates a lease. We choose its number, so that a repeated request creates only one lease.
   ///
   /// - Parameter lifetime: In whole seconds; etcd grants no less than about 2.
   /// - Returns: The lease's number.
@@ -271,13 +271,13 @@ extension EtcdClient {
         until: deadline
       ) { (answer: WireLeaseAnswer, _) in answer.lease?.value == number ? () : nil }
     } catch {
-      // Our own, by an earlier try whose answer was lost.
+      // Our own lease, by an earlier try whose answer was lost.
       guard error.code == .refused, error.reason.contains("already exists") else { throw error }
     }
     return number
   }
 
-  /// Lets a lease live for its whole lifetime again.
+  /// Renews a lease for its whole lifetime.
   ///
   /// - Throws: `.leaseGone` if it has ended.
   package func keepLeaseAlive(
@@ -295,7 +295,7 @@ extension EtcdClient {
     guard isAlive else { throw EtcdError(.leaseGone, "the lease has ended") }
   }
 
-  /// Ends a lease and deletes its keys. A lease that has ended is as it should be.
+  /// Ends a lease and deletes its keys. A lease that has already ended is ignored.
   package func revokeLease(
     _ lease: Int64, until deadline: ContinuousClock.Instant
   ) throws(EtcdError) {

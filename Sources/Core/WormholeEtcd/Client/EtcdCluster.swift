@@ -2,16 +2,16 @@ import Dispatch
 import Synchronization
 import WormholeSystem
 
-/// The members of a cluster as one: which of them is asked, who we are there, and that it is one
-/// cluster.
+/// The members of a cluster as one: chooses the member to ask, identifies the user, and checks that
+/// it is one cluster.
 final class EtcdCluster: Sendable {
-  /// What it means to ask twice.
+  /// The effect of a repeated request.
   enum Effect {
-    /// Nothing more than asking once: a read, a keep-alive, a grant of a lease with a number.
+    /// The same as of one request: a read, a keep-alive, a grant of a lease with a number.
     case repeatable
-    /// The same, but another cluster would take it, too: a put of what never changes.
+    /// The same, but another cluster would accept it, too: a put of content that never changes.
     case repeatableWrite
-    /// It could happen twice, so it is sent once.
+    /// The change could happen twice, so it is sent once.
     case once
   }
 
@@ -23,7 +23,7 @@ final class EtcdCluster: Sendable {
     /// The endpoints that answered as members of it.
     var verified: Set<String> = []
     var token: String?
-    /// The history as it is, and the highest revision that is known of it.
+    /// The current history, and its highest known revision.
     var moment = EtcdMoment(history: 0, revision: 0)
     var onReplacement: [@Sendable (EtcdReplacement) -> Void] = []
   }
@@ -33,11 +33,11 @@ final class EtcdCluster: Sendable {
 
   init(_ configuration: EtcdConfiguration) { self.configuration = configuration }
 
-  /// Asks the members one after the other, beginning with the one that answered last, until one
+  /// Asks the members one after another, beginning with the one that answered last, until one
   /// answers or the deadline passes.
   ///
-  /// - Parameter understand: Makes the result of an answer that has a header, and of the number of its
-  ///   history; nil if it does not fit what was asked. Then the outcome is as unknown as without an answer.
+  /// - Parameter understand: Makes the result from an answer with a header, and the number of its
+  ///   history; nil if it does not fit the request, which leaves the outcome unknown.
   func call<Answer: WireAnswer, Result>(
     _ question: Question, effect: Effect, until deadline: ContinuousClock.Instant,
     _ understand: (Answer, Int) -> Result?
@@ -73,7 +73,7 @@ final class EtcdCluster: Sendable {
     }
   }
 
-  /// Until when the members are asked again.
+  /// The time until which the members are asked again.
   private func end(
     _ begin: ContinuousClock.Instant, _ best: Prospect, until deadline: ContinuousClock.Instant
   ) -> ContinuousClock.Instant {
@@ -113,8 +113,8 @@ final class EtcdCluster: Sendable {
     until deadline: ContinuousClock.Instant, _ understand: (Answer, Int) -> Result?
   ) throws(EtcdError) -> Attempt<Result> {
     let deadline = ContinuousClock.now + configuration.patience(until: deadline)
-    // Another cluster would take a write, too, and what is no etcd may answer all the same. The first
-    // member shows which cluster it is.
+    // Another cluster would accept a write, too, and even a server other than etcd may answer. The
+    // first member shows which cluster is ours.
     if effect != .repeatable, !state.withLock({ $0.verified.contains(endpoint) }) {
       let status: Attempt<WirePlainAnswer> = try send(
         endpoint, question: Question("maintenance/status"), until: deadline
@@ -149,7 +149,7 @@ final class EtcdCluster: Sendable {
       case .passing(let reason): return .failed(reason, .good)
       case .doubtful(let reason): return .doubtful(reason, .good)
       case .tokenExpired:
-        // Refused before anything was done, so asking again is no second time.
+        // Refused before anything was done, so asking again cannot repeat a change.
         guard let token = token.answer ?? nil, !isRepeated else {
           throw EtcdError(.credentialsRefused, "the token was refused")
         }
@@ -159,7 +159,7 @@ final class EtcdCluster: Sendable {
     }
   }
 
-  /// Believes nothing: the one place that every answer passes.
+  /// Checks everything: the one place that every answer passes.
   private func answer<Answer: WireAnswer, Result>(
     _ content: [UInt8], from endpoint: String, asked: EtcdMoment, isOfNewest: Bool,
     _ understand: (Answer, Int) -> Result?
@@ -219,16 +219,16 @@ final class EtcdCluster: Sendable {
   }
 }
 
-// Who we are, and where.
+// Our user, and the cluster.
 extension EtcdCluster {
-  /// Takes what a header says: which cluster speaks, and how far its history has come.
+  /// Evaluates a header: the answering cluster, and the progress of its history.
   ///
   /// - Parameters:
-  ///   - asked: What was known of the history when it was asked. An answer of the newest revision is of that
-  ///     revision at least, unless the history was replaced, for example by a snapshot. What was asked
-  ///     before that was found out counts no longer, because nobody knows of which history its answer is.
-  /// - Returns: The number of the history that the answer is of; what is wrong with it. The first answer
-  ///   says which cluster is ours.
+  ///   - asked: The known state of the history at the request. An answer of the newest revision has
+  ///     at least that one, unless the history was replaced, for example by a snapshot. Earlier
+  ///     requests no longer count then: the history of their answers is unknown.
+  /// - Returns: The number of the answer's history; or the fault of the answer. The first answer
+  ///   shows which cluster is ours.
   func take(
     _ header: WireHeader?, from endpoint: String, asked: EtcdMoment, isOfNewest: Bool
   ) -> Result<Int, EtcdError> {
@@ -263,7 +263,7 @@ extension EtcdCluster {
     Blocking.queue().async { for handler in handlers { handler(replacement) } }
   }
 
-  /// The history as it is, and the highest revision that is known of it.
+  /// The current history, and its highest known revision.
   var moment: EtcdMoment { state.withLock(\.moment) }
 
   /// Calls a closure each time the history was replaced, on a queue where it may block.
@@ -307,7 +307,7 @@ extension EtcdCluster {
       return token
     }
     switch Self.refusal(of: answer) {
-    // It asks nobody for a password.
+    // The cluster does not ask for passwords.
     case .final(let error) where error.reason.contains("authentication is not enabled"):
       return .answered(nil)
     case .final(let error): throw error
@@ -317,8 +317,8 @@ extension EtcdCluster {
     }
   }
 
-  /// Asks one member for the newest revision: whether it is there, knows the others, and has the history
-  /// that it had.
+  /// Asks one member for the newest revision: whether it runs, knows the others, and has the same
+  /// history as before.
   func look(at endpoint: String, reading key: [UInt8]) throws(EtcdError) {
     try ask(
       endpoint, question: Question("kv/range", .range(.key(key), countOnly: true)),
@@ -328,11 +328,11 @@ extension EtcdCluster {
 
   /// Asks one member for its time of day.
   ///
-  /// - Returns: The seconds since 1970, without fractions; nil if it does not say.
+  /// - Returns: The seconds since 1970, without fractions; nil if it does not report them.
   func time(at endpoint: String, until deadline: ContinuousClock.Instant) throws(EtcdError)
     -> Int64?
   {
-    // Any answer has the time, also a refusal, so it needs no token.
+    // Any answer has the time, even a refusal, so it needs no token.
     do throws(HTTPError) {
       return try post(endpoint, Question("maintenance/status"), token: nil, until: deadline)
         .date.flatMap(HTTPDate.seconds)
@@ -341,7 +341,7 @@ extension EtcdCluster {
     }
   }
 
-  /// Asks one member, and no other, what changes nothing.
+  /// Sends one member, and no other, a request that changes nothing.
   func ask<Answer: WireAnswer, Result>(
     _ endpoint: String, question: Question, until deadline: ContinuousClock.Instant,
     _ understand: (Answer, Int) -> Result?
@@ -356,11 +356,11 @@ extension EtcdCluster {
   /// Why a stream cannot begin.
   struct StreamFailure: Error {
     let error: EtcdError
-    /// Whether the same member would say it again.
+    /// Whether the same member would answer the same again.
     let isFinal: Bool
   }
 
-  /// Prepares a stream: returns the request for what it asks for, and the token in it.
+  /// Prepares a stream: returns its request, and the token in it.
   func stream(
     _ path: String, at endpoint: String
   ) throws(StreamFailure) -> (request: ([UInt8]) -> HTTPRequest, token: String?) {
@@ -385,7 +385,7 @@ extension EtcdCluster {
     )
   }
 
-  /// Returns why a stream ended that the member refuses for good; nil if the next one may last.
+  /// Returns why the member refuses a stream for good; nil if the next one may last.
   func refusal(of end: HTTPStreamEnd, from endpoint: String) -> EtcdError? {
     switch end {
     case .failed(let error) where error.code == .certificate:

@@ -1,4 +1,4 @@
-/// Where a cluster is, and how to be known there.
+/// The location of a cluster, and our identity there.
 package struct EtcdConfiguration: Sendable {
   /// The addresses of members, such as "http://127.0.0.1:2379"; at least one.
   package var endpoints: [String]
@@ -6,20 +6,20 @@ package struct EtcdConfiguration: Sendable {
   package var security = TransportSecurity()
   /// The user, if the cluster asks for one.
   package var credentials: Credentials?
-  /// How long one member may take for an answer before another one is asked. The only one may take half
-  /// of the call's time, if that is longer.
+  /// How long one member may take for an answer before another one is asked. An only member may
+  /// take half of the call's time, if that is longer.
   package var patience = Duration.seconds(3)
-  /// How long a cluster that has never answered is asked again if each member says what it may say for
-  /// ever: nobody listens there, the host has no address, it is no etcd. Nil for the whole time of a call.
+  /// How long a cluster that has never answered is asked again if each member's failure may last:
+  /// no server listens, no address, not etcd. Nil for a call's whole time.
   package var firstPatience: Duration?
-  /// How often the member that serves watches is looked at, because one that hangs is silent.
+  /// How often the member that serves watches is checked, because a hanging one is silent.
   package var probeInterval = Duration.seconds(5)
   /// How long that member may take for its answer.
   package var probePatience = Duration.seconds(1)
 
   /// The longest answer of any kind; most kinds have a shorter limit, see `AnswerLimit`.
   package var maximumAnswerBytes = 64 << 20
-  /// What takes a request to a member; by default the network.
+  /// The transport of requests to members; by default the network.
   package var transport: any EtcdTransport = HTTPClient()
 
   package init(endpoints: [String]) {
@@ -27,15 +27,15 @@ package struct EtcdConfiguration: Sendable {
     self.endpoints = endpoints
   }
 
-  /// Returns how long one member may take of the time of a call. A request to the only one is not given up
-  /// while there is much time, because the next one could only ask the same, and a write would be in doubt.
+  /// Returns how much of a call's time one member may take. An only member keeps its request while
+  /// there is much time, because the next would ask it again, and a write be in doubt.
   func patience(until deadline: ContinuousClock.Instant) -> Duration {
     let left = ContinuousClock.now.duration(to: deadline)
     return min(left, endpoints.count == 1 ? max(left / 2, patience) : patience)
   }
 }
 
-/// The way of a request to a member. A test has one of its own, which answers wrongly.
+/// The transport of requests to members. A test has its own, which answers wrongly.
 package protocol EtcdTransport: Sendable {
   /// Posts a request, as `HTTPClient` does.
   func post(

@@ -1,15 +1,15 @@
-/// Why a call to etcd failed. A read that fails has changed nothing, whatever the code.
+/// The reason why a call to etcd failed. A failed read has changed nothing, whatever the code.
 package struct EtcdError: Error, Hashable, CustomStringConvertible {
   package enum Code: Sendable {
     /// No member answered; nothing was done.
     case unreachable
-    /// The transaction was sent and its answer lost: it happened or not, now or a little later.
+    /// The transaction was sent and its answer lost: it may have happened, or may happen later.
     case outcomeUnknown
     /// The user may not do that with these keys.
     case permissionDenied
     /// The user or the password is wrong, or is missing.
     case credentialsRefused
-    /// The history begins later than what was asked for, or was replaced.
+    /// The history begins after the requested revision, or was replaced.
     case compacted
     /// The database has reached its quota. Reading and deleting still works.
     case noSpace
@@ -25,7 +25,7 @@ package struct EtcdError: Error, Hashable, CustomStringConvertible {
 
   package let code: Code
   package let reason: String
-  /// With `.compacted` of a watch, the first revision that there is.
+  /// With `.compacted` of a watch, the first existing revision.
   package let revision: Int64?
 
   package init(_ code: Code, _ reason: String, revision: Int64? = nil) {
@@ -40,24 +40,24 @@ package struct EtcdError: Error, Hashable, CustomStringConvertible {
   /// (etcd #10366).
   package static let commonName = "CommonName of client"
 
-  /// The answer belongs to a history that was replaced, or was asked for before the replacement was known.
+  /// The answer is of a replaced history, or to a request before the replacement was known.
   package static let replaced = EtcdError(
     .compacted, "the history of the cluster was replaced, for example by a snapshot")
 
-  /// - Parameter reasons: What each endpoint said, in the order of the list.
+  /// - Parameter reasons: The answer of each endpoint, in the order of the list.
   static func unreachable(_ reasons: [(endpoint: String, reason: String)]) -> EtcdError {
     EtcdError(
       .unreachable, reasons.map { "\($0.endpoint): \($0.reason)" }.joined(separator: "; "))
   }
 }
 
-/// What follows from an answer that is not a success.
+/// The meaning of an answer that is not a success.
 enum Refusal: Equatable {
-  /// Nothing was done, and nothing else will come of it.
+  /// Nothing was done, and repeating it has the same result.
   case final(EtcdError)
-  /// Nothing was done, because the token is not valid any longer.
+  /// Nothing was done, because the token is no longer valid.
   case tokenExpired
-  /// Nothing was done, and the member will say it again; another one may do it.
+  /// Nothing was done, and the member will answer the same again; another one may do it.
   case lasting(String)
   /// Nothing was done; another time or another member may do it.
   case passing(String)
@@ -67,7 +67,7 @@ enum Refusal: Equatable {
   /// - Parameters:
   ///   - status: The status of HTTP.
   ///   - code: gRPC's code; nil if the content was not etcd's.
-  ///   - message: What the member said, as it may be shown.
+  ///   - message: The member's message, in a form that may be shown.
   init(status: Int, code: Int?, message: String) {
     guard let code else {
       let said = message.isEmpty ? "" : ", and said: \(message)"

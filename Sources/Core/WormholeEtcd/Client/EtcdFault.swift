@@ -6,12 +6,12 @@
   ///
   /// Compiled into debug builds only; a release build has no such branch.
   package enum EtcdFault: String, Sendable {
-    /// A change is put whatever the key has become: there is no condition that it is as it was read.
+    /// A change is put whatever the key has become, without the condition that it is unchanged.
     case changingBlindly = "put"
-    /// A watch whose connection was lost goes on one revision too late.
+    /// A watch whose connection was lost continues one revision too late.
     case resumingLate = "watch"
-    /// The key of a consumer, or of a registration, is no condition of what it does, and it does not ask
-    /// whether its session has ended: so one that was stopped for too long goes on as if it had not been.
+    /// The key of a consumer, or of a registration, is not a condition of its changes, and it does
+    /// not check its session: so one that was stopped for too long continues as if it had not been.
     case forgettingFence = "fence"
 
     private static let current = Mutex<EtcdFault?>(nil)
@@ -25,7 +25,7 @@
 #endif
 
 extension EtcdTransaction.Condition {
-  /// The same, as the condition that a key is as it was read.
+  /// The same, as the condition that a key is unchanged since it was read.
   package var comparing: Self {
     #if DEBUG
       if EtcdFault.changingBlindly.isActive { return always }

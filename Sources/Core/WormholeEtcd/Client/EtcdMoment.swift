@@ -1,4 +1,4 @@
-/// A revision, and the history that it counts in: the only revisions that can be compared.
+/// A revision and its history: only revisions of one history can be compared.
 ///
 /// A cluster that is restored from a snapshot keeps its number, and its revisions come a second time, for
 /// other changes. A client counts the histories that it has seen, beginning with 0.
@@ -16,7 +16,7 @@ package struct EtcdMoment: Hashable, Comparable, Sendable {
   }
 }
 
-/// What proves that a history was replaced: the newest revision was lower than one that was known.
+/// The proof that a history was replaced: the newest revision was lower than a known one.
 package struct EtcdReplacement: Hashable, Sendable {
   package let known: Int64
   package let found: Int64

@@ -2,15 +2,15 @@ extension EtcdTransaction.Condition {
   /// How much of a content is compared: more than any part of it that changes without the rest.
   package static let comparedBytes = 1_024
 
-  /// The keys are as they were read, all in one history.
+  /// The keys are unchanged since they were read, all in one history.
   ///
-  /// A revision alone does not tell that, because a history that replaces another one gives it to another
-  /// change. So the content of the key that was changed last is compared, too. Where it is the same, both
-  /// histories are the same up to its revision, and with it the changes of all other keys.
+  /// A revision alone does not prove that, because a history that replaces another one gives it to
+  /// another change. So the content of the key that was changed last is compared, too. If it is the
+  /// same, both histories are the same up to its revision, including the changes of all other keys.
   ///
   /// - Parameters:
-  ///   - items: The keys, each with what was read of it; nil if it did not exist.
-  ///   - stamp: How many bytes at the beginning of a content no other change has.
+  ///   - items: The keys, each with its content when it was read; nil if it did not exist.
+  ///   - stamp: The number of bytes at the beginning of a content that are unique to a change.
   package static func unchanged(
     _ items: [(key: [UInt8], item: KeyValue?)], stamp: Int = comparedBytes
   ) -> [Self] {

@@ -1,13 +1,13 @@
 /// A change that etcd makes only under conditions: all of it, in one revision, or nothing.
 ///
-/// No write is without a condition, because a late copy of it could overwrite what is newer. The one
+/// Every write has a condition, because a late copy of it could overwrite newer content. The one
 /// exception is `EtcdClient.put`.
 package struct EtcdTransaction: Hashable, Sendable {
   /// The conditions; all of them have to hold.
   package var conditions: [Condition]
-  /// What happens if they hold.
+  /// The operations if the conditions hold.
   package var operations: [Operation]
-  /// What is read in the same step if they do not hold.
+  /// The ranges to read in the same step if they do not hold.
   package var otherwise: [KeyRange]
 
   package init(
@@ -20,7 +20,7 @@ package struct EtcdTransaction: Hashable, Sendable {
     self.otherwise = otherwise
   }
 
-  /// A comparison of what a key is with what it should be. A key that does not exist has version,
+  /// A comparison of a key's state with an expected state. A key that does not exist has version,
   /// revisions and lease 0, and no value.
   package struct Condition: Hashable, Sendable {
     enum Target: Hashable, Sendable {
@@ -31,7 +31,7 @@ package struct EtcdTransaction: Hashable, Sendable {
       case value([UInt8])
     }
 
-    /// What the key has, compared with what is given.
+    /// The property of the key that is compared.
     package enum Relation: String, Sendable {
       case equal = "EQUAL"
       case notEqual = "NOT_EQUAL"
@@ -65,7 +65,7 @@ package struct EtcdTransaction: Hashable, Sendable {
       Condition(key: key, relation: relation, target: .created(revision))
     }
 
-    /// The key was last changed at a revision. For a key as it was read, see `unchanged`.
+    /// The key was last changed at a revision. For a key that must be unchanged, see `unchanged`.
     package static func modified(
       _ key: [UInt8], at revision: Int64, is relation: Relation = .equal
     ) -> Condition {
@@ -96,13 +96,13 @@ package struct EtcdTransaction: Hashable, Sendable {
     }
   }
 
-  /// What became of a transaction.
+  /// The result of a transaction.
   package struct Outcome: Hashable, Sendable {
     /// Whether the conditions held.
     package let succeeded: Bool
-    /// The revision of the change; without one, of what was read.
+    /// The revision of the change; without a change, of the read.
     package let revision: Int64
-    /// The number of the history that it counts in; see `EtcdMoment`.
+    /// The number of its history; see `EtcdMoment`.
     package let history: Int
     /// For each operation, or each range of `otherwise`, its result.
     package let results: [Result]

@@ -13,7 +13,7 @@ struct WireInteger: Decodable {
   }
 }
 
-/// A revision, or a number of changes. Nothing that is added to it overflows.
+/// A revision, or a number of changes. Additions to it do not overflow.
 struct WireRevision: Decodable {
   private static let maximum: Int64 = 1 << 62
   let value: Int64
@@ -30,7 +30,7 @@ struct WireRevision: Decodable {
 /// The JSON of the answers of etcd's gateway: bytes are base64, names have underscores.
 enum EtcdWire {
   private static let decoder = JSONDecoder()
-  /// What is shorter is decoded without a look at its shape.
+  /// Shorter texts are decoded without a check of their shape.
   private static let shortBytes = 64 << 10
   /// etcd's own messages have more bytes for each value in an object or a list.
   private static let bytesOfValue = 8
@@ -42,12 +42,12 @@ enum EtcdWire {
     do {
       return try decoder.decode(type, from: Data(bytes))
     } catch {
-      // The callers name the member that said it; how it is broken helps nobody.
+      // The callers name the member that sent it; the kind of damage does not matter.
       return nil
     }
   }
 
-  /// Whether the decoder, which takes some 60 bytes for each value, has memory enough for a message.
+  /// Whether the decoder, with some 60 bytes for each value, has enough memory for a message.
   static func isPlausible(_ bytes: [UInt8]) -> Bool {
     guard bytes.count > shortBytes else { return true }
     // By pointer, because without optimization an iterator was the most expensive function of the tests.
@@ -65,7 +65,7 @@ enum EtcdWire {
     return values <= min(bytes.count / bytesOfValue, maximumValues)
   }
 
-  /// Returns what a member said, for people: its first 200 characters on one line.
+  /// Returns a member's message for people: its first 200 characters on one line.
   static func shown(_ text: String) -> String {
     let words = text.unicodeScalars.prefix(1_000).split { scalar in
       switch scalar.properties.generalCategory {
@@ -97,7 +97,7 @@ struct WireHeader: Decodable {
   let memberId: String?
   let revision: WireRevision?
 
-  /// Whether it says which member of which cluster speaks.
+  /// Whether it names the answering member and its cluster.
   var isIdentity: Bool {
     [clusterId, memberId].allSatisfy { $0.flatMap { UInt64($0) } ?? 0 > 0 }
   }
@@ -105,11 +105,11 @@ struct WireHeader: Decodable {
 
 /// An answer whose header names the cluster, the member and the revision.
 ///
-/// Nothing counts of an answer without a header: whatever speaks there is no etcd. What each operation
-/// expects beyond that, the closure of `EtcdCluster.call` checks.
+/// An answer without a header is ignored, because its sender is not etcd. The closure of
+/// `EtcdCluster.call` checks everything else that an operation expects.
 protocol WireAnswer: Decodable {
   var header: WireHeader? { get }
-  /// Whether the header has all that etcd says in this answer.
+  /// Whether the header has everything that etcd includes in this answer.
   var isHeaded: Bool { get }
 }
 
@@ -157,8 +157,8 @@ struct WireRangeAnswer: WireAnswer {
   let more: Bool?
   let count: WireInteger?
 
-  /// Returns the keys of a range, as of a revision; nil if they are none that etcd can have said: in the
-  /// order of the keys, with revisions that there are.
+  /// Returns the keys of a range, as of a revision; nil if etcd cannot have sent them: they must be
+  /// in the order of the keys, with existing revisions.
   func items(of range: KeyRange, limit: Int = .max, upTo revision: Int64) -> [KeyValue]? {
     let items = (kvs ?? []).map(\.keyValue)
     guard items.count <= limit, !(more ?? false) || !items.isEmpty else { return nil }
@@ -190,7 +190,7 @@ struct WireTransactionAnswer: WireAnswer {
     let responseRange: WireRangeAnswer?
     let responseDeleteRange: Deleted?
 
-    /// Returns the result of an operation; nil if this is that of another one.
+    /// Returns the result of an operation; nil if this is the result of another one.
     func result(
       of operation: EtcdTransaction.Operation, at revision: Int64
     ) -> EtcdTransaction.Result? {
@@ -208,7 +208,7 @@ struct WireTransactionAnswer: WireAnswer {
   let succeeded: Bool?
   let responses: [Response]?
 
-  /// Returns what became of a transaction; nil if the answer has not a result of its kind for each
+  /// Returns the result of a transaction; nil if the answer lacks a result of the right kind for an
   /// operation.
   func outcome(
     of transaction: EtcdTransaction, in history: Int

@@ -17,12 +17,12 @@ package struct KeyRange: Hashable, Sendable {
     KeyRange(first: prefix.isEmpty ? [0] : prefix, end: end(ofPrefix: prefix))
   }
 
-  /// The keys from one to another, which does not belong to them.
+  /// The keys from one up to, but not including, another.
   package static func range(from first: [UInt8], to end: [UInt8]) -> KeyRange {
     KeyRange(first: first, end: end)
   }
 
-  /// The same range without the keys up to one, which belongs to it.
+  /// The same range without the keys up to and including one of it.
   package func after(_ key: [UInt8]) -> KeyRange { KeyRange(first: key + [0], end: end) }
 
   /// Whether a key belongs to it.

@@ -1,7 +1,7 @@
 import FoundationEssentials
 
-/// The JSON of a request. It consists of numbers, base64 and the protocol's own words, of which nothing has
-/// to be escaped, so it is put together as text: JSONEncoder takes seven times as long for a transaction.
+/// The JSON of a request. It consists of numbers, base64 and the protocol's own words, which need
+/// no escapes, so it is composed as text: JSONEncoder takes seven times as long for a transaction.
 struct WireText: ExpressibleByDictionaryLiteral {
   private let text: String
 

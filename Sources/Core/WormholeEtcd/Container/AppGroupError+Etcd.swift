@@ -9,7 +9,7 @@ extension AppGroupError {
 
   private static func advice(for error: EtcdError) -> (Code, String?) {
     switch error.code {
-    // A server says "bad certificate" of one whose time is over, too.
+    // A server says "bad certificate" for an expired one, too.
     case .unreachable where error.reason.contains("certificate"):
       (
         .unreachable,

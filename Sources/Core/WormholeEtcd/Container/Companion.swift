@@ -1,8 +1,8 @@
 package import Wormhole
 import WormholeSystem
 
-/// The directory of this machine that belongs to a container on etcd: for files, which other machines
-/// do not see, and for what is tied to this machine's processes. It is an ordinary container.
+/// The directory of this machine that belongs to a container on etcd: for files, which other
+/// machines do not see, and all that is tied to its processes. It is an ordinary container.
 ///
 /// `$XDG_STATE_HOME/wormhole/<digest of the cluster and the prefix>`, by default in
 /// `~/.local/state` (XDG Base Directory Specification 0.8).

@@ -1,6 +1,6 @@
 package import Wormhole
 
-/// What holds as long as a registration, or a role, is that of one entering.
+/// The conditions that hold as long as a registration, or a role, belongs to one entering.
 struct EtcdCondition: EngineCondition {
   let conditions: [EtcdTransaction.Condition]
 }
@@ -19,7 +19,7 @@ extension RoleProof {
   /// See `condition`.
   var conditions: [EtcdTransaction.Condition] { condition.onEtcd }
 
-  /// Checks the conditions after a change that was refused, because of them or of others.
+  /// Checks the conditions after a change was refused because of them or of others.
   func check(on etcd: EtcdContainer, until deadline: ContinuousClock.Instant) throws {
     let outcome = try etcd.repeating(EtcdTransaction(if: conditions, then: []), until: deadline)
     guard outcome.succeeded else { throw lost }

@@ -7,8 +7,8 @@ extension EtcdContainer {
   /// How often a session is made again because the history was replaced meanwhile.
   private static let attempts = 3
 
-  /// Returns the session of this process in the container, and makes one if there is none, or if it
-  /// has ended. It lasts as long as somebody keeps it.
+  /// Returns the session of this process in the container, and creates one if there is none, or if
+  /// it has ended. It lasts as long as a caller keeps it.
   package func session(
     until deadline: ContinuousClock.Instant
   ) throws(EtcdError) -> EtcdSession {
@@ -19,7 +19,7 @@ extension EtcdContainer {
       })
   }
 
-  /// Returns the session for what the next process may continue: it outlasts this one by ten minutes.
+  /// Returns the session for work that another process may continue: it lasts ten minutes longer.
   ///
   /// - Complexity: One request at its first use, and then one every 200 seconds.
   package func lastingSession(
@@ -34,7 +34,7 @@ extension EtcdContainer {
 
   var hasSession: Bool { sessions.withLock { $0.ofProcess?.isAlive == true } }
 
-  /// Ends the session if it is of a history that was replaced since.
+  /// Ends the session if its history was replaced since.
   func endFormerSession() {
     if let session = sessions.withLock(\.ofProcess), !session.isAlive { session.endWithHistory() }
   }

@@ -10,22 +10,22 @@ import WormholeSystem
 /// <prefix>/own/v/<name>      the same of the package's own names
 /// ```
 ///
-/// Each call blocks its thread, at most until its deadline, so none is made on the cooperative pool,
-/// on the monitor's thread or on that of the watches. Thread-safe.
+/// Each call blocks its thread, at most until its deadline, so none is made on the cooperative
+/// pool, on the monitor's thread or on the watches' thread. Thread-safe.
 package final class EtcdContainer: Sendable {
   package let location: EtcdLocation
   package let client: EtcdClient
   private let prefix: [UInt8]
   let sessions = Mutex<Sessions>(Sessions())
-  /// Excludes: two threads that make a session at once.
+  /// Excludes: two threads that create a session at once.
   let making = Mutex(())
   let followers = EtcdFollowers()
-  /// What this process has taken from queues.
+  /// The batches that this process has taken from queues.
   package let taken = Mutex(LatestKeys())
 
   struct Sessions: Sendable {
     weak var ofProcess: EtcdSession?
-    /// Whether there ever was one.
+    /// Whether there ever was a session.
     var isFollowed = false
     var lasting: EtcdSession?
   }
@@ -40,16 +40,15 @@ package final class EtcdContainer: Sendable {
 
   /// The version of the layout of keys.
   package static let formatVersion: Int64 = 1
-  /// What begins in place of the version as long as a container is copied there.
+  /// The beginning of the content in place of the version while a container is copied there.
   package static let copyingFormat = "copying "
-  /// The largest content of a key. A request has at most 1.5 MiB, with all that belongs to its
-  /// transaction.
+  /// The largest content of a key. A request has at most 1.5 MiB, with its whole transaction.
   package static let maximumBytes = 1 << 20
   /// The most operations of a transaction, and the most conditions.
   package static let maximumOperations = 128
   /// The longest lifetime of a lease, in seconds (etcd's limit).
   package static let longestLease: Int64 = 9_000_000_000
-  /// How long what a process has begun waits for the next one to continue it.
+  /// How long unfinished work of a process waits for the next one to continue it.
   static let lastingLifetime: Duration = .seconds(600)
   private init(_ location: EtcdLocation, through transport: (any EtcdTransport)? = nil) throws {
     self.location = location
@@ -64,9 +63,9 @@ package final class EtcdContainer: Sendable {
   }
 
   /// Returns the place of a container without a look at its keys, for one that is about to be
-  /// filled: until then nobody can open it.
+  /// filled: until then no process can open it.
   ///
-  /// - Parameter transport: The way of its requests; nil for the network.
+  /// - Parameter transport: The transport of its requests; nil for the network.
   package static func unopened(
     _ location: EtcdLocation, through transport: (any EtcdTransport)? = nil
   ) throws -> EtcdContainer {
@@ -75,7 +74,7 @@ package final class EtcdContainer: Sendable {
 
   /// Returns the container at a location, after a look at its version.
   ///
-  /// - Parameter creates: Whether it is made if there is none.
+  /// - Parameter creates: Whether it is created if it is missing.
   /// - Returns: Nil if there is none.
   static func open(
     _ location: EtcdLocation, creates: Bool = true, until deadline: ContinuousClock.Instant
@@ -97,7 +96,7 @@ package final class EtcdContainer: Sendable {
 
   /// Checks the version, and writes it into a new container.
   ///
-  /// It reads first: what answers shows who it is before anything is written, and a failure leaves
+  /// It reads first: the server identifies itself before anything is written, and a failure leaves
   /// nothing in doubt.
   private func check(creating: Bool, until deadline: ContinuousClock.Instant) throws -> Bool {
     let key = formatKey
@@ -137,7 +136,7 @@ package final class EtcdContainer: Sendable {
 extension EtcdContainer {
   /// Returns the key of a name, or of a part of it.
   ///
-  /// - Parameter part: What follows the name, with its slash: "/m/4711".
+  /// - Parameter part: The part after the name, with its slash: "/m/4711".
   package func key(_ kind: NameKind, _ identifier: String, part: String = "") -> [UInt8] {
     key(kind.letter, isOwn: kind.isOwn) + EncodedName.key(identifier) + Array(part.utf8)
   }
@@ -147,7 +146,7 @@ extension EtcdContainer {
     prefix + Array((isOwn ? "/own/" : "/").utf8) + Array(letter.utf8) + [UInt8(ascii: "/")]
   }
 
-  /// Returns a name as it stands in a key.
+  /// Returns a name as encoded in a key.
   package func key(ofName name: String) -> [UInt8] { EncodedName.key(name) }
 
   /// All keys of the container.
@@ -156,7 +155,7 @@ extension EtcdContainer {
   /// The key of the version.
   package var formatKey: [UInt8] { prefix + Array("/format".utf8) }
 
-  /// Returns the words for a key in a message: "etcd://h1:2379/cinema v/tickets".
+  /// Returns a description of a key for messages: "etcd://h1:2379/cinema v/tickets".
   package func location(of key: [UInt8]) -> String {
     "\(location) \(String(decoding: key.dropFirst(prefix.count + 1), as: UTF8.self))"
   }
@@ -196,7 +195,7 @@ extension EtcdContainer {
 }
 
 extension NameKind {
-  /// What the keys of a kind begin with on etcd. A notification's state is a value of its own.
+  /// The beginning of a kind's keys on etcd. A notification's state is a separate value.
   var letter: String {
     switch primitive {
     case .value: "v"
@@ -213,20 +212,20 @@ extension NameKind {
 
 // Transactions.
 extension EtcdContainer {
-  /// A key that a transaction replaces, by which its outcome can be found out later: it puts the key
-  /// with a value that no other transaction puts, and only if the key is as it was.
+  /// A key that a transaction replaces, which shows its outcome later: it puts the key with a value
+  /// that no other transaction puts, and only if the key is unchanged.
   package struct Witness: Sendable {
     package let key: [UInt8]
-    /// What the key is; nil if it does not exist.
+    /// The key's state; nil if it does not exist.
     package let base: KeyValue?
-    /// The revision at which that was so.
+    /// The revision of that state.
     package let seen: Int64
-    /// What the transaction puts.
+    /// The content that the transaction puts.
     package let value: [UInt8]
-    /// How many bytes at the beginning of a content are a stamp.
+    /// The number of bytes of the stamp at the beginning of a content.
     private let stamp: Int
 
-    /// - Parameter seen: The revision of its last change by default.
+    /// - Parameter seen: By default the revision of its last change.
     package init(
       key: [UInt8], base: KeyValue?, seen: Int64? = nil, value: [UInt8],
       stamp: Int = EtcdTransaction.Condition.comparedBytes
@@ -242,24 +241,24 @@ extension EtcdContainer {
       EtcdTransaction.Condition.unchanged([(key, base)], stamp: stamp).map(\.comparing)
     }
 
-    /// What the key is after the transaction.
+    /// The key's state after the transaction.
     package func item(at revision: Int64, lease: Int64 = 0) -> KeyValue {
       KeyValue(key: key, value: value, created: 0, modified: revision, version: 0, lease: lease)
     }
   }
 
-  /// Makes a change under conditions, and finds out what became of it if its answer is lost.
+  /// Makes a change under conditions, and determines its outcome if its answer is lost.
   ///
-  /// A transaction whose outcome is unknown is made again: at most one of the two can happen, because
-  /// both replace the same state of the witness. If the other one refuses, the first change of the
-  /// witness since then tells whether it was ours.
+  /// A transaction whose outcome is unknown is made again: at most one of the two can happen,
+  /// because both replace the same state of the witness. If the second is refused, the first change
+  /// of the witness since then shows whether it was ours.
   ///
   /// - Parameter transaction: Without the condition of the witness and without its operation, which
   ///   come first.
-  /// - Returns: The outcome; of one that was found out later without results, and with the results of
-  ///   the witness's operation left out otherwise.
-  /// - Throws: `EtcdError`: `.outcomeUnknown` if the deadline passed first, or the history that tells
-  ///   it was compacted; otherwise nothing has changed.
+  /// - Returns: The outcome; without results if it was determined later, otherwise without the
+  ///   result of the witness's operation.
+  /// - Throws: `EtcdError`: `.outcomeUnknown` if the deadline passed first, or the history that
+  ///   shows it was compacted; otherwise nothing has changed.
   package func commit(
     _ transaction: EtcdTransaction, _ witness: Witness, lease: Int64 = 0,
     until deadline: ContinuousClock.Instant
@@ -320,12 +319,12 @@ extension EtcdContainer {
 
   /// Returns the revision of our change of a witness; nil if another one came first, or none did.
   ///
-  /// - Throws: `EtcdError`: `.compacted` if the history that tells it was given up.
+  /// - Throws: `EtcdError`: `.compacted` if the history that shows it was compacted.
   private func ownChange(
     _ witness: Witness, until deadline: ContinuousClock.Instant
   ) throws(EtcdError) -> Int64? {
     var seen = witness.seen
-    // After a compaction its revision, at which the state is still known; now at first.
+    // After a compaction its revision, at which the state is still known; at first the current one.
     var revision: Int64?
     while true {
       let page = try client.page(.key(witness.key), at: revision, limit: 1, until: deadline)

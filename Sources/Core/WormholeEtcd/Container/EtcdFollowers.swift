@@ -3,14 +3,14 @@ import Synchronization
 import Wormhole
 import WormholeSystem
 
-/// What follows keys of a container by a watch, and reads them now and then, too, because old servers may
-/// lose events, and because only that shows that the history was replaced.
+/// A follower of a container's keys by a watch, which also reads them now and then, because old
+/// servers may lose events, and because only a read shows that the history was replaced.
 package protocol EtcdFollower: AnyObject, Sendable {
   /// Reads its keys again. Must not block.
   func check()
 }
 
-/// The followers of a container that are still referred to, and the timer that all share.
+/// The followers of a container that are still in use, and the timer that all share.
 final class EtcdFollowers: Sendable {
   /// How often they read again.
   private static let interval: Duration = .seconds(30)
@@ -47,11 +47,11 @@ final class EtcdFollowers: Sendable {
 }
 
 extension EtcdContainer {
-  /// Lets a follower read again now and then, as long as it is referred to.
+  /// Lets a follower read again now and then, as long as it is in use.
   package func add(_ follower: any EtcdFollower) { followers.add(follower) }
 }
 
-/// A process that has a session, and asks nothing else, looks in this way whether the history was replaced.
+/// A process that has a session but makes no other requests detects a replaced history in this way.
 extension EtcdContainer: EtcdFollower {
   package func check() {
     guard hasSession else { return }

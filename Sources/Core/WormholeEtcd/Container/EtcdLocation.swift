@@ -1,8 +1,7 @@
 import Wormhole
 import WormholeSystem
 
-/// The place of a container on an etcd cluster: its members, a prefix of keys, and how to be known
-/// there.
+/// The place of a container on an etcd cluster: its members, a prefix of keys, and the credentials.
 ///
 /// As text, for `SharedContainer(location:)` and in `WORMHOLE_CONTAINER`:
 /// `etcds://user@host1:2379,host2:2379/cinema?ca=ca.pem&password-file=pw`. `etcds` is etcd with TLS,
@@ -10,11 +9,11 @@ import WormholeSystem
 ///
 /// | parameter | meaning |
 /// |---|---|
-/// | `ca` | the certificates that are trusted, a file in PEM; by default the system's |
-/// | `cert`, `key` | the own certificate and its key, files in PEM |
-/// | `password-file` | a file with the user's password; otherwise `WORMHOLE_ETCD_PASSWORD` has it |
-/// | `file-limit` | how many MiB a file that is sent may have, 1 to 4096; 64 by default |
-/// | `ttl` | the seconds after which a process that says nothing counts as ended, 2 to 60; 5 by default |
+/// | `ca` | the trusted certificates, a file in PEM; by default the system's |
+/// | `cert`, `key` | the client's certificate and its key, files in PEM |
+/// | `password-file` | a file with the user's password; otherwise it is in `WORMHOLE_ETCD_PASSWORD` |
+/// | `file-limit` | the largest size of a sent file in MiB, 1 to 4096; 64 by default |
+/// | `ttl` | the seconds after which a silent process counts as ended, 2 to 60; 5 by default |
 ///
 /// ```swift
 /// var location = try EtcdLocation("etcds://h1,h2,h3/cinema")
@@ -24,22 +23,22 @@ import WormholeSystem
 public struct EtcdLocation: Sendable, Hashable {
   /// The addresses of members, such as "https://host1:2379"; at least one.
   public var endpoints: [String]
-  /// What the keys of the container begin with, without a slash at its ends: "cinema".
+  /// The beginning of the container's keys, without a slash at its ends: "cinema".
   public var prefix: String
-  /// How long a process that says nothing is still taken for alive: whole seconds, 2 to 60.
+  /// How long a silent process still counts as alive: whole seconds, 2 to 60.
   public var lifetime: Duration = .seconds(5)
-  /// How many bytes a file may have that is sent through the cluster; 64 MiB by default. Its members keep
-  /// all of it in their database, for all of their users, until the history is compacted.
+  /// The largest size in bytes of a file sent through the cluster; 64 MiB by default. Its members
+  /// keep the whole file in their database, for all of their users, until the history is compacted.
   public var fileLimit: Int64 = 64 << 20
   /// The user, if the cluster asks for one.
   public var user: String?
-  /// The file that contains the user's password, and maybe a line's end.
+  /// The file with the user's password, and perhaps a line break.
   public var passwordFile: String?
-  /// The file with the certificates that are trusted, in PEM; nil for the system's.
+  /// The file with the trusted certificates, in PEM; nil for the system's.
   public var authorities: String?
-  /// The file with the own certificate, in PEM.
+  /// The file with the client's certificate, in PEM.
   public var certificate: String?
-  /// The file with the key of the own certificate, in PEM.
+  /// The file with the key of the client's certificate, in PEM.
   public var key: String?
   /// The password itself; never part of a description.
   private var password: Secret?
@@ -48,7 +47,7 @@ public struct EtcdLocation: Sendable, Hashable {
   ///
   /// - Parameters:
   ///   - endpoints: The addresses of members, such as "https://host1:2379"; at least one.
-  ///   - prefix: What the keys of the container begin with.
+  ///   - prefix: The beginning of the container's keys.
   public init(endpoints: [String], prefix: String) {
     self.endpoints = endpoints
     self.prefix = prefix
@@ -56,7 +55,7 @@ public struct EtcdLocation: Sendable, Hashable {
 
   /// The variable with the user's password.
   static let passwordVariable = "WORMHOLE_ETCD_PASSWORD"
-  /// How long a cluster is waited for that may only just be starting.
+  /// How long to wait for a cluster that may be just starting.
   private static let firstPatience: Duration = .seconds(2)
 
   /// A text that no description shows.
@@ -107,7 +106,7 @@ extension EtcdLocation {
     }
   }
 
-  /// Whether an address is one of this machine.
+  /// Whether an address belongs to this machine.
   package static func isLoopback(_ endpoint: String) -> Bool {
     let host = endpoint.drop { $0 != "/" }.dropFirst(2)
     return ["127.", "localhost:", "[::1]"].contains { host.hasPrefix($0) }
@@ -125,17 +124,17 @@ extension EtcdLocation: CustomStringConvertible {
 
 // Connecting.
 extension EtcdLocation {
-  /// Returns what the client of etcd has to know.
+  /// Returns the configuration of the client of etcd.
   ///
-  /// - Throws: `AppGroupError`: `permissionDenied` for a user without a password, and for a file with a
-  ///   password or a key that others may use; or an error of reading it.
+  /// - Throws: `AppGroupError`: `permissionDenied` for a user without a password, and for a file
+  ///   with a password or a key that other users may use; or an error of reading it.
   func configuration() throws -> EtcdConfiguration {
     guard !endpoints.isEmpty else {
       throw AppGroupError(
         .containerMissing, "open the container", path: description, reason: "it has no endpoint")
     }
     if let key {
-      // Whether it is missing is said where it is used.
+      // A missing file is reported where it is used.
       let status = try reporting("use the key", path: key) {
         try ifPresent(fileStatus(key, followingLinks: true))
       }

@@ -2,15 +2,15 @@ import Dispatch
 import Wormhole
 import WormholeSystem
 
-// Ending what hangs on a session before it ends itself.
+// Ending parts of a session before the session itself.
 extension EtcdSession {
-  /// How long the caller waits before it is done in the background.
+  /// How long the caller waits before the work continues in the background.
   private static let endWait: Duration = .seconds(2)
-  /// How often it is tried again there.
+  /// The pause before each retry there.
   private static let retry: Duration = .seconds(1)
 
-  /// Does what ends a part of the session; in the background, if etcd does not answer soon. At the
-  /// latest the end of the session does it, which is kept until then.
+  /// Runs the end of a part of the session; in the background, if etcd does not answer soon. The
+  /// session is kept until then, and its end has the same effect at the latest.
   package func insist(
     _ body: @escaping @Sendable (ContinuousClock.Instant) throws -> Void
   ) {

@@ -3,21 +3,21 @@ import Synchronization
 package import Wormhole
 import WormholeSystem
 
-/// The sign of life of this process in a container on etcd: a lease, on which keys hang that are to
-/// end with the process.
+/// The sign of life of this process in a container on etcd: a lease with the keys that end with the
+/// process.
 ///
 /// It is kept alive three times in its lifetime, and revoked when the last user releases it or the
 /// process exits. A process that was stopped, or could not reach etcd, for longer than the lifetime
-/// has lost it with all of its keys, and finds out with its next call: it is **fenced** by conditions
-/// that name these keys.
+/// has lost it with all of its keys, and learns that with its next call: it is **fenced** by
+/// conditions that name these keys.
 ///
-/// A **lasting** one is not revoked: it ends a lifetime after the process, if no other process has taken
-/// over by then what hangs on it.
+/// A **lasting** session is not revoked: it ends a lifetime after the process, if no other process
+/// has taken its keys over by then.
 package final class EtcdSession: Sendable {
   /// The lease's number.
   package let lease: Int64
   package let lifetime: Duration
-  /// The history in which it was made; what its holders know counts in no other.
+  /// The history in which it was made; its holders' knowledge counts in no other.
   package let history: Int
   private let isLasting: Bool
   private let client: EtcdClient
@@ -25,7 +25,7 @@ package final class EtcdSession: Sendable {
   private let state: Mutex<State>
 
   private struct State {
-    /// When the last keep-alive that was answered was sent, on the clock that runs while the machine
+    /// The sending time of the last answered keep-alive, on the clock that runs while the machine
     /// sleeps.
     var kept: ContinuousClock.Instant
     var hasEnded = false
@@ -81,7 +81,7 @@ package final class EtcdSession: Sendable {
   /// Whether it cannot have ended yet: etcd heard of this process less than a lifetime ago.
   package var isCertain: Bool { ContinuousClock.now < end(after: lifetime) }
 
-  /// Until when its holders may go on without asking anybody, both counted from the last sign of life
+  /// Until when its holders may continue without a request, both counted from the last sign of life
   /// that etcd has answered. They move on with each one, and have passed once it has ended.
   ///
   /// ```
@@ -133,7 +133,7 @@ package final class EtcdSession: Sendable {
       try keepAlive(until: .now + lifetime / 2)
       keepAliveLater(after: lifetime / 3)
     } catch {
-      // The calls of its users say that etcd cannot be reached.
+      // The calls of its users report that etcd cannot be reached.
       if isAlive { keepAliveLater(after: lifetime / 12) }
     }
   }
@@ -175,12 +175,12 @@ package final class EtcdSession: Sendable {
     for handler in takeHandlers() { Blocking.queue().async(execute: handler) }
   }
 
-  /// Ends it because the history was replaced: its holders have to learn that what they did since is lost.
-  /// The new history may have the lease and its keys, which would be in the way of what they make anew.
+  /// Ends it because the history was replaced: its holders have to learn that their changes since
+  /// then are lost. The new history may have the lease and its keys, which would block new ones.
   func endWithHistory() {
     guard !state.withLock(\.hasEnded), Program.processID == processID else { return }
     let handlers = takeHandlers()
-    // If this fails, the lease expires by itself a little later. A lasting one is left for the next process.
+    // If this fails, the lease expires by itself a little later. A lasting one stays for others.
     if !isLasting { _ = try? client.revokeLease(lease, until: .now + lifetime) }
     for handler in handlers { Blocking.queue().async(execute: handler) }
   }
@@ -199,7 +199,7 @@ package final class EtcdSession: Sendable {
     for session in sessions where session.isAlive && session.processID == Program.processID {
       // Otherwise a registration would enter again, while the process still exits.
       _ = session.takeHandlers()
-      // What is not revoked in time ends by itself.
+      // A session that is not revoked in time ends by itself.
       _ = try? session.client.revokeLease(session.lease, until: deadline)
     }
   }

@@ -3,8 +3,8 @@ import Wormhole
 import WormholePropertyLists
 import WormholeSystem
 
-/// `<prefix>/history`: what the first process noted that found the history of the cluster replaced. For
-/// people; no program goes by it.
+/// `<prefix>/history`: the note of the first process that found the history of the cluster
+/// replaced. For people; no program uses it.
 package struct HistoryRecord: Sendable, Hashable {
   package let date: Date
   package let replacement: EtcdReplacement
@@ -34,7 +34,7 @@ package struct HistoryRecord: Sendable, Hashable {
 }
 
 extension EtcdContainer {
-  /// For how long all that notice it notice the same replacement.
+  /// How long further discoveries count as the same replacement.
   private static let sameReplacement: TimeInterval = 60
 
   /// The key of the record.

@@ -3,7 +3,7 @@ import Synchronization
 import Wormhole
 import WormholeSystem
 
-/// Follows a range of keys: looks at it once, and then hears of each change by a watch.
+/// Follows a range of keys: reads it once, and then hears of each change by a watch.
 ///
 /// ```
 /// begin            look at all, then watch from the moment of that look
@@ -16,14 +16,14 @@ import WormholeSystem
 /// A look that fails is tried again after a pause that doubles, from 100 ms to 5 s, and a watch that ended
 /// begins again in the same way. It never waits on the thread of the watches.
 package final class KeyFollower: EtcdFollower {
-  /// What a follower does with what it reads and hears.
+  /// The actions of a follower on reads and events.
   package struct Uses: Sendable {
-    /// Reads the range, as its user needs it, and returns the moment of that; on the queue of the follower,
-    /// the first time on that of the caller.
+    /// Reads the range, as its user needs it, and returns the moment of the read; on the follower's
+    /// queue, the first time on the caller's thread.
     package var look: @Sendable (ContinuousClock.Instant) throws(EtcdError) -> EtcdMoment
     /// Takes events; on the thread of the watches, so it must not wait.
     package var events: @Sendable ([EtcdEvent], _ history: Int) -> Void
-    /// Called after each look but the first; false if that was only to be on the safe side.
+    /// Called after each look but the first; false if the look was only a precaution.
     package var looked: @Sendable (_ isNewWatch: Bool) -> Void
     /// Called when the watch has ended and could not begin again yet.
     package var failed: @Sendable (EtcdError) -> Void
@@ -44,7 +44,7 @@ package final class KeyFollower: EtcdFollower {
   private struct State {
     var watch: EtcdWatch?
     var isCancelled = false
-    /// Whether a look is to come, and whether a watch begins with it.
+    /// Whether a look is pending, and whether a watch begins with it.
     var pending: (isLook: Bool, isWatch: Bool) = (false, false)
   }
 
@@ -57,7 +57,7 @@ package final class KeyFollower: EtcdFollower {
   private static let firstPause: Duration = .milliseconds(100)
   private static let longestPause: Duration = .seconds(5)
 
-  /// - Parameter queue: Where it looks, one look after another.
+  /// - Parameter queue: The queue of its looks, one after another.
   package init(
     _ container: EtcdContainer, _ range: KeyRange, on queue: DispatchQueue = Blocking.queue(),
     _ uses: Uses
@@ -75,7 +75,7 @@ package final class KeyFollower: EtcdFollower {
     try begin(after: uses.look(deadline))
   }
 
-  /// Begins to watch after a moment at which its user knows what there was.
+  /// Begins to watch after a moment at which its user knows the keys.
   package func begin(after moment: EtcdMoment) throws(EtcdError) {
     try watch(from: moment)
     container.add(self)
@@ -93,7 +93,7 @@ package final class KeyFollower: EtcdFollower {
 
   package var isWatching: Bool { state.withLock { $0.watch != nil } }
 
-  /// Looks once more, in case that events were lost. Does not wait.
+  /// Looks once more, in case events were lost. Does not wait.
   package func check() { later(isWatch: false) }
 
   private func watch(from moment: EtcdMoment) throws(EtcdError) {
@@ -139,7 +139,7 @@ package final class KeyFollower: EtcdFollower {
       if isWatch { try watch(from: moment) }
       uses.looked(isWatch)
     } catch {
-      // It may be mended, in etcd or on the way there. A watch that goes on tells what changes.
+      // It may be fixed, in etcd or on the way there. A watch that continues reports the changes.
       if isWatch { uses.failed(error) }
       later(isWatch: isWatch, after: min(max(pause * 2, Self.firstPause), Self.longestPause))
     }

@@ -1,7 +1,7 @@
 import Wormhole
 
-/// The last keys that this process took or delivered. By them it knows again what a snapshot brings back,
-/// even before it can notice the new history.
+/// The last keys that this process took or delivered. With them it recognizes keys that a snapshot
+/// brings back, even before it can notice the new history.
 package struct LatestKeys: Sendable {
   private var all: Set<[UInt8]> = []
   private var order: ArraySlice<[UInt8]> = []
@@ -11,7 +11,7 @@ package struct LatestKeys: Sendable {
 
   package func contains(_ key: [UInt8]) -> Bool { all.contains(key) }
 
-  /// - Returns: Whether it was not there.
+  /// - Returns: Whether the key was missing.
   @discardableResult
   package mutating func insert(_ key: [UInt8]) -> Bool {
     guard all.insert(key).inserted else { return false }

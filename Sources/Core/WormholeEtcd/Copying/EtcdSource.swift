@@ -16,7 +16,7 @@ struct EtcdSource: CopySource {
           rest, at: moment?.revision, limit: 64, until: .now + CallLimit.standardWait)
       } catch {
         guard error.code == .compacted else { throw error }
-        // Its server has given the revision up meanwhile.
+        // Its server has compacted the revision meanwhile.
         return false
       }
       moment = moment ?? page.moment

@@ -1,15 +1,15 @@
 import Wormhole
 import WormholeInspection
 
-/// Writes keys below a prefix that nobody can open before the end.
+/// Writes keys below a prefix that no process can open before the end.
 ///
 /// ```
 /// format    "copying <stamp>" until the last step, by which each opener is refused
 /// copying   the same, under the session of this process: whether it still lives
 /// ```
 ///
-/// Each step has the condition that `format` is as this process has put it. What a process left that
-/// died is removed by the next one that copies to the place.
+/// Each step has the condition that `format` is as this process has put it. The next process that
+/// copies to the place removes the leftovers of a dead one.
 final class EtcdTarget: CopyTarget {
   private let container: EtcdContainer
   private let session: EtcdSession
@@ -77,7 +77,7 @@ final class EtcdTarget: CopyTarget {
       remedy: remedy)
   }
 
-  /// All keys but the two of this copy.
+  /// All keys except the two of this copy.
   private static func everythingElse(_ container: EtcdContainer) -> [KeyRange] {
     let (living, format) = (livingKey(container), container.formatKey)
     let start = Array(format.dropLast("format".utf8.count))
@@ -111,7 +111,7 @@ final class EtcdTarget: CopyTarget {
     }
   }
 
-  /// The lease of a value that expires; 0 for one that does not, nil if that was already.
+  /// The lease of a value that expires; 0 for one that does not, nil for an expired one.
   private func lease(of item: CopiedKey) throws -> Int64? {
     guard item.letter == .value else { return 0 }
     var bytes = Array(item.value.dropFirst(CopiedKey.stampBytes))
@@ -158,7 +158,7 @@ final class EtcdTarget: CopyTarget {
       _ = try container.repeating(
         EtcdTransaction(if: isOurs, then: [.delete(container.keys)]), until: soon)
     } catch {
-      // Nobody can open it, and the next copy to this place removes it.
+      // No process can open it, and the next copy to this place removes it.
       return
     }
   }

@@ -11,8 +11,7 @@ final class CurlLibrary: @unchecked Sendable {
 
   let functions: UnsafePointer<ccurl_library>
 
-  /// The library, or the error of its first use: what was missing then is missing until the process
-  /// ends.
+  /// The library, or the error of its first use, which lasts until the process ends.
   static func get() throws(HTTPError) -> CurlLibrary { try loaded.get() }
 
   /// - Throws: `.libraryMissing` if it is not installed, lacks a function, or is too old.
@@ -44,7 +43,7 @@ final class CurlLibrary: @unchecked Sendable {
   private static let remedy = "install libcurl 7.68 or newer (Debian: apt-get install libcurl4)"
 
   /// - Parameter version: As 0xXXYYZZ.
-  /// - Returns: The error for a version that lacks something, or nil.
+  /// - Returns: The error for a version that lacks a function, or nil.
   static func refusal(ofVersion version: UInt32) -> HTTPError? {
     guard version < UInt32(ccurl_OLDEST_VERSION) else { return nil }
     let text = "\(version >> 16).\(version >> 8 & 255).\(version & 255)"

@@ -24,10 +24,10 @@ final class EasyHandle: @unchecked Sendable {
     errorText.deallocate()
   }
 
-  /// Prepares a transfer; all of an earlier one but its connections is forgotten.
+  /// Prepares a transfer; of an earlier one only its connections are kept.
   ///
   /// - Parameters:
-  ///   - transfer: What libcurl's calls back get; the caller keeps it alive.
+  ///   - transfer: The argument of libcurl's callbacks; the caller keeps it alive.
   ///   - limit: The milliseconds for the whole transfer, or nil for a stream.
   ///   - connectLimit: The milliseconds until there is a connection.
   func prepare(
@@ -42,7 +42,7 @@ final class EasyHandle: @unchecked Sendable {
     try set(ccurl_URL, text: request.url)
     // Without signals: no alarm for the deadline of a name, and no change of the handler of SIGPIPE.
     try set(ccurl_NOSIGNAL, 1)
-    // A slow resolver does not keep a call beyond its deadline. Older libraries have no such option.
+    // A slow resolver does not hold a call beyond its deadline. Older libraries lack this option.
     _ = ccurl_set_number(library.functions, raw, ccurl_QUICK_EXIT, 1)
     // HTTP and HTTPS only; HTTP/1.1 only, because of HTTP/2 libcurl repeats refused streams.
     try set(ccurl_PROTOCOLS, 3)
@@ -59,9 +59,9 @@ final class EasyHandle: @unchecked Sendable {
       try set(ccurl_FORBID_REUSE, 1)
     }
     try secure(by: request.security)
-    // On a connection that it wants to keep, the server of Go reads no more of a request once it
-    // answers. And libcurl tells the end of an answer only once the content is sent, or the server
-    // has said that it closes the connection.
+    // On a connection that it wants to keep, Go's server stops reading a request once it answers.
+    // And libcurl reports the end of an answer only once the content is sent, or the server has
+    // said that it closes the connection.
     let open = ["Transfer-Encoding: chunked", "Connection: close"]
     try set(headers: request.headers + (transfer.contentBytes == nil ? open : []))
     // The content comes from a function that cannot start again. So libcurl cannot send it twice,
@@ -85,7 +85,7 @@ final class EasyHandle: @unchecked Sendable {
   /// - Returns: libcurl's code; 0 is success.
   func perform() -> Int32 { library.functions.pointee.easy_perform(raw) }
 
-  /// Lets a transfer go on that waited for more content; on the transfer's thread.
+  /// Continues a transfer that waited for more content; on the transfer's thread.
   ///
   /// - Returns: Whether libcurl had the memory for it.
   func resume() -> Bool { library.functions.pointee.easy_pause(raw, 0) == 0 }

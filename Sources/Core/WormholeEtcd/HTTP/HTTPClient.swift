@@ -4,8 +4,8 @@ import WormholeSystem
 /// Posts requests, and keeps connections for the next ones.
 ///
 /// Each call blocks its thread, at most until its deadline; several threads may call at once, each
-/// on a connection of its own. A request is sent at most once: if it is in doubt whether the server
-/// got it, the error says so.
+/// on its own connection. A request is sent at most once: if it is in doubt whether the server got
+/// it, the error says so.
 package final class HTTPClient: Sendable {
   /// More connections than these are closed after their call.
   private static let maximumIdle = 8
@@ -19,7 +19,7 @@ package final class HTTPClient: Sendable {
   ///
   /// - Parameters:
   ///   - maximumBytes: The longest content of an answer.
-  ///   - deadline: Bounds all of it: the name, the connection, the transfer.
+  ///   - deadline: Bounds the whole call: name resolution, connection, transfer.
   /// - Throws: `HTTPError`; its code says whether the server may have got the request.
   package func post(
     _ request: HTTPRequest, maximumBytes: Int, until deadline: ContinuousClock.Instant
@@ -35,7 +35,7 @@ package final class HTTPClient: Sendable {
       return true
     }
     try handle.prepare(request, for: transfer, limit: Int(left), connectLimit: Int(left))
-    // Where libcurl writes through OpenSSL, a connection that ended raises SIGPIPE.
+    // If libcurl writes through OpenSSL, a connection that ended raises SIGPIPE.
     let code = withExtendedLifetime(transfer) { withoutBrokenPipeSignal { handle.perform() } }
     if let error = handle.error(code, of: transfer) { throw error }
     return HTTPAnswer(status: handle.status, content: content, date: transfer.date)

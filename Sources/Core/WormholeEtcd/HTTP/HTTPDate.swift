@@ -4,7 +4,7 @@ package enum HTTPDate {
     "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec",
   ]
 
-  /// Returns the seconds since 1970; nil for anything else than the one form that servers write.
+  /// Returns the seconds since 1970; nil for anything but the one form that servers write.
   package static func seconds(_ text: String) -> Int64? {
     let words = text.split(whereSeparator: \.isWhitespace)
     guard words.count == 6, words[5] == "GMT", let day = Int64(words[1]), (1...31).contains(day),

@@ -1,10 +1,10 @@
-/// Why a request has no answer.
+/// The reason why a request has no answer.
 package struct HTTPError: Error, Hashable, CustomStringConvertible {
   /// The kinds differ in what a caller may conclude.
   package enum Code: Sendable {
     /// libcurl is not installed or too old.
     case libraryMissing
-    /// No connection: nobody listens there, or no way leads there. Nothing was sent.
+    /// No connection: no server listens there, or there is no route. Nothing was sent.
     case refused
     /// The host has no address. Nothing was sent.
     case nameNotFound
@@ -17,14 +17,14 @@ package struct HTTPError: Error, Hashable, CustomStringConvertible {
     case inDoubt
     /// The answer is longer than the caller accepts; what was requested may have happened.
     case tooLarge
-    /// The server ended a stream as it should: its answer is complete.
+    /// The server ended a stream correctly: its answer is complete.
     case ended
     /// The caller cancelled the stream.
     case cancelled
   }
 
   package let code: Code
-  /// What happened, without the server's name.
+  /// A description, without the server's name.
   package let reason: String
 
   package init(_ code: Code, _ reason: String) {
@@ -42,7 +42,7 @@ extension HTTPError {
   /// The meaning of libcurl's code (libcurl-errors(3)).
   ///
   /// - Parameters:
-  ///   - text: What libcurl says about this transfer.
+  ///   - text: libcurl's text about this transfer.
   ///   - wasTaken: Whether libcurl took content from us to send it. Before that, a server has at
   ///     most the header of a request whose content is missing.
   ///   - number: The kernel's error number, if a connection failed.
@@ -53,11 +53,11 @@ extension HTTPError {
     case 6 where !wasTaken: return HTTPError(.nameNotFound, "the name of the host was not found")
     case 7 where !wasTaken && number == 111:
       return HTTPError(.refused, "it refused the connection")
-    // What is wrong with the own files, or with the server's certificate. After these no request
-    // was sent on this connection.
+    // Faults of the client's files, or of the server's certificate. After these no request was sent
+    // on this connection.
     case 35, 53, 54, 58, 59, 60, 66, 77, 80, 82, 83, 90, 91, 98:
       return HTTPError(wasTaken ? .inDoubt : .certificate, text)
-    // With TLS 1.3 a server tells only after the request that it does not accept the certificate.
+    // With TLS 1.3 a server rejects the certificate only after the request.
     case 55 where isAboutCertificates(text), 56 where isAboutCertificates(text):
       return HTTPError(.certificate, text)
     case 28 where !wasTaken: return HTTPError(.timedOut, "it did not answer in time")

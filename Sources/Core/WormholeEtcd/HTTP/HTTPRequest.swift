@@ -4,9 +4,9 @@ package struct HTTPRequest: Sendable {
   package var url: String
   /// Lines such as "Content-Type: application/json".
   package var headers: [String]
-  /// What is sent; never empty, because an empty request could be sent twice.
+  /// The content; never empty, because an empty request could be sent twice.
   package var content: [UInt8]
-  /// Whom to trust, and how to be known; only for "https://".
+  /// The trusted certificates, and the client's own; only for "https://".
   package var security: TransportSecurity
 
   package init(
@@ -23,11 +23,11 @@ package struct HTTPRequest: Sendable {
 
 /// The files of TLS, in PEM. The server's certificate and its name are always verified.
 package struct TransportSecurity: Hashable, Sendable {
-  /// The certificates that are trusted; nil for the system's.
+  /// The trusted certificates; nil for the system's.
   package var authorities: String?
-  /// The own certificate.
+  /// The client's certificate.
   package var certificate: String?
-  /// The key of the own certificate.
+  /// The key of the client's certificate.
   package var key: String?
 
   package init(authorities: String? = nil, certificate: String? = nil, key: String? = nil) {
@@ -37,7 +37,7 @@ package struct TransportSecurity: Hashable, Sendable {
   }
 }
 
-/// What a server said.
+/// A server's answer.
 package struct HTTPAnswer: Hashable, Sendable {
   package let status: Int
   package let content: [UInt8]

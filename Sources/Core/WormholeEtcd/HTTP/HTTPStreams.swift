@@ -2,8 +2,8 @@ import Synchronization
 import WormholeShims
 import WormholeSystem
 
-/// The answer to a request that goes on: it is handed out line by line as it comes. The request may go
-/// on, too: some servers read it while they answer.
+/// The answer to a request that does not end: it is delivered line by line as it arrives. The
+/// request may continue, too: some servers read it while they answer.
 package final class HTTPStream: Sendable {
   let request: HTTPRequest
   let maximumLineBytes: Int
@@ -19,10 +19,10 @@ package final class HTTPStream: Sendable {
   ///
   /// - Parameters:
   ///   - maximumLineBytes: The longest line.
-  ///   - connectLimit: The time until there is a connection. What follows has no limit.
+  ///   - connectLimit: The time until there is a connection. The rest has no limit.
   ///   - isOpen: Whether `send` adds to the request's content, which then never ends. The server is
-  ///     asked to close the connection after its answer. One that closes it before its header, or
-  ///     without having said so, is not noticed.
+  ///     asked to close the connection after its answer. If it closes it before its header, or
+  ///     without an announcement, that goes unnoticed.
   ///   - onLine: Gets each line.
   ///   - onEnd: Called exactly once, after the last line.
   /// - Throws: `.libraryMissing`, or `.refused` if the process has no resources for a thread.
@@ -58,7 +58,7 @@ package final class HTTPStream: Sendable {
     }
   }
 
-  /// Ends the stream. Returns at once; a line that is being handed out is the last one.
+  /// Ends the stream. Returns at once; a line that is being delivered is the last one.
   package func cancel() {
     guard !isCancelled.exchange(true, ordering: .acquiringAndReleasing) else { return }
     // Without the thread this stream would not exist.
@@ -81,7 +81,7 @@ final class HTTPStreams: Sendable {
   static let shared = Result { () throws(HTTPError) in try HTTPStreams() }
 
   // libcurl allows other threads to wake the poll of a multi handle, which is all that they do with
-  // it (curl_multi_wakeup(3)); the rest is done by the streams' thread.
+  // it (curl_multi_wakeup(3)); the streams' thread does the rest.
   private struct Multi: @unchecked Sendable {
     let raw: UnsafeMutableRawPointer
   }
@@ -131,9 +131,9 @@ final class HTTPStreams: Sendable {
         guard let stream = active[raw] else { continue }
         end(raw, stream.result(code), active: &active)
       }
-      // Returns earlier for news, a wake-up (also one of before), or a deadline of libcurl's own.
+      // Returns earlier for news, a wake-up (even an earlier one), or a deadline of libcurl's own.
       let failure = library.functions.pointee.multi_poll(multi.raw, nil, 0, Int32.max, nil)
-      // No memory: the streams go on as soon as there is some.
+      // No memory: the streams continue as soon as there is some.
       if failure != 0 { pauseThread(.milliseconds(100)) }
     }
   }
@@ -156,8 +156,8 @@ final class HTTPStreams: Sendable {
     }
   }
 
-  /// Lets streams go on that wait for content, even if there is none: libcurl does not tell the end
-  /// of a paused one.
+  /// Continues streams that wait for content, even if there is none: libcurl does not report the
+  /// end of a paused one.
   ///
   /// - Returns: Whether there is one.
   private func resume(_ active: some Sequence<Active>) -> Bool {
@@ -186,7 +186,7 @@ private final class Active {
 
   static let cancelled = HTTPStreamEnd.failed(HTTPError(.cancelled, "it was cancelled"))
 
-  /// What came so far.
+  /// The bytes received so far.
   private final class Answer {
     var lines: LineSplitter
     /// The content, if its status is not 200.
@@ -202,7 +202,7 @@ private final class Active {
       sending: stream.request.content, isOpen: stream.isOpen,
       maximumBytes: stream.maximumLineBytes
     ) { bytes in
-      // The rest of what a fast server has sent is not read.
+      // The remaining bytes of a fast server are not read.
       guard !stream.isCancelled.load(ordering: .acquiring) else { return false }
       guard handle.status == 200 else {
         answer.content += bytes

@@ -1,4 +1,4 @@
-/// Cuts a stream of bytes into lines. Each byte is looked at once, however long a line is.
+/// Cuts a stream of bytes into lines. Each byte is examined once, however long a line is.
 struct LineSplitter {
   private var line: [UInt8] = []
   let maximumBytes: Int
@@ -7,9 +7,9 @@ struct LineSplitter {
 
   /// Takes the next bytes.
   ///
-  /// - Parameter body: Gets each line that is complete now, without its end; empty lines are left
+  /// - Parameter body: Gets each line that is now complete, without its end; empty lines are left
   ///   out.
-  /// - Returns: Whether the line that is not complete may go on.
+  /// - Returns: Whether the incomplete line may continue.
   mutating func take(_ bytes: UnsafeRawBufferPointer, _ body: ([UInt8]) -> Void) -> Bool {
     var start = 0
     // A plain loop: the general search of a collection takes ten times as long without optimization.

@@ -1,8 +1,8 @@
 import WormholeShims
 
-/// What a transfer sends, and what becomes of its answer; used by the transfer's thread only.
+/// The content of a transfer, and the handling of its answer; used by the transfer's thread only.
 final class Transfer {
-  /// A server that sends header lines without an end is not listened to for ever.
+  /// The limit on header lines, because a server could send them forever.
   private static let maximumHeaderBytes = 256 << 10
 
   private var content: [UInt8]
@@ -17,10 +17,10 @@ final class Transfer {
   private let receive: (UnsafeRawBufferPointer) -> Bool
   let maximumBytes: Int
   private(set) var exceedsLimit = false
-  /// Whether the header came to its end. libcurl takes a connection that ends in the middle of a
-  /// header for an empty answer.
+  /// Whether the header is complete. libcurl takes a connection that ends in the middle of a header
+  /// for an empty answer.
   private(set) var hasWholeHeader = false
-  /// What the server says about the time of its answer; nil if it says nothing.
+  /// The server's time of its answer; nil if it sends none.
   private(set) var date: String?
 
   /// - Parameters:
@@ -42,7 +42,7 @@ final class Transfer {
   /// The number of bytes; nil if it is not known yet.
   var contentBytes: Int? { isOpen ? nil : content.count }
 
-  /// Goes on with more content, or none.
+  /// Continues with more content, or none.
   func resume(_ more: [UInt8]) {
     isPaused = false
     guard !more.isEmpty else { return }
@@ -64,7 +64,7 @@ final class Transfer {
     return count
   }
 
-  // Any other count than all of it ends the transfer (CURLOPT_WRITEFUNCTION(3)).
+  // A count below all of it ends the transfer (CURLOPT_WRITEFUNCTION(3)).
   private func take(_ bytes: UnsafeRawBufferPointer, isHeader: Bool) -> Int {
     if isHeader {
       headerBytes += bytes.count
@@ -97,7 +97,7 @@ final class Transfer {
   static var take: ccurl_transfer {
     { bytes, size, count, context in
       let bytes = UnsafeRawBufferPointer(start: bytes, count: size * count)
-      // libcurl says so for an empty answer, and 0 is the count of all of it.
+      // libcurl reports this for an empty answer, and 0 is its whole count.
       return bytes.isEmpty ? 0 : Transfer.of(context).take(bytes, isHeader: false)
     }
   }

@@ -34,7 +34,7 @@ extension EtcdContainer: InspectedEngine {
 
   package func copySource() -> (any CopySource)? { EtcdSource(container: self) }
 
-  /// Removes the keys of the container that was opened, not those of one that was made after it.
+  /// Removes the keys of the container that was opened, not of one that was created after it.
   package func removeContent() throws {
     let deadline = CallLimit.deadline
     let found = try client.page(.key(formatKey), limit: 1, until: deadline).items.first

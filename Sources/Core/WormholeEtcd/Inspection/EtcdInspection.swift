@@ -5,7 +5,7 @@ import WormholePropertyLists
 
 /// Examines a container on etcd, and its cluster, without changing anything.
 struct EtcdInspection {
-  /// How long one member may take for its answer. All of it has the time of a call.
+  /// How long one member may take for its answer. The whole inspection has the time of a call.
   private static let memberPatience: Duration = .seconds(2)
   /// The largest number of names of a kind that are examined.
   private static let maximumNames = 10_000
@@ -118,7 +118,7 @@ struct EtcdInspection {
     }
   }
 
-  /// Lets a member tell something by a watch.
+  /// Lets a member report something by a watch.
   private func lookAtWatches(of member: inout ClusterReport.Member) {
     do throws(EtcdError) {
       member.watchDelay = try etcd.client.watchDelay(
@@ -129,7 +129,7 @@ struct EtcdInspection {
     }
   }
 
-  /// The history of the version's key tells: it never changes.
+  /// The history of the version's key shows it, because the key never changes.
   private func oldestRevision() throws -> Int64 {
     do throws(EtcdError) {
       _ = try etcd.client.firstChange(of: etcd.formatKey, from: 1, until: deadline)
@@ -175,7 +175,7 @@ struct EtcdInspection {
     report.own.sort()
   }
 
-  /// Looks at one name after the other, as long as there is time.
+  /// Examines one name after another, as long as there is time.
   private mutating func lookAtNames(
     of kind: NameKind, _ names: String, _ look: (inout Self, String) throws -> Void
   ) {
@@ -199,7 +199,7 @@ struct EtcdInspection {
       return content
     }
     let snapshot = try value.snapshot()
-    // What was removed is no name any more.
+    // A removed name no longer exists.
     guard !snapshot.isAbsent else { return nil }
     content.bytes = try snapshot.bytes().map { Int64($0.count) }
     content.publisher = snapshot.publisher

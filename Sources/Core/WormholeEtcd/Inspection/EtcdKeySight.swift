@@ -3,16 +3,16 @@ import Wormhole
 import WormholeInspection
 import WormholeSystem
 
-/// What a monitor sees of a container on etcd: it follows all keys, and reads what changes.
+/// A monitor's sight of a container on etcd: it follows all keys, and reads the changed ones.
 ///
-/// After a compaction that was faster than the watch, and now and then, the keys are listed again, and those
-/// are reported whose revisions have changed.
+/// After a compaction that was faster than the watch, and now and then, the keys are listed again,
+/// and keys with changed revisions are reported.
 final class EtcdKeySight: ContainerSight {
   private let etcd: EtcdContainer
   private let range: KeyRange
-  /// What is to be told, in the order in which it came.
+  /// The events to report, in the order of arrival.
   private let news = Mutex<[EtcdKeys.News]>([])
-  /// Whether the first listing is still to come, of what was there before.
+  /// Whether the first listing, of the existing keys, is still to come.
   private let isBeginning = Mutex(false)
   private let keys: Mutex<EtcdKeys>
   private let follower = Mutex<KeyFollower?>(nil)
@@ -54,7 +54,7 @@ final class EtcdKeySight: ContainerSight {
 
   func cancel() { follower.withLock { $0 }?.cancel() }
 
-  /// Lists all keys, and reads those that are not known so.
+  /// Lists all keys, and reads those that differ from the known state.
   private func list(until deadline: ContinuousClock.Instant) throws(EtcdError) -> EtcdMoment {
     let client = etcd.client
     let found = try client.read(range, keysOnly: true, until: deadline)

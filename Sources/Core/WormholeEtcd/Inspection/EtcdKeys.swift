@@ -2,25 +2,25 @@ import Wormhole
 import WormholeInspection
 import WormholePropertyLists
 
-/// What the changes of a container's keys mean: see the table of the keys in the documentation.
+/// The meaning of changes of a container's keys: see the table of the keys in the documentation.
 struct EtcdKeys {
   private typealias Place = ContainerKey
 
-  /// The keys whose values are known from the beginning: the own values, and who is present.
+  /// The keys whose values are known from the beginning: the package's own values, and presences.
   static let begin = [("v", true), ("p", false), ("p", true), ("c", false), ("c", true)].map {
     (letter: $0.0, isOwn: $0.1)
   }
 
-  /// What a follower of the keys hears and reads.
+  /// The events and reads of a follower of the keys.
   enum News {
     case events([EtcdEvent], history: Int)
-    /// All keys, and the values of those that were not known so.
+    /// All keys, and the values of those that differ from the known state.
     case listing(EtcdClient.Content, values: [KeyValue], isBeginning: Bool)
   }
 
   private let prefix: [UInt8]
   private let hear: (ContainerEvent) -> Void
-  /// What came up to this moment was told, or was there before.
+  /// Changes up to this moment were reported, or existed before.
   private var moment = EtcdMoment(history: 0, revision: 0)
   /// The revision of each key's last change.
   private var known: [[UInt8]: Int64] = [:]
@@ -48,7 +48,7 @@ struct EtcdKeys {
     }
   }
 
-  /// Returns the keys of a listing that are newer than what is known.
+  /// Returns the keys of a listing that are newer than the known state.
   func changed(in listing: [KeyValue]) -> [KeyValue] {
     listing.filter { known[$0.key] != $0.modified }
   }
@@ -77,7 +77,7 @@ struct EtcdKeys {
     takeRevision(revision)
   }
 
-  /// Takes what a listing tells: values that have changed, and keys that are gone.
+  /// Applies a listing: values that have changed, and keys that are gone.
   private mutating func takeMissed(_ values: [KeyValue], of listing: [KeyValue]) {
     let there = Set(listing.map(\.key))
     for key in known.keys where !there.contains(key) {
@@ -99,7 +99,7 @@ struct EtcdKeys {
     let places = events.compactMap { event in
       self.place(of: event.keyValue.key).map { (place: $0, event: event) }
     }
-    // Who left is recorded by the same transaction, and so is how an entry ended.
+    // The same transaction records who left, or how an entry ended.
     let left = places.compactMap { $0.place.rest == ["last"] ? Self.left($0.event.keyValue) : nil }
     let noted = places.compactMap { Self.noted($0.place, $0.event) }
     for (place, event) in places {
@@ -107,7 +107,7 @@ struct EtcdKeys {
       let isPut = event.kind == .put
       switch place.letter {
       case "v", "s":
-        // An empty one was removed before: see `EtcdValue`.
+        // An empty value was removed before: see `EtcdValue`.
         let isThere = isPut && item.value.count > CopiedKey.stampBytes
         hear(value(isThere ? .changed : .removed, of: place, item))
       case "n": if isPut { hear(ContainerEvent(.notification, .posted, of: place.name)) }
@@ -176,7 +176,7 @@ struct EtcdKeys {
 
   // MARK: Queues
 
-  /// Returns the entry whose end a key tells; nil for any other.
+  /// Returns the entry whose end a key records; nil for any other key.
   private static func noted(_ place: Place, _ event: EtcdEvent) -> QueueEntryID? {
     guard event.kind == .put, let last = place.rest.last,
       [QueueKeyPart.outcomes, .failures].contains(place.part)

@@ -2,7 +2,7 @@ import Wormhole
 import WormholeInspection
 
 extension SharedContainer {
-  /// Removes what nobody needs from a container on etcd: records of queues that are older than a day,
+  /// Removes unneeded keys from a container on etcd: records of queues that are older than a day,
   /// and the keys of values that were removed.
   func sweepKeys(_ etcd: EtcdContainer, expiring expire: () throws -> [String]) throws
     -> SweepReport

@@ -3,8 +3,8 @@ import WormholeSystem
 
 /// A notification's key on etcd: each post puts it, so its revision is new after every post.
 ///
-/// A post whose answer is lost is made again, because one more rings as one. It needs no condition
-/// of its own: there is nothing that a late copy could overwrite.
+/// A post whose answer is lost is made again, because two posts count as one. It needs no condition
+/// of its own: a late copy overwrites nothing.
 struct EtcdBell: BellStore {
   let etcd: EtcdContainer
   let key: [UInt8]

@@ -9,24 +9,24 @@ struct EtcdPlace: Sendable {
   let session: EtcdSession
   let revision: Int64
   var moment: EtcdMoment { EtcdMoment(history: session.history, revision: revision) }
-  /// Whether a copy of the transaction that made it may still come.
+  /// Whether a copy of the transaction that made it may still arrive.
   let isDoubtful: Bool
 }
 
 /// The attempts of one registration to enter.
 ///
-/// **A copy that comes late.** A transaction whose answer was lost may be made a little later, even
-/// after others were refused. It puts the key of the registration only if that does not exist, and
-/// under the lease of this session. So a copy that comes while the registration holds does nothing.
-/// One that came after its end would be a registration that nobody knows of: where there was a doubt,
-/// the end leaves an empty key behind instead of none, until the session ends.
+/// **A late copy.** A transaction whose answer was lost may be made a little later, even after
+/// others were refused. It puts the key of the registration only if the key does not exist, and
+/// under the lease of this session. So a copy that arrives while the registration holds does
+/// nothing. A copy after its end would be an unknown registration: if there was a doubt, the end
+/// leaves an empty key behind instead of none, until the session ends.
 final class EtcdEntrance {
   /// How the role is taken.
   enum Terms {
     case free
     /// From the registration that has it by this key.
     case from(PresenceMember?, KeyValue)
-    /// Once more, because nobody had it since a revision.
+    /// Once more, because no other process had it since a revision.
     case again(since: Int64)
   }
 
@@ -38,7 +38,7 @@ final class EtcdEntrance {
 
   let record: PresenceRecord
   private let presence: EtcdPresence
-  /// The session of a transaction that may still come, until it has entered: then its place knows.
+  /// The session of a transaction that may still arrive, until it has entered.
   private var doubt: EtcdSession?
 
   init(_ presence: EtcdPresence, _ record: PresenceRecord) {
@@ -63,7 +63,7 @@ final class EtcdEntrance {
         return self.outcome(outcome, bytes, isExclusive: terms != nil, session: session)
       } catch {
         switch error.code {
-        // With all of its keys, so no copy can come any more.
+        // With all of its keys, so no copy can arrive later.
         case .leaseGone: session.end()
         case .outcomeUnknown: doubt = session
         case .unreachable where doubt != nil: break
@@ -132,7 +132,7 @@ final class EtcdEntrance {
     return .refused(.init(moment: outcome.moment, items: items))
   }
 
-  /// Makes sure that no copy of a transaction enters any more, in the background.
+  /// Makes sure, in the background, that no copy of a transaction enters later.
   func giveUp() {
     guard let session = doubt else { return }
     doubt = nil
@@ -142,9 +142,9 @@ final class EtcdEntrance {
 }
 
 extension EtcdPresence {
-  /// Ends a registration: the keys of others stay as they are.
+  /// Ends a registration, without changing the keys of others.
   ///
-  /// - Parameter asDeath: Whether it does not say that it has left.
+  /// - Parameter asDeath: Whether to leave no record of leaving.
   func end(_ record: PresenceRecord, _ place: EtcdPlace, asDeath: Bool) {
     var record = record
     record.ended = Date()
@@ -173,8 +173,8 @@ extension EtcdPresence {
     _ = try etcd.repeating(transaction, until: deadline)
   }
 
-  /// The conditions that hold as long as a registration does: in no other history both, because nobody
-  /// else uses its id.
+  /// The conditions that hold as long as a registration does: never both in another history,
+  /// because no other process uses its id.
   func fence(of record: PresenceRecord, at revision: Int64) -> [EtcdTransaction.Condition] {
     [.created(memberKey(record.id), at: revision).fencing]
       + (record.isExclusive ? [.modified(roleKey, at: revision).fencing] : [])

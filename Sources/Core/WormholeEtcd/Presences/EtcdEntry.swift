@@ -3,23 +3,23 @@ import WormholeSystem
 
 /// One attempt after another to get the exclusive role, until it succeeds or the deadline has passed.
 ///
-/// Whether the role is free is decided by the transaction that takes it. The time to try comes from a
-/// mirror of the presence's keys, and for a process of this machine by /proc, too.
+/// Whether the role is free is decided by the transaction that takes it. A mirror of the presence's
+/// keys shows when to try, and for a process of this machine /proc does, too.
 final class EtcdEntry: Waiting {
-  /// How often a waiter looks whether a process of this machine is stopped, which causes no event.
+  /// How often a waiter checks whether a process of this machine is stopped, which causes no event.
   private static let lookInterval: Duration = .seconds(1)
 
   private let presence: EtcdPresence
   private let entrance: EtcdEntrance
   private let overtaking: Presence.Overtaking
   private let deadline: ContinuousClock.Instant
-  /// Whether it waits at all.
+  /// Whether it waits.
   private let isPatient: Bool
   /// The end of all calls, at least a moment after the beginning.
   private let limit: ContinuousClock.Instant
   private let latch = WakeLatch()
   private var mirror: EtcdMirror?
-  /// What the last refusal told.
+  /// The result of the last refusal.
   private var refusal: EtcdClient.Content?
   private var stopped = StoppedHolders()
 
@@ -56,7 +56,7 @@ final class EtcdEntry: Waiting {
       }
     case .wait(let member):
       let now = ContinuousClock.now
-      // The first answer may have come late. An entry that waits at all still sees that this process is
+      // The first answer may have come late. A waiting entry still sees that this process is
       // stopped, which is certain a grace later.
       let isAboutToLose =
         isPatient && overtaking == .suspended && member.state == .suspended
@@ -94,7 +94,7 @@ final class EtcdEntry: Waiting {
     }
   }
 
-  /// What to do after the newest that is known.
+  /// The next step, by the newest known state.
   private func choice() -> Choice {
     var items = refusal?.items ?? []
     if let content = mirror?.content, refusal.map({ $0.moment <= content.moment }) ?? true {
@@ -104,7 +104,7 @@ final class EtcdEntry: Waiting {
     case .free: return .take(.free)
     case .orphaned(let role): return .take(.from(nil, role))
     case .held(let member, let role):
-      // A dead one of this machine need not be waited for until its session has ended.
+      // A dead process of this machine need not delay the entry until its session has ended.
       return member.state == .gone || stopped.mayOvertake(member, overtaking)
         ? .take(.from(member, role)) : .wait(member)
     }

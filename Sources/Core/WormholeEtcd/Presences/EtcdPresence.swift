@@ -12,16 +12,16 @@ import WormholeSystem
 /// ```
 ///
 /// **Entering** is one transaction: it puts all of these in one revision, which is the fence of the
-/// registration: as long as `m/<id>` was created and `x` was changed at this revision, it holds. The
-/// role is taken if `x` does not exist, or by comparing its revision from one who may be overtaken,
-/// whose registration ends in the same step.
+/// registration: as long as `m/<id>` was created and `x` was changed at this revision, it holds.
+/// The role is taken if `x` does not exist, or, by comparing its revision, from a holder that may
+/// be overtaken, whose registration ends in the same step.
 ///
-/// **Its end**: leaving deletes the keys, and the end of the session does. So others learn of a death
-/// when the lease has ended. A process that is on the same machine is looked up in /proc besides.
+/// **Its end**: leaving deletes the keys, and the end of the session does. So others learn of a
+/// death when the lease has ended. A process on the same machine is also looked up in /proc.
 struct EtcdPresence: PresenceStore {
   let etcd: EtcdContainer
   let title: PresenceTitle
-  /// What all keys of the name begin with.
+  /// The beginning of all keys of the name.
   let prefix: [UInt8]
 
   init(_ etcd: EtcdContainer, name: String, kind: NameKind) {
@@ -60,7 +60,7 @@ struct EtcdPresence: PresenceStore {
       live: all.filter { $0.state != .gone }, dead: all.filter { $0.state == .gone })
   }
 
-  /// - Returns: nil for what is no registration.
+  /// - Returns: nil if it is not a registration.
   private func member(_ item: KeyValue) -> PresenceMember? {
     let start = key(Self.memberPart)
     guard item.key.starts(with: start) else { return nil }
@@ -69,7 +69,7 @@ struct EtcdPresence: PresenceStore {
     return PresenceMember(record, state: Self.state(of: record))
   }
 
-  /// The state of a process whose key is there. One of another machine is there, and no more is known.
+  /// The state of a process whose key exists. For another machine nothing else is known.
   private static func state(of record: PresenceRecord) -> PresenceMember.State {
     guard record.identity.isVisible else { return .unknown }
     guard let status = record.identity.status, !status.isDead else { return .gone }
@@ -97,12 +97,12 @@ struct EtcdPresence: PresenceStore {
       location: etcd.location.description, lost: title.fenced(path: path))
   }
 
-  /// Who has the role.
+  /// The holder of the role.
   enum Role {
     case free
-    /// A registration that is there.
+    /// An existing registration.
     case held(PresenceMember, by: KeyValue)
-    /// One that is not: somebody removed it, or nobody ever wrote it.
+    /// A missing registration: it was removed, or never written.
     case orphaned(KeyValue)
   }
 
@@ -138,7 +138,7 @@ struct EtcdPresence: PresenceStore {
 }
 
 extension Presence {
-  /// Removes the records of who was last from etcd, unless a process has the role.
+  /// Removes the records of the last process from etcd, unless a process has the role.
   ///
   /// - Complexity: One round trip.
   package func removeRecords(from etcd: EtcdContainer) throws {

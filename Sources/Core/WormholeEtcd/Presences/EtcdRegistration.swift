@@ -5,7 +5,7 @@ import WormholeSystem
 
 /// The registration of this process on etcd, which enters again when its session has ended.
 ///
-/// An exclusive one does so only if nobody has had the role in the meantime; otherwise it has lost it.
+/// An exclusive one does so only if no other has had the role meanwhile; otherwise it is lost.
 final class EtcdRegistration: PresenceHold {
   private enum Phase {
     case here(EtcdPlace, EtcdSession.EndHandler)
@@ -17,13 +17,13 @@ final class EtcdRegistration: PresenceHold {
   let record: PresenceRecord
   private let presence: EtcdPresence
   private let phase: Mutex<Phase>
-  /// That of the last entering.
+  /// The revision of the last entering.
   private let revision: Mutex<Int64>
   /// Excludes: two threads that enter again at once.
   private let entering = Mutex(())
   let lossHandlers = LossHandlers()
 
-  /// The pause before it is tried again to enter.
+  /// The pause before another try to enter.
   private static let retry: Duration = .seconds(1)
 
   init(_ presence: EtcdPresence, _ record: PresenceRecord, place: EtcdPlace) {
@@ -38,7 +38,7 @@ final class EtcdRegistration: PresenceHold {
     .here(place, place.session.onEnd { [weak self] in self?.sessionEnded() })
   }
 
-  // On a thread of its own, because nobody may wait for etcd where the last reference is released.
+  // On its own thread, because the thread that releases the last reference must not wait for etcd.
   deinit {
     guard let place = takePlace() else { return }
     let (presence, record) = (presence, record)
@@ -50,7 +50,7 @@ final class EtcdRegistration: PresenceHold {
     presence.end(record, place, asDeath: asDeath)
   }
 
-  /// - Returns: The place to leave; nil if there is none, or it is that of a parent process.
+  /// - Returns: The place to leave; nil if there is none, or if it belongs to a parent process.
   private func takePlace() -> EtcdPlace? {
     let old = phase.withLock { phase in
       defer { if case .here = phase { phase = .left } }
@@ -112,10 +112,10 @@ final class EtcdRegistration: PresenceHold {
     }
   }
 
-  // Its session tells.
+  // Its session reports it.
   func watch() {}
 
-  /// Looks again when etcd would have to have answered.
+  /// Looks again when etcd should have answered.
   func watchLoss() {
     guard !lossHandlers.isEmpty, record.identity == .current else { return }
     if let loss { return lossHandlers.tell(loss) }
@@ -134,7 +134,7 @@ final class EtcdRegistration: PresenceHold {
     do {
       try enterAgain(insteadOf: place, until: EtcdPresence.standardDeadline)
     } catch {
-      // There is no caller for the error, and it may pass.
+      // No caller could get the error, and it may pass.
       Blocking.queue().asyncAfter(deadline: .now() + Self.retry.dispatchInterval) {
         [weak self] in self?.sessionEnded()
       }
@@ -148,7 +148,7 @@ final class EtcdRegistration: PresenceHold {
       // Another thread may have been faster.
       guard place?.moment == old.moment else { return }
       guard !record.isExclusive || old.moment.history == presence.etcd.client.history else {
-        // The heir's revision tells nothing in another history.
+        // The heir's revision means nothing in another history.
         _ = replace(old, by: .overtaken(nil))
         return
       }

@@ -28,7 +28,7 @@ final class EtcdSight: PresenceSight {
 
   func retry() { lookAgain() }
 
-  // While etcd does not answer, what was known last counts.
+  // While etcd does not answer, the last known state counts.
   func look(last: [PresenceMember]?) throws -> PresenceLook {
     presence.look(in: mirror.withLock { $0 }?.content.items ?? [])
   }

@@ -14,27 +14,27 @@ package import WormholeSystem
 /// ```
 ///
 /// **Sending.** The manifest is put first, without a checksum, under a lasting session. The pieces
-/// follow, each put without a condition, because what a key holds never changes. The last step puts the
-/// manifest again, if it is as it was, with the checksums and under no lease: from then on the content
-/// is whole.
+/// follow, each put without a condition, because a key's content never changes. The last step puts
+/// the manifest again, if it is unchanged, with the checksums and under no lease: from then on the
+/// content is whole.
 ///
-/// **Continuing.** The next sender of a file moves the manifest to an id of its own, under the condition
-/// that it is as it was and not whole, and puts the pieces that are missing. The one before it, if it
-/// was only stopped, may still put pieces: the same ones, or others if the file has changed since, which
-/// have other keys. It cannot make the content whole.
+/// **Continuing.** The next sender of a file moves the manifest to an id of its own, under the
+/// condition that it is unchanged and not whole, and puts the missing pieces. An earlier sender
+/// that was only stopped may still put pieces: the same ones, or others if the file has changed
+/// since, which have other keys. It cannot make the content whole.
 ///
-/// **Renaming** and **taking** move the manifest from one key to another, under the condition that it
-/// is as it was; so a sender and a consumer that act at once have it or not. The pieces stay where they
-/// are.
+/// **Renaming** and **taking** move the manifest from one key to another, under the condition that
+/// it is unchanged; so if a sender and a consumer act at once, one of them gets it. The pieces stay
+/// in place.
 ///
-/// **Ending.** The manifest and the pieces are deleted in the step that settles the entry. Pieces that no
-/// manifest names were left by a sender that ended, or came late, and are swept: no manifest names them
-/// later, because the name of content is the first id of its attachment, which is used once.
+/// **Ending.** The manifest and the pieces are deleted in the step that settles the entry. Pieces
+/// without a manifest were left by a sender that ended, or arrived late, and are swept: no manifest
+/// names them later, because a content has the first id of its attachment as its name.
 package struct EtcdAttachments: Sendable {
   package let container: EtcdContainer
   private let prefix: [UInt8]
 
-  /// - Parameter prefix: What the keys of the queue begin with.
+  /// - Parameter prefix: The beginning of the queue's keys.
   package init(_ container: EtcdContainer, prefix: [UInt8]) {
     self.container = container
     self.prefix = prefix
@@ -51,7 +51,7 @@ package struct EtcdAttachments: Sendable {
 
   private func pieces(_ content: String) -> KeyRange { .prefix(key(.pieces, content + "/")) }
 
-  /// The words for the place of an attachment.
+  /// A description of the place of an attachment.
   package func location(of id: String) -> String { container.location(of: waitingKey(id)) }
 
   // MARK: Sending
@@ -61,13 +61,13 @@ package struct EtcdAttachments: Sendable {
     /// Its manifest as it was put.
     let item: KeyValue
     package var manifest: AttachmentManifest
-    /// The pieces that are there, by their keys.
+    /// The existing pieces, by their keys.
     var present: Set<[UInt8]> = []
   }
 
   /// Begins an attachment, or continues one, which lasts as long as a session until it is whole.
   ///
-  /// - Parameter old: What earlier senders of the same file may have begun.
+  /// - Parameter old: Attachments that earlier senders of the same file may have begun.
   /// - Returns: Nil if a condition does not hold.
   package func begin(
     _ id: String, _ manifest: AttachmentManifest, continuing old: [String],
@@ -102,7 +102,7 @@ package struct EtcdAttachments: Sendable {
       ? Begun(item: witness.item(at: outcome.revision), manifest: manifest) : nil
   }
 
-  /// Puts a piece, unless it is there.
+  /// Puts a piece, unless it exists.
   package func put(
     _ bytes: [UInt8], _ number: Int, checksum: UInt64, of begun: inout Begun
   ) throws {
@@ -110,14 +110,14 @@ package struct EtcdAttachments: Sendable {
       .pieces,
       AttachmentManifest.pieceName(
         of: begun.manifest.content, number: number, checksum: checksum))
-    // What remains is of no use in the end.
+    // The rest is useless.
     guard begun.present.remove(key) == nil else { return }
     try client.put(key, bytes, until: soon)
   }
 
   /// Makes it whole: it lasts from now on.
   ///
-  /// - Returns: False if it is not there any more; then pieces that nobody needs are removed.
+  /// - Returns: False if it no longer exists; then its unneeded pieces are removed.
   package func complete(_ id: String, _ begun: Begun) throws -> Bool {
     let others = begun.present.prefix(EtcdContainer.maximumOperations / 2)
     let isWhole = try container.commit(
@@ -141,13 +141,13 @@ package struct EtcdAttachments: Sendable {
     }
   }
 
-  /// Returns how many bytes of an attachment are there.
+  /// Returns how many bytes of an attachment exist.
   package func completed(_ manifest: AttachmentManifest) throws -> Int64 {
     let count = try client.count(pieces(manifest.content), until: soon)
     return min(manifest.size, Int64(count) * Int64(AttachmentManifest.piece))
   }
 
-  /// Whether the process that sends an attachment is there.
+  /// Whether the process that sends an attachment lives.
   package func isSent(_ manifest: AttachmentManifest) throws -> Bool {
     do throws(EtcdError) {
       _ = try client.leaseStatus(manifest.session, until: soon)
@@ -158,7 +158,7 @@ package struct EtcdAttachments: Sendable {
     }
   }
 
-  /// Returns what waits under an id; nil if there is nothing.
+  /// Returns the attachment that waits under an id; nil if there is none.
   package func manifest(_ id: String) throws -> AttachmentManifest? {
     try item(waitingKey(id)).flatMap { AttachmentManifest($0.value) }
   }
@@ -171,7 +171,7 @@ package struct EtcdAttachments: Sendable {
 
   /// Gives an attachment that is not taken another id.
   ///
-  /// - Returns: What it is; nil if it is not there.
+  /// - Returns: The attachment; nil if it does not exist.
   package func rename(_ id: String, to other: String) throws -> AttachmentManifest? {
     try move(waitingKey(id), to: waitingKey(other), if: [])
   }
@@ -179,12 +179,12 @@ package struct EtcdAttachments: Sendable {
   /// Makes an attachment a consumer's.
   ///
   /// - Parameter fence: Holds as long as the consumer was not replaced.
-  /// - Returns: What it is; nil if it is not there.
+  /// - Returns: The attachment; nil if it does not exist.
   /// - Throws: `EtcdError.leaseGone` if the consumer was replaced.
   package func take(_ id: String, if fence: EtcdTransaction.Condition) throws -> AttachmentManifest?
   {
     if let taken = try item(takenKey(id)) { return AttachmentManifest(taken.value) }
-    // Nobody else moves it between these two looks: the entry is this consumer's.
+    // No other process moves it between these two looks: the entry is this consumer's.
     return try move(waitingKey(id), to: takenKey(id), if: [fence])
   }
 
@@ -226,7 +226,7 @@ package struct EtcdAttachments: Sendable {
       + (AttachmentManifest(item.value).map { [.delete(pieces($0.content))] } ?? [])
   }
 
-  /// Removes an attachment that is not taken; one that is not there is no error.
+  /// Removes an attachment that is not taken; a missing one is ignored.
   package func remove(_ id: String) throws {
     let deadline = soon
     while let item = try item(waitingKey(id)) {
@@ -239,14 +239,14 @@ package struct EtcdAttachments: Sendable {
     }
   }
 
-  /// Removes what nobody will ask for: content that no attachment has, and attachments that were taken
-  /// with entries that are gone.
+  /// Removes what no process will request: content without an attachment, and attachments that were
+  /// taken with entries that are gone.
   ///
   /// - Complexity: one request as long as no files are sent; otherwise reads the whole queue.
   package func sweep() throws {
     let first = try client.page(.prefix(key(.pieces)), keysOnly: true, limit: 1, until: soon)
     guard !first.items.isEmpty else { return }
-    // At one revision, at which what is referred to is there.
+    // At one revision, at which all references are valid.
     let all = try client.read(
       [QueueKeyPart.takenFiles, .waitingFiles, .pieces, .entries, .failures].map {
         .init(.prefix(key($0)), keysOnly: $0 == .pieces)
@@ -291,13 +291,13 @@ package struct EtcdAttachments: Sendable {
     return nil
   }
 
-  /// The attachments that the entries of a batch, or of what was kept of it, name, in their order.
+  /// The attachments that the entries of a batch, or of its kept failures, name, in their order.
   private static func ids(in item: KeyValue) -> [String?] {
     do throws(PropertyListError) {
       let entries = try PropertyListValue(bytes: item.value)["entries"]?.arrayValue ?? []
       return entries.map { $0["payload"]?.attachmentID }
     } catch {
-      // No batch: it names nothing, and goes with the next consumer.
+      // Not a batch: it names nothing, and the next consumer removes it.
       return []
     }
   }
@@ -306,9 +306,9 @@ package struct EtcdAttachments: Sendable {
 
   /// Writes the content into a file.
   ///
-  /// - Parameter part: What was written of it earlier, from its beginning; a piece in it that is as it was
-  ///   sent is not asked for.
-  /// - Returns: Whether it is what was sent.
+  /// - Parameter part: The part that was written earlier, from its beginning; a correct piece in it
+  ///   is not requested.
+  /// - Returns: Whether the content is as it was sent.
   /// - Throws: `EtcdError`; an `Errno` of the files.
   package func download(
     _ manifest: AttachmentManifest, into file: borrowing FileDescriptor,

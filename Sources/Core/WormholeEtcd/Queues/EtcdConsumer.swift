@@ -4,13 +4,13 @@ import Wormhole
 import WormholeInspection
 import WormholeSystem
 
-/// How batches come to a consumer on etcd: first what was left by those that are gone, then what waits.
+/// How a consumer on etcd gets batches: first those of consumers that are gone, then waiting ones.
 /// Each is taken by a transaction, which counts as its first delivery; see `EtcdQueue`.
 struct EtcdConsumer: ConsumerSource {
   private let own: EtcdConsumerPlace
   private let terms: DeliveryTerms
   private var waiting: WaitingEntries
-  /// What this consumer has taken, as long as its view shows it.
+  /// The batches that this consumer has taken, as long as its view shows them.
   private var taken: Set<EntryFile> = []
 
   private var store: EtcdQueue { own.store }
@@ -23,7 +23,7 @@ struct EtcdConsumer: ConsumerSource {
 
   var place: any ConsumerPlace { own }
 
-  /// The view tells when one of them has ended.
+  /// The view reports when one of them has ended.
   var obstacles: Set<EntryFile> { [] }
 
   var due: ContinuousClock.Instant? { waiting.due }
@@ -33,18 +33,18 @@ struct EtcdConsumer: ConsumerSource {
   mutating func take() throws -> Taking {
     try own.confirm()
     if let taking = try takeSeen() { return taking }
-    // What was stored before this call is there, whether the watch has told it or not.
+    // Entries that were stored before this call exist, whether or not the watch has reported them.
     try own.view.refresh(until: store.soon)
     try own.confirm()
     return try takeSeen() ?? .nothing
   }
 
-  /// - Returns: nil if the view shows nothing that may be taken.
+  /// - Returns: nil if the view shows no batch that may be taken.
   private mutating func takeSeen() throws -> Taking? {
     let view = own.view
     var turns = SenderTurns(taken: terms.keepsOrder ? view.takenByOthers() : [])
     for (name, claim) in view.left(besides: taken) {
-      // It is among those that others have, and hinders the later ones only.
+      // It is among the batches of others, and blocks only later ones.
       guard turns.mayDeliver(name) else { continue }
       return try takeOver(name, from: claim.consumer)
     }
@@ -97,12 +97,12 @@ struct EtcdConsumer: ConsumerSource {
       return .again
     }
     taken.insert(name)
-    // Only a snapshot brings back, as nobody's, what was taken before.
+    // Only a snapshot brings a taken batch back without an owner.
     let isNew = store.container.taken.withLock { $0.insert(entry) }
     let isBack = last == nil && !isNew
     let read = outcome.results.first?.items.first
     let item = try read ?? store.read([.key(entry)], until: deadline).items[0].first
-    // Nobody else ends what this consumer has.
+    // No other process ends this consumer's batches.
     guard let item else { throw store.queue.replaced() }
     let record = EtcdTaken(own, name, claim: claim, claimed: witness.item(at: outcome.revision))
     do throws(Batch.Unreadable) {
@@ -126,9 +126,9 @@ struct EtcdConsumer: ConsumerSource {
     }
   }
 
-  /// The expiry of an entry by this machine's clocks: what was sent on another machine lives as long as
-  /// its sender meant, from when it arrived, however far apart the two times of day are. Of one that was
-  /// there before this consumer only the times of day tell; it lives no longer than that.
+  /// The expiry of an entry by this machine's clocks: an entry from another machine lives as long
+  /// as its sender meant, from its arrival, however far apart the two clocks are. For an entry that
+  /// arrived before this consumer only the times of day count; it lives no longer.
   private func expiry(of name: EntryFile, _ expiry: Expiry) -> Expiry {
     guard !expiry.isOfThisMachine, !expiry.isNever else { return expiry }
     let sent = Double(name.order) / 1e9

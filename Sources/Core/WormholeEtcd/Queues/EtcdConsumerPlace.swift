@@ -11,12 +11,12 @@ final class EtcdConsumerPlace: ConsumerPlace {
   /// The name of its key.
   let id = Nonce.next()
   let view: EtcdQueueView
-  /// What is there of files whose fetching did not end.
+  /// The parts of files whose fetching did not end.
   let parts = FetchedParts()
   private let session: EtcdSession
   private let sessionEnd = Mutex<EtcdSession.EndHandler?>(nil)
   private let isEnded = Atomic(false)
-  /// How long the end of a consumer waits for etcd; after that it is tried in the background.
+  /// How long the end of a consumer waits for etcd; after that it continues in the background.
   private static let endWait: Duration = .seconds(2)
   private static let alone = Array("alone".utf8)
   private static let beside = Array("beside".utf8)
@@ -27,7 +27,7 @@ final class EtcdConsumerPlace: ConsumerPlace {
     session = try store.container.session(until: deadline)
     view = EtcdQueueView(store, own: id, keepsOrder: keepsOrder)
     try register(role, until: deadline)
-    // Listed before the consumers are, so that it is of none that comes meanwhile.
+    // Listed before the consumers, so that no directory of a later consumer is in the list.
     let directories = try store.queue.open()?.etcdConsumers() ?? []
     try view.begin()
     let gone = directories.filter { !view.isThere(String($0.dropFirst(Self.prefix.count))) }
@@ -37,7 +37,7 @@ final class EtcdConsumerPlace: ConsumerPlace {
   deinit { end() }
 
   private static var prefix: String { QueueDirectory.etcdPrefix }
-  /// The name of its directory on this machine, which has the files that accompany what it has taken.
+  /// The name of its directory on this machine, which has the files of its taken entries.
   var directory: String { Self.prefix + id }
 
   private func removeDirectories(_ directories: [String], withFiles: Bool) {
@@ -53,7 +53,7 @@ final class EtcdConsumerPlace: ConsumerPlace {
     }
   }
 
-  /// One that has the queue alone ends the right of the one before it.
+  /// A consumer that has the queue alone ends the right of its predecessor.
   private func register(_ role: ConsumerRole, until deadline: ContinuousClock.Instant) throws {
     let key = store.consumerKey(id)
     let (isAlone, registration, fence) = try role.terms()
@@ -76,16 +76,16 @@ final class EtcdConsumerPlace: ConsumerPlace {
   /// Holds as long as this consumer was not replaced.
   var fence: EtcdTransaction.Condition { .exists(store.consumerKey(id)).fencing }
 
-  /// Whether it was closed, and nobody consumes now.
+  /// Whether it was closed, and there is no consumer now.
   func isClosedWithoutSuccessor() throws(EtcdError) -> Bool {
     guard isEnded.load(ordering: .sequentiallyConsistent) else { return false }
     return try store.client.read(store.range(.consumers), keysOnly: true, until: store.soon).items
       .isEmpty
   }
 
-  /// Checks that no other consumer can have been given what this one has.
+  /// Verifies that no other consumer can have this one's batches.
   ///
-  /// - Throws: `leaseLost`; `EtcdError` if that is not known.
+  /// - Throws: `leaseLost`; `EtcdError` if that is unknown.
   func confirm() throws {
     #if DEBUG
       if EtcdFault.forgettingFence.isActive { return }
@@ -127,12 +127,12 @@ final class EtcdConsumerPlace: ConsumerPlace {
     guard !isEnded.exchange(true, ordering: .sequentiallyConsistent) else { return }
     view.cancel()
     sessionEnd.withLock { $0 = nil }
-    // Files whose entries have not ended can still be claimed, until somebody else consumes.
+    // Files whose entries have not ended can still be claimed, until another process consumes.
     removeDirectories([directory], withFiles: false)
     Self.end(store, id, session: session, until: .now + Self.endWait)
   }
 
-  // What it had goes to the next consumer, so this is done before it returns, if that is possible.
+  // Its batches go to the next consumer, so this is done before it returns, if possible.
   private static func end(
     _ store: EtcdQueue, _ id: String, session: EtcdSession,
     until deadline: ContinuousClock.Instant
@@ -151,8 +151,8 @@ final class EtcdConsumerPlace: ConsumerPlace {
 }
 
 extension ConsumerRole {
-  /// Whether it has the queue alone, its registration, and what holds only as long as it has its role.
-  /// From its beginning on its own key stands for that.
+  /// Whether it has the queue alone, its registration, and the condition of its role. After its
+  /// beginning its own key replaces that condition.
   fileprivate func terms() throws -> (
     isAlone: Bool, registration: String, fence: [EtcdTransaction.Condition]
   ) {

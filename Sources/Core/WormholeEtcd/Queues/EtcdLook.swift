@@ -1,9 +1,9 @@
 import Wormhole
 import WormholeInspection
 
-/// What is known of a batch at one revision.
+/// The known state of a batch at one revision.
 struct EtcdLook {
-  /// The batch as it waits or is taken; nil if it is gone.
+  /// The waiting or taken batch; nil if it is gone.
   var entry: KeyValue?
   /// Its content; nil if it is gone or cannot be read.
   var batch: Batch?
@@ -62,7 +62,7 @@ extension EtcdQueue {
         try Batch(bytes: item.value, count: batch.count)
       }
     } catch {
-      // Its consumer finds the same, and reports it.
+      // Its consumer gets the same error, and reports it.
       look.batch = nil
     }
     if let claim = items[1].first {

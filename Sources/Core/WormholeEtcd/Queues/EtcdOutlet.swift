@@ -25,8 +25,8 @@ final class EtcdOutlet: QueueOutlet {
     let seen: Int64
   }
 
-  /// The most that may wait, whatever the limits of a sender are: etcd keeps all of it in memory and in
-  /// one database, for all of its users.
+  /// The largest numbers that may wait, whatever limits a sender has: etcd keeps everything in
+  /// memory and in one database, for all of its users.
   static let limits = Queue.Limits(entries: 100_000, bytes: 256 << 20)
 
   init(_ store: EtcdQueue, _ sender: String, limits: Queue.Limits) {
@@ -42,7 +42,7 @@ final class EtcdOutlet: QueueOutlet {
   var queue: Queue { store.queue }
   var admission: Admission { state.withLock(\.admission) }
 
-  // One with a key takes steps for what it supersedes, so it is alone.
+  // An entry with a key takes steps to supersede others, so it is alone.
   func parts(of submissions: [Submission]) -> [[Submission]] {
     var parts: [[Submission]] = []
     for submission in submissions {
@@ -87,7 +87,7 @@ final class EtcdOutlet: QueueOutlet {
     let deadline = store.soon
     repeat {
       let last = try state.withLock(\.last) ?? readLast(until: deadline)
-      // Whatever becomes of this, it is looked at again, unless this succeeds.
+      // Unless this succeeds, the state is read again.
       state.withLock { $0.last = nil }
       let order = EntryFile.order(after: last.order, now: queue.clock())
       let name = EntryFile(
@@ -108,8 +108,8 @@ final class EtcdOutlet: QueueOutlet {
         value: Array("\(Nonce.next()) \(String(order, radix: 16))".utf8))
       let outcome = try store.container.commit(change, witness, until: deadline)
       guard outcome.succeeded else {
-        // Another process sends under this name, or what it supersedes was just taken; or the rest
-        // does not hold any longer.
+        // Another process sends under this name, or a superseded entry was just taken; or another
+        // condition no longer holds.
         try role?.check(on: store.container, until: deadline)
         continue
       }
@@ -156,10 +156,10 @@ final class EtcdOutlet: QueueOutlet {
     change.operations += withdrawal.operations
   }
 
-  /// Sends an entry that failed and was kept again, which ends its being kept.
+  /// Sends a kept failed entry again, and removes the kept one.
   ///
   /// - Parameter file: the steps for the file that accompanies it.
-  /// - Returns: nil if it is no longer there.
+  /// - Returns: nil if it no longer exists.
   func adopt(
     _ file: EtcdTransaction?, _ entry: Batch.Entry, id: QueueEntryID, kept: KeyValue
   ) throws -> QueueEntryID? {

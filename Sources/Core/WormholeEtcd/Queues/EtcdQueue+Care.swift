@@ -36,7 +36,7 @@ extension EtcdQueue: QueueStore {
         id: id, payload: payload, reason: value["reason"]?.stringValue ?? "no reason was given",
         date: value["date"]?.dateValue ?? .distantPast)
     } catch {
-      // No failure of a queue.
+      // Not a failure of a queue.
       return nil
     }
   }
@@ -83,7 +83,7 @@ extension EtcdQueue: QueueStore {
     try expire(of: nil, later: later, limit: .max)
   }
 
-  /// How long records that nobody has asked for are kept, in nanoseconds: a day.
+  /// How long records without a request for them are kept, in nanoseconds: a day.
   private static let keeping: UInt64 = 86_400 * 1_000_000_000
 
   /// Removes receipts with a term of entries processed a day ago, and notes of that age for entries that
@@ -112,7 +112,7 @@ extension EtcdQueue: QueueStore {
       else { continue }
       var items = notes
       if let receipt = kept[receiptKey(batch)] {
-        // Of one whose other entries are not over, or were not processed, nothing is removed.
+        // If other entries of the batch have not ended, or were not processed, nothing is removed.
         let content = try Batch(bytes: receipt.value, count: batch.count)
         let over = Set(
           notes.filter { OutcomeFile.status($0.value) == .processed }.compactMap {

@@ -47,7 +47,7 @@ extension EtcdQueue {
     }
   }
 
-  /// - Returns: nil for what cannot be read.
+  /// - Returns: nil if it cannot be read.
   private func receipt(_ item: KeyValue) -> (EntryFile, Batch)? {
     let name = item.key.reversed().prefix { $0 != UInt8(ascii: "/") }.reversed()
     guard let batch = EntryFile(bytes: Array(name)) else { return nil }
@@ -82,7 +82,7 @@ extension EtcdQueue {
     return found
   }
 
-  /// Returns the batches that nobody has settled yet, in the order of delivery.
+  /// Returns the unsettled batches, in the order of delivery.
   private func waiting(until deadline: ContinuousClock.Instant) throws -> [EntryFile] {
     try client.read(range(.entries), keysOnly: true, until: deadline).items
       .compactMap { batch($0.key) }.sorted { $0.precedes($1) }
@@ -173,7 +173,7 @@ extension EtcdQueue {
   private func cancelAll(
     of name: EntryFile, until deadline: ContinuousClock.Instant
   ) throws -> Int {
-    // How many an earlier change withdraws, whose outcome is not known.
+    // How many entries an earlier change of unknown outcome withdraws.
     var doubtful = 0
     return try changing(until: deadline) { inDoubt in
       let look = try look(at: name, until: deadline)
@@ -187,7 +187,7 @@ extension EtcdQueue {
     }
   }
 
-  /// Returns the change by which entries of a batch that waits are withdrawn.
+  /// Returns the change that withdraws entries of a waiting batch.
   func withdrawal(
     _ indices: Set<Int>, of name: EntryFile, _ batch: Batch, item: KeyValue,
     as status: QueueEntryStatus
@@ -198,7 +198,7 @@ extension EtcdQueue {
     }
     var change = EtcdTransaction(
       if: EtcdTransaction.Condition.unchanged(item) + [.absent(claimKey(name))], then: [])
-    // More than a transaction takes are left to the consumer, which finds them withdrawn.
+    // The consumer handles those beyond a transaction's limit, which it finds withdrawn.
     if batch.isWithdrawn, name.count <= Self.maximumCount {
       change.operations.append(.delete(.key(item.key)))
       for (index, entry) in batch.entries.enumerated() {

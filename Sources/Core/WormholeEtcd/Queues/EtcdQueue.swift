@@ -18,17 +18,17 @@ import WormholeSystem
 /// a/ u/ t/                 the files that accompany entries: see `EtcdAttachments`
 /// ```
 ///
-/// **Stored once.** Each store replaces `s/<sender>` as it was, by which a repeat of one whose answer
-/// was lost is recognised; so the batches of a sender come into the queue in the order of their names.
+/// **Stored once.** Each store replaces `s/<sender>` if it is unchanged, which identifies a repeat
+/// after a lost answer; so the batches of a sender get into the queue in the order of their names.
 ///
 /// **Consuming.** Taking makes `d/<batch>`, unless it exists; or replaces it if its consumer is gone.
-/// That, and all that follows, is done under the condition that the consumer's own key exists. It ends
-/// with the session of its process, and a successor that has the queue alone deletes it: so a consumer
-/// that was replaced while it was stopped takes nothing and settles nothing.
+/// All of these steps have the condition that the consumer's own key exists. It ends with the
+/// session of its process, and a successor that has the queue alone deletes it: so a consumer that
+/// was replaced while it was stopped takes nothing and settles nothing.
 ///
-/// **Ended at once.** The end of an entry, its outcome and what is kept of it are one transaction; so
-/// is a batch with its receipt and what it supersedes. A withdrawal requires that nobody has taken the
-/// batch.
+/// **Ended at once.** The end of an entry, its outcome and its kept failure are one transaction; so
+/// are a batch, its receipt and what it supersedes. A withdrawal requires that the batch is not
+/// taken.
 struct EtcdQueue: Sendable {
   let queue: Queue
   let container: EtcdContainer
@@ -117,10 +117,10 @@ struct EtcdQueue: Sendable {
   }
 
   /// Makes a change that depends on the current keys, until it succeeds: a change that is refused,
-  /// or whose outcome is not known, is worked out again.
+  /// or whose outcome is unknown, is computed again.
   ///
-  /// - Parameter change: reads, and returns the change; or the result, if there is none to be made. Also
-  ///   told whether an earlier one may have been made.
+  /// - Parameter change: reads, and returns the change, or the result if no change is needed. Its
+  ///   argument says whether an earlier change may have been made.
   func changing<Result>(
     until deadline: ContinuousClock.Instant,
     _ change: (_ inDoubt: Bool) throws -> Changing<Result>

@@ -59,7 +59,7 @@ final class EtcdStage: AttachmentStage {
   private let begun: EtcdAttachments.Begun
   /// The manifest lasts as long as this, until the content is whole.
   private let session: EtcdSession
-  /// Tells others that it is being sent.
+  /// Shows others that it is being sent.
   private let life: EtcdSession
 
   init(
@@ -102,11 +102,11 @@ final class EtcdStage: AttachmentStage {
       let size = begun.manifest.size
       while done < size {
         try check()
-        // A piece has no condition, and what is put after the session has ended stays until a sweep.
+        // A piece has no condition, and one put after the end of the session stays until a sweep.
         try session.confirm(until: CallLimit.deadline)
         let room = Int(min(Int64(buffer.count), size - done))
         let count = try source.fill(UnsafeMutableRawBufferPointer(rebasing: buffer[..<room]))
-        // It is shorter than it was; the caller notices that it was changed.
+        // It has become shorter; the caller notices the change.
         guard count > 0 else { break }
         let piece = UnsafeRawBufferPointer(rebasing: buffer[..<count])
         hash.update(piece)

@@ -4,9 +4,9 @@ import Wormhole
 import WormholeInspection
 import WormholeSystem
 
-/// The watch that tells callers that wait for the end of entries which batches to look at again: one
-/// for all of them, for as long as any of them waits. Each end changes or deletes `e/<batch>` or
-/// `d/<batch>`.
+/// The watch that notifies callers waiting for the end of entries which batches to look at again:
+/// one for all callers, for as long as any of them waits. Each end changes or deletes `e/<batch>`
+/// or `d/<batch>`.
 final class EtcdQueueEnds: QueueEnds {
   private struct State {
     var waiting: [EntryFile: [WakeLatch]] = [:]

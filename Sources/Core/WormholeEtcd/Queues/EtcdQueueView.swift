@@ -4,12 +4,12 @@ import Wormhole
 import WormholeInspection
 import WormholeSystem
 
-/// A queue as one consumer sees it: the names of what waits and is taken, and who consumes. Read once,
-/// then followed by a watch; what is decided by it is decided again by the transaction that follows.
+/// One consumer's view of a queue: the names of waiting and taken batches, and the consumers. Read
+/// once, then followed by a watch; the transaction that follows repeats each decision made by it.
 ///
-/// The contents of entries are not kept. It never goes back in a history: what is not newer than it is dropped.
+/// The contents of entries are not kept. In a history it never goes back: older news is dropped.
 final class EtcdQueueView: Sendable {
-  /// A claim, as far as others have to know it.
+  /// The part of a claim that others have to know.
   struct Claim {
     let consumer: String
     let modified: Int64
@@ -17,9 +17,9 @@ final class EtcdQueueView: Sendable {
 
   private struct State {
     var moment = EtcdMoment(history: 0, revision: 0)
-    /// With the revision at which each was created.
+    /// With the revision of each one's creation.
     var entries: [EntryFile: Int64] = [:]
-    /// When each arrived that this consumer has seen arrive (`bootTimeNanoseconds`).
+    /// The arrival times of batches that this consumer has seen arrive (`bootTimeNanoseconds`).
     var arrived: [EntryFile: UInt64] = [:]
     var claims: [EntryFile: Claim] = [:]
     var consumers: Set<String> = []
@@ -27,7 +27,7 @@ final class EtcdQueueView: Sendable {
 
   private let store: EtcdQueue
   private let own: String
-  /// Whether the end of what others have matters.
+  /// Whether to report when another consumer finishes a batch.
   private let keepsOrder: Bool
   private let state = Mutex(State())
   private let signal = Mutex<(@Sendable () -> Void)?>(nil)
@@ -45,7 +45,7 @@ final class EtcdQueueView: Sendable {
 
   /// Reads, and begins to follow.
   func begin() throws(EtcdError) {
-    // The call that takes the next entry says why a look fails.
+    // The call that takes the next entry reports why a look fails.
     let follower = KeyFollower(
       store.container, store.range(from: .consumers, through: .entries),
       .init(
@@ -59,7 +59,7 @@ final class EtcdQueueView: Sendable {
     self.follower.withLock { $0 = follower }
   }
 
-  /// - Parameter signal: called when there may be something to take; on the thread of the watches.
+  /// - Parameter signal: called when there may be a batch to take; on the thread of the watches.
   func onNews(_ signal: @escaping @Sendable () -> Void) { self.signal.withLock { $0 = signal } }
 
   func cancel() {
@@ -86,10 +86,10 @@ final class EtcdQueueView: Sendable {
 
   func hasEntry(_ batch: EntryFile) -> Bool { state.withLock { $0.entries[batch] != nil } }
 
-  /// What consumers have left that are gone, as it is to be delivered; and what this one has without
-  /// knowing it, because the answer to its taking came too late.
+  /// The batches of consumers that are gone, in the order of delivery; and batches that this one
+  /// has without knowing it, because the answer to its taking came too late.
   ///
-  /// - Parameter taken: what it knows that it has.
+  /// - Parameter taken: the batches that it knows.
   func left(besides taken: Set<EntryFile>) -> [(batch: EntryFile, claim: Claim)] {
     state.withLock { state in
       state.claims.filter { batch, claim in
@@ -99,20 +99,20 @@ final class EtcdQueueView: Sendable {
     }.map { ($0.key, $0.value) }.sorted { $0.batch.precedes($1.batch) }
   }
 
-  /// What others have, whether they live or not.
+  /// The batches of others, whether or not they live.
   func takenByOthers() -> [EntryFile] {
     state.withLock { $0.claims.filter { $0.value.consumer != own }.map(\.key) }
   }
 
-  /// What waits, as it is to be delivered: by priority, then as it came into the queue. A delayed batch
-  /// has the place that its due time gives it among them.
+  /// The waiting batches in the order of delivery: by priority, then in the order of arrival. A
+  /// delayed batch has the place of its due time among them.
   func waiting() -> [EntryFile] {
     let found = state.withLock { state in
       state.entries.filter { state.claims[$0.key] == nil }
     }
     var order = found.filter { $0.key.due == nil }.sorted { first, second in
       let (new, old) = (first.value, second.value)
-      // Those of a container that was copied may have come in one step.
+      // Batches of a copied container may have arrived in one step.
       return first.key.priority != second.key.priority
         ? first.key.priority < second.key.priority
         : new != old ? new < old : first.key < second.key
@@ -154,7 +154,7 @@ final class EtcdQueueView: Sendable {
     if isNew { arrivals.noteEverything() }
   }
 
-  /// Notes what a transaction has shown, which the watch has not told yet.
+  /// Records what a transaction has shown before the watch reports it.
   func note(_ item: KeyValue) { state.withLock { put(item, in: &$0) } }
 
   func noteEnd(of batch: EntryFile) {
@@ -212,8 +212,8 @@ final class EtcdQueueView: Sendable {
     if isNews { raise() }
   }
 
-  /// Whether there may be something to take after an event: something has arrived, or a consumer is
-  /// gone, perhaps this one.
+  /// Whether there may be a batch to take after an event: one has arrived, or a consumer is gone,
+  /// perhaps this one.
   private func isOfInterest(_ event: EtcdEvent, _ state: inout State) -> Bool {
     guard let (part, name) = store.part(event.keyValue.key) else { return false }
     switch (part, event.kind) {

@@ -3,8 +3,8 @@ import Wormhole
 import WormholeInspection
 import WormholePropertyLists
 
-/// A batch that a consumer has taken on etcd, and its claim. Each step is one transaction that the
-/// consumer's key and the claim as it was last guard.
+/// A batch that a consumer has taken on etcd, and its claim. Each step is one transaction, guarded
+/// by the consumer's key and the claim's last state.
 final class EtcdTaken: TakenStore {
   private let own: EtcdConsumerPlace
   private let name: EntryFile
@@ -14,7 +14,7 @@ final class EtcdTaken: TakenStore {
     var claim: BatchClaim
     /// Its key.
     var claimed: KeyValue
-    /// A change that was perhaps made, and what it put; nil for the end of the batch.
+    /// A change that was perhaps made, and the claim that it put; nil for the end of the batch.
     var doubt: (claim: BatchClaim?, value: [UInt8])?
   }
 
@@ -92,13 +92,13 @@ final class EtcdTaken: TakenStore {
     if end.isKept, let reason = end.status.reason, let payload = end.entry.payload {
       operations.append(try store.keeping(payload, end.id, reason: reason))
     }
-    // The receipt of a processed entry is removed a day later, and nothing else tells when that was.
+    // The receipt of a processed entry is removed a day later, and nothing else records the time.
     let isNoted =
       end.status != .processed
       || end.entry.keepsReceipt && end.entry.receiptTerm == .dayAfterProcessing
     if isNoted { operations.append(try store.noting(end.status, of: end.id)) }
     if let file = end.entry.payload?.attachmentID, !end.isKept {
-      // It waits still if the entry was not delivered.
+      // It still waits if the entry was not delivered.
       _ = try store.attachments.take(file, if: own.fence)
       operations += try store.attachments.removal(ofTaken: file)
     }
@@ -120,12 +120,12 @@ final class EtcdTaken: TakenStore {
       try store.queue.open()?.removeAttachmentDirectory(
         AttachmentPlace.takenPath(file, by: own.directory))
     } catch {
-      // It goes with this consumer, or with the next one of this machine.
+      // This consumer removes it, or the next one of this machine.
       return
     }
   }
 
-  /// Ends a batch that is none, with the failure of each of its entries.
+  /// Ends an invalid batch, with the failure of each of its entries.
   func putAside(_ bytes: [UInt8], as status: QueueEntryStatus) throws {
     var rest = Set(0..<name.count).subtracting(state.withLock { $0.claim.settled }).sorted()[...]
     while rest.count > EtcdQueue.maximumCount {
@@ -200,8 +200,8 @@ final class EtcdTaken: TakenStore {
     }
   }
 
-  /// Makes a step of this consumer. One that was closed still ends what it has, as long as nobody else
-  /// consumes; that nobody else was given it is known by the claim's revision, in the same step.
+  /// Makes a step of this consumer. A closed consumer still ends its entries while no other process
+  /// consumes; the claim's revision proves in the same step that no other got them.
   private func fenced(
     _ step: ([EtcdTransaction.Condition]) throws(EtcdError) -> EtcdTransaction.Outcome
   ) throws(EtcdError) -> EtcdTransaction.Outcome {
@@ -211,9 +211,9 @@ final class EtcdTaken: TakenStore {
   }
 
   /// Whether the claim's first change was its end, which only its own consumer can have made: a
-  /// successor replaces it first, and there is none as long as the consumer's own key exists.
+  /// successor replaces it first, and there is none while the consumer's key exists.
   ///
-  /// - Throws: `EtcdError`: `.compacted` if the history that tells it was given up.
+  /// - Throws: `EtcdError`: `.compacted` if the history that shows it was compacted.
   private func wasDeleted(
     since base: Int64, until deadline: ContinuousClock.Instant
   ) throws(EtcdError) -> Bool {
@@ -224,7 +224,7 @@ final class EtcdTaken: TakenStore {
     return try store.client.firstChange(of: key, from: base + 1, until: deadline).kind == .delete
   }
 
-  /// Returns the claim as it is.
+  /// Returns the current claim.
   private func knownClaim() throws -> BatchClaim {
     try state.withLock { state in
       try settleDoubt(&state)
@@ -232,7 +232,7 @@ final class EtcdTaken: TakenStore {
     }
   }
 
-  /// Finds out what became of an earlier change.
+  /// Determines the outcome of an earlier change.
   private func settleDoubt(_ state: inout State) throws {
     guard let doubt = state.doubt, let claim = doubt.claim else { return }
     let now = try store.read([.key(store.claimKey(name))], until: store.soon).items[0].first

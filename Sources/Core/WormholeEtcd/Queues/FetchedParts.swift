@@ -2,8 +2,8 @@ import Synchronization
 import Wormhole
 package import WormholeSystem
 
-/// What was written of files that come through etcd, before their consumer ended or etcd could not be
-/// reached: open files, which have no names any more. Each piece in them is compared before it is used.
+/// The written parts of files that come through etcd, from before their consumer ended or etcd
+/// became unreachable: open files without names. Each piece in them is compared before it is used.
 package final class FetchedParts: Sendable {
   private let files = Mutex<[String: SharedDescriptor]>([:])
 

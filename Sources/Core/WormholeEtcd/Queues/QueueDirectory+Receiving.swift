@@ -3,16 +3,16 @@ package import WormholeSystem
 
 // The files that came through etcd to this machine.
 extension QueueDirectory {
-  /// How the directories of consumers begin that belong to a queue on etcd.
+  /// The prefix of the directories of consumers of queues on etcd.
   package static let etcdPrefix = "etcd-"
 
-  /// Puts a file that came through etcd where a consumer's attachments lie, unless it lies there already.
+  /// Puts a file that came through etcd beside a consumer's attachments, unless it exists there.
   ///
   /// - Parameters:
-  ///   - isClaimed: whether it was claimed: then nothing but its directory is made.
-  ///   - parts: What was written before; of this one, if etcd cannot be reached in the middle.
-  ///   - download: Writes the content, from the beginning that is there, and returns whether it is what
-  ///     was sent; damaged content becomes an empty file, whose size is not what its entry says.
+  ///   - isClaimed: whether it was claimed: then only its directory is created.
+  ///   - parts: The parts written before; this file's are added if etcd becomes unreachable.
+  ///   - download: Writes the content after the existing beginning, and returns whether it is as it
+  ///     was sent; damaged content becomes an empty file, whose size differs from its entry.
   package func receive(
     _ id: String, by consumer: String, isClaimed: Bool, parts: FetchedParts,
     _ download: (_ file: borrowing FileDescriptor, _ part: SharedDescriptor?) throws -> Bool
@@ -29,7 +29,7 @@ extension QueueDirectory {
       _ = try createFile(content)
       try discard(incoming)
     } catch {
-      // What the disk refuses is not kept on it, and what cannot be kept is fetched again.
+      // Content that the disk refuses is not kept on it, and is fetched again.
       if error is EtcdError { try? keep(in: consumer, parts) }
       try removeAttachmentDirectory(path)
       throw error
@@ -39,7 +39,7 @@ extension QueueDirectory {
   /// A file that came through etcd, until it is whole.
   private static let incoming = "incoming"
 
-  /// Keeps what a consumer has written of files that are not whole.
+  /// Keeps the written parts of a consumer's incomplete files.
   package func keep(in consumer: String, _ parts: FetchedParts) throws(Errno) {
     for entry in try list(Self.taken + "/" + consumer) ?? [] {
       let name = entry.name.text
@@ -52,7 +52,7 @@ extension QueueDirectory {
     }
   }
 
-  /// Makes the directory of a consumer.
+  /// Creates the directory of a consumer.
   package func prepare(_ consumer: String) throws {
     try makeParts()
     try makeDirectory(Self.taken + "/" + consumer)
@@ -65,7 +65,7 @@ extension QueueDirectory {
 
   /// Removes the directory of a consumer of a queue on etcd.
   ///
-  /// - Parameter withFiles: whether also one with files is removed; otherwise it stays.
+  /// - Parameter withFiles: whether a directory with files is removed, too; otherwise it stays.
   package func removeEtcdConsumer(_ consumer: String, withFiles: Bool) throws {
     let path = Self.taken + "/" + consumer
     guard try withFiles || list(path)?.isEmpty ?? true else { return }

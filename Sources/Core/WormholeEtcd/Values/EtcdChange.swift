@@ -2,10 +2,10 @@ import Wormhole
 import WormholePropertyLists
 import WormholeSystem
 
-/// One change of a value on etcd: read, decide, publish if nobody was faster; otherwise begin again.
+/// One change of a value on etcd: read, decide, publish; begin again if another was faster.
 ///
-/// What this process saw last serves as the first read, so that a change often takes one round trip.
-/// A decision that publishes nothing is made only about what was read for it.
+/// The content that this process saw last serves as the first read, so that a change often takes
+/// one round trip. A decision to publish nothing is made only about content that was read for it.
 final class EtcdChange<Result: Sendable>: Waiting {
   private let value: EtcdValue
   private let terms: ChangeTerms
@@ -16,7 +16,7 @@ final class EtcdChange<Result: Sendable>: Waiting {
   private var isFresh = false
   private var lease: Int64?
 
-  /// - Parameter needsContent: Whether the closure looks at what it gets.
+  /// - Parameter needsContent: Whether the closure uses the content.
   init(
     _ value: EtcdValue, terms: ChangeTerms, needsContent: Bool = true,
     _ decide: @escaping @Sendable (ValueSnapshot) throws -> (Edit, Result)
@@ -25,7 +25,7 @@ final class EtcdChange<Result: Sendable>: Waiting {
     self.terms = terms
     self.needsContent = needsContent
     self.decide = decide
-    // Otherwise the closure may run once only.
+    // Otherwise the closure may run only once.
     known = terms.repeatsAfterLoss || !needsContent ? value.lastState : nil
   }
 
@@ -110,7 +110,7 @@ final class EtcdChange<Result: Sendable>: Waiting {
 
   /// The lease of a value that expires; 0 for one that does not, nil for one that has expired by now.
   ///
-  /// The only look at the clock: a second one could find that it has expired, and put it without a lease.
+  /// The only look at the clock: a second one could find it expired, and put it without a lease.
   private func grantLease(
     for edit: Edit, until deadline: ContinuousClock.Instant
   ) throws -> Int64? {

@@ -3,18 +3,18 @@ import Synchronization
 import Wormhole
 package import WormholeSystem
 
-/// A range of keys, kept in memory as it changes: read once, then followed by a watch.
+/// A range of keys, kept up to date in memory: read once, then followed by a watch.
 ///
-/// It never goes back in a history: what is not newer than the last revision is dropped. After a break it goes on
-/// where it was, and reads the range once more, because old servers may lose events; after a
+/// It never goes back in a history: events no newer than the last revision are dropped. After a
+/// break it continues, and reads the range once more, because old servers may lose events; after a
 /// compaction, or if the history was replaced, it reads the range again and watches from there.
 package final class EtcdMirror: Watching {
   private struct State {
     var items: [[UInt8]: KeyValue] = [:]
-    /// What the items are of, at least.
+    /// The earliest moment of the items.
     var moment = EtcdMoment(history: 0, revision: 0)
     var failure: EtcdError?
-    /// Whether the last look has found something else than was known.
+    /// Whether the last look has found changes.
     var isNew = false
   }
 
@@ -26,7 +26,7 @@ package final class EtcdMirror: Watching {
 
   /// - Parameter signal: Called when something has changed, on the thread of the watches, so it must
   ///   not block: raise a latch, enqueue work.
-  /// - Throws: `EtcdError`: `.unreachable` and what etcd refuses.
+  /// - Throws: `EtcdError`: `.unreachable`, and etcd's refusals.
   package init(
     _ container: EtcdContainer, range: KeyRange,
     until deadline: ContinuousClock.Instant = CallLimit.deadline,
@@ -57,7 +57,7 @@ package final class EtcdMirror: Watching {
     }
   }
 
-  /// One key of it, nil if it does not exist, and the moment at which that is known.
+  /// One key of it, nil if it does not exist, and the moment of that knowledge.
   package func state(of key: [UInt8]) -> (item: KeyValue?, seen: EtcdMoment) {
     state.withLock { ($0.items[key], $0.moment) }
   }
@@ -65,7 +65,7 @@ package final class EtcdMirror: Watching {
   /// One key of it; nil if it does not exist.
   package func item(_ key: [UInt8]) -> KeyValue? { state.withLock { $0.items[key] } }
 
-  /// Why it does not follow any longer, as long as that is so.
+  /// Why it has stopped following, as long as it has.
   package var failure: EtcdError? { state.withLock { $0.failure } }
 
   package var detection: ChangeDetection { .events }
@@ -108,7 +108,7 @@ package final class EtcdMirror: Watching {
     if isNew { signal() }
   }
 
-  /// Lets its users know that it does not follow any longer, once.
+  /// Notifies its users once that it has stopped following.
   private func fail(_ error: EtcdError) {
     let isFirst = state.withLock { state in
       defer { state.failure = error }

@@ -11,9 +11,9 @@ import WormholeSystem
 ///            Nothing: the value was removed
 /// ```
 ///
-/// Its version is the revision of the key's last change. A change is a transaction that replaces the
-/// revision which was read, so nothing is lost, a suspended writer is in nobody's way, and it cannot
-/// publish late. A value that expires hangs on a lease of its own, so no clock of a machine decides.
+/// Its version is the revision of the key's last change. A change is a transaction that replaces
+/// the revision that was read, so no update is lost, and a suspended writer blocks no process and
+/// cannot publish late. A value that expires hangs on its own lease, so no machine's clock decides.
 final class EtcdValue: ValueStore {
   let container: SharedContainer
   let identifier: String
@@ -114,7 +114,7 @@ final class EtcdValue: ValueStore {
     EtcdChange(self, terms: terms, decide)
   }
 
-  /// Returns what is put for an edit.
+  /// Returns the content to put for an edit.
   func content(
     _ edit: Edit, _ stamp: Stamp, terms: ChangeTerms, after old: ValueSnapshot?
   ) throws -> [UInt8] {
@@ -157,7 +157,7 @@ private struct FollowedKey: ValueFollowing {
 }
 
 extension EtcdContainer {
-  /// Returns the key of a value; that of a notification is its state.
+  /// Returns the key of a value; for a notification it is the state's key.
   fileprivate func valueKey(_ kind: NameKind, _ identifier: String) -> [UInt8] {
     guard kind.primitive == .notification else { return key(kind, identifier) }
     return key("s", isOwn: kind.isOwn) + key(ofName: identifier)
@@ -165,9 +165,9 @@ extension EtcdContainer {
 }
 
 extension EtcdContainer {
-  /// Removes the keys of values that were removed, unless somebody has written them again.
+  /// Removes the keys of removed values, unless another process has written them again.
   ///
-  /// - Returns: The words for the keys.
+  /// - Returns: Descriptions of the keys.
   package func removeEmptyValues(of kind: NameKind) throws -> [String] {
     let deadline = CallLimit.deadline
     let range = KeyRange.prefix(key("v", isOwn: kind.isOwn))
@@ -185,7 +185,7 @@ extension EtcdContainer {
 }
 
 extension Version {
-  /// The version of a key; nil if the value was removed, or somebody put what is too short.
+  /// The version of a key; nil if the value was removed, or its content is too short.
   init?(_ item: KeyValue) {
     guard item.value.count > Stamp.bytes else { return nil }
     self.init(stamp: Stamp(wire: item.value.prefix(Stamp.bytes)), revision: item.modified)

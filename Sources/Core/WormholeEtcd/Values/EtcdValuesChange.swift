@@ -2,8 +2,8 @@ import Wormhole
 import WormholePropertyLists
 import WormholeSystem
 
-/// One update of several values on etcd: all are read at one revision and changed in one transaction,
-/// if nobody has changed any of them.
+/// One update of several values on etcd: all are read at one revision and changed in one
+/// transaction, if none of them has changed.
 final class EtcdValuesChange<Result: Sendable>: Waiting {
   private let update: ValuesUpdate<Result>
   private let etcd: EtcdContainer

@@ -3,30 +3,30 @@ import WormholeSystem
 
 /// The copy of a whole container to another place, of either kind: complete, or not made at all.
 ///
-/// What outlives processes is copied: values with their publishers and expiry, states of notifications,
-/// who was present last, queues with everything that waits, is taken, kept or noted, their files, and
-/// between directories logs; and the files that lie beside the container's entries. What is tied to
-/// living processes is not: leases, registrations, mailboxes. An entry that a consumer has is delivered
-/// again in the copy, marked as redelivered.
+/// The copy has everything that outlives processes: values with their publishers and expiry, states
+/// of notifications, the last present processes, queues with all waiting, taken, kept and recorded
+/// entries, their files, and between directories logs; and the files beside the container's
+/// entries. It has nothing that belongs to live processes: leases, registrations, mailboxes. An
+/// entry that a consumer has is delivered again in the copy, marked as redelivered.
 ///
-/// **Consistent.** It is as the container was at one moment. etcd is read at one revision; of a directory
-/// in use a picture is made (`ContainerPicture`), which ends however busy it is.
+/// **Consistent.** It is as the container was at one moment. etcd is read at one revision; a
+/// directory in use becomes a picture first (`ContainerPicture`), however busy it is.
 package struct ContainerCopy {
   private let source: SharedContainer
-  /// Whether it is made although processes use the container: they go on with the original.
+  /// Whether to copy although processes use the container: they continue with the original.
   package var allowsUse = false
-  /// Whether nobody can change it: an unpacked backup.
+  /// Whether no process can change the container: an unpacked backup.
   var isStill = false
-  /// Whether a copy in a directory is on the disk in the end.
+  /// Whether a copy in a directory is flushed to the disk at the end.
   var isDurable = true
-  /// What is left out, of the package's own values.
+  /// The package's own values that are left out.
   package var leavesOut: @Sendable (_ ownValue: String) -> Bool = { _ in false }
-  /// Told after each part how many there were, and their bytes; what it throws ends the copy.
+  /// Called after each part with the number of parts and bytes so far; its errors end the copy.
   package var progress: (_ keys: Int, _ bytes: Int) throws -> Void = { _, _ in }
 
   package init(of source: SharedContainer) { self.source = source }
 
-  /// What was copied.
+  /// The result of the copy.
   package struct Summary: Sendable {
     package fileprivate(set) var keys = 0
     package fileprivate(set) var bytes = 0
@@ -44,11 +44,11 @@ package struct ContainerCopy {
   /// - Parameters:
   ///   - location: A directory that does not exist or is empty, or a place on etcd without a container.
   ///   - group: The group whose container it becomes; nil for none.
-  ///   - deadline: Looked at between all steps; not while a still container is copied.
-  /// - Throws: `AppGroupError`: `nameCollision` if something is there; `timedOut` if processes use the
-  ///   container, if other programs change files beside it all the time, or if the deadline has passed;
-  ///   `tooLarge` for what etcd does not take; `notSupported` for logs on etcd; an error of either place.
-  ///   Nothing is made then.
+  ///   - deadline: Checked between all steps; not while a container that cannot change is copied.
+  /// - Throws: `AppGroupError`: `nameCollision` if the place is taken; `timedOut` if processes use
+  ///   the container, if other programs change files beside it all the time, or if the deadline has
+  ///   passed; `tooLarge` for content that etcd does not accept; `notSupported` for logs on etcd;
+  ///   an error of either place. Then nothing is created.
   package func run(
     to location: String, group: String? = nil, until deadline: ContinuousClock.Instant
   ) throws -> Summary {
@@ -123,7 +123,7 @@ package struct ContainerCopy {
 
   /// Copies keys, and the files beside them.
   ///
-  /// - Returns: Nil if the source was changed meanwhile, so that not all of it is of one moment.
+  /// - Returns: Nil if the source was changed meanwhile, so that the copy would mix two moments.
   private func put(
     _ reader: any CopySource, besides root: ContainerRoot, to target: any CopyTarget,
     _ progress: (_ keys: Int, _ bytes: Int) throws -> Void,
@@ -166,7 +166,7 @@ package struct ContainerCopy {
 
   // MARK: Refusing
 
-  /// Refuses to copy while somebody is there who would go on with the original.
+  /// Refuses to copy while a process is present that would continue with the original.
   private func refuseUse() throws {
     guard !allowsUse else { return }
     try ContainerUse.refuse(

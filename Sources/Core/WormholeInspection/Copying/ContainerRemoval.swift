@@ -3,15 +3,15 @@ import WormholeSystem
 
 /// The removal of a whole container.
 ///
-/// **What a crash leaves.** In a directory the file that makes it a container goes last, so a removal
-/// that was ended in the middle can be repeated. On etcd all keys go in one step, and after it this
-/// machine's directory of the container. A process that goes on with the container makes parts of it
-/// again.
+/// **What a crash leaves.** In a directory the file that makes it a container is removed last, so
+/// an interrupted removal can be repeated. On etcd all keys are removed in one step, and after it
+/// this machine's directory of the container. A process that continues to use the container creates
+/// parts of it again.
 package struct ContainerRemoval {
   private let container: SharedContainer
   /// Whether it is removed although processes use it.
   package var allowsUse = false
-  /// Whether the files go, too, that programs keep beside the container's own entries.
+  /// Whether to remove files, too, that programs keep beside the container's own entries.
   package var removesFiles = false
 
   private static let action = "remove the container"
@@ -20,9 +20,9 @@ package struct ContainerRemoval {
 
   /// Removes the container.
   ///
-  /// - Returns: The names of what was left in its directory, sorted: the files of programs.
+  /// - Returns: The names of the files of programs that were left in its directory, sorted.
   /// - Throws: `AppGroupError`: `timedOut` with a process that uses it; or an error of the file system or
-  ///   of etcd: the rest is still there.
+  ///   of etcd: the rest still exists.
   /// - Complexity: One call for a file, four for a directory. On etcd one transaction.
   package func run() throws -> [String] {
     if !allowsUse {
@@ -45,7 +45,7 @@ package struct ContainerRemoval {
     try TreeRemoval().remove(format, at: directory)
     let left = try SharedContainer.entries(".", at: directory) ?? []
     if left.isEmpty, isOwnDirectory {
-      // One that is not empty any more belongs to somebody else by now.
+      // A directory that is no longer empty belongs to another program by now.
       _ = try tolerating(
         [.directoryNotEmpty, .alreadyExists, .noSuchFile],
         WormholeSystem.removeDirectory(container.root.path))
@@ -53,22 +53,22 @@ package struct ContainerRemoval {
     return left.map(\.name.text).sorted()
   }
 
-  /// Whether the package has made the directory itself, because it is that of a group or a companion; not
-  /// one that a user has named.
+  /// Whether the package has created the directory itself, for a group or a companion; not a
+  /// directory that a user has named.
   private var isOwnDirectory: Bool {
     guard container.engine.isDirectory else { return true }
     do throws(AppGroupError) {
       guard let group = container.groupIdentifier else { return false }
       return try ContainerLocation.path(forGroup: group) == container.root.path
     } catch {
-      // Without a home directory there is none of a group.
+      // Without a home directory there are no groups.
       return false
     }
   }
 }
 
 extension SharedContainer {
-  /// Whether an entry of a container's directory is the container's, or on its way to be.
+  /// Whether an entry of a container's directory belongs to the container, or is about to.
   static func isOurs(_ name: FileName) -> Bool {
     ownEntries.contains(name.text) || name.hasPrefix(".container-") || name.hasPrefix(".new-")
   }

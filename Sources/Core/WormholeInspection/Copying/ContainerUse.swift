@@ -1,9 +1,9 @@
 import Wormhole
 
-/// Which processes use a container, as far as that is known: those that are present in it, and the
-/// consumers of its queues. Processes that only read and write values are not seen.
+/// The known users of a container: the processes that are present in it, and the consumers of its
+/// queues. Processes that only read and write values are not seen.
 enum ContainerUse {
-  /// Refuses something while a process uses the container.
+  /// Refuses an action while a process uses the container.
   ///
   /// - Throws: `AppGroupError.timedOut` with the process.
   static func refuse(_ action: String, _ container: SharedContainer, remedy: String) throws {

@@ -1,7 +1,7 @@
 package import Wormhole
 package import WormholePropertyLists
 
-/// What looks through, watches, sweeps, copies and removes a container on one engine.
+/// The engine's operations that examine, watch, sweep, copy and remove a container.
 package protocol InspectedEngine: ContainerEngine {
   /// Returns the content of the container; see `SharedContainer.report`.
   func report(
@@ -9,38 +9,38 @@ package protocol InspectedEngine: ContainerEngine {
     _ problem: @escaping (_ name: String, _ content: PropertyListValue) -> String?
   ) throws -> ContainerReport
 
-  /// Removes what nobody needs; see `SharedContainer.sweep`.
+  /// Removes leftovers; see `SharedContainer.sweep`.
   func sweep(
     _ container: SharedContainer, patience: Duration, expiring expire: () throws -> [String]
   ) throws -> SharedContainer.SweepReport
 
-  /// Returns what a monitor sees.
+  /// Returns the sight of a monitor.
   func sight(
     of container: SharedContainer, _ hear: @escaping @Sendable (ContainerEvent) -> Void
   ) -> any ContainerSight
 
-  /// Tries what every writer does; see `SharedContainer.tryWriting`.
+  /// Tries the steps of every writer; see `SharedContainer.tryWriting`.
   func tryWriting() throws
 
-  /// Removes an empty queue that nobody uses; see `SharedContainer.removeUnusedQueue`.
+  /// Removes an empty unused queue; see `SharedContainer.removeUnusedQueue`.
   func removeUnused(_ queue: Queue, in container: SharedContainer) throws
 
-  /// Returns what reads the container as it is at one moment; nil for a directory, of which a picture is
-  /// made.
+  /// Returns a source that reads the container at one moment; nil for a directory, which needs a
+  /// picture.
   func copySource() -> (any CopySource)?
 
-  /// Removes all that the container has here, but for the local directory.
+  /// Removes everything of the container here except the local directory.
   func removeContent() throws
 }
 
 /// A place to which a container can be copied.
 package protocol CopyPlace: EngineLocation {
-  /// Begins a copy that nobody can open before its end.
+  /// Begins a copy that no process can open before its end.
   func copyTarget() throws -> any CopyTarget
 }
 
 extension SharedContainer {
-  /// Its engine, as those see it who look through the container.
+  /// Its engine, for programs that examine the container.
   package var inspected: any InspectedEngine {
     guard let engine = engine as? any InspectedEngine else {
       preconditionFailure("each engine is an InspectedEngine")

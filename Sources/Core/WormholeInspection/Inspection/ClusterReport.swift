@@ -9,7 +9,7 @@ public import FoundationEssentials
 /// }
 /// ```
 public struct ClusterReport: Sendable {
-  /// One member, as it said itself or as others know it.
+  /// One member, by its own report or by other members.
   ///
   /// ```swift
   /// for member in try container.report().cluster?.members ?? [] {
@@ -19,7 +19,7 @@ public struct ClusterReport: Sendable {
   public struct Member: Sendable {
     /// Its address.
     public let endpoint: String
-    /// Its name in the cluster, if somebody told it.
+    /// Its name in the cluster, if it is known.
     public package(set) var name: String?
     /// Its version of etcd.
     public package(set) var version: String?
@@ -29,16 +29,16 @@ public struct ClusterReport: Sendable {
     public package(set) var revision: Int64?
     /// The size of its database's file in bytes.
     public package(set) var databaseBytes: Int64?
-    /// The part of it that is in use; the rest is freed by defragmenting.
+    /// The part of the database that is in use; defragmenting frees the rest.
     public package(set) var usedBytes: Int64?
-    /// How long its answer took.
+    /// The duration of its answer.
     public package(set) var roundTrip: Duration?
-    /// By how much this machine's clock is ahead of the member's, at least; negative if it is behind,
-    /// zero if both may agree, and nil if the member did not tell.
+    /// How far this machine's clock is ahead of the member's, at least; negative if it is behind,
+    /// zero if both may agree, and nil if the member did not report its time.
     public package(set) var clockDifference: Duration?
-    /// How long a watch took to tell something; nil if it was not tried, or told nothing.
+    /// The time until a watch reported; nil if it was not tried, or reported nothing.
     public package(set) var watchDelay: Duration?
-    /// Why a watch told nothing; nil if it did.
+    /// Why a watch reported nothing; nil if it reported.
     public package(set) var watchFailure: String?
     /// Why it did not answer; nil if it did.
     public package(set) var failure: String?
@@ -48,8 +48,8 @@ public struct ClusterReport: Sendable {
     package init(endpoint: String) { self.endpoint = endpoint }
   }
 
-  /// The replacement of the history by another one, such as a restored snapshot, as the first process of the
-  /// container noted it that saw it.
+  /// The replacement of the history by another one, such as a restored snapshot, as noted by the
+  /// first process of the container that saw it.
   ///
   /// ```swift
   /// if let replaced = try container.report().cluster?.replacement {
@@ -57,11 +57,11 @@ public struct ClusterReport: Sendable {
   /// }
   /// ```
   public struct Replacement: Sendable, Hashable {
-    /// When it was noted, by the clock of that process.
+    /// The time of the note, by the clock of that process.
     public let date: Date
     /// The revision that this process knew before.
     public let known: Int64
-    /// The revision that the cluster answered with then.
+    /// The revision of the cluster's answer.
     public let found: Int64
     /// The machine of the process.
     public let host: String
@@ -80,7 +80,7 @@ public struct ClusterReport: Sendable {
   public package(set) var hasLeader = false
   /// The last revision.
   public package(set) var revision: Int64 = 0
-  /// The first revision whose history still exists; nil if it could not be found out.
+  /// The first revision whose history still exists; nil if it is unknown.
   public package(set) var oldestRevision: Int64?
   /// The last replacement of the history; nil if none was noted.
   public package(set) var replacement: Replacement?
@@ -92,7 +92,7 @@ public struct ClusterReport: Sendable {
   public package(set) var isEncrypted = false
   /// Whether only this machine is named.
   public package(set) var isLoopback = false
-  /// How long a process that says nothing is taken for alive.
+  /// How long a silent process counts as alive.
   public package(set) var lifetime: Duration = .zero
 
   package init() {}

@@ -78,7 +78,7 @@ extension ContainerInspection {
   // the lock here for a moment does no harm, because a process that finds it busy tries again
   // within 20 µs.
   private func isLocked(_ path: String) -> Bool {
-    // One that cannot be opened is gone: taken over, or ended and swept.
+    // A lease that cannot be opened is gone: taken over, or ended and swept.
     let isFree = try? FileDescriptor.openBeneath(path, at: directory, [.readOnly, .directory])
       .tryLock(.exclusive)
     return isFree == false

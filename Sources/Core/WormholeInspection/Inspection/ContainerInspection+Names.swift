@@ -62,7 +62,7 @@ extension ContainerInspection {
       if kind == .notification { content.state = read?.uint64Value }
     } catch let error as AppGroupError {
       content.condition = .unreadable(error)
-      // What has no kept version that can be read is reported as it is.
+      // A value without a readable kept version is reported unchanged.
       content.kept = try? value.keptInstead()
     } catch {
       content.condition = .unreadable(

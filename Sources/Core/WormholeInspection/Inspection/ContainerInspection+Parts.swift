@@ -3,7 +3,7 @@ import WormholeSystem
 
 /// The walk through the directory of a name, by the rows that describe it.
 extension ContainerInspection {
-  /// A name whose directory is looked at.
+  /// A name whose directory is examined.
   struct Owner: Sendable {
     let kind: NameKind
     let identifier: String
@@ -20,9 +20,9 @@ extension ContainerInspection {
     let owner: Owner
   }
 
-  /// Counts what only one primitive has.
+  /// Counts entries that only one primitive has.
   ///
-  /// - Returns: Whether it has done all that is to be done with the entry.
+  /// - Returns: Whether the entry needs no further handling.
   typealias Count = (inout ContainerInspection, Found) -> Bool
 
   /// Looks at all parts of a name, in the order of their rows.

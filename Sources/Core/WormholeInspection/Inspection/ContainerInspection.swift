@@ -5,8 +5,8 @@ import WormholeSystem
 
 /// Examines a container without changing anything in it.
 ///
-/// An inspection ends, whatever the container holds: files are opened without waiting for a FIFO's
-/// other end and without following links, directories are listed up to a limit, and after
+/// An inspection ends, whatever the container contains: files are opened without waiting for a
+/// FIFO's other end and without following links, directories are listed up to a limit, and after
 /// `patience` or `maximumBytes` the rest is left out and the report says so.
 struct ContainerInspection {
   /// The largest number of names of a kind, and of entries in any other directory, that are
@@ -82,7 +82,7 @@ struct ContainerInspection {
       {
         if isStale(name) { add(.abandonedCreation, name) }
       }
-      // All other entries are the user's, because the files of a group lie in its container, too.
+      // All other entries are the user's, because the files of a group are in its container, too.
     }
   }
 
@@ -156,14 +156,13 @@ extension ContainerInspection {
     path == "." ? container.root.path : container.root.path + "/" + path
   }
 
-  /// Returns the status of a path inside or of an absolute path; nil if there is nothing, or
-  /// nothing visible.
+  /// Returns the status of a path inside or of an absolute path; nil if it is missing or invisible.
   func status(_ path: String) -> FileStatus? {
-    // What cannot be seen is reported where it is listed or read.
+    // An invisible entry is reported where it is listed or read.
     try? fileStatus(path, at: directory)
   }
 
-  /// Runs a part of the inspection; notes its failure and continues with the rest.
+  /// Runs a part of the inspection; records its failure and continues with the rest.
   mutating func attempt(
     _ action: String, at path: String, _ body: (inout ContainerInspection) throws -> Void
   ) {
@@ -179,8 +178,8 @@ extension ContainerInspection {
     }
   }
 
-  /// Passes the entries of a directory to a closure, some at a time, as long as that wants more; none if
-  /// there is nothing to list.
+  /// Passes the entries of a directory to a closure, some at a time, as long as the closure wants
+  /// more; none if the directory is missing.
   mutating func forEach(
     in path: String, _ body: (inout ContainerInspection, [FileDescriptor.Entry]) -> Bool
   ) {
@@ -242,10 +241,10 @@ extension ContainerInspection {
     report.foreignEntries.append(.init(path: absolute(path), isInTheWay: isInTheWay))
   }
 
-  /// Notes an entry that another user owns or could write to.
+  /// Records an entry that another user owns or could write to.
   ///
-  /// That others could read it is no fault: the container's own mode keeps them out, and a script
-  /// that takes part writes its files with its user's umask.
+  /// Permission to read is not a fault: the container's own mode keeps other users out, and a
+  /// script that takes part writes its files with its user's umask.
   mutating func checkOwnerAndMode(_ path: String) {
     guard let status = status(path), status.kind != .symbolicLink else { return }
     let isForeign = !container.root.access.trusts(status, in: handle.status)

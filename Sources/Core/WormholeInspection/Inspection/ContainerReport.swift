@@ -4,8 +4,8 @@ public import Wormhole
 /// The state of a container at one moment: its content, the holders of its leases, and every
 /// irregularity.
 ///
-/// The inspection changes nothing. Other processes continue meanwhile, so two parts of a report
-/// need not be of the same instant.
+/// The inspection changes nothing. Other processes continue meanwhile, so two parts of a report may
+/// show different instants.
 ///
 /// ```swift
 /// let report = try container.report()
@@ -31,7 +31,7 @@ public struct ContainerReport: Sendable {
   public package(set) var own = Names()
   /// The leases that processes hold.
   public package(set) var leases: [HeldLease] = []
-  /// The leftovers of dead processes and of those whose lease was taken over;
+  /// The leftovers of dead processes and of processes whose lease was taken over;
   /// `SharedContainer.sweep` removes them.
   public package(set) var leftovers: [Leftover] = []
   /// The content that was put aside because it could not be read.
@@ -39,7 +39,7 @@ public struct ContainerReport: Sendable {
   /// Foreign entries in our directories, by their path. The group's own files beside these
   /// directories do not count.
   public package(set) var foreignEntries: [ForeignEntry] = []
-  /// Entries whose owner or mode would let others than the container's users change them.
+  /// Entries that users outside the container could change, because of their owner or mode.
   public package(set) var looseEntries: [LooseEntry] = []
   /// The user's use of the kernel's watches.
   public package(set) var watches = WatchUse()
@@ -120,14 +120,14 @@ extension ContainerReport {
     public package(set) var bytes: Int64?
     /// The time of its publication.
     public package(set) var modified: Date?
-    /// The process that published it; nil if it is not told.
+    /// The process that published the content; nil if the record does not name it.
     public package(set) var publisher: Publisher?
     /// The moment from which it counts as never written; nil if it does not expire.
     public package(set) var expiration: Date?
     /// Whether it can be read.
     public package(set) var condition: Condition = .absent
-    /// When an older version was published, which the container kept in case the last one is lost. It is
-    /// what is read, if the content is readable; otherwise `Value.quarantine` makes it the value.
+    /// When an older version was published that the container kept in case the last one is lost.
+    /// Readers get it, if the content is readable; otherwise `Value.quarantine` makes it the value.
     public package(set) var kept: Date?
     /// The 64-bit state; notifications only.
     public package(set) var state: UInt64?
@@ -176,7 +176,7 @@ extension ContainerReport {
     public package(set) var waiting = 0
     /// The number of waiting entries that are delayed and not due yet.
     public package(set) var delayed = 0
-    /// When the first of them is due; nil if there is none.
+    /// The due time of the first of them; nil if there is none.
     public package(set) var nextDue: Date?
     /// The number of bytes in the files of the waiting entries.
     public package(set) var waitingBytes: Int64 = 0
@@ -191,7 +191,7 @@ extension ContainerReport {
     public package(set) var workers: [PresenceMember] = []
     /// The number of outcomes that their senders have not cleared.
     public package(set) var outcomes = 0
-    /// The number of entries that have failed and were kept.
+    /// The number of failed entries that were kept.
     public package(set) var failed = 0
     /// The first failures, at most a hundred.
     public package(set) var failures: [QueueFailure] = []
@@ -218,7 +218,7 @@ extension ContainerReport {
     /// }
     /// ```
     public struct Reading: Sendable {
-      /// Its name, and how far it is.
+      /// Its name and position.
       public let subscriber: LogSubscriber
       /// The process that reads for it; nil if none does.
       public let process: PresenceMember?
@@ -236,13 +236,13 @@ extension ContainerReport {
     public package(set) var first: Int?
     /// The number of the newest message.
     public package(set) var last: Int?
-    /// When the newest message was appended.
+    /// The time of appending of the newest message.
     public package(set) var newest: Date?
     /// The bounds.
     public package(set) var bounds = Log.Bounds.standard
     /// The named subscribers, sorted.
     public package(set) var subscribers: [Reading] = []
-    /// Why nothing can be appended; nil if the log's file can be read.
+    /// Why no message can be appended; nil if the log's file can be read.
     public package(set) var fault: AppGroupError?
   }
 
@@ -252,7 +252,7 @@ extension ContainerReport {
   /// for lease in try container.report().leases { print(lease.identifier, "is held by", lease.holder) }
   /// ```
   public struct HeldLease: Sendable {
-    /// The reason why others may take over a lease.
+    /// The reason why other processes may take over a lease.
     ///
     /// ```swift
     /// for lease in try container.report().leases {
@@ -276,12 +276,12 @@ extension ContainerReport {
     /// The term that the holder declared; nil if it has declared none, or keeps the lease as long as
     /// it runs.
     public let term: Duration?
-    /// The reason why others may take it over, if there is one. They do so when they need it, so it
+    /// The reason why other processes may take it over, if any. They do so when they need it, so it
     /// blocks no process.
     public let overdue: Overdue?
   }
 
-  /// An entry that no process needs any more.
+  /// An entry that no process needs.
   ///
   /// ```swift
   /// print(try container.report().leftovers.map(\.path))
@@ -301,7 +301,7 @@ extension ContainerReport {
       case abandonedContent
       /// A directory or `container.plist` whose creator died before it got its name.
       case abandonedCreation
-      /// The registration of a process that died, or had not quite entered.
+      /// The registration of a process that died, perhaps before it had entered.
       case abandonedPresence
       /// An entry that a sender or consumer had not stored or not removed when it died.
       case abandonedEntry
@@ -370,9 +370,9 @@ extension ContainerReport {
     public package(set) var maximumWatches: Int?
     /// `fs.inotify.max_user_instances`.
     public package(set) var maximumInstances: Int?
-    /// The number of watches of those of the user's processes that can be examined.
+    /// The number of watches of all visible processes of the user.
     public package(set) var watches = 0
-    /// The number of instances of those of the user's processes that can be examined.
+    /// The number of instances of all visible processes of the user.
     public package(set) var instances = 0
     /// The reason why a new listener would get no watch; nil if it would get one.
     public package(set) var refusal: AppGroupError?

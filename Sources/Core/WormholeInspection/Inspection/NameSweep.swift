@@ -3,8 +3,7 @@ package import Wormhole
 import WormholeSystem
 
 /// The removal of unused names: a directory is removed when it is empty and no process holds its
-/// lease or waits for it. A process that watches it goes on to watch the nearest directory that
-/// exists.
+/// lease or waits for it. A process that watches it then watches the nearest existing directory.
 ///
 /// | step | a process that arrives at the same moment |
 /// |---|---|
@@ -57,7 +56,7 @@ struct NameSweep {
 
   // MARK: Looking
 
-  /// Looks whether a name has, besides its lease, only what may be forgotten.
+  /// Checks whether a name has, besides its lease, only records that may be forgotten.
   ///
   /// - Returns: nil if the name must stay.
   private func look(
@@ -74,7 +73,8 @@ struct NameSweep {
     return isEmpty ? status : nil
   }
 
-  /// Returns whether a directory has not changed for long enough; a time in the future is no age.
+  /// Returns whether a directory has not changed for long enough; a time in the future does not
+  /// count.
   private func isForgotten(_ status: FileStatus) -> Bool {
     let age = realTime().seconds - status.modifiedSeconds
     return age >= Self.memory
@@ -102,7 +102,7 @@ struct NameSweep {
     Value(container: container, identifier: directory.identifier, kind: directory.kind)
   }
 
-  /// - Returns: false also where somebody uses it, or was quicker.
+  /// - Returns: false, too, if a process uses it, or was faster.
   private func unlessInUse(_ body: () throws -> Bool) throws -> Bool {
     do {
       return try body()
@@ -157,9 +157,9 @@ struct NameSweep {
 }
 
 extension SharedContainer {
-  /// Removes the names of a queue and of its consumers if the queue is empty, and nobody uses it. What a
-  /// program is just removing is left to that program: to remove it, too, means to enter it, and `rm -r`
-  /// would fail.
+  /// Removes the names of a queue and of its consumers if the queue is empty and unused.
+  /// Directories that a program is just removing are left to that program: removing them, too,
+  /// means entering them, and `rm -r` would fail.
   package func removeUnusedQueue(_ name: String, isOwn: Bool) {
     do {
       try inspected.removeUnused(isOwn ? own.queue(name) : queue(name), in: self)

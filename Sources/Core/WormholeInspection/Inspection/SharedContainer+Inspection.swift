@@ -5,11 +5,11 @@ import WormholeSystem
 extension SharedContainer {
   /// Returns the content of the container, the holders of its leases, and every irregularity.
   ///
-  /// The inspection writes nothing, takes no lease, and waits for no lock. Whatever lies in the
+  /// The inspection writes nothing, takes no lease, and waits for no lock. Whatever is in the
   /// directory (FIFOs, links, huge files, a million entries), it ends within about ten seconds; if
   /// it could not cover everything, the report is partial.
   ///
-  /// - Throws: `AppGroupError` if the container itself cannot be used any more.
+  /// - Throws: `AppGroupError` if the container itself can no longer be used.
   /// - Complexity: Reads every value up to 512 MiB in all, /proc/locks, and /proc of this user's
   ///   processes.
   public func report() throws -> ContainerReport {
@@ -45,7 +45,7 @@ extension SharedContainer {
 
     package init() {}
 
-    /// Takes one step, and notes its failure.
+    /// Takes one step, and records its failure.
     package mutating func attempt(
       _ action: String, path: String, _ body: (inout SweepReport) throws -> Void
     ) throws {
@@ -57,19 +57,19 @@ extension SharedContainer {
     }
   }
 
-  /// Removes the leftovers of dead processes and of those whose lease was taken over, and the
+  /// Removes the leftovers of dead processes and of processes whose lease was taken over, and the
   /// records of queues that are older than a day: receipts of processed entries, and outcomes of
   /// entries without a receipt. No running process is disturbed.
   ///
   /// Leftovers of a value are removed under that value's lease, as by any holder. Files on their
   /// way into the container are removed when they are a minute old.
   ///
-  /// A name is removed if nothing is kept under it and no process holds it or waits for it; a process
-  /// that watches it notices its next change all the same. An empty value or queue is removed at
+  /// A name is removed if nothing is kept under it and no process holds it or waits for it; a
+  /// process that watches it still notices its next change. An empty value or queue is removed at
   /// once. A notification without a state, and a presence, is removed if there was no post or no
-  /// present process for a day, because until then the name is the record of that. The package's own
-  /// names are removed in the same way, so nothing is left of a peer that was last active a day ago
-  /// and for which nothing waits or is registered.
+  /// present process for a day, because until then the name is the record of that. The package's
+  /// own names are removed in the same way, so a peer that was last active a day ago leaves
+  /// nothing, if nothing waits or is registered for it.
   ///
   /// - Parameter patience: The time to wait for the lease of each value.
   /// - Throws: As `report`.
@@ -79,7 +79,7 @@ extension SharedContainer {
 
   /// The same, with a step of a module above.
   ///
-  /// - Parameter expire: Removes what else has expired, before empty names are removed, and returns
+  /// - Parameter expire: Removes other expired files, before empty names are removed, and returns
   ///   the paths.
   package func sweep(
     patience: Duration = .seconds(1), expiring expire: () throws -> [String]
@@ -155,7 +155,7 @@ extension SharedContainer {
         if try sweep.remove(log, of: .log) { outcome.names.append(path) }
       }
     }
-    // Before the values: the positions of their subscribers are some.
+    // Before the values, because some values are positions of subscribers.
     try outcome.attempt("sweep the positions of subscribers", path: root.path) { _ in
       _ = try Log.sweepPositions(in: self, until: .now + Value.standardTerm)
     }
@@ -196,7 +196,7 @@ extension NamedDirectory {
   fileprivate func sweepLease(until deadline: ContinuousClock.Instant) throws {
     try Change<Void>(self, .init(until: deadline)) { lease, _ in
       try lease.site.clearRemains()
-      // Also where nothing tells the next holder that there is something to settle.
+      // Even if the next holder could not know that there is something to settle.
       try lease.site.home.settle(lease)
     }.run()
   }

@@ -6,12 +6,12 @@ extension Value {
   /// Moves the value's file into the container's `quarantine/`, whatever it is. The value is absent
   /// afterwards, and the file can still be examined.
   ///
-  /// But if the file cannot be read as a property list, and the container still has the version that
-  /// it keeps for a loss of power, that version is the value afterwards: no repair removes the last
-  /// one that can be read.
+  /// But if the file cannot be read as a property list, and the container still has the version
+  /// that it keeps for a loss of power, that version is the value afterwards: no repair removes the
+  /// last readable version.
   ///
-  /// For a value that cannot be read and whose content may still be needed; `remove` and `replace`
-  /// also repair it.
+  /// Use it for an unreadable value whose content may still be needed; `remove` and `replace` also
+  /// repair it.
   ///
   /// - Parameter deadline: The latest instant to wait for the lease; by default `standardWait` from
   ///   now.
@@ -22,9 +22,9 @@ extension Value {
     try putAside(until: deadline)?.path
   }
 
-  /// Does that.
+  /// Moves the file aside; see `quarantine(until:)`.
   ///
-  /// - Returns: The file's new path, and when the version that is the value now was published.
+  /// - Returns: The file's new path, and when the version that is now the value was published.
   package func putAside(
     until deadline: ContinuousClock.Instant?
   ) throws -> (path: String, kept: Date?)? {
@@ -40,7 +40,7 @@ extension Value {
     }.run()
   }
 
-  /// Returns when the kept version was published, if the value's file cannot be read, and it can.
+  /// Returns when a readable kept version was published, if the value's file cannot be read.
   package func keptInstead() throws -> Date? {
     do {
       let snapshot = try snapshot()

@@ -55,12 +55,12 @@ enum WatchUseReading {
   private static func forEachQueue(_ body: (String) -> Void) {
     for process in list("/proc", maximumProcesses) {
       guard process.allSatisfy({ $0.isNumber }),
-        // A process that has ended is nobody's, see above.
+        // A process that has ended has no user, see above.
         (try? fileStatus("/proc/" + process).owner) == Program.effectiveUser
       else { continue }
       let descriptors = "/proc/" + process + "/fd"
       for descriptor in list(descriptors, maximumDescriptors) {
-        // A descriptor that was closed is no queue, see above.
+        // A closed descriptor is not a queue, see above.
         guard (try? linkTarget(descriptors + "/" + descriptor)) == "anon_inode:inotify"
         else { continue }
         body("/proc/" + process + "/fdinfo/" + descriptor)
@@ -76,7 +76,7 @@ enum WatchUseReading {
   }
 
   private static func text(_ path: String, expectedBytes: Int = 0) -> [UInt8] {
-    // Of a process that has ended nothing is read, see above.
+    // For an ended process nothing is read, see above.
     let text = try? FileDescriptor.open(path, .readOnly).readToEnd(
       expectedBytes: expectedBytes, maximumBytes: maximumBytes)
     return text ?? []

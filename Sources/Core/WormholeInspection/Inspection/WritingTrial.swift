@@ -2,10 +2,10 @@ package import Wormhole
 import WormholeSystem
 
 extension SharedContainer {
-  /// Tries in a directory what every writer does: creates an entry, writes a block, renames it, makes a
-  /// directory, and removes both. Their names are those of a container that is being made, so a sweep
-  /// removes what a crash leaves. On etcd it asks for a change under a condition that never holds: the
-  /// user's rights and the database's quota are looked at before the condition, and nothing changes.
+  /// Tries the steps of every writer in a directory: creates an entry, writes a block, renames it,
+  /// creates a directory, and removes both. They have names of a container that is being created,
+  /// so a sweep removes them. On etcd it asks for a change under a condition that never holds: etcd
+  /// checks the user's rights and the database's quota before the condition, and nothing changes.
   ///
   /// - Throws: `AppGroupError`: there is no space or no inode, the quota is used up, the file system is
   ///   read-only, or the user may not write.

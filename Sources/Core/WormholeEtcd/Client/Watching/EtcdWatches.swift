@@ -1,10 +1,10 @@
 import Synchronization
 import WormholeSystem
 
-/// The connection of a client's watches, and the thread that makes it and looks at the member that
+/// The connection of a client's watches, and the thread that makes it and checks the member that
 /// serves it.
 ///
-/// Its request never ends: a watch is added and cancelled on the connection that there is.
+/// Its request never ends: watches are added and cancelled on the existing connection.
 final class EtcdWatches: Sendable {
   private struct State {
     var table = WatchTable()
@@ -16,11 +16,11 @@ final class EtcdWatches: Sendable {
     var stream: HTTPStream?
     var endpoint = ""
     var token: String?
-    /// The number of the current stream; what earlier ones say does not count.
+    /// The number of the current stream; earlier ones do not count.
     var generation = 0
-    /// The history as it was known when the stream began.
+    /// The known history when the stream began.
     var moment = EtcdMoment(history: 0, revision: 0)
-    /// When to connect; nil if it is connected or nobody watches.
+    /// When to connect; nil if it is connected or there is no watch.
     var start: ContinuousClock.Instant?
     /// The watch that had no confirmation at the last probe.
     var stalled: Int?
@@ -105,7 +105,7 @@ final class EtcdWatches: Sendable {
     guard !state.withLock({ $0.hasThread }) else { return }
     do throws(Errno) {
       let counter = SharedDescriptor(try FileDescriptor.wakeUpCounter())
-      // Of two threads that come here at once, one has started it.
+      // If two threads get here at once, one has started it.
       let isFirst = state.withLock { state in
         defer { state.hasThread = true }
         return !state.hasThread
@@ -156,7 +156,7 @@ final class EtcdWatches: Sendable {
     }
   }
 
-  /// Returns whether to connect now, and the stream that nobody needs.
+  /// Returns whether to connect now, and the stream that is no longer needed.
   private func takeDue(_ state: inout State) -> (Bool, HTTPStream?, Bool) {
     guard state.hasEnded || state.table.entries.isEmpty else {
       return (state.start.map { $0 <= .now } ?? false, nil, false)
@@ -215,9 +215,9 @@ final class EtcdWatches: Sendable {
   /// The connection failed; it is made again on the next endpoint, after a pause.
   ///
   /// - Parameters:
-  ///   - generation: That of the connection; nil if there is none.
-  ///   - refusal: What the next attempt will end with, too. It may be mended, so only after a while
-  ///     the watches learn of it, and end.
+  ///   - generation: The generation of the connection; nil if there is none.
+  ///   - refusal: An error that the next attempt will also have. It may be fixed, so the watches
+  ///     learn of it, and end, only after a while.
   private func lose(_ generation: Int?, refusal: EtcdError? = nil) {
     typealias Lost = (HTTPStream?, String, [@Sendable (EtcdNews) -> Void])
     let lost = state.withLock { state -> Lost? in
@@ -288,8 +288,8 @@ final class EtcdWatches: Sendable {
     lose(generation, refusal: cluster.refusal(of: end, from: endpoint))
   }
 
-  /// Looks at the member that serves the stream, which also shows whether the history was replaced. If it
-  /// does not answer, or has not confirmed a watch since the last time, it is left for another.
+  /// Checks the member that serves the stream, which also shows whether the history was replaced.
+  /// If it does not answer, or has not confirmed a watch since then, the stream moves to another.
   private func probe() {
     let serving = state.withLock { state -> (String, Int, [UInt8])? in
       guard state.stream != nil, let watched = state.table.entries.first else { return nil }
@@ -299,7 +299,7 @@ final class EtcdWatches: Sendable {
     do throws(EtcdError) {
       try cluster.look(at: endpoint, reading: key)
     } catch {
-      // What it refuses, it has answered.
+      // A refusal is an answer, too.
       if error.code == .unreachable { return lose(generation) }
     }
     let isStalled = state.withLock { state in

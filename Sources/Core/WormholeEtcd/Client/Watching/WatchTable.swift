@@ -1,33 +1,33 @@
 import FoundationEssentials
 
-/// The watches of one connection, and how far each has come: what to ask for, and what follows from
-/// a line of the answer.
+/// The watches of one connection with the progress of each: determines requests, and evaluates
+/// lines of the answer.
 struct WatchTable {
   struct Entry {
     let range: KeyRange
     let history: Int
-    /// The first revision that was not handed out.
+    /// The first revision that was not delivered.
     var next: Int64
-    /// The events of the revisions that the member has told in part.
+    /// The events of partly reported revisions.
     var fragments: [EtcdEvent] = []
   }
 
   /// What to do after a line.
   enum Action {
     case tell(Int, EtcdNews)
-    /// The connection is of no use any longer.
+    /// The connection is no longer usable.
     case reconnect(tokenExpired: Bool)
   }
 
   private(set) var entries: [Int: Entry] = [:]
-  /// What the connection has asked for and the member has not confirmed yet, in this order. A watch
-  /// has the same number there as here.
+  /// The requested watches that the member has not confirmed yet, in this order. A watch has the
+  /// same number there as here.
   private var asked: ArraySlice<Int> = []
   /// The watch whose confirmation comes next; nil if all are confirmed.
   var unconfirmed: Int? { asked.first }
   /// The watches that a connection has served.
   private var served: Set<Int> = []
-  /// Those of them whose connection was lost.
+  /// The watches among them whose connection was lost.
   private var lost: Set<Int> = []
   /// The watches that were refused once.
   private var refused: Set<Int> = []
@@ -43,7 +43,7 @@ struct WatchTable {
     refused.remove(number)
   }
 
-  /// The connection was lost: its watches learn of it when they go on.
+  /// The connection was lost: its watches learn of it when they continue.
   mutating func lose() {
     lost = served
     asked = []
@@ -51,7 +51,7 @@ struct WatchTable {
 
   /// Begins a connection.
   ///
-  /// - Returns: What it asks for: all watches, each where it stopped.
+  /// - Returns: Its request: all watches, each where it stopped.
   mutating func begin() -> [UInt8] {
     asked = []
     var content: [UInt8] = []
@@ -62,7 +62,7 @@ struct WatchTable {
     return content
   }
 
-  /// Returns what a connection that exists asks for to serve a watch.
+  /// Returns the request of an existing connection to serve a watch.
   mutating func ask(for number: Int) -> [UInt8] {
     entries[number]?.fragments = []
     guard let entry = entries[number] else { return [] }
@@ -76,7 +76,7 @@ struct WatchTable {
     return creation.bytes
   }
 
-  /// Returns what a connection says to serve a watch no longer.
+  /// Returns the request of a connection to stop serving a watch.
   static func refrain(from number: Int) -> [UInt8] {
     let cancellation: WireText = ["cancel_request": ["watch_id": .number(Int64(number))]]
     return cancellation.bytes
@@ -107,18 +107,18 @@ struct WatchTable {
 
   /// Takes a line of the connection that began last.
   ///
-  /// - Parameter isOurs: Whether the cluster and the history are those that the watches are of.
+  /// - Parameter isOurs: Whether the cluster and the history are the watches' own.
   mutating func take(_ line: [UInt8], isOurs: (WireHeader?) -> Bool) -> [Action] {
     guard let message = EtcdWire.decode(line, as: WireStreamed<Line>.self),
       let result = message.result
     else {
-      // An error of the member, which ends the stream, or nothing of etcd's.
+      // An error of the member, which ends the stream, or a line that is not etcd's.
       let error = EtcdWire.decode(line, as: WireStreamed<Line>.self)?.error
       return [.reconnect(tokenExpired: (error?.grpcCode ?? error?.code) == 16)]
     }
     guard isOurs(result.header) else { return [.reconnect(tokenExpired: false)] }
     if result.created ?? false {
-      // A watch that is refused at once has no number, but its turn.
+      // A watch that is refused at once has no number, but keeps its turn.
       guard let number = asked.popFirst() else { return [.reconnect(tokenExpired: false)] }
       if result.canceled ?? false {
         // etcd 3.4 reads no further requests of the connection after one that it refuses.
@@ -129,7 +129,7 @@ struct WatchTable {
       refused.remove(number)
       return lost.remove(number) == nil ? [] : [.tell(number, .resumed)]
     }
-    // Of one that was cancelled here nothing counts any longer.
+    // News of a watch that was cancelled here is ignored.
     guard let number = result.watchId.flatMap({ Int(exactly: $0.value) }), entries[number] != nil
     else { return [] }
     if result.canceled ?? false { return end(number, result) }
@@ -160,7 +160,7 @@ struct WatchTable {
       error = EtcdError(
         .compacted, "changes before revision \(first) were given up", revision: first)
     } else if reason.contains("permission denied") {
-      // etcd 3.4 says so, too, if the token is not valid any longer.
+      // etcd 3.4 also sends this if the token is no longer valid.
       guard !refused.insert(number).inserted else { return [.reconnect(tokenExpired: true)] }
       error = EtcdError(.permissionDenied, reason)
     } else {

@@ -1,6 +1,6 @@
 import WormholeSystem
 
-/// Writes an item, a directory with all below it, as members of an archive.
+/// Writes an item, a directory with everything below it, as members of an archive.
 struct TreePacking: TreeVisitor {
   let writer: TarWriter
 
@@ -40,7 +40,7 @@ struct TreePacking: TreeVisitor {
     case .symbolicLink:
       try put(path, status, kind: .link, target: linkTarget(entry.name, at: place.rawValue).bytes)
     case .fifo: try put(path, status, kind: .fifo)
-    // A socket is of no use without its process, and the copy has no devices.
+    // A socket is useless without its process, and the copy has no devices.
     case .socket, .device: return nil
     }
     return nil
@@ -56,23 +56,23 @@ struct TreePacking: TreeVisitor {
   }
 }
 
-/// Makes the items of an archive below a directory where nobody else works. Nothing that an archive says
-/// leads out of it: each part of a path is opened without following a link.
+/// Creates the items of an archive below a directory that no other process uses. No path in an
+/// archive leads out of it: each part of a path is opened without following a link.
 final class TreeUnpacking {
-  /// The directories down to the one that was used last: the next one is near it.
+  /// The directories down to the last used one: the next one is near it.
   private var chain: DirectoryChain
   private var here: [UInt8] = []
-  /// What directories may be read-only in the end.
+  /// The final permissions of directories, which may be read-only.
   private var permissions: [(path: [UInt8], bits: UInt32)] = []
 
   init(at root: SharedDescriptor) { chain = DirectoryChain(root: root) }
 
-  /// What the kernel says of a path that no directory has, or twice.
+  /// The kernel's errors for a path without a directory, or for a repeated path.
   private static let ofPaths: [Errno] = [
     .noSuchFile, .alreadyExists, .notDirectory, .tooManyLinks, .fileNameTooLong, .invalidArgument,
   ]
 
-  /// - Throws: `TarEntry.Malformed` for an entry that is nowhere below the directory; `Errno`.
+  /// - Throws: `TarEntry.Malformed` for an entry outside the directory; `Errno`.
   func make(_ entry: TarEntry, contentOf reader: TarReader) throws {
     do {
       try makeEntry(entry, reader)

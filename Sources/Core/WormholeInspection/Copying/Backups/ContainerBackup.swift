@@ -13,40 +13,40 @@ import WormholeSystem
 /// | `container/…` | the copy that `ContainerCopy` makes: the format on disk |
 /// | `end.plist` | the number of members before it, and the XXH64 of all bytes before it, in hex |
 ///
-/// A stream without the last member, or that differs from its hash in a bit, is not restored. Later
-/// versions may have further members between these and further keys, which are ignored; one that an old
-/// reader must not ignore has a higher version.
+/// A stream without the last member, or with another hash, is not restored. Later versions may have
+/// further members between these and further keys, which are ignored; a form that an old reader
+/// must not read has a higher version.
 package struct ContainerBackup {
   fileprivate static let version: Int64 = 1
   fileprivate static let head = "backup.plist"
   fileprivate static let tree = "container"
   fileprivate static let end = "end.plist"
   fileprivate static let maximumRecord: Int64 = 64 << 10
-  /// How many members an archive may have: each becomes a file, or is at least looked at.
+  /// The largest number of members: each becomes a file, or is at least read.
   fileprivate static let maximumMembers: Int64 = 50_000_000
 
   private let source: SharedContainer
-  /// What is left out, of the package's own values.
+  /// The package's own values that are left out.
   package var leavesOut: @Sendable (_ ownValue: String) -> Bool = { _ in false }
-  /// Told again and again how many parts there were, and their bytes; what it throws ends the work.
+  /// Called repeatedly with the number of parts so far, and their bytes; its errors end the work.
   package var progress: (_ parts: Int, _ bytes: Int) throws -> Void = { _, _ in }
 
   package init(of source: SharedContainer) { self.source = source }
 
-  /// What was written.
+  /// The result of writing.
   package struct Summary: Sendable {
     package let members: Int
     package let bytes: Int
   }
 
-  /// Writes the container as it was at one moment; processes may go on using it.
+  /// Writes the container as it was at one moment; processes may continue to use it.
   ///
   /// - Parameters:
-  ///   - directory: Where a copy is made for the time of the call, under a name that begins with
+  ///   - directory: The place of a copy during the call, under a name that begins with
   ///     `.wormhole-backup-`.
-  ///   - deadline: Looked at between all steps.
-  ///   - write: Gets the bytes, piece by piece. If an error is thrown, what it got is not whole, and no
-  ///     reader takes it for whole.
+  ///   - deadline: Checked between all steps.
+  ///   - write: Gets the bytes, piece by piece. If an error is thrown, the bytes are not whole, and
+  ///     every reader detects that.
   /// - Throws: `AppGroupError`, as `ContainerCopy.run`; the error of `write`.
   package func run(
     stagedIn directory: String, until deadline: ContinuousClock.Instant,
@@ -88,15 +88,15 @@ package struct ContainerBackup {
 
   // MARK: Restoring
 
-  /// Makes a container from a stream: complete, or not at all.
+  /// Creates a container from a stream: complete, or not at all.
   ///
   /// - Parameters:
   ///   - name: The name of the stream, for error sentences.
   ///   - location: A directory that does not exist or is empty, or a place on etcd without a container.
   ///   - group: The group whose container it becomes; nil for none.
-  ///   - directory: Where a copy is made for the time of the call, if the container is to be on etcd; that
-  ///     of a directory is made beside it. Its name has `.wormhole-restore-` in it.
-  ///   - read: Returns at most so many of the next bytes, and none at the end.
+  ///   - directory: The place of a copy during the call, if the container will be on etcd; for a
+  ///     directory the copy is beside it. Its name contains `.wormhole-restore-`.
+  ///   - read: Returns at most the requested number of next bytes, and none at the end.
   /// - Throws: `AppGroupError`: `damaged` for anything but a whole stream; `formatTooNew`; otherwise as
   ///   `ContainerCopy.run`; the error of `read`.
   package static func restore(

@@ -1,5 +1,5 @@
-/// A member of a tar archive, in the format "pax" (pax(1p), tar(5)): a ustar header of 512 bytes, and
-/// before it, where that cannot hold something, a header of type `x` with records of text.
+/// A member of a tar archive, in the format "pax" (pax(1p), tar(5)): a ustar header of 512 bytes,
+/// and before it, if a field does not fit there, a header of type `x` with records of text.
 struct TarEntry: Equatable {
   enum Kind: UInt8 {
     case file = 0x30
@@ -8,7 +8,7 @@ struct TarEntry: Equatable {
     case fifo = 0x36
   }
 
-  /// Why bytes are no header.
+  /// The reason why bytes are not a header.
   struct Malformed: Error, Equatable {
     let reason: String
 
@@ -18,7 +18,7 @@ struct TarEntry: Equatable {
   var path: [UInt8]
   var kind: Kind
   var permissions: UInt32
-  /// The size of the content; 0 for anything but a file.
+  /// The size of the content; 0 for all entries but files.
   var size: Int64 = 0
   /// The time of the last modification.
   var seconds: Int64 = 0
@@ -31,10 +31,10 @@ struct TarEntry: Equatable {
   static let maximumRecords = 64 << 10
   private static let records: UInt8 = 0x78
   private static let nameBytes = 100
-  /// What a field of eleven octal digits can hold, and one more.
+  /// The largest number in a field of eleven octal digits, plus one.
   private static let octalLimit: Int64 = 1 << 33
 
-  /// How many bytes follow a content, up to the next block.
+  /// The number of bytes after a content, up to the next block.
   static func padding(after size: Int64) -> Int {
     (block - Int(size % Int64(block))) % block
   }
@@ -105,7 +105,7 @@ struct TarEntry: Equatable {
     return block
   }
 
-  /// The sum of all bytes, with blanks in the place of the sum itself.
+  /// The sum of all bytes, with blanks in place of the sum itself.
   private static func checksum(of block: [UInt8]) -> Int64 {
     block.enumerated().reduce(0) { sum, next in
       sum + Int64((148..<156).contains(next.offset) ? 0x20 : next.element)
@@ -116,7 +116,7 @@ struct TarEntry: Equatable {
 // MARK: Reading
 
 extension TarEntry {
-  /// What a header of 512 bytes is.
+  /// The meaning of a header of 512 bytes.
   enum Header {
     case entry(TarEntry)
     /// Records of this size follow, which belong to the next header.
@@ -148,7 +148,7 @@ extension TarEntry {
         seconds: try octal(block[136..<148]), target: try text(block[157..<257])))
   }
 
-  /// Takes over what records say.
+  /// Applies the fields in records.
   mutating func apply(records: [UInt8]) throws(Malformed) {
     var rest = records[...]
     while let digits = rest.firstIndex(of: 0x20) {
@@ -176,7 +176,7 @@ extension TarEntry {
       }
       size = number
     case "mtime": try setTime(String(decoding: value, as: UTF8.self))
-    // Other programs may say more.
+    // Other programs may write more fields.
     default: return
     }
   }
@@ -202,7 +202,7 @@ extension TarEntry {
     return number
   }
 
-  /// What ends with a NUL, or fills the field; nothing may hide behind the NUL.
+  /// The text that ends with a NUL, or fills the field; nothing may hide behind the NUL.
   private static func text(_ field: ArraySlice<UInt8>) throws(Malformed) -> [UInt8] {
     let text = field.prefix { $0 != 0 }
     guard field[text.endIndex...].allSatisfy({ $0 == 0 }) else {

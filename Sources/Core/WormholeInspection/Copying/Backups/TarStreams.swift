@@ -1,7 +1,7 @@
 import Wormhole
 import WormholeSystem
 
-/// Writes members of a tar archive, one after the other.
+/// Writes members of a tar archive, one after another.
 final class TarWriter {
   private let write: ([UInt8]) throws -> Void
   private let check: (_ entries: Int, _ bytes: Int) throws -> Void
@@ -12,7 +12,7 @@ final class TarWriter {
   /// The hash of all bytes so far.
   var hashValue: UInt64 { hash.value }
 
-  /// - Parameter check: Told before each piece how much there was; what it throws ends the work.
+  /// - Parameter check: Called before each piece with the bytes so far; its errors end the work.
   init(
     to write: @escaping ([UInt8]) throws -> Void,
     check: @escaping (_ entries: Int, _ bytes: Int) throws -> Void = { _, _ in }
@@ -58,7 +58,7 @@ final class TarWriter {
   func finish() throws { try put([UInt8](repeating: 0, count: 2 * TarEntry.block)) }
 }
 
-/// Reads members of a tar archive, one after the other. It holds one piece of a content at a time,
+/// Reads members of a tar archive, one after another. It keeps one piece of a content at a time,
 /// whatever the archive says.
 final class TarReader {
   static let piece = 256 << 10
@@ -66,16 +66,16 @@ final class TarReader {
   private let read: (_ maximum: Int) throws -> [UInt8]
   private var buffer: ArraySlice<UInt8> = []
   private var hash = XXH64()
-  /// How many bytes were read.
+  /// The number of bytes read.
   private(set) var position = 0
 
-  /// The hash of all bytes before the member that was read last.
+  /// The hash of all bytes before the last member read.
   private(set) var hashBefore: UInt64 = XXH64().value
 
-  /// - Parameter read: Returns at most so many bytes, and none at the end.
+  /// - Parameter read: Returns at most the requested number of bytes, and none at the end.
   init(from read: @escaping (_ maximum: Int) throws -> [UInt8]) { self.read = read }
 
-  /// Takes bytes; fewer than `count` only where the stream has less at once, none at its end.
+  /// Takes bytes; fewer than `count` only if the stream has fewer at once, none at its end.
   private func take(_ count: Int) throws -> ArraySlice<UInt8> {
     if buffer.isEmpty { buffer = try read(Self.piece)[...] }
     let taken = buffer.prefix(count)
@@ -115,7 +115,7 @@ final class TarReader {
     }
   }
 
-  /// Reads the rest of the archive after its last member, which has nothing in it.
+  /// Reads the rest of the archive after its last member, which must be empty.
   func finish() throws {
     guard try next() == nil else {
       throw TarEntry.Malformed("there are members after the last one")
@@ -129,7 +129,7 @@ final class TarReader {
     }
   }
 
-  /// Reads the content of the member that was read last, in pieces.
+  /// Reads the content of the last member read, in pieces.
   func content(of entry: TarEntry, _ body: (ArraySlice<UInt8>) throws -> Void) throws {
     var left = entry.size
     while left > 0 {

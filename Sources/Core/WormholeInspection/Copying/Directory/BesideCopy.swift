@@ -1,16 +1,16 @@
 import Wormhole
 import WormholeSystem
 
-/// The copy of what lies in a container's directory and is nobody's keys, to a directory where others may
-/// have files: those that a group keeps beside the container's own entries, and the logs of a directory.
+/// The copy of a container's files without keys, to a directory that others may use: files that a
+/// group keeps beside the container's own entries, and the logs of a directory.
 ///
-/// On etcd they lie in this machine's directory of the container.
+/// On etcd they are in this machine's directory of the container.
 struct BesideCopy {
   private let items: [TreePicture.Item]
   private let picture: TreePicture?
   private let path: String
 
-  /// - Throws: `AppGroupError.nameCollision` if the directory has something of one of these names.
+  /// - Throws: `AppGroupError.nameCollision` if the directory has an entry with one of these names.
   init(
     _ source: ContainerRoot, to path: String, hasLogs: Bool, check: @escaping () throws -> Void
   ) throws {
@@ -38,10 +38,10 @@ struct BesideCopy {
 
   var count: Int { picture?.count ?? 0 }
 
-  /// Copies what was changed since the last time, and returns how much that was.
+  /// Copies the changes since the last time, and returns their number.
   func copy() throws -> Int { try picture?.pass() ?? 0 }
 
-  /// Removes what was copied.
+  /// Removes the copied files.
   func remove() {
     do {
       let directory = try FileDescriptor.open(path, [.readOnly, .directory])
@@ -49,7 +49,7 @@ struct BesideCopy {
         try TreeRemoval().remove(FileName(bytes: item.path), at: directory.rawValue)
       }
     } catch {
-      // The caller reports why the copy failed, and the next copy names what is in its way.
+      // The caller reports why the copy failed, and the next copy names the entry in its way.
       return
     }
   }

@@ -2,31 +2,31 @@ import Wormhole
 import WormholePropertyLists
 import WormholeSystem
 
-/// A picture of a directory that processes go on using: a container of its own, as the original was at
-/// one moment.
+/// A picture of a directory that processes continue to use: a separate container, as the original
+/// was at one moment.
 ///
-/// | step | what it costs others |
+/// | step | the cost for others |
 /// |---|---|
-/// | a pass reads everything, and notes the version of each thing | nothing |
-/// | further passes read again what has another version by now, until one finds no change: then the picture is as the container was when that pass began | nothing |
+/// | a pass reads everything, and records the version of each item | nothing |
+/// | further passes read again what has a new version, until one finds no change: then the picture is as the container was when that pass began | nothing |
 /// | at the first sight of a change a sign is put up; if passes find changes for a second longer, changes wait for a pass or two (`PictureSign`) | three calls for each change, and the time of the passes: one call for each name |
 ///
 /// So it ends however busy the container is, as long as its users are of this package; files that
-/// other programs change all the time are read for `patience`, and then given up.
+/// other programs change all the time are read for `patience`; then the picture fails.
 ///
-/// **What is in it.** Values, states and records of presence are written as a look finds them, so a
+/// **Content.** Values, states and records of presence are written as a look finds them, so a
 /// transaction is in it whole or not at all. Queues, logs and files are as they are on the disk,
-/// without what belongs to living processes: as after a crash of all of them at that moment.
+/// without the entries of live processes: as after a crash of all processes at that moment.
 final class ContainerPicture {
   private let root: ContainerRoot
   private let values: ValuePicture
   private let trees: TreePicture
   private let check: () throws -> Void
-  /// How long passes go on finding changes in spite of pauses.
+  /// How long passes may find changes in spite of pauses.
   static let patience: Duration = .seconds(60)
-  /// How many passes are tried at most before a pause.
+  /// The largest number of passes before a pause.
   private static let passesWithoutPause = 3
-  /// From the first sight of a change.
+  /// The time from the first sight of a change.
   private var sign: PicturePause?
   /// Whether the first pass was so long that its sign was taken down. Otherwise each change would cost three
   /// calls for all that time, and another copier could not pause.
@@ -36,9 +36,9 @@ final class ContainerPicture {
   private(set) var pauses = 0
 
   /// - Parameters:
-  ///   - target: Where it is made; nobody knows that place yet.
-  ///   - check: Called between all steps; what it throws ends the work.
-  ///   - copied: Told of each value.
+  ///   - target: Where it is created; no other process knows that place yet.
+  ///   - check: Called between all steps; its errors end the work.
+  ///   - copied: Called for each value.
   init(
     of container: SharedContainer, root: ContainerRoot, to target: DirectoryTarget,
     leavesOut: @escaping (_ ownValue: String) -> Bool, check: @escaping () throws -> Void,
@@ -98,7 +98,7 @@ final class ContainerPicture {
         sign = nil
       }
       try sleep(until: pause.notice)
-      // What has gathered meanwhile is read before others have to wait.
+      // Changes that have gathered are read before others have to wait.
       if try pass() == 0 { return }
       pauses += 1
       let isDone = try pause.run {
@@ -119,7 +119,7 @@ final class ContainerPicture {
     do throws(Errno) {
       sign = try PicturePause(in: root, at: container)
     } catch {
-      // The caller goes on without.
+      // The caller continues without it.
       return
     }
   }
@@ -132,14 +132,14 @@ final class ContainerPicture {
   }
 }
 
-/// The values of a picture, the states of notifications, and who was present last: each part of which a copy
-/// has the meaning.
+/// The values of a picture, the states of notifications, and the last present processes: the parts
+/// whose meaning is copied.
 private final class ValuePicture {
   private struct Thing {
     let kind: NameKind
     let part: ContainerPart
     let identifier: String
-    /// The file of which a look learns whether anything has changed.
+    /// The file that shows whether anything has changed.
     let file: String
     var seen: Seen?
     var bytes = 0
@@ -150,10 +150,10 @@ private final class ValuePicture {
   }
 
   private enum Seen: Equatable {
-    /// There is no file; the version of the directory, where that tells more.
+    /// There is no file; the version of the directory, if that shows more.
     case nothing(Version?)
     case file(Version)
-    /// Only a look at the value itself tells: it may expire, or be part of a transaction.
+    /// Only a look at the value itself shows it: it may expire, or be part of a transaction.
     case marked(Version?)
   }
 
@@ -210,7 +210,7 @@ private final class ValuePicture {
     return changes
   }
 
-  /// - Returns: Nil for a foreign entry, and for what is left out.
+  /// - Returns: Nil for a foreign entry, and for a name that is left out.
   private func found(
     _ name: FileName, _ part: ContainerPart, of kind: NameKind, at directory: Int32
   ) throws -> Thing? {
@@ -246,7 +246,7 @@ private final class ValuePicture {
     return true
   }
 
-  /// Nil if a transaction may have something in the place of a missing file.
+  /// Nil if a transaction may have content in place of a missing file.
   private func absence(_ thing: Thing, at directory: Int32) throws -> Seen? {
     guard thing.kind.primitive == .value else { return .nothing(nil) }
     let place = String(thing.file.dropLast(LeaseSite.value.utf8.count + 1))

@@ -1,7 +1,7 @@
 import Wormhole
 import WormholeSystem
 
-/// Reads a directory as keys: one that nobody changes, a picture or an unpacked backup.
+/// Reads a directory as keys: a picture or an unpacked backup, which no process changes.
 struct DirectorySource: CopySource {
   let container: SharedContainer
   let root: ContainerRoot

@@ -6,19 +6,19 @@ import WormholeSystem
 final class DirectoryTarget: CopyTarget {
   /// The path of the container.
   private let path: String
-  /// Where it is made.
+  /// Where it is created.
   private let staged: StagedDirectory
   let container: SharedContainer
-  /// Whether it is on the disk in the end.
+  /// Whether it is flushed to the disk at the end.
   private let isDurable: Bool
-  /// The queue whose keys come at present.
+  /// The queue whose keys are being written.
   private var queue: (name: String, isOwn: Bool, writer: QueueWriter)?
 
   var directory: String { staged.path }
 
   var root: ContainerRoot { container.root }
 
-  /// - Throws: `AppGroupError.nameCollision` if there is something at the path.
+  /// - Throws: `AppGroupError.nameCollision` if the path exists.
   init(path: String, group: String?, isDurable: Bool = true) throws {
     self.isDurable = isDurable
     self.path = try SharedContainer.absolute(path)
@@ -57,7 +57,7 @@ final class DirectoryTarget: CopyTarget {
     }
   }
 
-  /// Removes what was put, but for a queue.
+  /// Removes written keys, except a queue's.
   func remove(_ item: CopiedKey) throws {
     guard item.letter != .queue, let place = try directory(of: item).open() else { return }
     if item.letter == .bell {

@@ -3,13 +3,13 @@ import Wormhole
 import WormholePropertyLists
 import WormholeSystem
 
-/// Reads a queue's directory as keys: what each file there would be on etcd.
+/// Reads a queue's directory as keys: the keys that its files would have on etcd.
 struct QueueKeys {
   let place: QueueDirectory
 
   typealias Put = (_ part: String, _ value: [UInt8]) throws -> Void
 
-  /// The consumer of what was taken: none of this name is ever there, so it is delivered again.
+  /// The consumer of taken batches: no consumer has this name, so they are delivered again.
   static let goneConsumer = "copied"
 
   func read(_ put: Put) throws {
@@ -24,7 +24,7 @@ struct QueueKeys {
 
   // MARK: Entries
 
-  /// Reads what waits and what is taken, in the order of sending.
+  /// Reads waiting and taken batches, in the order of sending.
   private func readBatches(claimed: Set<String>, _ put: Put) throws -> [EntryFile] {
     var found = try (place.batches(QueueDirectory.pending) ?? []).map {
       (batch: $0, part: QueueDirectory.pending)
@@ -54,7 +54,7 @@ struct QueueKeys {
     return found.map(\.batch)
   }
 
-  /// None for what is no batch: its consumer finds the same.
+  /// None if the content is not a batch: its consumer finds the same.
   private func entries(_ bytes: [UInt8], of name: EntryFile) -> [Batch.Entry] {
     do throws(Batch.Unreadable) {
       return try Batch(bytes: bytes, count: name.count).entries
@@ -106,7 +106,7 @@ struct QueueKeys {
       }
       if !forgotten.isEmpty { bytes = try batch.bytes() }
       try put(QueueKeyPart.receipts.text("\(name.sender)/\(name.text)"), bytes)
-      // On etcd nothing else tells when an entry was processed whose receipt expires.
+      // On etcd nothing else shows when an entry with an expiring receipt was processed.
       let expiring = batch.kept.filter { batch.entries[$0].receiptTerm == .dayAfterProcessing }
       let statuses = try place.statuses(of: name, Set(expiring))
       for index in expiring where statuses[index] == .processed {
@@ -142,22 +142,22 @@ struct QueueKeys {
       value["date"] = .date(try place.fileStatus(path).modified)
       try put(QueueKeyPart.failures.text("\(id.batch.text).\(id.index)"), value.binaryBytes())
     } catch is PropertyListError {
-      // No failure of a queue: nobody shows it.
+      // Not a failure of a queue: it is never shown.
       return
     }
   }
 
   // MARK: Files
 
-  /// Reads the files that are kept with failures, wait, or are taken: of each its pieces, then its manifest;
-  /// of one that was claimed the manifest alone.
+  /// Reads the files that are kept with failures, wait, or are taken: for each its pieces, then its
+  /// manifest; for a claimed file only the manifest.
   ///
-  /// - Returns: The ids of those that were claimed.
+  /// - Returns: The ids of claimed files.
   private func readFiles(_ put: Put) throws -> Set<String> {
     var claimed: Set<String> = []
     let taken = try place.consumers().sorted().map { QueueDirectory.taken + "/" + $0 }
     var files = try attachments(in: QueueDirectory.failed)
-    // One that is not whole is begun again by its sender.
+    // Its sender begins an incomplete file again.
     for id in try place.attachmentDirectories().sorted() {
       let path = AttachmentPlace.path(id)
       if try place.exists(path + "/" + AttachmentPlace.content) {

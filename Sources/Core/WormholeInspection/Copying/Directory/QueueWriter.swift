@@ -3,10 +3,10 @@ import Wormhole
 import WormholePropertyLists
 import WormholeSystem
 
-/// Writes the keys of a queue as the files of its directory, where nobody else works yet.
+/// Writes the keys of a queue as the files of its directory, which no other process uses yet.
 final class QueueWriter {
   private let place: QueueDirectory
-  /// What is taken, by its batch; a claim comes before its batch.
+  /// The claims, by their batches; a claim comes before its batch.
   private var claims: [String: BatchClaim] = [:]
   /// The ids of files that are kept with failures.
   private var kept: Set<String> = []
@@ -14,14 +14,14 @@ final class QueueWriter {
   private var taken: [(id: String, manifest: AttachmentManifest)] = []
   private var contents: [String: Content] = [:]
 
-  /// The pieces of a file, as far as they have come.
+  /// The pieces of a file so far.
   private struct Content {
     var size: Int64 = 0
     var next: Int64 = 0
     var hash = XXH64()
   }
 
-  /// The directory of what was taken: the next consumer's.
+  /// The directory of taken batches: the next consumer's.
   private static let gone = QueueDirectory.taken + "/free"
 
   init(_ place: QueueDirectory) throws {
@@ -33,7 +33,7 @@ final class QueueWriter {
     let parts = part.split(separator: "/", omittingEmptySubsequences: false).map(String.init)
     guard parts.count > 1, let part = QueueKeyPart(rawValue: parts[0]) else { return }
     let rest = parts[1]
-    // Keys are foreign text: no name becomes a path with parts of its own.
+    // Keys are foreign text: no name becomes a path with several parts.
     guard parts.count == 2 || [.receipts, .outcomes, .pieces].contains(part) else { return }
     switch part {
     case .claims: claims[rest] = BatchClaim(value)
@@ -44,7 +44,7 @@ final class QueueWriter {
     case .waitingFiles: try manifest(rest, value).map { waiting.append($0) }
     case .takenFiles: try manifest(rest, value).map { taken.append($0) }
     case .pieces: try putPiece(content: parts[1], value)
-    // Senders find their order in what they have sent, and keys are in the batches.
+    // Senders find their order in their batches, which have the keys, too.
     default: return
     }
   }
@@ -79,7 +79,7 @@ final class QueueWriter {
     }
   }
 
-  /// Nil for what is no batch: its consumer finds the same.
+  /// Nil if the content is not a batch: its consumer finds the same.
   private func content(_ bytes: [UInt8], of name: EntryFile) -> Batch? {
     do throws(Batch.Unreadable) {
       return try Batch(bytes: bytes, count: name.count)
@@ -95,7 +95,7 @@ final class QueueWriter {
     try write(bytes, as: QueueDirectory.sentPath(name))
   }
 
-  /// In a directory, an entry without a note that is not there was processed.
+  /// In a directory, a missing entry without a note was processed.
   private func putOutcome(_ id: QueueEntryID, _ bytes: [UInt8]) throws {
     let status = OutcomeFile.status(bytes)
     guard status != .processed else { return }
@@ -118,7 +118,7 @@ final class QueueWriter {
       try place.openFile(path, .writeOnly)
         .setModified(seconds: Int64(seconds), nanoseconds: Int64((date - seconds) * 1e9))
     } catch is PropertyListError {
-      // No failure of a queue: nobody shows it.
+      // Not a failure of a queue: it is never shown.
       return
     } catch is Batch.Unreadable {
       return
@@ -127,7 +127,7 @@ final class QueueWriter {
 
   // MARK: Files
 
-  // One that is not whole is begun again by its sender.
+  // Its sender begins an incomplete file again.
   private func manifest(
     _ id: String, _ bytes: [UInt8]
   ) throws -> (id: String, manifest: AttachmentManifest)? {
@@ -163,7 +163,7 @@ final class QueueWriter {
     for (id, manifest) in taken {
       let part = kept.contains(id) ? QueueDirectory.failed : Self.gone
       let path = "\(part)/\(AttachmentPlace.takenPrefix)\(id)"
-      // That the directory is empty tells that the file was claimed.
+      // An empty directory shows that the file was claimed.
       if claimed.contains(id) {
         try place.makeDirectory(path)
       } else {

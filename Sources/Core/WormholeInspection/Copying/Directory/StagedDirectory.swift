@@ -1,8 +1,8 @@
 import Wormhole
 import WormholeSystem
 
-/// A directory for the time of one piece of work. Its name says what it is, and nobody takes it for one of
-/// theirs.
+/// A directory for the time of one piece of work. Its name says its purpose, and no other program
+/// mistakes it for its own.
 struct StagedDirectory {
   let path: String
   let root: SharedDescriptor
@@ -27,7 +27,7 @@ struct StagedDirectory {
       let parent = try openParent()
       try TreeRemoval().remove(name, at: parent.rawValue)
     } catch {
-      // A failure of the work itself is what has to be reported.
+      // The failure of the work itself has to be reported.
       return
     }
   }

@@ -1,20 +1,20 @@
 import Wormhole
 import WormholeSystem
 
-/// A second copy of directories that others go on changing: each pass copies again only what was
-/// changed since the last one.
+/// A second copy of directories that others keep changing: each pass copies only the changes since
+/// the last one.
 ///
-/// After a pass that finds no change, the copy is as the original was when that pass began: each entry
-/// was seen before that moment and after it, and was the same both times. Names stay bytes.
+/// After a pass that finds no change, the copy is as the original was when that pass began: each
+/// entry was seen before and after that moment, unchanged. Names stay bytes.
 final class TreePicture {
-  /// What is copied as a whole: a file, or a directory with all below it.
+  /// An item that is copied as a whole: a file, or a directory with everything below it.
   struct Item {
-    /// The directory that holds it, relative to the container; empty for the container itself.
+    /// The directory that contains it, relative to the container; empty for the container itself.
     let place: [UInt8]
     let name: FileName
-    /// Whether it belongs to a name, and of which primitive; the parts of a log count as one.
+    /// The primitive whose name it belongs to, if any; the parts of a log count as one.
     var owner: NameKind.Primitive?
-    /// Which names below it are left out.
+    /// The names below it that are left out.
     var leavesOut: @Sendable (FileName) -> Bool = { _ in false }
 
     var path: [UInt8] { place.isEmpty ? name.bytes : place + [0x2F] + name.bytes }
@@ -28,8 +28,8 @@ final class TreePicture {
   private var known: [[UInt8]: (item: Item, manifest: TreeManifest)] = [:]
 
   /// - Parameters:
-  ///   - target: The container of the copy, which nobody else uses.
-  ///   - items: What there is at present.
+  ///   - target: The container of the copy, which no other process uses.
+  ///   - items: The current items.
   init(
     of source: ContainerRoot, to target: ContainerRoot, check: @escaping () throws -> Void,
     items: @escaping () throws -> [Item]
@@ -48,7 +48,7 @@ final class TreePicture {
     return Set(items.map { $0.item.owner == .log ? $0.item.place : $0.item.path }).count
   }
 
-  /// How many files of queues there are, and the bytes of all files.
+  /// The number of queue files, and the bytes of all files.
   var size: (entries: Int, bytes: Int) {
     known.values.reduce((0, 0)) { size, next in
       let files = next.manifest.entries.filter { $0.kind == .regular }
@@ -59,9 +59,9 @@ final class TreePicture {
     }
   }
 
-  /// Copies what was changed since the last pass.
+  /// Copies the changes since the last pass.
   ///
-  /// - Returns: How much that was.
+  /// - Returns: The number of changes.
   func pass() throws -> Int {
     var left = known
     var changes = 0
@@ -108,7 +108,7 @@ final class TreePicture {
       do {
         try copy(path, of: item, at: place)
       } catch let error as Errno where error == .noSuchFile {
-        // A directory on the way was not there when it was to be copied.
+        // A directory on the way did not exist when it should have been copied.
         try remove(TreePath(), of: item)
         return try copy(TreePath(), of: item, at: place)
       }
@@ -139,7 +139,7 @@ final class TreePicture {
     try TreeRemoval().remove(name, at: to.rawValue)
   }
 
-  /// - Returns: Where the directory is that holds a path, seen from the item's, and the last name.
+  /// - Returns: The directory that contains a path, seen from the item's, and the last name.
   private static func split(_ path: TreePath, of item: Item) -> (above: [UInt8], name: FileName) {
     guard let slash = path.bytes.lastIndex(of: 0x2F) else {
       return path.bytes.isEmpty
@@ -180,7 +180,7 @@ extension TreePicture.Item {
       + (try names(ofWatches, at: directory).map { Self(place: Array(ofWatches.utf8), name: $0) })
   }
 
-  /// The parts of names that are copied as they are.
+  /// The parts of names that are copied unchanged.
   static func parts(
     of kinds: [NameKind] = NameKind.users + NameKind.owns, in root: ContainerRoot
   ) throws -> [Self] {

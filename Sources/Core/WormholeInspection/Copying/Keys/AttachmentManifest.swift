@@ -2,9 +2,9 @@ import FoundationEssentials
 import Wormhole
 import WormholePropertyLists
 
-/// What is known of a file that accompanies an entry of a queue, where its content is pieces:
-/// `t/<content>/<p>`, at most 512 KiB each; p is the number of the piece, with eight hexadecimal digits,
-/// "-", and its checksum, with sixteen.
+/// The record of a file that accompanies an entry of a queue and whose content is in pieces:
+/// `t/<content>/<p>`, at most 512 KiB each; p is the number of the piece, with eight hexadecimal
+/// digits, "-", and its checksum, with sixteen.
 package struct AttachmentManifest: Sendable, Hashable {
   /// The size of a piece.
   package static let piece = 512 << 10
@@ -27,13 +27,13 @@ package struct AttachmentManifest: Sendable, Hashable {
   package let sender: String
   /// The lease of the session of the process that sends it.
   package let session: Int64
-  /// What is known once it is whole.
+  /// The part that is known once the file is whole.
   package var whole: Whole?
 
   package struct Whole: Sendable, Hashable {
     /// The checksums (XXH64) of the pieces, in their order.
     package var pieces: [UInt64] = []
-    /// The checksum of all.
+    /// The checksum of the whole content.
     package var checksum = XXH64().value
 
     package init() {}
@@ -48,7 +48,7 @@ package struct AttachmentManifest: Sendable, Hashable {
     self.session = session
   }
 
-  /// - Returns: nil for what somebody else has put.
+  /// - Returns: nil for content that another program has put.
   package init?(_ bytes: [UInt8]) {
     do throws(PropertyListError) {
       let value = try PropertyListValue(bytes: bytes)

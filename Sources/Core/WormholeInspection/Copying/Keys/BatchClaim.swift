@@ -1,11 +1,11 @@
 import Wormhole
 import WormholePropertyLists
 
-/// `d/<batch>`: who has taken a batch, and how far it is. A property list:
+/// `d/<batch>`: the consumer that has taken a batch, and its progress. A property list:
 ///
-/// | key | what |
+/// | key | content |
 /// |---|---|
-/// | `stamp` | of this change alone, by which its maker recognises it |
+/// | `stamp` | unique to this change, by which its maker recognizes it |
 /// | `consumer` | the name of the consumer's key |
 /// | `deliveries` | the record of deliveries; see `DeliveryLog` |
 /// | `settled` | the entries that have ended |
@@ -21,7 +21,7 @@ package struct BatchClaim: Sendable {
 
   package init(consumer: String) { self.consumer = consumer }
 
-  /// Anything else than a claim names no consumer, so the one that finds it takes the batch over.
+  /// Other content names no consumer, so the consumer that finds it takes the batch over.
   package init(_ bytes: [UInt8]) {
     do throws(PropertyListError) {
       let value = try PropertyListValue(bytes: bytes)

@@ -1,16 +1,16 @@
 import Wormhole
 
-/// A key of a container on etcd by its parts: "own/q/<name>/e/<batch>". The page EtcdKeys has all.
+/// A key of a container on etcd by its parts: "own/q/<name>/e/<batch>". See the page EtcdKeys.
 package struct ContainerKey: Sendable {
   package let letter: String
   package let isOwn: Bool
   package let name: String
-  /// The parts behind the name.
+  /// The parts after the name.
   package let rest: [String]
 
-  /// Parses what follows the container's prefix and its slash.
+  /// Parses a key without the container's prefix and its slash.
   ///
-  /// - Returns: Nil for a key that belongs to no name.
+  /// - Returns: Nil for a key that does not belong to a name.
   package init?(_ key: some Collection<UInt8>) {
     var parts = key.split(separator: UInt8(ascii: "/"), omittingEmptySubsequences: false)[...]
     isOwn = parts.first?.elementsEqual("own".utf8) == true

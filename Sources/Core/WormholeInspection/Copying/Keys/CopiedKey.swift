@@ -1,10 +1,10 @@
 import Wormhole
 import WormholeSystem
 
-/// A part of a container on its way from one place to another: its key on etcd, and what that holds.
+/// A part of a container on its way to another place: its key on etcd, and the key's content.
 ///
 /// The layout of keys serves for directories, too: each kind of place is read and written in this form,
-/// so that no pair of places needs code of its own.
+/// so that no pair of places needs its own code.
 package struct CopiedKey: Sendable {
   /// The letter of its kind.
   package enum Letter: String, Sendable {
@@ -39,7 +39,7 @@ package struct CopiedKey: Sendable {
   package let letter: Letter
   package let isOwn: Bool
   package let name: String
-  /// What follows the name, without a slash before it: "e/<batch>" of a queue.
+  /// The part after the name, without a slash before it: "e/<batch>" of a queue.
   package let part: String
   package let value: [UInt8]
 
@@ -80,8 +80,8 @@ package struct CopiedKey: Sendable {
 
   /// Parses a key.
   ///
-  /// - Parameter key: What follows the container's prefix and its slash.
-  /// - Returns: Nil for a key that is none of a container's.
+  /// - Parameter key: The key without the container's prefix and its slash.
+  /// - Returns: Nil for a key that does not belong to a container.
   package init?(_ key: ArraySlice<UInt8>, _ value: [UInt8]) {
     guard let key = ContainerKey(key), let letter = Letter(rawValue: key.letter),
       key.rest.isEmpty || ![.value, .bell, .state].contains(letter)
@@ -94,7 +94,7 @@ package struct CopiedKey: Sendable {
 }
 
 extension ContainerPart {
-  /// Returns what the part of a name holds, as a look finds it; no bytes if there is none.
+  /// Returns the content of a part of a name, as a look finds it; no bytes if there is none.
   func meaning(
     of name: String, _ kind: NameKind, in container: SharedContainer
   ) throws -> (bytes: [UInt8]?, version: Version?) {
@@ -102,7 +102,7 @@ extension ContainerPart {
     case .bell:
       let bell = try Bell(root: container.root, name: name).sound().marks.map(\.text).min()
       return (bell.map { Array($0.utf8) }, nil)
-    // Those who are present now end with their processes.
+    // Present registrations end with their processes.
     case .last:
       let directory = NamedDirectory(root: container.root, kind: kind, identifier: name)
       let found = try directory.look { place in

@@ -5,14 +5,14 @@ import WormholeSystem
 
 /// Something that happened in a container, as a monitor saw it.
 package struct ContainerEvent: Sendable {
-  /// What it happened to.
+  /// The subject of the event.
   package enum Kind: String, Sendable {
     case value, notification, presence, consumer, queue, log, call, lease
   }
 
-  /// What happened.
+  /// The change.
   package enum Change: String, Sendable {
-    /// It was there when the monitor began: a presence, or a value of the package's own.
+    /// It existed when the monitor began: a presence, or one of the package's own values.
     case known
     // A value, or the state of a notification.
     case changed, removed
@@ -34,24 +34,24 @@ package struct ContainerEvent: Sendable {
   /// Whether the package chose the name, not a user.
   package let isOwn: Bool
   package let change: Change
-  /// When the monitor saw it.
+  /// The time at which the monitor saw it.
   package let time = Date()
-  /// What it is now.
+  /// The current content.
   package var value: PropertyListValue?
-  /// How large that is.
+  /// The size of that content.
   package var bytes: Int?
-  /// How many entries it concerns.
+  /// The number of entries that it concerns.
   package var count: Int?
   /// The sender of an entry, or the address of the mailbox that a call is from.
   package var sender: String?
   /// The number of a log's message.
   package var number: Int?
-  /// Which process did it, where that is recorded.
+  /// The process that did it, if that is recorded.
   package var processID: Int32?
   package var program: String?
   package var peer: String?
   package var host: String?
-  /// What else is known: the reason of a failure, the kind of a call.
+  /// Further details: the reason for a failure, the kind of a call.
   package var detail: String?
   /// Why the content cannot be read.
   package var problem: String?
@@ -106,7 +106,7 @@ extension ContainerEvent {
     return event
   }
 
-  /// The event of a process that is present, or was.
+  /// The event of a process that is or was present.
   package static func member(
     _ member: PresenceMember, _ change: Change, of name: String, kind: NameKind
   ) -> Self {
@@ -131,16 +131,16 @@ extension ContainerEvent {
   }
 }
 
-/// The consumers of queues and the others that are present, as a monitor knows them.
+/// The consumers of queues and other present processes that a monitor knows.
 package struct KnownMembers {
   private var members: [String: [String: PresenceMember]] = [:]
 
   package init() {}
 
-  /// Notes who is present under a name now.
+  /// Records the present processes under a name.
   ///
   /// - Parameter place: The name with its kind.
-  /// - Returns: Those that came, and those that went.
+  /// - Returns: The processes that came, and those that left.
   package mutating func update(
     _ place: String, _ live: [PresenceMember]
   ) -> (came: [PresenceMember], went: [PresenceMember]) {
@@ -156,8 +156,8 @@ package struct KnownMembers {
   /// The members of a name.
   package func all(_ place: String) -> [PresenceMember] { Array((members[place] ?? [:]).values) }
 
-  /// Returns the consumer that a name in a queue belongs to: it ends with the id of a registration,
-  /// and otherwise belongs to the one that has the queue alone.
+  /// Returns the consumer that a name in a queue belongs to: it ends with the id of a registration;
+  /// otherwise it belongs to the consumer that has the queue alone.
   package func consumer(_ name: String, _ place: String) -> PresenceMember? {
     let members = members[place] ?? [:]
     return members.values.first { name.hasSuffix($0.id) }

@@ -3,22 +3,22 @@ import Synchronization
 package import Wormhole
 package import WormholeSystem
 
-/// Tells what happens in a container, until it is cancelled or released.
+/// Reports the events of a container, until it is cancelled or released.
 ///
-/// It only reads: it makes nothing, takes no lease, and consumes nothing. In a directory the kernel's
-/// events say where to look, and each name is compared with what was seen before; so of a burst the
-/// last state is reported. On etcd one watch of all keys reports every change.
+/// It only reads: it creates nothing, takes no lease, and consumes nothing. In a directory the
+/// kernel's events say where to look, and each name is compared with what was seen before; so after
+/// a burst the last state is reported. On etcd one watch of all keys reports every change.
 package final class ContainerMonitor: Sendable {
   private let sight: any ContainerSight
   private let queue = DispatchQueue(label: "wormhole.events")
 
   /// Begins to watch; changes after this call are reported.
   ///
-  /// What is told first, before this call returns, is what is known from the beginning: see
+  /// The first events, before this call returns, are those known from the beginning: see
   /// `ContainerEvent.Change.known`.
   ///
   /// - Parameters:
-  ///   - isNew: Whether all that is there already is told as if it had just happened.
+  ///   - isNew: Whether everything that already exists is reported as if it had just happened.
   ///   - hear: Called one at a time.
   /// - Throws: `AppGroupError` if the container cannot be read.
   package init(
@@ -28,7 +28,7 @@ package final class ContainerMonitor: Sendable {
     let sight = container.inspected.sight(of: container, hear)
     self.sight = sight
     let queue = queue
-    // Weak, because the watches of a sight keep what they call.
+    // Weak, because the watches of a sight retain what they call.
     let look: @Sendable () -> Void = { [weak sight] in
       queue.async { [weak sight] in sight?.look() }
     }
@@ -46,16 +46,16 @@ package final class ContainerMonitor: Sendable {
   package func cancel() { sight.cancel() }
 }
 
-/// What a monitor sees of a container on one engine. It begins and looks on one queue.
+/// A monitor's sight of a container on one engine. It begins and looks on one queue.
 package protocol ContainerSight: AnyObject, Sendable {
   var detection: ChangeDetection { get }
 
-  /// Begins to watch, and tells what is known from the beginning.
+  /// Begins to watch, and reports what is known from the beginning.
   ///
   /// - Parameter signal: Called when something may have changed.
   func begin(isNew: Bool, _ signal: @escaping @Sendable () -> Void) throws
 
-  /// Looks at what may have changed, and tells it.
+  /// Examines possible changes, and reports them.
   func look()
 
   func cancel()

@@ -3,7 +3,7 @@ import Wormhole
 import WormholePropertyLists
 import WormholeSystem
 
-/// What was seen of a value's content.
+/// The last seen state of a value's content.
 enum ValueMark: Equatable {
   case version(Version)
   case problem(String)
@@ -63,8 +63,8 @@ extension DirectoryLooks {
     tell(ContainerEvent(.notification, .posted, of: place.identifier))
   }
 
-  /// Looks who is present. A look asks for the lock of each registration for a moment, as everybody does
-  /// who looks who is present.
+  /// Lists the present processes. A look asks for the lock of each registration for a moment, like
+  /// any look at a presence.
   mutating func lookAtPresence(_ place: Place, _ events: WatchEvents) {
     let presence = DirectoryPresence(
       container: container, name: place.identifier, kind: place.kind)
@@ -72,7 +72,7 @@ extension DirectoryLooks {
     do {
       look = try presence.place.look(movesAside: false)
     } catch {
-      // Too many files, or none that may be read: nobody is known to have come or gone.
+      // Too many files, or none that may be read: no arrival or departure is known.
       return
     }
     let (came, went) = members.update(place.directory, look?.live ?? [])
@@ -86,7 +86,7 @@ extension DirectoryLooks {
       let hasDied = isLeft || left.map { $0 == (member.id, false) } ?? false
       tell(event(member, hasDied ? .died : .left))
     }
-    // The kernel tells that a file was closed just before it frees its lock.
+    // The kernel reports that a file was closed just before it frees its lock.
     guard events.contains(.closedAfterWriting), let name = place.rest.first else { return }
     let directory = place.directory
     let checks =
@@ -96,7 +96,7 @@ extension DirectoryLooks {
     checks.begin()
   }
 
-  /// Returns the last registration that is recorded, and whether it left by itself.
+  /// Returns the last recorded registration, and whether it left by itself.
   private func lastToLeave(_ place: Place) -> (id: String, hasLeft: Bool)? {
     let path = place.directory + "/" + PresenceDirectory.last
     guard let bytes = read(path, maximumBytes: 65_536) else { return nil }
@@ -122,7 +122,7 @@ extension DirectoryLooks {
     tell(event)
   }
 
-  /// A message into a mailbox is often delivered before anybody else can read it.
+  /// A message into a mailbox is often delivered before another process can read it.
   mutating func lookAtMailbox(_ address: String, at path: String, _ events: WatchEvents) {
     let name = path.split(separator: "/").last.map(String.init) ?? ""
     guard let entry = EntryFile(name) else { return }

@@ -2,7 +2,7 @@ package import Wormhole
 import WormholePropertyLists
 import WormholeSystem
 
-/// Where a batch of a queue is.
+/// The place of a batch in a queue.
 enum QueuePlace: Equatable {
   case waiting
   /// In the directory of a consumer.
@@ -11,11 +11,11 @@ enum QueuePlace: Equatable {
 
 // Queues.
 extension DirectoryLooks {
-  /// Beyond so many senders of a queue, those that sent first are forgotten. An entry of one of them that
-  /// was settled before it was seen could be told of twice.
+  /// Beyond this number of senders, those that sent first are forgotten. An entry of such a sender
+  /// that was settled before it was seen could be reported twice.
   static let maximumSenders = 1_000
 
-  /// - Parameter isNew: Whether the kernel has told that it was stored.
+  /// - Parameter isNew: Whether the kernel has reported that it was stored.
   mutating func lookAtBatch(_ place: Place, isNew: Bool = false) {
     if let batch = EntryFile(place.file) { compare(batch, place, isNew: isNew) }
   }
@@ -47,13 +47,13 @@ extension DirectoryLooks {
       if case .taken(let consumer)? = old {
         tell(batch, .acknowledged, of: place, by: consumer)
       } else {
-        // What is nowhere any more was processed.
+        // A batch that is gone was processed.
         tell(batch, .acknowledged, of: place)
       }
     }
   }
 
-  /// Many senders send only once, from a process each.
+  /// Many senders send only once, each from its own process.
   private mutating func forgetOldSenders(of directory: String) {
     guard let all = names[directory]?.newest, all.count > Self.maximumSenders else { return }
     let kept = all.sorted { $0.value > $1.value }.prefix(Self.maximumSenders / 2)
@@ -72,7 +72,7 @@ extension DirectoryLooks {
     return nil
   }
 
-  /// Whether a note tells how an entry of a batch ended.
+  /// Whether a note records how an entry of a batch ended.
   private func isNoted(_ batch: EntryFile, _ directory: String) -> Bool {
     let noted = parts[.queue].filter { part in
       part.contains { [.outcome, .failure].contains($0.role) }
@@ -130,7 +130,7 @@ extension DirectoryLooks {
     }
     let isNew = names[place.directory]?.notes.insert(place.path).inserted
     guard isNew == true, !isBeginning else { return }
-    // What is kept after a failure is told once: by the note of the outcome, if there is one.
+    // A kept failure is reported once: by the note of the outcome, if there is one.
     if !isOutcome, status("\(place.directory)/\(QueueDirectory.outcomePath(id))") != nil { return }
     guard let bytes = read(place.path, maximumBytes: 1 << 20) else { return }
     tell(.ended(id, bytes, isOutcome: isOutcome, of: place.identifier, isOwn: place.kind.isOwn))
@@ -138,10 +138,10 @@ extension DirectoryLooks {
 }
 
 extension ContainerEvent {
-  /// The largest entry of a queue that is read to be shown.
+  /// The size of the largest queue entry that is read for display.
   static let largestPayload = 1 << 20
 
-  /// Takes what a batch of one entry holds.
+  /// Takes the content of a batch of one entry.
   package mutating func take(payloadOf content: [UInt8]?) {
     guard let content, count == 1 else { return }
     do {

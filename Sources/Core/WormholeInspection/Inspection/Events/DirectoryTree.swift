@@ -4,11 +4,11 @@ import WormholeSystem
 
 /// The watches of the directories of a container, and the news that they bring.
 ///
-/// It makes no directory. One that is missing is entered when its parent tells that it is there.
+/// It creates no directory. A missing directory is entered when its parent reports its appearance.
 final class DirectoryTree: Sendable {
   private struct State {
     var watches: [String: Watch] = [:]
-    /// In the order in which the directories were heard of.
+    /// In the order in which the directories became known.
     var order: [String] = []
     var news: [String: WatchNews] = [:]
     var isCancelled = false
@@ -36,11 +36,11 @@ final class DirectoryTree: Sendable {
   /// Watches a directory, unless it is watched already.
   ///
   /// - Parameter path: Relative to the container.
-  /// - Returns: Whether it is new, so that all in it is to be looked at.
+  /// - Returns: Whether it is new, so that all of its content has to be examined.
   func enter(_ path: String) -> Bool {
     guard state.withLock({ $0.watches[path] == nil && !$0.isCancelled }) else { return false }
-    // Without parents, and in a lane of its own: what is removed here is nothing that the observers of
-    // this process wait for. One lane, because each has a thread when all places are compared.
+    // Without parents, and in its own lane: no observer of this process waits for a removal here.
+    // One lane, because each has a thread when all places are compared.
     let watch = ChangeMonitor.shared.watch(
       path: path == Self.top ? root.path : root.path + "/" + path, parents: [],
       lane: root.path + "/" + Self.top,
@@ -49,13 +49,13 @@ final class DirectoryTree: Sendable {
     return true
   }
 
-  /// Watches a directory and all below it no longer.
+  /// Ends the watches of a directory and everything below it.
   func leave(_ path: String) {
     guard state.withLock({ $0.watches[path] != nil }) else { return }
     leave { $0 == path || $0.hasPrefix(path + "/") }
   }
 
-  /// Ends all watches but that of the container itself, because its path names another directory now.
+  /// Ends all watches except the container's own, because its path names another directory now.
   func leaveAll() { leave { $0 != Self.top } }
 
   private func leave(_ isLeft: (String) -> Bool) {
@@ -66,7 +66,7 @@ final class DirectoryTree: Sendable {
     for watch in ended { watch.cancel() }
   }
 
-  /// Lets an entry be looked at once more.
+  /// Requests another look at an entry.
   func lookAgain(at name: FileName, of path: String) {
     var news = WatchNews()
     news.add(name)

@@ -3,14 +3,14 @@ import Synchronization
 import Wormhole
 import WormholeSystem
 
-/// What a monitor sees of a container that is a directory.
+/// A monitor's sight of a container in a directory.
 final class FileSight: ContainerSight {
   private let tree = Mutex<DirectoryTree?>(nil)
-  /// The monitor's queue alone uses it, so nobody waits for this lock.
+  /// The monitor's queue alone uses it, so no thread waits for this lock.
   private let looks: Mutex<DirectoryLooks>
 
-  /// How often the path is compared with the container. The kernel does not tell that a directory was
-  /// removed as long as somebody has it open, and this process has.
+  /// How often the path is compared with the container. The kernel does not report that a directory
+  /// was removed as long as a process has it open, as this process does.
   static let checkInterval: Duration = .seconds(1)
 
   init(_ container: SharedContainer, _ hear: @escaping @Sendable (ContainerEvent) -> Void) {
@@ -40,13 +40,13 @@ final class FileSight: ContainerSight {
 
   func look() { looks.withLock { $0.look() } }
 
-  /// For tests: how much it remembers of what it has seen.
+  /// For tests: the size of its memory.
   var remembered: Int { looks.withLock(\.remembered) }
 
   func cancel() { tree.withLock { $0 }?.cancel() }
 }
 
-/// What a monitor has seen of one name.
+/// The last seen state of one name.
 struct KnownName {
   let identifier: String
   var content: ValueMark?
@@ -59,15 +59,15 @@ struct KnownName {
   var lastMessage = 0
   var takeover: Int64?
 
-  /// How much that is.
+  /// The size of that memory.
   fileprivate var count: Int {
     let single = [content != nil, followUp != nil, lastMessage > 0, takeover != nil]
     return 1 + single.count { $0 } + bells.count + batches.count + newest.count + notes.count
   }
 }
 
-/// The looks at the names of a directory: each compares the entries with those of the last look, and
-/// tells the difference.
+/// The looks at the names of a directory: each compares the entries with those of the last look,
+/// and reports the difference.
 struct DirectoryLooks {
   /// An entry of the container, by the primitive that it belongs to.
   struct Place {
@@ -84,24 +84,24 @@ struct DirectoryLooks {
     var path: String { ([directory] + rest).joined(separator: "/") }
   }
 
-  /// The largest number of entries of one directory that are looked at.
+  /// The largest number of examined entries in one directory.
   static let maximumEntries = 200_000
 
-  /// So often a look goes on with the news that came meanwhile, before it tells what it saw.
+  /// How often a look continues with later news before it reports its events.
   private static let rounds = 4
 
   let container: SharedContainer
   let hear: (ContainerEvent) -> Void
-  /// Whether what is found was there before the monitor.
+  /// Whether the findings existed before the monitor.
   private(set) var isBeginning = true
   private(set) var tree: DirectoryTree?
   /// The container's directory; nil if it cannot be opened now, so that nothing is seen.
   private var directory: ContainerRoot.Handle?
   /// The events of this look.
   private var seen: [ContainerEvent] = []
-  /// When it was looked at last.
+  /// The time of the last look.
   private var checked = ContinuousClock.now
-  /// What was seen of each name that is there, by its directory.
+  /// The last seen state of each existing name, by its directory.
   var names: [String: KnownName] = [:]
   var members = KnownMembers()
   /// The messages that were seen in each mailbox.
@@ -150,7 +150,7 @@ struct DirectoryLooks {
     do {
       directory = try container.root.refreshed(container.root.handle())
     } catch {
-      // There is none now; when it is there again, everything is looked at.
+      // There is none now; when it exists again, everything is examined.
       directory = nil
     }
     checked = .now
@@ -159,7 +159,7 @@ struct DirectoryLooks {
     if directory != nil { lookAtAll(in: DirectoryTree.top) }
   }
 
-  /// Tells an event at the end of the look, when all directories are watched that were there when it
+  /// Reports an event at the end of the look, when all directories are watched that existed when it
   /// happened: then a process that waited for the event causes none that is missed.
   mutating func tell(_ event: ContainerEvent) {
     guard !isBeginning || event.change == .known else { return }
@@ -172,11 +172,11 @@ struct DirectoryLooks {
   }
 
   func status(_ path: String) -> FileStatus? {
-    // What is gone, or not to be seen, has no content here.
+    // A missing or invisible file has no content here.
     directory.flatMap { try? fileStatus(path, at: $0.descriptor.rawValue) }
   }
 
-  /// Returns the names of a directory's entries; none if it is not there.
+  /// Returns the names of a directory's entries; none if it does not exist.
   func list(_ path: String) -> [String] {
     guard let directory else { return [] }
     var names: [String] = []
@@ -187,7 +187,7 @@ struct DirectoryLooks {
         try open.nextEntries({ names.append($0.name.text) })
       {}
     } catch {
-      // Gone meanwhile: what was read of it counts.
+      // Gone meanwhile: the part that was read counts.
       return names
     }
     return names
@@ -196,7 +196,7 @@ struct DirectoryLooks {
   /// Returns the content of a file; nil if there is none, or it is not the container's.
   func read(_ path: String, maximumBytes: Int) -> [UInt8]? {
     guard let directory else { return nil }
-    // What cannot be read is gone, or was put there by others.
+    // An unreadable file is gone, or was put there by another program.
     return try? FileDescriptor.readBeneath(
       path, at: directory.descriptor.rawValue, maximumBytes: maximumBytes
     ) { _ in true }
@@ -204,7 +204,7 @@ struct DirectoryLooks {
 
   // MARK: Finding the way
 
-  /// Watches a directory, and looks at all in it if it is new.
+  /// Watches a directory, and examines all of its content if it is new.
   private mutating func enter(_ path: String) {
     if path != DirectoryTree.top, status(path)?.kind != .directory {
       tree?.leave(path)
@@ -215,7 +215,7 @@ struct DirectoryLooks {
 
   private mutating func lookAtAll(in path: String) {
     var found = Set(list(path))
-    // Names that are gone; parts of a name are looked at below.
+    // Names that are gone; parts of a name are examined below.
     if Self.kinds.contains(path) {
       for known in names.keys where known.hasPrefix(path + "/") {
         found.insert(String(known.dropFirst(path.count + 1)))
@@ -255,7 +255,7 @@ struct DirectoryLooks {
     names[place.directory] = nil
   }
 
-  /// - Returns: Nil for an entry that belongs to no name.
+  /// - Returns: Nil for an entry that does not belong to a name.
   private mutating func place(of path: String) -> Place? {
     let parts = path.split(separator: "/").map(String.init)
     let isOwn = parts.first == NameKind.own
@@ -271,7 +271,7 @@ struct DirectoryLooks {
 
   private mutating func identifier(of directory: String, _ name: String) -> String? {
     if let known = names[directory] { return known.identifier }
-    // Late news of what is gone: remembered, it would never be forgotten.
+    // Late news of a missing entry: if remembered, it would never be forgotten.
     guard status(directory) != nil else { return nil }
     let found: String?
     switch EncodedName.decode(Array(name.utf8)) {
@@ -285,7 +285,7 @@ struct DirectoryLooks {
         return nil
       }
     }
-    // A long one that is being made has none yet.
+    // A long name that is being created has none yet.
     if let found { names[directory] = KnownName(identifier: found) }
     return found
   }
@@ -312,7 +312,7 @@ struct DirectoryLooks {
     }
   }
 
-  /// Looks for what may have gone without an event of its own.
+  /// Looks for entries that may have disappeared without their own event.
   private mutating func lookAtMissing(_ place: Place) {
     switch place.kind.primitive {
     case .value: if place.rest.isEmpty { lookAtValue(place) }
