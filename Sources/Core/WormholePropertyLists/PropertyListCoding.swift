@@ -77,7 +77,7 @@ public enum PropertyListCoding {
   /// Encodes a value within an array and takes it out again, for a value that encodes itself as a
   /// scalar.
   ///
-  /// - Returns: `nil` if the value cannot be encoded there either, or is no scalar.
+  /// - Returns: `nil` if the value cannot be encoded there either, or is not a scalar.
   private static func fragment<T: Encodable>(
     _ value: T, _ limits: PropertyListLimits
   ) throws -> Data? {

@@ -18,7 +18,7 @@
 package enum BinaryPropertyListAnnotation {
   /// The largest content.
   package static let maximumBytes = 255 - footerSize
-  /// The most that a document grows by an annotation; most of it for wider entries of the table.
+  /// The largest growth of a document by an annotation; most of it for wider entries of the table.
   package static let maximumGrowth = headSize + 255 + 2 * 0xFFFF
 
   private static let headSize = 3
@@ -29,8 +29,8 @@ package enum BinaryPropertyListAnnotation {
   /// - Parameters:
   ///   - content: The content of the annotation.
   ///   - document: A binary property list without one.
-  /// - Returns: The number of bytes of the document that stay as they are, and the bytes after
-  ///   them; nil for a document that is not such a property list.
+  /// - Returns: The number of bytes of the document that do not change, and the bytes after them;
+  ///   nil if the document is not such a property list.
   package static func end(
     with content: [UInt8], of document: [UInt8]
   ) -> (unchanged: Int, bytes: [UInt8])? {
@@ -64,9 +64,9 @@ package enum BinaryPropertyListAnnotation {
     }
   }
 
-  /// Removes the annotation of a document, which is then, byte for byte, the one without it.
+  /// Removes the annotation of a document, which is then, byte for byte, the original document.
   ///
-  /// - Returns: The content of the annotation; nil, and the document as it was, if there is none.
+  /// - Returns: The content of the annotation; nil, and the document unchanged, if there is none.
   /// - Complexity: Constant, and the entries of the offset table are moved.
   package static func remove(from document: inout [UInt8]) -> [UInt8]? {
     guard let found = document.withUnsafeBytes({ find(in: $0) }) else { return nil }
@@ -85,11 +85,11 @@ package enum BinaryPropertyListAnnotation {
 
   private struct Place {
     let start: Int
-    /// Where the offset table begins.
+    /// The beginning of the offset table.
     let end: Int
     /// The width of the entries without the annotation.
     let width: Int
-    /// The offset table with entries of that width; nil if they have it now.
+    /// The offset table with entries of that width; nil if they already have it.
     let table: [UInt8]?
   }
 

@@ -17,7 +17,7 @@ struct BinaryPropertyListDocument {
     case utf16String(Range<Int>)
     /// The offset of the references, and the number of elements.
     case array(at: Int, count: Int)
-    /// The offset of the references to the keys, which those to the values follow.
+    /// The offset of the references to the keys; the references to the values follow.
     case dictionary(at: Int, count: Int)
   }
 
@@ -54,8 +54,8 @@ struct BinaryPropertyListDocument {
     try checkOffsets()
   }
 
-  /// Checks every offset, even of an object that nothing refers to, because Foundation reads them
-  /// all.
+  /// Checks every offset, even of an object without a reference to it, because Foundation reads
+  /// them all.
   private func checkOffsets() throws(PropertyListError) {
     for number in 0..<objectCount {
       let place = tableOffset + number * offsetSize

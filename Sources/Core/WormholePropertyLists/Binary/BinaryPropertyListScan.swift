@@ -2,9 +2,9 @@ import FoundationEssentials
 
 /// Checks everything that the top object of a binary property list refers to, and builds its value.
 ///
-/// Every object is checked once, and a container is built when all of it has been checked. A further
-/// reference to it is charged to the budget like the first one, but takes no time: what is built is
-/// shared. So the scan is linear in the size of the file, however large the expanded value is.
+/// Every object is checked once, and a container is built when all of it has been checked. A
+/// further reference to it is charged to the budget like the first one, but takes no time, because
+/// values are shared. So the scan is linear in the size of the file, whatever the expanded size.
 struct BinaryPropertyListScan {
   /// The cost of an object together with everything that it refers to.
   private struct Cost {
@@ -69,7 +69,7 @@ struct BinaryPropertyListScan {
     self.wantsContent = wantsContent
     budget = PropertyListBudget(limits)
     costs = Array(repeating: .unknown, count: document.objectCount)
-    // An array that grows from nothing is made three times before it has room for four.
+    // An array that grows from empty is allocated three times before it has room for four.
     if wantsContent { built.reserveCapacity(min(document.objectCount, 8)) }
   }
 

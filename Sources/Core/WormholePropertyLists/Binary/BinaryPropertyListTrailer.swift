@@ -1,4 +1,4 @@
-/// The last 32 bytes of a binary property list, which tell the places of its parts.
+/// The last 32 bytes of a binary property list, which locate its parts.
 struct BinaryPropertyListTrailer {
   static let size = 32
   static let headerSize = 8

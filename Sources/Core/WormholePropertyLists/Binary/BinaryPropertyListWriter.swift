@@ -6,9 +6,9 @@ import FoundationEssentials
 /// by their UTF-8 bytes. Nothing recurses. The writer already refuses a value that is nested too
 /// deeply for our own reader.
 ///
-/// The bytes of strings and numbers are written as soon as they are met. The references of the
-/// containers, whose width depends on the number of all objects, are put between them at the end, and so is
-/// large data, which is copied once.
+/// The bytes of strings and numbers are written as soon as they are reached. The references of the
+/// containers, whose width depends on the number of all objects, are put between them at the end,
+/// and so is large data, which is copied once.
 struct BinaryPropertyListWriter {
   private struct Container {
     let value: PropertyListValue
@@ -72,8 +72,8 @@ struct BinaryPropertyListWriter {
     references.reserveCapacity(32)
   }
 
-  /// Checks what a reader with these limits would refuse. The counts are upper bounds: a string of
-  /// n bytes in UTF-8 costs a reader at most 3 n. Only a file near a limit is scanned.
+  /// Refuses values that a reader with these limits would refuse. The counts are upper bounds: a
+  /// string of n bytes in UTF-8 costs a reader at most 3 n. Only a file near a limit is scanned.
   private func check(_ bytes: [UInt8], _ limits: PropertyListLimits) throws(PropertyListError) {
     let nodes = references.count + 1
     let expandedBytes = 3 * contentBytes + nodes * PropertyListLimits.bytesPerNode
@@ -193,7 +193,7 @@ struct BinaryPropertyListWriter {
     // Only ASCII has as many bytes as UTF-16 units; Swift knows both counts of an ASCII string.
     guard wide || utf8.count != string.utf16.count else {
       leaves.appendMarker(0x50, count: utf8.count)
-      // The generic way goes through an iterator.
+      // The generic way uses an iterator.
       guard utf8.withContiguousStorageIfAvailable({ leaves.append(contentsOf: $0) }) == nil else {
         return
       }
@@ -262,7 +262,7 @@ struct BinaryPropertyListWriter {
     private let large: [Large]
     private var nextLeaf = 0
     private var nextLarge = 0
-    /// The bytes of those that are, large data included.
+    /// The bytes of the leaves in the output, large data included.
     private(set) var done = 0
 
     init(of writer: BinaryPropertyListWriter) {

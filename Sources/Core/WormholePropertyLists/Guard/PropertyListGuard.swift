@@ -3,10 +3,10 @@ public import FoundationEssentials
 /// A check of foreign bytes before a decoder of Foundation sees them.
 ///
 /// `PropertyListDecoder` recurses for every nested array and follows every shared reference, so a
-/// small file can overflow its stack or fill the memory. A property list that passes this check can
-/// do neither: it holds only the types of `PropertyListValue`, its strings are valid, its keys
-/// differ, it has no cycle, and its depth, its number of nodes and its expanded size are within the
-/// limits.
+/// small file can overflow its stack or fill the memory. A property list that passes this check
+/// cannot do either: it holds only the types of `PropertyListValue`, its strings are valid, its
+/// keys differ, it has no cycle, and its depth, its number of nodes and its expanded size are
+/// within the limits.
 ///
 /// ```swift
 /// let data = try Data(contentsOf: file)
@@ -19,7 +19,7 @@ public enum PropertyListGuard {
   ///   - bytes: The whole file.
   ///   - limits: The most that the property list may cost.
   /// - Throws: `PropertyListError` for everything that `PropertyListValue(bytes:limits:)` refuses.
-  /// - Complexity: Linear in the size of the file, however large the value it stands for.
+  /// - Complexity: Linear in the size of the file, however large the value is.
   public static func check(
     _ bytes: [UInt8], limits: PropertyListLimits = .standard
   ) throws(PropertyListError) {

@@ -1,7 +1,7 @@
 /// The most that a foreign property list may cost before it is refused.
 ///
 /// Every reference in a binary file counts: an object that two arrays share counts as two nodes.
-/// Without this rule a file of 400 bytes could stand for more values than any memory holds.
+/// Without this rule a file of 400 bytes could represent more values than fit in any memory.
 ///
 /// ```swift
 /// let small = PropertyListLimits(maximumBytes: 64 << 10, maximumDepth: 8)

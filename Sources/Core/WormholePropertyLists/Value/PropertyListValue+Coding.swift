@@ -1,7 +1,7 @@
 import FoundationEssentials
 
-/// Values of the program's own types wherever a property list goes: entries of queues, contents of
-/// presences, messages, defaults.
+/// Values of the program's own types wherever a property list is used: entries of queues, contents
+/// of presences, messages, defaults.
 ///
 /// ```swift
 /// struct Job: Codable { var film: String }

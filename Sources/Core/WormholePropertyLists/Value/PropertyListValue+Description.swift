@@ -23,7 +23,7 @@ extension PropertyListValue: CustomStringConvertible {
     case "\n": "\\n"
     case "\r\n": "\\r\\n"
     default:
-      // Other characters that could move a terminal's cursor; text in any script stays as it is.
+      // Other characters that could move a terminal's cursor; text in any script is unchanged.
       character.unicodeScalars.contains { $0.value < 0x20 || (0x7F...0x9F).contains($0.value) }
         ? character.unicodeScalars.map { $0.escaped(asASCII: true) }.joined()
         : String(character)

@@ -42,9 +42,9 @@ extension PropertyListValue {
 
   /// Returns a number as Foundation bridges it, or the number itself in a process without
   /// Foundation.
-  // Foundation makes Swift's numbers conform, so the cast finds out whether the process has loaded
-  // it. Importing it here would load it into every program, and loading costs a short command more
-  // than all of its work.
+  // Foundation makes Swift's numbers conform, so the cast shows whether the process has loaded it.
+  // Importing it here would load it into every program, and loading costs a short command more than
+  // all of its work.
   private static func object(of number: some Numeric) -> Any {
     (number as? any _ObjectiveCBridgeable)?._bridgeToObjectiveC() ?? number
   }
@@ -174,7 +174,7 @@ extension PropertyListError {
   func below(_ key: String) -> PropertyListError {
     guard case .keyPath(let path) = position else { return self }
     let separator = path.isEmpty || path.hasPrefix("[") ? "" : "."
-    // Nobody needs the path of a value 500 levels down, and building it takes quadratic time.
+    // The path of a value 500 levels down is useless, and building it takes quadratic time.
     guard path.utf8.count < 1_000 else { return self }
     return PropertyListError(code, at: .keyPath(key + separator + path), reason)
   }

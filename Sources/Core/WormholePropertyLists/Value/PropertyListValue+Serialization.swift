@@ -6,9 +6,8 @@ extension PropertyListValue {
   /// - Parameters:
   ///   - bytes: The whole file.
   ///   - limits: The most that the file may cost.
-  /// - Throws: `PropertyListError` for anything that is not a whole property list of the allowed
-  ///   types within the limits. OpenStep text is `unknownFormat`, although Foundation reads some of
-  ///   it.
+  /// - Throws: `PropertyListError` for anything except a whole property list of the allowed types
+  ///   within the limits. OpenStep text is `unknownFormat`, although Foundation reads some of it.
   /// - Complexity: Linear in the size of the file for the check, then linear in the expanded value.
   public init(bytes: [UInt8], limits: PropertyListLimits = .standard) throws(PropertyListError) {
     let builder = PropertyListTreeBuilder()

@@ -1,9 +1,9 @@
 /// Base64 with white space anywhere before the padding (RFC 4648, section 4).
 ///
 /// Stricter than Foundation, which skips unknown characters and drops an unpadded end. Such a text
-/// was damaged on its way, and guessing would return bytes that nobody sent.
+/// was damaged in transit, and guessing would return bytes that were never sent.
 enum Base64 {
-  /// Returns the bytes that a text stands for; if they are not wanted, checks the text and returns
+  /// Returns the bytes that a text encodes; if they are not wanted, checks the text and returns
   /// none.
   ///
   /// - Returns: `nil` if the text is not valid.

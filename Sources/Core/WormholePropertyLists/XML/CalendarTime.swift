@@ -61,7 +61,7 @@ package struct CalendarTime: Equatable {
     let pattern = "0000-00-00T00:00:00".utf8
     guard text.count == pattern.count else { return nil }
     var numbers: [Int] = [0]
-    // Not with `zip`: a program that starts pays for the type behind it.
+    // Not with `zip`, because its generic type costs time at the start of a program.
     var rest = pattern.makeIterator()
     for byte in text {
       if let expected = rest.next(), expected != UInt8(ascii: "0") {

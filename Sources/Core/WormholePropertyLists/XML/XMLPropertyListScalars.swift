@@ -29,7 +29,7 @@ enum XMLPropertyListScalars {
     return .integer(Int64(bitPattern: 0 &- magnitude))
   }
 
-  /// A longer text is not a number that any program wrote, and parsing it would only take time.
+  /// No program writes a number with a longer text, and parsing it would only take time.
   private static let longestReal = 1024
 
   /// Parses a decimal number, or one of the names of CFPropertyList.c in any case.

@@ -64,7 +64,7 @@ extension XMLPropertyListScanner {
   }
 
   /// Returns whether lower-case characters, in any case, are at a place.
-  // A string's own methods would do, but a program that starts pays for the types behind them.
+  // A string's own methods would do, but their generic types cost time at the start of a program.
   private func matches(_ text: StaticString, at offset: Int) -> Bool {
     let count = text.utf8CodeUnitCount
     guard count <= bytes.count - offset else { return false }

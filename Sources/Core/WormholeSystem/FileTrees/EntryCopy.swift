@@ -2,7 +2,7 @@
 package struct EntryCopy {
   package let mode: TreeCopy.Mode
   package let check: () throws -> Void
-  /// Whether new files inherit access control lists from the directory that they are made in.
+  /// Whether new files inherit access control lists from their directory.
   package let dropsInherited: Bool
   /// An extended attribute that means nothing for a copy.
   private let leavesOut: FileName?
@@ -27,7 +27,7 @@ package struct EntryCopy {
     at target: Int32, path: TreePath
   ) throws -> Bool {
     var found = found
-    // A program may put a different kind of file in its place between two calls; not again and again.
+    // A program may put a different kind of file in its place between two calls, but not forever.
     for _ in 0..<8 {
       do {
         return try copyOnce(name, at: source, found, to: newName, at: target, path: path)
@@ -82,8 +82,8 @@ package struct EntryCopy {
   private func hasSecondName(
     _ name: FileName, at source: Int32, to newName: FileName, at target: Int32
   ) throws(Errno) -> Bool {
-    // Another user's file (protected_hardlinks, proc_sys_fs(5)), too many names, another file system,
-    // or one without such names.
+    // Another user's file (protected_hardlinks, proc_sys_fs(5)), too many names, another file
+    // system, or one without hard links.
     let refusals: [Errno] = [
       .notPermitted, .accessDenied, .tooManyNames, .crossesDevices, .unsupported, .noFunction,
     ]
@@ -123,7 +123,7 @@ package struct EntryCopy {
     try makeSymbolicLink(newName, at: target, target: pointsTo)
   }
 
-  // Of an entry that is not to be opened.
+  // Of an entry that must not be opened.
   private func apply(
     _ metadata: FileMetadata, toEntry name: FileName, at directory: Int32
   ) throws(Errno) {
@@ -156,7 +156,7 @@ package struct EntryCopy {
   }
 }
 
-/// What a file is besides its content: owner, mode, times, extended attributes.
+/// The metadata of a file: owner, mode, times, extended attributes.
 package struct FileMetadata {
   static let accessList = FileName("system.posix_acl_access")
   package static let defaultAccessList = FileName("system.posix_acl_default")
@@ -164,7 +164,7 @@ package struct FileMetadata {
   package let status: FileStatus
   package let attributes: [(name: FileName, value: [UInt8])]
 
-  /// Of an entry that is not to be opened: without its attributes.
+  /// Of an entry that must not be opened: without its attributes.
   package init(_ status: FileStatus) {
     self.status = status
     attributes = []
@@ -174,7 +174,7 @@ package struct FileMetadata {
     status = try file.status()
     var attributes: [(name: FileName, value: [UInt8])] = []
     for name in try Self.attributeNames(of: file) where name != omitted {
-      // Removed since, or one that this user may know of but not read.
+      // Removed since, or an attribute that this user may see but not read.
       if let value = try tolerating(Self.refusals + [.noSuchAttribute], file.attribute(name)) {
         attributes.append((name, value))
       }
@@ -182,7 +182,7 @@ package struct FileMetadata {
     self.attributes = attributes
   }
 
-  /// The names of extended attributes; none where the file system has none.
+  /// The names of extended attributes; empty if the file system has none.
   package static func attributeNames(of file: borrowing FileDescriptor) throws(Errno) -> [FileName]
   {
     try tolerating([.unsupported, .noFunction], file.attributeNames()) ?? []
@@ -201,8 +201,8 @@ package struct FileMetadata {
       }
     }
     for (name, value) in attributes {
-      // Labels and capabilities that only the administrator may give, or another file system that has
-      // no such attributes.
+      // Labels and capabilities that only the administrator may set, or a file system without such
+      // attributes.
       _ = try tolerating(Self.refusals, file.setAttribute(name, value))
     }
   }

@@ -1,31 +1,30 @@
-/// Copies an item, a file or a directory with all below it, while others may go on changing it.
+/// Copies an item, a file or a directory with all below it, while others may keep changing it.
 ///
-/// Kept are content, with its holes, permission bits, modification times, extended attributes with
-/// the access control lists among them, and owner and group where this user may set them. Symbolic
-/// links are copied as links, new FIFOs are made, a socket gets a second name or is left out; a device is
-/// refused. A file
-/// with several names in the tree becomes a file for each; attributes of symbolic links and FIFOs are
-/// not copied. An entry that vanishes before it was copied is left out. Nothing follows a symbolic
-/// link or waits for the other end of a FIFO.
+/// The copy keeps content, with its holes, permission bits, modification times, extended attributes
+/// including access control lists, and owner and group where this user may set them. Symbolic links
+/// are copied as links, FIFOs are created anew, a socket gets a second name or is left out; a
+/// device is refused. A file with several names in the tree becomes a file for each; attributes of
+/// symbolic links and FIFOs are not copied. An entry that vanishes before it was copied is left
+/// out. The copy never follows a symbolic link or waits for the other end of a FIFO.
 ///
 /// After a failure the partial copy stays; the caller removes it.
 package struct TreeCopy {
   package enum Mode {
-    /// Files share their content with the original until one is changed, where the file system can
-    /// do that; elsewhere content is copied.
+    /// Files share their content with the original until one is changed, if the file system
+    /// supports that; otherwise content is copied.
     case copy
-    /// All but directories are a second name of the original, where the system permits that; elsewhere
+    /// All but directories are a second name of the original, if the system permits that; otherwise
     /// they are copied.
     case link
   }
 
   var mode: Mode
-  /// Which names are not copied, at any depth below the item.
+  /// The names that are not copied, at any depth below the item.
   var leavesOut: (FileName) -> Bool
-  /// Called between entries and between pieces of a large file; what it throws ends the copy.
+  /// Called between entries and between pieces of a large file; its errors end the copy.
   var check: () throws -> Void
-  /// Whether a directory that another file system is mounted on is an error: what is moved away as a
-  /// whole cannot take it along.
+  /// Whether a directory with another file system mounted on it is an error: a move of the whole
+  /// item cannot include it.
   var refusesMounts: Bool
 
   package init(
@@ -38,10 +37,10 @@ package struct TreeCopy {
     self.refusesMounts = refusesMounts
   }
 
-  /// Copies an entry of one directory to another, where there must be nothing of its new name.
+  /// Copies an entry of one directory to another, where its new name must be free.
   ///
   /// - Throws: `TreeError` with the path of the entry that could not be copied; also when the item
-  ///   itself is not there, or is a socket. What `check` throws.
+  ///   itself is missing, or is a socket. The errors of `check`.
   /// - Complexity: about eight calls of the kernel for a file, and its content; memory for one piece
   ///   of a file and for the names of a directory's directories.
   package func copy(
@@ -86,31 +85,31 @@ package struct TreeCopy {
   }
 }
 
-/// Opens a directory, and nothing else, to read its names.
+/// Opens a directory, and no other kind of file, to read its names.
 package func openDirectory(_ name: FileName, at directory: Int32) throws(Errno) -> FileDescriptor {
   try FileDescriptor.open(name, at: directory, [.readOnly, .directory, .noFollow, .nonBlocking])
 }
 
-/// Whether an entry is a directory; false when that cannot be seen.
+/// Whether an entry is a directory; false if that cannot be determined.
 func isDirectory(_ name: FileName, at directory: Int32) -> Bool {
-  // The caller's next call on the entry reports what is wrong with it.
+  // The caller's next call on the entry reports the fault.
   (try? fileStatus(name, at: directory).kind == .directory) ?? false
 }
 
-/// Makes a directory that only this user may use until it gets its final mode.
+/// Creates a directory that only this user may use until it gets its final mode.
 func makeAndOpen(_ name: FileName, at directory: Int32) throws(Errno) -> SharedDescriptor {
   try makeDirectory(name, at: directory, mode: 0o700)
   return SharedDescriptor(try openDirectory(name, at: directory))
 }
 
-/// Makes, beside the directories that a walk goes through, their copies.
+/// Creates the copies of the directories that a walk goes through.
 private struct TreeCopyVisitor: TreeVisitor {
   let leavesOut: (FileName) -> Bool
   var entries: EntryCopy
   var target: DirectoryChain
-  /// The only file system to be copied; nil for any.
+  /// The only file system to copy; nil for any.
   let device: UInt64?
-  // Of the directories that were entered and not yet left, to be set when they are.
+  // The metadata of directories that were entered and not yet left, to be set on leaving.
   var metadata: [FileMetadata] = []
 
   mutating func visit(_ entry: FileDescriptor.Entry, at place: TreePlace) throws -> Void? {
@@ -156,7 +155,7 @@ extension TreeCopyVisitor {
     return current
   }
 
-  /// - Returns: nil; but not nil when the entry has become a directory, which is to be entered.
+  /// - Returns: nil, unless the entry has become a directory, which must then be entered.
   private mutating func copyEntry(
     _ name: FileName, at place: TreePlace, _ path: @autoclosure () -> TreePath
   ) throws -> Void? {

@@ -1,6 +1,6 @@
-/// Why something could not be done to an item or an entry below it.
+/// The reason why an action on an item or an entry below it failed.
 package struct TreeError: Error, Equatable, Sendable {
-  /// What was being done, as a verb: "copy", "remove", "list".
+  /// The action, as a verb: "copy", "remove", "list".
   package let action: String
   /// The entry, seen from the directory that holds the item.
   package let path: TreePath
@@ -11,7 +11,7 @@ package struct TreeError: Error, Equatable, Sendable {
     case refused(Errno)
     /// The entry is of a kind that cannot be copied.
     case unsupported(FileStatus.Kind)
-    /// The entry is a directory that another file system is mounted on.
+    /// The entry is a directory with another file system mounted on it.
     case mountPoint
   }
 }
@@ -41,7 +41,7 @@ package struct TreePath: Hashable, Sendable {
     bytes = name.bytes
   }
 
-  /// The path as text; repaired where it is not valid UTF-8, so only for reading.
+  /// The path as text; repaired where it is not valid UTF-8, so only for display.
   package var text: String { String(decoding: bytes, as: UTF8.self) }
 
   package func appending(_ name: FileName) -> TreePath {
@@ -56,15 +56,15 @@ package struct TreePath: Hashable, Sendable {
 }
 
 extension Errno {
-  /// What was there a moment ago is there no more.
+  /// The errors of an entry that has just vanished.
   static let vanishing: [Errno] = [.noSuchFile, .staleHandle]
-  /// The same for what was a directory then.
+  /// The same for an entry that was a directory.
   static let noDirectory: [Errno] = vanishing + [.notDirectory, .tooManyLinks]
 
   var isVanishing: Bool { Self.vanishing.contains(self) }
 }
 
-/// Calls the kernel; what it refuses becomes an error that names the entry.
+/// Calls the kernel; a refusal becomes an error that names the entry.
 func reporting<Result: ~Copyable>(
   _ action: String, _ path: @autoclosure () -> TreePath,
   _ call: @autoclosure () throws(Errno) -> Result
@@ -78,7 +78,7 @@ func reporting<Result: ~Copyable>(
 
 /// The same for a call that may fail with certain errors.
 ///
-/// - Returns: nil if it did.
+/// - Returns: nil if it failed with one of them.
 func reportingUnless<Result: ~Copyable>(
   _ errors: [Errno], action: String, path: @autoclosure () -> TreePath,
   _ call: @autoclosure () throws(Errno) -> Result

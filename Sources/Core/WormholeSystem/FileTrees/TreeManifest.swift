@@ -1,13 +1,13 @@
-/// What was in an item at one time: enough of each entry to say later whether it was changed.
+/// The content of an item at one time: enough of each entry to detect later changes.
 ///
 /// Before Linux 6.13 a kernel's clock for files ticks every few milliseconds: a file that is written in
 /// place twice within one tick, to the same size, looks the same after both (as in git's "racy"
 /// index; "Racy git", git's technical documentation).
 ///
-/// The entries of a directory lie side by side, and their names in one buffer: about 100 bytes an
-/// entry.
+/// The entries of a directory are stored side by side, and their names in one buffer: about 100
+/// bytes an entry.
 package struct TreeManifest: Sendable {
-  /// What is known of one entry.
+  /// The record of one entry.
   package struct Entry: Sendable {
     fileprivate(set) var nameStart: UInt32 = 0
     fileprivate(set) var nameLength: UInt8 = 0
@@ -23,7 +23,7 @@ package struct TreeManifest: Sendable {
     package let size: Int64
     package let modified: Int64
     package let changed: Int64
-    /// Of a symbolic link, a hash of where it points; of a device, which one it is.
+    /// For a symbolic link, a hash of its target; for a device, its number.
     package fileprivate(set) var target: UInt64
 
     package init(_ status: FileStatus) {
@@ -35,7 +35,7 @@ package struct TreeManifest: Sendable {
       device = status.device
       inode = status.inode
       size = status.size
-      // Wraps around for years beyond 2262: still another number for another time.
+      // Wraps around for years beyond 2262: different times still give different numbers.
       modified = status.modifiedSeconds &* 1_000_000_000 &+ status.modifiedNanoseconds
       changed = status.changedSeconds &* 1_000_000_000 &+ status.changedNanoseconds
       target = status.representedDevice
@@ -46,19 +46,19 @@ package struct TreeManifest: Sendable {
   package private(set) var entries: [Entry] = []
   private var names: [UInt8] = []
 
-  /// Of an item that is not there.
+  /// For a missing item.
   package init() {}
 
   /// Looks at all entries of an item.
   ///
-  /// - Parameter leavesOut: which names are left out, at any depth below the item.
-  /// - Throws: `TreeError`; an item that is not there is no error, nor are entries that vanish.
+  /// - Parameter leavesOut: the names that are left out, at any depth below the item.
+  /// - Throws: `TreeError`; but not for a missing item, nor for entries that vanish.
   /// - Complexity: one call of the kernel for each entry, two more for a directory.
   package init(
     of name: FileName, at directory: Int32,
     leavingOut leavesOut: @escaping (FileName) -> Bool = { _ in false }
   ) throws {
-    // A program may put a directory in the place of a file between two calls; not again and again.
+    // A program may put a directory in place of a file between two calls, but not forever.
     for _ in 0..<8 {
       var visitor = TreeManifestVisitor(leavesOut: leavesOut)
       guard try visitor.walk(name, at: directory) else { continue }
@@ -89,7 +89,7 @@ extension TreeManifest {
     FileName(bytes: Array(names[entries[index].nameRange]))
   }
 
-  /// Which of two names comes first, by their bytes.
+  /// The order of two names, by their bytes.
   private static func compareNames(
     _ first: Entry, _ firstNames: [UInt8], second: Entry, secondNames: [UInt8]
   ) -> Int {
@@ -116,7 +116,7 @@ private struct TreeManifestVisitor: TreeVisitor {
   // The directories that were entered and not yet left.
   var entered = [0]
 
-  /// Visits an item and all below it; nothing when there is none.
+  /// Visits an item and everything below it, if it exists.
   ///
   /// - Returns: false when it became another kind of file meanwhile.
   mutating func walk(_ name: FileName, at directory: Int32) throws -> Bool {
@@ -159,7 +159,7 @@ private struct TreeManifestVisitor: TreeVisitor {
   mutating func enter(_ name: FileName, _ mark: Int, at place: TreePlace) throws
     -> SharedDescriptor?
   {
-    // Vanished, or replaced, after its name was read: it was an empty directory to us.
+    // Vanished, or replaced, after its name was read: it counts as an empty directory.
     let opened = try openListed(name, at: place.rawValue, place.path.appending(name))
     if opened != nil { entered.append(mark) }
     return opened
@@ -187,13 +187,13 @@ private struct TreeManifestVisitor: TreeVisitor {
         ($0 ^ UInt64($1)) &* 0x100_0000_01b3
       }
     } catch {
-      // Vanished, or no link any more: the next scan shows that.
+      // Vanished, or no longer a link: the next scan shows that.
       return 0
     }
   }
 }
 
-/// Nil for an entry that is not there.
+/// Nil for a missing entry.
 private func manifestStatus(
   _ name: FileName, at directory: Int32, _ path: @autoclosure () -> TreePath
 ) throws(TreeError) -> FileStatus? {
@@ -202,7 +202,7 @@ private func manifestStatus(
 }
 
 extension TreeManifest.Entry {
-  /// Whether the entry is as it was.
+  /// Whether the entry is unchanged.
   ///
   /// Of a directory only owner and mode count, because its entries are compared themselves. A second
   /// name of a file changes the time of its last change, too, so that time counts only when the file
@@ -219,27 +219,27 @@ extension TreeManifest.Entry {
 }
 
 extension FileStatus {
-  /// Whether the file is as it was; a directory is when it has the same owner and mode.
+  /// Whether the file is unchanged; for a directory, whether it has the same owner and mode.
   package func isUnchanged(since base: FileStatus) -> Bool {
     TreeManifest.Entry(self).isUnchanged(since: TreeManifest.Entry(base))
   }
 }
 
 extension TreeManifest {
-  /// Whether the item and everything below it is as it was; also when there is no item, as before.
+  /// Whether the item and everything below it is unchanged, or the item is still missing.
   package func isUnchanged(since base: TreeManifest) -> Bool {
     changes(since: base, atMost: 1).isEmpty
   }
 
-  /// The entries that are not as they were: changed, added or removed. Of a directory that was added or
-  /// removed only the directory itself is listed; the path of the item itself is empty.
+  /// The entries that were changed, added or removed. An added or removed directory is listed
+  /// without its entries; the path of the item itself is empty.
   package func changes(since base: TreeManifest, atMost limit: Int) -> [TreePath] {
     guard let root, let baseRoot = base.root else {
       return root == nil && base.root == nil ? [] : [TreePath()]
     }
     var changes: [TreePath] = []
     if !entries[root].isUnchanged(since: base.entries[baseRoot]) { changes.append(TreePath()) }
-    // Directories then and now. A path is made only for these and for changes: most entries are neither.
+    // Directories then and now. Only these and changes get a path: most entries are neither.
     var waiting = [(path: TreePath(), now: root, then: baseRoot)]
     while changes.count < limit, let (path, index, baseIndex) = waiting.popLast() {
       guard [entries[index].kind, base.entries[baseIndex].kind] == [.directory, .directory] else {
@@ -268,8 +268,8 @@ extension TreeManifest {
     return changes
   }
 
-  /// Which of the first of two sorted lists comes first: below zero for this manifest's, zero when both
-  /// have the same name, nil when both lists are empty.
+  /// The order of the first entries of two sorted lists: below zero if this manifest's comes first,
+  /// zero for the same name, nil when both lists are empty.
   private func compareFirst(
     _ children: Range<Int>, _ base: TreeManifest, baseChildren: Range<Int>
   ) -> Int? {

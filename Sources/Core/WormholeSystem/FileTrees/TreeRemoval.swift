@@ -1,24 +1,24 @@
-/// Removes an item of any kind, a directory with all below it, without following a symbolic link or
-/// leaving the mount that the item is on.
+/// Removes an item of any kind, a directory with everything below it, without following a symbolic
+/// link or leaving the item's mount.
 ///
-/// Directories of this user that forbid it are made writable first. Others may remove the same item
-/// meanwhile, or add to it for a while.
+/// Directories of this user that forbid removal are made writable first. Other processes may remove
+/// the same item meanwhile, or add to it for a while.
 package struct TreeRemoval {
-  // How often names that were added meanwhile are looked for.
+  // How often the removal looks for names that were added meanwhile.
   private static let passes = 100
 
-  /// Called between entries; what it throws ends the removal.
+  /// Called between entries; an error that it throws ends the removal.
   var check: () throws -> Void
 
   package init(check: @escaping () throws -> Void = {}) {
     self.check = check
   }
 
-  /// Removes an entry of a directory; one that is not there is removed already.
+  /// Removes an entry of a directory; a missing entry counts as removed.
   ///
-  /// - Throws: `TreeError` with the path of what cannot be removed: a mount point, an immutable file,
-  ///   an entry of another user's directory. Entries that were removed before stay removed. What `check`
-  ///   throws.
+  /// - Throws: `TreeError` with the path of the entry that cannot be removed: a mount point, an
+  ///   immutable file, an entry of another user's directory. Entries that were removed before stay
+  ///   removed. The errors of `check`.
   /// - Complexity: one call for a file, four for a directory; memory for the names of a directory's
   ///   directories.
   package func remove(_ name: FileName, at directory: Int32) throws {
@@ -56,7 +56,7 @@ private struct TreeRemovalVisitor: TreeVisitor {
   mutating func leave(_ name: FileName, at place: TreePlace?) throws {
     guard let place else { return }
     let path = place.path.appending(name)
-    // One that is not empty after all is for the next pass.
+    // The next pass removes a directory that is not empty after all.
     _ = try makingWritable(
       place, EntryRemoval.removesDirectory(name, at: place.rawValue, path))
   }
@@ -67,7 +67,7 @@ private struct TreeRemovalVisitor: TreeVisitor {
       EntryRemoval.removesFile(name, at: place.rawValue, place.path.appending(name)))
   }
 
-  // A directory below the item is ours to change, unlike the one that holds the item.
+  // We may change a directory below the item, unlike the directory that contains the item.
   private func makingWritable<Result>(
     _ place: TreePlace, _ body: @autoclosure () throws(TreeError) -> Result
   ) throws(TreeError) -> Result {
@@ -99,7 +99,7 @@ private enum EntryRemoval {
     } catch {
       if error.isVanishing { return true }
       if error == .isDirectory { return false }
-      // What POSIX prescribes for a directory, and what an immutable file gets.
+      // The error that POSIX prescribes for a directory, and the error for an immutable file.
       if error == .notPermitted, isDirectory(name, at: directory) { return false }
       throw refusal(error, path())
     }
@@ -118,7 +118,7 @@ private enum EntryRemoval {
     }
   }
 
-  /// Opens a directory on the same mount; nil when it has vanished or is none.
+  /// Opens a directory on the same mount; nil if it has vanished or is another kind of file.
   static func open(
     _ name: FileName, at directory: Int32, _ path: TreePath
   ) throws(TreeError) -> SharedDescriptor? {

@@ -1,4 +1,4 @@
-/// Where a walk is: an open directory and its path.
+/// The position of a walk: an open directory and its path.
 package struct TreePlace {
   package let directory: SharedDescriptor
   package let path: TreePath
@@ -6,7 +6,7 @@ package struct TreePlace {
   package var rawValue: Int32 { directory.descriptor.rawValue }
 }
 
-/// What is done on a walk through a tree.
+/// The actions on a walk through a tree.
 package protocol TreeVisitor {
   /// What the visitor needs to know of a directory between seeing and entering it.
   associatedtype Mark
@@ -15,19 +15,19 @@ package protocol TreeVisitor {
   ///
   /// - Returns: not nil if it is a directory to be entered, after all names here have been read.
   mutating func visit(_ entry: FileDescriptor.Entry, at place: TreePlace) throws -> Mark?
-  /// Opens a directory that is to be entered; nil leaves it out.
+  /// Opens a directory to be entered; nil leaves it out.
   mutating func enter(_ name: FileName, _ mark: Mark, at place: TreePlace) throws
     -> SharedDescriptor?
-  /// All below the directory that was entered last and not yet left has been visited. By default nothing.
+  /// The walk has visited all below the innermost entered directory. By default nothing.
   ///
-  /// - Parameter place: the directory that holds it; nil when that has vanished.
+  /// - Parameter place: the directory that contains it; nil if that has vanished.
   mutating func leave(_ name: FileName, at place: TreePlace?) throws
 }
 
 extension TreeVisitor {
   package mutating func leave(_ name: FileName, at place: TreePlace?) throws {}
 
-  /// Walks through all below a directory.
+  /// Walks through everything below a directory.
   ///
   /// - Parameters:
   ///   - action: the purpose of the walk, for error sentences.
@@ -40,10 +40,10 @@ extension TreeVisitor {
   }
 }
 
-/// A walk through all below a directory, which is not itself an entry of the walk.
+/// A walk through everything below a directory, which is not itself an entry of the walk.
 ///
-/// It keeps its own stack, so a tree may be as deep as it likes, and few descriptors. Of a directory
-/// it keeps only the names of the directories inside.
+/// It keeps its own stack, so a tree may have any depth, and few descriptors. Of a directory it
+/// keeps only the names of the directories inside.
 private struct TreeWalk<Visitor: TreeVisitor> {
   private struct Frame {
     let name: FileName
@@ -117,8 +117,8 @@ private struct TreeWalk<Visitor: TreeVisitor> {
 /// The directories from the root of a tree down to one of them, of which only the lowest are open:
 /// a tree may be deeper than a process may have descriptors.
 ///
-/// A directory that was closed is opened again as ".." of the one below it, and believed only when it
-/// is the same one: someone may have moved the lower one elsewhere meanwhile.
+/// A directory that was closed is opened again as ".." of the one below it, and accepted only if it
+/// is the same directory, because the lower one may have been moved meanwhile.
 package struct DirectoryChain {
   private struct Level {
     let name: FileName
@@ -146,7 +146,7 @@ package struct DirectoryChain {
     if levels.count > Self.limit { levels[levels.count - Self.limit - 1].open = nil }
   }
 
-  /// Goes up to the directory above; it is lost (`current` is nil) when it is not there any more.
+  /// Goes up to the directory above; if it no longer exists, it is lost (`current` is nil).
   package mutating func ascend() {
     guard let left = levels.popLast() else { preconditionFailure("above the root is nothing") }
     guard let top = levels.last, top.open == nil else { return }
@@ -160,7 +160,7 @@ package struct DirectoryChain {
         try FileDescriptor.open("..", at: lower.descriptor.rawValue, [.readOnly, .directory]), level
       )
     } catch {
-      // The way from the root may still be there.
+      // The way from the root may still exist.
       return nil
     }
   }
@@ -176,7 +176,7 @@ package struct DirectoryChain {
       }
       return place
     } catch {
-      // Removed, or not to be opened any more: for the walk it has vanished.
+      // Removed, or no longer accessible: for the walk it has vanished.
       return nil
     }
   }
@@ -189,7 +189,7 @@ package struct DirectoryChain {
   }
 }
 
-/// Puts an item on the disk, a directory with all below it.
+/// Flushes an item to the disk, a directory with everything below it.
 package enum TreeSynchronization {
   /// - Complexity: an fsync for each file and each directory.
   package static func run(_ name: FileName, _ status: FileStatus, at directory: Int32) throws {

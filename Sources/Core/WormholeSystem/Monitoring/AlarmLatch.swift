@@ -22,7 +22,7 @@ package final class AlarmLatch: Sendable {
     handler.withLock { $0 }?()
   }
 
-  /// Raises it, and notes that something else than the data has changed.
+  /// Raises it, and notes that something other than the data has changed.
   package func raiseForChange() {
     hasChanged.store(true, ordering: .sequentiallyConsistent)
     raise()

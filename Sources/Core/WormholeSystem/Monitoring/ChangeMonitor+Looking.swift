@@ -90,7 +90,7 @@ extension ChangeMonitor {
     }
   }
 
-  /// Watches the nearest parent that there is, for the appearance of what is missing below it.
+  /// Watches the nearest existing parent, for the appearance of the missing entry below it.
   ///
   /// - Returns: Nil if it has appeared meanwhile, or the parent was replaced.
   private func wait(for place: WatchEntry.Place, _ id: WatchTable.ID) throws(Errno) -> Finding? {
@@ -144,7 +144,7 @@ extension ChangeMonitor {
   }
 
   private func names(_ path: String, _ status: FileStatus) -> Bool {
-    // A path that cannot be looked at names nothing here.
+    // A path that cannot be examined counts as missing here.
     (try? fileStatus(path).isSameFile(as: status)) ?? false
   }
 

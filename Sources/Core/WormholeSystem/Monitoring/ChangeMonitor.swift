@@ -50,13 +50,13 @@ package final class ChangeMonitor: Sendable {
   ///   - path: Absolute; need not exist.
   ///   - parents: Parent directories whose replacement also replaces this one; the container comes
   ///     first.
-  ///   - lane: Those with the same text are looked for one after another, by one thread at a time; by
-  ///     default those of the container.
+  ///   - lane: Directories with the same lane are looked for one after another, by one thread at a
+  ///     time; by default those of the container.
   ///   - events: The events to watch for; those of the directory's own end are added.
   ///   - prepare: Called before the directory is looked for, on this thread, and again on another
   ///     one after the directory was removed; may create it. If it is missing after that, its
-  ///     appearance is an event of the nearest parent that there is: looking leaves no names behind.
-  ///   - readsNames: Whether the news tell the names of entries; without them they cost less.
+  ///     appearance is an event of the nearest existing parent: looking leaves no names behind.
+  ///   - readsNames: Whether the news contain the names of entries; without them they cost less.
   ///   - hear: Called on the monitor's thread, so it must be short and not wait for a file system:
   ///     raise a latch, enqueue work. After a replacement of the directory everything must be
   ///     looked at.
@@ -129,7 +129,7 @@ package final class ChangeMonitor: Sendable {
     withExtendedLifetime(entry) {}
   }
 
-  /// Returns whether the watch has the kernel's events now, which is so on a local file system only.
+  /// Returns whether the watch has the kernel's events now: only on a local file system.
   func hasEvents(_ id: WatchTable.ID) -> Bool {
     state.withLock { $0.detection(of: id) == .events }
   }
@@ -198,7 +198,7 @@ package final class Watch: Watching {
   }
 }
 
-/// The noticing of changes, until it is cancelled or released.
+/// The observation of changes, until it is cancelled or released.
 package protocol Watching: Cancelling {
   var detection: ChangeDetection { get }
 }

@@ -6,7 +6,7 @@ import Synchronization
 ///
 /// The kernel is between two lines of `__fput` then; how long depends only on when its thread gets a
 /// processor again. So the checks begin close together, and end after some seconds. They cost less
-/// than the first: all that may have changed is that a known lock is free.
+/// than the first: the only possible change is that a known lock is free.
 package final class FollowUpChecks: Cancelling {
   static let delays: [Duration] =
     [.microseconds(300)] + [1, 2, 4, 8, 16, 32, 64, 256, 1_024, 4_096].map { .milliseconds($0) }
@@ -24,7 +24,7 @@ package final class FollowUpChecks: Cancelling {
     condition = Mutex(Condition(check: check))
   }
 
-  /// Sets what checks, where that needs these checks to be made itself.
+  /// Sets the check, if creating it needs these checks.
   package func use(_ check: @escaping @Sendable () -> Void) {
     condition.withLock { $0.check = check }
   }
@@ -32,7 +32,7 @@ package final class FollowUpChecks: Cancelling {
   /// Checks once, now.
   package func check() { condition.withLock(\.check)() }
 
-  /// An event came: checks now, and again a few times.
+  /// After an event: checks now, and again a few times.
   package func begin() {
     let round = condition.withLock { condition -> UInt64? in
       condition.round += 1
@@ -72,6 +72,6 @@ package final class FollowUpChecks: Cancelling {
     }
   }
 
-  /// A check failed: the next one must not take anything for known.
+  /// A check failed: the next one must not rely on earlier findings.
   package func noteFailure() { condition.withLock { $0.mayHaveChanged = true } }
 }

@@ -26,8 +26,8 @@ extension Waiting {
 /// The state of a wait.
 package enum WaitingStep<Outcome> {
   case done(Outcome)
-  /// There is nothing to do before the latch is raised or the instant comes; without an instant,
-  /// before the latch is raised.
+  /// There is nothing to do before the latch is raised or, if there is an instant, before it is
+  /// reached.
   case wait(for: WakeLatch, until: ContinuousClock.Instant?)
   /// Try again after a pause that is too short to give up the thread.
   case spin(Duration)
@@ -75,9 +75,9 @@ extension Waiting {
 /// until the last one. Cancelling the task ends a wait with `CancellationError`. The work is released
 /// before this function returns.
 ///
-/// What raises a latch takes the next step itself if that step never waits. Otherwise it hands the step
-/// to such a thread. The last step resumes the task. So one thread is woken, or two, however often it
-/// waits.
+/// The thread that raises a latch takes the next step itself if that step never waits. Otherwise it
+/// hands the step to such a thread. The last step resumes the task. So one thread is woken, or two,
+/// however often it waits.
 ///
 /// - Parameters:
 ///   - latch: Waited for before the first step; nil if there is no need to.
@@ -120,7 +120,7 @@ private final class SuspendedWait<Outcome: Sendable>: Sendable {
     if let latch { wait(for: latch, until: deadline, task) } else { goOn(task) }
   }
 
-  /// Ends the wait that is under way or comes next.
+  /// Ends the current wait or the next one.
   func cancel() {
     let latch = cancellation.withLock { cancellation in
       cancellation.isCancelled = true
@@ -157,7 +157,7 @@ private final class SuspendedWait<Outcome: Sendable>: Sendable {
     if isCancelled || !latch.wake(until: deadline, { [self] in awake(task) }) { goOn(task) }
   }
 
-  /// Goes on, on the thread that has raised the latch.
+  /// Continues on the thread that has raised the latch.
   private func awake(_ task: Continuation) {
     guard !cancellation.withLock(\.isCancelled), let step = work.withLock({ $0?.promptStep() })
     else { return goOn(task) }

@@ -8,7 +8,7 @@ package final class WakeLatch: Sendable {
     var isRaised = false
     var sleeper: (@Sendable () -> Void)?
     var blocked = 0
-    /// Made by the first thread that blocks: most latches are made for a wait that does not come.
+    /// Created by the first thread that blocks, because most latches are never waited for.
     var semaphore: DispatchSemaphore?
   }
 

@@ -5,7 +5,7 @@ struct WatchEntry: Sendable {
     let path: String
     /// Parent directories whose replacement also replaces it; the container comes first.
     let parents: [String]
-    /// The lane whose looks follow one another: that of one container, so that a file system that
+    /// The lane whose looks follow one another: one for each container, so that a file system that
     /// does not answer delays no other.
     let lane: String
     let prepare: @Sendable () throws -> Void
@@ -35,15 +35,15 @@ struct WatchEntry: Sendable {
   /// Nil for an open file, which is never looked for again.
   let place: Place?
   let events: WatchEvents
-  /// Whether its news tell the names of entries; a directory with few entries is looked at anyway.
+  /// Whether its news name entries; a directory with few entries is examined anyway.
   let readsNames: Bool
   let hear: @Sendable (WatchNews) -> Void
   /// The kernel's number, while there is a watch.
   var number: Int32?
   /// The directory of the watch.
   var watched: FileStatus?
-  /// Set while the place is missing: the entry that has to appear in the watched directory, which is the
-  /// nearest parent that there is.
+  /// Set while the place is missing: the entry that has to appear in the watched directory, which
+  /// is the nearest existing parent.
   var awaited: FileName?
   var detection: ChangeDetection = .events
   /// The time of the next look at a polled or missing directory.
@@ -72,10 +72,10 @@ extension WatchEvents {
   /// Reported to every watch.
   fileprivate static let unasked: WatchEvents = [.ignored, .unmounted, .overflowed]
 
-  /// The watched file or directory is not at its place any more.
+  /// The watched file or directory is no longer at its place.
   static let ends: WatchEvents = [.selfDeleted, .selfMoved, .ignored, .unmounted]
 
-  /// Of a parent, while what is to be watched in it is missing.
+  /// For a parent, while the entry to watch in it is missing.
   static let appearance: WatchEvents = [
     .movedTo, .created, .selfDeleted, .selfMoved, .onlyDirectory,
   ]

@@ -11,7 +11,7 @@ struct WatchTable {
     let events: SharedDescriptor?
     let wakeUp: SharedDescriptor?
     let failure: Errno?
-    /// What the thread waits for; the events come first.
+    /// The descriptors that the thread waits for; the events come first.
     let sources: [Int32]
 
     init() {
@@ -45,7 +45,7 @@ struct WatchTable {
     case same
     /// Another directory is watched now; on a network file system it is polled as well.
     case watched(network: String?)
-    /// Nothing is there, and nothing may be created yet.
+    /// The place is missing, and nothing may be created yet.
     case missing
     case failed(reason: String)
   }
@@ -58,7 +58,7 @@ struct WatchTable {
     var lanes: [String] = []
   }
 
-  /// What the events of a turn have shown.
+  /// The findings from the events of a turn.
   private struct Events {
     var news: [ID: WatchNews]
     /// The entries to look for.
@@ -100,7 +100,7 @@ struct WatchTable {
   func lanes(below directory: String) -> Set<String> {
     Set(entries.values.compactMap(\.place).filter { $0.path.hasPrefix(directory) }.map(\.lane))
   }
-  /// For tests: whether a missing directory is waited for.
+  /// For tests: whether an entry waits for a missing directory.
   func isAwaiting(_ path: String) -> Bool {
     entries.values.contains { $0.place?.path == path && $0.awaited != nil }
   }
@@ -175,7 +175,7 @@ struct WatchTable {
 
   /// Enters the kernel's watch for an entry. If the entry was removed meanwhile, the watch ends.
   ///
-  /// - Parameter awaited: What has to appear there, if it is a parent's watch.
+  /// - Parameter awaited: The entry that has to appear, if it is a parent's watch.
   mutating func enter(
     _ number: Int32, _ status: FileStatus?, for id: ID, awaiting awaited: FileName? = nil
   ) {

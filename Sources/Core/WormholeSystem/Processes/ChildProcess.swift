@@ -159,7 +159,7 @@ package struct PipeEnds: ~Copyable {
   package consuming func takeWrite() -> SharedDescriptor { SharedDescriptor(write) }
 }
 
-/// Ignores the signals that would kill the program for something that is an error here: a reader
+/// Ignores the signals that would kill the program for conditions that are errors here: a reader
 /// that is gone (SIGPIPE) and a file that exceeds its limit (SIGXFSZ).
 package func ignoreFatalWriteSignals() {
   // `signal` fails only for numbers that are not signals (signal(2)).

@@ -58,7 +58,7 @@ enum ChildReaper {
   }
 
   private static func reap(_ orphan: SharedDescriptor) {
-    // If it fails, other code has already reaped it, which is all that is needed.
+    // If it fails, other code has already reaped it, which is enough.
     _ = try? ChildProcess.reap(orphan)
     state.withLock { $0.orphans.removeAll { $0 === orphan } }
   }

@@ -3,8 +3,8 @@ import Synchronization
 /// A program that receives lines and whose output is read line by line. It is killed when this
 /// value is released.
 ///
-/// The output is read when a caller wants it: a program that prints more than a pipe holds waits for
-/// that. Thread-safe; one thread at a time reads.
+/// The output is read on demand: a program that prints more than a pipe holds waits for that.
+/// Thread-safe; one thread at a time reads.
 package final class LineProcess: Sendable {
   private let child: ChildProcess
   private let input: SharedDescriptor
@@ -12,7 +12,7 @@ package final class LineProcess: Sendable {
   private let pending = Mutex<[UInt8]>([])
   private let hasEnded = Atomic(false)
 
-  /// The program did not do what the caller waited for.
+  /// The program did not do what the caller expected.
   package struct Failure: Error, CustomStringConvertible {
     /// A sentence that says what failed.
     package let description: String

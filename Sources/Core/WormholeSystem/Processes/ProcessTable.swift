@@ -9,12 +9,12 @@ package struct ProcessStatus: Hashable, Sendable {
   package private(set) var isStopped: Bool
   /// `Z` or `X` in /proc with no thread left: the process is dead and holds nothing.
   package let isDead: Bool
-  /// The process that started it; 1 if that one has ended.
+  /// The process that started it; 1 if its parent has ended.
   let parent: Int32
   /// The time of the process's start, in clock ticks since the machine's start.
   package let startTicks: UInt64
 
-  /// The process, for others to recognize it.
+  /// The identity of the process, by which others recognize it.
   package var identity: ProcessIdentity {
     ProcessIdentity(
       processID: processID, startTicks: startTicks, namespace: ProcessIdentity.current.namespace)
@@ -158,15 +158,15 @@ package struct ProcessIdentity: Hashable, Sendable {
     boot.reduce(0xCBF2_9CE4_8422_2325 ^ inode) { ($0 ^ UInt64($1)) &* 0x0000_0100_0000_01B3 }
   }
 
-  /// The current state of this very process; nil if it is gone, its number was reused, or it lives
-  /// in a namespace that this process cannot see (`isVisible` tells the last case apart).
+  /// The current state of this very process; nil if it is gone, its number was reused, or it is in
+  /// a namespace that this process cannot see (`isVisible` distinguishes the last case).
   package var status: ProcessStatus? {
     guard isVisible, let status = ProcessStatus.of(processID), status.startTicks == startTicks
     else { return nil }
     return status
   }
 
-  /// Whether this process can look the other one up at all.
+  /// Whether this process can look the other one up.
   package var isVisible: Bool {
     let here = Self.current.namespace
     return namespace != 0 && namespace == here
@@ -234,8 +234,8 @@ package struct LockTable: Sendable {
   }
 
   /// Returns the processes that held a lock on the file; empty if there was none, or if they are not
-  /// visible: they live in another namespace, or the file system (btrfs, overlayfs) reports different
-  /// devices to `stat` and for locks.
+  /// visible: they are in another namespace, or the file system (btrfs, overlayfs) reports
+  /// different devices to `stat` and for locks.
   package func holders(of file: FileStatus) -> [Int32] {
     holders[Self.name(of: file.device) + ":" + String(file.inode)] ?? []
   }

@@ -6,7 +6,7 @@ package enum Program {
   /// The process number. The corresponding C function is `getpid`.
   package static var processID: Int32 { getpid() }
 
-  /// The user on whose behalf files are opened. The corresponding C function is `geteuid`.
+  /// The user whose rights apply when files are opened. The corresponding C function is `geteuid`.
   package static var effectiveUser: UInt32 { geteuid() }
 
   /// Whether the process is in a Unix group (`getegid` and `getgroups`).
@@ -19,8 +19,8 @@ package enum Program {
     return got > 0 && groups[..<Int(got)].contains(group)
   }
 
-  /// Returns how many more files this process may open, at most so many; as many if that is not known.
-  /// The corresponding C functions are `getrlimit` and `poll`, which marks what is not open.
+  /// Returns how many more files this process may open, up to a limit; the limit if unknown. The C
+  /// functions are `getrlimit` and `poll`, which marks closed descriptors.
   package static func freeDescriptors(atMost limit: Int) -> Int {
     var bounds = rlimit()
     guard getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &bounds) == 0 else { return limit }
@@ -85,9 +85,9 @@ package enum Program {
     }
   }
 
-  /// Prepares Swift's runtime, before it starts, for a machine without /proc. There the runtime of a
-  /// static program cannot find its own place, and aborts; it does not look for it if it gets one. Nor
-  /// does any runtime know the arguments there.
+  /// Prepares Swift's runtime, before it starts, for a machine without /proc. There the runtime of
+  /// a static program cannot find its own path, and aborts, unless it is given one. The runtime
+  /// cannot find the arguments there either.
   ///
   /// - Parameters: as of `main`.
   package static func prepareRuntime(
@@ -98,7 +98,7 @@ package enum Program {
     _swift_stdlib_overrideUnsafeArgvArgc(arguments, count)
   }
 
-  /// Whether the file system /proc is there: processes and their states are found in it.
+  /// Whether the file system /proc exists, in which processes and their states are found.
   package static var hasProcessTable: Bool { access("/proc/self/exe", F_OK) == 0 }
 
   /// The path of the running program.
@@ -186,7 +186,7 @@ package enum Program {
       let count = try perform(.write) {
         Glibc.write(descriptor, buffer.baseAddress.map { $0 + done }, buffer.count - done)
       }
-      // A device may take nothing and report no error (write(2)); repeating the call would never
+      // A device may accept no byte and report no error (write(2)); repeating the call would never
       // end.
       guard count > 0 else { throw .inputOutput }
       done += count

@@ -6,7 +6,7 @@ import WormholeShims
 /// `sigtimedwait`.
 ///
 /// Only for code that is not ours: ours asks the kernel not to raise it. The program's own action
-/// for the signal stays as it is. Costs four system calls.
+/// for the signal does not change. Costs four system calls.
 package func withoutBrokenPipeSignal<Result>(_ body: () -> Result) -> Result {
   var pipe = sigset_t()
   var before = sigset_t()
@@ -15,7 +15,7 @@ package func withoutBrokenPipeSignal<Result>(_ body: () -> Result) -> Result {
   sigemptyset(&pipe)
   sigaddset(&pipe, SIGPIPE)
   sigpending(&pending)
-  // The program blocks it itself, and one is waiting: that one stays.
+  // The program blocks the signal itself, and one is pending: it stays pending.
   let wasPending = sigismember(&pending, SIGPIPE) == 1
   _ = pthread_sigmask(SIG_BLOCK, &pipe, &before)
   let result = body()

@@ -1,4 +1,4 @@
-/// What an fsync of a file puts on the disk besides its content. The power tests prove it.
+/// What an fsync of a file flushes to the disk besides its content. The power tests prove it.
 package enum CommitScope: Sendable {
   /// Everything that was done on the file system before. One journal is written in order, and a rename
   /// of the file belongs to what its fsync waits for: xfs, and ext4 with a journal.
@@ -8,14 +8,14 @@ package enum CommitScope: Sendable {
   /// The file's name, if it has only one: ext4 without a journal writes the directory of a file that
   /// got its name since its last fsync.
   case name
-  /// Nothing that is known of.
+  /// Nothing else, as far as is known.
   case content
 
   package var isEverything: Bool { self == .everything || self == .everythingAtOnce }
 }
 
 extension FileDescriptor {
-  /// Returns what an fsync of a file on this one's file system puts on the disk.
+  /// Returns what an fsync of a file on this file's file system flushes to the disk.
   package func commitScope() throws(Errno) -> CommitScope {
     switch try fileSystem().magic {
     case 0x0102_1994: .everythingAtOnce
@@ -25,8 +25,8 @@ extension FileDescriptor {
     }
   }
 
-  /// ext2 has ext4's magic number, so the kernel's list of ext4's file systems is asked. One that is
-  /// not shown there counts as ext2.
+  /// ext2 has ext4's magic number, so the kernel's list of ext4's file systems is asked. A file
+  /// system that is not in it counts as ext2.
   private static func commitScope(ofExt device: UInt64) throws(Errno) -> CommitScope {
     // The encoding of makedev(3).
     let major = device >> 8 & 0xFFF | device >> 32 & 0xFFFF_F000

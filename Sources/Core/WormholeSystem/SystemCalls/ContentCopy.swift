@@ -6,8 +6,8 @@ package struct ContentCopy {
 
   private static let kernelPiece: Int64 = 8 << 20
   private static let memoryPiece = 1 << 20
-  /// A file of at most so many bytes is read and written at once: that is faster than asking the kernel
-  /// to share or copy it, and sharing would save no room that matters.
+  /// A file of at most this many bytes is read and written at once: that is faster than asking the
+  /// kernel to share or copy it, and sharing would save hardly any room.
   private static let smallBytes: Int64 = 16 << 10
 
   private let check: () throws -> Void
@@ -24,7 +24,7 @@ package struct ContentCopy {
     self.copied = copied
   }
 
-  /// Copies the file up to the size in its status; holes stay holes. Both files are as they were opened,
+  /// Copies the file up to the size in its status; holes stay holes. Both files were just opened,
   /// and nothing was read or written.
   ///
   /// - Complexity: Memory for one piece of at most 1 MiB, whatever the size.
@@ -52,7 +52,7 @@ package struct ContentCopy {
     } catch {
       switch error {
       case .noSpace, .diskQuotaExceeded, .inputOutput, .interrupted: throw error
-      // This file system has no such call at all.
+      // This file system does not support the call.
       case .unsupported, .unsuitableRequest, .noFunction: way = .kernel
       // Not for these two files: one is a swap file, has other flags, or is on another file system.
       default: break

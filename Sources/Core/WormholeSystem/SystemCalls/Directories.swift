@@ -28,16 +28,16 @@ package enum RenameMode: Sendable {
   case replace
   /// Fails with `.alreadyExists` (`RENAME_NOREPLACE`).
   ///
-  /// Some file systems have no such mode (FUSE, NFS). There it is made of other steps:
+  /// Some file systems have no such mode (FUSE, NFS). There it consists of other steps:
   ///
-  /// | what is renamed | steps | meanwhile, and after a crash between them |
+  /// | renamed entry | steps | meanwhile, and after a crash between them |
   /// |---|---|---|
   /// | a directory | `renameat`, which replaces an empty directory and refuses any other | – |
   /// | any other file | `linkat`, which refuses a name that is taken; then `unlinkat` of the old name | it has both names |
   ///
-  /// The new name has exactly one winner in both cases. The old name of a file has not: two processes
-  /// that move one file to two names may both succeed. So a process that moves a file which others may
-  /// move as well uses `replace`, or holds a lock on it meanwhile.
+  /// The new name has exactly one winner in both cases. The old name of a file may have two: two
+  /// processes that move one file to two names may both succeed. So a process that moves a file
+  /// that others may move as well uses `replace`, or holds a lock on it meanwhile.
   case keep
   /// Exchanges the two files; both must exist (`RENAME_EXCHANGE`).
   case exchange
@@ -100,7 +100,7 @@ private func renameInSteps(
   do throws(Errno) {
     try removeIfPresent(old, at: oldDirectory)
   } catch {
-    // As if it had not begun, unless the file was taken from there in the meantime.
+    // Undone, unless the file was taken from there in the meantime.
     let cause = error
     if try removeIfPresent(new, at: newDirectory) { throw cause }
   }

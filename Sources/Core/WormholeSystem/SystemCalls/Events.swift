@@ -26,7 +26,7 @@ package struct WatchEvents: OptionSet, Sendable, Hashable {
   package static let selfMoved = WatchEvents(rawValue: UInt32(IN_MOVE_SELF))
   package static let onlyDirectory = WatchEvents(rawValue: UInt32(IN_ONLYDIR))
   package static let doNotFollow = WatchEvents(rawValue: UInt32(IN_DONT_FOLLOW))
-  /// Not an event: adds the mask to that of a watch that the inode already has.
+  /// Not an event: adds the mask to the mask of a watch that the inode already has.
   package static let addToExisting = WatchEvents(rawValue: UInt32(IN_MASK_ADD))
   /// Reported without being asked for: the watch is gone.
   package static let ignored = WatchEvents(rawValue: UInt32(IN_IGNORED))
@@ -112,7 +112,7 @@ extension FileDescriptor {
     _ = try perform(.eventfd) { Glibc.write(rawValue, &one, 8) }
   }
 
-  /// Resets a wake-up counter to zero; a counter at zero stays as it is.
+  /// Resets a wake-up counter to zero; a counter at zero does not change.
   package func lowerCounter() throws(Errno) {
     var value: UInt64 = 0
     do throws(Errno) {
@@ -128,7 +128,7 @@ extension FileDescriptor {
 ///
 /// - Parameters:
 ///   - descriptors: The descriptors to wait for.
-///   - deadline: The instant to give up at; nil waits for ever, which only the monitor's own thread
+///   - deadline: The instant to give up at; nil waits forever, which only the monitor's own thread
 ///     may do.
 /// - Returns: The ready descriptors; none if the deadline passed.
 package func waitReadable(

@@ -17,7 +17,7 @@
       case skip
       /// The process is killed before the call, as by `kill -9`.
       case die
-      /// The process is stopped before the call, as by `kill -STOP`, and goes on when continued.
+      /// The process is stopped before the call, as by `kill -STOP`, until it is continued.
       case stop
     }
 
@@ -54,8 +54,8 @@
       }
 
       // Sent to this very thread: a signal for the process may be taken by another thread, and this
-      // thread would go on with its call until that one has stopped it. `raise` fails only for
-      // numbers that are not signals (raise(3)).
+      // thread would continue with its call until that thread has stopped it. `raise` fails only
+      // for numbers that are not signals (raise(3)).
       private func signalThisThread(_ signal: Int32) -> Int32? {
         _ = Glibc.raise(signal)
         return nil

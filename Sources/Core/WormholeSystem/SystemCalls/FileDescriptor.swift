@@ -15,7 +15,7 @@ package struct FileDescriptor: ~Copyable, Sendable {
   }
 
   deinit {
-    // The owner was released without asking for the outcome, so nobody wants the error.
+    // The owner was released without asking for the outcome, so no caller needs the error.
     try? Self.closeOnce(rawValue)
   }
 
@@ -29,7 +29,7 @@ package struct FileDescriptor: ~Copyable, Sendable {
 
   private static func closeOnce(_ descriptor: Int32) throws(Errno) {
     var isOpen = true
-    // As in the kernel, an injected failure is only reported: the descriptor is gone all the same.
+    // As in the kernel, an injected failure is only reported: the descriptor is still gone.
     defer { if isOpen { _ = Glibc.close(descriptor) } }
     _ = try perform(.close, retryOnInterrupt: false) {
       isOpen = false
@@ -75,8 +75,8 @@ package enum Directory {
 extension FileDescriptor {
   /// Opens a file. The corresponding C function is `openat`.
   ///
-  /// - Throws: `Errno` as in open(2). With `.nonBlocking`, opening a FIFO whose other end nobody
-  ///   has open never blocks.
+  /// - Throws: `Errno` as in open(2). With `.nonBlocking`, opening a FIFO whose other end is not
+  ///   open never blocks.
   package static func open(
     _ path: some PathText, at directory: Int32 = Directory.current, _ options: OpenOptions,
     mode: UInt32 = 0o600

@@ -159,7 +159,7 @@ private func withModificationTime<Result>(
   }
 }
 
-/// A kind of file system. What matters here is whether the kernel sees every change of a file.
+/// A kind of file system. Here it only matters whether the kernel sees every change of a file.
 package struct FileSystemKind: Hashable, Sendable {
   package let magic: UInt32
 
@@ -176,8 +176,8 @@ package struct FileSystemKind: Hashable, Sendable {
     0x1983_0326: "fhgfs", 0x7461_636F: "ocfs2", 0x0116_1970: "gfs2",
   ]
 
-  /// Whether the file system puts new names on the disk within five seconds by itself, as ext4 does
-  /// (mount option `commit`, ext4(5)), or has no disk (tmpfs).
+  /// Whether the file system flushes new names to the disk within five seconds by itself, as ext4
+  /// does (mount option `commit`, ext4(5)), or has no disk (tmpfs).
   package var commitsWithinSeconds: Bool { [0xEF53, 0x0102_1994].contains(magic) }
 
   /// The name of the network file system, or nil for a local one.

@@ -5,9 +5,9 @@ import WormholeShims
 /// Whether other users may put symbolic links into the directories in which this process works.
 ///
 /// A call such as renameat(2) follows a link in the directories of a path; only the last name is never
-/// followed. In a directory that a Unix group shares, another member could so lead a process out of it, to
-/// files that the member has no access to. A process that has opened such a directory takes each path
-/// below a descriptor step by step. All others pay nothing for that, except a look at this flag.
+/// followed. In a directory that a Unix group shares, another member could thus lead a process out
+/// of it, to files that the member cannot access. A process that has opened such a directory takes
+/// each path below a descriptor step by step. Other processes only pay for reading this flag.
 package enum ForeignLinks {
   private static let areExpected = Atomic(false)
 
@@ -19,11 +19,11 @@ package enum ForeignLinks {
 
 extension PathText {
   /// Lends a path, and the directory from which it counts, to a call that follows links in its
-  /// directories. Where links of others are expected, it gets the path's last name, and the directory
-  /// that contains it; a link on the way there is `ENOTDIR`.
+  /// directories. If links of other users are expected, it gets the path's last name, and the
+  /// directory that contains it; a link on the way there is `ENOTDIR`.
   ///
-  /// - Complexity: two calls more for each named directory of the path, where links are expected. A path
-  ///   whose directories are all ".." has no place for a link.
+  /// - Complexity: two more calls for each named directory of the path, if links are expected. A
+  ///   path whose directories are all ".." has no place for a link.
   @inline(__always)
   func withCPath(
     at directory: Int32, _ body: (Int32, UnsafePointer<CChar>) -> Int32

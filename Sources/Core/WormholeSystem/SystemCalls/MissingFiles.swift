@@ -1,5 +1,5 @@
-// Other processes rename and remove files between two calls, so that a file is missing is an
-// answer more often than an error.
+// Other processes rename and remove files between two calls, so a missing file is an answer more
+// often than an error.
 
 /// Makes a call on a file that may be missing.
 ///

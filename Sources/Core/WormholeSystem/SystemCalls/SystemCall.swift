@@ -13,7 +13,7 @@ package enum SystemCall: String, Sendable, CaseIterable {
 }
 
 /// How often in a row a call is repeated because a signal interrupted it, before the error is passed
-/// on: no wait here is unbounded, not even one that a storm of signals causes.
+/// on: every wait here is bounded, even one that a storm of signals causes.
 package let retryLimit = 1_000
 
 /// How often in a row a step is repeated because another process renamed or removed a file between

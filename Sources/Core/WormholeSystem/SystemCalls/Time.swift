@@ -2,7 +2,7 @@ import Glibc
 import WormholeShims
 
 /// Returns the time since this machine started, suspension included. All processes of the machine
-/// share this clock, and nobody can set it. The corresponding C clock is `CLOCK_BOOTTIME`.
+/// share this clock, and it cannot be set. The corresponding C clock is `CLOCK_BOOTTIME`.
 package func bootTimeNanoseconds() -> UInt64 {
   var time = timespec()
   // Fails only for an unknown clock (clock_gettime(2)); this one has existed since Linux 2.6.39.
@@ -18,8 +18,8 @@ package func realTime() -> (seconds: Int64, nanoseconds: Int64) {
   return (Int64(time.tv_sec), Int64(time.tv_nsec))
 }
 
-/// Returns the hour, the minute and the second of a moment where the process is: `TZ`, or the machine's
-/// time zone. The corresponding C function is `localtime_r`.
+/// Returns the hour, the minute and the second of a moment in the process's time zone: `TZ`, or the
+/// machine's. The corresponding C function is `localtime_r`.
 ///
 /// - Parameter seconds: Since 1970.
 package func localTime(_ seconds: Int64) -> (hour: Int, minute: Int, second: Int) {
