@@ -59,7 +59,8 @@ struct ManualPageTests {
     #expect(text.contains("wormhole-format - the files of a container on disk"))
     for expected in [
       "values/<name>/value.plist             exactly the user's property list, no envelope\n",
-      "   8 + 4  what an unbroken run of publications", "The loss of power\n", "2.  The lease with",
+      "   8 + 4  the publication before an unbroken run", "The loss of power\n",
+      "2.  The lease with",
     ] {
       #expect(text.contains(expected), "\(expected)")
     }
