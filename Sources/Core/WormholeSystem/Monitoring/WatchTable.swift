@@ -7,32 +7,6 @@ struct WatchTable {
   typealias ID = UInt64
   typealias Call = @Sendable () -> Void
 
-  private final class Descriptors: Sendable {
-    let events: SharedDescriptor?
-    let wakeUp: SharedDescriptor?
-    let failure: Errno?
-    /// The descriptors that the thread waits for; the events come first.
-    let sources: [Int32]
-
-    init() {
-      var failure: Errno?
-      do throws(Errno) {
-        events = SharedDescriptor(try FileDescriptor.eventQueue())
-      } catch {
-        events = nil
-        failure = error
-      }
-      do throws(Errno) {
-        wakeUp = SharedDescriptor(try FileDescriptor.wakeUpCounter())
-      } catch {
-        wakeUp = nil
-        failure = error
-      }
-      self.failure = failure
-      sources = [events, wakeUp].compactMap { $0?.descriptor.rawValue }
-    }
-  }
-
   /// A parent directory of watched ones, watched only for its own removal.
   private struct Parent {
     var number: Int32?
@@ -82,7 +56,7 @@ struct WatchTable {
   /// News for the thread's next turn.
   private var found: [ID: WatchNews] = [:]
   private var nextID: ID = 0
-  private var descriptors: Descriptors?
+  private var descriptors: MonitorDescriptors?
   private var hasThread = false
   private var nextCheck: ContinuousClock.Instant?
   /// Calls to make after the events were taken next time.
@@ -125,7 +99,7 @@ struct WatchTable {
   /// Adds an entry, which its user's thread looks for at once.
   mutating func insert(_ entry: WatchEntry) -> ID {
     nextID += 1
-    if descriptors?.events == nil { descriptors = Descriptors() }
+    if descriptors?.events == nil { descriptors = MonitorDescriptors() }
     entries[nextID] = entry
     entries[nextID]?.look = .underWay
     if entry.place != nil { places += 1 }
@@ -309,7 +283,7 @@ struct WatchTable {
   }
 
   mutating func add(afterEvents body: @escaping Call) {
-    if descriptors?.events == nil { descriptors = Descriptors() }
+    if descriptors?.events == nil { descriptors = MonitorDescriptors() }
     afterEvents.append(body)
     wake()
   }
