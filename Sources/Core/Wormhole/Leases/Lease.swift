@@ -284,7 +284,7 @@ package final class Lease: Sendable {
     let by = taker.map { "by \($0)" } ?? "by a process that left no note"
     return AppGroupError(
       .leaseLost, "publish a change", path: site.path,
-      reason: "the lease was taken away \(by), because this process was stopped or held it "
+      reason: "the lease was taken over \(by), because this process was stopped or held it "
         + "longer than its term; nothing of the change is visible",
       remedy: "read again and repeat the change", holder: taker)
   }

@@ -80,7 +80,7 @@ package final class LeaseRequest: Waiting {
       triesBeforeSleep = Self.triesAfterClose
       do {
         guard try armed() else { continue }
-        if try takenAway(now: now) { continue }
+        if try takenOver(now: now) { continue }
       } catch let error as Errno where error == .noSuchFile {
         // The same between our looks at its holder: a removed directory has no entries to read
         // (getdents(2), ENOENT). Or our place in the line was swept before it was taken.
@@ -213,14 +213,14 @@ package final class LeaseRequest: Waiting {
     return false
   }
 
-  private func takenAway(now: ContinuousClock.Instant) throws -> Bool {
+  private func takenOver(now: ContinuousClock.Instant) throws -> Bool {
     guard let held else {
-      guard try line.takeAwayIfOverdue(observed: &observed, now: now) else { return false }
+      guard try line.takeOverIfOverdue(observed: &observed, now: now) else { return false }
       lineWatch = nil
       return true
     }
     guard let overdue = try observed.overdue(held, now: now) else { return false }
-    try site.breakLease(held, from: overdue.declaration)
+    try site.takeOver(held, from: overdue.declaration)
     try forget()
     return true
   }

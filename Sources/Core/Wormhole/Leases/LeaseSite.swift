@@ -8,7 +8,7 @@ package import WormholeSystem
 /// <directory>/lease/held/           the lease; holding it is flock(2) on this directory
 /// <directory>/lease/held/clean      every broken-* that there was is gone (rule 5)
 /// <directory>/lease/held/x-…, s-…   a holder's declaration; x holds what it will publish (rule 2)
-/// <directory>/lease/broken-<nonce>/ a lease that was taken away, being removed (rule 4)
+/// <directory>/lease/broken-<nonce>/ a lease that was taken over, being removed (rule 4)
 /// <directory>/lease/prepared-…      large or durable content on its way; its writer has it locked
 /// <directory>/lease/waiting-…       a writer that waits has it locked; new readers queue behind it
 /// <directory>/lease/transaction     a change of this value and others; see `Transaction`

@@ -8,7 +8,7 @@ extension LeaseSite {
   ///
   /// Taking over a lease that is not overdue is safe, too (its holder tries again), so the look and
   /// the rename need not be one step.
-  func breakLease(_ held: HeldDirectory, from victim: LeaseDeclaration?) throws(Errno) {
+  func takeOver(_ held: HeldDirectory, from victim: LeaseDeclaration?) throws(Errno) {
     guard try names(held) else { return }
     let broken = Self.brokenPrefix + Nonce.next()
     let directory = try directory()

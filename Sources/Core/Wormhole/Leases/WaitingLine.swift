@@ -135,7 +135,7 @@ struct WaitingLine {
   /// Removes the file of a writer that is stopped, or that is invisible from here and has waited
   /// beyond the standard term. A running writer leaves by itself, at its own deadline at the
   /// latest.
-  mutating func takeAwayIfOverdue(
+  mutating func takeOverIfOverdue(
     observed: inout Observed, now: ContinuousClock.Instant
   ) throws(Errno) -> Bool {
     guard let first, try observed.waiterIsOverdue(first.status, now: now) else { return false }

@@ -58,7 +58,7 @@ struct ClaimSurvey {
     case .nobody: nil
     case .present(let name): (name, false)
     case .removable(let name, let isAlive):
-      (name, try site.takeAway(name, isAlive: isAlive, under: lease))
+      (name, try site.takeOver(name, isAlive: isAlive, under: lease))
     }
   }
 
@@ -135,11 +135,11 @@ extension ItemSite {
   /// Takes over a claim, and takes the lease for that.
   ///
   /// - Returns: false when another process has the lease now.
-  func takeAway(_ name: ClaimName, isAlive: Bool) throws -> Bool {
+  func takeOver(_ name: ClaimName, isAlive: Bool) throws -> Bool {
     do {
       let lease = try leaseRequest(until: .now).run()
       return try withExtendedLifetime(lease) {
-        try takeAway(name, isAlive: isAlive, under: lease)
+        try takeOver(name, isAlive: isAlive, under: lease)
       }
     } catch let error as AppGroupError where [.timedOut, .leaseLost].contains(error.code) {
       return false
@@ -155,7 +155,7 @@ extension ItemSite {
   /// a stopped program would write again when it continues.
   ///
   /// - Returns: false when it has not ended yet, or cannot be ended.
-  func takeAway(_ name: ClaimName, isAlive: Bool, under lease: Lease) throws -> Bool {
+  func takeOver(_ name: ClaimName, isAlive: Bool, under lease: Lease) throws -> Bool {
     if isAlive, name.kind == .inPlace, let claim = try status(of: name) {
       _ = try tolerating(
         [.noSuchFile, .accessDenied, .notPermitted, .noSpace, .diskQuotaExceeded],

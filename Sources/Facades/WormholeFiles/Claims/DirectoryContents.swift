@@ -53,7 +53,7 @@ struct ContentsWait {
       case .present(let name): return Obstacle(path: found.path, holder: name.holder)
       case .removable(let name, let isAlive):
         // Not merely ignored: it would publish into the old directory, where no process sees it.
-        guard try site.takeAway(name, isAlive: isAlive) else {
+        guard try site.takeOver(name, isAlive: isAlive) else {
           return Obstacle(path: found.path, holder: name.holder)
         }
       }

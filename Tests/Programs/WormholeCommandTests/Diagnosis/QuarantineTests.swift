@@ -17,7 +17,7 @@ struct QuarantineTests {
     // Given: a process is about to put the value aside, is suspended, and loses its lease to
     // another process, which publishes 2.
     try Change<Void>(value.directory, .init(until: .now + .seconds(10))) { lease, _ in
-      try lease.site.breakLease(lease.held, from: nil)
+      try lease.site.takeOver(lease.held, from: nil)
       try value.replace(with: 2)
       // When it is continued, then it gets an error.
       let error = #expect(throws: AppGroupError.self) {
