@@ -49,14 +49,17 @@ struct MessageReceiverTests {
     }
     receiver.handle(on: DispatchQueue(label: "messages")) { message in
       heard.withLock { $0.append("\(message.value.intValue ?? -1) \(message.deliveries)") }
-      // Long enough for the other one, also on a busy machine.
-      if message.value == 0 { try message.release(after: .milliseconds(500)) }
+      if message.value == 0 { try message.release(after: .milliseconds(100)) }
     }
     guard case .failed = try await transfers[0].finalStatus(until: .now + .seconds(30)) else {
       Issue.record("it fails after the allowed number of releases")
       return
     }
-    #expect(heard.withLock { $0 } == ["0 1", "1 1", "0 2", "0 3"])
+    // The other one comes meanwhile; where it is slower than the pause, at the latest after one redelivery,
+    // because released messages do not come twice in a row while another one waits.
+    let all = heard.withLock { $0 }
+    #expect(
+      [["0 1", "1 1", "0 2", "0 3"], ["0 1", "0 2", "1 1", "0 3"]].contains(all), "\(all)")
     #expect(try watch.failures(for: "watch").map(\.content) == [.message(0)])
     #expect(try transfers[1].status() == .processed)
   }
