@@ -1,4 +1,4 @@
-/// The parts of a queue's keys: `q/<name>/<part>/…`; `EtcdQueue` says what is in each.
+/// The parts of a queue's keys: `q/<name>/<part>/…`; see `ContainerKey`.
 ///
 /// The letters of consumers, claims and entries follow each other, so one range has all three.
 package enum QueueKeyPart: String, Sendable {
