@@ -45,7 +45,7 @@ package struct ContainerRemoval {
     try TreeRemoval().remove(format, at: directory)
     let left = try SharedContainer.entries(".", at: directory) ?? []
     if left.isEmpty, isOwnDirectory {
-      // A directory that is no longer empty belongs to another program by now.
+      // Another program may have created something in it meanwhile; then it stays.
       _ = try tolerating(
         [.directoryNotEmpty, .alreadyExists, .noSuchFile],
         WormholeSystem.removeDirectory(container.root.path))

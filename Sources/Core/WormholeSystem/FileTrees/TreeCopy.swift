@@ -2,7 +2,7 @@
 ///
 /// The copy keeps content, with its holes, permission bits, modification times, extended attributes
 /// including access control lists, and owner and group where this user may set them. Symbolic links
-/// are copied as links, FIFOs are created anew, a socket gets a second name or is left out; a
+/// are copied as links, FIFOs are created, a socket gets a second name or is left out; a
 /// device is refused. A file with several names in the tree becomes a file for each; attributes of
 /// symbolic links and FIFOs are not copied. An entry that vanishes before it was copied is left
 /// out. The copy never follows a symbolic link or waits for the other end of a FIFO.

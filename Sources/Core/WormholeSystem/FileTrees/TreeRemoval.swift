@@ -118,7 +118,7 @@ private enum EntryRemoval {
     }
   }
 
-  /// Opens a directory on the same mount; nil if it has vanished or is another kind of file.
+  /// Opens a directory on the same mount; nil if the name is gone or names a file.
   static func open(
     _ name: FileName, at directory: Int32, _ path: TreePath
   ) throws(TreeError) -> SharedDescriptor? {

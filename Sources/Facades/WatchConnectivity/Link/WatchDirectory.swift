@@ -15,7 +15,7 @@ enum WatchDirectory {
     return url
   }
 
-  /// Deletes the directories of watches that are no longer paired, or have no app.
+  /// Deletes the directories of watches that were unpaired or have no app.
   static func sweep(_ place: SessionPlace) throws {
     let home = home(place)
     let names: [String]

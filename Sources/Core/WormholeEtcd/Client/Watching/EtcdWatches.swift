@@ -156,7 +156,7 @@ final class EtcdWatches: Sendable {
     }
   }
 
-  /// Returns whether to connect now, and the stream that is no longer needed.
+  /// Returns whether to connect now, the stream to cancel, and whether the watches have ended.
   private func takeDue(_ state: inout State) -> (Bool, HTTPStream?, Bool) {
     guard state.hasEnded || state.table.entries.isEmpty else {
       return (state.start.map { $0 <= .now } ?? false, nil, false)
