@@ -23,7 +23,7 @@ package final class Participant: Sendable {
     package let description: String
   }
 
-  /// Starts a participant on a container.
+  /// Starts a participant on a container. Its temporary files go with the run.
   ///
   /// - Parameter container: The directory of a test. On etcd it stands for the test's container there,
   ///   and the participant has a directory of its own beside it, as on another machine. Or "group:"
@@ -32,9 +32,11 @@ package final class Participant: Sendable {
     let isGroup = container.hasPrefix("group:")
     let location = isGroup ? nil : try TestEngine.current.location(of: container)
     let state = location == nil ? [] : ["XDG_STATE_HOME=\(container)/state"]
+    let isSet = environment.contains { $0.hasPrefix("TMPDIR=") }
+    let temporary = isSet ? [] : ["TMPDIR=\(try TemporaryDirectory.ofRun())"]
     try self.init(
       program: BuiltProgram.path("participant"), [location?.description ?? container],
-      environment: environment + state)
+      environment: environment + state + temporary)
   }
 
   /// Starts any program that answers each line with one line.

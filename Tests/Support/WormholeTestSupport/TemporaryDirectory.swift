@@ -33,6 +33,9 @@ package final class TemporaryDirectory: Sendable {
     return memory
   }()
 
+  /// The directory of this run, which is removed with the process.
+  package static func ofRun() throws -> String { try RunDirectory.inside(usual).path }
+
   /// A place on another file system than the usual one; nil where there is none.
   package static let elsewhere: String? = {
     let places = ["/tmp", "/var/tmp", "/dev/shm"]
