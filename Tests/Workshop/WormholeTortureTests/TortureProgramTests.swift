@@ -80,10 +80,12 @@ struct TortureProgramTests {
   @Test("leaves no etcd behind when it is killed", .needsEtcd)
   func killed() throws {
     let directory = try TemporaryDirectory()
+    // A temporary one would be closed before the start, and its number used for something else.
+    let nowhere = try FileDescriptor.open("/dev/null", .writeOnly)
     let child = try ChildProcess(
       BuiltProgram.path("torture"),
       ["--etcd", "--seconds", "60", "--directory", directory.path, "--processes", "1"],
-      output: FileDescriptor.open("/dev/null", .writeOnly).rawValue)
+      output: nowhere.rawValue)
     func members() throws -> Int {
       try FileDescriptor.open("/proc", [.readOnly, .directory]).entries().count { entry in
         guard entry.name.text.utf8.allSatisfy({ (0x30...0x39).contains($0) }) else { return false }
