@@ -1,4 +1,5 @@
 import Foundation
+import Synchronization
 import WatchConnectivity
 import WormholeSystem
 
@@ -15,6 +16,8 @@ final class Connectivity: NSObject, Sendable {
   static let shared = Connectivity()
   /// Set for a phone of the story and the tests that is killed after it has handed a file to the session.
   static let killingVariable = "CINEMATIME_KILLED_AFTER_TRANSFER"
+  /// Whether the phone did not answer the last question of the watch.
+  private let isUnanswered = Atomic(false)
 
   private override init() {
     super.init()
@@ -32,7 +35,7 @@ final class Connectivity: NSObject, Sendable {
   }
 
   /// Shows the phone the tickets, and asks for the missing QR codes, at once or not at all: the phone must run, or be started
-  /// for it. If it does not answer, asks again a few times, and in any case with the next change.
+  /// for it. If it does not answer, asks again a few times, then when it can be reached, and with the next change.
   @MainActor
   func askForQrCodes(tries: Int = 3) {
     guard canSendToPeer() else { return Obstacle.log() }
@@ -48,7 +51,9 @@ final class Connectivity: NSObject, Sendable {
         Cinema.log(
           "the phone did not answer: \(error.localizedDescription)",
           .notice("The phone does not answer now. The QR codes come when it does."))
-        guard tries > 1 else { return }
+        guard tries > 1 else {
+          return self.isUnanswered.store(true, ordering: .sequentiallyConsistent)
+        }
         DispatchQueue.main.asyncAfter(deadline: .now() + 0.2) {
           self.askForQrCodes(tries: tries - 1)
         }
@@ -132,7 +137,12 @@ extension Connectivity: WCSessionDelegate {
 
   func sessionReachabilityDidChange(_ session: WCSession) {
     Obstacle.log()
-    DispatchQueue.main.async { TicketOffice.shared.didChange() }
+    let mustAsk =
+      session.isReachable && isUnanswered.exchange(false, ordering: .sequentiallyConsistent)
+    DispatchQueue.main.async {
+      TicketOffice.shared.didChange()
+      if mustAsk { self.askForQrCodes() }
+    }
   }
 
   func session(

@@ -7,7 +7,7 @@ import WormholeWorkshop
 final class StorySide {
   /// The usual limit of every wait, so that a fault shows as a failed story and not as a hanging
   /// terminal.
-  static let patience: Duration = .seconds(5)
+  static let patience: Duration = .seconds(30)
 
   let role: WCSession.Role
   private let stage: Stage
