@@ -45,13 +45,15 @@ extension EtcdLocation: EngineLocation {
     return place
   }
 
-  package func open(creates: Bool) throws -> (any ContainerEngine)? {
-    try EtcdContainer.open(self, creates: creates, until: CallLimit.deadline)
+  package func open(creates: Bool, _ limit: CallLimit) throws -> (any ContainerEngine)? {
+    try EtcdContainer.open(self, creates: creates, limit)
   }
 }
 
 extension EtcdContainer: ContainerEngine {
   package var isDirectory: Bool { false }
+
+  package func limited(_ limit: CallLimit) -> any ContainerEngine { with(limit) }
 
   package func localDirectory() throws -> String { try Companion.path(of: self) }
 

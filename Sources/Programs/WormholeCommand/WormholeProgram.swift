@@ -41,7 +41,7 @@ struct WormholeProgram {
       hasTimeout = parsed.seconds("timeout") != nil
       let deadline = parsed.callTime(of: command).map { ContinuousClock.now + $0 }
       do {
-        try CallLimit.within(deadline) { try run(parsed, environment) }
+        try run(parsed.limited(until: deadline), environment)
       } catch let error as Errno {
         throw CommandError(
           cannot: "finish \(parsed.commandPath.joined(separator: " "))", because: error)

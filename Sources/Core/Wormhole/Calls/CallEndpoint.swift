@@ -163,6 +163,7 @@ package final class CallEndpoint: Sendable {
   ///
   /// - Parameters:
   ///   - expiry: when the callee need no longer handle it.
+  ///   - deadline: as in `MailboxOutlet.post`.
   ///   - isThere: checked again once the end of the callee would end the call as well.
   /// - Returns: `gone` if the callee has ended, or `full`; in both cases the call is still under
   ///   way, to be posted to another callee or ended.
@@ -170,7 +171,7 @@ package final class CallEndpoint: Sendable {
   /// - Complexity: create, flock, write, rename, close.
   package func post(
     _ id: UInt64, _ value: PropertyListValue, expires expiry: Expiry, to callee: MailboxOutlet,
-    isThere: () -> Bool = { true }
+    until deadline: ContinuousClock.Instant? = nil, isThere: () -> Bool = { true }
   ) throws -> MailboxOutlet.Outcome {
     guard let replyTo = calls.beginPosting(id, to: callee) else { return .posted }
     let key = CallKey(id: id, replyTo: replyTo)
@@ -179,7 +180,7 @@ package final class CallEndpoint: Sendable {
       let hasEnded = calls.endPosting(id, isPosted: outcome == .posted)
       if hasEnded, outcome == .posted { callee.postLater(.cancel(key)) }
     }
-    if isThere() { outcome = try callee.post(.request(key, value, expiry)) }
+    if isThere() { outcome = try callee.post(.request(key, value, expiry), until: deadline) }
     return outcome
   }
 

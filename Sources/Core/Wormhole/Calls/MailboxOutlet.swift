@@ -37,8 +37,10 @@ package final class MailboxOutlet: Sendable {
     writer = container.mailboxes.outlet(to: address, entries: entries, bytes: bytes)
   }
 
-  func post(_ message: CallMessage) throws -> Outcome {
-    try post(message.propertyList(spansMachines: writer.spansMachines))
+  func post(
+    _ message: CallMessage, until deadline: ContinuousClock.Instant? = nil
+  ) throws -> Outcome {
+    try post(message.propertyList(spansMachines: writer.spansMachines), until: deadline)
   }
 
   /// Posts a message that the other end does not depend on.
@@ -50,13 +52,16 @@ package final class MailboxOutlet: Sendable {
 
   /// Posts an entry: it is in the mailbox when this returns `posted`.
   ///
+  /// - Parameter deadline: The caller's deadline; nil for a caller without one.
   /// - Throws: `AppGroupError`: `unsupportedValue` for a value outside property lists or too
   ///   large, or errors of the file system; nothing is posted then. On etcd `tooLarge` beyond 1 MiB,
   ///   and `outcomeUnknown` if an answer was lost and the mailbox ended, or no other answer came in
-  ///   10 seconds.
+  ///   10 seconds, or by the deadline.
   /// - Complexity: create, flock, write, rename, close; a listing after each sixteenth of the
   ///   limits. On etcd one transaction.
-  package func post(_ value: PropertyListValue) throws -> Outcome {
+  package func post(
+    _ value: PropertyListValue, until deadline: ContinuousClock.Instant? = nil
+  ) throws -> Outcome {
     let action = "post into a mailbox"
     let bytes: [UInt8]
     do throws(PropertyListError) {
@@ -69,6 +74,6 @@ package final class MailboxOutlet: Sendable {
     } catch {
       throw AppGroupError.unacceptable(error, action, path: path)
     }
-    return try reporting(action, path: path) { try writer.post(bytes) }
+    return try reporting(action, path: path) { try writer.post(bytes, until: deadline) }
   }
 }

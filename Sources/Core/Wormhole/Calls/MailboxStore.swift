@@ -45,7 +45,9 @@ package protocol MailboxWriter: Sendable {
   var spansMachines: Bool { get }
 
   /// Posts an entry; see `MailboxOutlet.post`.
-  func post(_ bytes: [UInt8]) throws -> MailboxOutlet.Outcome
+  func post(
+    _ bytes: [UInt8], until deadline: ContinuousClock.Instant?
+  ) throws -> MailboxOutlet.Outcome
 }
 
 extension SharedContainer {

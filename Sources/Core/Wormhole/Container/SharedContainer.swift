@@ -40,9 +40,12 @@ public final class SharedContainer: Sendable {
   /// - Parameter group: An App Group identifier such as `group.com.example.cinema`; any string.
   /// - Throws: `AppGroupError`: `containerUnsafe` if its owner or mode lets others in,
   ///   `formatTooNew`, or an error of the file system.
-  public convenience init(group: String) throws {
+  public convenience init(group: String) throws { try self.init(group: group, CallLimit()) }
+
+  /// - Parameter limit: The end of this call, and of those through the container.
+  package convenience init(group: String, _ limit: CallLimit) throws {
     if let location = try ContainerLocation.elsewhere(forGroup: group) {
-      try self.init(at: location, group: group)
+      try self.init(at: location, group: group, limit)
     } else {
       let path = try ContainerLocation.path(forGroup: group)
       try ContainerLocation.create(path)
@@ -82,8 +85,13 @@ public final class SharedContainer: Sendable {
   /// - Throws: As the other initializers; `notSupported` if this program has no engine for the location.
   @available(*, noasync, message: "it blocks; open it before, or on a thread of its own")
   public convenience init(location: String) throws {
+    try self.init(location: location, CallLimit())
+  }
+
+  /// - Parameter limit: The end of this call, and of those through the container.
+  package convenience init(location: String, _ limit: CallLimit) throws {
     if let location = try Engines.location(location) {
-      try self.init(at: location)
+      try self.init(at: location, limit)
     } else {
       try self.init(path: location, access: nil)
     }
@@ -91,9 +99,10 @@ public final class SharedContainer: Sendable {
 
   /// - Parameter companion: The directory of this machine; nil for the usual place.
   package convenience init(
-    at location: any EngineLocation, group: String? = nil, companion: String? = nil
+    at location: any EngineLocation, group: String? = nil, companion: String? = nil,
+    _ limit: CallLimit = CallLimit()
   ) throws {
-    guard let engine = try location.open(creates: true) else {
+    guard let engine = try location.open(creates: true, limit) else {
       preconditionFailure("one that is missing is made")
     }
     try self.init(engine, at: location, group: group, companion: companion)
@@ -114,22 +123,43 @@ public final class SharedContainer: Sendable {
     try ContainerFormat.establish(in: root, group: group)
   }
 
+  private init(_ other: SharedContainer, on engine: any ContainerEngine) {
+    self.engine = engine
+    root = other.root
+    url = other.url
+    location = other.location
+    groupIdentifier = other.groupIdentifier
+  }
+
+  /// Returns this container for a caller with a deadline. Calls through it that have no deadline of
+  /// their own end then; one that begins later has a second. Watches and registrations that begin
+  /// through it go on.
+  package func limited(until deadline: ContinuousClock.Instant?) -> SharedContainer {
+    // No call waits for an answer there.
+    engine.isDirectory ? self : SharedContainer(self, on: engine.limited(CallLimit(deadline)))
+  }
+
   /// Opens an existing container, and never creates one.
   ///
+  /// - Parameter limit: The end of this call, and of those through the container.
   /// - Returns: nil for a directory that could become a container but is not one yet, and for a prefix
   ///   without one.
   /// - Throws: As `init(location:)`.
-  package static func existing(location: String) throws -> SharedContainer? {
+  package static func existing(
+    location: String, _ limit: CallLimit = CallLimit()
+  ) throws -> SharedContainer? {
     guard let place = try Engines.location(location) else { return try existing(path: location) }
-    return try existing(at: place)
+    return try existing(at: place, limit)
   }
 
   /// Opens the existing container of a group, and never creates one.
   ///
   /// - Throws: As `init(group:)`.
-  package static func existing(group: String) throws -> SharedContainer? {
+  package static func existing(
+    group: String, _ limit: CallLimit = CallLimit()
+  ) throws -> SharedContainer? {
     if let location = try ContainerLocation.elsewhere(forGroup: group) {
-      return try existing(at: location, group: group)
+      return try existing(at: location, group: group, limit)
     }
     do {
       return try existing(path: ContainerLocation.path(forGroup: group), group: group)
@@ -139,9 +169,9 @@ public final class SharedContainer: Sendable {
   }
 
   private static func existing(
-    at location: any EngineLocation, group: String? = nil
+    at location: any EngineLocation, group: String? = nil, _ limit: CallLimit
   ) throws -> SharedContainer? {
-    try location.open(creates: false).map {
+    try location.open(creates: false, limit).map {
       try SharedContainer($0, at: location, group: group)
     }
   }

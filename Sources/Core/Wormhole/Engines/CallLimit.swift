@@ -1,36 +1,31 @@
-/// The deadline of a caller, for the engine calls below it that have no deadline of their own: they
-/// end then, or a moment later, and not after the standard wait. In a directory no call waits for
-/// an answer, so it has no effect there.
-package enum CallLimit {
-  /// How long a call may take if its caller has named no deadline: 10 seconds.
+/// The deadline of a caller, for the calls through its container that have no deadline of their own.
+/// They end then; one that begins later has a second, and none lasts longer than ten. A call in a
+/// directory waits for no answer, so the limit has no effect there.
+package struct CallLimit: Sendable {
+  /// How long a call may take if neither it nor its caller has a deadline: 10 seconds.
   package static let standardWait: Duration = .seconds(10)
   /// The time for a call whose deadline has passed: it should do only what is possible at once, but
   /// even that takes a round trip.
   private static let leastWait: Duration = .seconds(1)
 
-  @TaskLocal private static var limit: ContinuousClock.Instant?
+  private let end: ContinuousClock.Instant?
 
-  /// Runs a call of a caller that waits until a deadline; nil for a caller without a deadline.
-  package static func within<Result>(
-    _ deadline: ContinuousClock.Instant?, _ body: () throws -> Result
-  ) rethrows -> Result {
-    guard let deadline else { return try body() }
-    return try $limit.withValue(deadline, operation: body)
+  /// - Parameter end: The caller's deadline; nil for a caller without one.
+  package init(_ end: ContinuousClock.Instant? = nil) { self.end = end }
+
+  /// Returns the deadline of a call that begins now.
+  ///
+  /// - Parameter caller: The deadline of its caller, which counts in place of the limit; nil leaves
+  ///   the limit.
+  package func deadline(
+    within caller: ContinuousClock.Instant? = nil
+  ) -> ContinuousClock.Instant {
+    let standard = ContinuousClock.now + Self.standardWait
+    return (caller ?? end).map { min(standard, Self.callDeadline($0)) } ?? standard
   }
 
-  /// Runs a call of a caller that waits for something that may take any time.
-  package static func lifted<Result>(_ body: () throws -> Result) rethrows -> Result {
-    try $limit.withValue(nil, operation: body)
-  }
-
-  /// The deadline of a call that has none of its own.
-  package static var deadline: ContinuousClock.Instant {
-    let standard = ContinuousClock.now + standardWait
-    return limit.map { min(standard, callDeadline($0)) } ?? standard
-  }
-
-  /// Returns the deadline of a call that is made for a caller with a deadline.
+  /// Returns the deadline of a call that has one of its own.
   package static func callDeadline(
-    _ deadline: ContinuousClock.Instant
-  ) -> ContinuousClock.Instant { max(deadline, .now + leastWait) }
+    _ own: ContinuousClock.Instant
+  ) -> ContinuousClock.Instant { max(own, .now + leastWait) }
 }

@@ -10,6 +10,9 @@ package protocol ContainerEngine: Sendable {
   /// machine.
   var isDirectory: Bool { get }
 
+  /// Returns the same engine for a caller with another deadline.
+  func limited(_ limit: CallLimit) -> any ContainerEngine
+
   /// Returns the container's directory on this machine: its own, or the directory for files that
   /// other machines need not see.
   func localDirectory() throws -> String

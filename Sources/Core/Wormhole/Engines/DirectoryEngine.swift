@@ -6,6 +6,8 @@ package struct DirectoryEngine: ContainerEngine {
 
   package var isDirectory: Bool { true }
 
+  package func limited(_ limit: CallLimit) -> any ContainerEngine { self }
+
   package func localDirectory() -> String { root.path }
 
   package func identifiers(of kind: NameKind) throws -> [String] {

@@ -7,9 +7,11 @@ package protocol EngineLocation: Sendable, CustomStringConvertible {
 
   /// Opens the container there.
   ///
-  /// - Parameter creates: Whether it is created if it is missing.
+  /// - Parameters:
+  ///   - creates: Whether it is created if it is missing.
+  ///   - limit: The end of this call, and of those through the engine.
   /// - Returns: The container's engine; nil if there is none.
-  func open(creates: Bool) throws -> (any ContainerEngine)?
+  func open(creates: Bool, _ limit: CallLimit) throws -> (any ContainerEngine)?
 }
 
 /// The engines that this program has besides directories, by the schemes of their locations: the

@@ -55,7 +55,12 @@ public final class PresenceRegistration: Sendable {
   /// - Throws: `AppGroupError`: `invalidToken` after `close()`, `leaseLost` with the new holder if
   ///   another process has taken the role over, or an error of the file system.
   /// - Complexity: A look at the role and at its file. On etcd one transaction.
-  public func confirm() throws { try hold.confirm() }
+  public func confirm() throws { try confirm(until: nil) }
+
+  /// - Parameter deadline: The caller's; nil for a caller without one.
+  func confirm(until deadline: ContinuousClock.Instant?) throws {
+    try hold.confirm(until: deadline)
+  }
 
   // MARK: Its end
 

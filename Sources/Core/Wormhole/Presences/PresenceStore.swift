@@ -57,7 +57,9 @@ package protocol PresenceHold: AnyObject, Sendable {
   func end(asDeath: Bool)
 
   /// Checks that it still exists; see `PresenceRegistration.confirm`.
-  func confirm() throws
+  ///
+  /// - Parameter deadline: The caller's; nil for a caller without one.
+  func confirm(until deadline: ContinuousClock.Instant?) throws
 
   /// See `PresenceRegistration.condition`.
   var condition: (any EngineCondition)? { get throws }

@@ -215,16 +215,18 @@ extension Queue {
     package var isAwaited: Bool { wake.latch.isAwaited }
 
     /// Takes an entry; nil if there is none now, or if this consumer has to join again.
-    func take() throws -> QueueEntry? {
+    ///
+    /// - Parameter deadline: As in `ConsumerSource.take`.
+    func take(until deadline: ContinuousClock.Instant?) throws -> QueueEntry? {
       try reporting("consume \"\(queue.name)\"", path: queue.path) {
         try confirmOpen()
         let tenure = state.withLock(\.tenure)
         do {
-          return try tenure.take()
+          return try tenure.take(until: deadline)
         } catch  where tenure.isLoss(error) {
           // On etcd, or it was closed just now.
           try confirmOpen()
-          let loss = try tenure.noteLoss()
+          let loss = try tenure.noteLoss(until: deadline)
           guard terms.joinsAgain else { throw loss }
           Diagnostics.report(loss)
           // Excludes: a loss of the tenure that another caller has begun meanwhile.

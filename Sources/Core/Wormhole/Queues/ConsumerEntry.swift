@@ -22,20 +22,20 @@ final class ConsumerEntry: Waiting {
   func step() throws -> WaitingStep<ConsumerTenure> {
     do {
       return try role.step().then { gate in
-        try begin { try ConsumerTenure(of: queue, terms, wake, gate: gate) }
+        try begin { try ConsumerTenure(of: queue, terms, wake, gate: gate, until: deadline) }
       }
     } catch let error as AppGroupError where error.code == .noSpace && terms.isWorker {
       // No other consumer has the queue alone: that was checked first.
-      return try begin { try ConsumerTenure(of: queue, terms, wake, role: .unregistered(error)) }
+      return try begin {
+        try ConsumerTenure(of: queue, terms, wake, role: .unregistered(error), until: deadline)
+      }
     }
   }
 
   private func begin(_ body: () throws -> ConsumerTenure) throws -> WaitingStep<ConsumerTenure> {
     try reporting(
       (terms.isWorker ? "work for" : "consume") + " \"\(queue.name)\"", path: queue.path
-    ) {
-      try CallLimit.within(deadline) { .done(try body()) }
-    }
+    ) { .done(try body()) }
   }
 }
 
@@ -59,7 +59,7 @@ final class NextEntry: Waiting {
   func step() throws -> WaitingStep<QueueEntry?> {
     guard !consumer.isLost else { return try join() }
     entry = nil
-    if let entry = try CallLimit.within(deadline, consumer.take) { return .done(entry) }
+    if let entry = try consumer.take(until: deadline) { return .done(entry) }
     if consumer.isLost { return .again }
     return hasPassed ? .done(nil) : .wait(for: consumer.wake.latch, until: deadline)
   }

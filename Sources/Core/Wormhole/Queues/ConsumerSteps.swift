@@ -31,28 +31,33 @@ struct ConsumerSteps {
   /// Returns the next entry to deliver; nil if nothing waits. Returned entries that are due come
   /// before waiting ones, but not twice in a row as long as something waits.
   ///
+  /// - Parameter deadline: As in `ConsumerSource.take`.
   /// - Throws: `leaseLost` if this consumer was replaced.
-  mutating func next() throws -> QueueEntry? {
-    if !wasReleased, let entry = try nextReleased() { return entry }
+  mutating func next(until deadline: ContinuousClock.Instant?) throws -> QueueEntry? {
+    if !wasReleased, let entry = try nextReleased(until: deadline) { return entry }
     while true {
-      if let entry = try nextOfCurrent() {
+      if let entry = try nextOfCurrent(until: deadline) {
         wasReleased = false
         return entry
       }
-      switch try source.take() {
+      switch try source.take(until: deadline) {
       case .batch(let batch): current = (batch, 0)
       case .again: continue
-      case .nothing: return try nextReleased()
+      case .nothing: return try nextReleased(until: deadline)
       }
     }
   }
 
-  private mutating func nextReleased() throws -> QueueEntry? {
+  private mutating func nextReleased(
+    until deadline: ContinuousClock.Instant?
+  ) throws -> QueueEntry? {
     while let released = terms.released.takeDue() {
       // Ended in the meantime by the consumer that had it first.
       guard !released.batch.isSettled(released.index) else { continue }
       do {
-        guard let entry = try deliver(released.batch, released.index) else { continue }
+        guard let entry = try deliver(released.batch, released.index, until: deadline) else {
+          continue
+        }
         wasReleased = true
         return entry
       } catch {
@@ -64,14 +69,17 @@ struct ConsumerSteps {
   }
 
   /// - Returns: nil if it has ended instead.
-  private func deliver(_ batch: TakenBatch, _ index: Int) throws -> QueueEntry? {
+  private func deliver(
+    _ batch: TakenBatch, _ index: Int, until deadline: ContinuousClock.Instant?
+  ) throws -> QueueEntry? {
     let entry = batch.entries[index]
     guard let payload = entry.payload, entry.expiry?.hasPassed != true else {
-      try batch.settle(index, as: entry.payload == nil ? entry.withdrawal : .expired)
+      try batch.settle(
+        index, as: entry.payload == nil ? entry.withdrawal : .expired, until: deadline)
       return nil
     }
     if let id = payload.attachmentID { try batch.store.takeAttachment(id) }
-    guard let deliveries = try batch.deliver(index) else { return nil }
+    guard let deliveries = try batch.deliver(index, until: deadline) else { return nil }
     let isAgain = deliveries > 1
     Diagnostics.note(
       isAgain ? .redelivery : .delivery, at: isAgain ? .info : nil,
@@ -84,7 +92,9 @@ struct ConsumerSteps {
     return QueueEntry(payload: payload, key: entry.key, deliveries: deliveries, batch, index)
   }
 
-  private mutating func nextOfCurrent() throws -> QueueEntry? {
+  private mutating func nextOfCurrent(
+    until deadline: ContinuousClock.Instant?
+  ) throws -> QueueEntry? {
     while let (batch, index) = current {
       guard index < batch.entries.count else { break }
       guard !batch.isSettled(index) else {
@@ -96,7 +106,7 @@ struct ConsumerSteps {
         current = (batch, index + 1)
         continue
       }
-      let entry = try deliver(batch, index)
+      let entry = try deliver(batch, index, until: deadline)
       current = (batch, index + 1)
       if let entry { return entry }
     }

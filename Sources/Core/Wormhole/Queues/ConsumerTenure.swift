@@ -48,34 +48,39 @@ final class ConsumerTenure: Sendable {
   /// - Parameter gate: the role of the only consumer. A worker has it while it begins, so that it
   ///   waits for a consumer that has the queue alone, and that consumer sees its directory.
   convenience init(
-    of queue: Queue, _ terms: ConsumerTerms, _ wake: AlarmLatch, gate: PresenceRegistration
+    of queue: Queue, _ terms: ConsumerTerms, _ wake: AlarmLatch, gate: PresenceRegistration,
+    until deadline: ContinuousClock.Instant?
   ) throws {
     if terms.isWorker {
       defer { gate.close() }
       // The gate has just tidied up.
-      let registration = try queue.role.enter(nil, tidies: false)
+      let registration = try queue.limited(until: deadline).role.enter(nil, tidies: false)
       try self.init(
         of: queue, terms, wake, role: .worker(registration, gate: gate), registration: registration,
-        gate: gate)
+        gate: gate, until: deadline)
     } else {
-      try self.init(of: queue, terms, wake, role: .alone(gate), registration: gate, gate: gate)
+      try self.init(
+        of: queue, terms, wake, role: .alone(gate), registration: gate, gate: gate, until: deadline)
     }
   }
 
   /// - Parameters:
   ///   - registration: of this process, which ends with the tenure.
   ///   - gate: as above; none without a registration.
+  ///   - deadline: As in `ConsumerSource.take`.
   init(
     of queue: Queue, _ terms: ConsumerTerms, _ wake: AlarmLatch, role: ConsumerRole,
-    registration: PresenceRegistration? = nil, gate: PresenceRegistration? = nil
+    registration: PresenceRegistration? = nil, gate: PresenceRegistration? = nil,
+    until deadline: ContinuousClock.Instant?
   ) throws {
     let deliveries = DeliveryTerms(
       directory: OpenQueue(queue), consumer: terms, released: ReleasedEntries { wake.raise() })
     do {
-      let steps = ConsumerSteps(try queue.store.source(for: role, deliveries), deliveries)
+      let source = try queue.store.source(for: role, deliveries, until: deadline)
+      let steps = ConsumerSteps(source, deliveries)
       // Stopped between the two steps, this may have replaced its own successor, which then begins
       // again. A process without a right to the role must begin again, too.
-      try gate?.confirm()
+      try gate?.confirm(until: deadline)
       place = steps.place
       obstacles = terms.keepsOrder ? Obstacles(queue.store.endWatch(), wake.latch) : nil
       self.steps = Mutex(steps)
@@ -90,13 +95,15 @@ final class ConsumerTenure: Sendable {
   }
 
   /// Takes an entry; nil if there is none now.
-  func take() throws -> QueueEntry? {
+  ///
+  /// - Parameter deadline: As in `ConsumerSource.take`.
+  func take(until deadline: ContinuousClock.Instant?) throws -> QueueEntry? {
     try steps.withLock { steps in
-      if isFirstLook, let entry = try steps.next() { return entry }
-      if try watch() { steps.noteChange() }
+      if isFirstLook, let entry = try steps.next(until: deadline) { return entry }
+      if try watch(until: deadline) { steps.noteChange() }
       if wake.takeChange() { steps.noteChange() }
       while true {
-        if let entry = try steps.next() { return entry }
+        if let entry = try steps.next(until: deadline) { return entry }
         if let due = steps.due { wake.raise(at: due) }
         guard let obstacles, try obstacles.watch(steps.obstacles) else { return nil }
       }
@@ -111,13 +118,15 @@ final class ConsumerTenure: Sendable {
   }
 
   /// - Returns: Whether it has begun now: earlier events may be unknown.
-  private func watch() throws -> Bool {
+  private func watch(until deadline: ContinuousClock.Instant?) throws -> Bool {
     guard sight.withLock({ $0.watches == nil && !$0.isEnded }) else { return false }
     try registration?.watch()
     var watches: [any Cancelling] = []
     if terms.isWorker {
       watches.append(
-        try queue.role.observe(on: Blocking.queue()) { [wake] _ in wake.raiseForChange() })
+        try queue.limited(until: deadline).role.observe(on: Blocking.queue()) { [wake] _ in
+          wake.raiseForChange()
+        })
     }
     watches += place.watch { [wake] in wake.raise() }
     let isKept = sight.withLock { sight in
@@ -135,11 +144,12 @@ final class ConsumerTenure: Sendable {
     return error as? Errno == .noSuchFile || code == .leaseLost || code == .containerMissing
   }
 
+  /// - Parameter deadline: As in `ConsumerSource.take`.
   /// - Returns: the description of the loss.
-  func noteLoss() throws -> AppGroupError {
+  func noteLoss(until deadline: ContinuousClock.Instant?) throws -> AppGroupError {
     let remedy = terms.joinsAgain ? "it joins again by itself" : "consume again"
     do {
-      try registration?.confirm()
+      try registration?.confirm(until: deadline)
       try place.noteLoss()
       return queue.replaced(remedy: remedy)
     } catch let error as AppGroupError where [.leaseLost, .containerMissing].contains(error.code) {

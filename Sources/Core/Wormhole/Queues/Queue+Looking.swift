@@ -30,15 +30,14 @@ extension Queue {
   package func awaitFirstUse(
     until deadline: ContinuousClock.Instant, willWait: () -> Void
   ) throws -> Bool {
+    let queue = limited(until: deadline)
     while true {
       let latch = WakeLatch()
       var watch: (any Cancelling)?
       var pause = deadline
       do {
-        watch = try CallLimit.within(deadline) {
-          try reporting("wait for \"\(name)\"", path: path) {
-            try store.watchFirstUse { latch.raise() }
-          }
+        watch = try reporting("wait for \"\(name)\"", path: path) {
+          try queue.store.watchFirstUse { latch.raise() }
         }
         if watch == nil { return true }
       } catch let error as AppGroupError where error.code == .containerMissing {

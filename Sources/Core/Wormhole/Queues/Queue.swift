@@ -70,6 +70,12 @@ public struct Queue: Sendable {
     directory = NamedDirectory(root: container.root, kind: kind, identifier: name)
   }
 
+  /// Returns this queue for a caller with a deadline; see `SharedContainer.limited`.
+  package func limited(until deadline: ContinuousClock.Instant?) -> Queue {
+    Queue(
+      container: container.limited(until: deadline), name: name, kind: directory.kind, clock: clock)
+  }
+
   /// Opens the queue's directory; nil if there is none.
   package func open() throws -> QueueDirectory? {
     guard let place = try directory.open() else { return nil }

@@ -62,7 +62,11 @@ package protocol QueueStore: Sendable {
   func watchFirstUse(_ signal: @escaping @Sendable () -> Void) throws -> (any Cancelling)?
 
   /// Begins to consume, with the batches that consumers left that are gone.
-  func source(for role: ConsumerRole, _ terms: DeliveryTerms) throws -> any ConsumerSource
+  ///
+  /// - Parameter deadline: As in `ConsumerSource.take`.
+  func source(
+    for role: ConsumerRole, _ terms: DeliveryTerms, until deadline: ContinuousClock.Instant?
+  ) throws -> any ConsumerSource
 
   // MARK: Care
 
@@ -96,8 +100,10 @@ package protocol ConsumerSource: Sendable {
 
   /// Takes the next batch, first abandoned ones, then waiting ones.
   ///
+  /// - Parameter deadline: The caller's deadline; requests end by then, too. Nil for a caller
+  ///   without one.
   /// - Throws: `leaseLost`, or `.noSuchFile`, if this consumer was replaced.
-  mutating func take() throws -> Taking
+  mutating func take(until deadline: ContinuousClock.Instant?) throws -> Taking
 }
 
 /// The outcome of a step of a consumer.
@@ -128,7 +134,9 @@ package protocol ConsumerPlace: Sendable {
 /// `leaseLost`, or `.noSuchFile`, once the consumer was replaced.
 package protocol TakenStore: Sendable {
   /// Verifies before each delivery that the batch is still ours. Free on a directory.
-  func confirm() throws
+  ///
+  /// - Parameter deadline: As in `ConsumerSource.take`.
+  func confirm(until deadline: ContinuousClock.Instant?) throws
 
   /// The same, with a request if the loss could be known too late: the next step cannot be undone.
   func confirmNow() throws
@@ -145,13 +153,13 @@ package protocol TakenStore: Sendable {
   /// Adds a line to the record of deliveries; see `DeliveryLog`.
   ///
   /// - Returns: whether the record has to be removed with the batch.
-  func log(_ line: String) throws -> Bool
+  func log(_ line: String, until deadline: ContinuousClock.Instant?) throws -> Bool
 
   /// Records that an entry must not be delivered again, and how it ended if it was not processed.
-  func settle(_ settlement: Settlement) throws
+  func settle(_ settlement: Settlement, until deadline: ContinuousClock.Instant?) throws
 
   /// All entries are settled, by two threads at once.
-  func finish(hasNotes: Bool) throws
+  func finish(hasNotes: Bool, until deadline: ContinuousClock.Instant?) throws
 
   /// Removes the files of an entry that has ended, which no process needs.
   func clear(_ settlement: Settlement)

@@ -99,19 +99,20 @@ package final class TakenBatch: Sendable {
 
   /// Counts a delivery that is about to happen.
   ///
+  /// - Parameter deadline: As in `ConsumerSource.take`.
   /// - Returns: the number of deliveries including this one; nil if the limit is exceeded: the
   ///   entry has then failed, and is kept.
   /// - Throws: `leaseLost` if this consumer was replaced.
-  func deliver(_ index: Int) throws -> Int? {
+  func deliver(_ index: Int, until deadline: ContinuousClock.Instant?) throws -> Int? {
     let before = state.withLock { $0.log.deliveries(of: index) }
     guard before < terms.consumer.maximumDeliveries ?? .max else {
-      try fail(index, after: before)
+      try fail(index, after: before, until: deadline)
       return nil
     }
     // The first delivery of a batch of one is counted by the fact that it was taken.
-    if before > 0 || name.count > 1 { try log(DeliveryLog.line(index)) }
+    if before > 0 || name.count > 1 { try log(DeliveryLog.line(index), until: deadline) }
     state.withLock { $0.log.noteDelivery(of: index) }
-    try store.confirm()
+    try store.confirm(until: deadline)
     return before + 1
   }
 
@@ -125,21 +126,24 @@ package final class TakenBatch: Sendable {
     }
     guard !isSettled else { return }
     guard count < terms.consumer.maximumDeliveries ?? .max else {
-      return try fail(index, after: count)
+      return try fail(index, after: count, until: nil)
     }
-    try log(DeliveryLog.line(index, pause: pause))
+    try log(DeliveryLog.line(index, pause: pause), until: nil)
     terms.released.giveBack(.init(batch: self, index: index, due: .now + pause))
   }
 
-  private func fail(_ index: Int, after count: Int) throws {
+  private func fail(
+    _ index: Int, after count: Int, until deadline: ContinuousClock.Instant?
+  ) throws {
     let times = count == 1 ? "once" : "\(count) times"
     let reason = "it was delivered \(times), and not processed"
-    try settle(index, as: .failed(reason: reason), isKept: true)
+    try settle(index, as: .failed(reason: reason), isKept: true, until: deadline)
   }
 
-  private func log(_ line: String) throws {
+  private func log(_ line: String, until deadline: ContinuousClock.Instant?) throws {
     try reporting("count a delivery of \"\(queue.name)\"", path: queue.path) {
-      if try noticingLoss({ try store.log(line) }) { state.withLock { $0.log.isWritten = true } }
+      let isWritten = try noticingLoss { try store.log(line, until: deadline) }
+      if isWritten { state.withLock { $0.log.isWritten = true } }
     }
   }
 
@@ -147,21 +151,26 @@ package final class TakenBatch: Sendable {
 
   /// Records that an entry must not be delivered again, and how it ended if it was not processed.
   ///
-  /// - Parameter isKept: whether it is kept for inspection, and possibly sent again.
+  /// - Parameters:
+  ///   - isKept: whether it is kept for inspection, and possibly sent again.
+  ///   - deadline: As in `ConsumerSource.take`.
   /// - Throws: `leaseLost` if this consumer was replaced; its successor then has the entry.
-  func settle(_ index: Int, as status: QueueEntryStatus = .processed, isKept: Bool = false) throws {
+  func settle(
+    _ index: Int, as status: QueueEntryStatus = .processed, isKept: Bool = false,
+    until deadline: ContinuousClock.Instant? = nil
+  ) throws {
     try reporting("settle an entry of \"\(queue.name)\"", path: queue.path) {
       guard let begun = state.withLock({ $0.begin(index) }) else { return }
       let settlement = Settlement(
         id: QueueEntryID(batch: name, index: index), entry: entries[index], status: status,
         isKept: isKept, isLast: begun.isLast, hasNotes: name.count > 1 || begun.hasNotes)
       do {
-        try noticingLoss { try store.settle(settlement) }
+        try noticingLoss { try store.settle(settlement, until: deadline) }
         // If two threads settle the last two entries, neither finds its entry to be the last: the
         // thread that finishes last ends the batch.
         let isOver = state.withLock { $0.end(index, isSettled: true) }
         if isOver, !begun.isLast {
-          try noticingLoss { try store.finish(hasNotes: settlement.hasNotes) }
+          try noticingLoss { try store.finish(hasNotes: settlement.hasNotes, until: deadline) }
         }
         store.clear(settlement)
       } catch {

@@ -47,8 +47,10 @@ final class EtcdMailboxWriter: MailboxWriter {
     state = Mutex(State(admission: Admission(entries: entries, bytes: bytes)))
   }
 
-  func post(_ bytes: [UInt8]) throws -> MailboxOutlet.Outcome {
-    let deadline = CallLimit.deadline
+  func post(
+    _ bytes: [UInt8], until deadline: ContinuousClock.Instant?
+  ) throws -> MailboxOutlet.Outcome {
+    let deadline = etcd.soon(within: deadline)
     guard try admits(bytes.count, until: deadline) else { return .full }
     guard bytes.count <= EtcdContainer.maximumBytes else {
       throw AppGroupError(

@@ -32,31 +32,24 @@ extension EtcdContainer {
       })
   }
 
-  var hasSession: Bool { sessions.withLock { $0.ofProcess?.isAlive == true } }
-
-  /// Ends the session if its history was replaced since.
-  func endFormerSession() {
-    if let session = sessions.withLock(\.ofProcess), !session.isAlive { session.endWithHistory() }
-  }
-
   private func session(
     _ known: (Sessions) -> EtcdSession?, _ keep: (inout Sessions, EtcdSession) -> Void,
     _ make: () throws(EtcdError) -> EtcdSession
   ) throws(EtcdError) -> EtcdSession {
-    let made = making.withLock { _ in
+    let made = shared.making.withLock { _ in
       Result { () throws(EtcdError) in
-        if let session = sessions.withLock({ known($0) }) {
+        if let session = shared.sessions.withLock({ known($0) }) {
           if session.isAlive { return session }
           session.endWithHistory()
         }
         for _ in 0..<Self.attempts {
           let new = try make()
-          let isFirst = sessions.withLock { sessions in
+          let isFirst = shared.sessions.withLock { sessions in
             keep(&sessions, new)
             defer { sessions.isFollowed = true }
             return !sessions.isFollowed
           }
-          if isFirst { add(self) }
+          if isFirst { add(shared) }
           if new.isAlive { return new }
           // The history was replaced while it was made.
           new.endWithHistory()
@@ -65,5 +58,16 @@ extension EtcdContainer {
       }
     }
     return try made.get()
+  }
+}
+
+extension EtcdContainer.Shared {
+  var hasSession: Bool { sessions.withLock { $0.ofProcess?.isAlive == true } }
+
+  /// Ends the session if its history was replaced since.
+  func endFormerSession() {
+    if let session = sessions.withLock(\.ofProcess), !session.isAlive {
+      session.endWithHistory()
+    }
   }
 }

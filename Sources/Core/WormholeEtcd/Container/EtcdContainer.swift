@@ -1,8 +1,9 @@
-package import Synchronization
+import Synchronization
 package import Wormhole
 import WormholeSystem
 
-/// A container on etcd: its keys, its transactions, and the session of this process.
+/// A container on etcd, for one caller: its keys, its transactions, and the session of this process.
+/// All of a process for one location share their connections and the session.
 ///
 /// ```
 /// <prefix>/format            the version of this layout
@@ -12,16 +13,32 @@ import WormholeSystem
 ///
 /// Each call blocks its thread, at most until its deadline, so none is made on the cooperative
 /// pool, on the monitor's thread or on the watches' thread. Thread-safe.
-package final class EtcdContainer: Sendable {
-  package let location: EtcdLocation
-  package let client: EtcdClient
-  private let prefix: [UInt8]
-  let sessions = Mutex<Sessions>(Sessions())
-  /// Excludes: two threads that create a session at once.
-  let making = Mutex(())
-  let followers = EtcdFollowers()
-  /// The batches that this process has taken from queues.
-  package let taken = Mutex(LatestKeys())
+package struct EtcdContainer: Sendable {
+  /// What all uses of one container in a process share, so that it has one session there.
+  final class Shared: Sendable {
+    let location: EtcdLocation
+    let client: EtcdClient
+    let prefix: [UInt8]
+    let sessions = Mutex<Sessions>(Sessions())
+    /// Excludes: two threads that create a session at once.
+    let making = Mutex(())
+    let followers = EtcdFollowers()
+    /// The batches that this process has taken from queues.
+    let taken = Mutex(LatestKeys())
+
+    init(_ location: EtcdLocation, through transport: (any EtcdTransport)?) throws {
+      self.location = location
+      var configuration = try location.configuration()
+      if let transport { configuration.transport = transport }
+      client = EtcdClient(configuration)
+      prefix = Array(location.prefix.utf8)
+      client.onReplacement { [weak self] replacement in
+        guard let self else { return }
+        endFormerSession()
+        EtcdContainer(self).note(replacement)
+      }
+    }
+  }
 
   struct Sessions: Sendable {
     weak var ofProcess: EtcdSession?
@@ -31,7 +48,23 @@ package final class EtcdContainer: Sendable {
   }
 
   private struct WeakContainer: Sendable {
-    weak var container: EtcdContainer?
+    weak var shared: Shared?
+  }
+
+  let shared: Shared
+  /// The end of calls that have no deadline of their own.
+  private let limit: CallLimit
+
+  package var location: EtcdLocation { shared.location }
+  package var client: EtcdClient { shared.client }
+  private var prefix: [UInt8] { shared.prefix }
+
+  /// The deadline of a call that begins now and has none of its own.
+  var soon: ContinuousClock.Instant { limit.deadline() }
+
+  /// - Parameter caller: As in `CallLimit.deadline`.
+  func soon(within caller: ContinuousClock.Instant?) -> ContinuousClock.Instant {
+    limit.deadline(within: caller)
   }
 
   /// The containers of this process: one for each location, so that all share its connections and
@@ -50,16 +83,15 @@ package final class EtcdContainer: Sendable {
   package static let longestLease: Int64 = 9_000_000_000
   /// How long unfinished work of a process waits for the next one to continue it.
   static let lastingLifetime: Duration = .seconds(600)
-  private init(_ location: EtcdLocation, through transport: (any EtcdTransport)? = nil) throws {
-    self.location = location
-    var configuration = try location.configuration()
-    if let transport { configuration.transport = transport }
-    client = EtcdClient(configuration)
-    prefix = Array(location.prefix.utf8)
-    client.onReplacement { [weak self] replacement in
-      self?.endFormerSession()
-      self?.note(replacement)
-    }
+
+  init(_ shared: Shared, _ limit: CallLimit = CallLimit()) {
+    self.shared = shared
+    self.limit = limit
+  }
+
+  /// Returns the same container with another limit; without one for what outlives its caller.
+  func with(_ limit: CallLimit = CallLimit()) -> EtcdContainer {
+    EtcdContainer(shared, limit)
   }
 
   /// Returns the place of a container without a look at its keys, for one that is about to be
@@ -69,27 +101,29 @@ package final class EtcdContainer: Sendable {
   package static func unopened(
     _ location: EtcdLocation, through transport: (any EtcdTransport)? = nil
   ) throws -> EtcdContainer {
-    try EtcdContainer(location, through: transport)
+    EtcdContainer(try Shared(location, through: transport))
   }
 
   /// Returns the container at a location, after a look at its version.
   ///
-  /// - Parameter creates: Whether it is created if it is missing.
+  /// - Parameters:
+  ///   - creates: Whether it is created if it is missing.
+  ///   - limit: The end of this call, and of those through the container.
   /// - Returns: Nil if there is none.
   static func open(
-    _ location: EtcdLocation, creates: Bool = true, until deadline: ContinuousClock.Instant
+    _ location: EtcdLocation, creates: Bool = true, _ limit: CallLimit
   ) throws -> EtcdContainer? {
-    let known = all.withLock { $0[location]?.container }
-    if let known { return known }
-    let new = try EtcdContainer(location)
+    let known = all.withLock { $0[location]?.shared }
+    if let known { return EtcdContainer(known, limit) }
+    let new = EtcdContainer(try Shared(location, through: nil), limit)
     let isThere = try reporting("open the container", path: location.description) {
-      try new.check(creating: creates, until: deadline)
+      try new.check(creating: creates, until: new.soon)
     }
     guard isThere else { return nil }
     return all.withLock { all in
-      all = all.filter { $0.value.container != nil }
-      if let first = all[location]?.container { return first }
-      all[location] = WeakContainer(container: new)
+      all = all.filter { $0.value.shared != nil }
+      if let first = all[location]?.shared { return EtcdContainer(first, limit) }
+      all[location] = WeakContainer(shared: new.shared)
       return new
     }
   }
@@ -172,7 +206,7 @@ extension EtcdContainer {
   }
 
   private func names(after start: [UInt8]) throws -> [String] {
-    let deadline = CallLimit.deadline
+    let deadline = soon
     var names: [String] = []
     var range = KeyRange.prefix(start)
     while true {

@@ -48,17 +48,18 @@ final class EtcdFollowers: Sendable {
 
 extension EtcdContainer {
   /// Lets a follower read again now and then, as long as it is in use.
-  package func add(_ follower: any EtcdFollower) { followers.add(follower) }
+  package func add(_ follower: any EtcdFollower) { shared.followers.add(follower) }
 }
 
 /// A process that has a session but makes no other requests detects a replaced history in this way.
-extension EtcdContainer: EtcdFollower {
-  package func check() {
+extension EtcdContainer.Shared: EtcdFollower {
+  func check() {
     guard hasSession else { return }
     Blocking.queue().async { [weak self] in
       guard let self else { return }
+      let container = EtcdContainer(self)
       // It looks again half a minute later.
-      _ = try? client.page(.key(formatKey), limit: 1, until: .now + CallLimit.standardWait)
+      _ = try? client.page(.key(container.formatKey), limit: 1, until: container.soon)
     }
   }
 }

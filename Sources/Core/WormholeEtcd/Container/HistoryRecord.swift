@@ -44,13 +44,13 @@ extension EtcdContainer {
 
   /// Returns the record of the last replacement; nil if there was none.
   package func historyRecord() throws(EtcdError) -> HistoryRecord? {
-    try client.page(.key(historyKey), limit: 1, until: CallLimit.deadline).items.first
+    try client.page(.key(historyKey), limit: 1, until: soon).items.first
       .flatMap { HistoryRecord($0.value) }
   }
 
   func note(_ replacement: EtcdReplacement) {
     do {
-      let deadline = ContinuousClock.now + CallLimit.standardWait
+      let deadline = soon
       let old = try client.page(.key(historyKey), limit: 1, until: deadline).items.first
       let last = old.flatMap { HistoryRecord($0.value) }?.date.timeIntervalSinceNow
       if let last, abs(last) < Self.sameReplacement { return }

@@ -24,12 +24,13 @@ final class EtcdTarget: CopyTarget {
 
   let directory: String
 
-  init(_ location: EtcdLocation) throws {
+  init(_ location: EtcdLocation, until deadline: ContinuousClock.Instant) throws {
     container = try EtcdContainer.unopened(location)
     (session, begun) = try reporting("copy the container", path: location.description) {
       [container] in
-      let session = try container.session(until: CallLimit.deadline)
-      return (session, try Self.begin(container, session))
+      let deadline = CallLimit(deadline).deadline()
+      let session = try container.session(until: deadline)
+      return (session, try Self.begin(container, session, until: deadline))
     }
     directory = try Companion.path(of: container)
   }
@@ -38,8 +39,9 @@ final class EtcdTarget: CopyTarget {
     container.formatKey.dropLast("format".utf8.count) + Array("copying".utf8)
   }
 
-  private static func begin(_ container: EtcdContainer, _ session: EtcdSession) throws -> KeyValue {
-    let deadline = CallLimit.deadline
+  private static func begin(
+    _ container: EtcdContainer, _ session: EtcdSession, until deadline: ContinuousClock.Instant
+  ) throws -> KeyValue {
     let (format, living) = (container.formatKey, livingKey(container))
     let found = try container.client.page(.key(format), limit: 1, until: deadline).items.first
     let text = found.map { String(decoding: $0.value.prefix(64), as: UTF8.self) }
@@ -87,7 +89,7 @@ final class EtcdTarget: CopyTarget {
     ]
   }
 
-  private var soon: ContinuousClock.Instant { .now + CallLimit.standardWait }
+  private var soon: ContinuousClock.Instant { container.soon }
 
   private var isOurs: [EtcdTransaction.Condition] { EtcdTransaction.Condition.unchanged(begun) }
 

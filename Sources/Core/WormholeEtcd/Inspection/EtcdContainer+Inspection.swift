@@ -36,7 +36,7 @@ extension EtcdContainer: InspectedEngine {
 
   /// Removes the keys of the container that was opened, not of one that was created after it.
   package func removeContent() throws {
-    let deadline = CallLimit.deadline
+    let deadline = soon
     let found = try client.page(.key(formatKey), limit: 1, until: deadline).items.first
     guard let found else { return }
     _ = try repeating(
@@ -46,5 +46,7 @@ extension EtcdContainer: InspectedEngine {
 }
 
 extension EtcdLocation: CopyPlace {
-  package func copyTarget() throws -> any CopyTarget { try EtcdTarget(self) }
+  package func copyTarget(until deadline: ContinuousClock.Instant) throws -> any CopyTarget {
+    try EtcdTarget(self, until: deadline)
+  }
 }

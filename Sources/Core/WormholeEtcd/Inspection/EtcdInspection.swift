@@ -13,7 +13,7 @@ struct EtcdInspection {
   private let container: SharedContainer
   private let etcd: EtcdContainer
   private let problem: (_ name: String, _ content: PropertyListValue) -> String?
-  private let deadline = CallLimit.deadline
+  private let deadline: ContinuousClock.Instant
   private var report: ContainerReport
 
   static func report(
@@ -21,10 +21,8 @@ struct EtcdInspection {
     _ problem: @escaping (String, PropertyListValue) -> String?
   ) throws -> ContainerReport {
     var inspection = Self(container, on: etcd, problem)
-    CallLimit.within(inspection.deadline) {
-      inspection.lookAtCluster()
-      inspection.lookAtNames()
-    }
+    inspection.lookAtCluster()
+    inspection.lookAtNames()
     return inspection.report
   }
 
@@ -32,8 +30,9 @@ struct EtcdInspection {
     _ container: SharedContainer, on etcd: EtcdContainer,
     _ problem: @escaping (String, PropertyListValue) -> String?
   ) {
-    self.container = container
-    self.etcd = etcd
+    deadline = etcd.soon
+    self.container = container.limited(until: deadline)
+    self.etcd = etcd.with(CallLimit(deadline))
     self.problem = problem
     report = ContainerReport(path: container.location)
     report.groupIdentifier = container.groupIdentifier
@@ -235,7 +234,7 @@ struct EtcdInspection {
     var found = ContainerReport.NamedQueue(name: name, path: queue.path)
     let keys = EtcdQueue(queue, in: etcd)
     let count = { (part: QueueKeyPart) throws(EtcdError) in
-      try etcd.client.count(keys.range(part), until: CallLimit.deadline)
+      try etcd.client.count(keys.range(part), until: etcd.soon)
     }
     let entries = try count(.entries)
     found.taken = try count(.claims)

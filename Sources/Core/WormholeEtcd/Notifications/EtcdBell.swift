@@ -15,13 +15,13 @@ struct EtcdBell: BellStore {
     let always = EtcdTransaction.Condition.version(of: key, -1, is: .greater)
     _ = try etcd.repeating(
       EtcdTransaction(if: [always], then: [.put(key: key, value: Array(Nonce.next().utf8))]),
-      until: CallLimit.deadline)
+      until: etcd.soon)
   }
 
   func sound() throws -> BellSound {
     try BellSound(
       etcd.client.page(
-        .key(key), keysOnly: true, limit: 1, until: CallLimit.deadline
+        .key(key), keysOnly: true, limit: 1, until: etcd.soon
       ).items.first)
   }
 

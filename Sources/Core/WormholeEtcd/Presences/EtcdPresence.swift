@@ -19,7 +19,7 @@ import WormholeSystem
 /// **Its end**: leaving deletes the keys, and the end of the session does. So others learn of a
 /// death when the lease has ended. A process on the same machine is also looked up in /proc.
 struct EtcdPresence: PresenceStore {
-  let etcd: EtcdContainer
+  private(set) var etcd: EtcdContainer
   let title: PresenceTitle
   /// The beginning of all keys of the name.
   let prefix: [UInt8]
@@ -28,6 +28,13 @@ struct EtcdPresence: PresenceStore {
     self.etcd = etcd
     title = PresenceTitle(name: name, kind: kind)
     prefix = etcd.key(kind, name, part: "/")
+  }
+
+  /// The same for a registration, which outlives its caller's deadline.
+  var lasting: EtcdPresence {
+    var presence = self
+    presence.etcd = etcd.with()
+    return presence
   }
 
   var path: String { etcd.location(of: prefix) }
@@ -44,13 +51,10 @@ struct EtcdPresence: PresenceStore {
 
   private func key(_ part: String) -> [UInt8] { prefix + Array(part.utf8) }
 
-  /// The deadline of a call whose caller has named none.
-  static var standardDeadline: ContinuousClock.Instant { CallLimit.deadline }
-
   // MARK: Looking
 
   func look() throws -> PresenceLook {
-    look(in: try etcd.client.read(members, until: Self.standardDeadline).items)
+    look(in: try etcd.client.read(members, until: etcd.soon).items)
   }
 
   /// Returns the members among keys, in the order of entering.
@@ -77,7 +81,7 @@ struct EtcdPresence: PresenceStore {
   }
 
   func last(after look: PresenceLook) throws -> PresenceStatus {
-    let found = try etcd.client.page(.key(lastKey), limit: 1, until: Self.standardDeadline)
+    let found = try etcd.client.page(.key(lastKey), limit: 1, until: etcd.soon)
     guard let item = found.items.first else { return .neverSeen }
     guard let record = PresenceRecord(item.value, id: nil) else {
       return .gone(last: nil, ended: nil)
@@ -120,7 +124,7 @@ struct EtcdPresence: PresenceStore {
   func enter(_ record: PresenceRecord, tidies: Bool) throws -> any PresenceHold {
     let entrance = EtcdEntrance(self, record)
     do {
-      guard case .entered(let place) = try entrance.attempt(nil, until: Self.standardDeadline)
+      guard case .entered(let place) = try entrance.attempt(nil, until: etcd.soon)
       else { throw EtcdError(.refused, "somebody has used its key") }
       return EtcdRegistration(self, entrance.record, place: place)
     } catch {
@@ -147,6 +151,6 @@ extension Presence {
       EtcdTransaction(
         if: [.absent(keys.roleKey)],
         then: [.delete(.key(keys.heirKey)), .delete(.key(keys.lastKey))]),
-      until: CallLimit.deadline)
+      until: etcd.soon)
   }
 }

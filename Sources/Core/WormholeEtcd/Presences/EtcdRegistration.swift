@@ -27,7 +27,7 @@ final class EtcdRegistration: PresenceHold {
   private static let retry: Duration = .seconds(1)
 
   init(_ presence: EtcdPresence, _ record: PresenceRecord, place: EtcdPlace) {
-    self.presence = presence
+    self.presence = presence.lasting
     self.record = record
     phase = Mutex(.left)
     revision = Mutex(place.revision)
@@ -84,10 +84,10 @@ final class EtcdRegistration: PresenceHold {
     }
   }
 
-  func confirm() throws {
+  func confirm(until deadline: ContinuousClock.Instant?) throws {
     guard record.identity == .current else { return }
     let place = try standing()
-    let deadline = EtcdPresence.standardDeadline
+    let deadline = presence.etcd.soon(within: deadline)
     try reporting("confirm being present", path: presence.path) {
       let outcome = try presence.etcd.repeating(
         EtcdTransaction(if: presence.fence(of: record, at: place.revision), then: []),
@@ -132,7 +132,7 @@ final class EtcdRegistration: PresenceHold {
     guard record.identity == .current, let place else { return }
     lossHandlers.tell(presence.title.unheard(path: presence.path))
     do {
-      try enterAgain(insteadOf: place, until: EtcdPresence.standardDeadline)
+      try enterAgain(insteadOf: place, until: presence.etcd.soon)
     } catch {
       // No caller could get the error, and it may pass.
       Blocking.queue().asyncAfter(deadline: .now() + Self.retry.dispatchInterval) {

@@ -62,7 +62,7 @@ final class EtcdNameWatch: Cancelling {
           if isNew { signal() }
         },
         looked: { _ in signal() }))
-    try follower.begin(until: EtcdPresence.standardDeadline)
+    try follower.begin(until: etcd.soon)
   }
 
   func cancel() { follower.cancel() }

@@ -41,7 +41,8 @@ package struct EtcdAttachments: Sendable {
   }
 
   private var client: EtcdClient { container.client }
-  private var soon: ContinuousClock.Instant { .now + CallLimit.standardWait }
+  /// Each piece has the time of a call, however many there are, and whatever the container's limit.
+  var soon: ContinuousClock.Instant { .now + CallLimit.standardWait }
 
   private func key(_ part: QueueKeyPart, _ name: String = "") -> [UInt8] {
     prefix + part.bytes(name)

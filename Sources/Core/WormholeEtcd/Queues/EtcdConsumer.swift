@@ -30,23 +30,24 @@ struct EtcdConsumer: ConsumerSource {
 
   mutating func noteChange() {}
 
-  mutating func take() throws -> Taking {
-    try own.confirm()
-    if let taking = try takeSeen() { return taking }
+  mutating func take(until deadline: ContinuousClock.Instant?) throws -> Taking {
+    try own.confirm(until: deadline)
+    if let taking = try takeSeen(until: deadline) { return taking }
     // Entries that were stored before this call exist, whether or not the watch has reported them.
-    try own.view.refresh(until: store.soon)
-    try own.confirm()
-    return try takeSeen() ?? .nothing
+    try own.view.refresh(until: store.soon(within: deadline))
+    try own.confirm(until: deadline)
+    return try takeSeen(until: deadline) ?? .nothing
   }
 
   /// - Returns: nil if the view shows no batch that may be taken.
-  private mutating func takeSeen() throws -> Taking? {
+  private mutating func takeSeen(until deadline: ContinuousClock.Instant?) throws -> Taking? {
+    let deadline = store.soon(within: deadline)
     let view = own.view
     var turns = SenderTurns(taken: terms.keepsOrder ? view.takenByOthers() : [])
     for (name, claim) in view.left(besides: taken) {
       // It is among the batches of others, and blocks only later ones.
       guard turns.mayDeliver(name) else { continue }
-      return try takeOver(name, from: claim.consumer)
+      return try takeOver(name, from: claim.consumer, until: deadline)
     }
     let mine = taken
     guard
@@ -57,25 +58,27 @@ struct EtcdConsumer: ConsumerSource {
       return nil
     }
     waiting.remove(name)
-    return try take(name, BatchClaim(consumer: own.id), over: nil)
+    return try take(name, BatchClaim(consumer: own.id), over: nil, until: deadline)
   }
 
-  private mutating func takeOver(_ name: EntryFile, from consumer: String) throws -> Taking {
-    let look = try store.look(at: name, until: store.soon)
+  private mutating func takeOver(
+    _ name: EntryFile, from consumer: String, until deadline: ContinuousClock.Instant
+  ) throws -> Taking {
+    let look = try store.look(at: name, until: deadline)
     guard var claim = look.claim, look.entry != nil else {
       own.view.noteEnd(of: name)
       return .again
     }
     guard claim.consumer == consumer else { return .again }
     claim.consumer = own.id
-    return try take(name, claim, over: (consumer, look.claimed))
+    return try take(name, claim, over: (consumer, look.claimed), until: deadline)
   }
 
   private mutating func take(
-    _ name: EntryFile, _ claim: BatchClaim, over last: (consumer: String, claimed: KeyValue?)?
+    _ name: EntryFile, _ claim: BatchClaim, over last: (consumer: String, claimed: KeyValue?)?,
+    until deadline: ContinuousClock.Instant
   ) throws -> Taking {
     let (entry, key) = (store.entryKey(name), store.claimKey(name))
-    let deadline = store.soon
     let consumer = store.consumerKey(own.id)
     var change = EtcdTransaction(
       if: [own.fence, .exists(entry)], then: [.read(.key(entry))],
@@ -98,7 +101,7 @@ struct EtcdConsumer: ConsumerSource {
     }
     taken.insert(name)
     // Only a snapshot brings a taken batch back without an owner.
-    let isNew = store.container.taken.withLock { $0.insert(entry) }
+    let isNew = store.container.shared.taken.withLock { $0.insert(entry) }
     let isBack = last == nil && !isNew
     let read = outcome.results.first?.items.first
     let item = try read ?? store.read([.key(entry)], until: deadline).items[0].first
@@ -121,7 +124,7 @@ struct EtcdConsumer: ConsumerSource {
         ))
     } catch {
       let reason = "it could not be read: \(error.reason)"
-      try record.putAside(item.value, as: .failed(reason: reason))
+      try record.putAside(item.value, as: .failed(reason: reason), until: deadline)
       return .again
     }
   }

@@ -21,15 +21,18 @@ final class EtcdConsumerPlace: ConsumerPlace {
   private static let alone = Array("alone".utf8)
   private static let beside = Array("beside".utf8)
 
-  init(_ store: EtcdQueue, _ role: ConsumerRole, keepsOrder: Bool) throws {
+  init(
+    _ store: EtcdQueue, _ role: ConsumerRole, keepsOrder: Bool,
+    until deadline: ContinuousClock.Instant?
+  ) throws {
     self.store = store
-    let deadline = store.soon
+    let deadline = store.soon(within: deadline)
     session = try store.container.session(until: deadline)
     view = EtcdQueueView(store, own: id, keepsOrder: keepsOrder)
     try register(role, until: deadline)
     // Listed before the consumers, so that no directory of a later consumer is in the list.
     let directories = try store.queue.open()?.etcdConsumers() ?? []
-    try view.begin()
+    try view.begin(until: deadline)
     let gone = directories.filter { !view.isThere(String($0.dropFirst(Self.prefix.count))) }
     removeDirectories(gone, withFiles: true)
   }
@@ -77,27 +80,30 @@ final class EtcdConsumerPlace: ConsumerPlace {
   var fence: EtcdTransaction.Condition { .exists(store.consumerKey(id)).fencing }
 
   /// Whether it was closed, and there is no consumer now.
-  func isClosedWithoutSuccessor() throws(EtcdError) -> Bool {
+  func isClosedWithoutSuccessor(
+    until deadline: ContinuousClock.Instant?
+  ) throws(EtcdError) -> Bool {
     guard isEnded.load(ordering: .sequentiallyConsistent) else { return false }
-    return try store.client.read(store.range(.consumers), keysOnly: true, until: store.soon).items
+    let deadline = store.soon(within: deadline)
+    return try store.client.read(store.range(.consumers), keysOnly: true, until: deadline).items
       .isEmpty
   }
 
   /// Verifies that no other consumer can have this one's batches.
   ///
   /// - Throws: `leaseLost`; `EtcdError` if that is unknown.
-  func confirm() throws {
+  func confirm(until deadline: ContinuousClock.Instant?) throws {
     #if DEBUG
       if EtcdFault.forgettingFence.isActive { return }
     #endif
     do throws(EtcdError) {
-      try session.confirm(until: store.soon)
+      try session.confirm(until: store.soon(within: deadline))
     } catch {
       guard error.code == .leaseGone else { throw error }
       throw store.queue.replaced()
     }
     let isEnded = isEnded.load(ordering: .sequentiallyConsistent)
-    guard try isEnded ? isClosedWithoutSuccessor() : view.isThere(id) else {
+    guard try isEnded ? isClosedWithoutSuccessor(until: deadline) : view.isThere(id) else {
       throw store.queue.replaced()
     }
   }

@@ -14,8 +14,11 @@ extension EtcdQueue: QueueStore {
 
   func endWatch() -> any QueueEnds { EtcdQueueEnds(self) }
 
-  func source(for role: ConsumerRole, _ terms: DeliveryTerms) throws -> any ConsumerSource {
-    try EtcdConsumer(EtcdConsumerPlace(self, role, keepsOrder: terms.keepsOrder), terms)
+  func source(
+    for role: ConsumerRole, _ terms: DeliveryTerms, until deadline: ContinuousClock.Instant?
+  ) throws -> any ConsumerSource {
+    try EtcdConsumer(
+      EtcdConsumerPlace(self, role, keepsOrder: terms.keepsOrder, until: deadline), terms)
   }
 
   // MARK: Failures

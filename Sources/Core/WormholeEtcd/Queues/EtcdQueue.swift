@@ -49,7 +49,11 @@ struct EtcdQueue: Sendable {
 
   var client: EtcdClient { container.client }
 
-  var soon: ContinuousClock.Instant { CallLimit.deadline }
+  var soon: ContinuousClock.Instant { container.soon }
+
+  func soon(within caller: ContinuousClock.Instant?) -> ContinuousClock.Instant {
+    container.soon(within: caller)
+  }
 
   // MARK: Keys
 

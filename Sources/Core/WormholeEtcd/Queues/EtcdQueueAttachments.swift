@@ -76,8 +76,8 @@ final class EtcdStage: AttachmentStage {
         reason: "it has \(bytes) bytes, and a file on etcd at most \(limit)",
         remedy: "raise file-limit in the container's location, or send the place of the file")
     }
-    life = try keys.container.session(until: CallLimit.deadline)
-    session = try keys.container.lastingSession(until: CallLimit.deadline)
+    life = try keys.container.session(until: keys.soon)
+    session = try keys.container.lastingSession(until: keys.soon)
     let manifest = AttachmentManifest(
       content: id, size: bytes, sender: sender, session: life.lease)
     let fence = entry?.etcdFence.map { [$0] } ?? []
@@ -103,7 +103,7 @@ final class EtcdStage: AttachmentStage {
       while done < size {
         try check()
         // A piece has no condition, and one put after the end of the session stays until a sweep.
-        try session.confirm(until: CallLimit.deadline)
+        try session.confirm(until: keys.soon)
         let room = Int(min(Int64(buffer.count), size - done))
         let count = try source.fill(UnsafeMutableRawBufferPointer(rebasing: buffer[..<room]))
         // It has become shorter; the caller notices the change.

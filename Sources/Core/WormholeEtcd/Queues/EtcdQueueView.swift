@@ -44,7 +44,7 @@ final class EtcdQueueView: Sendable {
   deinit { cancel() }
 
   /// Reads, and begins to follow.
-  func begin() throws(EtcdError) {
+  func begin(until deadline: ContinuousClock.Instant) throws(EtcdError) {
     // The call that takes the next entry reports why a look fails.
     let follower = KeyFollower(
       store.container, store.range(from: .consumers, through: .entries),
@@ -55,7 +55,7 @@ final class EtcdQueueView: Sendable {
         },
         events: { [weak self] in self?.hear($0, of: $1) },
         looked: { [weak self] _ in self?.raise() }))
-    try follower.begin(until: store.soon)
+    try follower.begin(until: deadline)
     self.follower.withLock { $0 = follower }
   }
 

@@ -26,13 +26,17 @@ final class EtcdTaken: TakenStore {
     state = Mutex(State(claim: claim, claimed: claimed))
   }
 
-  func confirm() throws { try own.confirm() }
+  func confirm(until deadline: ContinuousClock.Instant?) throws {
+    try own.confirm(until: deadline)
+  }
 
   func confirmNow() throws {
-    try own.confirm()
+    try own.confirm(until: nil)
     let isThere = try !store.read([.key(store.consumerKey(own.id))], until: store.soon).items[0]
       .isEmpty
-    guard try isThere || own.isClosedWithoutSuccessor() else { throw store.queue.replaced() }
+    guard try isThere || own.isClosedWithoutSuccessor(until: nil) else {
+      throw store.queue.replaced()
+    }
   }
 
   var fence: EtcdTransaction.Condition { own.fence }
@@ -63,8 +67,8 @@ final class EtcdTaken: TakenStore {
     try change { $0.marks[BatchClaim.claimedMark + id] = "" }
   }
 
-  func log(_ line: String) throws -> Bool {
-    try change { $0.deliveries += line }
+  func log(_ line: String, until deadline: ContinuousClock.Instant?) throws -> Bool {
+    try change(until: deadline) { $0.deliveries += line }
     return false
   }
 
@@ -81,13 +85,13 @@ final class EtcdTaken: TakenStore {
   }
 
   func marked(_ index: Int) throws -> String? {
-    try own.confirm()
+    try own.confirm(until: nil)
     return try knownClaim().marks["\(index)"]
   }
 
   // MARK: Settling
 
-  func settle(_ end: Settlement) throws {
+  func settle(_ end: Settlement, until deadline: ContinuousClock.Instant?) throws {
     var operations: [EtcdTransaction.Operation] = []
     if end.isKept, let reason = end.status.reason, let payload = end.entry.payload {
       operations.append(try store.keeping(payload, end.id, reason: reason))
@@ -103,16 +107,18 @@ final class EtcdTaken: TakenStore {
       operations += try store.attachments.removal(ofTaken: file)
     }
     if end.isLast {
-      try finish(operations)
+      try finish(operations, until: deadline)
     } else {
-      try change(operations) { claim in
+      try change(operations, until: deadline) { claim in
         claim.settled.insert(end.id.index)
         claim.marks["\(end.id.index)"] = nil
       }
     }
   }
 
-  func finish(hasNotes: Bool) throws { try finish([]) }
+  func finish(hasNotes: Bool, until deadline: ContinuousClock.Instant?) throws {
+    try finish([], until: deadline)
+  }
 
   func clear(_ end: Settlement) {
     guard let file = end.entry.payload?.attachmentID else { return }
@@ -126,14 +132,18 @@ final class EtcdTaken: TakenStore {
   }
 
   /// Ends an invalid batch, with the failure of each of its entries.
-  func putAside(_ bytes: [UInt8], as status: QueueEntryStatus) throws {
+  func putAside(
+    _ bytes: [UInt8], as status: QueueEntryStatus, until deadline: ContinuousClock.Instant?
+  ) throws {
     var rest = Set(0..<name.count).subtracting(state.withLock { $0.claim.settled }).sorted()[...]
     while rest.count > EtcdQueue.maximumCount {
       let some = rest.prefix(EtcdQueue.maximumCount)
       rest = rest.dropFirst(some.count)
-      try change(notes(some, status)) { $0.settled.formUnion(some) }
+      try change(notes(some, status), until: deadline) { $0.settled.formUnion(some) }
     }
-    try finish(notes(rest, status) + [.put(key: store.key(.foreign, name.text), value: bytes)])
+    try finish(
+      notes(rest, status) + [.put(key: store.key(.foreign, name.text), value: bytes)],
+      until: deadline)
   }
 
   private func notes(
@@ -146,18 +156,20 @@ final class EtcdTaken: TakenStore {
 
   /// Changes the claim, with further steps at once.
   private func change(
-    _ operations: [EtcdTransaction.Operation] = [], _ edit: (inout BatchClaim) -> Void
+    _ operations: [EtcdTransaction.Operation] = [],
+    until deadline: ContinuousClock.Instant? = nil, _ edit: (inout BatchClaim) -> Void
   ) throws {
     try state.withLock { state in
-      try settleDoubt(&state)
+      let deadline = store.soon(within: deadline)
+      try settleDoubt(&state, until: deadline)
       var claim = state.claim
       edit(&claim)
       let witness = EtcdContainer.Witness(
         key: state.claimed.key, base: state.claimed, value: try claim.bytes(stamp: Nonce.next()))
       do throws(EtcdError) {
-        let outcome = try fenced { fence throws(EtcdError) in
+        let outcome = try fenced(until: deadline) { fence throws(EtcdError) in
           try store.container.commit(
-            EtcdTransaction(if: fence, then: operations), witness, until: store.soon)
+            EtcdTransaction(if: fence, then: operations), witness, until: deadline)
         }
         guard outcome.succeeded else { throw EtcdError(.leaseGone, "") }
         state.claim = claim
@@ -170,17 +182,19 @@ final class EtcdTaken: TakenStore {
   }
 
   /// Removes the batch and the claim, with further steps at once.
-  private func finish(_ operations: [EtcdTransaction.Operation]) throws {
+  private func finish(
+    _ operations: [EtcdTransaction.Operation], until deadline: ContinuousClock.Instant?
+  ) throws {
     try state.withLock { state in
-      try settleDoubt(&state)
+      let deadline = store.soon(within: deadline)
+      try settleDoubt(&state, until: deadline)
       let base = state.claimed
-      let deadline = store.soon
       let steps = [.delete(.key(base.key)), .delete(.key(store.entryKey(name)))] + operations
       do {
         let queue = store.queue
         let wasInDoubt = state.doubt != nil
         try store.changing(until: deadline) { inDoubt in
-          let outcome = try self.fenced { fence throws(EtcdError) in
+          let outcome = try self.fenced(until: deadline) { fence throws(EtcdError) in
             let change = EtcdTransaction(
               if: fence + EtcdTransaction.Condition.unchanged(base), then: steps)
             return try self.store.client.commit(change, until: deadline)
@@ -203,10 +217,13 @@ final class EtcdTaken: TakenStore {
   /// Makes a step of this consumer. A closed consumer still ends its entries while no other process
   /// consumes; the claim's revision proves in the same step that no other got them.
   private func fenced(
+    until deadline: ContinuousClock.Instant,
     _ step: ([EtcdTransaction.Condition]) throws(EtcdError) -> EtcdTransaction.Outcome
   ) throws(EtcdError) -> EtcdTransaction.Outcome {
     let outcome = try step([own.fence])
-    guard !outcome.succeeded, try own.isClosedWithoutSuccessor() else { return outcome }
+    guard !outcome.succeeded, try own.isClosedWithoutSuccessor(until: deadline) else {
+      return outcome
+    }
     return try step([])
   }
 
@@ -227,15 +244,17 @@ final class EtcdTaken: TakenStore {
   /// Returns the current claim.
   private func knownClaim() throws -> BatchClaim {
     try state.withLock { state in
-      try settleDoubt(&state)
+      try settleDoubt(&state, until: store.soon)
       return state.claim
     }
   }
 
   /// Determines the outcome of an earlier change.
-  private func settleDoubt(_ state: inout State) throws {
+  private func settleDoubt(
+    _ state: inout State, until deadline: ContinuousClock.Instant
+  ) throws {
     guard let doubt = state.doubt, let claim = doubt.claim else { return }
-    let now = try store.read([.key(store.claimKey(name))], until: store.soon).items[0].first
+    let now = try store.read([.key(store.claimKey(name))], until: deadline).items[0].first
     if let now, now.value == doubt.value {
       state.claim = claim
       state.claimed = now

@@ -24,12 +24,14 @@ package final class EtcdMirror: Watching {
   private let state = Mutex(State())
   private let follower = Mutex<KeyFollower?>(nil)
 
-  /// - Parameter signal: Called when something has changed, on the thread of the watches, so it must
-  ///   not block: raise a latch, enqueue work.
+  /// - Parameters:
+  ///   - deadline: The end of the first look; nil for that of the container's calls.
+  ///   - signal: Called when something has changed, on the thread of the watches, so it must not
+  ///     block: raise a latch, enqueue work.
   /// - Throws: `EtcdError`: `.unreachable`, and etcd's refusals.
   package init(
     _ container: EtcdContainer, range: KeyRange,
-    until deadline: ContinuousClock.Instant = CallLimit.deadline,
+    until deadline: ContinuousClock.Instant? = nil,
     _ signal: @escaping @Sendable () -> Void
   ) throws(EtcdError) {
     self.container = container
@@ -44,7 +46,7 @@ package final class EtcdMirror: Watching {
         events: { [weak self] in self?.hear($0, of: $1) },
         looked: { [weak self] in self?.looked(isNewWatch: $0) },
         failed: { [weak self] in self?.fail($0) }))
-    try follower.begin(until: deadline)
+    try follower.begin(until: deadline ?? container.soon)
     self.follower.withLock { $0 = follower }
   }
 

@@ -47,11 +47,11 @@ final class EtcdValue: ValueStore {
   // MARK: Reading
 
   func snapshot(limits: PropertyListLimits) throws -> ValueSnapshot {
-    snapshot(of: try read(until: CallLimit.deadline), limits: limits)
+    snapshot(of: try read(until: etcd.soon), limits: limits)
   }
 
   func version() throws -> Version? {
-    try read(until: CallLimit.deadline).item.flatMap(Version.init)
+    try read(until: etcd.soon).item.flatMap(Version.init)
   }
 
   /// Reads the key as a majority of the cluster knows it.
@@ -169,7 +169,7 @@ extension EtcdContainer {
   ///
   /// - Returns: Descriptions of the keys.
   package func removeEmptyValues(of kind: NameKind) throws -> [String] {
-    let deadline = CallLimit.deadline
+    let deadline = soon
     let range = KeyRange.prefix(key("v", isOwn: kind.isOwn))
     var removed: [String] = []
     for item in try client.read(range, until: deadline).items where item.value.count <= Stamp.bytes

@@ -57,7 +57,7 @@ package struct ContainerCopy {
     while true {
       try refuseUse()
       let target =
-        try place?.copyTarget()
+        try place?.copyTarget(until: deadline)
         ?? DirectoryTarget(path: location, group: group, isDurable: isDurable)
       do {
         if let done = try fill(target, until: deadline) { return done }

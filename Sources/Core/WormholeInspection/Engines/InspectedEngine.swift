@@ -36,7 +36,9 @@ package protocol InspectedEngine: ContainerEngine {
 /// A place to which a container can be copied.
 package protocol CopyPlace: EngineLocation {
   /// Begins a copy that no process can open before its end.
-  func copyTarget() throws -> any CopyTarget
+  ///
+  /// - Parameter deadline: The caller's.
+  func copyTarget(until deadline: ContinuousClock.Instant) throws -> any CopyTarget
 }
 
 extension SharedContainer {

@@ -29,7 +29,6 @@ final class PeerLink: Sendable {
   private let peer: String
   private let name: String
   private let container: SharedContainer
-  private let presence: Presence
   private let calls: CallEndpoint
   private let state = Mutex(State())
   private let outbox = Mutex(Outbox())
@@ -47,7 +46,6 @@ final class PeerLink: Sendable {
     self.container = container
     self.name = name
     self.calls = calls
-    presence = container.own.presence(PeerNames.presence(peer))
   }
 
   /// Whether a call is to be posted, or the peer is reached.
@@ -101,13 +99,14 @@ final class PeerLink: Sendable {
     while calls.isUnderWay(id), ContinuousClock.now < question.deadline {
       let target = try resolve(seen: seen.take(), until: question.deadline)
       let outcome = try calls.post(
-        id, question.propertyList(from: name), expires: question.expiry, to: target.outlet
+        id, question.propertyList(from: name), expires: question.expiry, to: target.outlet,
+        until: question.deadline
       ) { isCurrent(target) }
       switch outcome {
       case .posted: return
       case .full: throw PeerError.full(peer, target.member)
       case .gone:
-        try look()
+        try look(until: question.deadline)
         if isCurrent(target) { WakeLatch().block(until: .now + Self.pause) }
       }
     }
@@ -127,7 +126,8 @@ final class PeerLink: Sendable {
     seen: PresenceMember?, until deadline: ContinuousClock.Instant
   ) throws -> Target {
     if let target { return target }
-    try look(seen)
+    try look(seen, until: deadline)
+    let container = container.limited(until: deadline)
     while true {
       if let target { return target }
       // The obstacle to starting a registered peer is thrown.
@@ -138,29 +138,32 @@ final class PeerLink: Sendable {
         }
       }
       guard ContinuousClock.now < deadline else { throw PeerError.timedOut(peer, nil) }
-      try look()
+      try look(until: deadline)
     }
   }
 
   /// Looks which process is active under the name; calls to an earlier process end.
-  private func look(_ seen: PresenceMember? = nil) throws {
+  private func look(
+    _ seen: PresenceMember? = nil, until deadline: ContinuousClock.Instant
+  ) throws {
+    let presence = container.limited(until: deadline).own.presence(PeerNames.presence(peer))
     let ended = try looking.withLock { _ -> (Target, String)? in
       let found = try seen ?? presence.members().active
-      if found != nil, state.withLock({ $0.observation == nil }) { try observe() }
+      if found != nil, state.withLock({ $0.observation == nil }) { try observe(presence) }
       return update(found)
     }
     guard let (old, reason) = ended else { return }
     calls.endCalls(to: old.outlet, as: .failed(PeerError.ended(peer, old.member, reason: reason)))
   }
 
-  private func observe() throws {
+  private func observe(_ presence: Presence) throws {
     // The first call is for a process that appeared or left before the watch.
     let observation = try presence.observe(startsWithCurrent: true, on: watching) {
       [weak self] _ in
       // The delivered state may be older than the result of another look, so look again. After an
       // error, for lack of descriptors perhaps, presence looks again with the next change. Callers
       // with deadlines of their own wait for this look.
-      try? CallLimit.within(.now) { try self?.look() }
+      try? self?.look(until: .now)
     }
     state.withLock { $0.observation = observation }
   }

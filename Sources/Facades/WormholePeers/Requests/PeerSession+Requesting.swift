@@ -196,7 +196,7 @@ extension PeerSession {
     do {
       let id = try beginCall(question, looksAtClock: false) { answer.settle($0) }
       let link = link(peer)
-      if link.add(id, question) { CallLimit.within(deadline) { link.postOwn() } }
+      if link.add(id, question) { link.postOwn() }
       if let result = answer.wait(until: deadline) { return result }
       // Without effect if it is just ending: then that end is its result.
       calls.end(id, as: .timedOut)
@@ -279,10 +279,8 @@ extension PeerResult {
       let code = codes.first { $0.rawValue == code } ?? .failed
       self = .failure(PeerError(code, "ask \"\(peer)\"", peer: peer, reason: reason))
     case .timedOut:
-      let reachability = CallLimit.within(.now) {
-        // It is late even if this process cannot look why.
-        try? PeerReachability.of(peer, in: container)
-      }
+      // It is late even if this process cannot look why.
+      let reachability = try? PeerReachability.of(peer, in: container.limited(until: .now))
       self = .failure(.timedOut(peer, reachability))
     case .cancelled: self = .failure(.cancelled(peer))
     case .closed: self = .failure(.closed(peer))

@@ -188,7 +188,8 @@ extension ArgumentParser {
     return ParsedArguments(
       commandPath: path.dropFirst().map(\.name),
       values: optionValues.merging(positionalValues) { _, positional in positional },
-      flags: flags, tail: tail, selectedContainer: try selectedContainer(variable))
+      flags: flags, tail: tail,
+      selectedContainer: try selectedName(variable).map { ContainerSelection($0) })
   }
 
   private func assignedOperands() throws(UsageError) -> [String: [String]] {
@@ -219,9 +220,9 @@ extension ArgumentParser {
     }
   }
 
-  private func selectedContainer(
+  private func selectedName(
     _ variable: (String) -> String?
-  ) throws(UsageError) -> ContainerSelection? {
+  ) throws(UsageError) -> ContainerSelection.Name? {
     let isUsed = command.containerOption.map { optionValues[$0] != nil } ?? true
     guard command.needsContainer, isUsed else { return nil }
     let (group, directory) = (

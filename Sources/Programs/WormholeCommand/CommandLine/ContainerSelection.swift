@@ -3,9 +3,17 @@ import WormholeSystem
 import WormholeWorkshop
 
 /// The container that a command works on.
-enum ContainerSelection: Sendable, Equatable {
-  case group(String)
-  case directory(String)
+struct ContainerSelection: Sendable {
+  enum Name: Sendable, Equatable {
+    case group(String)
+    case directory(String)
+  }
+
+  let name: Name
+  /// The end of its opening, and of the calls through it that have no deadline of their own.
+  var limit = CallLimit()
+
+  init(_ name: Name) { self.name = name }
 
   static let groupVariable = "WORMHOLE_GROUP"
   static let directoryVariable = "WORMHOLE_CONTAINER"
@@ -23,7 +31,7 @@ enum ContainerSelection: Sendable, Equatable {
 
   /// The options that name this container again, quoted for a shell.
   var shellOptions: String {
-    switch self {
+    switch name {
     case .group(let group): "--group \(group.quotedForShell)"
     case .directory(let directory): "--container \(directory.quotedForShell)"
     }
@@ -32,7 +40,7 @@ enum ContainerSelection: Sendable, Equatable {
   /// The environment in which another program finds this container; an empty variable counts as
   /// unset.
   func variables(to verb: String) throws -> [String: String] {
-    switch self {
+    switch name {
     case .group(let group): [Self.groupVariable: group, Self.directoryVariable: ""]
     case .directory(let directory):
       [
@@ -45,7 +53,7 @@ enum ContainerSelection: Sendable, Equatable {
 
   /// The path of the container, even if it does not exist yet.
   func path() throws -> String {
-    switch self {
+    switch name {
     case .group(let group): try SharedContainer.location(ofGroup: group)
     case .directory(let directory): Engines.withoutPassword(directory)
     }
@@ -53,7 +61,7 @@ enum ContainerSelection: Sendable, Equatable {
 
   /// The place for a container that does not exist yet, and its group, if it has one.
   func place() throws -> (location: String, group: String?) {
-    switch self {
+    switch name {
     case .group(let group): (try SharedContainer.location(ofGroup: group), group)
     case .directory(let directory): (directory, nil)
     }
@@ -63,9 +71,9 @@ enum ContainerSelection: Sendable, Equatable {
   ///
   /// - Throws: `AppGroupError` with its remedy.
   func open() throws -> SharedContainer {
-    switch self {
-    case .group(let group): try SharedContainer(group: group)
-    case .directory(let directory): try SharedContainer(location: directory)
+    switch name {
+    case .group(let group): try SharedContainer(group: group, limit)
+    case .directory(let directory): try SharedContainer(location: directory, limit)
     }
   }
 
@@ -75,7 +83,7 @@ enum ContainerSelection: Sendable, Equatable {
   /// - Throws: `AppGroupError` with its remedy; `CommandError` for a group that has no container.
   func openExisting() throws -> SharedContainer? {
     if let container = try existing() { return container }
-    guard case .group(let group) = self else { return nil }
+    guard case .group(let group) = name else { return nil }
     throw CommandError(
       cannot: "open the container of group \(group.quoted) (\(try path()))",
       because: "there is none yet; \(try hint())the first message makes it", status: .no)
@@ -90,9 +98,9 @@ enum ContainerSelection: Sendable, Equatable {
 
   /// Opens the container without an error for a group; nil if there is no container.
   func existing() throws -> SharedContainer? {
-    switch self {
-    case .group(let group): try SharedContainer.existing(group: group)
-    case .directory(let directory): try SharedContainer.existing(location: directory)
+    switch name {
+    case .group(let group): try SharedContainer.existing(group: group, limit)
+    case .directory(let directory): try SharedContainer.existing(location: directory, limit)
     }
   }
 
@@ -114,10 +122,10 @@ enum ContainerSelection: Sendable, Equatable {
     until deadline: ContinuousClock.Instant, _ environment: CommandEnvironment,
     endsWithReader: Bool = true, makesContainer: Bool = true
   ) throws -> (container: SharedContainer, isNew: Bool) {
-    if case .directory = self, makesContainer { return (try open(), false) }
+    if case .directory = name, makesContainer { return (try open(), false) }
     if let container = try existing() { return (container, false) }
     environment.tellListening(endsWithReader: endsWithReader)
-    let subject = if case .group(let group) = self { "group \(group.quoted)" } else { try path() }
+    let subject = if case .group(let group) = name { "group \(group.quoted)" } else { try path() }
     environment.tell(
       "\(subject) has no container yet; \(try hint())waiting for its first use")
     while true {
@@ -130,7 +138,7 @@ enum ContainerSelection: Sendable, Equatable {
 
   /// `did you mean 'group.example'? `, one of the existing groups; empty if none is near.
   func hint() throws -> String {
-    guard case .group(let group) = self else { return "" }
+    guard case .group(let group) = name else { return "" }
     return Suggestion.sentence(for: group, among: try ContainerLocation.groups().map(\.identifier))
   }
 }

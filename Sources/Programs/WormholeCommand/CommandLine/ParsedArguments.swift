@@ -1,3 +1,5 @@
+import Wormhole
+
 /// The arguments of a command, checked against its description.
 struct ParsedArguments: Sendable {
   /// The names that lead to the command, without the name of the program: `["notify", "post"]`.
@@ -8,13 +10,21 @@ struct ParsedArguments: Sendable {
   /// The words after `--`; nil without `--`.
   let tail: [String]?
   /// Nil only for a command that needs no container.
-  let selectedContainer: ContainerSelection?
+  private(set) var selectedContainer: ContainerSelection?
 
   var container: ContainerSelection {
     guard let selectedContainer else {
       preconditionFailure("'\(commandPath)' is described as a command without a container")
     }
     return selectedContainer
+  }
+
+  /// Returns the same arguments for a command whose calls to etcd end at a deadline; see
+  /// `ContainerSelection.limit`.
+  func limited(until deadline: ContinuousClock.Instant?) -> ParsedArguments {
+    var arguments = self
+    arguments.selectedContainer?.limit = CallLimit(deadline)
+    return arguments
   }
 
   /// The path that the command works on; nil for a command that brings its own container.

@@ -125,7 +125,8 @@ extension CommandDescription {
     case .words(let words): try environment.print(words: words)
     case .names(let kind):
       do {
-        let container = try completion.container(environment)?.existing()
+        let container = try completion.container(environment).map { ContainerSelection($0) }?
+          .existing()
         let names = try kind.names(in: container, suite: completion.values["suite"])
         // A shell cannot complete a word of several lines.
         try environment.print(words: names.filter { $0 == $0.onOneLine }.map { ($0, "") })
@@ -150,7 +151,7 @@ extension CommandEnvironment {
 
 extension Completion {
   /// The container that the line names, as far as it is written.
-  fileprivate func container(_ environment: CommandEnvironment) -> ContainerSelection? {
+  fileprivate func container(_ environment: CommandEnvironment) -> ContainerSelection.Name? {
     func named(_ option: String, _ variable: String) -> String? {
       values[option] ?? environment.variable(variable).flatMap { $0.isEmpty ? nil : $0 }
     }

@@ -11,9 +11,10 @@ import WormholeTestSupport
 /// What is called while one of the answers is wrong.
 private struct Operation: Sendable {
   let name: String
-  let body: @Sendable (SharedContainer, EtcdClient) throws -> Void
+  let body: @Sendable (SharedContainer, EtcdContainer) throws -> Void
 
-  init(_ name: String, _ body: @escaping @Sendable (SharedContainer, EtcdClient) throws -> Void) {
+  init(_ name: String, _ body: @escaping @Sendable (SharedContainer, EtcdContainer) throws -> Void)
+  {
     self.name = name
     self.body = body
   }
@@ -21,23 +22,23 @@ private struct Operation: Sendable {
   static func all(mailbox: String) -> [Operation] {
     [
       Operation("read") { container, _ in _ = try container.value("v").read() },
-      Operation("replace") { container, _ in
-        try container.value("new").replace(with: 1, until: CallLimit.deadline)
+      Operation("replace") { container, etcd in
+        try container.value("new").replace(with: 1, until: etcd.soon)
       },
-      Operation("replace for a time") { container, _ in
+      Operation("replace for a time") { container, etcd in
         try container.value("v").replace(
-          with: 1, expiresAfter: .seconds(60), until: CallLimit.deadline)
+          with: 1, expiresAfter: .seconds(60), until: etcd.soon)
       },
-      Operation("update") { container, _ in
-        try container.value("v").update(until: CallLimit.deadline) {
+      Operation("update") { container, etcd in
+        try container.value("v").update(until: etcd.soon) {
           $0 = .integer(Int64($0?.intValue ?? 0) + 1)
         }
       },
-      Operation("remove") { container, _ in
-        _ = try container.value("w").remove(until: CallLimit.deadline)
+      Operation("remove") { container, etcd in
+        _ = try container.value("w").remove(until: etcd.soon)
       },
-      Operation("update several") { container, _ in
-        try container.update(["v", "w", "x"], until: CallLimit.deadline) { values in values["x"] = 2
+      Operation("update several") { container, etcd in
+        try container.update(["v", "w", "x"], until: etcd.soon) { values in values["x"] = 2
         }
       },
       Operation("post") { container, _ in try container.notification("n").post() },
@@ -47,9 +48,9 @@ private struct Operation: Sendable {
         _ = try container.queue("q").sender("a").status(of: id)
         _ = try container.queue("q").sender("a").receipts()
       },
-      Operation("look through a queue") { container, _ in
+      Operation("look through a queue") { container, etcd in
         _ = try container.queue("q").outstanding()
-        _ = try container.queue("q").cancelAll(until: CallLimit.deadline)
+        _ = try container.queue("q").cancelAll(until: etcd.soon)
         _ = try container.queue("q").failures()
       },
       Operation("members") { container, _ in
@@ -60,23 +61,22 @@ private struct Operation: Sendable {
         _ = try MailboxOutlet(in: container, to: mailbox)?.post(["a": 1])
       },
       Operation("names") { container, _ in _ = try container.valueIdentifiers() },
-      Operation("pages") { container, client in
+      Operation("pages") { _, etcd in
         // All keys of the etcd that tests share would be thousands.
-        guard let etcd = container.engine as? EtcdContainer else { return }
-        _ = try client.read(etcd.keys, pageSize: 2, until: CallLimit.deadline)
+        _ = try etcd.client.read(etcd.keys, pageSize: 2, until: etcd.soon)
       },
-      Operation("lease") { _, client in
-        let lease = try client.grantLease(lifetime: .seconds(60), until: CallLimit.deadline)
+      Operation("lease") { _, etcd in
+        let lease = try etcd.client.grantLease(lifetime: .seconds(60), until: etcd.soon)
         // etcd knows the number of the recorded one only, so this lease has ended.
-        _ = try client.keepLeaseAlive(lease, until: CallLimit.deadline)
-        _ = try client.leaseStatus(lease, until: CallLimit.deadline)
-        try client.revokeLease(lease, until: CallLimit.deadline)
+        _ = try etcd.client.keepLeaseAlive(lease, until: etcd.soon)
+        _ = try etcd.client.leaseStatus(lease, until: etcd.soon)
+        try etcd.client.revokeLease(lease, until: etcd.soon)
       },
-      Operation("cluster") { _, client in
-        _ = try client.members(until: CallLimit.deadline)
-        _ = try client.alarms(until: CallLimit.deadline)
-        _ = try client.count(.prefix([]), until: CallLimit.deadline)
-        _ = try client.status(of: client.endpoints[0], until: CallLimit.deadline)
+      Operation("cluster") { _, etcd in
+        _ = try etcd.client.members(until: etcd.soon)
+        _ = try etcd.client.alarms(until: etcd.soon)
+        _ = try etcd.client.count(.prefix([]), until: etcd.soon)
+        _ = try etcd.client.status(of: etcd.client.endpoints[0], until: etcd.soon)
       },
     ]
   }
@@ -104,11 +104,11 @@ struct MutatedAnswersTests {
   }
 
   private func container(
-    _ transport: any EtcdTransport, _ name: String
-  ) throws -> (SharedContainer, EtcdClient) {
+    _ transport: any EtcdTransport, _ name: String, until deadline: ContinuousClock.Instant
+  ) throws -> (SharedContainer, EtcdContainer) {
     let etcd = try EtcdContainer.unopened(try location(), through: transport)
-    let container = try SharedContainer(etcd, companion: "\(directory.path)/\(name)")
-    return (container, etcd.client)
+      .with(CallLimit(deadline))
+    return (try SharedContainer(etcd, companion: "\(directory.path)/\(name)"), etcd)
   }
 
   private func record() throws -> [Recorded] {
@@ -130,9 +130,9 @@ struct MutatedAnswersTests {
     let deadline = soon
     while true {
       let recorder = AnswerRecorder()
-      let (container, client) = try container(recorder, "recorder")
+      let (container, etcd) = try container(recorder, "recorder", until: deadline)
       do {
-        try CallLimit.within(deadline) { try operation.body(container, client) }
+        try operation.body(container, etcd)
         return Recorded(operation: operation, answers: recorder.answers)
       } catch {
         guard .now < deadline else { throw error }
@@ -162,11 +162,11 @@ struct MutatedAnswersTests {
     let liar = Liar(
       recorded.answers, at: place, HTTPAnswer(status: status, content: content),
       then: isRepeated ? .repeated : Bool.random(using: &generator) ? .recorded : .ended)
-    let (container, client) = try container(liar, "\(thread)")
+    let (container, etcd) = try container(liar, "\(thread)", until: .now)
     // The calls have a second from each one's beginning.
     let deadline = ContinuousClock.now + .seconds(1)
     do {
-      try CallLimit.within(.now) { try recorded.operation.body(container, client) }
+      try recorded.operation.body(container, etcd)
     } catch let error as AppGroupError {
       #expect(!error.reason.isEmpty)
     } catch let error as EtcdError {

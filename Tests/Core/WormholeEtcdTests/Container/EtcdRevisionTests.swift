@@ -132,7 +132,7 @@ final class EtcdRevisionTests: RestoredEtcd {
     #expect(try outlet.post(0) == .posted)
     proxy.block()
     // The next one goes another way, of which etcd knows nothing.
-    #expect(throws: (any Error).self) { try CallLimit.within(.now) { try outlet.post(0) } }
+    #expect(throws: (any Error).self) { try outlet.post(0, until: .now) }
     try node.endAndRestore()
     try node.grow(before: made)
     #expect(try own("second") == made)

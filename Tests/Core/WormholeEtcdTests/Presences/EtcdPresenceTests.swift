@@ -339,7 +339,7 @@ struct EtcdPresenceTests {
     // Without an answer it would not be known whether the mailbox got it before its end.
     proxy.lose(oneIn: 1)
     let inDoubt = #expect(throws: AppGroupError.self) {
-      try CallLimit.within(.now) { try outlet.post(1) }
+      try outlet.post(1, until: .now)
     }
     #expect(inDoubt?.code == .outcomeUnknown)
     proxy.lose(oneIn: 0)

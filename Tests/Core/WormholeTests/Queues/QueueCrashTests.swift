@@ -153,13 +153,13 @@ struct QueueCrashTests {
       try batch.store.settle(
         Settlement(
           id: QueueEntryID(batch: batch.name, index: index), entry: batch.entries[index],
-          status: .processed, isKept: false, isLast: false, hasNotes: true))
+          status: .processed, isKept: false, isLast: false, hasNotes: true), until: nil)
     }
     let taken = "\(scene.place)/taken/"
     try rename(
       taken + batch.consumer, at: Directory.current, to: taken + "consumer-next",
       at: Directory.current)
-    try batch.store.finish(hasNotes: true)
+    try batch.store.finish(hasNotes: true, until: nil)
     first.close()
     #expect(try scene.drain().isEmpty)
     #expect(try scene.leftovers().isEmpty, "\(scene.directory.listing)")
@@ -175,7 +175,7 @@ struct QueueCrashTests {
     let terms = DeliveryTerms(directory: OpenQueue(scene.queue), released: ReleasedEntries {})
     for role in [ConsumerRole.alone(other), .worker(other, gate: other)] {
       let error = #expect(throws: AppGroupError.self) {
-        _ = try scene.queue.store.source(for: role, terms)
+        _ = try scene.queue.store.source(for: role, terms, until: nil)
       }
       #expect(error?.code == .leaseLost)
     }

@@ -7,10 +7,10 @@ import WormholeTestSupport
 struct ContainerSelectionTests {
   private func selected(
     _ arguments: [String], _ variables: [String: String] = [:]
-  ) throws -> ContainerSelection? {
+  ) throws -> ContainerSelection.Name? {
     let line = Invocations(variables: variables)
     guard case .run(_, let parsed) = try line.parse(arguments) else { return nil }
-    return parsed.selectedContainer
+    return parsed.selectedContainer?.name
   }
 
   @Test("Options stand before the subcommand, after it, and between nested ones")

@@ -21,7 +21,9 @@ final class DirectoryOutlet: MailboxWriter {
     state = Mutex(State(admission: Admission(entries: entries, bytes: bytes)))
   }
 
-  func post(_ bytes: [UInt8]) throws -> MailboxOutlet.Outcome {
+  func post(
+    _ bytes: [UInt8], until deadline: ContinuousClock.Instant?
+  ) throws -> MailboxOutlet.Outcome {
     do {
       let handle = try place.root.handle()
       return try withExtendedLifetime(handle) {

@@ -66,7 +66,7 @@ final class DirectoryRegistration: PresenceHold {
     try? post.unlock()
   }
 
-  func confirm() throws {
+  func confirm(until deadline: ContinuousClock.Instant?) throws {
     if try !stands(orMakeAgain: false) { noteRemoval() }
     switch condition.withLock({ $0.phase }) {
     case .here: return
@@ -83,7 +83,7 @@ final class DirectoryRegistration: PresenceHold {
 
   var loss: AppGroupError? {
     do {
-      try confirm()
+      try confirm(until: nil)
       return nil
     } catch let error as AppGroupError where error.code == .leaseLost {
       return error

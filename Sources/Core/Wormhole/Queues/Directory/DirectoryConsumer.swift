@@ -173,7 +173,7 @@ struct DirectoryConsumer: ConsumerSource {
   /// When a delayed entry is due, or another consumer may be stopped.
   var due: ContinuousClock.Instant? { [others.due, waiting.due].compactMap(\.self).min() }
 
-  mutating func take() throws -> Taking {
+  mutating func take(until deadline: ContinuousClock.Instant?) throws -> Taking {
     let place = try directory.openForConsumer()
     try takeOver(at: place)
     var turns = try turns(at: place)

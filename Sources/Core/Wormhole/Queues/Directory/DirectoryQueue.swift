@@ -12,7 +12,9 @@ struct DirectoryQueue: QueueStore {
 
   func endWatch() -> any QueueEnds { QueueEndWatch(queue) }
 
-  func source(for role: ConsumerRole, _ terms: DeliveryTerms) throws -> any ConsumerSource {
+  func source(
+    for role: ConsumerRole, _ terms: DeliveryTerms, until deadline: ContinuousClock.Instant?
+  ) throws -> any ConsumerSource {
     switch role {
     case .alone(let registration):
       try DirectoryConsumer(

@@ -12,7 +12,7 @@ struct DirectoryTaken: TakenStore {
   private func open() throws -> QueueDirectory { try directory.openForConsumer() }
 
   /// Each step finds its directory gone if this consumer was replaced.
-  func confirm() {}
+  func confirm(until deadline: ContinuousClock.Instant?) {}
 
   func confirmNow() throws {
     guard try open().exists(path) else { throw Errno.noSuchFile }
@@ -34,7 +34,7 @@ struct DirectoryTaken: TakenStore {
   /// The directory shows it.
   func noteClaimed(_ id: String) {}
 
-  func log(_ line: String) throws -> Bool {
+  func log(_ line: String, until deadline: ContinuousClock.Instant?) throws -> Bool {
     let place = try open()
     do throws(Errno) {
       try place.append(line, to: path + QueueDirectory.deliveriesSuffix)
@@ -48,7 +48,7 @@ struct DirectoryTaken: TakenStore {
 
   // MARK: Settling
 
-  func settle(_ end: Settlement) throws {
+  func settle(_ end: Settlement, until deadline: ContinuousClock.Instant?) throws {
     let place = try open()
     // The first record is final: an entry that is kept, or has a note, is not delivered again.
     var isFinal = false
@@ -74,7 +74,7 @@ struct DirectoryTaken: TakenStore {
     }
   }
 
-  func finish(hasNotes: Bool) throws {
+  func finish(hasNotes: Bool, until deadline: ContinuousClock.Instant?) throws {
     do {
       try discard(hasNotes: hasNotes, at: open())
     } catch let error as Errno where error == .noSuchFile {

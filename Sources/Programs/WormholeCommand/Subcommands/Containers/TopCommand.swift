@@ -31,7 +31,8 @@ extension CommandDescription {
           "the terminal cannot move its cursor (TERM is 'dumb'); '\(ProgramName.called) monitor' prints lines",
         status: .usage)
     }
-    let container = try arguments.container.openExisting(to: "watch")
+    // It goes on after the time of a call.
+    let container = try arguments.limited(until: nil).container.openExisting(to: "watch")
     environment.answers?.beginListening()
     try TopScreen(container).run()
   }

@@ -28,7 +28,7 @@ extension CommandDescription {
     problem: ParsedArguments.waitProblem
   ) { arguments, environment in
     // Each piece of a file has the time of a call.
-    try CallLimit.lifted { try transfer(arguments, environment) }
+    try transfer(arguments.limited(until: nil), environment)
   }
 }
 
