@@ -231,12 +231,16 @@ package final class EtcdNode: Sendable {
     try listen { _ in }.port
   }
 
+  /// Counts up, so that this process gives no port twice that a member does not use yet.
+  private static let lastPort = Atomic(UInt.random(in: 0..<22_000))
+
   /// Listens on a free port, and gives the listener to `use`.
   static func listen<Result>(
     _ use: (consuming FileDescriptor) -> Result
   ) throws -> (result: Result, port: UInt16) {
     while true {
-      let port = UInt16.random(in: 10_000..<32_000)
+      let number = lastPort.wrappingAdd(1, ordering: .relaxed).newValue
+      let port = UInt16(10_000 + number % 22_000)
       do throws(Errno) {
         return (use(try FileDescriptor.listening(onPort: port)), port)
       } catch {
