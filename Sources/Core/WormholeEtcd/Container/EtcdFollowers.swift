@@ -58,7 +58,7 @@ extension EtcdContainer.Shared: EtcdFollower {
     Blocking.queue().async { [weak self] in
       guard let self else { return }
       let container = EtcdContainer(self)
-      // It looks again half a minute later.
+      // A look that fails changes nothing, because the next one follows half a minute later.
       _ = try? client.page(.key(container.formatKey), limit: 1, until: container.soon)
     }
   }

@@ -160,9 +160,9 @@ final class PeerLink: Sendable {
     // The first call is for a process that appeared or left before the watch.
     let observation = try presence.observe(startsWithCurrent: true, on: watching) {
       [weak self] _ in
-      // The delivered state may be older than the result of another look, so look again. After an
-      // error, for lack of descriptors perhaps, presence looks again with the next change. Callers
-      // with deadlines of their own wait for this look.
+      // The delivered state may be older than the result of another look, so look again. Callers
+      // with deadlines of their own wait for this look. A look may fail, for lack of descriptors
+      // perhaps, because presence asks for another one with its next change.
       try? self?.look(until: .now)
     }
     state.withLock { $0.observation = observation }

@@ -279,7 +279,7 @@ extension PeerResult {
       let code = codes.first { $0.rawValue == code } ?? .failed
       self = .failure(PeerError(code, "ask \"\(peer)\"", peer: peer, reason: reason))
     case .timedOut:
-      // It is late even if this process cannot look why.
+      // The request is late even if this process cannot find out why.
       let reachability = try? PeerReachability.of(peer, in: container.limited(until: .now))
       self = .failure(.timedOut(peer, reachability))
     case .cancelled: self = .failure(.cancelled(peer))
