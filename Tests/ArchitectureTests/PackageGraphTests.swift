@@ -21,9 +21,11 @@ struct PackageGraphTests {
 
   init() throws { directory = try TemporaryDirectory() }
 
+  private static let here = "(name: \"wormhole\", path: \"\(SourceTree.root.path)\")"
+
   @Test("may have targets with plain names, and so may its other dependencies")
   func resolves() throws {
-    let here = "(name: \"wormhole\", path: \"\(SourceTree.root.path)\")"
+    let here = Self.here
     let use = ".product(name: \"Wormhole\", package: \"wormhole\")"
     try make("other", targets: Self.words, isLibrary: true)
     try make(
@@ -36,6 +38,26 @@ struct PackageGraphTests {
     }
     try make("twice", targets: ["Wormhole"], packages: [here], products: [use])
     #expect(try said("swift package show-dependencies", "twice").contains("conflicting name"))
+  }
+
+  // The smallest product, because names collide with the targets of the whole package.
+  @Test("is built with such targets of its own and of another dependency")
+  func builds() throws {
+    let half = Self.words.count / 2
+    let (own, others) = (Self.words.prefix(half), Self.words.dropFirst(half))
+    try make("other", targets: Array(others), isLibrary: true)
+    try make(
+      "app", targets: own + ["Program"], packages: [Self.here, "(path: \"../other\")"],
+      products: [
+        ".product(name: \"WormholePropertyLists\", package: \"wormhole\")",
+        ".product(name: \"Library\", package: \"other\")",
+      ])
+    let imports = (others + ["WormholePropertyLists"]).map { "import \($0)\n" }.joined()
+    try (imports + "let value: PropertyListValue = [7]\n").write(
+      toFile: directory.path + "/app/Sources/Program/Program.swift", atomically: true,
+      encoding: .utf8)
+    let output = try said("swift build", "app")
+    #expect(output.contains("Build complete!"), "\(output)")
   }
 
   /// Writes a package whose targets have one empty file each.
