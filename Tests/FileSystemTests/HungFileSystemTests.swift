@@ -47,7 +47,7 @@ struct HungFileSystemTests {
   }
 
   // Each on its own queue, because a look at the hanging file system blocks its queue.
-  private func observe(_ value: Value, _ heard: Told) throws -> ObservationToken {
+  private func observe(_ value: Value, _ heard: Recorder) throws -> ObservationToken {
     try value.observe(on: DispatchQueue(label: "observer")) { snapshot in
       do {
         let value = try snapshot.propertyList()
@@ -58,7 +58,7 @@ struct HungFileSystemTests {
     }
   }
 
-  final class Told: Sendable {
+  final class Recorder: Sendable {
     let last = Mutex<PropertyListValue?>(nil)
     func has(_ value: PropertyListValue) -> Bool { last.withLock { $0 == value } }
   }
@@ -66,8 +66,8 @@ struct HungFileSystemTests {
   @Test("other containers in the process deliver, observe, and wait until their deadlines")
   func others() throws {
     let there = try SharedContainer(path: mirror.seenPath)
-    let observedThere = try observe(there.value("seats"), Told())
-    let old = Told()
+    let observedThere = try observe(there.value("seats"), Recorder())
+    let old = Recorder()
     let observation = try observe(healthy.value("old"), old)
     let holder = try Participant(directory.path)
     #expect(try holder.ask("hold held 10") == "holding")
@@ -87,7 +87,7 @@ struct HungFileSystemTests {
         }
       }
       #expect(waited?.code == .timedOut)
-      let new = Told()
+      let new = Recorder()
       let another = try returns("an observation begins") { [healthy, self] in
         try observe(healthy.value("new"), new)
       }

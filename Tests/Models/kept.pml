@@ -17,7 +17,7 @@
  *   not undone    not an older one than the last that was acknowledged as durable, nor one of before a
  *                 removal that the disk has seen (`undone`).
  * Whether what is kept is fresh, and whether a publication is followed up, may be true at any moment.
- * -DTIME          both are told by a clock.  Each publisher has a follow-up, which puts the value on the
+ * -DTIME          both go by a clock.  Each publisher has a follow-up, which puts the value on the
  *                 disk a second later.  When the power is cut, the disk has no older change than the
  *                 one that stood AGE seconds before (`aged`).  A second ends only when each publication
  *                 under way has begun in it or in the one before, and when each change of two seconds

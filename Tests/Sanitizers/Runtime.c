@@ -1,5 +1,5 @@
 // For ThreadSanitizer, which sees our own code and not the standard library's: that was not built with it.
-// These take the places of a few of its functions, and tell what they order.
+// These take the places of a few of its functions, and report what they order.
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <stdbool.h>

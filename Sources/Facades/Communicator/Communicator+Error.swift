@@ -20,7 +20,7 @@ extension Communicator.Error: CustomStringConvertible {
     switch self {
     case .sessionIsNotReachable(let minimum, let actual):
       "cannot send: the counterpart is \(actual.words), and this needs it to be \(minimum.words); "
-        + "wait until Reachability.observe tells so"
+        + "wait until Reachability.observe reports it"
     }
   }
 }

@@ -39,7 +39,7 @@ extension GroupDefaults {
     reporting(()) {
       let contents = try Self.contents(domain)
       try persistentSuite(domainName).edit { $0 = contents }
-      tellOwnChange()
+      reportOwnChange()
     }
   }
 
@@ -48,7 +48,7 @@ extension GroupDefaults {
     reporting(()) {
       let suite = domainName == name ? try self.suite() : try place.existingSuite(domainName)
       try suite?.edit { $0 = [:] }
-      tellOwnChange()
+      reportOwnChange()
     }
   }
 

@@ -130,7 +130,7 @@ public final class GroupDefaults: Sendable {
     _ body: @escaping @Sendable (inout Suite.Contents) throws -> Result
   ) throws -> Result {
     let result = try suite().edit(terms, body)
-    tellOwnChange()
+    reportOwnChange()
     return result
   }
 
@@ -138,7 +138,7 @@ public final class GroupDefaults: Sendable {
     _ terms: ChangeTerms, _ body: @escaping @Sendable (inout Suite.Contents) throws -> Result
   ) async throws -> Result {
     let result = try await suite().edit(terms, body)
-    tellOwnChange()
+    reportOwnChange()
     return result
   }
 
@@ -149,7 +149,7 @@ public final class GroupDefaults: Sendable {
     ownChanges.withLock { $0 = observer }
   }
 
-  func tellOwnChange() { Self.ownChanges.withLock(\.self)?(self) }
+  func reportOwnChange() { Self.ownChanges.withLock(\.self)?(self) }
 
   /// Runs the body of a source-compatible method and reports the error that it throws.
   func reporting<Result>(_ otherwise: Result, _ body: () throws -> Result) -> Result {

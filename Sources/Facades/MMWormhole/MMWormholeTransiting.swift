@@ -43,7 +43,7 @@ public protocol MMWormholeTransiting: NSObjectProtocol {
 /// The receiver of messages that do not arrive through a messenger.
 ///
 /// ```swift
-/// func tell(_ delegate: any MMWormholeTransitingDelegate) {
+/// func notify(_ delegate: any MMWormholeTransitingDelegate) {
 ///   delegate.notifyListenerForMessage(withIdentifier: "button", message: ["pressed": 3] as NSCoding)
 /// }
 /// ```

@@ -78,7 +78,7 @@ extension CommandEnvironment {
   }
 
   /// Writes a sentence for people, after the program's name.
-  func tell(_ sentence: String) {
+  func report(_ sentence: String) {
     writeStandardError(Array("\(ProgramName.called): \(sentence.withoutControlCharacters)\n".utf8))
   }
 
@@ -89,11 +89,11 @@ extension CommandEnvironment {
   }
 
   /// Reports an error to people after which the work continues.
-  func tell(_ error: any Error) { tell(sentence(of: error)) }
+  func report(_ error: any Error) { report(sentence(of: error)) }
 
-  func tellIfPolling(_ detection: ChangeDetection, _ identifier: String) {
+  func reportIfPolling(_ detection: ChangeDetection, _ identifier: String) {
     guard case .polling(let reason) = detection else { return }
-    tell(
+    report(
       "\(identifier.quoted) is checked five times a second, because the kernel reports no changes: "
         + reason)
   }
@@ -102,19 +102,19 @@ extension CommandEnvironment {
   ///
   /// - Parameter endsWithReader: whether the program ends, from now on, when no process reads its
   ///   output; not for a command that prints nothing, or must give an item back before it ends.
-  func tellListening(endsWithReader: Bool = true) {
+  func reportListening(endsWithReader: Bool = true) {
     answers?.beginListening()
     writeStandardError(Array("listening\n".utf8))
-    tellReady()
+    reportReady()
     if endsWithReader { endWithReader() }
   }
 
   /// Reports to the starter of this process that it is ready, if the starter wants to know.
-  func tellReady() { readiness?.tell { tell($0) } }
+  func reportReady() { readiness?.announce { report($0) } }
 
   /// Everything on standard input. At a terminal a line says that the program waits for it.
   func wholeStandardInput() throws -> [UInt8] {
-    if isInputTerminal { tell("reading standard input from the terminal; Ctrl-D ends it") }
+    if isInputTerminal { report("reading standard input from the terminal; Ctrl-D ends it") }
     var all: [UInt8] = []
     while case let chunk = try inputChunk(), !chunk.isEmpty {
       all += chunk

@@ -60,7 +60,7 @@ struct WormholeProgram {
     try FreeDescriptors.require(
       toUse: path,
       keepsSomeForTimers: !["peer", "queue"].allSatisfy { !parsed.commandPath.contains($0) })
-    answers.begin(path: path, timeout: parsed.seconds("timeout"), tell: environment.tell)
+    answers.begin(path: path, timeout: parsed.seconds("timeout"), report: environment.report)
   }
 
   private func printError(_ text: String) {

@@ -95,7 +95,7 @@ final class Chaos {
   ) {
     counts.stopped += 1
     worker.continuation = moment
-    tell(worker, what)
+    report(worker, what)
   }
 
   private func act(now: ContinuousClock.Instant) throws {
@@ -108,7 +108,7 @@ final class Chaos {
     guard let worker = workers.randomElement(using: &random) else { return }
     let kills = random.chance(10)
     guard !kills else {
-      tell(worker, "killed")
+      report(worker, "killed")
       worker.isKilled = true
       return try worker.process.send(.kill)
     }
@@ -134,7 +134,7 @@ final class Chaos {
     }
   }
 
-  private func tell(_ worker: WorkerProcess, _ what: String) {
+  private func report(_ worker: WorkerProcess, _ what: String) {
     guard options.isVerbose else { return }
     Terminal.say("worker \(worker.life) (process \(worker.processID)) \(what)")
   }

@@ -75,7 +75,7 @@ final class Nemesis {
   // Another process may have taken its port at that moment.
   private func startFailed() throws {
     for node in members.nodes where node.hasFailed {
-      tell("\(node.name) has ended by itself, and is started again")
+      report("\(node.name) has ended by itself, and is started again")
       try node.start()
     }
   }
@@ -111,7 +111,7 @@ final class Nemesis {
   ) throws {
     let nodes = victims.map { members.nodes[$0] }
     for node in nodes {
-      tell("\(node.name) \(kills ? "killed" : "stopped")")
+      report("\(node.name) \(kills ? "killed" : "stopped")")
       if kills { node.end() } else { try node.stop() }
     }
     if kills { counts.killed += nodes.count } else { counts.stopped += nodes.count }
@@ -124,10 +124,10 @@ final class Nemesis {
     do {
       try members.lead(member)
       counts.leadersMoved += 1
-      tell("\(members.nodes[member].name) leads")
+      report("\(members.nodes[member].name) leads")
     } catch {
       // It is gone for the moment, or there is no leader.
-      tell("no leader could be moved: \(error)")
+      report("no leader could be moved: \(error)")
     }
   }
 
@@ -139,10 +139,10 @@ final class Nemesis {
       let revision = max(1, now - Int64.random(in: 0...20, using: &random))
       try node.ask("kv/compaction", #"{"revision":"\#(revision)"}"#, patience: Self.patience)
       counts.compactions += 1
-      tell("history up to \(revision) given up")
+      report("history up to \(revision) given up")
     } catch {
       // It is gone for the moment, or has already discarded that part.
-      tell("no compaction: \(error)")
+      report("no compaction: \(error)")
     }
   }
 
@@ -152,17 +152,17 @@ final class Nemesis {
     switch Int.random(in: 0..<100, using: &random) {
     case 0..<40:
       counts.cuts += 1
-      tell("connections cut")
+      report("connections cut")
       for proxy in proxies { proxy.cut() }
     case 40..<70:
       counts.blocked += 1
-      tell("connections blocked")
+      report("connections blocked")
       for proxy in proxies { proxy.block() }
       mending[.connections] = (now + pause(), { [proxies] in for one in proxies { one.unblock() } })
     default:
       counts.lossy += 1
       let share = Int.random(in: 2...20, using: &random)
-      tell("one answer in \(share) lost")
+      report("one answer in \(share) lost")
       for proxy in proxies { proxy.lose(oneIn: share) }
       mending[.connections] = (
         now + random.milliseconds(500...3_000),
@@ -196,7 +196,7 @@ final class Nemesis {
   func restore() throws {
     try restart { try $0.restore() }
     counts.restored += 1
-    tell("snapshot restored")
+    report("snapshot restored")
   }
 
   private func restart(_ body: (EtcdNode) throws -> Void) throws {
@@ -206,7 +206,7 @@ final class Nemesis {
     try waitForAnswer()
   }
 
-  private func tell(_ what: String) {
+  private func report(_ what: String) {
     if isVerbose { Terminal.say("etcd: \(what)") }
   }
 }

@@ -22,7 +22,7 @@ struct Report {
       "processes", row("started", counts.started), row("stopped", counts.stopped),
       row("killed", counts.killed), row("empty names removed", counts.namesRemoved),
       row(etcd == nil ? "leases taken over" : "changes overtaken", retried + lost),
-      row("  begun again", retried), row("  told leaseLost", lost),
+      row("  begun again", retried), row("  reported leaseLost", lost),
       row("deadlines passed", records.count(.timedOut)),
     ]
   }
@@ -35,8 +35,8 @@ struct Report {
       row("compactions", etcd.compactions), row("all connections cut", etcd.cuts),
       row("connections blocked", etcd.blocked), row("times of lost answers", etcd.lossy),
       row("  answers lost", etcd.answersLost), row("snapshots restored", etcd.restored),
-      row("told unreachable", records.count(.unreachable)),
-      row("told outcomeUnknown", records.count(.inDoubt)),
+      row("reported unreachable", records.count(.unreachable)),
+      row("reported outcomeUnknown", records.count(.inDoubt)),
     ]
   }
 

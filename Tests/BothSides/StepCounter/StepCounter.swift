@@ -15,9 +15,9 @@ public final class StepCounter: NSObject, WCSessionDelegate, @unchecked Sendable
   }
 
   /// Sends steps at once, and later if the other side cannot be reached.
-  public func send(_ steps: Int, told: @escaping @Sendable (Int) -> Void) {
+  public func send(_ steps: Int, onReply: @escaping @Sendable (Int) -> Void) {
     WCSession.default.sendMessage(["steps": steps]) { reply in
-      told(reply["total"] as? Int ?? 0)
+      onReply(reply["total"] as? Int ?? 0)
     } errorHandler: { _ in
       WCSession.default.transferUserInfo(["steps": steps])
     }

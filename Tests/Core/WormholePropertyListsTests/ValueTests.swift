@@ -15,7 +15,7 @@ struct ValueTests {
     #expect(value == .dictionary(expected))
   }
 
-  @Test("A footprint tells how large the binary file can be at most")
+  @Test("A footprint shows how large the binary file can be at most")
   func footprint() throws {
     var random = RandomValues(seed: TestSeed.next("PLIST_SEED").value, .binary)
     for size in 1...200 {

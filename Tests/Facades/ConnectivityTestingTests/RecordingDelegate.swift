@@ -3,7 +3,7 @@ import Foundation
 import Synchronization
 import WatchConnectivity
 
-/// Records what a session tells, and whether `WCSession.default` was that session then.
+/// Records what a session reports, and whether `WCSession.default` was that session then.
 final class RecordingDelegate: NSObject, WCSessionDelegate, Sendable {
   private let recorded = Mutex<[String]>([])
   private let strangers = Mutex(0)

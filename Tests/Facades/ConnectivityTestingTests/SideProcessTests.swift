@@ -13,7 +13,7 @@ struct SideProcessTests {
     try SideProcess("/bin/sh", ["-c", script], environment: environment)
   }
 
-  @Test("is told lines, and its lines are waited for")
+  @Test("receives lines, and its lines are waited for")
   func lines() async throws {
     let process = try shell("echo ready; while read line; do echo \"got $line\"; done; exit 3")
     #expect(try await process.line() == "ready")

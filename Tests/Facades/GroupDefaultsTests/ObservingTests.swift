@@ -32,9 +32,9 @@ struct ObservingTests {
 
     func wait(for lines: [String]) throws {
       do {
-        try eventually("told are \(lines)") { self.lines == lines }
+        try eventually("the reports are \(lines)") { self.lines == lines }
       } catch {
-        Issue.record("told were \(self.lines)")
+        Issue.record("the reports were \(self.lines)")
         throw error
       }
     }
@@ -154,10 +154,10 @@ struct ObservingTests {
     try eventually("the last state is reported") {
       heard.lines.last.map { $0.contains("→ 160") } ?? false
     }
-    let told = heard.lines.compactMap { line in
+    let totals = heard.lines.compactMap { line in
       Int(line.split(separator: " ").dropLast(line.hasSuffix("own") ? 1 : 0).last ?? "")
     }
-    #expect(told == told.sorted() && Set(told).count == told.count)
+    #expect(totals == totals.sorted() && Set(totals).count == totals.count)
     observation.cancel()
   }
 
@@ -231,6 +231,6 @@ struct ObservingTests {
 
 extension ObservingTests.Heard {
   fileprivate func wait(until end: String) throws {
-    try eventually("told is \(end)") { lines.last?.hasSuffix(end) ?? false }
+    try eventually("the last report is \(end)") { lines.last?.hasSuffix(end) ?? false }
   }
 }

@@ -75,20 +75,20 @@ struct FileTransitingTests {
 
   @Test("may replace a wormhole's messenger, and the listeners hear of its messages from then on")
   func replaced() throws {
-    let told = Told()
+    let received = Recorder()
     let wormhole = MMWormhole(container: container, optionalDirectory: "d")
-    wormhole.listenForMessage(withIdentifier: "x") { told.add($0) }
+    wormhole.listenForMessage(withIdentifier: "x") { received.add($0) }
     wormhole.wormholeMessenger = transiting("other")
     wormhole.passMessageObject("one", identifier: "x")
-    try eventually("it is heard") { told.all == ["one"] }
+    try eventually("it is heard") { received.all == ["one"] }
     #expect(transiting("d").writeMessageObject("not heard", forIdentifier: "x"))
     #expect(transiting("other").writeMessageObject("two", forIdentifier: "x"))
-    try eventually("the next is heard") { told.all == ["one", "two"] }
+    try eventually("the next is heard") { received.all == ["one", "two"] }
     wormhole.stopListeningForMessage(withIdentifier: "x")
     wormhole.wormholeMessenger = transiting("d")
-    wormhole.listenForMessage(withIdentifier: "y") { told.add($0) }
+    wormhole.listenForMessage(withIdentifier: "y") { received.add($0) }
     wormhole.passMessageObject("stopped", identifier: "x")
     wormhole.passMessageObject("three", identifier: "y")
-    try eventually("only the other is heard") { told.all == ["one", "two", "three"] }
+    try eventually("only the other is heard") { received.all == ["one", "two", "three"] }
   }
 }

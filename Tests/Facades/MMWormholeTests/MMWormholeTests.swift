@@ -9,7 +9,7 @@ import WormholeSystem
 import WormholeTestSupport
 
 /// The messages of a listener, in a form that can be compared.
-final class Told: Sendable {
+final class Recorder: Sendable {
   private let messages = Mutex<[String]>([])
   func add(_ message: Any?) {
     dispatchPrecondition(condition: .onQueue(.main))
@@ -31,7 +31,7 @@ struct MMWormholeTests {
   let directory: TemporaryDirectory
   let container: SharedContainer
   let wormhole: MMWormhole
-  let told = Told()
+  let received = Recorder()
 
   init() throws {
     directory = try TemporaryDirectory()
@@ -70,75 +70,75 @@ struct MMWormholeTests {
 
   @Test("calls the listener on the main queue, also in the sending process")
   func selfDelivery() throws {
-    wormhole.listenForMessage(withIdentifier: "a") { [told] in told.add($0) }
+    wormhole.listenForMessage(withIdentifier: "a") { [received] in received.add($0) }
     wormhole.passMessageObject("one", identifier: "a")
-    try eventually("it is delivered") { told.all == ["one"] }
+    try eventually("it is delivered") { received.all == ["one"] }
     wormhole.passMessageObject("one", identifier: "a")
-    try eventually("the same message is delivered again") { told.all == ["one", "one"] }
+    try eventually("the same message is delivered again") { received.all == ["one", "one"] }
   }
 
   @Test("receives from another process that knows only the container")
   func otherProcess() throws {
-    wormhole.listenForMessage(withIdentifier: "a") { [told] in told.add($0) }
+    wormhole.listenForMessage(withIdentifier: "a") { [received] in received.add($0) }
     let other = try Participant(directory.path)
     #expect(try other.ask("set wormhole/a 7") == "done")
-    try eventually("it is delivered") { told.all == ["7"] }
+    try eventually("it is delivered") { received.all == ["7"] }
     #expect(wormhole.message(withIdentifier: "a") as? Int == 7)
   }
 
   @Test("delivers nil for a nil message, not the one before")
   func nilMessage() throws {
     wormhole.passMessageObject("old", identifier: "a")
-    wormhole.listenForMessage(withIdentifier: "a") { [told] in told.add($0) }
+    wormhole.listenForMessage(withIdentifier: "a") { [received] in received.add($0) }
     wormhole.passMessageObject(nil, identifier: "a")
-    try eventually("nil is delivered") { told.all == ["nil"] }
+    try eventually("nil is delivered") { received.all == ["nil"] }
     #expect(wormhole.message(withIdentifier: "a") == nil)
   }
 
   @Test("delivers the last message of a burst, and nothing older after it")
   func burst() throws {
-    wormhole.listenForMessage(withIdentifier: "a") { [told] in told.add($0) }
+    wormhole.listenForMessage(withIdentifier: "a") { [received] in received.add($0) }
     for number in 1...100 { wormhole.passMessageObject(number, identifier: "a") }
-    try eventually("the last one is delivered") { told.all.last == "100" }
-    let numbers = told.all.compactMap { Int($0) }
+    try eventually("the last one is delivered") { received.all.last == "100" }
+    let numbers = received.all.compactMap { Int($0) }
     #expect(numbers == numbers.sorted() && numbers.count <= 100)
   }
 
   @Test("has one listener per identifier: a second replaces it, nil and stop remove it")
   func oneListener() throws {
-    let second = Told()
-    let witness = Told()
+    let second = Recorder()
+    let witness = Recorder()
     let other = MMWormhole(container: container, optionalDirectory: "wormhole")
     other.listenForMessage(withIdentifier: "a") { witness.add($0) }
-    wormhole.listenForMessage(withIdentifier: "a") { [told] in told.add($0) }
+    wormhole.listenForMessage(withIdentifier: "a") { [received] in received.add($0) }
     wormhole.listenForMessage(withIdentifier: "a") { second.add($0) }
     wormhole.passMessageObject(1, identifier: "a")
     try eventually("the second is called") { second.all == ["1"] && witness.all == ["1"] }
-    #expect(told.all == [])
+    #expect(received.all == [])
     wormhole.stopListeningForMessage(withIdentifier: "a")
     wormhole.passMessageObject(2, identifier: "a")
     try eventually("another wormhole's goes on") { witness.all == ["1", "2"] }
-    wormhole.listenForMessage(withIdentifier: "a") { [told] in told.add($0) }
+    wormhole.listenForMessage(withIdentifier: "a") { [received] in received.add($0) }
     wormhole.listenForMessage(withIdentifier: "a", listener: nil)
     wormhole.passMessageObject(3, identifier: "a")
     try eventually("another wormhole's goes on") { witness.all == ["1", "2", "3"] }
     wormhole.passMessageObject(nil, identifier: "a")
     try eventually("another wormhole's gets nil, too") { witness.all.last == "nil" }
-    #expect(second.all == ["1"] && told.all == [])
+    #expect(second.all == ["1"] && received.all == [])
   }
 
   @Test("ends its listeners when it is released")
   func deallocation() throws {
-    let witness = Told()
+    let witness = Recorder()
     wormhole.listenForMessage(withIdentifier: "a") { witness.add($0) }
     var other: MMWormhole? = MMWormhole(container: container, optionalDirectory: "wormhole")
-    other?.listenForMessage(withIdentifier: "a") { [told] in told.add($0) }
+    other?.listenForMessage(withIdentifier: "a") { [received] in received.add($0) }
     weak let gone = other
     other = nil
     #expect(gone == nil, "only its owner keeps it")
     wormhole.passMessageObject(1, identifier: "a")
     try eventually("the remaining one is called") { witness.all == ["1"] }
-    #expect(told.all == [])
+    #expect(received.all == [])
   }
 
   @Test("removes messages without calling listeners, and all of them only within its directory")
@@ -150,7 +150,7 @@ struct MMWormholeTests {
     let similar = MMWormhole(container: container, optionalDirectory: "wormhole2")
     similar.passMessageObject(5, identifier: "a")
     whole.passMessageObject(3, identifier: "a")
-    wormhole.listenForMessage(withIdentifier: "a") { [told] in told.add($0) }
+    wormhole.listenForMessage(withIdentifier: "a") { [received] in received.add($0) }
     wormhole.clearMessageContents(forIdentifier: "a")
     #expect(wormhole.message(withIdentifier: "a") == nil)
     whole.clearAllMessageContents()
@@ -164,7 +164,7 @@ struct MMWormholeTests {
     #expect(none.message(withIdentifier: "a") as? Int == 3, "an empty directory is none")
     #expect(whole.message(withIdentifier: "a") as? Int == 3)
     wormhole.passMessageObject(4, identifier: "a")
-    try eventually("only the message is delivered") { told.all == ["4"] }
+    try eventually("only the message is delivered") { received.all == ["4"] }
   }
 
   @Test("of another group or directory never receives the messages")
@@ -173,12 +173,12 @@ struct MMWormholeTests {
     let otherGroup = MMWormhole(
       container: try elsewhere.container(), optionalDirectory: "wormhole")
     let otherDirectory = MMWormhole(container: container, optionalDirectory: "other")
-    let others = Told()
+    let others = Recorder()
     otherGroup.listenForMessage(withIdentifier: "a") { others.add($0) }
     otherDirectory.listenForMessage(withIdentifier: "a") { others.add($0) }
-    wormhole.listenForMessage(withIdentifier: "a") { [told] in told.add($0) }
+    wormhole.listenForMessage(withIdentifier: "a") { [received] in received.add($0) }
     for message in [1, nil, 2] as [Int?] { wormhole.passMessageObject(message, identifier: "a") }
-    try eventually("it is delivered") { told.all.last == "2" }
+    try eventually("it is delivered") { received.all.last == "2" }
     #expect(others.all == [])
   }
 
@@ -197,7 +197,7 @@ struct MMWormholeTests {
     let nowhere = MMWormhole(applicationGroupIdentifier: nil, optionalDirectory: nil)
     nowhere.errorHandler = { errors.add($0) }
     nowhere.passMessageObject(1, identifier: "a")
-    nowhere.listenForMessage(withIdentifier: "a") { [told] in told.add($0) }
+    nowhere.listenForMessage(withIdentifier: "a") { [received] in received.add($0) }
     #expect(errors.all.count == 4)
   }
 
@@ -205,37 +205,37 @@ struct MMWormholeTests {
   func damagedMessage() throws {
     let errors = Errors()
     wormhole.errorHandler = { errors.add($0) }
-    wormhole.listenForMessage(withIdentifier: "a") { [told] in told.add($0) }
+    wormhole.listenForMessage(withIdentifier: "a") { [received] in received.add($0) }
     try container.value("wormhole/a").replace(withBytes: Array("garbage".utf8))
     try eventually("it is reported") { errors.all.count == 1 }
     wormhole.passMessageObject(1, identifier: "a")
-    try eventually("the next is delivered") { told.all == ["1"] }
+    try eventually("the next is delivered") { received.all == ["1"] }
   }
 
   @Test("distinguishes identifiers by their bytes, even if Swift strings are equal")
   func bytes() throws {
-    let others = Told()
-    wormhole.listenForMessage(withIdentifier: "\u{e9}") { [told] in told.add($0) }
+    let others = Recorder()
+    wormhole.listenForMessage(withIdentifier: "\u{e9}") { [received] in received.add($0) }
     wormhole.listenForMessage(withIdentifier: "e\u{301}") { others.add($0) }
     wormhole.passMessageObject(1, identifier: "\u{e9}")
     wormhole.passMessageObject(2, identifier: "e\u{301}")
-    try eventually("each is delivered") { told.all == ["1"] && others.all == ["2"] }
+    try eventually("each is delivered") { received.all == ["1"] && others.all == ["2"] }
   }
 
   @Test("stores messages with its messenger, and announces them as the messenger decides")
   func customMessenger() throws {
     let messenger = Memory()
     wormhole.wormholeMessenger = messenger
-    wormhole.listenForMessage(withIdentifier: "a") { [told] in told.add($0) }
+    wormhole.listenForMessage(withIdentifier: "a") { [received] in received.add($0) }
     wormhole.passMessageObject("one", identifier: "a")
-    try eventually("it is delivered") { told.all == ["one"] }
+    try eventually("it is delivered") { received.all == ["one"] }
     #expect(wormhole.message(withIdentifier: "a") as? String == "one")
     #expect(try container.value("wormhole/a").read() == nil, "nothing is stored in the container")
-    wormhole.listenForMessage(withIdentifier: "quiet") { [told] in told.add($0) }
+    wormhole.listenForMessage(withIdentifier: "quiet") { [received] in received.add($0) }
     wormhole.passMessageObject("quiet", identifier: "quiet")
     try container.value("wormhole/a").replace(with: "stored")
     wormhole.passMessageObject("two", identifier: "a")
-    try eventually("only the announced one is delivered") { told.all == ["one", "two"] }
+    try eventually("only the announced one is delivered") { received.all == ["one", "two"] }
     wormhole.clearMessageContents(forIdentifier: "a")
     #expect(wormhole.message(withIdentifier: "a") == nil)
     wormhole.clearAllMessageContents()

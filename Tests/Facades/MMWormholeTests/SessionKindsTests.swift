@@ -10,12 +10,12 @@ import WormholeTestSupport
 struct SessionKindsTests {
   let errors = Errors()
 
-  @Test("report that the receiving one cannot pass, read or clear, and it hears what it is told")
+  @Test("report that the receiving one cannot pass, read or clear, and it delivers what it gets")
   func receiver() throws {
-    let told = Told()
+    let received = Recorder()
     let session = MMWormholeSession(applicationGroupIdentifier: nil, optionalDirectory: nil)
     session.errorHandler = { [errors] in errors.add($0) }
-    session.listenForMessage(withIdentifier: "a") { told.add($0) }
+    session.listenForMessage(withIdentifier: "a") { received.add($0) }
     #expect(errors.all == [], "it observes no container")
     session.passMessageObject("x", identifier: "a")
     #expect(session.message(withIdentifier: "a") == nil)
@@ -25,8 +25,8 @@ struct SessionKindsTests {
     #expect(errors.all.allSatisfy { $0.contains("transitingType") }, "\(errors.all)")
     session.notifyListenerForMessage(withIdentifier: nil, message: nil)
     session.notifyListenerForMessage(withIdentifier: "b", message: nil)
-    session.notifyListenerForMessage(withIdentifier: "a", message: "told" as NSString)
-    try eventually("it is called") { told.all == ["told"] }
+    session.notifyListenerForMessage(withIdentifier: "a", message: "sent" as NSString)
+    try eventually("it is called") { received.all == ["sent"] }
   }
 
   @Test(

@@ -79,14 +79,14 @@ struct SwiftSixTests {
 
   @Test("may override what a listener hears")
   func overriding() throws {
-    let told = Told()
+    let received = Recorder()
     let silent = SilentWormhole(container: try directory.container())
-    silent.listenForMessage(withIdentifier: "a") { told.add($0) }
+    silent.listenForMessage(withIdentifier: "a") { received.add($0) }
     let sender = try wormhole()
     sender.passMessageObject("one", identifier: "a")
-    try eventually("it is heard") { told.all == ["one"] }
+    try eventually("it is heard") { received.all == ["one"] }
     sender.passMessageObject("silent", identifier: "a")
     sender.passMessageObject("two", identifier: "a")
-    try eventually("the next is heard") { told.all == ["one", "two"] }
+    try eventually("the next is heard") { received.all == ["one", "two"] }
   }
 }

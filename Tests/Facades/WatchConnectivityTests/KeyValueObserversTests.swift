@@ -24,7 +24,7 @@ struct KeyValueObserversTests {
 
     func set(_ value: Int) {
       state.withLock { $0.value = value }
-      observers.tellChanges(of: self)
+      observers.reportChanges(of: self)
     }
 
     /// The next reading is followed by another thread's change, before the value is used.
@@ -33,7 +33,7 @@ struct KeyValueObserversTests {
     }
   }
 
-  private final class Told: Sendable {
+  private final class Recorder: Sendable {
     private let all = Mutex<[String]>([])
     var list: [String] { all.withLock { $0 } }
     func add(_ text: String) { all.withLock { $0.append(text) } }
@@ -45,53 +45,55 @@ struct KeyValueObserversTests {
   }
 
   @Test(
-    "is told what its options ask for",
+    "receives what its options ask for",
     arguments: [
       ([], ["- -", "- -"]), ([.new], ["- 1", "- 2"]), ([.old], ["0 -", "1 -"]),
       ([.initial, .new, .old], ["- 0", "0 1", "1 2"]), ([.initial], ["- -", "- -", "- -"]),
       ([.prior, .new, .old], ["0 - prior", "0 1", "1 - prior", "1 2"]),
     ] as [(NSKeyValueObservingOptions, [String])])
   func options(_ options: NSKeyValueObservingOptions, _ expected: [String]) {
-    let (gauge, told) = (Gauge(), Told())
+    let (gauge, calls) = (Gauge(), Recorder())
     let observation = gauge.observers.observe(gauge, keyPath: \.value, options: options) {
-      told.note($1)
+      calls.note($1)
     }
     // An equal value is no change.
     for value in [1, 1, 2, 2] { gauge.set(value) }
-    #expect(told.list == expected)
+    #expect(calls.list == expected)
     observation.invalidate()
     gauge.set(3)
-    #expect(told.list == expected)
+    #expect(calls.list == expected)
   }
 
   @Test("ends when it is released, and releases its handler")
   func released() {
-    let (gauge, told) = (Gauge(), Told())
-    weak var captured: Told?
+    let (gauge, calls) = (Gauge(), Recorder())
+    weak var captured: Recorder?
     do {
-      let inner = Told()
+      let inner = Recorder()
       captured = inner
       var observation: NSKeyValueObservation? = gauge.observers.observe(
         gauge, keyPath: \.value, options: .new
       ) {
         inner.note($1)
-        told.note($1)
+        calls.note($1)
       }
       gauge.set(1)
       withExtendedLifetime(observation) {}
       observation = nil
     }
     gauge.set(2)
-    #expect(told.list == ["- 1"] && captured == nil)
+    #expect(calls.list == ["- 1"] && captured == nil)
   }
 
   @Test("may be ended in its own handler, where another one may begin")
   func inHandler() {
-    let (gauge, told) = (Gauge(), Told())
+    let (gauge, calls) = (Gauge(), Recorder())
     let kept = Mutex<[NSKeyValueObservation]>([])
     let first = gauge.observers.observe(gauge, keyPath: \.value, options: .new) { gauge, change in
-      told.note(change)
-      let second = gauge.observers.observe(gauge, keyPath: \.value, options: .new) { told.note($1) }
+      calls.note(change)
+      let second = gauge.observers.observe(gauge, keyPath: \.value, options: .new) {
+        calls.note($1)
+      }
       for observation in kept.withLock({ kept in
         defer { kept = [second] }
         return kept
@@ -102,51 +104,55 @@ struct KeyValueObserversTests {
     kept.withLock { $0 = [first] }
     gauge.set(1)
     gauge.set(2)
-    #expect(told.list == ["- 1", "- 2"])
+    #expect(calls.list == ["- 1", "- 2"])
   }
 
-  // The last value told used to be the old one, if another thread changed it between reading and telling.
-  @Test("is told the last value last, also if two threads change it at once")
+  // The last reported value used to be the old one, if another thread changed the property between
+  // the reading and the report.
+  @Test("receives the last value last, also if two threads change it at once")
   func twoThreads() {
-    let (gauge, told) = (Gauge(), Told())
+    let (gauge, calls) = (Gauge(), Recorder())
     let observation = gauge.observers.observe(gauge, keyPath: \.value, options: .new) {
-      told.note($1)
+      calls.note($1)
     }
     gauge.interruptReading(by: 2)
     gauge.set(1)
-    #expect(told.list == ["- 2", "- 1", "- 2"])
+    #expect(calls.list == ["- 2", "- 1", "- 2"])
     withExtendedLifetime(observation) {}
   }
 
-  @Test("of a property whose changes are not told gets the initial call only")
+  @Test("of a property whose changes are not reported gets the initial call only")
   func unobservable() {
-    let (gauge, told) = (Gauge(), Told())
+    let (gauge, calls) = (Gauge(), Recorder())
     let observation = gauge.observers.observe(gauge, keyPath: \.other, options: [.initial, .new]) {
-      told.note($1)
+      calls.note($1)
     }
     gauge.set(1)
-    #expect(told.list == ["- 7"])
+    #expect(calls.list == ["- 7"])
     withExtendedLifetime(observation) {}
   }
 
   @Test("of a transfer's progress is called in the thread that changes it")
   func progress() throws {
     let progress: Progress = ObservedProgress(totalUnitCount: 4)
-    let told = Told()
+    let calls = Recorder()
     let observations = [
       progress.observe(\.fractionCompleted, options: .new) { _, change in
-        told.add("\(change.newValue ?? 0) \(Thread.current.threadDictionary["role"] ?? "")")
+        calls.add("\(change.newValue ?? 0) \(Thread.current.threadDictionary["role"] ?? "")")
       },
-      progress.observe(\.isFinished) { progress, _ in told.add("finished \(progress.isFinished)") },
-      progress.observe(\.isCancelled) { _, _ in told.add("cancelled") },
-      progress.observe(\.totalUnitCount) { progress, _ in told.add("of \(progress.totalUnitCount)")
+      progress.observe(\.isFinished) { progress, _ in
+        calls.add("finished \(progress.isFinished)")
+      },
+      progress.observe(\.isCancelled) { _, _ in calls.add("cancelled") },
+      progress.observe(\.totalUnitCount) { progress, _ in
+        calls.add("of \(progress.totalUnitCount)")
       },
     ]
     Thread {
       Thread.current.threadDictionary["role"] = "copier"
       progress.completedUnitCount = 1
     }.start()
-    try eventually("it is told") { !told.list.isEmpty }
+    try eventually("it is called") { !calls.list.isEmpty }
     Thread.current.threadDictionary["role"] = "tester"
     defer { Thread.current.threadDictionary["role"] = nil }
     progress.totalUnitCount = 2
@@ -154,7 +160,7 @@ struct KeyValueObserversTests {
     progress.completedUnitCount = 2
     progress.cancel()
     #expect(
-      told.list == [
+      calls.list == [
         "0.25 copier", "0.5 tester", "of 2", "1.0 tester", "finished true", "cancelled",
       ])
     withExtendedLifetime(observations) {}
@@ -163,12 +169,12 @@ struct KeyValueObserversTests {
   @Test("of any other progress gets the initial call only")
   func otherProgress() {
     let progress = Progress(totalUnitCount: 2)
-    let told = Told()
+    let calls = Recorder()
     let observation = progress.observe(\.completedUnitCount, options: [.initial, .new]) {
-      told.add("\($1.newValue ?? -1)")
+      calls.add("\($1.newValue ?? -1)")
     }
     progress.completedUnitCount = 1
-    #expect(told.list == ["0"])
+    #expect(calls.list == ["0"])
     withExtendedLifetime(observation) {}
   }
 }

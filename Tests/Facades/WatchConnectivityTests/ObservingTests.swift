@@ -115,7 +115,7 @@ struct ObservingTests {
   }
 
   @Test(
-    "reports on standard error that a property, or another progress, tells no changes",
+    "says on standard error that a property, or another progress, reports no changes",
     .onlyDirectories("it needs no container"))
   func others() throws {
     let directory = try TemporaryDirectory()

@@ -108,8 +108,8 @@ struct PairingTests {
     observation.cancel()
   }
 
-  // A session compares its counterpart also for other reasons, and may have told its delegate of the
-  // state in between.
+  // A session compares its counterpart also for other reasons, and may have notified its delegate
+  // of the state in between.
   @Test("calls its observers after changes that leave it as it was")
   func backAndForth() throws {
     try pairing.pair(.init(name: "watch"))

@@ -38,7 +38,7 @@ struct ReachabilityTests {
   }
 
   // The answers before the first look used to be forgotten: the delegate had been answered that the
-  // counterpart is not reachable, and was never told that it is.
+  // counterpart is not reachable, and never learned that it is.
   @Test("is reported if it differs from an answer during the activation", arguments: [true, false])
   func answeredEarly(isStoppedBefore: Bool) throws {
     let scene = try SessionScene()

@@ -69,7 +69,7 @@ struct UserInfoTests {
     #expect(try phone.session("cancel 4") == "none")
   }
 
-  @Test("expires, or is superseded at once, and its sender is told which")
+  @Test("expires, or is superseded at once, and its sender learns which")
   func expiringAndSuperseded() throws {
     let scene = try SessionScene()
     let phone = try scene.phone()

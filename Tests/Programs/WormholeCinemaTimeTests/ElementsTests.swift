@@ -69,7 +69,7 @@ struct ElementsTests {
       _ = try phone.answer("buy 23523")
       #expect(try !phone.answer(lines: "show 23523").contains("no ticket"))
     },
-    Element("purchase: twice is one ticket, and is told once") { scene in
+    Element("purchase: twice is one ticket, and is reported once") { scene in
       let watch = try scene.played(.watch)
       let phone = try scene.phone()
       #expect(try phone.answer("buy 23523").hasPrefix("bought"))

@@ -247,7 +247,7 @@ struct LaunchOptionsTests {
 
 @Suite("The watch's face", .blocking)
 struct WatchFaceTests {
-  @Test("tells when the next show begins")
+  @Test("shows when the next show begins")
   func waiting() {
     let now = TimeOfDay(hour: 14, minute: 42)
     let words = [14, 15, 16, 17, 13].map { now.wait(untilHour: $0) }

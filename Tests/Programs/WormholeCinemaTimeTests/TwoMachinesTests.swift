@@ -113,8 +113,8 @@ struct TwoMachinesTests {
     for id in [31413, 23415, 87934] { #expect(try phone.answer("buy \(id)").hasPrefix("bought")) }
     watch = try machines.start(.watch)
     _ = try watch.wait(for: "tickets", toShow: "87934")
-    let told = try watch.notices("user info says", count: 3)
-    #expect(told.map { $0.split(separator: ",").count } == [2, 3, 4])
+    let received = try watch.notices("user info says", count: 3)
+    #expect(received.map { $0.split(separator: ",").count } == [2, 3, 4])
     // Both want one seat.
     for side in [phone, watch] { try side.send("buy 34340") }
     let answers = try [phone, watch].map { try $0.receive() }

@@ -11,7 +11,7 @@ import WormholeWatchClients
 /// session-upload PATH          transfers a file; "whole" becomes an event
 /// session-tap                  puts a delegate before the delegate
 /// session-untap                removes it
-/// session-observe-others       observes what tells no changes
+/// session-observe-others       observes what reports no changes
 /// session-observed-six ROLE PATH TEXT  activates with observers of the main actor, transfers a file; answers the
 ///                              calls, when they include TEXT
 /// ```

@@ -12,7 +12,7 @@ import WormholeSystem
 /// confirm NAME            confirms
 /// while NAME CHANGE       makes a change under the role that "alone" has entered: update or together counts
 ///                         in values; send puts an entry into the queue "jobs", store does it with a receipt
-/// lost NAME               answers the code of the loss of what "alone" has entered, once it is told
+/// lost NAME               waits for the loss of what "alone" has entered; answers its code
 /// members NAME            "PID:STATE…" of the present processes
 /// mailbox-make NAME       creates a mailbox that ends with the process; answers "address ADDRESS"
 /// ```

@@ -43,7 +43,7 @@ enum PresenterVerbs {
     case "over":
       let key = first + (second ?? "")
       conversations.withLock { $0.removeValue(forKey: key) }?.finish(published: [:])
-    default: PresenterConversation.tellMoved(from: first, to: second ?? "", by: nil)
+    default: PresenterConversation.reportMove(from: first, to: second ?? "", by: nil)
     }
     return "done"
   }

@@ -3,7 +3,7 @@ import Synchronization
 import WatchConnectivity
 import WormholeTestSupport
 
-/// What a delegate asks in the activation that it is told: "stopped:PID", whether the counterpart
+/// What a delegate asks when it learns of the activation: "stopped:PID", whether the counterpart
 /// with that process is reachable, while it is stopped; before and after that, the process runs.
 /// "continued:PID" is for a process that is stopped already.
 struct SessionDoubt {

@@ -40,7 +40,7 @@ struct EtcdCheckTests {
     }
   }
 
-  @Test("find a message that was delivered, though its sender was told that it was not stored")
+  @Test("find a message that was delivered, though it was reported as not stored")
   func unsent() {
     func holds(_ events: [QueueEvent]) -> Bool {
       QueueChecks("message", [[.sending(place: "q", slot: 0, number: 1)] + events]).all
@@ -96,21 +96,23 @@ struct EtcdCheckTests {
   }
 
   private func wrong(_ events: [(EtcdEvent.Kind, KeyValue)]) -> [JournalEntry] {
-    var told = ToldChanges(.init(moment: .init(history: 0, revision: 10), items: [item(3, 9)]))
-    return events.compactMap { told.take(EtcdEvent(kind: $0.0, keyValue: $0.1)) }
+    var reported = ReportedChanges(
+      .init(moment: .init(history: 0, revision: 10), items: [item(3, 9)]))
+    return events.compactMap { reported.take(EtcdEvent(kind: $0.0, keyValue: $0.1)) }
   }
 
-  @Test("find a change that a watch did not tell, or told too late")
+  @Test("find a change that a watch did not report, or reported too late")
   func watches() {
     #expect(wrong([(.put, item(4, 11)), (.delete, item(0, 12)), (.put, item(1, 13))]) == [])
     #expect(wrong([(.put, item(5, 12))]).count == 1)
     #expect(wrong([(.delete, item(0, 12)), (.put, item(2, 14))]).count == 1)
     #expect(wrong([(.delete, item(0, 12)), (.delete, item(0, 14))]).count == 1)
     #expect(wrong([(.put, item(4, 12)), (.put, item(5, 11))]).count == 1)
-    let told = ToldChanges(.init(moment: .init(history: 0, revision: 10), items: [item(3, 9)]))
-    #expect(!told.lacks(.init(moment: .init(history: 0, revision: 11), items: [item(3, 9)])))
-    #expect(told.lacks(.init(moment: .init(history: 0, revision: 11), items: [item(4, 11)])))
-    #expect(told.lacks(.init(moment: .init(history: 0, revision: 11), items: [])))
+    let reported = ReportedChanges(
+      .init(moment: .init(history: 0, revision: 10), items: [item(3, 9)]))
+    #expect(!reported.lacks(.init(moment: .init(history: 0, revision: 11), items: [item(3, 9)])))
+    #expect(reported.lacks(.init(moment: .init(history: 0, revision: 11), items: [item(4, 11)])))
+    #expect(reported.lacks(.init(moment: .init(history: 0, revision: 11), items: [])))
   }
 
   // MARK: Leftovers

@@ -88,9 +88,9 @@ struct TortureCheckTests {
   @Test("an observer that receives the older value last")
   func backwards() {
     let operations = [increment(nil, at: 10), increment(1, at: 20)]
-    let told = [read(2, 30, 40), read(1, 40, 50)]
+    let observed = [read(2, 30, 40), read(1, 40, 50)]
     #expect(
-      failed(checks(operations, observed: told, last: 2)) == [
+      failed(checks(operations, observed: observed, last: 2)) == [
         "observers receive the published values in order", "no reader goes backwards",
       ])
   }

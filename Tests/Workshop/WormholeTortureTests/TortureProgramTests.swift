@@ -54,7 +54,7 @@ struct TortureProgramTests {
       "put", ["--etcd", "--only", "values"], failing: ["no update is lost"])
   }
 
-  // A change that was made while the connection was lost is not told.
+  // A change that was made while the connection was lost is not reported.
   @Test(
     "finds a watch within seconds that goes on one revision too late",
     .needsEtcd)
@@ -62,7 +62,7 @@ struct TortureProgramTests {
     try expectFound(
       "watch", ["--etcd", "--only", "values,watches"],
       failing: [
-        "a watch tells every change",
+        "a watch reports every change",
         "observers receive the last value, the last post and the present processes",
       ])
   }

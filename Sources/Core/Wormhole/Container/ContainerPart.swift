@@ -46,7 +46,7 @@ package struct ContainerPart: Sendable {
     case unfinished
 
     /// Whether a monitor reports the part, or has to look because of it.
-    package var isTold: Bool {
+    package var isMonitored: Bool {
       switch self {
       case .content, .bell, .registration, .last, .waiting, .taken, .deliveries, .outcome, .failure,
         .message, .takeover:

@@ -49,7 +49,7 @@ package final class ContainerRoot: Sendable {
     let handle = try Self.open(path, access)
     self.path = path
     self.parts = parts
-    self.access = access ?? ContainerAccess(toldBy: handle.status)
+    self.access = access ?? ContainerAccess(of: handle.status)
     if self.access == .group { ForeignLinks.expect() }
     state = Mutex((handle, ContinuousClock.now))
     lookForPicture(at: handle)
@@ -68,7 +68,7 @@ package final class ContainerRoot: Sendable {
       }
       let descriptor = try FileDescriptor.open(path, [.readOnly, .directory, .noFollow])
       let status = try descriptor.status()
-      try (access ?? ContainerAccess(toldBy: status)).check(status, path: path) {
+      try (access ?? ContainerAccess(of: status)).check(status, path: path) {
         do throws(Errno) {
           return try ContainerFormat.isPresent(at: descriptor.rawValue)
         } catch {

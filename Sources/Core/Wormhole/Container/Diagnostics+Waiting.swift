@@ -12,7 +12,7 @@ extension Diagnostics {
   ) {
     guard isWanted else { return }
     let (path, holder) = (path(), holder())
-    let victim = holder.map { "\($0)" } ?? "a process that cannot be told"
+    let victim = holder.map { "\($0)" } ?? "an unknown process"
     note(
       .takeover, at: .notice, "took over the \(what) of \(path) from \(victim)", in: container(),
       dimensions: ["what": what, "state": (holder?.state ?? .unknown).rawValue],

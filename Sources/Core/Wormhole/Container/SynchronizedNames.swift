@@ -4,7 +4,7 @@ package import WormholeSystem
 /// The knowledge whether the directories between a container and its values are on the disk. A
 /// durable value is lost with a directory that a loss of power removes.
 ///
-/// A directory's modification time changes with each name created in it, so one look tells whether
+/// A directory's modification time changes with each name created in it, so one look shows whether
 /// anything is new since it was last flushed. A time is trusted only if it was more than a second
 /// old then: a kernel's clock for files ticks coarsely, and a name created within the same tick
 /// could go unnoticed (as in git's index; "Racy git", git's technical documentation).

@@ -15,12 +15,12 @@ package final class LossHandlers: Sendable {
   package func add(_ handler: @escaping Handler) { handlers.withLock { $0.append(handler) } }
 
   /// Calls all handlers, and forgets them.
-  package func tell(_ loss: AppGroupError) {
-    let told = handlers.withLock { handlers in
+  package func report(_ loss: AppGroupError) {
+    let all = handlers.withLock { handlers in
       defer { handlers = [] }
       return handlers
     }
-    guard !told.isEmpty else { return }
-    Blocking.queue().async { for handler in told { handler(loss) } }
+    guard !all.isEmpty else { return }
+    Blocking.queue().async { for handler in all { handler(loss) } }
   }
 }

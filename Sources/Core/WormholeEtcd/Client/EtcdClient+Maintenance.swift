@@ -53,16 +53,16 @@ extension EtcdClient {
     of endpoint: String, until deadline: ContinuousClock.Instant
   ) throws(EtcdError) -> Duration? {
     let asked = Self.now
-    guard let told = try cluster.time(at: endpoint, until: deadline) else { return nil }
-    return Self.difference(asked: asked, answered: Self.now, told: told)
+    guard let reported = try cluster.time(at: endpoint, until: deadline) else { return nil }
+    return Self.difference(asked: asked, answered: Self.now, reported: reported)
   }
 
   /// - Parameters:
   ///   - asked: The time before the question, since 1970, by this machine's clock.
   ///   - answered: The time after the answer.
-  ///   - told: The member's answer in between, cut to whole seconds.
-  static func difference(asked: Duration, answered: Duration, told: Int64) -> Duration {
-    let (first, last) = (Duration.seconds(told), Duration.seconds(told + 1))
+  ///   - reported: The member's answer in between, cut to whole seconds.
+  static func difference(asked: Duration, answered: Duration, reported: Int64) -> Duration {
+    let (first, last) = (Duration.seconds(reported), Duration.seconds(reported + 1))
     if asked > last { return asked - last }
     return answered < first ? answered - first : .zero
   }

@@ -166,7 +166,7 @@ package final class EtcdClient: Sendable {
     }
     defer { watch.cancel() }
     guard let outcome = found.wait(until: deadline) else {
-      throw EtcdError(.unreachable, "no member told the history of the key in time")
+      throw EtcdError(.unreachable, "no member reported the history of the key in time")
     }
     return try outcome.get()
   }

@@ -7,7 +7,7 @@ import WormholeSystem
 ///
 /// ```
 /// begin            look at all, then watch from the moment of that look
-/// events           tell them, with the history that they are of
+/// events           report them, with the history that they are of
 /// a break          the watch goes on by itself; look once more, because old servers may lose events
 /// the watch ends   the history that it needs was given up or replaced: begin again
 /// now and then     look once more: see `EtcdFollower`

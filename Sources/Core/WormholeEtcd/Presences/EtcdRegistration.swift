@@ -118,7 +118,7 @@ final class EtcdRegistration: PresenceHold {
   /// Looks again when etcd should have answered.
   func watchLoss() {
     guard !lossHandlers.isEmpty, record.identity == .current else { return }
-    if let loss { return lossHandlers.tell(loss) }
+    if let loss { return lossHandlers.report(loss) }
     guard let stop = place?.session.limits.stop else { return }
     let pause = ContinuousClock.now.duration(to: stop)
     Blocking.timers.asyncAfter(deadline: .now() + pause.dispatchInterval) { [weak self] in
@@ -130,7 +130,7 @@ final class EtcdRegistration: PresenceHold {
 
   private func sessionEnded() {
     guard record.identity == .current, let place else { return }
-    lossHandlers.tell(presence.title.unheard(path: presence.path))
+    lossHandlers.report(presence.title.unheard(path: presence.path))
     do {
       try enterAgain(insteadOf: place, until: presence.etcd.soon)
     } catch {
@@ -188,7 +188,7 @@ final class EtcdRegistration: PresenceHold {
       if case .here(let place, _) = new { revision.withLock { $0 = place.revision } }
       return true
     }
-    if isReplaced, let loss { lossHandlers.tell(loss) }
+    if isReplaced, let loss { lossHandlers.report(loss) }
     return isReplaced
   }
 }

@@ -163,10 +163,10 @@ package final class ChangeMonitor: Sendable {
       pauseThread(Self.pollInterval)
       ready = descriptors.map { _ in true }
     }
-    tell(ready: ready, now: .now)
+    handle(ready: ready, now: .now)
   }
 
-  func tell(ready: [Bool], now: ContinuousClock.Instant) {
+  func handle(ready: [Bool], now: ContinuousClock.Instant) {
     let turn = state.withLock { $0.handle(ready: ready, now: now) }
     for lane in turn.lanes { startWorking(in: lane) }
     for call in turn.calls { call() }

@@ -14,7 +14,7 @@ final class SessionDelegate: NSObject, WCSessionDelegate, Sendable {
     _ session: WCSession, activationDidCompleteWith activationState: WCSessionActivationState,
     error: (any Error)?
   ) {
-    tellState(of: session)
+    reportState(of: session)
     if session.isPhone { WatchState.notifyObservers(WatchState(session: session)) }
     if session.isWatch { PhoneState.notifyObservers(PhoneState(session: session)) }
     guard activationState == .notActivated else {
@@ -27,10 +27,10 @@ final class SessionDelegate: NSObject, WCSessionDelegate, Sendable {
     }
   }
 
-  func sessionDidBecomeInactive(_ session: WCSession) { tellState(of: session) }
+  func sessionDidBecomeInactive(_ session: WCSession) { reportState(of: session) }
 
   func sessionDidDeactivate(_ session: WCSession) {
-    tellState(of: session)
+    reportState(of: session)
     // The next watch is waiting.
     session.activate()
   }
@@ -49,7 +49,7 @@ final class SessionDelegate: NSObject, WCSessionDelegate, Sendable {
     Reachability.notifyObservers(Reachability(session: session))
   }
 
-  private func tellState(of session: WCSession) {
+  private func reportState(of session: WCSession) {
     Communicator.State.notifyObservers(Communicator.State(session.activationState))
     Reachability.notifyObservers(Reachability(session: session))
   }

@@ -3,7 +3,7 @@ import Wormhole
 
 /// The observers of an object's properties.
 ///
-/// The object calls `tellChanges` when a property may have changed. Each observer whose property
+/// The object calls `reportChanges` when a property may have changed. Each observer whose property
 /// differs from its last reported value is called, in that thread. Only observed values are read.
 package final class KeyValueObservers<Object: AnyObject & Sendable>: Sendable {
   private struct State {
@@ -19,7 +19,7 @@ package final class KeyValueObservers<Object: AnyObject & Sendable>: Sendable {
   /// Adds an observer. A property that is not among the observable ones is an event of `Diagnostics`, and
   /// its handler gets at most the initial call.
   ///
-  /// The caller then calls `tellChanges`, for a change during this call.
+  /// The caller then calls `reportChanges`, for a change during this call.
   package func observe<Value>(
     _ object: Object, keyPath: KeyPath<Object, Value>, options: NSKeyValueObservingOptions,
     _ handler: @escaping @Sendable (Object, NSKeyValueObservedChange<Value>) -> Void
@@ -47,15 +47,15 @@ package final class KeyValueObservers<Object: AnyObject & Sendable>: Sendable {
       observer.end()
       self?.remove(number)
     }
-    Self.tellInitially(object, keyPath: keyPath, options: options, handler)
+    Self.reportInitially(object, keyPath: keyPath, options: options, handler)
     return observation
   }
 
   /// Reports changes to all observers, in the order in which they were added.
-  package func tellChanges(of object: Object) {
+  package func reportChanges(of object: Object) {
     let observers = state.withLock { $0.observers }
     for (_, observer) in observers.sorted(by: { $0.key < $1.key }) {
-      observer.tellChange(of: object)
+      observer.reportChange(of: object)
     }
   }
 
@@ -65,11 +65,11 @@ package final class KeyValueObservers<Object: AnyObject & Sendable>: Sendable {
     because reason: String, _ handler: (Object, NSKeyValueObservedChange<Value>) -> Void
   ) -> NSKeyValueObservation {
     Diagnostics.report(UnobservableProperty(Object.self, Value.self, because: reason))
-    tellInitially(object, keyPath: keyPath, options: options, handler)
+    reportInitially(object, keyPath: keyPath, options: options, handler)
     return NSKeyValueObservation(nil)
   }
 
-  private static func tellInitially<Value>(
+  private static func reportInitially<Value>(
     _ object: Object, keyPath: KeyPath<Object, Value>, options: NSKeyValueObservingOptions,
     _ handler: (Object, NSKeyValueObservedChange<Value>) -> Void
   ) {
@@ -96,24 +96,24 @@ private final class KeyValueObserver<Object: AnyObject & Sendable>: Sendable {
 
   private let property: ObservableProperty<Object>
   private let state: Mutex<State>
-  private let tell: @Sendable (Object, _ old: any Sendable, _ new: any Sendable) -> Void
+  private let handler: @Sendable (Object, _ old: any Sendable, _ new: any Sendable) -> Void
 
   init(
     _ property: ObservableProperty<Object>, value: any Sendable,
-    _ tell: @escaping @Sendable (Object, any Sendable, any Sendable) -> Void
+    _ handler: @escaping @Sendable (Object, any Sendable, any Sendable) -> Void
   ) {
     self.property = property
     state = Mutex(State(last: value))
-    self.tell = tell
+    self.handler = handler
   }
 
   /// Reports a value that differs from the last one, and looks again: of two threads that change
   /// the property at once, the second may have read it before the first reported its value.
-  func tellChange(of object: Object) {
+  func reportChange(of object: Object) {
     while true {
       let now = property.read(object)
       guard let before = replace(with: now) else { return }
-      tell(object, before, now)
+      handler(object, before, now)
     }
   }
 

@@ -46,7 +46,7 @@ package final class ObservedProgress: Progress, @unchecked Sendable {
 
   private func change(_ set: () -> Void) {
     set()
-    observers.tellChanges(of: self)
+    observers.reportChanges(of: self)
   }
 }
 
@@ -74,11 +74,11 @@ extension Progress {
     guard let observed = self as? ObservedProgress else {
       return KeyValueObservers.refuse(
         self, keyPath: keyPath, options: options,
-        because: "on Linux only the progress of a file transfer tells its changes", changeHandler)
+        because: "on Linux only the progress of a file transfer reports its changes", changeHandler)
     }
     let observation = observed.observers.observe(
       self, keyPath: keyPath, options: options, changeHandler)
-    observed.observers.tellChanges(of: self)
+    observed.observers.reportChanges(of: self)
     return observation
   }
 }

@@ -174,8 +174,8 @@ final class Reception<Delivered: PeerDelivery>: Sendable {
 
   // The outcome is noted on the queue: a delegate that is set afterwards finds it.
   private func handNow(_ entry: Delivered) {
-    session.tellObservers()
-    defer { session.tellObservers() }
+    session.notifyObservers()
+    defer { session.notifyObservers() }
     let (waits, link) = state.withLock { ($0.hasUndelegated, $0.link) }
     let outcome =
       waits ? .leftForDelegate : link.map { deliver($0, entry) } ?? .leftForAnotherWatch

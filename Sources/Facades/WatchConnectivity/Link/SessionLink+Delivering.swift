@@ -55,7 +55,7 @@ extension SessionLink {
     switch context {
     case .success(let value):
       guard let objects = Payload.objects(value) else { return }
-      session.tell { $0.session(session, didReceiveApplicationContext: objects) }
+      session.notify { $0.session(session, didReceiveApplicationContext: objects) }
     case .failure(let error): Diagnostics.report(error)
     }
   }

@@ -210,8 +210,8 @@ final class SessionLink: Sendable {
     guard isNews else { return }
     session.queue.async { [self] in
       guard isCurrent else { return }
-      session.tellObservers()
-      session.tell { [session] in $0.sessionReachabilityDidChange(session) }
+      session.notifyObservers()
+      session.notify { [session] in $0.sessionReachabilityDidChange(session) }
     }
   }
 
@@ -224,13 +224,13 @@ final class SessionLink: Sendable {
       return watching.known
     }
     let session = session
-    session.tellObservers()
-    if now.watch != before.watch { session.tell { $0.sessionWatchStateDidChange(session) } }
+    session.notifyObservers()
+    if now.watch != before.watch { session.notify { $0.sessionWatchStateDidChange(session) } }
     if now.isCompanionAppInstalled != before.isCompanionAppInstalled {
-      session.tell { $0.sessionCompanionAppInstalledDidChange(session) }
+      session.notify { $0.sessionCompanionAppInstalledDidChange(session) }
     }
     if now.isReachable != before.isReachable {
-      session.tell { $0.sessionReachabilityDidChange(session) }
+      session.notify { $0.sessionReachabilityDidChange(session) }
     }
   }
 }

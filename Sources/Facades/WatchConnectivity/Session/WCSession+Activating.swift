@@ -25,7 +25,7 @@ extension WCSession {
       place = try placed()
     } catch {
       return queue.async {
-        self.tell { $0.session(self, activationDidCompleteWith: .notActivated, error: error) }
+        self.notify { $0.session(self, activationDidCompleteWith: .notActivated, error: error) }
       }
     }
     guard delegate != nil else {
@@ -36,7 +36,7 @@ extension WCSession {
     case .begin: begin { await self.open(place) }
     case .confirm:
       queue.async {
-        self.tell { $0.session(self, activationDidCompleteWith: .activated, error: nil) }
+        self.notify { $0.session(self, activationDidCompleteWith: .activated, error: nil) }
       }
     case .wait: break
     }
@@ -58,7 +58,7 @@ extension WCSession {
         // The activation may have begun: then no peer may find this side reachable.
         place.peer.close()
         self.state.withLock { $0.isActivating = false }
-        self.tell { $0.session(self, activationDidCompleteWith: .notActivated, error: error) }
+        self.notify { $0.session(self, activationDidCompleteWith: .notActivated, error: error) }
       }
     }
   }
@@ -69,8 +69,8 @@ extension WCSession {
       $0.activation = .activated
       $0.link = link
     }
-    tellObservers()
-    tell { $0.session(self, activationDidCompleteWith: .activated, error: nil) }
+    notifyObservers()
+    notify { $0.session(self, activationDidCompleteWith: .activated, error: nil) }
     link.start()
   }
 
@@ -80,8 +80,8 @@ extension WCSession {
   func change(from link: SessionLink) {
     guard state.withLock({ $0.becomeInactive(link) }) else { return }
     if let counterpart = link.counterpart { link.place.peer.cancelCalls(to: counterpart) }
-    tellObservers()
-    tell { $0.sessionDidBecomeInactive(self) }
+    notifyObservers()
+    notify { $0.sessionDidBecomeInactive(self) }
     begin {
       await link.drain()
       self.queue.async { self.deactivate(link) }
@@ -92,8 +92,8 @@ extension WCSession {
     link.end()
     link.place.peer.close()
     let activatesAgain = state.withLock { $0.deactivate() }
-    tellObservers()
-    tell { $0.sessionDidDeactivate(self) }
+    notifyObservers()
+    notify { $0.sessionDidDeactivate(self) }
     if activatesAgain { activate() }
   }
 
@@ -107,7 +107,7 @@ extension WCSession {
         self.queue.async {
           guard self.state.withLock({ $0.exchange(link, next) }) else { return next.end() }
           next.start()
-          self.tell { $0.sessionWatchStateDidChange(self) }
+          self.notify { $0.sessionWatchStateDidChange(self) }
         }
       } catch {
         Diagnostics.report(WCError(error, of: .activation))
@@ -121,8 +121,8 @@ extension WCSession {
     link.end()
     link.place.peer.close()
     let error = WCError(error, of: .activation)
-    tellObservers()
-    tell { $0.session(self, activationDidCompleteWith: .notActivated, error: error) }
+    notifyObservers()
+    notify { $0.session(self, activationDidCompleteWith: .notActivated, error: error) }
   }
 }
 

@@ -35,13 +35,13 @@ extension WCSession {
   ) -> NSKeyValueObservation {
     let observation = observers.observe(
       self, keyPath: keyPath, options: options, changeHandler)
-    queue.async { self.tellObservers() }
+    queue.async { self.notifyObservers() }
     return observation
   }
 
   /// Reports changes to the observers; on the session's queue.
-  func tellObservers() {
+  func notifyObservers() {
     dispatchPrecondition(condition: .onQueue(queue))
-    withDefault { observers.tellChanges(of: self) }
+    withDefault { observers.reportChanges(of: self) }
   }
 }

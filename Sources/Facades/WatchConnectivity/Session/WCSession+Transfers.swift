@@ -118,6 +118,6 @@ extension WCSession {
 
   private func refuse(_ transfer: some OutgoingTransfer, _ error: any Error) {
     let error = WCError(error, of: .transfer)
-    queue.async { self.tell { transfer.tell($0, of: self, error) } }
+    queue.async { self.notify { transfer.notify($0, of: self, error) } }
   }
 }

@@ -174,7 +174,7 @@ extension WCSession {
   }
 
   /// Calls the delegate where the outcome does not matter; on the session's queue only.
-  func tell(_ call: (any WCSessionDelegate) -> Void) {
+  func notify(_ call: (any WCSessionDelegate) -> Void) {
     _ = offer(call)
   }
 }

@@ -7,7 +7,7 @@ import WormholePeers
 protocol OutgoingTransfer: AnyObject, Sendable {
   var course: TransferCourse { get }
   /// Reports its end to the delegate.
-  func tell(_ delegate: any WCSessionDelegate, of session: WCSession, _ error: WCError?)
+  func notify(_ delegate: any WCSessionDelegate, of session: WCSession, _ error: WCError?)
 }
 
 /// The progress of a transfer, as its app knows it; the same for both kinds.

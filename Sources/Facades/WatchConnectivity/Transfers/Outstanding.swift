@@ -105,18 +105,18 @@ final class Outstanding<Transfer: OutgoingTransfer>: Sendable {
     }
     await withCheckedContinuation { (continuation: CheckedContinuation<Void, Never>) in
       session.queue.async {
-        self.tell(transfer, session, failure: failure)
+        self.notify(transfer, session, failure: failure)
         continuation.resume()
       }
     }
   }
 
-  private func tell(_ transfer: Transfer, _ session: WCSession, failure: WCError?) {
+  private func notify(_ transfer: Transfer, _ session: WCSession, failure: WCError?) {
     // The receipt of a transfer that was taken back is removed, and without one it counts as processed.
     guard !state.withLock({ $0.hasEnded }), !transfer.course.isCancelled else { return }
     transfer.course.finish()
     if let id = transfer.course.id { remove(id) }
-    switch session.offer({ transfer.tell($0, of: session, failure) }) {
+    switch session.offer({ transfer.notify($0, of: session, failure) }) {
     case .handled, .declined: conclude(transfer)
     // Reported at the next activation.
     case .noDelegate: return

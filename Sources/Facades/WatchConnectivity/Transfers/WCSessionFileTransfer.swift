@@ -81,7 +81,7 @@ public final class WCSessionFileTransfer: NSObject, Sendable {
 }
 
 extension WCSessionFileTransfer: OutgoingTransfer {
-  func tell(_ delegate: any WCSessionDelegate, of session: WCSession, _ error: WCError?) {
+  func notify(_ delegate: any WCSessionDelegate, of session: WCSession, _ error: WCError?) {
     // A delegate that reads the progress then finds it complete.
     if error == nil { progress.completedUnitCount = progress.totalUnitCount }
     delegate.session(session, didFinish: self, error: error)

@@ -82,7 +82,7 @@ public final class WCSessionUserInfoTransfer: NSObject, Sendable {
 }
 
 extension WCSessionUserInfoTransfer: OutgoingTransfer {
-  func tell(_ delegate: any WCSessionDelegate, of session: WCSession, _ error: WCError?) {
+  func notify(_ delegate: any WCSessionDelegate, of session: WCSession, _ error: WCError?) {
     delegate.session(session, didFinish: self, error: error)
   }
 }

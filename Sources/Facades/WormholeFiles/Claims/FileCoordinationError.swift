@@ -92,8 +92,8 @@ extension FileCoordinationError {
     -> FileCoordinationError
   {
     // The sentences for refused calls are the same as for a container's files.
-    let told = AppGroupError.refused(action, path: path, error)
-    return FileCoordinationError(Code(told.code), told.failure)
+    let refusal = AppGroupError.refused(action, path: path, error)
+    return FileCoordinationError(Code(refusal.code), refusal.failure)
   }
 
   package static func timedOut(
@@ -194,10 +194,10 @@ extension FileCoordinationError {
     let entry = error.path.text.isEmpty ? "" : "\(error.path.text): "
     switch error.reason {
     case .refused(let errno):
-      let told = FileCoordinationError.refused(action, path: path, errno)
-      var failure = told.failure
-      failure.reason = entry + told.reason
-      self.init(told.code, failure)
+      let refusal = FileCoordinationError.refused(action, path: path, errno)
+      var failure = refusal.failure
+      failure.reason = entry + refusal.reason
+      self.init(refusal.code, failure)
     case .unsupported(let kind):
       self.init(
         .notAnItem, action, path: path, reason: "\(entry)a \(kind) cannot be copied",

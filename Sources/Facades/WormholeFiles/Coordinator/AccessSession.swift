@@ -263,7 +263,7 @@ final class AccessClosing: Waiting {
         guard case .done = step else { return step }
         // Before the reacquirers, which may look for the item.
         for move in session.moves.withLock({ $0 }) {
-          PresenterConversation.tellMoved(
+          PresenterConversation.reportMove(
             from: move.from, to: move.to, by: session.presenter)
         }
         result = .success(())

@@ -116,7 +116,7 @@ public final class FileCoordinator: Sendable {
     let (old, new) = (oldURL.path, newURL.path)
     let sessions = state.withLock { $0.accesses.values.compactMap(\.session) }
     if sessions.contains(where: { $0.postponeMove(from: old, to: new) }) { return }
-    PresenterConversation.tellMoved(from: old, to: new, by: filePresenter)
+    PresenterConversation.reportMove(from: old, to: new, by: filePresenter)
   }
 }
 

@@ -193,7 +193,7 @@ extension FilePresenter {
   }
 
   /// Reports a change, with its publisher only if the presenter implements that method itself.
-  func tellChange(at url: URL?) {
+  func reportChange(at url: URL?) {
     guard _ChangeAnswer.self != AnsweredByDefault.self else { return presentedItemDidChange() }
     presentedItemDidChange(by: url.flatMap { FileCoordinator.publisher(ofItemAt: $0) })
   }
@@ -208,13 +208,13 @@ extension FilePresenter {
   }
 
   /// Calls `presentedItemDidChange()`, for presenters that do not distinguish subitems.
-  public func presentedSubitemDidAppear(at url: URL) { tellChange(at: url) }
+  public func presentedSubitemDidAppear(at url: URL) { reportChange(at: url) }
 
   /// Calls `presentedItemDidChange()`, for presenters that do not distinguish subitems.
-  public func presentedSubitem(at oldURL: URL, didMoveTo newURL: URL) { tellChange(at: newURL) }
+  public func presentedSubitem(at oldURL: URL, didMoveTo newURL: URL) { reportChange(at: newURL) }
 
   /// Calls `presentedItemDidChange()`, for presenters that do not distinguish subitems.
-  public func presentedSubitemDidChange(at url: URL) { tellChange(at: url) }
+  public func presentedSubitemDidChange(at url: URL) { reportChange(at: url) }
 }
 
 extension FileCoordinator {

@@ -245,7 +245,7 @@ package final class PresenterConversation: Waiting, Sendable {
 extension PresenterConversation {
   /// Notifies the presenters of the item and of its contents of their new places, and presenters of
   /// directories above that an item in them was moved; the mover's own presenter knows.
-  package static func tellMoved(
+  package static func reportMove(
     from old: String, to new: String, by presenter: (any FilePresenter)?
   ) {
     // If a directory above may not be looked at, the path as it is written is still the place.
@@ -259,7 +259,7 @@ extension PresenterConversation {
     for site in PresenterSite.asking([from]) {
       for member in site.others()
       where member.path == from || from.contains(member.path) || member.path.contains(from) {
-        site.tellMoved(member, from: from, to: to)
+        site.reportMove(member, from: from, to: to)
       }
     }
   }

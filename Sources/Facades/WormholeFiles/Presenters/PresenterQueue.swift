@@ -12,7 +12,7 @@ enum PresenterNotice: Hashable, Sendable {
 
   func deliver(to presenter: any FilePresenter) {
     switch self {
-    case .changed: presenter.tellChange(at: presenter.presentedItemURL)
+    case .changed: presenter.reportChange(at: presenter.presentedItemURL)
     case .moved(let new): presenter.presentedItemDidMove(to: new.url)
     case .subitemAppeared(let path): presenter.presentedSubitemDidAppear(at: path.url)
     case .subitemChanged(let path): presenter.presentedSubitemDidChange(at: path.url)

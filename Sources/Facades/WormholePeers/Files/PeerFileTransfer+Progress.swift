@@ -20,7 +20,7 @@ extension PeerFileTransfer {
     /// Why this process tries no more, until sending begins again; nil while it tries.
     var halt: (any Error)?
     fileprivate var observers: [ProgressObserver] = []
-    fileprivate var told: ContinuousClock.Instant?
+    fileprivate var reported: ContinuousClock.Instant?
   }
 
   private static let interval: Duration = .milliseconds(200)
@@ -57,7 +57,7 @@ extension PeerFileTransfer {
       if !state.isFinished { state.observers.append(observer) }
       return !state.isFinished
     }
-    if isUnderWay { Task { await finishElsewhere() } } else { tell([observer], progress) }
+    if isUnderWay { Task { await finishElsewhere() } } else { report([observer], progress) }
     return ObservationToken(delivery: observer)
   }
 
@@ -81,11 +81,11 @@ extension PeerFileTransfer {
     let now = ContinuousClock.now
     let observers = state.withLock { state -> [ProgressObserver] in
       state.completed = completed
-      if let told = state.told, now - told < Self.interval { return [] }
-      state.told = now
+      if let reported = state.reported, now - reported < Self.interval { return [] }
+      state.reported = now
       return state.observers
     }
-    tell(observers, progress(completed))
+    report(observers, progress(completed))
   }
 
   /// It is stored, as this entry if that is known; or, with nil and `isStored` false, it has failed.
@@ -98,13 +98,13 @@ extension PeerFileTransfer {
       defer { state.observers = [] }
       return (state.observers, state.completed ?? 0)
     }
-    tell(observers, progress(completed))
+    report(observers, progress(completed))
   }
 
   /// Calls observers after all earlier reports.
-  private func tell(_ observers: [ProgressObserver], _ progress: PeerFileProgress) {
+  private func report(_ observers: [ProgressObserver], _ progress: PeerFileProgress) {
     guard !observers.isEmpty else { return }
-    telling.async { for observer in observers { observer.tell(progress) } }
+    reports.async { for observer in observers { observer.report(progress) } }
   }
 }
 
@@ -117,7 +117,7 @@ private final class ProgressObserver: Cancelling {
 
   func cancel() { isCancelled.store(true, ordering: .releasing) }
 
-  func tell(_ progress: PeerFileProgress) {
+  func report(_ progress: PeerFileProgress) {
     if !isCancelled.load(ordering: .acquiring) { handler(progress) }
   }
 }

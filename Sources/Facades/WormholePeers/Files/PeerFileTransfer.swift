@@ -20,7 +20,7 @@ public final class PeerFileTransfer: Sendable {
   let files: OutgoingFiles
   let state = Mutex(State())
   /// Observers may be slow, and copying must not wait for them.
-  let telling = DispatchQueue(label: "wormhole.progress")
+  let reports = DispatchQueue(label: "wormhole.progress")
 
   /// Made by `OutgoingFiles` only: one object for all of a process.
   init(_ intention: FileIntention, as entry: QueueEntryID, of files: OutgoingFiles) {

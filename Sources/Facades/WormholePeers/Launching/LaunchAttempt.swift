@@ -218,12 +218,12 @@ final class LaunchAttempt: Waiting {
     let process = ProcessIdentity(
       processID: id, startTicks: ProcessStatus.of(id)?.startTicks ?? 0,
       namespace: ProcessIdentity.current.namespace)
-    let (book, latch, told) = (book, latch, Awaited<Void>())
-    self.child = (start.nonce, told)
+    let (book, latch, childEnd) = (book, latch, Awaited<Void>())
+    self.child = (start.nonce, childEnd)
     follow(child) { end in
       // After an error, perhaps a full disk, others see that its process has ended, but not how.
       _ = try? book.change { $0.note(start.nonce) { $0.ending = end?.clause ?? "ended" } }
-      told.settle(())
+      childEnd.settle(())
       latch.raise()
     }
     _ = try book.change { $0.note(start.nonce) { $0.process = process } }

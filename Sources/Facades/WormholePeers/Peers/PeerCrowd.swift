@@ -34,10 +34,10 @@ final class PeerCrowd: Sendable {
     return stream
   }
 
-  private func begin(_ tell: @escaping @Sendable ([Peer]) -> Void) throws {
+  private func begin(_ report: @escaping @Sendable ([Peer]) -> Void) throws {
     let delivery = ChangeDelivery<[Peer]?>(initial: nil, on: queue) { [weak self] last in
       guard let now = self?.look(), now != last else { return (last, nil) }
-      return (now, { tell(now) })
+      return (now, { report(now) })
     }
     state.withLock { $0.delivery = delivery }
     let names = try container.own.watchPresenceNames { [weak self] in self?.signal() }

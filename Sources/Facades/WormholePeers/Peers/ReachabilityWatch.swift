@@ -16,7 +16,7 @@ final class ReachabilityWatch: Cancelling {
   static let pace: Duration = .seconds(1)
 
   private struct State {
-    var told: PeerReachability?
+    var reported: PeerReachability?
     /// The state of an answer that is to be reported to the observer.
     var answered: PeerReachability?
     /// The processes that were present at the last event.
@@ -68,7 +68,7 @@ final class ReachabilityWatch: Cancelling {
   /// The session has answered this.
   func answered(_ reachability: PeerReachability) {
     let isNews = state.withLock { state in
-      guard state.told != nil, state.told != reachability else { return false }
+      guard state.reported != nil, state.reported != reachability else { return false }
       state.answered = reachability
       return true
     }
@@ -77,7 +77,7 @@ final class ReachabilityWatch: Cancelling {
 
   /// The peer has sent something.
   func heard() {
-    if state.withLock({ $0.told?.isReachable == false }) { signal() }
+    if state.withLock({ $0.reported?.isReachable == false }) { signal() }
   }
 
   /// - Returns: the state to report to the observer; nil if it was the last one reported.
@@ -92,8 +92,8 @@ final class ReachabilityWatch: Cancelling {
     // The answer is old already: a look follows.
     if answer != nil { signal() }
     let last = state.withLock { state in
-      defer { state.told = now }
-      return state.told
+      defer { state.reported = now }
+      return state.reported
     }
     watchForStop(of: now.member)
     if let last, last != now {
@@ -122,12 +122,12 @@ final class ReachabilityWatch: Cancelling {
   }
 
   private func lookForStop() {
-    let told = state.withLock { state in
+    let reported = state.withLock { state in
       state.hasTimer = false
-      return state.isCancelled ? nil : state.told
+      return state.isCancelled ? nil : state.reported
     }
-    guard let told, let member = told.member else { return }
-    if member.isStopped == !told.isReachable {
+    guard let reported, let member = reported.member else { return }
+    if member.isStopped == !reported.isReachable {
       watchForStop(of: member)
     } else {
       signal()

@@ -61,9 +61,9 @@ final class Story {
     let watch = try cast.start(.watch)
     let duration = try watch.wait(for: "tickets", toShow: "87934")
     // Each purchase was a guaranteed message with all tickets bought so far.
-    let told = try watch.notices("user info says", count: 3)
-    try stage.act("watch", "receives \(told.count) purchases in order", took: duration)
-    let counts = told.map { $0.split(separator: ",").count }
+    let received = try watch.notices("user info says", count: 3)
+    try stage.act("watch", "receives \(received.count) purchases in order", took: duration)
+    let counts = received.map { $0.split(separator: ",").count }
     claim(
       "messages to a sleeping watch arrive in order when it wakes", holds: counts == [2, 3, 4],
       took: duration)

@@ -113,7 +113,7 @@ struct ContainerSelection: Sendable {
   /// programs start in any order, and a listener whose identifier has a typo makes nothing.
   ///
   /// - Parameters:
-  ///   - endsWithReader: as for `tellListening`.
+  ///   - endsWithReader: as for `reportListening`.
   ///   - makesContainer: whether a directory becomes a container if it is none yet.
   /// - Returns: the container, and whether another process made it during the wait: then everything
   ///   in it is new, and "listening" has been printed.
@@ -124,9 +124,9 @@ struct ContainerSelection: Sendable {
   ) throws -> (container: SharedContainer, isNew: Bool) {
     if case .directory = name, makesContainer { return (try open(), false) }
     if let container = try existing() { return (container, false) }
-    environment.tellListening(endsWithReader: endsWithReader)
+    environment.reportListening(endsWithReader: endsWithReader)
     let subject = if case .group(let group) = name { "group \(group.quoted)" } else { try path() }
-    environment.tell(
+    environment.report(
       "\(subject) has no container yet; \(try hint())waiting for its first use")
     while true {
       if let container = try existing() { return (container, true) }

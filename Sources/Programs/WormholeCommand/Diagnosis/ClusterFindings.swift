@@ -147,7 +147,8 @@ struct ClusterFindings {
         ("3.5.", 6, .warning, "may differ in its data from other members after it was killed"),
       ]
   private static let forgetfulWatches =
-    "may tell changes twice or lose them after a compaction; programs look again every half minute"
+    "may report changes twice or lose them after a compaction; programs look again every "
+    + "half minute"
 
   private func known(
     _ fault: (series: String, mended: Int, level: Finding.Level, what: String),
@@ -177,9 +178,9 @@ struct ClusterFindings {
   private func watch(_ member: ClusterReport.Member) -> Finding? {
     let what: String
     if let failure = member.watchFailure {
-      what = "A watch of the member told nothing, although the member answers: \(failure)."
+      what = "A watch of the member reported nothing, although the member answers: \(failure)."
     } else if let delay = member.watchDelay, delay > Self.slowWatch {
-      what = "A watch of the member took \(delay / .milliseconds(1)) ms to tell something."
+      what = "A watch of the member took \(delay / .milliseconds(1)) ms to report a change."
     } else {
       return nil
     }
@@ -232,7 +233,7 @@ extension ClusterReport {
       facts.append("round trip \(tenths / 10).\(tenths % 10) ms")
     }
     if let slowest = answering.compactMap(\.watchDelay).max() {
-      facts.append("a watch tells within \(Int((slowest / .milliseconds(1)).rounded(.up))) ms")
+      facts.append("a watch reports within \(Int((slowest / .milliseconds(1)).rounded(.up))) ms")
     }
     if let user { facts.append("as \(user)") }
     return facts.filter { !$0.isEmpty }

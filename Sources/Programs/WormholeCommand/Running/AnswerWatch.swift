@@ -35,8 +35,8 @@ final class AnswerWatch: Sendable {
   /// - Parameters:
   ///   - path: a path on the file system that has to answer.
   ///   - timeout: the command's time; nil without one.
-  ///   - tell: gets the sentence with the reason of the end.
-  func begin(path: String, timeout: Duration?, tell: @escaping @Sendable (String) -> Void) {
+  ///   - report: gets the sentence with the reason of the end.
+  func begin(path: String, timeout: Duration?, report: @escaping @Sendable (String) -> Void) {
     let first = ContinuousClock.now + (timeout.map { $0 + Self.grace } ?? Self.patience)
     state.withLock { $0.hasTimeout = timeout != nil }
     // Without a thread the command waits as long as the file system makes it wait.
@@ -47,7 +47,7 @@ final class AnswerWatch: Sendable {
         next = .now + Self.patience
       } while !state.withLock(\.isOver) && (isSuspended || answers(path) || isSuspended)
       guard !state.withLock(\.isOver) else { return }
-      tell(
+      report(
         "cannot go on: the file system of \(path) does not answer; "
           + "repair or end the program that serves it, and try again")
       end(timeout == nil ? .inputOutput : .deadline)

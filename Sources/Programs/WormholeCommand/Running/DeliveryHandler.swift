@@ -77,7 +77,7 @@ struct DeliveryHandler {
       return try settle(delivery)
     } catch {
       guard let successor = successor(error) else { throw error }
-      environment.tell(
+      environment.report(
         "\(delivery.title) was lost to \(successor), because this process was stopped or the "
           + "container was removed; it is delivered again")
       return nil
@@ -96,7 +96,7 @@ struct DeliveryHandler {
     }
     guard let command = arguments.tail.map(ExternalCommand.init) else {
       if delivery.isRedelivery, !hasEnvelope {
-        environment.tell("\(delivery.title) was delivered before, and perhaps handled")
+        environment.report("\(delivery.title) was delivered before, and perhaps handled")
       }
       // A delivery that cannot be written is delivered again.
       try environment.print(bytes)
@@ -141,7 +141,7 @@ struct DeliveryHandler {
     guard retries > 0 else {
       try delivery.fail(failure, isKept: true)
       let command = delivery.retryCommand(receiver: receiver)
-      environment.tell(sentence + "; it is kept: '\(command)' sends it again")
+      environment.report(sentence + "; it is kept: '\(command)' sends it again")
       return false
     }
     // Doubled with each delivery, up to an hour.
@@ -149,7 +149,7 @@ struct DeliveryHandler {
     let pause = min(backoff * (1 << min(delivery.deliveries - 1, 20)), .seconds(3_600))
     try delivery.release(after: pause)
     let times = retries == 1 ? "once more" : "up to \(retries) times more"
-    environment.tell(sentence + "; it is delivered \(times), next in \(pause.shortText)")
+    environment.report(sentence + "; it is delivered \(times), next in \(pause.shortText)")
     return true
   }
 
@@ -157,7 +157,7 @@ struct DeliveryHandler {
     _ delivery: some HandledDelivery, _ sentence: String, because reason: String
   ) throws -> ExitStatus {
     try delivery.fail(reason, isKept: false)
-    environment.tell(sentence + "; it is not delivered again")
+    environment.report(sentence + "; it is not delivered again")
     return .badData
   }
 }

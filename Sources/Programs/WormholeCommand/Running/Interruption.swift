@@ -104,7 +104,7 @@ final class Interruption {
   /// Between two steps of work that can be given up.
   ///
   /// - Throws: The status that the signal would have ended this process with, if there was one.
-  func endIfTold() throws {
+  func endIfInterrupted() throws {
     for received in try signals.take() where received.signal != .continue {
       isRequested = true
       throw ExitStatus(.killed(signal: received.signal.rawValue))
@@ -113,12 +113,12 @@ final class Interruption {
 
   /// Waits until there is input to read, or its end.
   ///
-  /// - Throws: As `endIfTold`.
+  /// - Throws: As `endIfInterrupted`.
   func wait(forInputOf descriptor: Int32) throws {
     while true {
       let ready = try waitReadable(
         [descriptor, signals.descriptor], until: .now + Self.interval)
-      try endIfTold()
+      try endIfInterrupted()
       if ready[0] { return }
     }
   }
@@ -167,16 +167,16 @@ extension Interruption {
     unwanted: OneResult<Bool>? = nil, under role: RoleWatch? = nil,
     mustEnd: () -> Bool = { false }
   ) throws(Errno) -> Termination {
-    var told: ContinuousClock.Instant?
+    var asked: ContinuousClock.Instant?
     var isKilled = false
     while true {
       var descriptors = [child.descriptor, signals.descriptor]
       if let pipe = output.descriptor { descriptors.append(pipe) }
-      if told == nil, let wish = unwanted?.descriptor ?? role?.descriptor {
+      if asked == nil, let wish = unwanted?.descriptor ?? role?.descriptor {
         descriptors.append(wish)
       }
       var next = ContinuousClock.now + Self.interval
-      if let role, let told, !isKilled { next = min(next, role.deadline(toldAt: told)) }
+      if let role, let asked, !isKilled { next = min(next, role.deadline(askedAt: asked)) }
       let ready = try waitReadable(descriptors, until: next)
       if ready[0], let termination = try child.wait(until: .now) {
         try output.readRest()
@@ -188,13 +188,13 @@ extension Interruption {
       }
       if output.descriptor != nil, ready[2] { try output.read() }
       let isUnwanted = unwanted != nil && ready.last == true
-      if told == nil, isUnwanted || mustEnd() {
+      if asked == nil, isUnwanted || mustEnd() {
         try child.askToEnd()
-        told = .now
+        asked = .now
       }
-      if told == nil, try role?.ends(child) == true { told = .now }
+      if asked == nil, try role?.ends(child) == true { asked = .now }
       // Also if both instants have passed: this process was stopped, or had no processor.
-      if let role, let told, !isKilled, ContinuousClock.now >= role.deadline(toldAt: told) {
+      if let role, let asked, !isKilled, ContinuousClock.now >= role.deadline(askedAt: asked) {
         try child.send(.kill)
         isKilled = true
       }

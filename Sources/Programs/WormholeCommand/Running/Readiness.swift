@@ -27,7 +27,7 @@ struct Readiness: Sendable {
   /// Reports readiness.
   ///
   /// - Parameter report: Gets the errors. The work continues, because only the starter waits.
-  func tell(_ report: (String) -> Void) {
+  func announce(_ report: (String) -> Void) {
     if let descriptor {
       do throws(Errno) {
         try Program.write([UInt8(ascii: "\n")], to: descriptor)
@@ -42,7 +42,7 @@ struct Readiness: Sendable {
         try FileDescriptor.sendDatagram(Array("READY=1".utf8), toSocket: socket)
       } catch {
         report(
-          "cannot tell the service manager (\(Self.socketVariable)) that it is ready: \(error)")
+          "cannot notify the service manager (\(Self.socketVariable)) that it is ready: \(error)")
       }
     }
   }

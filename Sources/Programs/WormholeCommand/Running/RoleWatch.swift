@@ -49,8 +49,8 @@ final class RoleWatch {
   }
 
   /// When a command that got SIGTERM is killed; later if etcd has answered meanwhile.
-  func deadline(toldAt told: ContinuousClock.Instant) -> ContinuousClock.Instant {
-    registration.deadline ?? told + Self.grace
+  func deadline(askedAt asked: ContinuousClock.Instant) -> ContinuousClock.Instant {
+    registration.deadline ?? asked + Self.grace
   }
 
   /// Sends the command SIGTERM, because of a loss that was seen.
@@ -70,7 +70,7 @@ final class RoleWatch {
 
   /// Fails if the command got SIGTERM, because then its status is not its own.
   func check() throws(CommandError) {
-    if let cause { throw error(cause, "the command was told to end") }
+    if let cause { throw error(cause, "the command was asked to end") }
   }
 
   private func error(_ loss: AppGroupError, _ consequence: String) -> CommandError {

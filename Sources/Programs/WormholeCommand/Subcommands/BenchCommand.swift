@@ -33,13 +33,13 @@ extension CommandDescription {
       environment.showProgress("measuring \(name) …")
       defer { environment.showProgress(nil) }
       rows += try environment.withoutTimeLimit { try measure(bench) }
-      try interruption.endIfTold()
+      try interruption.endIfInterrupted()
     }
     if arguments.has("json") {
       for row in rows { try environment.print(json: row.propertyList) }
     } else {
       #if DEBUG
-        environment.tell("this is a debug build, which is slower than a release build")
+        environment.report("this is a debug build, which is slower than a release build")
       #endif
       try environment.print(line: "in \(bench.path) (\(try bench.fileSystemName()))")
       for line in Table.lines(rows, withExpectations: false) { try environment.print(line: line) }
@@ -76,7 +76,7 @@ private func homeOfGroups() throws -> String {
 
 private func remove(_ bench: Bench, _ environment: CommandEnvironment) {
   do { try bench.remove() } catch {
-    environment.tell("cannot remove \(bench.path): \(error); remove it by hand")
+    environment.report("cannot remove \(bench.path): \(error); remove it by hand")
   }
 }
 

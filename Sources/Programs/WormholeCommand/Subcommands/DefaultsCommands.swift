@@ -171,13 +171,13 @@ extension CommandDescription {
     let opened = try arguments.container.openToListen(until: deadline, environment)
     let defaults = GroupDefaults(suite: arguments.text("suite"), in: opened.container)
     let backlog = Backlog<Change>(joining: Change.join)
-    defaults.onError = { environment.tell($0) }
+    defaults.onError = { environment.report($0) }
     let observation = try defaults.observe(
       key: arguments.text("key"), startsWithCurrent: opened.isNew,
       on: DispatchQueue(label: "wormhole.watch")
     ) { backlog.add(Change($0)) }
-    environment.tellIfPolling(observation.detection, "the defaults")
-    if !opened.isNew { environment.tellListening() }
+    environment.reportIfPolling(observation.detection, "the defaults")
+    if !opened.isNew { environment.reportListening() }
     try withExtendedLifetime(observation) {
       try arguments.handleEach(of: backlog.next, until: deadline) { change in
         try environment.print(json: change.line(withPublisher: arguments.has("envelope")))

@@ -108,7 +108,7 @@ extension ParsedArguments {
       do {
         values = try GroupDefaults(suite: name, in: container).storedValues() ?? [:]
       } catch let error as GroupDefaultsError {
-        environment.tell(error)
+        environment.report(error)
         failure = ExitStatus(of: error)
         continue
       }

@@ -52,7 +52,7 @@ private let steps:
       """,
       output: "0",
       explanation: "There is no server and no socket: one process replaced a file in one step, "
-        + "and the kernel told the other.",
+        + "and the kernel notified the other.",
       claim: "a message reaches another process without a server"
     ),
     (
@@ -132,8 +132,8 @@ private func remove(_ directory: String, _ environment: CommandEnvironment) {
   do throws(Errno) {
     let remove = try ChildProcess("rm", ["-rf", directory])
     if try remove.wait(until: .now + .seconds(5)) == .exited(0) { return }
-    environment.tell("\(directory) is left")
+    environment.report("\(directory) is left")
   } catch {
-    environment.tell("\(directory) is left: \(error)")
+    environment.report("\(directory) is left: \(error)")
   }
 }

@@ -204,7 +204,7 @@ struct LockedRun {
     guard let failure else { return .done }
     let status = ExitStatus(termination)
     guard isOnCopy else {
-      environment.tell(failure)
+      environment.report(failure)
       return status
     }
     throw CommandError(
@@ -241,7 +241,7 @@ struct LockedRun {
       } catch {
         // Others cannot read the command's process number; the inherited lock excludes them
         // nevertheless.
-        environment.tell("\(error)")
+        environment.report("\(error)")
       }
       var renewal = ContinuousClock.now + Self.renewalInterval
       let termination = try interruption.wait(forEndOf: child) {

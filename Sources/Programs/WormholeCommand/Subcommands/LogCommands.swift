@@ -50,7 +50,7 @@ extension CommandDescription {
     let reader = try arguments.reader(of: container.log(name))
     var isEmpty = true
     while remaining > 0, let message = try reader.next(until: .now) {
-      try environment.tell(message, of: name)
+      try environment.report(message, of: name)
       try environment.print(
         arguments.bytes(arguments.content(message), of: message.title(in: name)))
       remaining -= 1
@@ -90,9 +90,9 @@ extension CommandDescription {
     let opened = try arguments.container.openToListen(
       until: deadline, environment, endsWithReader: printsLines)
     let reader = try arguments.reader(of: opened.container.log(name))
-    if !opened.isNew { environment.tellListening(endsWithReader: printsLines) }
+    if !opened.isNew { environment.reportListening(endsWithReader: printsLines) }
     try arguments.handleEach(of: { try reader.next(until: $0) }, until: deadline) { message in
-      try environment.tell(message, of: name)
+      try environment.report(message, of: name)
       let status = try arguments.hand(
         arguments.content(message), titled: message.title(in: name), environment,
         variables: message.variables(of: name))
@@ -192,12 +192,12 @@ extension ParsedArguments {
 
 extension CommandEnvironment {
   /// Reports the messages that are missing before a message to people.
-  fileprivate func tell(_ message: LogMessage, of log: String) throws {
+  fileprivate func report(_ message: LogMessage, of log: String) throws {
     if message.missed > 0 {
-      tell("\(message.missed) messages of \(log.quoted) were taken away before they were read")
+      report("\(message.missed) messages of \(log.quoted) were taken away before they were read")
     }
     if message.unreadable > 0 {
-      tell("\(message.unreadable) messages of \(log.quoted) cannot be read")
+      report("\(message.unreadable) messages of \(log.quoted) cannot be read")
     }
   }
 }

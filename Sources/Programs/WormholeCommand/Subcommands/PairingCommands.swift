@@ -43,7 +43,7 @@ extension CommandDescription {
       Pairing.Companion(
         name: watch, isAppInstalled: !arguments.has("without-app"),
         isComplicationEnabled: !arguments.has("without-complication")))
-    try environment.tellPaired("\(watch.quoted) is paired with", pairing)
+    try environment.reportPairing("\(watch.quoted) is paired with", pairing)
   }
 
   static let pairingRemove = CommandDescription(
@@ -54,7 +54,7 @@ extension CommandDescription {
   ) { arguments, environment in
     let (pairing, watch) = (try arguments.openPairing(), arguments.requiredText("watch"))
     guard try pairing.unpair(watch) else { throw arguments.notPaired("remove") }
-    try environment.tellPaired("\(watch.quoted) is no longer paired with", pairing)
+    try environment.reportPairing("\(watch.quoted) is no longer paired with", pairing)
   }
 
   static let pairingSwitch = CommandDescription(
@@ -65,7 +65,7 @@ extension CommandDescription {
   ) { arguments, environment in
     let (pairing, watch) = (try arguments.openPairing(), arguments.requiredText("watch"))
     guard try pairing.activate(watch) else { throw arguments.notPaired("switch to") }
-    try environment.tellPaired("\(watch.quoted) is paired with", pairing)
+    try environment.reportPairing("\(watch.quoted) is paired with", pairing)
   }
 }
 
@@ -98,9 +98,9 @@ extension ParsedArguments {
 
 extension CommandEnvironment {
   /// Reports the change, and which companion is active now.
-  fileprivate func tellPaired(_ deed: String, _ pairing: Pairing) throws {
+  fileprivate func reportPairing(_ deed: String, _ pairing: Pairing) throws {
     let active = try pairing.state().activeName.map { "\($0.quoted) is its active companion" }
-    tell("\(deed) \(pairing.name.quoted); \(active ?? "it has no active companion")")
+    report("\(deed) \(pairing.name.quoted); \(active ?? "it has no active companion")")
   }
 }
 

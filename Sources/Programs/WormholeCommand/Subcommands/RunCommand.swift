@@ -97,17 +97,17 @@ private struct Supervision {
       let start = ContinuousClock.now
       let termination = try command.run(
         variables: variables + ["WORMHOLE_RESTARTS=\(policy.restarts)"], under: role, interruption
-      ) { if isFirst { environment.tellReady() } }
+      ) { if isFirst { environment.reportReady() } }
       isFirst = false
       let failure = command.failure(termination)
       let pause =
         interruption.isRequested ? nil : policy.pause(after: termination, of: .now - start)
       guard let pause else {
         // The sender of the signal knows why it ended.
-        if let failure, !interruption.isRequested { environment.tell(failure) }
+        if let failure, !interruption.isRequested { environment.report(failure) }
         return ExitStatus(termination)
       }
-      environment.tell(
+      environment.report(
         "\(failure ?? "\(command.name) ended"); it is started again in \(pause.shortText) "
           + "(\(policy.restarts) of \(policy.retries))")
       guard try interruption.wait(for: { try await Task.sleep(for: pause) }) != nil else {

@@ -81,7 +81,7 @@ extension ParsedArguments {
     var status = ExitStatus.done
     for id in texts("id") {
       guard let problem = try action(id) else { continue }
-      environment.tell("cannot \(verb) \(id.quoted): \(problem)")
+      environment.report("cannot \(verb) \(id.quoted): \(problem)")
       status = .no
     }
     try status.end()
@@ -133,7 +133,7 @@ extension ParsedArguments {
     do {
       bytes = try self.bytes(content, of: title)
     } catch let error as CommandError {
-      environment.tell(error)
+      environment.report(error)
       return .no
     }
     guard let command = tail.map(ExternalCommand.init) else {
@@ -143,7 +143,9 @@ extension ParsedArguments {
     let termination = try environment.withoutTimeLimit {
       try command.run(input: bytes, variables: variables)
     }.termination
-    if let failure = command.failure(termination) { environment.tell("\(failure), given \(title)") }
+    if let failure = command.failure(termination) {
+      environment.report("\(failure), given \(title)")
+    }
     return ExitStatus(termination)
   }
 

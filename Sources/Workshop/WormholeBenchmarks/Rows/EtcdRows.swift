@@ -341,7 +341,7 @@ private final class Heard: Sendable {
   func wait(for number: UInt64) throws {
     while last.withLock({ $0 < number }) {
       guard news.wait(timeout: .now() + .seconds(30)) == .success else {
-        throw Failure(description: "the observer was not told")
+        throw Failure(description: "the observer was not notified")
       }
     }
   }

@@ -12,7 +12,7 @@ struct JournalChecks {
         if case .backwards(let sentence) = $0 { sentence } else { nil }
       },
       check(
-        "a watch tells every change", extent: "\(records.count(.did("watched changes"))) times"
+        "a watch reports every change", extent: "\(records.count(.did("watched changes"))) times"
       ) {
         if case .missed(let sentence) = $0 { sentence } else { nil }
       },

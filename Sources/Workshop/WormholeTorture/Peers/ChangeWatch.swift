@@ -6,7 +6,7 @@ import WormholeSystem
 /// A watch of all keys of the container, which misses no change.
 final class ChangeWatch: Sendable {
   private struct State {
-    var told = ToldChanges()
+    var reported = ReportedChanges()
     var watch: EtcdWatch?
     /// Whether it has to begin, at first and after a compaction that was faster: then changes may
     /// be missing.
@@ -42,7 +42,7 @@ final class ChangeWatch: Sendable {
     do throws(EtcdError) {
       let found = try client.read(range, keysOnly: true, until: .now + .seconds(10))
       state.withLock { state in
-        state.told = ToldChanges(found)
+        state.reported = ReportedChanges(found)
         state.mustRead = false
       }
       let watch = try client.watch(range, after: found.moment) { [weak self] in self?.hear($0) }
@@ -57,7 +57,7 @@ final class ChangeWatch: Sendable {
   private func hear(_ news: EtcdNews) {
     switch news {
     case .events(let events):
-      let wrong = state.withLock { state in events.compactMap { state.told.take($0) } }
+      let wrong = state.withLock { state in events.compactMap { state.reported.take($0) } }
       for entry in wrong { recorder.noteOrEnd(entry) }
       recorder.noteOrEnd(.did("watched changes"))
     case .resumed: return
@@ -69,9 +69,9 @@ final class ChangeWatch: Sendable {
   func behind() -> [String] {
     do throws(EtcdError) {
       let now = try client.read(range, keysOnly: true, until: .now + .seconds(5))
-      let told = state.withLock(\.told)
-      return told.lacks(now)
-        ? ["its watch is at revision \(told.revision), etcd at \(now.revision)"] : []
+      let reported = state.withLock(\.reported)
+      return reported.lacks(now)
+        ? ["its watch is at revision \(reported.revision), etcd at \(now.revision)"] : []
     } catch {
       return ["etcd does not answer its watch's last look: \(error)"]
     }
@@ -80,7 +80,7 @@ final class ChangeWatch: Sendable {
 
 /// How often each key has changed, according to a watch. etcd counts the changes of a key since it
 /// was made, so an unreported change leaves a gap.
-struct ToldChanges {
+struct ReportedChanges {
   private var versions: [[UInt8]: Int64] = [:]
   private(set) var revision: Int64 = 0
 
@@ -107,7 +107,7 @@ struct ToldChanges {
     versions[item.key] = item.version
     guard item.version != last + 1 else { return nil }
     return .missed(
-      "\(name) was told with change \(item.version) after \(last), at revision \(item.modified)")
+      "\(name) has change \(item.version) after \(last), at revision \(item.modified)")
   }
 
   /// Whether the keys have changes that the watch has not reported.

@@ -85,7 +85,7 @@ struct QueueChecks {
       "\(name($0)) in \(entries[$0]?.place ?? "") was stored, but never handled"
     }
     let unsent = entries.filter { $0.value.isUnsent && !$0.value.takes.isEmpty }.keys.sorted().map {
-      "\(name($0)) was delivered, though its sender was told that it was not stored"
+      "\(name($0)) was delivered, though it was reported as not stored"
     }
     return Check(
       "no stored \(what) is lost, and none arrives that was not sent", "\(stored.count) \(what)s",
@@ -186,13 +186,15 @@ struct QueueChecks {
     var evidence: [String] = []
     var count = 0
     for (number, entry) in entries.sorted(by: { $0.key < $1.key }) {
-      guard let id = entry.id, let told = try status(entry.place, entry.slot, id) else { continue }
+      guard let id = entry.id, let reported = try status(entry.place, entry.slot, id) else {
+        continue
+      }
       count += 1
-      let isCancelled = told == .cancelled
-      if !told.isEnd || (isCancelled && !entry.mayBeCancelled)
+      let isCancelled = reported == .cancelled
+      if !reported.isEnd || (isCancelled && !entry.mayBeCancelled)
         || (!isCancelled && entry.isCancelled)
       {
-        evidence.append("\(name(number)) is reported as \(told)")
+        evidence.append("\(name(number)) is reported as \(reported)")
       }
     }
     return Check(

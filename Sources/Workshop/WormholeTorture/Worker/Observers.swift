@@ -50,7 +50,7 @@ final class Observers: Sendable {
     let observation = try container.value(key).observe(startsWithCurrent: true, on: queue) {
       [weak self] snapshot in
       let before = last.withLock { $0 }
-      self?.told(key, observer, snapshot: snapshot, since: before, name: "observer")
+      self?.received(key, observer, snapshot: snapshot, since: before, name: "observer")
       last.withLock { $0 = bootTimeNanoseconds() }
     }
     kept.withLock { $0.append(observation) }
@@ -64,14 +64,14 @@ final class Observers: Sendable {
     let task = Task { [weak self] in
       var last = beginning
       for await snapshot in snapshots {
-        self?.told(key, observer, snapshot: snapshot, since: last, name: "sequence")
+        self?.received(key, observer, snapshot: snapshot, since: last, name: "sequence")
         last = bootTimeNanoseconds()
       }
     }
     kept.withLock { $0.append(task) }
   }
 
-  private func told(
+  private func received(
     _ key: String, _ observer: Int, snapshot: ValueSnapshot, since: UInt64, name: String
   ) {
     do {
@@ -117,11 +117,11 @@ final class Observers: Sendable {
   /// Returns the observers that have not received the last value yet.
   func behind(_ last: [String: HistoryValue]) -> [String] {
     state.withLock { state in
-      state.latest.compactMap { name, told in
+      state.latest.compactMap { name, received in
         guard let key = name.split(separator: " ", maxSplits: 2).last.map(String.init),
-          let expected = last[key], told != expected
+          let expected = last[key], received != expected
         else { return nil }
-        return "\(name) last received \(told.map(String.init) ?? "nothing"), not \(expected)"
+        return "\(name) last received \(received.map(String.init) ?? "nothing"), not \(expected)"
       }.sorted()
     }
   }

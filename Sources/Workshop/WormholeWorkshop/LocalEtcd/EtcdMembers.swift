@@ -49,7 +49,7 @@ package final class EtcdMembers: Sendable {
   /// - Throws: `EtcdError` or an error of the transfer, if there is no leader or it does not agree.
   package func lead(_ place: Int) throws {
     guard let leader = leaderNow(), let status = Self.status(of: nodes[place]) else {
-      throw EtcdError(.unreachable, "there is no leader that could tell another one")
+      throw EtcdError(.unreachable, "there is no leader that could hand its role over")
     }
     try nodes[leader].ask(
       "maintenance/transfer-leadership", #"{"targetID":"\#(status.member)"}"#,

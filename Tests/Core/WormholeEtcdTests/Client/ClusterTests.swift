@@ -50,7 +50,7 @@ struct ClusterTests {
   }
 
   @Test(
-    "a watch is told each of 300 changes once, while its member and the leader are killed and one hangs"
+    "a watch reports each of 300 changes once, while its member and the leader are killed and one hangs"
   )
   func changes() throws {
     let leader = try members.leader()
@@ -76,7 +76,7 @@ struct ClusterTests {
         try serving.stop()
         try eventually("the silent member is left") { watching.lostConnections > lost }
         try count(to: 226, writing)
-        try eventually("another member tells it") { heard.values.last == "226" }
+        try eventually("another member reports it") { heard.values.last == "226" }
         try serving.goOn()
       default: break
       }

@@ -36,20 +36,20 @@ struct HistoryTests {
     _ = try client.watch(.key(key), from: first, onNews: heard.take)
     for number in 0..<20 { try set("\(number)") }
     try eventually("all is heard") { heard.values.last == "19" }
-    let told = Mutex<[EtcdReplacement]>([])
-    client.onReplacement { replacement in told.withLock { $0.append(replacement) } }
+    let replacements = Mutex<[EtcdReplacement]>([])
+    client.onReplacement { replacement in replacements.withLock { $0.append(replacement) } }
     try node.endAndRestore()
     try eventually("the watch has ended") { heard.end != nil }
     #expect(heard.end?.code == .compacted)
     #expect(client.history == 1)
-    #expect(told.withLock { $0 } == [EtcdReplacement(known: first + 20, found: first)])
+    #expect(replacements.withLock { $0 } == [EtcdReplacement(known: first + 20, found: first)])
     let found = try client.read(.key(key), until: soon)
     #expect(found.moment == EtcdMoment(history: 1, revision: first))
-    // What is watched by what was read before is told the same; what is by the present goes on.
+    // A watch of what was read before learns the same; one of the present goes on.
     let (late, next) = (HeardEvents(), HeardEvents())
     _ = try client.watch(.key(key), from: first + 21, of: 0, onNews: late.take)
     _ = try client.watch(.key(key), after: found.moment, onNews: next.take)
-    try eventually("it is told") { late.end?.code == .compacted }
+    try eventually("it is reported") { late.end?.code == .compacted }
     try set("new")
     try next.wait(for: ["new"])
     #expect(next.end == nil)

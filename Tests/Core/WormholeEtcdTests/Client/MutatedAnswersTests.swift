@@ -151,12 +151,12 @@ struct MutatedAnswersTests {
     _ = generator.next()
     let recorded = all[Int(generator.next() % UInt64(all.count))]
     let place = Int.random(in: 0..<recorded.answers.count, using: &generator)
-    let told = recorded.answers[place]
-    var content = told.content
+    let answer = recorded.answers[place]
+    var content = answer.content
     repeat {
       content = MutableJSON(content).mutated(by: &generator)
     } while Bool.random(using: &generator) && !content.isEmpty
-    let status = Int.random(in: 0..<20, using: &generator) == 0 ? 503 : told.status
+    let status = Int.random(in: 0..<20, using: &generator) == 0 ? 503 : answer.status
     // Each of these takes a second.
     let isRepeated = Int.random(in: 0..<100, using: &generator) == 0
     let liar = Liar(

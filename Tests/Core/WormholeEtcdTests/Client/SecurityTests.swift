@@ -43,7 +43,7 @@ struct SecurityTests {
     return node
   }
 
-  @Test("is told by user and password, again when the token is not valid any longer")
+  @Test("is shown by user and password, again when the token is not valid any longer")
   func passwords() throws {
     let node = try lockedNode()
     let client = node.client { $0.credentials = Credentials(user: "u", password: Self.password) }
@@ -89,7 +89,7 @@ struct SecurityTests {
   }
 
   @Test(
-    "is told by certificates; a wrong one is final, and says so",
+    "is shown by certificates; a wrong one is final, and says so",
     .disabled(if: Certificates.areMissing, "openssl is not installed"))
   func certificates() throws {
     let files = try Certificates()

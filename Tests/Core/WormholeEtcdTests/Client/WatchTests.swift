@@ -4,7 +4,7 @@ import WormholeEtcd
 import WormholeSystem
 import WormholeTestSupport
 
-/// What a watch told.
+/// What a watch has reported.
 final class HeardEvents: Sendable {
   private let state = Mutex<([EtcdEvent], resumed: Int, end: EtcdError?)>(([], 0, nil))
 
@@ -205,7 +205,7 @@ struct FaultTests {
     #expect(heard.resumed > 0)
   }
 
-  @Test("that gives its history up tells it to watches and readers")
+  @Test("that gives its history up reports that to watches and readers")
   func compaction() throws {
     let first = try set("1")
     try set("2")
@@ -213,7 +213,7 @@ struct FaultTests {
     try node.ask("kv/compaction", "{\"revision\":\(last)}")
     let heard = HeardEvents()
     _ = try client.watch(.key(key), from: first, onNews: heard.take)
-    try eventually("it is told") { heard.end != nil }
+    try eventually("it is reported") { heard.end != nil }
     #expect(heard.end?.code == .compacted)
     #expect(heard.end?.revision == last)
     #expect(heard.events.isEmpty)

@@ -46,7 +46,7 @@ struct EtcdFaultTests {
   }
 
   @Test(
-    "find out what became of a change, as long as etcd's history tells",
+    "find out what became of a change, as long as etcd's history shows it",
     arguments: Meanwhile.allCases)
   func witnesses(_ meanwhile: Meanwhile) throws {
     let node = try EtcdNode()

@@ -130,7 +130,7 @@ final class EtcdHistoryTests: RestoredEtcd {
     try node.endAndRestore()
     // What is done each half minute.
     #expect(etcd.shared.followers.checkAll())
-    try eventually("the loss is told") { loss.withLock { $0 } != nil }
+    try eventually("the loss is reported") { loss.withLock { $0 } != nil }
     #expect(loss.withLock { $0 }?.code == .leaseLost)
     try eventually("it is lost") {
       do {
@@ -215,7 +215,7 @@ final class EtcdHistoryTests: RestoredEtcd {
     try node.endAndSave()
     if fate == .ended {
       try etcd.client.revokeLease(session.lease, until: soon)
-      // Otherwise the watch would tell of the message all the same.
+      // Otherwise the watch would report the message all the same.
       let revision = try etcd.client.read(.key(etcd.formatKey), until: soon).revision
       try node.ask("kv/compaction", "{\"revision\": \"\(revision)\"}")
     }
@@ -274,8 +274,8 @@ final class EtcdHistoryTests: RestoredEtcd {
     let moment = try etcd.client.read(.key(etcd.formatKey), until: soon).moment
     let beliefs = Mutex<[Bool]>([])
     let next = Mutex<EtcdSession?>(nil)
-    let isTold = Atomic(false)
-    let handler = session.onEnd { isTold.store(true, ordering: .relaxed) }
+    let hasEnded = Atomic(false)
+    let handler = session.onEnd { hasEnded.store(true, ordering: .relaxed) }
     let etcd = etcd
     let watch = try etcd.client.watch(.key(etcd.formatKey), after: moment) { news in
       guard case .ended = news else { return }
@@ -291,7 +291,7 @@ final class EtcdHistoryTests: RestoredEtcd {
     try node.endAndRestore()
     try eventually("the next session is alive") { next.withLock { $0?.isAlive } == true }
     #expect(beliefs.withLock { $0 } == [false])
-    try eventually("its users learn of the end") { isTold.load(ordering: .relaxed) }
+    try eventually("its users learn of the end") { hasEnded.load(ordering: .relaxed) }
     let error = #expect(throws: EtcdError.self) {
       try etcd.client.leaseStatus(session.lease, until: soon)
     }
@@ -321,11 +321,11 @@ final class EtcdHistoryTests: RestoredEtcd {
     far.withLock { $0 = etcd }
     try container.value("growth").replace(with: 1)
     let session = try etcd.session(until: soon)
-    let isTold = Atomic(false)
-    let handler = session.onEnd { isTold.store(true, ordering: .relaxed) }
+    let hasEnded = Atomic(false)
+    let handler = session.onEnd { hasEnded.store(true, ordering: .relaxed) }
     try eventually("it is noticed") { etcd.client.history == 1 }
     try eventually("its session is of the next history, or has ended") {
-      session.history == 1 || isTold.load(ordering: .relaxed)
+      session.history == 1 || hasEnded.load(ordering: .relaxed)
     }
     withExtendedLifetime(handler) {}
   }

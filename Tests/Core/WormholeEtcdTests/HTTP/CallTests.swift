@@ -5,7 +5,7 @@ import WormholeEtcd
 import WormholeSystem
 import WormholeTestSupport
 
-/// A wrong answer, and what the caller is told.
+/// A wrong answer, and the error that the caller gets.
 struct WrongAnswer: Sendable, CustomTestStringConvertible {
   let testDescription: String
   let code: HTTPError.Code

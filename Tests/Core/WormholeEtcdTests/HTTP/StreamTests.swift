@@ -129,7 +129,7 @@ struct StreamTests {
     #expect(received.lines.map { String(decoding: $0, as: UTF8.self) } == ["one", "two"])
   }
 
-  @Test("that end too early, are refused or find nobody tell it")
+  @Test("that end too early, are refused or find nobody report that")
   func ends() throws {
     let cut = try HostileServer { connection in
       try connection.readRequest()

@@ -51,7 +51,7 @@ struct EtcdPresenceTests {
     try etcd.client.revokeLease(session.lease, until: soon)
   }
 
-  @Test("the death of a process is told when its session has ended")
+  @Test("the death of a process is reported when its session has ended")
   func death() throws {
     let a = try participant()
     let id = try a.ask("enter p")
@@ -60,10 +60,10 @@ struct EtcdPresenceTests {
       seen.withLock { $0 = members.map(\.id) }
     }
     defer { observation.cancel() }
-    try eventually("it is told") { seen.withLock { $0 } == [id] }
+    try eventually("it is reported") { seen.withLock { $0 } == [id] }
     #expect(try presence.members().first?.host == Program.hostName)
     try a.end()
-    try eventually("its death is told", within: Self.lifetime + Self.margin) {
+    try eventually("its death is reported", within: Self.lifetime + Self.margin) {
       seen.withLock { $0 } == []
     }
     guard case .gone(let last, ended: nil) = try presence.status() else {
@@ -153,11 +153,11 @@ struct EtcdPresenceTests {
   /// ```
   /// holder                      successor
   /// cut off                     waits
-  /// told of the loss
+  /// learns of the loss
   ///                             enters
   /// ```
-  @Test("a holder that is cut off is told of its loss before another can enter, and asks nobody")
-  func toldInTime() throws {
+  @Test("a holder that is cut off learns of its loss before another can enter, and asks nobody")
+  func learnsInTime() throws {
     let (proxy, other) = try lossy(0)
     let order = Mutex<[String]>([])
     let role = try other.presence("p").enterExclusively()
@@ -174,7 +174,7 @@ struct EtcdPresenceTests {
     #expect(try #require(role.deadline) <= .now)
     // At once for one that asks later.
     role.onLoss { _ in order.withLock { $0.append("again") } }
-    try eventually("it is told") { order.withLock { $0.last } == "again" }
+    try eventually("it is reported") { order.withLock { $0.last } == "again" }
     withExtendedLifetime(successor) {}
   }
 
@@ -206,7 +206,7 @@ struct EtcdPresenceTests {
       ).succeeded)
   }
 
-  @Test("leaving is told with its time, and leaves only who was last")
+  @Test("leaving is reported with its time, and leaves only who was last")
   func leaves() throws {
     let registration = try presence.enterExclusively()
     registration.close()
@@ -241,17 +241,17 @@ struct EtcdPresenceTests {
     try registration.confirm()
   }
 
-  @Test("new names are told, and nothing else")
+  @Test("new names are reported, and nothing else")
   func names() throws {
     let count = Mutex(0)
     let watch = try container.own.watchPresenceNames { count.withLock { $0 += 1 } }
     defer { watch.cancel() }
     let a = try container.own.presence("a").enter()
-    try eventually("it is told") { count.withLock { $0 } == 1 }
+    try eventually("it is reported") { count.withLock { $0 } == 1 }
     a.close()
     try container.own.presence("a").enter().close()
     try container.own.presence("b").enter().close()
-    try eventually("it is told") { count.withLock { $0 } >= 2 }
+    try eventually("it is reported") { count.withLock { $0 } >= 2 }
     #expect(count.withLock { $0 } == 2)
     #expect(try container.own.presenceNames().sorted() == ["a", "b"])
   }
@@ -361,7 +361,7 @@ struct EtcdPresenceTests {
     }
     let session = try etcd.session(until: soon)
     try etcd.client.revokeLease(session.lease, until: soon)
-    try eventually("its end is told") { ended.withLock { $0 } == 1 }
+    try eventually("its end is reported") { ended.withLock { $0 } == 1 }
     try eventually("it is there again") { try outlet.post(2) == .posted }
     try eventually("it is delivered") { delivered.withLock { $0 } == [1, 2] }
     let keys = MailboxKeys(etcd, mailbox.address)
@@ -371,7 +371,7 @@ struct EtcdPresenceTests {
     withExtendedLifetime(end) {}
   }
 
-  @Test("the end of a killed process's mailbox is told when its session has ended")
+  @Test("the end of a killed process's mailbox is reported when its session has ended")
   func mailboxDeath() throws {
     let a = try participant()
     let address = try String(a.ask("mailbox-make 1").dropFirst("address ".count))
@@ -381,7 +381,7 @@ struct EtcdPresenceTests {
     let end = try Mailbox.observeEnd(of: address, in: container) { ended.withLock { $0 += 1 } }
     #expect(end != nil)
     try a.end()
-    try eventually("its end is told", within: Self.lifetime + Self.margin) {
+    try eventually("its end is reported", within: Self.lifetime + Self.margin) {
       ended.withLock { $0 } == 1
     }
     #expect(try outlet.post(2) == .gone)

@@ -96,7 +96,7 @@ struct EtcdAttachmentTests {
     #expect(try pieces(here).isEmpty)
   }
 
-  @Test("is not claimed by a consumer that was replaced, even if it was not told yet")
+  @Test("is not claimed by a consumer that was replaced, even if it has not learned of that yet")
   func replaced() throws {
     let queue = try queue("here")
     try send("x", queue)

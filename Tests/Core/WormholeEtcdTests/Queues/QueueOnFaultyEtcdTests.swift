@@ -54,7 +54,7 @@ struct QueueOnFaultyEtcdTests {
     return try failure.withLock { $0 }.map { try #require($0 as? AppGroupError) }
   }
 
-  @Test("knows that an entry has ended, though the history that told it is gone")
+  @Test("knows that an entry has ended, though the history that showed it is gone")
   func endInDoubt() throws {
     #expect(try endInDoubt(meanwhile: { _ in })?.code == nil)
   }

@@ -100,7 +100,7 @@ struct EtcdValueTests {
     }
   }
 
-  @Test("is listed among more names than a request tells, whatever characters they have")
+  @Test("is listed among more names than one answer has, whatever characters they have")
   func names() throws {
     // The thousandth, with which a request's answer ends, is a beginning of the next two.
     let names = (0..<1_300).map { "a\(1_000 + $0 / 3)\(["", "-", "."][$0 % 3])" }

@@ -39,7 +39,7 @@ struct ContainerRemovalTests {
     #expect(try names(in: container) == others)
   }
 
-  @Test("takes the files of programs, too, if it is told to", arguments: TestEngine.available)
+  @Test("takes the files of programs, too, if it is asked to", arguments: TestEngine.available)
   func files(engine: TestEngine) throws {
     let container = try scene.container(engine, "c")
     try scene.fill(container)

@@ -8,10 +8,10 @@ import WormholeTestSupport
 @testable import WormholeInspection
 @testable import WormholeSystem
 
-@Suite("A monitor tells what happens in a container", .blocking, .bothEngines)
+@Suite("A monitor reports what happens in a container", .blocking, .bothEngines)
 struct ContainerMonitorTests {
-  /// What a monitor has told, in short: "jobs sent a".
-  private final class Told: Sendable {
+  /// What a monitor has reported, in short: "jobs sent a".
+  private final class Recorder: Sendable {
     private let lines = Mutex<[String]>([])
 
     func add(_ event: ContainerEvent) {
@@ -24,16 +24,16 @@ struct ContainerMonitorTests {
   }
 
   private let directory: TemporaryDirectory
-  private let told = Told()
+  private let received = Recorder()
 
   init() throws { directory = try TemporaryDirectory() }
 
   private func monitor(_ container: SharedContainer) throws -> ContainerMonitor {
-    try ContainerMonitor(container) { [told] in told.add($0) }
+    try ContainerMonitor(container) { [received] in received.add($0) }
   }
 
   private func sees(_ line: String) throws {
-    try eventually("it tells: \(line); not only \(told.all)") { told.contains(line) }
+    try eventually("it reports: \(line); not only \(received.all)") { received.contains(line) }
   }
 
   @Test("An entry that is sent, taken, released, taken again and failed")
@@ -61,7 +61,7 @@ struct ContainerMonitorTests {
     monitor.cancel()
   }
 
-  @Test("After it was cancelled it tells nothing")
+  @Test("After it was cancelled it reports nothing")
   func cancelled() throws {
     let container = try directory.container()
     let (first, second) = (try monitor(container), try ContainerMonitor(container) { _ in })
@@ -69,11 +69,11 @@ struct ContainerMonitorTests {
     try sees("a changed")
     first.cancel()
     try container.value("b").replace(with: 1)
-    let other = Told()
+    let other = Recorder()
     let third = try ContainerMonitor(container) { other.add($0) }
     try container.value("c").replace(with: 1)
     try eventually("another one goes on") { other.contains("c changed") }
-    #expect(!told.contains("b changed") && !told.contains("c changed"))
+    #expect(!received.contains("b changed") && !received.contains("c changed"))
     withExtendedLifetime((second, third)) {}
   }
 
@@ -117,12 +117,12 @@ struct ContainerMonitorTests {
     #expect(lanes.count == 1, "\(lanes)")
   }
 
-  // A monitor that told of a peer before it watched the peer's queue missed entries of processes that had
-  // waited for the peer.
+  // A monitor that reported a peer before it watched the peer's queue missed entries of processes
+  // that had waited for the peer.
   @Test(
-    "It tells when it watches all directories that were there",
+    "It reports only once it watches all directories that were there",
     .onlyDirectories("on etcd one watch has all keys"))
-  func tellsLast() throws {
+  func reportsLast() throws {
     let container = try directory.container()
     let names = ["a", "b", "c"]
     for name in names { try container.queue(name).sender("d").enqueue(1) }
@@ -136,19 +136,19 @@ struct ContainerMonitorTests {
     }
     try sight.begin(isNew: true) {}
     defer { sight.cancel() }
-    let told = Set(unwatched.withLock { $0 })
-    #expect(told == ["sent", "entered"])
+    let found = Set(unwatched.withLock { $0 })
+    #expect(found == ["sent", "entered"])
     withExtendedLifetime(members) {}
   }
 
-  @Test("What was there before is told only of presences and of own values")
+  @Test("What was there before is reported only for presences and own values")
   func known() throws {
     let container = try directory.container()
     try container.value("a").replace(with: 1)
     try container.own.value("b").replace(with: 1)
     let member = try container.presence("c").enter()
     let monitor = try monitor(container)
-    #expect(told.all.sorted() == ["b known", "c known"])
+    #expect(received.all.sorted() == ["b known", "c known"])
     member.close()
     try sees("c left")
     monitor.cancel()
@@ -182,7 +182,7 @@ struct ContainerMonitorTests {
   }
 
   @Test(
-    "After a compaction it tells what a listing shows to be different",
+    "After a compaction it reports what a listing shows to be different",
     .onlyDirectories("no container is needed"))
   func compaction() {
     let item = { (name: String, revision: Int64) in
@@ -190,8 +190,8 @@ struct ContainerMonitorTests {
         key: Array("c/\(name)".utf8), value: Array(repeating: 7, count: 20), created: 1,
         modified: revision, version: 1, lease: 0)
     }
-    let told = Told()
-    var keys = EtcdKeys(Array("c/".utf8)) { told.add($0) }
+    let received = Recorder()
+    var keys = EtcdKeys(Array("c/".utf8)) { received.add($0) }
     let list = { (keys: inout EtcdKeys, items: [KeyValue], values: [KeyValue], revision: Int64) in
       let content = EtcdClient.Content(
         moment: EtcdMoment(history: 0, revision: revision), items: items)
@@ -199,16 +199,16 @@ struct ContainerMonitorTests {
     }
     let first = [item("v/a", 5), item("v/b", 6), item("v/d", 7)]
     list(&keys, first, [], 7)
-    #expect(told.all.isEmpty)
+    #expect(received.all.isEmpty)
     let listing = [item("v/a", 9), item("v/d", 7), item("v/e", 8), item("n/bell", 10)]
     let changed = keys.changed(in: listing)
     #expect(changed.map(\.modified) == [9, 8, 10])
     list(&keys, listing, changed, 10)
-    // An older listing and what the newer one has shown tell nothing more.
+    // An older listing adds nothing, and neither does what the newer one has shown.
     list(&keys, first, first, 8)
     keys.take(.events([EtcdEvent(kind: .put, keyValue: item("v/a", 9))], history: 0))
     keys.take(.events([EtcdEvent(kind: .put, keyValue: item("v/a", 11))], history: 1))
-    let names = told.all.map { $0.split(separator: " ").prefix(2).joined(separator: " ") }
+    let names = received.all.map { $0.split(separator: " ").prefix(2).joined(separator: " ") }
     #expect(names.sorted() == ["a changed", "b removed", "bell posted", "e changed"])
   }
 }

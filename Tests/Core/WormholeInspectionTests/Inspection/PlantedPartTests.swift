@@ -70,14 +70,14 @@ struct PlantedPartTests {
 
   @Test("is watched by the monitor")
   func monitor() throws {
-    let told = Heard<String>()
-    let monitor = try ContainerMonitor(container) { told.add("\($0.name) \($0.change.rawValue)") }
+    let heard = Heard<String>()
+    let monitor = try ContainerMonitor(container) { heard.add("\($0.name) \($0.change.rawValue)") }
     let deaf = Heard<String>()
     let other = try ContainerMonitor(stranger()) { deaf.add("\($0.name) \($0.change.rawValue)") }
     try write("staged/note", OutcomeFile.bytes(.cancelled))
     try rename(
       place + "/staged/note", at: Directory.current, to: place + "/" + note, at: Directory.current)
-    try eventually("it tells the end") { told.all.contains("q cancelled") }
+    try eventually("it reports the end") { heard.all.contains("q cancelled") }
     try container.value("v").replace(with: 1)
     try eventually("the other one has looked since") { deaf.all.contains("v changed") }
     #expect(!deaf.all.contains("q cancelled"))

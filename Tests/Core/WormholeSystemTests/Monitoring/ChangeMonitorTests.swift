@@ -188,12 +188,12 @@ struct ChangeMonitorTests: MonitorScene {
     #expect(deadline == now + .seconds(60))
     try move("a", to: "elsewhere")
     _ = try make("a")
-    monitor.tell(ready: [false, false], now: now + .seconds(59))
+    monitor.handle(ready: [false, false], now: now + .seconds(59))
     #expect(try !KernelWatches.contain(path))
-    monitor.tell(ready: [false, false], now: now + .seconds(61))
+    monitor.handle(ready: [false, false], now: now + .seconds(61))
     try eventually("the new one is watched") { try KernelWatches.contain(path) }
     try eventually("that is reported") {
-      monitor.tell(ready: [false, false], now: now + .seconds(62))
+      monitor.handle(ready: [false, false], now: now + .seconds(62))
       return signals.all.count == 1
     }
   }
@@ -204,7 +204,7 @@ struct ChangeMonitorTests: MonitorScene {
       let signals = Heard<Int>()
       insert(try make("a"), into: monitor, signals)
       let broken = Faults.Plan { call, _ in call == .read ? .fail(.inputOutput) : .proceed }
-      Faults.$plan.withValue(broken) { monitor.tell(ready: [true, false], now: .now) }
+      Faults.$plan.withValue(broken) { monitor.handle(ready: [true, false], now: .now) }
       #expect(signals.all.count == 1)
     #endif
   }

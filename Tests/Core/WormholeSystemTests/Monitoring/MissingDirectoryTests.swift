@@ -37,11 +37,11 @@ struct MissingDirectoryTests: MonitorScene {
       try eventually("it is reported") { signals.all.count > before }
       try eventually("it is watched") { try KernelWatches.contain(path) }
       try isHeard(path, "file", signals)
-      let told = signals.all.count
+      let reported = signals.all.count
       // First it alone, then with its parent.
       try move("a/b/c", to: "gone-\(round)")
       if round == 1 { try move("a/b", to: "parent") }
-      try eventually("its end is reported") { signals.all.count > told }
+      try eventually("its end is reported") { signals.all.count > reported }
       try eventually("the wait for it has begun, after the pause that a removal needs") {
         monitor.state.withLock { $0.isAwaiting(path) }
       }

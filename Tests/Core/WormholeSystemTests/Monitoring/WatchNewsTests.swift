@@ -54,29 +54,29 @@ struct WatchNewsTests {
   @Test("has reported all earlier events before it makes a call that must follow them")
   func afterEvents() throws {
     let heard = Heard<WatchNews>()
-    let told = Heard<Set<FileName>>()
+    let calls = Heard<Set<FileName>>()
     let watch = try watch([.created], heard)
     for round in 0..<10 {
       let names = Set((0..<10).map { name("\(round)-\($0)") })
       for name in names { try touch(name.text) }
-      monitor.afterEvents { told.add(names.subtracting(heard.all.flatMap(\.names.keys))) }
-      try eventually("it is called") { told.all.count == round + 1 }
+      monitor.afterEvents { calls.add(names.subtracting(heard.all.flatMap(\.names.keys))) }
+      try eventually("it is called") { calls.all.count == round + 1 }
     }
-    #expect(told.all == Array(repeating: [], count: 10))
+    #expect(calls.all == Array(repeating: [], count: 10))
     withExtendedLifetime(watch) {}
   }
 
   @Test("does so even if both come after its thread has found no events")
   func afterLateEvents() throws {
     let heard = Heard<WatchNews>()
-    let told = Heard<[FileName]>()
+    let calls = Heard<[FileName]>()
     let open = try FileDescriptor.open(directory.path, [.pathOnly, .directory])
     // It has no thread; this thread runs its turn.
     _ = monitor.insert(WatchEntry(nil, events: [.created]) { heard.add($0) }, open: open)
     try touch("a")
-    monitor.state.withLock { $0.add { told.add(heard.all.flatMap(\.names.keys)) } }
-    monitor.tell(ready: [false, true], now: .now)
-    #expect(told.all == [[name("a")]])
+    monitor.state.withLock { $0.add { calls.add(heard.all.flatMap(\.names.keys)) } }
+    monitor.handle(ready: [false, true], now: .now)
+    #expect(calls.all == [[name("a")]])
   }
 
   @Test("requests a complete look if events are not available")

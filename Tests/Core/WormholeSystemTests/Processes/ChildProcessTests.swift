@@ -215,13 +215,13 @@ struct ChildProcessTests {
         "sh",
         [
           "-c", "(readlink /proc/$$/fd/0 /proc/$$/fd/1 /proc/$$/fd/2) > \"$0\"; true",
-          "\(path)/told",
+          "\(path)/links",
         ],
         input: input, output: output, errors: errors)
       #expect(try child.wait(until: .now + .seconds(30)) == .exited(0))
-      let told = try FileDescriptor.open("\(path)/told", .readOnly)
+      let links = try FileDescriptor.open("\(path)/links", .readOnly)
       let text = String(
-        decoding: try told.readToEnd(expectedBytes: 0, maximumBytes: 4_096), as: UTF8.self)
+        decoding: try links.readToEnd(expectedBytes: 0, maximumBytes: 4_096), as: UTF8.self)
       #expect(
         text == "\(path)/\(input)\n\(path)/\(output)\n\(path)/\(errors)\n", "\(choice): \(text)")
     }

@@ -189,7 +189,7 @@ struct DiagnosticsTests {
     withExtendedLifetime(holder) {}
   }
 
-  @Test("are all that is told: without a handler the library prints nothing, whatever happens")
+  @Test("are the only reports: without a handler the library prints nothing, whatever happens")
   func silence() throws {
     let output = directory.path + "/output"
     let silent = try Participant(

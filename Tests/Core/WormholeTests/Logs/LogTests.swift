@@ -172,7 +172,7 @@ struct LogTests {
 
   // MARK: Bounds
 
-  @Test("keeps as many messages as its bounds say, and tells a slow subscriber what it missed")
+  @Test("keeps as many messages as its bounds say, and reports to a slow subscriber what it missed")
   func bounded() throws {
     try log.setBounds(.init(messages: 32, bytes: 1 << 20))
     try scene.append(0..<1)
@@ -263,7 +263,7 @@ struct LogTests {
     _ = try scene.container.sweep()
   }
 
-  @Test("tells a reader of a gap that somebody made while it waits")
+  @Test("reports a gap that somebody makes while a reader waits")
   func gap() throws {
     let reader = try log.read()
     try scene.append(0..<1)

@@ -107,9 +107,9 @@ struct PresenceHostileTests {
   }
 
   // the kernel                 an observer
-  // tells of a close
+  // reports a close
   //                            looks: still locked
-  // frees the lock, and tells nobody
+  // frees the lock, and reports nothing
   //                            looks again
   @Test("is noticed to end although the lock is released only after the look that its close caused")
   func lateUnlock() throws {

@@ -172,7 +172,7 @@ struct PresenceTests {
   @Test(
     "reports a death before the dead is moved aside, to a handler and to a task",
     .onlyDirectories("it looks at the files"))
-  func toldFirst() async throws {
+  func reportsFirst() async throws {
     let a = try participant()
     let id = try a.ask("enter p")
     let file = "\(place)/member-\(id).plist"

@@ -92,17 +92,17 @@ struct ExpiryTests {
     #expect(try value.snapshot().expiration == nil)
   }
 
-  @Test("is told to observers as absent, without any event")
+  @Test("is reported to observers as absent, without any event")
   func observing() throws {
     let other = try Participant(directory.path)
     let heard = Mutex<[PropertyListValue?]>([])
-    func told() -> [PropertyListValue?] { heard.withLock { $0 } }
+    func received() -> [PropertyListValue?] { heard.withLock { $0 } }
     let queue = DispatchQueue(label: "heard")
     let observation = try value.observe(on: queue) { snapshot in
       let content = Result { try snapshot.propertyList() }
       heard.withLock { $0.append(try? content.get()) }  // Damage would be nil, and the test fail.
     }
-    // Publishes the next number for longer and longer, until the observer is told of it in time.
+    // Publishes the next number for longer and longer, until the observer learns of it in time.
     var number = 0
     func publishAndExpire() throws {
       var milliseconds = 50
@@ -110,19 +110,19 @@ struct ExpiryTests {
         number += 1
         milliseconds *= 2
         #expect(try other.ask("expiring x \(number) \(milliseconds)") == "done")
-        try eventually("it is told or expires") {
-          try told().last == number.value || value.read() == nil
+        try eventually("it is reported or expires") {
+          try received().last == number.value || value.read() == nil
         }
-      } while told().last != number.value
-      try eventually("its expiry is told") { told().suffix(2) == [number.value, nil] }
+      } while received().last != number.value
+      try eventually("its expiry is reported") { received().suffix(2) == [number.value, nil] }
     }
     try publishAndExpire()
     // After one that would live long.
     #expect(try other.ask("expiring x -1 3600000") == "done")
-    try eventually("it is told") { told().last == (-1).value }
+    try eventually("it is reported") { received().last == (-1).value }
     try publishAndExpire()
     #expect(try other.ask("set x -2") == "done")
-    try eventually("it is told") { told().last == (-2).value }
+    try eventually("it is reported") { received().last == (-2).value }
     queue.sync { observation.cancel() }
   }
 
@@ -146,7 +146,7 @@ struct ExpiryTests {
     #expect(state.withLock(\.looks) == 2)
   }
 
-  @Test("is told to an observer that begins with it, and to a task", .timeLimit(.minutes(1)))
+  @Test("is reported to an observer that begins with it, and to a task", .timeLimit(.minutes(1)))
   func observingFromTheBeginning() async throws {
     var late: ValueSnapshots
     var lifetime = Duration.milliseconds(50)

@@ -62,7 +62,7 @@ struct PublisherTests {
   private func long(_ count: Int) -> String { String(repeating: "x", count: count) }
 
   @Test(
-    "is not told by a file that another kind of program wrote, or wrote again",
+    "is not known from a file that another kind of program wrote, or wrote again",
     .onlyDirectories("it writes the file"))
   func foreign() throws {
     let value = container.value("x")
@@ -112,7 +112,7 @@ struct PublisherTests {
     #expect(error?.code == .tooLarge)
   }
 
-  @Test("is not told by bytes that are no record", .onlyDirectories("it writes the file"))
+  @Test("is not known from bytes that are no record", .onlyDirectories("it writes the file"))
   func hostile() throws {
     let value = container.value("x")
     let record = PublicationRecord(
@@ -144,7 +144,7 @@ struct PublisherTests {
     #expect(try plant(good + [0]).publisher == nil)
   }
 
-  @Test("of several changes is told if one process made them all")
+  @Test("of several changes is reported if one process made them all")
   func runs() throws {
     let value = container.value("x")
     let (a, b) = (try Participant(directory.path), try Participant(directory.path))
@@ -167,6 +167,6 @@ struct PublisherTests {
     #expect(try a.ask("add x 1") == "done")
     #expect(try publisher() == a.processID)
     #expect(try a.ask("remove x") == "done" && b.ask("add x 1") == "done")
-    #expect(try publisher() == nil, "a removal tells nothing")
+    #expect(try publisher() == nil, "a removal names nobody")
   }
 }

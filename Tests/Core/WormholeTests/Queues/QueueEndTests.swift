@@ -15,7 +15,7 @@ struct QueueEndTests {
   init() throws { scene = try QueueScene() }
 
   /// Tasks that wait for outcomes, and the reported outcomes.
-  private final class Told: Sendable {
+  private final class Outcomes: Sendable {
     let ends = Mutex<[(id: QueueEntryID, status: QueueEntryStatus)]>([])
     let failures = Mutex<[String]>([])
     let tasks = Mutex<[Task<Void, Never>]>([])
@@ -68,38 +68,38 @@ struct QueueEndTests {
   )
   func observing() throws {
     let sender = try queue.sender("a")
-    let told = Told()
+    let outcomes = Outcomes()
     let early = try sender.enqueue(0, expires: .zero)
     #expect(try scene.drain().isEmpty)
     let batch = try scene.sendTogether([1, 2, 3, 4, 5], from: "a")
     let late = try sender.enqueue(6)
-    for id in [early, late] + batch { told.wait(for: id, of: sender) }
-    try eventually("what had ended before is reported") { told.ids == [early] }
+    for id in [early, late] + batch { outcomes.wait(for: id, of: sender) }
+    try eventually("what had ended before is reported") { outcomes.ids == [early] }
     #expect(try sender.cancel(batch[4]))
     try eventually("what is cancelled is reported while the rest of its file waits") {
-      told.ids.last == batch[4]
+      outcomes.ids.last == batch[4]
     }
     let consumer = try queue.consume()
     let entries = try (1...4).map { _ in try #require(try consumer.next(until: .now)) }
     try entries[1].fail("why not")
-    try eventually("a failure is reported") { told.ids.last == batch[1] }
+    try eventually("a failure is reported") { outcomes.ids.last == batch[1] }
     try entries[0].acknowledge()
-    try eventually("one of a file that is handled is reported") { told.ids.last == batch[0] }
+    try eventually("one of a file that is handled is reported") { outcomes.ids.last == batch[0] }
     #expect(try sender.cancel(late))
-    try eventually("a cancelled file is reported") { told.ids.last == late }
+    try eventually("a cancelled file is reported") { outcomes.ids.last == late }
     try entries[2].acknowledge()
     try entries[3].acknowledge()
-    try eventually("the last of the file are reported") { told.ids.count == 7 }
-    #expect(Set(told.ids) == Set([early, late] + batch))
-    #expect(told.statuses.last == .processed)
+    try eventually("the last of the file are reported") { outcomes.ids.count == 7 }
+    #expect(Set(outcomes.ids) == Set([early, late] + batch))
+    #expect(outcomes.statuses.last == .processed)
   }
 
   @Test("is reported after another consumer took over, and after the queue was removed")
   func replaced() throws {
     let sender = try queue.sender("a")
-    let told = Told()
+    let outcomes = Outcomes()
     let ids = try (0..<3).map { try sender.enqueue(PropertyListValue($0)) }
-    for id in ids { told.wait(for: id, of: sender) }
+    for id in ids { outcomes.wait(for: id, of: sender) }
     let first = try queue.consume()
     #expect(try first.next(until: .now)?.payload == 0)
     first.close()
@@ -107,12 +107,12 @@ struct QueueEndTests {
     let again = try #require(try second.next(until: .now))
     #expect(again.isRedelivery)
     try again.acknowledge()
-    try eventually("the first is reported") { told.ids == [ids[0]] }
+    try eventually("the first is reported") { outcomes.ids == [ids[0]] }
     // An entry that is nowhere any more counts as processed.
     try rename(
       scene.place, at: Directory.current, to: scene.directory.path + "/elsewhere",
       at: Directory.current)
-    try eventually("all are reported") { Set(told.ids) == Set(ids) }
+    try eventually("all are reported") { Set(outcomes.ids) == Set(ids) }
   }
 
   @Test(
@@ -122,7 +122,7 @@ struct QueueEndTests {
     let sender = try queue.sender("a")
     // Each takes some round trips on etcd.
     let count = TestEngine.current == .directory ? 1_000 : 100
-    let told = Told()
+    let outcomes = Outcomes()
     let group = DispatchGroup()
     let queue = queue
     Blocking.queue().async(group: group) {
@@ -136,27 +136,27 @@ struct QueueEndTests {
     var ids: [QueueEntryID] = []
     for number in 0..<count {
       ids.append(try sender.enqueue(PropertyListValue(number)))
-      told.wait(for: ids[number], of: sender)
+      outcomes.wait(for: ids[number], of: sender)
     }
     group.wait()
-    try eventually("all are reported") { told.ids.count == count }
-    #expect(Set(told.ids) == Set(ids))
-    #expect(!told.hasFailed)
+    try eventually("all are reported") { outcomes.ids.count == count }
+    #expect(Set(outcomes.ids) == Set(ids))
+    #expect(!outcomes.hasFailed)
     try eventually("nothing is watched any more") { sender.ends.watches == 0 }
   }
 
   @Test("is not reported to a cancelled task, which leaves no watches behind")
   func cancelled() throws {
     let sender = try queue.sender("a")
-    let told = Told()
+    let outcomes = Outcomes()
     let id = try sender.enqueue(0)
-    told.wait(for: id, of: sender)
+    outcomes.wait(for: id, of: sender)
     try eventually("it watches") { sender.ends.watches == 4 }
-    told.cancel()
+    outcomes.cancel()
     try eventually("it does not watch any more") { sender.ends.watches == 0 }
     #expect(try scene.drain().count == 1)
-    #expect(told.ids.isEmpty)
-    try eventually("the task ends") { told.hasFailed }
-    #expect(told.failures.withLock { $0 } == ["\(CancellationError())"])
+    #expect(outcomes.ids.isEmpty)
+    try eventually("the task ends") { outcomes.hasFailed }
+    #expect(outcomes.failures.withLock { $0 } == ["\(CancellationError())"])
   }
 }

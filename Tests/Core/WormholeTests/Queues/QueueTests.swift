@@ -82,7 +82,7 @@ struct QueueTests {
   }
 
   @Test(
-    "is told what a consumer has done until it was closed, and later, unless somebody else consumes",
+    "learns what a consumer has done until it was closed, and later, unless somebody else consumes",
     .bothEngines)
   func settledLate() throws {
     let ids = try scene.sendTogether([0, 1, 2], from: "a")

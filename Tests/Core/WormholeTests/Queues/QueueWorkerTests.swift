@@ -159,7 +159,7 @@ struct QueueWorkerTests {
     #expect(try scene.queue.failures().map(\.payload) == [0])
   }
 
-  @Test("reports the status of what any of them has taken, and tells of its end")
+  @Test("reports the status of what any of them has taken, and its end")
   func status() async throws {
     let sender = try scene.queue.sender("a")
     var ids: [QueueEntryID] = []

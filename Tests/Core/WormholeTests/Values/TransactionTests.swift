@@ -124,7 +124,7 @@ struct TransactionTests {
       values["b"] = 2
       values["c"] = nil
     }
-    try eventually("all are told") { seen.all.count >= 3 }
+    try eventually("all are reported") { seen.all.count >= 3 }
     #expect(Set(seen.all) == ["a true", "b true", "c none"])
     withExtendedLifetime(tokens) {}
   }

@@ -20,23 +20,24 @@ struct ValueModelTests {
     var title = ""
   }
 
-  /// Waits until the model's content satisfies a condition, as a view does: told of each change, and
-  /// without looking in between.
+  /// Waits until the model's content satisfies a condition, as a view does: it learns of each
+  /// change, and does not look in between.
   @MainActor
   private func follow(
     _ model: ValueModel<Int>, until condition: @MainActor () -> Bool
   ) async {
     while true {
       let (changes, changed) = AsyncStream<Void>.makeStream()
-      // In one step: a change between a look and the beginning of the tracking would not be told.
+      // In one step: a change between a look and the beginning of the tracking would not be
+      // reported.
       if withObservationTracking(condition, onChange: { changed.yield() }) { return }
-      // The change is made after it is told, and before the main actor goes on here.
+      // The change is made after it is reported, and before the main actor goes on here.
       for await _ in changes { break }
       guard !Task.isCancelled else { return }
     }
   }
 
-  @Test("tells its observers what other processes write", .timeLimit(.minutes(1)))
+  @Test("reports to its observers what other processes write", .timeLimit(.minutes(1)))
   @MainActor
   func follows() async throws {
     let value = container.value("seats", as: Int.self)

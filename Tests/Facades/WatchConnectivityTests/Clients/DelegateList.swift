@@ -36,7 +36,7 @@ public class DelegateList: NSObject, Linked {
 
   public func sessionReachabilityDidChange(_ session: WCSession) {
     for delegate in delegates { delegate.sessionReachabilityDidChange?(session) }
-    if let told = delegates.first?.sessionReachabilityDidChange { told(session) }
+    if let call = delegates.first?.sessionReachabilityDidChange { call(session) }
   }
 
   public func session(_ session: WCSession, didReceiveMessage message: [String: Any]) {

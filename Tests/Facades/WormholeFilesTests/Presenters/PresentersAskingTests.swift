@@ -181,7 +181,7 @@ struct PresentersAskingTests {
       writing.finish(published: [ItemPath(scene.path("d/new")): status])
       let moving = try scene.ask(.moving, "d/new", by: own)
       try scene.shell("mv d/new d/newer")
-      PresenterConversation.tellMoved(
+      PresenterConversation.reportMove(
         from: scene.path("d/new"), to: scene.path("d/newer"), by: own)
       moving.finish(published: [:])
       try scene.shell("mv d dd")
@@ -197,7 +197,7 @@ struct PresentersAskingTests {
         try scene.presenting("") { above in
           let moving = try scene.ask(.moving, "d")
           try scene.shell("mv d e")
-          PresenterConversation.tellMoved(
+          PresenterConversation.reportMove(
             from: scene.path("d"), to: scene.path("e"), by: nil)
           moving.finish(published: [:])
           try scene.shell("echo > e/after; echo more > e/file")

@@ -42,12 +42,12 @@ struct PresentersDirectoryWatchingTests {
       try scene.wait(presenter, for: "appeared:last")
       // A change of a freshly written file may be reported twice, and the contents of a removed
       // directory need not be reported.
-      let mayBeTold =
+      let mayBeReported =
         command.hasPrefix("rm -r")
         ? ["changed:two", "changed:f", "changed:three"]
         : lines.map { $0.replacing("appeared:", with: "changed:") }
       let rest = presenter.heard.filter { !lines.contains($0) && !$0.hasSuffix(":last") }
-      #expect(Set(rest).isSubset(of: mayBeTold))
+      #expect(Set(rest).isSubset(of: mayBeReported))
     }
   }
 

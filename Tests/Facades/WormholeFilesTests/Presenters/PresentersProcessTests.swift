@@ -142,7 +142,7 @@ struct PresentersProcessTests {
     let moving = try scene.ask(.moving, "d/file")
     // A copy and a removal: a different file, and only the mover knows that it is the same item.
     try scene.shell("cp d/file ../moved; rm d/file")
-    PresenterConversation.tellMoved(
+    PresenterConversation.reportMove(
       from: scene.path("d/file"), to: scene.directory.path + "/moved", by: nil)
     moving.finish(published: [:])
     try waitFor("moved:moved", other, "d/file")

@@ -38,17 +38,17 @@ struct PresentersPublisherTests {
     defer { FileCoordinator.removeFilePresenter(presenter) }
     let other = try Participant(directory.path)
     #expect(try other.ask("writing \(path) put=2") == "done")
-    try eventually("the publisher is told") { presenter.heard.last == other.processID }
+    try eventually("the publisher is reported") { presenter.heard.last == other.processID }
     let publisher = try #require(FileCoordinator.publisher(ofItemAt: URL(filePath: path)))
     #expect(publisher.program == "participant" && publisher.processID == other.processID)
     // A copy is not what was published, and neither is a file that was written again.
     try shell("cp -a '\(path)' '\(path)2'")
     #expect(FileCoordinator.publisher(ofItemAt: URL(filePath: path + "2")) == nil)
     try shell("echo foreign >'\(path)'")
-    try eventually("nobody is told") { presenter.heard.last == .some(nil) }
+    try eventually("no publisher is reported") { presenter.heard.last == .some(nil) }
     let third = try Participant(directory.path)
     #expect(try third.ask("writing \(path) put=3") == "done")
-    try eventually("the next publisher is told") { presenter.heard.last == third.processID }
+    try eventually("the next publisher is reported") { presenter.heard.last == third.processID }
     #expect(FileCoordinator.publisher(ofItemAt: URL(filePath: directory.path)) == nil)
   }
 
@@ -60,7 +60,7 @@ struct PresentersPublisherTests {
     defer { FileCoordinator.removeFilePresenter(presenter) }
     let other = try Participant(directory.path)
     #expect(try other.ask("writing \(directory.path)/d/seats put=2") == "done")
-    try eventually("the publisher is told") { presenter.heard.contains(other.processID) }
+    try eventually("the publisher is reported") { presenter.heard.contains(other.processID) }
   }
 
   private func shell(_ command: String) throws {

@@ -55,14 +55,14 @@ struct ActivityTests {
     #expect(try phone.offers().isEmpty)
   }
 
-  @Test("is told to observers when it comes, changes, ends, and when its process dies")
+  @Test("is reported to observers when it comes, changes, ends, and when its process dies")
   func observing() throws {
-    let told = Mutex<[[String]]>([])
+    let received = Mutex<[[String]]>([])
     let observation = try phone.observeOffers(on: queue) { offers in
-      told.withLock { $0.append(offers.map(\.title)) }
+      received.withLock { $0.append(offers.map(\.title)) }
     }
     func last(_ titles: [String]) throws {
-      try eventually("\(titles) is told") { told.withLock { $0.last == titles } }
+      try eventually("\(titles) is reported") { received.withLock { $0.last == titles } }
     }
     try last([])
     try watch.offer(film)
@@ -76,26 +76,26 @@ struct ActivityTests {
     watch.abandon()
     try last([])
     observation.cancel()
-    let count = told.withLock { $0.count }
+    let count = received.withLock { $0.count }
     try watch.offer(film)
     #expect(try phone.offers().count == 1)
     queue.sync {}
-    #expect(told.withLock { $0.count } == count)
+    #expect(received.withLock { $0.count } == count)
   }
 
   @Test("expires for everyone, though its process lives and nothing else happens")
   func expiring() throws {
-    let told = Mutex<[Int]>([])
+    let received = Mutex<[Int]>([])
     let observation = try phone.observeOffers(on: queue) { offers in
-      told.withLock { $0.append(offers.count) }
+      received.withLock { $0.append(offers.count) }
     }
     var short = film
     short.expiry = .milliseconds(700)
     let offer = try watch.offer(short)
     #expect(offer.expires != nil)
-    try eventually("it is told") { told.withLock { $0.last == 1 } }
+    try eventually("it is reported") { received.withLock { $0.last == 1 } }
     try eventually("it has expired") { try phone.offers().isEmpty }
-    try eventually("that is told") { told.withLock { $0.last == 0 } }
+    try eventually("that is reported") { received.withLock { $0.last == 0 } }
     try eventually("nothing of it is left") {
       try container.own.presence(PeerNames.activity("watch")).members().isEmpty
     }
@@ -109,11 +109,11 @@ struct ActivityTests {
     repeat {
       short.expiry = short.expiry.map { $0 * 2 }
       stopped = try table.enter(content: PeerOffer(short, of: "table").propertyList)
-      try eventually("it is told, or expires") {
-        try told.withLock { $0.last == 1 } || phone.offers().isEmpty
+      try eventually("it is reported, or expires") {
+        try received.withLock { $0.last == 1 } || phone.offers().isEmpty
       }
-    } while told.withLock { $0.last != 1 }
-    try eventually("its expiry is told") { told.withLock { $0.last == 0 } }
+    } while received.withLock { $0.last != 1 }
+    try eventually("its expiry is reported") { received.withLock { $0.last == 0 } }
     #expect(try !table.members().isEmpty)
     stopped.close()
     // The timer of one that was replaced ends nothing.

@@ -14,7 +14,7 @@ import WormholeTestSupport
   "A file's sender on a faulty etcd", .blocking, .waiting,
   .needsEtcd)
 struct FileOnFaultyEtcdTests {
-  /// Kills the member when there were as many requests as it was told.
+  /// Kills the member after a given number of requests.
   private final class Gate: Sendable {
     let passed = Atomic(0)
     let limit = Atomic(Int.max)

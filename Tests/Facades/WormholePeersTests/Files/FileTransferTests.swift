@@ -273,9 +273,11 @@ struct FileTransferTests {
   func progress() throws {
     let scene = try FileScene()
     let url = try scene.write(FileScene.content(20_000), "f")
-    let told = Mutex<[PeerFileProgress]>([])
+    let calls = Mutex<[PeerFileProgress]>([])
     let transfer = try scene.sender.intendTransfer(fileAt: url, to: "watch")
-    let observation = transfer.observeProgress { progress in told.withLock { $0.append(progress) } }
+    let observation = transfer.observeProgress { progress in
+      calls.withLock { $0.append(progress) }
+    }
     #expect(transfer.progress == .init(completedBytes: 0, totalBytes: 20_000))
     let stage = try scene.sender.outgoingFiles.sender(to: "watch").stage(
       transfer.id + "-1", bytes: 20_000)
@@ -297,7 +299,7 @@ struct FileTransferTests {
     try scene.container.own.queue(PeerNames.files("watch"))
       .removeAttachment(stage.id)
     try scene.sender.sendOutgoingFiles()
-    try eventually("the end is reported") { told.withLock { $0.last?.fraction == 1 } }
+    try eventually("the end is reported") { calls.withLock { $0.last?.fraction == 1 } }
     let late = Mutex(false)
     let second = transfer.observeProgress { progress in
       late.withLock { $0 = progress.fraction == 1 }

@@ -126,7 +126,7 @@ struct PeerSweepTests {
 
 @Suite("What is kept of a file that was processed", .blocking)
 struct FileExpiryTests {
-  /// As if what a queue keeps of a file had been there for a day: its name tells when it was sent.
+  /// As if what a queue keeps of a file had been there for a day: its name shows when it was sent.
   private func expire(_ scene: FileScene) throws {
     let queue = scene.container.own.queue(PeerNames.files("watch"))
     #expect(try queue.expire(nanosecondsLater: 2 * 86_400_000_000_000).count == 1)

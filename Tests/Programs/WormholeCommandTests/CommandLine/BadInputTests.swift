@@ -134,10 +134,10 @@ struct BadInputTests {
     let outcome = try session.shell(
       """
       mount --bind "$C" "$C" && mount -o remount,bind,ro "$C" || exit 99
-      wormhole read seats; wormhole doctor >"$T/doctor"; echo $?; grep -q read-only "$T/doctor" && echo told
+      wormhole read seats; wormhole doctor >"$T/doctor"; echo $?; grep -q read-only "$T/doctor" && echo said
       wormhole send seats 2
       """, with: Mounting.wrapper)
-    #expect(outcome.output == "1\n1\ntold\n", "\(outcome)")
+    #expect(outcome.output == "1\n1\nsaid\n", "\(outcome)")
     expectError(outcome, 77, session.container, "read-only")
     try expectIntact(session, ["seats": "1", "other": "\"intact\""])
   }
@@ -228,9 +228,9 @@ struct BadInputTests {
     #expect(doctor.status == 1 && doctor.output.contains("doctor --quarantine seats"), "\(doctor)")
     let mended = try session.shell(
       "wormhole doctor --quarantine seats; wormhole read seats; wormhole send seats 6")
-    let told = mended.output.withoutInotifyWarning
+    let output = mended.output.withoutInotifyWarning
     // The version that is kept takes its place.
-    #expect(told.hasSuffix("nothing wrong\n1\n") && mended.status == 0, "\(mended)")
+    #expect(output.hasSuffix("nothing wrong\n1\n") && mended.status == 0, "\(mended)")
     #expect(try session.shell("ls -A \"$C/quarantine\" | wc -l").output == "1\n")
     try expectIntact(session, ["seats": "6", "other": "\"intact\""])
     // Sending also replaces the foreign entry with the message.

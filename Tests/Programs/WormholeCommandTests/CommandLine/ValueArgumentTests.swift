@@ -37,7 +37,7 @@ struct ValueArgumentTests {
 
       """
     #expect(outcome.output == expected, "\(outcome.errors)")
-    // Only a terminal is told that a word was taken as a string.
+    // Only at a terminal a line says that a word was taken as a string.
     #expect(outcome.errors == "")
   }
 

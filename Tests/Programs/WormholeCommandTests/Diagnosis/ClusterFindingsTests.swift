@@ -44,9 +44,9 @@ struct ClusterFindingsTests {
       (101.5, 101.6, 100, .milliseconds(500)), (98.5, 98.75, 100, .milliseconds(-1_250)),
       (90, 110, 100, .zero),
     ]
-    for (asked, answered, told, expected) in cases {
+    for (asked, answered, reported, expected) in cases {
       let found = EtcdClient.difference(
-        asked: .seconds(asked), answered: .seconds(answered), told: told)
+        asked: .seconds(asked), answered: .seconds(answered), reported: reported)
       #expect(found == expected, "\(asked) \(answered)")
     }
   }
@@ -73,16 +73,16 @@ struct ClusterFindingsTests {
     #expect(findings { $1.watchDelay = nil }.isEmpty)
     let late = findings { $1.watchDelay = .milliseconds(1_500) }
     #expect(late.count == 1 && late[0].contains("took 1500.0 ms"), "\(late)")
-    let silent = findings { $1.watchFailure = "no member told the history of the key in time" }
-    #expect(silent.count == 1 && silent[0].contains("told nothing"), "\(silent)")
+    let silent = findings { $1.watchFailure = "no member reported the history of the key in time" }
+    #expect(silent.count == 1 && silent[0].contains("reported nothing"), "\(silent)")
   }
 
   @Test(
     "A version with a known fault is named, with the one that mends it",
     arguments: [
-      ("3.4.23", ["note: etcd 3.4.23 may tell changes twice"]), ("3.4.31", []), ("3.4.100", []),
-      ("3.5.2", ["note: etcd 3.5.2 may tell", "warning: etcd 3.5.2 may differ"]),
-      ("3.5.12", ["note: etcd 3.5.12 may tell"]), ("3.5.13", []), ("3.6.0", []), ("3.5.x", []),
+      ("3.4.23", ["note: etcd 3.4.23 may report changes twice"]), ("3.4.31", []), ("3.4.100", []),
+      ("3.5.2", ["note: etcd 3.5.2 may report", "warning: etcd 3.5.2 may differ"]),
+      ("3.5.12", ["note: etcd 3.5.12 may report"]), ("3.5.13", []), ("3.6.0", []), ("3.5.x", []),
     ])
   func versions(version: String, expected: [String]) {
     let found = findings { $1.version = version }
@@ -91,7 +91,7 @@ struct ClusterFindingsTests {
     #expect(found.allSatisfy { $0.contains("(mended in 3.") })
   }
 
-  @Test("A member of a running cluster tells its time and the history of a key")
+  @Test("A member of a running cluster reports its time and the history of a key")
   func running() throws {
     guard TestEngine.available.contains(.etcd) else { return }
     try TestEngine.$current.withValue(.etcd) {

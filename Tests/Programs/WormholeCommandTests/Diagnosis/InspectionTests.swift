@@ -38,7 +38,7 @@ struct InspectionTests {
     let status = try session.shell("wormhole status --json", within: .seconds(20))
     #expect(try session.shell(Self.listing).output == before)
     let doctor = try session.shell("wormhole doctor", within: .seconds(20))
-    // Doctor makes and removes an entry in the container's own directory, whose time tells that.
+    // Doctor makes and removes an entry in the container's own directory, whose time shows that.
     let after = try session.shell(Self.listing).output
     #expect(after.split(separator: "\n").dropFirst() == before.split(separator: "\n").dropFirst())
     #expect(status.status == 0, "\(status)")
@@ -124,10 +124,10 @@ struct InspectionTests {
     var removed = 0
     // A name whose removal is just being flushed to the disk stays until the next sweep.
     try eventually("the names are gone") {
-      let told = try session.shell("wormhole doctor --sweep").output
-      let words = told.split(whereSeparator: \.isWhitespace)
+      let output = try session.shell("wormhole doctor --sweep").output
+      let words = output.split(whereSeparator: \.isWhitespace)
       if words.first == "removed", words.count > 1 { removed += Int(words[1]) ?? 0 }
-      #expect(told.withoutInotifyWarning.hasSuffix("nothing wrong\n"), "\(told)")
+      #expect(output.withoutInotifyWarning.hasSuffix("nothing wrong\n"), "\(output)")
       return try session.shell("ls -A \"$C/values\"").output.isEmpty
     }
     #expect(removed == count)

@@ -51,7 +51,7 @@ struct QuarantineTests {
 @Suite("A trial of writing", .blocking)
 struct WritingTrialTests {
   #if DEBUG
-    @Test("tells that a quota is used up, and leaves nothing")
+    @Test("reports that a quota is used up, and leaves nothing")
     func quota() throws {
       let directory = try TemporaryDirectory()
       let container = try directory.container()
@@ -69,7 +69,7 @@ struct WritingTrialTests {
   #endif
 
   @Test(
-    "changes nothing on etcd, and tells that its quota is used up",
+    "changes nothing on etcd, and reports that its quota is used up",
     .needsEtcd)
   func etcd() throws {
     let node = try EtcdNode()

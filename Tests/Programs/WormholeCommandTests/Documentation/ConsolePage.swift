@@ -1,6 +1,6 @@
 import Foundation
 
-/// What a page of the documentation tells its reader to type, and what it shows as output.
+/// What a page of the documentation asks its reader to type, and what it shows as output.
 ///
 /// A block of `sh` is input: of the first shell or the second, as the line above it says; otherwise of
 /// the same one as before. A block of `text` after it is its output, and one below a line that names the first

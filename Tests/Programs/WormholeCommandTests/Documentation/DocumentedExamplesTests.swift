@@ -28,7 +28,7 @@ struct DocumentedExamplesTests {
     for line in try Self.check(examples) { Issue.record(Comment(rawValue: String(line))) }
   }
 
-  @Test("are found with their lines, and one that is wrong is told at its line")
+  @Test("are found with their lines, and one that is wrong is reported at its line")
   func wrong() throws {
     let examples = try DocumentedExample.all.get()
     let channel = "Sources/Core/Wormhole/Channel/Channel.swift"

@@ -53,7 +53,7 @@ struct ManualPageTests {
     #expect(!text.contains("   queue\n"))
   }
 
-  @Test("tell the format on disk as the article does")
+  @Test("describe the format on disk as the article does")
   func format() throws {
     guard let text = try shown(.format, columns: 20_000) else { return }
     #expect(text.contains("wormhole-format - the files of a container on disk"))

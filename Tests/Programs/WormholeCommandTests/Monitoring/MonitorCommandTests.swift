@@ -5,13 +5,13 @@ import WormholeTestSupport
 
 @Suite("wormhole monitor shows what happens", .blocking, .bothEngines)
 struct MonitorCommandTests {
-  /// `monitors` begins the command, `sees` waits for a line that has some text, `told` ends it and prints
-  /// its lines without times, numbers of processes and hosts, and without the calls, whose addresses
-  /// differ.
+  /// `monitors` begins the command, `sees` waits for a line that has some text, `ends` ends it and
+  /// prints its lines without times, numbers of processes and hosts, and without the calls, whose
+  /// addresses differ.
   private static let functions = """
     monitors() { start monitor "$@" >"$T/heard"; }
     sees() { says "$T/heard" "$@"; }
-    told() {
+    ends() {
       kill $pid; wait $pid 2>"$T/null"
       cut -c 15- "$T/heard" | tr -s ' ' |
         sed -E 's/process [0-9]+/process N/g; s/\\) on [^ ]+$/)/'
@@ -39,7 +39,7 @@ struct MonitorCommandTests {
       wormhole defaults write other 9; sees 'other changed 9'
       wormhole defaults delete volume; sees 'volume removed'
       wormhole defaults write --suite s k '[1]'; sees 'k changed'
-      told
+      ends
       """)
     let expected = """
       message tickets changed {"film":"Metropolis"}, process N (wormhole)
@@ -71,7 +71,7 @@ struct MonitorCommandTests {
       sees 'messages for "till") entered'
       wormhole peer send till '{"film":"M"}' >"$T/null"; sees sent acknowledged
       kill $receiver; wait $receiver 2>"$T/null"
-      told | grep -v '^request [0-9a-f]*-[0-9a-f]* '
+      ends | grep -v '^request [0-9a-f]*-[0-9a-f]* '
       """)
     let queue = #"peer/till/messages (the messages for "till")"#
     #expect(outcome.output.contains("peer till entered, process N (wormhole)\n"), "\(outcome)")
@@ -106,7 +106,7 @@ struct MonitorCommandTests {
       says "$T/said" listening
       monitors --only peer
       kill -KILL $peer; sees till
-      told
+      ends
       """)
     #expect(outcome.output == "peer till died, process N (wormhole)\n", "\(outcome)")
   }
@@ -179,7 +179,7 @@ struct MonitorCommandTests {
       Self.functions + """
         monitors --only message; read -r said <&3; echo "$said" >&2; ls -A "$C"
         wormhole send tickets 7; sees 'tickets changed 7'
-        told
+        ends
         """)
     #expect(outcome.output == "message tickets changed 7, process N (wormhole)\n", "\(outcome)")
     #expect(outcome.errors.contains("no container yet; waiting for its first use"))
@@ -214,7 +214,7 @@ struct MonitorCommandTests {
       wormhole update slow -- sh -c \
         'until grep -qF "slow taken over" "$T/heard"; do sleep 0.01; done; echo 3'
       sees 'slow changed 3'
-      told; kill -CONT $late; wait $late || true
+      ends; kill -CONT $late; wait $late || true
       """)
     let lines = outcome.output.split(separator: "\n")
     // The looks at two names have no order.

@@ -42,7 +42,7 @@ import WormholeTestSupport
     #expect(view.peers.count == MonitorView.maximumFormer && view.peers["address-1000"] == "phone")
   }
 
-  @Test("A slow reader gets the last lines, and is told how many were left out")
+  @Test("A slow reader gets the last lines, and learns how many were left out")
   func backlog() {
     let backlog = MonitorItem.backlog(capacity: 4)
     for count in 1...9 { backlog.add(.leftOut(count)) }

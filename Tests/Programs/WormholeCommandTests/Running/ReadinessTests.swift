@@ -5,7 +5,7 @@ import WormholeTestSupport
 
 @testable import WormholeCommand
 
-@Suite("A command that waits tells its starter when it is ready", .blocking)
+@Suite("A command that waits notifies its starter when it is ready", .blocking)
 struct ReadinessTests {
   @Test("on the descriptor of --ready-fd, once, and closes it")
   func descriptor() throws {
@@ -56,7 +56,7 @@ struct ReadinessTests {
     #expect(try receiver.next(until: .now) == "READY=1")
     #expect(try receiver.next(until: .now) == nil)
     #expect(
-      outcome.errors.contains("cannot tell the service manager (NOTIFY_SOCKET) that it is ready"))
+      outcome.errors.contains("cannot notify the service manager (NOTIFY_SOCKET) that it is ready"))
   }
 
   private static let units = Checkout.path("Sources/Workshop/Packaging/systemd")

@@ -50,13 +50,13 @@ struct RoleLossTests {
   }
 
   @Test(
-    "that was cut off is told to end, and killed, before the successor's begins",
+    "that was cut off is asked to end, and killed, before the successor's begins",
     arguments: [enter, run])
   func cutOff(words: [String]) throws {
     let late = try start(
       words, through: proxy.endpoint,
       """
-      trap 'echo told >>"$L"' TERM
+      trap 'echo asked >>"$L"' TERM
       while :; do echo late >>"$L"; sleep 0.02; done
       """)
     try eventually("it runs") { try text(log).contains("late") }
@@ -67,7 +67,7 @@ struct RoleLossTests {
     #expect(try late.wait(until: .now + .seconds(30)) == .exited(1))
     let lines = try text(log).split(separator: "\n")
     #expect(lines.last == "successor", "\(lines.suffix(10))")
-    #expect(lines.filter { $0 == "told" }.count == 1)
+    #expect(lines.filter { $0 == "asked" }.count == 1)
     #expect(lines.filter { $0 == "successor" }.count == 1)
     let said = try text(directory.path + "/errors")
     #expect(said.contains("cannot stay \"role\": etcd has not answered"), "\(said)")

@@ -48,7 +48,7 @@ struct BackupCommandTests {
     #expect(outcome.errors.contains("already"), "\(outcome.errors)")
   }
 
-  @Test("end when they are told to, and leave nothing")
+  @Test("end when they are asked to, and leave nothing")
   func interrupted() throws {
     let outcome = try Session().shell(
       """
@@ -62,7 +62,7 @@ struct BackupCommandTests {
     #expect(outcome.output == "143\n", "\(outcome.errors)")
   }
 
-  @Test("end at the deadline and when told to, also in the middle of a huge file in a log")
+  @Test("end at the deadline and when asked to, also in the middle of a huge file in a log")
   func huge() throws {
     let outcome = try Session().shell(
       """

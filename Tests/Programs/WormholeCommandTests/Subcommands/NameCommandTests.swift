@@ -35,7 +35,7 @@ import WormholeTestSupport
         """, "\(outcome)")
   }
 
-  @Test("stat tells all that is known under a name, and the version changes with every change")
+  @Test("stat shows all that is known under a name, and the version changes with every change")
   func everything() throws {
     let outcome = try Session().shell(
       """

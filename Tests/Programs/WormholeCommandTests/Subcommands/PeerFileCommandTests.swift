@@ -55,9 +55,9 @@ struct PeerFileCommandTests {
       status() { wormhole peer outstanding phone | sed 's/.*"status":"\\([a-z]*\\)".*/\\1/' | head -1; }
       (ulimit -n \(limit); exec timeout 60 wormhole peer transfer watch a \(isMoved ? "--move" : "") \
         --from phone >"$T/id"); sent=$?
-      told=$(status); wormhole peer transfer watch b --from phone >"$T/id"
+      reported=$(status); wormhole peer transfer watch b --from phone >"$T/id"
       wormhole peer receive-files watch --into in --timeout 0.2 >"$T/lines" 2>&1
-      echo "$sent $told $(status) $(ls a in/a 2>"$T/no" | tr '\\n' ' ')"
+      echo "$sent $reported $(status) $(ls a in/a 2>"$T/no" | tr '\\n' ' ')"
       """, within: .seconds(60))
     let files = isMoved ? "in/a" : "a in/a"
     let isKnown = !outcome.errors.contains("and it may not be cancelled")
@@ -70,7 +70,7 @@ struct PeerFileCommandTests {
       #expect(!isBegun || !outcome.output.contains("processed"), "\(outcome)")
       #expect(outcome.output.hasSuffix(" a \n"), "\(outcome)")
     case "74":
-      // The error could not tell. This process gives it up at its end, or the next process that
+      // The error left that open. This process gives it up at its end, or the next process that
       // sends gives it up or sends it: its status and the file agree either way.
       let ends = ["stored processed \(files)", "stored cancelled a", "cancelled cancelled a"]
       #expect(ends.contains { outcome.output == "74 \($0) \n" }, "\(outcome)")

@@ -62,12 +62,12 @@ struct PeerRequestCommandTests {
       """
       mkfifo "$T/in"
       start peer serve watch --count 2 -- sh -c 'read n; test $n = 2 && echo 2 && exit
-        trap "echo told >\\"$T/told\\"; exit" TERM; echo >"$T/in"; while :; do sleep 0.01; done'
+        trap "echo asked >\\"$T/asked\\"; exit" TERM; echo >"$T/in"; while :; do sleep 0.01; done'
       wormhole peer request watch 1 & sender=$!
       read -r x <"$T/in"; kill -\(signal) $sender
-      wormhole peer request watch 2 --timeout 25; cat "$T/told"
+      wormhole peer request watch 2 --timeout 25; cat "$T/asked"
       """, within: .seconds(20))
-    #expect(outcome.output == "2\ntold\n", "\(outcome)")
+    #expect(outcome.output == "2\nasked\n", "\(outcome)")
   }
 
   /// ```

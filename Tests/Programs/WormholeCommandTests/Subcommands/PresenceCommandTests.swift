@@ -65,7 +65,7 @@ import WormholeTestSupport
   /// its command runs; stopped
   ///                             takes the role over
   /// goes on: its command is
-  /// told to end, and killed
+  /// asked to end, and killed
   /// ```
   @Test("One that was stopped and overtaken ends its command, and says so", .bothEngines)
   func overtaken() throws {
@@ -73,13 +73,13 @@ import WormholeTestSupport
       """
       mkfifo "$T/in"
       wormhole presence enter till --exclusive -- sh -c '
-        trap "echo told" TERM; echo >"$T/in"; while :; do sleep 0.02; done' 2>"$T/said" &
+        trap "echo asked" TERM; echo >"$T/in"; while :; do sleep 0.02; done' 2>"$T/said" &
       one=$!; read -r x <"$T/in"; kill -STOP $one; stopped $one
       wormhole presence enter till --exclusive -- echo entered
-      kill -CONT $one; wait $one; echo $?; grep -c 'told to end' "$T/said"
+      kill -CONT $one; wait $one; echo $?; grep -c 'asked to end' "$T/said"
       """)
     // On etcd it may be killed before it has acted on the signal.
-    let output = outcome.output.replacing("told\n", with: "")
+    let output = outcome.output.replacing("asked\n", with: "")
     #expect(output == "entered\n1\n1\n", "\(outcome)")
   }
 

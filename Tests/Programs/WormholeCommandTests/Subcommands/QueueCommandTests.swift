@@ -213,7 +213,7 @@ import WormholeTestSupport
     #expect(outcome.output == "0\n0\n1\n64\n2\n1\n1\n0\n", "\(outcome)")
   }
 
-  @Test("--follow goes on until it is told to end, with status 0")
+  @Test("--follow goes on until it is asked to end, with status 0")
   func following() throws {
     let outcome = try Session().shell(
       """

@@ -3,7 +3,7 @@ import WormholeTestSupport
 
 @testable import WormholeCommand
 
-@Suite("wormhole watch tells what a presenter is told", .blocking)
+@Suite("wormhole watch shows what a presenter receives", .blocking)
 struct WatchCommandTests {
   @Test("Every event has a line and its JSON")
   func lines() throws {

@@ -12,12 +12,12 @@ package struct BothEngines: SuiteTrait, TestTrait, TestScoping {
     try await function()
     let isForBoth = !test.traits.contains { $0 is OnlyDirectories }
     guard isForBoth, TestEngine.available.contains(.etcd) else { return }
-    let told = IssueHandlingTrait.compactMapIssues { issue in
+    let handler = IssueHandlingTrait.compactMapIssues { issue in
       var issue = issue
       issue.comments.append("on etcd")
       return issue
     }
-    try await told.provideScope(for: test, testCase: testCase) {
+    try await handler.provideScope(for: test, testCase: testCase) {
       try await TestEngine.$current.withValue(.etcd) { try await function() }
     }
   }

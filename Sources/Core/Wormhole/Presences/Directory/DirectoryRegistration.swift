@@ -79,7 +79,7 @@ final class DirectoryRegistration: PresenceHold {
   var fenceNumber: UInt64 { condition.withLock(\.fence) }
 
   // Its watch reports every takeover.
-  func watchLoss() { if let loss { lossHandlers.tell(loss) } }
+  func watchLoss() { if let loss { lossHandlers.report(loss) } }
 
   var loss: AppGroupError? {
     do {
@@ -194,7 +194,7 @@ final class DirectoryRegistration: PresenceHold {
       return true
     }
     if isReplaced, case .overtaken(let holder) = new {
-      lossHandlers.tell(presence.title.overtaken(by: holder, path: presence.path))
+      lossHandlers.report(presence.title.overtaken(by: holder, path: presence.path))
     }
     return isReplaced
   }

@@ -252,10 +252,10 @@ final class EtcdWatches: Sendable {
 
   // On the streams' thread, one line at a time.
   private func take(_ line: [UInt8], _ generation: Int) {
-    typealias Telling = (news: EtcdNews, handler: @Sendable (EtcdNews) -> Void)
+    typealias Report = (news: EtcdNews, handler: @Sendable (EtcdNews) -> Void)
     var tokenExpired: Bool?
     var token: String?
-    let tellings = state.withLock { state -> [Telling] in
+    let reports = state.withLock { state -> [Report] in
       guard state.generation == generation else { return [] }
       let (endpoint, moment) = (state.endpoint, state.moment)
       let actions = state.table.take(line) { header in
@@ -263,20 +263,20 @@ final class EtcdWatches: Sendable {
         if case .success = taken { return true } else { return false }
       }
       token = state.token
-      var tellings: [Telling] = []
+      var reports: [Report] = []
       for action in actions {
         switch action {
-        case .tell(let number, let news):
+        case .report(let number, let news):
           guard let handler = state.handlers[number] else { continue }
           if case .ended = news { state.handlers[number] = nil }
-          tellings.append((news, handler))
+          reports.append((news, handler))
         case .reconnect(let expired): tokenExpired = expired || tokenExpired ?? false
         }
       }
       if tokenExpired == nil { (state.failures, state.refused) = (0, nil) }
-      return tellings
+      return reports
     }
-    for telling in tellings { telling.handler(telling.news) }
+    for report in reports { report.handler(report.news) }
     guard let tokenExpired else { return }
     if tokenExpired, let token { cluster.forget(token) }
     lose(generation)

@@ -14,7 +14,7 @@ struct WatchTable {
 
   /// What to do after a line.
   enum Action {
-    case tell(Int, EtcdNews)
+    case report(Int, EtcdNews)
     /// The connection is no longer usable.
     case reconnect(tokenExpired: Bool)
   }
@@ -127,7 +127,7 @@ struct WatchTable {
       guard entries[number] != nil else { return [] }
       served.insert(number)
       refused.remove(number)
-      return lost.remove(number) == nil ? [] : [.tell(number, .resumed)]
+      return lost.remove(number) == nil ? [] : [.report(number, .resumed)]
     }
     // News of a watch that was cancelled here is ignored.
     guard let number = result.watchId.flatMap({ Int(exactly: $0.value) }), entries[number] != nil
@@ -150,7 +150,7 @@ struct WatchTable {
     let complete = entry.fragments
     entry.fragments = []
     entry.next = last + 1
-    return [.tell(number, .events(complete))]
+    return [.report(number, .events(complete))]
   }
 
   private mutating func end(_ number: Int, _ result: Line) -> [Action] {
@@ -168,6 +168,6 @@ struct WatchTable {
     }
     guard entries[number] != nil else { return [] }
     remove(number)
-    return [.tell(number, .ended(error))]
+    return [.report(number, .ended(error))]
   }
 }

@@ -22,12 +22,12 @@ extension DirectoryLooks {
       let mark = try value.version().map { ValueMark.version($0) }
       guard mark != names[place.directory]?.content else { return }
       names[place.directory]?.content = mark
-      guard mark != nil else { return tell(event(.removed)) }
+      guard mark != nil else { return report(event(.removed)) }
       guard !isBeginning || place.kind.isOwn else { return }
       let snapshot = try value.snapshot()
       guard let version = snapshot.version else {
         names[place.directory]?.content = nil
-        return tell(event(.removed))
+        return report(event(.removed))
       }
       names[place.directory]?.content = .version(version)
       var changed = event(isBeginning ? .known : .changed)
@@ -38,18 +38,18 @@ extension DirectoryLooks {
       } catch let error as AppGroupError {
         changed.problem = error.reason
       }
-      tell(changed)
+      report(changed)
     } catch let error as AppGroupError where error.code == .containerMissing {
       guard names[place.directory]?.content != nil else { return }
       names[place.directory]?.content = nil
-      tell(event(.removed))
+      report(event(.removed))
     } catch {
       let problem = (error as? AppGroupError)?.reason ?? "\(error)"
       guard names[place.directory]?.content != .problem(problem) else { return }
       names[place.directory]?.content = .problem(problem)
       var changed = event(.changed)
       changed.problem = problem
-      tell(changed)
+      report(changed)
     }
   }
 
@@ -60,7 +60,7 @@ extension DirectoryLooks {
     names[place.directory]?.bells = sound
     // A bell that is gone was swept.
     guard !sound.subtracting(old).isEmpty else { return }
-    tell(ContainerEvent(.notification, .posted, of: place.identifier))
+    report(ContainerEvent(.notification, .posted, of: place.identifier))
   }
 
   /// Lists the present processes. A look asks for the lock of each registration for a moment, like
@@ -79,12 +79,12 @@ extension DirectoryLooks {
     let event = { (member: PresenceMember, change: ContainerEvent.Change) in
       ContainerEvent.member(member, change, of: place.identifier, kind: place.kind)
     }
-    for member in came { tell(event(member, isBeginning ? .known : .entered)) }
+    for member in came { report(event(member, isBeginning ? .known : .entered)) }
     let left = went.isEmpty ? nil : lastToLeave(place)
     for member in went {
       let isLeft = look?.dead.contains { $0.id == member.id } ?? false
       let hasDied = isLeft || left.map { $0 == (member.id, false) } ?? false
-      tell(event(member, hasDied ? .died : .left))
+      report(event(member, hasDied ? .died : .left))
     }
     // The kernel reports that a file was closed just before it frees its lock.
     guard events.contains(.closedAfterWriting), let name = place.rest.first else { return }
@@ -119,7 +119,7 @@ extension DirectoryLooks {
     if let content = read(place.path, maximumBytes: Value.maximumFileBytes) {
       event.take(content: content)
     }
-    tell(event)
+    report(event)
   }
 
   /// A message into a mailbox is often delivered before another process can read it.
@@ -132,7 +132,7 @@ extension DirectoryLooks {
     if !isThere { messages[address]?.remove(name) }
     if messages[address]?.isEmpty == true { messages[address] = nil }
     guard isNew, isThere || !events.isDisjoint(with: [.movedTo, .created]) else { return }
-    tell(
+    report(
       .posted(
         into: address, read(path, maximumBytes: Value.maximumFileBytes), bytes: entry.bytes))
   }
@@ -145,7 +145,7 @@ extension DirectoryLooks {
     guard !isBeginning else { return }
     var event = ContainerEvent(
       .lease, .takenOver, of: place.identifier, isOwn: place.kind.isOwn)
-    guard let bytes = read(place.path, maximumBytes: 65_536) else { return tell(event) }
+    guard let bytes = read(place.path, maximumBytes: 65_536) else { return report(event) }
     do throws(PropertyListError) {
       let note = try PropertyListValue(bytes: bytes)
       event.processID = note["breakerProcess"]?.int64Value.flatMap { Int32(exactly: $0) }
@@ -155,6 +155,6 @@ extension DirectoryLooks {
     } catch {
       event.problem = "\(error)"
     }
-    tell(event)
+    report(event)
   }
 }

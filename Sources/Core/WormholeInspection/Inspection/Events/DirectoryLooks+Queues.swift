@@ -35,20 +35,20 @@ extension DirectoryLooks {
     let last = names[place.directory]?.newest[batch.sender] ?? 0
     names[place.directory]?.newest[batch.sender] = max(last, batch.order)
     forgetOldSenders(of: place.directory)
-    if old == nil, new == nil, isNew, batch.order > last { tell(batch, .sent, of: place) }
+    if old == nil, new == nil, isNew, batch.order > last { report(batch, .sent, of: place) }
     guard old != new || isNew && old == nil && batch.order > last else { return }
     names[place.directory]?.batches[name] = new
     if case .taken(let consumer)? = new {
-      if old == nil { tell(batch, .sent, of: place) }
-      tell(batch, .taken, of: place, by: consumer)
+      if old == nil { report(batch, .sent, of: place) }
+      report(batch, .taken, of: place, by: consumer)
     } else if new == .waiting {
-      tell(batch, old == nil ? .sent : .released, of: place)
+      report(batch, old == nil ? .sent : .released, of: place)
     } else if !isNoted(batch, place.directory) {
       if case .taken(let consumer)? = old {
-        tell(batch, .acknowledged, of: place, by: consumer)
+        report(batch, .acknowledged, of: place, by: consumer)
       } else {
         // A batch that is gone was processed.
-        tell(batch, .acknowledged, of: place)
+        report(batch, .acknowledged, of: place)
       }
     }
   }
@@ -82,14 +82,14 @@ extension DirectoryLooks {
     }
   }
 
-  private mutating func tell(
+  private mutating func report(
     _ batch: EntryFile, _ change: ContainerEvent.Change, of place: Place, by consumer: String? = nil
   ) {
     var event = ContainerEvent.entries(
       batch, of: place.identifier, isOwn: place.kind.isOwn, change)
     if change == .sent { event.take(payloadOf: content(of: batch, place)) }
     if let consumer { event.take(self.consumer(consumer, of: place)) }
-    tell(event)
+    report(event)
   }
 
   /// Returns a batch as long as it waits or is taken; nil if it was settled since.
@@ -118,7 +118,7 @@ extension DirectoryLooks {
       !isBeginning, let text = read(place.path, maximumBytes: 1 << 20),
       ContainerEvent.isGivenBack(text)
     else { return }
-    tell(
+    report(
       .entries(batch, of: place.identifier, isOwn: place.kind.isOwn, .released, isOne: true))
   }
 
@@ -133,7 +133,7 @@ extension DirectoryLooks {
     // A kept failure is reported once: by the note of the outcome, if there is one.
     if !isOutcome, status("\(place.directory)/\(QueueDirectory.outcomePath(id))") != nil { return }
     guard let bytes = read(place.path, maximumBytes: 1 << 20) else { return }
-    tell(.ended(id, bytes, isOutcome: isOutcome, of: place.identifier, isOwn: place.kind.isOwn))
+    report(.ended(id, bytes, isOutcome: isOutcome, of: place.identifier, isOwn: place.kind.isOwn))
   }
 }
 

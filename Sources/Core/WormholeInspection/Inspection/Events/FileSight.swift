@@ -124,7 +124,7 @@ struct DirectoryLooks {
     _ = tree.enter(DirectoryTree.top)
     findContainer()
     isBeginning = false
-    tellSeen()
+    reportSeen()
   }
 
   mutating func look() {
@@ -136,7 +136,7 @@ struct DirectoryLooks {
       if all.isEmpty { break }
       for (path, news) in all { look(at: news, in: path) }
     }
-    tellSeen()
+    reportSeen()
   }
 
   private mutating func look(at news: WatchNews, in path: String) {
@@ -161,12 +161,12 @@ struct DirectoryLooks {
 
   /// Reports an event at the end of the look, when all directories are watched that existed when it
   /// happened: then a process that waited for the event causes none that is missed.
-  mutating func tell(_ event: ContainerEvent) {
+  mutating func report(_ event: ContainerEvent) {
     guard !isBeginning || event.change == .known else { return }
     seen.append(event)
   }
 
-  private mutating func tellSeen() {
+  private mutating func reportSeen() {
     for event in seen { hear(event) }
     seen = []
   }
@@ -293,7 +293,7 @@ struct DirectoryLooks {
   private mutating func lookAtPart(of place: Place, _ events: WatchEvents) {
     guard let part = parts.part(at: place.rest, of: place.kind.primitive) else { return }
     if part.parts != nil {
-      if part.contains({ $0.role.isTold }) { enter(place.path) }
+      if part.contains({ $0.role.isMonitored }) { enter(place.path) }
       return
     }
     switch part.role {

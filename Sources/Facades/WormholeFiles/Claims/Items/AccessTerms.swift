@@ -130,7 +130,7 @@ final class AccessTerms: Sendable {
   func check(_ action: String, path: String) throws {
     guard isCancelled.load(ordering: .acquiring) else { return }
     throw FileCoordinationError(
-      .cancelled, action, path: path, reason: "the coordinator was told to cancel it")
+      .cancelled, action, path: path, reason: "the coordinator was asked to cancel it")
   }
 
   /// The check for long work at an item. Copying waits for no other access, so no deadline ends it.

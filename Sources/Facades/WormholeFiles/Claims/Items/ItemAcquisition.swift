@@ -19,7 +19,7 @@ final class ItemAcquisition: Waiting {
   private let terms: AccessTerms
   /// Whether the access must state its purpose, because other processes may have the same purpose: a
   /// claim states it, a lock does not.
-  private var tellsPurpose: Bool
+  private var announcesPurpose: Bool
   /// Gets the sites that this acquisition leaves.
   private let removal: SiteRemoval
 
@@ -60,7 +60,7 @@ final class ItemAcquisition: Waiting {
     self.item = kind.followsMoves ? item : nil
     self.kind = kind
     self.terms = terms
-    tellsPurpose = terms.isPurposeShared
+    announcesPurpose = terms.isPurposeShared
     self.removal = removal
   }
 
@@ -77,10 +77,10 @@ final class ItemAcquisition: Waiting {
         giveUp()
         leaveSite()
         // If no entry may be made there, readers only lock the item.
-        guard kind.isReading, tellsPurpose,
+        guard kind.isReading, announcesPurpose,
           (error as? FileCoordinationError)?.code == .permissionDenied
         else { throw error }
-        tellsPurpose = false
+        announcesPurpose = false
         return .again
       }
     }
@@ -98,7 +98,7 @@ final class ItemAcquisition: Waiting {
       givesWayTo = nil
       if hasLooked { try followMove() } else { try rememberItem() }
       if let claim { return try attemptHolding(claim) }
-      if let claimKind = kind.claim ?? (tellsPurpose ? .sharing : nil) {
+      if let claimKind = kind.claim ?? (announcesPurpose ? .sharing : nil) {
         return try attemptClaim(claimKind)
       }
       return try attemptReading()
@@ -242,7 +242,7 @@ final class ItemAcquisition: Waiting {
     // The access is the only owner now, so the item is unlocked before the claim ends.
     let lock = readers.held
     readers = ReadersWait()
-    return .done(ItemAccess(location, kind, claim: claim, lock: tellsPurpose ? nil : lock))
+    return .done(ItemAccess(location, kind, claim: claim, lock: announcesPurpose ? nil : lock))
   }
 
   // MARK: Waiting

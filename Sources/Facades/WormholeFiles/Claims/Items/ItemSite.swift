@@ -143,11 +143,11 @@ package final class ItemSite: Sendable {
   private static func unwritable(
     _ location: ItemPath, _ error: Errno
   ) -> FileCoordinationError {
-    let told = FileCoordinationError.refused("", path: location.parent.text, error).reason
+    let refusal = FileCoordinationError.refused("", path: location.parent.text, error).reason
     return FileCoordinationError(
       .permissionDenied, "coordinate the item", path: location.text,
       reason:
-        "nothing can be made in its directory (\(told)), where a hidden directory lies beside "
+        "nothing can be made in its directory (\(refusal)), where a hidden directory lies beside "
         + "an item while it is changed or shared, and where the change is published",
       remedy: error == .readOnlyFileSystem
         ? "the file system is mounted read-only"

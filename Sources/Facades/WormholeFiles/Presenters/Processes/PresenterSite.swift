@@ -125,7 +125,7 @@ final class PresenterSite: Sendable {
     }
   }
 
-  func tellMoved(_ member: Member, from old: ItemPath, to new: ItemPath) {
+  func reportMove(_ member: Member, from old: ItemPath, to new: ItemPath) {
     do {
       guard let outlet = calls.outlet(to: member.mailbox) else { return }
       _ = try calls.notify(

@@ -20,15 +20,15 @@ final class ItemWatcher: Sendable {
   }
 
   private let moved = Mutex<@Sendable () -> Void>({})
-  private let tell: @Sendable ([PresenterNotice]) -> Void
+  private let report: @Sendable ([PresenterNotice]) -> Void
   private let queue = DispatchQueue(label: "wormhole.presented-item")
   private let pending = Mutex(Pending())
   /// Nil after the end.
   private let state = Mutex<ItemLook?>(nil)
 
-  /// - Parameter tell: gets the notices, on any thread.
-  init(_ tell: @escaping @Sendable ([PresenterNotice]) -> Void) {
-    self.tell = tell
+  /// - Parameter report: gets the notices, on any thread.
+  init(_ report: @escaping @Sendable ([PresenterNotice]) -> Void) {
+    self.report = report
     state.withLock { $0 = ItemLook { [weak self] in self?.note($0, $1) } }
   }
 
@@ -101,7 +101,7 @@ final class ItemWatcher: Sendable {
       remember(state)
       // Under the lock, which only enqueues them: a thread that finds no more news knows that the
       // findings of another thread were reported before.
-      if let notices = result?.notices, !notices.isEmpty { tell(notices) }
+      if let notices = result?.notices, !notices.isEmpty { report(notices) }
       return result
     }
     guard let result else { return }
@@ -168,12 +168,12 @@ final class ItemWatcher: Sendable {
       guard path.contains(old) else { return nil }
       let wasKnown = state?.known(old) != nil
       var result = look(&state, [:], at: [old, new])
-      let told = PresenterNotice.subitemMoved(old, new)
+      let notice = PresenterNotice.subitemMoved(old, new)
       result.notices.removeAll {
-        $0 == told || $0 == .subitemChanged(old) || $0 == .subitemAppeared(new)
+        $0 == notice || $0 == .subitemChanged(old) || $0 == .subitemAppeared(new)
       }
       // If it was gone before this call, it was reported then: as moved, if it stayed in here.
-      if !isOwn && (wasKnown || !path.contains(new)) { result.notices.insert(told, at: 0) }
+      if !isOwn && (wasKnown || !path.contains(new)) { result.notices.insert(notice, at: 0) }
       return result
     }
   }

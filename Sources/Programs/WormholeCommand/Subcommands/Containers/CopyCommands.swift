@@ -90,7 +90,7 @@ extension CommandDescription {
     let interruption = file == "-" ? nil : try Interruption()
     let show = environment.partsProgress
     backup.progress = { parts, bytes in
-      try interruption?.endIfTold()
+      try interruption?.endIfInterrupted()
       show(parts, bytes)
     }
     defer { environment.showProgress(nil) }
@@ -110,7 +110,7 @@ extension CommandDescription {
     if arguments.has("json"), file != "-" {
       try environment.print(json: .object(["members": done.members, "bytes": done.bytes]))
     } else {
-      environment.tell("wrote \(done.bytes) bytes, \(done.members) members")
+      environment.report("wrote \(done.bytes) bytes, \(done.members) members")
     }
   }
 
@@ -202,7 +202,7 @@ extension CommandEnvironment {
   fileprivate func show(
     _ done: ContainerCopy.Summary, _ arguments: ParsedArguments, text sentence: String
   ) throws {
-    guard arguments.has("json") else { return tell(sentence) }
+    guard arguments.has("json") else { return report(sentence) }
     try print(json: .object(["parts": done.keys, "bytes": done.bytes, "files": done.items]))
   }
 }
@@ -238,7 +238,7 @@ extension CommandDescription {
       let left = try removal.run()
       if !left.isEmpty {
         let names = left.prefix(5).joined(separator: ", ") + (left.count > 5 ? ", ..." : "")
-        environment.tell("left in \(path): \(names); --files removes that, too")
+        environment.report("left in \(path): \(names); --files removes that, too")
       }
     } catch let error as AppGroupError where error.code == .timedOut {
       throw CommandError(

@@ -47,7 +47,9 @@ extension CommandDescription {
         if report.cluster?.alarms.isEmpty ?? true {
           findings = try Findings.ofWriting(in: container) + findings
         }
-        if report.isPartial { environment.tell("the container has more entries than doctor reads") }
+        if report.isPartial {
+          environment.report("the container has more entries than doctor reads")
+        }
       }
     } catch let error as AppGroupError {
       findings = [Findings.refused(error)]

@@ -57,8 +57,8 @@ extension CommandDescription {
         backlog.add(.line(line))
       }
     }
-    environment.tellIfPolling(monitor.detection, "the container")
-    if !opened.isNew { environment.tellListening() }
+    environment.reportIfPolling(monitor.detection, "the container")
+    if !opened.isNew { environment.reportListening() }
     try withExtendedLifetime(monitor) {
       try arguments.handleEach(of: backlog.next, until: deadline) { item in
         switch item {
@@ -66,7 +66,7 @@ extension CommandDescription {
           try environment.print(line: arguments.has("json") ? line.json : line.text)
           return .done
         case .leftOut(let count):
-          environment.tell("\(count) events were left out, because nobody read the lines in time")
+          environment.report("\(count) events were left out, because nobody read the lines in time")
           return nil
         }
       }

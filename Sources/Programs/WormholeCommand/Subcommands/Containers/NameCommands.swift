@@ -63,7 +63,7 @@ extension CommandDescription {
     for name in arguments.texts("name") {
       let known = try KnownUnderName(name, in: container, &report)
       if known.lines.isEmpty {
-        environment.tell("nothing is known as \(name.quoted)")
+        environment.report("nothing is known as \(name.quoted)")
         status = .no
       } else if arguments.has("json") {
         try environment.print(json: .object(known.members))

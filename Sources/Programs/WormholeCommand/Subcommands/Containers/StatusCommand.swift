@@ -82,8 +82,8 @@ private func watchStatus(_ arguments: ParsedArguments, _ environment: CommandEnv
     until: deadline, environment, makesContainer: false)
   let events = Backlog<Bool>.latest { _ in true }
   let monitor = try ContainerMonitor(opened.container) { _ in events.add(true) }
-  environment.tellIfPolling(monitor.detection, "the container")
-  if !opened.isNew { environment.tellListening() }
+  environment.reportIfPolling(monitor.detection, "the container")
+  if !opened.isNew { environment.reportListening() }
   let clears = environment.isTerminal && environment.variable("TERM") != "dumb"
   var remaining = arguments.count("count") ?? .max
   try withExtendedLifetime(monitor) {
@@ -110,7 +110,7 @@ private func peers(in container: SharedContainer, _ environment: CommandEnvironm
   do {
     return try PeerSession(PeerSession.standardName, in: container).peers()
   } catch {
-    environment.tell(error)
+    environment.report(error)
     return []
   }
 }

@@ -13,7 +13,7 @@ extension CommandDescription {
     discussion: """
       The screen shows the names in which most has happened during the last 10 seconds, what waits in \
       queues and the processes that take it, the processes that are present, the leases that are held, and the peers. It \
-      needs a terminal; '\(ProgramName.called) monitor' and '\(ProgramName.called) status --json' tell programs the same. It only \
+      needs a terminal; '\(ProgramName.called) monitor' and '\(ProgramName.called) status --json' report the same to programs. It only \
       reads: it makes nothing, takes no lease, and consumes nothing.
       """
   ) { arguments, environment in

@@ -44,7 +44,7 @@ extension CommandDescription {
     }
     try FileCoordinator.addFilePresenter(presenter)
     defer { FileCoordinator.removeFilePresenter(presenter) }
-    environment.tellListening()
+    environment.reportListening()
     try arguments.handleEach(of: backlog.next, until: deadline) { event in
       try environment.print(arguments, json: event.propertyList, text: event.line)
       return .done

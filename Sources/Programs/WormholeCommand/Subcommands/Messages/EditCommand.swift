@@ -30,7 +30,7 @@ extension CommandDescription {
     let after = try draft.edited()
     guard after != before else {
       draft.remove()
-      return environment.tell("\(identifier.quoted) is unchanged")
+      return environment.report("\(identifier.quoted) is unchanged")
     }
     try draft.keepingAfterFailure {
       let new = try JSONInput.readOptional(after, source: "the text", nulls: arguments.nulls)
@@ -86,7 +86,7 @@ private struct Draft {
     let text = try environment.content(of: path)
     // The shell's status is the editor's.
     guard let failure = ExternalCommand(words: [editor]).failure(termination) else { return text }
-    if text == before { remove() } else { environment.tell("your text is kept in \(path)") }
+    if text == before { remove() } else { environment.report("your text is kept in \(path)") }
     throw CommandError(
       cannot: "edit the message", because: "\(failure); nothing was changed",
       status: ExitStatus(termination))
@@ -97,7 +97,7 @@ private struct Draft {
     do {
       try body()
     } catch {
-      environment.tell("your text is kept in \(path)")
+      environment.report("your text is kept in \(path)")
       throw error
     }
     remove()
@@ -107,7 +107,7 @@ private struct Draft {
     do throws(Errno) {
       try removeFile(path, at: Directory.current)
     } catch {
-      environment.tell("\(path) cannot be removed: \(error)")
+      environment.report("\(path) cannot be removed: \(error)")
     }
   }
 }

@@ -43,8 +43,8 @@ extension CommandDescription {
     let names = arguments.texts("identifier")
     let listener = try MessageListener(
       in: opened.container, names, startsWithCurrent: arguments.has("current") || opened.isNew)
-    for (detection, name) in listener.detections { environment.tellIfPolling(detection, name) }
-    if !opened.isNew { environment.tellListening(endsWithReader: printsLines) }
+    for (detection, name) in listener.detections { environment.reportIfPolling(detection, name) }
+    if !opened.isNew { environment.reportListening(endsWithReader: printsLines) }
     let namesEach = names.count > 1 || listener.hasPatterns
     try withExtendedLifetime(listener) {
       try arguments.handleEach(of: listener.arrivals.next, until: deadline) { arrival in
@@ -65,7 +65,7 @@ extension CommandDescription {
               sender: publisher.map { $0.peer ?? $0.program }))
         } catch let error as AppGroupError {
           // A message that cannot be read is reported, and does not count.
-          environment.tell(error)
+          environment.report(error)
           return nil
         }
       }

@@ -104,7 +104,7 @@ extension CommandDescription {
     for name in arguments.texts("identifier") {
       let found = try container.messages(named: name, arguments)
       if found.isEmpty {
-        environment.tell("no message matches \(name.quoted)")
+        environment.report("no message matches \(name.quoted)")
         status = .no
       }
       identifiers += found
@@ -119,7 +119,7 @@ extension CommandDescription {
         }
       } catch let error as AppGroupError {
         // A message that cannot be removed does not keep the others from being removed.
-        environment.tell(error)
+        environment.report(error)
         status = ExitStatus(of: error)
       }
     }

@@ -43,9 +43,9 @@ extension CommandDescription {
       ) { _ in posts.add(index) }
     }
     for (registration, name) in zip(registrations, names) {
-      if let detection = registration.detection { environment.tellIfPolling(detection, name) }
+      if let detection = registration.detection { environment.reportIfPolling(detection, name) }
     }
-    if !opened.isNew { environment.tellListening() }
+    if !opened.isNew { environment.reportListening() }
     try withExtendedLifetime(registrations) {
       try arguments.handleEach(of: posts.next, until: deadline) { index in
         try environment.print(

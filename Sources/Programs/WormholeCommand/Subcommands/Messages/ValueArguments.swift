@@ -76,7 +76,7 @@ extension ParsedArguments {
         guard let value = try value(ofLine: line, environment, "line \(number)") else { return }
         try body(value)
       } catch let error as LineError {
-        environment.tell(error.cause)
+        environment.report(error.cause)
         status = .badData
       }
     }
@@ -115,7 +115,7 @@ extension ParsedArguments {
       return try JSONReader.read(Array(text.utf8))
     } catch {
       if environment.errorColumns != nil {
-        environment.tell("\(text.quoted) is not JSON, so it is taken as a string; see --string")
+        environment.report("\(text.quoted) is not JSON, so it is taken as a string; see --string")
       }
       return .string(text)
     }

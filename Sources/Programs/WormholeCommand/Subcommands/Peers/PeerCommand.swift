@@ -103,7 +103,7 @@ extension QueueEntryStatus {
   func end(of what: String, _ environment: CommandEnvironment) throws(ExitStatus) {
     guard isEnd else { throw .deadline }
     guard self != .processed else { return }
-    environment.tell("\(what) was not processed: \(reason.map { "failed, \($0)" } ?? word)")
+    environment.report("\(what) was not processed: \(reason.map { "failed, \($0)" } ?? word)")
     throw .no
   }
 }
@@ -150,7 +150,7 @@ private func watchPeers(_ arguments: ParsedArguments, _ environment: CommandEnvi
     }
   }
   defer { reading.cancel() }
-  if !opened.isNew { environment.tellListening(endsWithReader: false) }
+  if !opened.isNew { environment.reportListening(endsWithReader: false) }
   try arguments.handleEach(of: backlog.next, until: deadline, interruption) { peer in
     let reachability = peer.reachability
     try environment.print(

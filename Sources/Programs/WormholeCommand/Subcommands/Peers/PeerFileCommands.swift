@@ -166,7 +166,7 @@ extension CommandDescription {
       }
       guard let receiver = found else { throw ExitStatus.no }
       defer { receiver.close() }
-      environment.tellListening(endsWithReader: false)
+      environment.reportListening(endsWithReader: false)
       try arguments.handleEach(of: receiver.next, until: deadline, interruption) { file in
         hasReceived = true
         let path = try directory.put(file)

@@ -156,7 +156,7 @@ extension CommandDescription {
       }
       guard let receiver = found else { throw ExitStatus.no }
       defer { receiver.close() }
-      environment.tellListening(endsWithReader: false)
+      environment.reportListening(endsWithReader: false)
       let handler = DeliveryHandler(
         arguments: arguments, receiver: arguments.requiredText("name"), interruption: interruption,
         environment: environment)

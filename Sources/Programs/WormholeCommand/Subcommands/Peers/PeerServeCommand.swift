@@ -38,7 +38,7 @@ extension CommandDescription {
     let activated: Void? = try interruption.wait { try session.activate() }
     guard activated != nil else { throw ExitStatus.no }
     isServing.store(true, ordering: .relaxed)
-    environment.tellListening(endsWithReader: false)
+    environment.reportListening(endsWithReader: false)
     let server = PeerServer(
       name: name, command: ExternalCommand(words: arguments.tail ?? []),
       interruption: interruption, environment: environment)
@@ -63,12 +63,12 @@ private struct PeerServer {
     guard !request.isCancelled else { return }
     do {
       do { try reply(to: request) } catch let error as CommandError {
-        environment.tell(error)
+        environment.report(error)
         try request.fail("\(error)")
       }
     } catch let error as PeerError {
       // The sender has ended, for example; the next request is not affected.
-      environment.tell(error)
+      environment.report(error)
     }
   }
 

@@ -9,7 +9,7 @@ extension CommandDescription {
     name: "presence",
     abstract: "Be present under a name, and see which processes are.",
     discussion: """
-      In a directory a process is present until it leaves or ends, however it ends; the kernel tells that \
+      In a directory a process is present until it leaves or ends, however it ends; the kernel reports that \
       at once. On etcd one that was killed, or cut off, is present for another 5 seconds.
       """,
     subcommands: [.presenceEnter, .presenceList, .presenceWait], run: nil)
@@ -66,7 +66,7 @@ extension CommandDescription {
     try withExtendedLifetime(observation) {
       // An immediate look first, because the observation may come too late for the deadline.
       var look: [PresenceMember]? = try presence.members()
-      var hasTold = opened.isNew
+      var hasReported = opened.isNew
       while let members = look {
         let isReached =
           isGone ? members.isEmpty : members.count >= arguments.count("count") ?? 1
@@ -74,10 +74,10 @@ extension CommandDescription {
           return try environment.print(
             members.map { PresentProcess(name: name, member: $0) }, arguments)
         }
-        if !hasTold, deadline > .now {
-          environment.tellIfPolling(observation.detection, name)
-          environment.tellListening()
-          hasTold = true
+        if !hasReported, deadline > .now {
+          environment.reportIfPolling(observation.detection, name)
+          environment.reportListening()
+          hasReported = true
         }
         look = looks.next(until: deadline)
       }
@@ -184,7 +184,7 @@ extension CommandEnvironment {
         variables: [CommandVariable.assignment(CommandVariable.identifier, name)],
         under: isAlone ? RoleWatch(registration) : nil, interruption)
     }
-    if let failure = command.failure(termination) { tell(failure) }
+    if let failure = command.failure(termination) { report(failure) }
     try ExitStatus(termination).end()
   }
 }

@@ -52,13 +52,13 @@ extension CommandDescription {
     let queue = try arguments.container.open().queue(name)
     let interruption = try Interruption(endsWithReader: arguments.tail == nil)
     let isWaiting = Atomic(false)
-    let tellWaiting: @Sendable (ContinuousClock.Instant) -> Void = { limit in
+    let reportWaiting: @Sendable (ContinuousClock.Instant) -> Void = { limit in
       if limit > .now, !isWaiting.exchange(true, ordering: .relaxed) {
-        environment.tellListening(endsWithReader: false)
+        environment.reportListening(endsWithReader: false)
       }
     }
     let found = try interruption.wait {
-      guard try queue.awaitFirstUse(until: deadline, willWait: { tellWaiting(deadline) }) else {
+      guard try queue.awaitFirstUse(until: deadline, willWait: { reportWaiting(deadline) }) else {
         throw ExitStatus.deadline
       }
       let worker = try queue.work(
@@ -74,7 +74,7 @@ extension CommandDescription {
     try arguments.handleEach(
       of: { limit in
         if let entry = try worker.next(until: .now) { return entry }
-        tellWaiting(limit)
+        reportWaiting(limit)
         return try worker.next(until: limit)
       }, after: first, until: deadline, interruption,
       limit: arguments.has("follow") ? .max : arguments.count("count") ?? 1
