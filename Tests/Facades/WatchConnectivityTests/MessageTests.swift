@@ -115,7 +115,9 @@ struct MessageTests {
     #expect(reply != "reply a=1 by=\(watch.processID)")
     #expect(try watch.session("ask a=1") == reply)
     #expect(try watch.session("tell quit=1") == "done")
-    // The started process has ended: only then can another one be the phone.
+    // Only then can another one be the phone; it waits just seconds for that.
+    let started = try #require(Int32(reply.dropFirst("reply a=1 by=".count)))
+    try eventually("the started process has ended") { ProcessStatus.of(started)?.isDead ?? true }
     let phone = try scene.phone()
     try watch.end()
     try eventually("the watch is gone") { try phone.session("ask a=1") == "failed 7007" }

@@ -1,4 +1,5 @@
 import FoundationEssentials
+import Glibc
 import Wormhole
 import WormholeDefaultsClients
 import WormholeEtcd
@@ -30,6 +31,8 @@ import WormholeSystem
 /// calls COMMAND…                   as COMMAND; answers the number of its system calls
 /// fall N M COMMAND…                as COMMAND, whose Nth system call finds no space, killed before the Mth
 ///                                  after it; answers "fell", or "done" if it made fewer calls than N
+/// echo KEY COUNT                   answers "listening", then publishes COUNT values of KEY as KEY-echo; answers
+///                                  how often its threads gave up the processor to wait, but for the first
 /// post NAME                        posts a notification
 /// state NAME NUMBER                sets its state
 /// settings WORD                    see `Settings`
@@ -129,6 +132,7 @@ struct Participant {
         }
       }
     case _ where verb.hasPrefix("copy"): try CopyVerbs.perform(verb, key, number, container)
+    case "echo": return try echo(value, container.value(key + "-echo"), Int(number))
     case "state": try container.notification(key).setState(UInt64(number))
     case "post": try container.notification(key).post()
     case _ where verb.hasPrefix("sweep-"):
@@ -169,6 +173,25 @@ struct Participant {
     default: return "error usage"
     }
     return "done"
+  }
+
+  private func echo(_ value: Value, _ echo: Value, _ count: Int) throws -> String {
+    var values = try value.snapshots().makeAsyncIterator()
+    try Program.write("listening\n", to: 1)
+    var first = 0
+    for number in 0..<count {
+      guard let next = values.next(until: .now + .seconds(30)) else { return "error late" }
+      if number == 1 { first = waits }
+      try echo.replace(with: next.propertyList() ?? 0)
+    }
+    return "\(waits - first)"
+  }
+
+  /// How often a thread of this process has given up the processor to wait (getrusage(2)).
+  private var waits: Int {
+    var usage = rusage()
+    getrusage(__rusage_who_t(RUSAGE_SELF.rawValue), &usage)
+    return usage.ru_nvcsw
   }
 
   /// Publishes the time all the time, in nanoseconds since the start of the machine, until the disk fails.

@@ -39,6 +39,8 @@ package final class ContainerRoot: Sendable {
   let keepsNanoseconds = Atomic(false)
   /// The values that this process published a moment ago.
   package let followUps = FollowUps()
+  /// The notifications that this process posted last.
+  let lastBells = LastBells()
   /// Whether a copier wants changes to wait now and then.
   let picture = PictureSign()
 
@@ -126,12 +128,15 @@ package final class ContainerRoot: Sendable {
 
   /// Watches a directory inside, even if it is created later.
   ///
-  /// - Parameter parents: See `ChangeMonitor.watch`.
+  /// - Parameters:
+  ///   - parents: See `ChangeMonitor.watch`.
+  ///   - monitor: The monitor that takes the events.
   package func watch(
     _ path: String, below parents: [String], events: WatchEvents = .content,
-    readsNames: Bool = true, _ hear: @escaping @Sendable (WatchNews) -> Void
+    readsNames: Bool = true, by monitor: ChangeMonitor = .shared,
+    _ hear: @escaping @Sendable (WatchNews) -> Void
   ) -> Watch {
-    ChangeMonitor.shared.watch(
+    monitor.watch(
       path: path, parents: parents, events, readsNames: readsNames,
       // Called when a directory was replaced. The check once a second would be too late for the
       // observers, which are signalled right after this.

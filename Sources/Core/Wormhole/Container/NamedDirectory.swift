@@ -119,9 +119,13 @@ package final class NamedDirectory: Sendable {
   }
 
   /// Watches the directory that the path names, even if it is created later.
-  package func watch(_ signal: @escaping @Sendable () -> Void) throws -> Watch {
+  package func watch(
+    by monitor: ChangeMonitor = .shared, _ signal: @escaping @Sendable () -> Void
+  ) throws -> Watch {
     _ = try root.handle()
-    return root.watch(path, below: kind.parents(in: root), readsNames: false) { _ in signal() }
+    return root.watch(path, below: kind.parents(in: root), readsNames: false, by: monitor) { _ in
+      signal()
+    }
   }
 
   /// Watches a directory in it; neither need exist.

@@ -36,8 +36,8 @@ public struct DarwinNotification: Sendable {
   /// Posts to all observers. A post without observers succeeds.
   ///
   /// - Throws: `AppGroupError` for an error of the file system.
-  /// - Complexity: One rename in a directory of one entry; no lock, so no process can delay it. On etcd
-  ///   one request.
+  /// - Complexity: One system call, a rename, if this process posted last, and eight after another
+  ///   process's post; no lock, so no process can delay it. On etcd one request.
   public func post() throws {
     try reporting("post the notification \"\(name)\"", path: bell.path) {
       try bell.ring()

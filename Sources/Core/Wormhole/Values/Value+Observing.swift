@@ -55,33 +55,31 @@ extension Value {
   ///
   /// - Throws: As `observe`.
   public func snapshots(startsWithCurrent: Bool = false) throws -> ValueSnapshots {
-    let latch = WakeLatch()
-    let followed = FollowedValue(store)
-    try followed.begin { latch.raise() }
-    let timer = ExpiryTimer(on: Blocking.timers)
-    timer.use { latch.raise() }
-    var known = Seen.nothing
-    if startsWithCurrent {
-      latch.raise()
-    } else {
-      let snapshot = followed.snapshot()
-      timer.set(snapshot.expiry)
-      known = .version(snapshot)
-    }
-    return ValueSnapshots(followed: followed, latch: latch, timer: timer, known: known)
+    var snapshots = try ValueSnapshots(of: store)
+    if startsWithCurrent { snapshots.latch.raise() } else { snapshots.skipCurrent() }
+    return snapshots
   }
 }
 
 /// A value that an observer follows.
 final class FollowedValue: Watching {
-  private let store: any ValueStore
+  let store: any ValueStore
   private let following = Mutex<(any ValueFollowing)?>(nil)
 
   init(_ store: any ValueStore) { self.store = store }
 
-  /// - Parameter signal: Called when the value may have changed, possibly before this returns.
-  func begin(_ signal: @escaping @Sendable () -> Void) throws {
-    let new = try reporting("observe the value", path: store.path) { try store.follow(signal) }
+  /// - Parameters:
+  ///   - monitor: The monitor that the thread that waits leads; nil for the process's own.
+  ///   - signal: Called when the value may have changed, possibly before this returns.
+  /// - Throws: `.unsupported` if no thread can lead; otherwise the reason why it cannot be followed.
+  func begin(
+    leading monitor: ChangeMonitor? = nil, _ signal: @escaping @Sendable () -> Void
+  ) throws {
+    let new = try reporting("observe the value", path: store.path) {
+      guard let monitor else { return try store.follow(signal) }
+      guard let led = try store.follow(leading: monitor, signal) else { throw Errno.unsupported }
+      return led
+    }
     following.withLock { $0 = new }
   }
 
@@ -136,19 +134,56 @@ enum Seen: Sendable, Hashable {
 /// ```
 public struct ValueSnapshots: AsyncSequence, Sendable {
   let followed: FollowedValue
-  let latch: WakeLatch
-  let timer: ExpiryTimer
-  let known: Seen
+  let latch = WakeLatch()
+  let timer = ExpiryTimer(on: Blocking.timers)
+  private(set) var known = Seen.nothing
+  /// The monitor that the thread that waits leads; nil if the process's own thread raises the latch.
+  let leads: ChangeMonitor?
+
+  init(of store: any ValueStore, leading monitor: ChangeMonitor? = nil) throws {
+    followed = FollowedValue(store)
+    leads = monitor
+    try followed.begin(leading: monitor) { [latch] in latch.raise() }
+    timer.use { [latch] in latch.raise() }
+  }
+
+  /// The current value counts as known.
+  mutating func skipCurrent() {
+    let snapshot = followed.snapshot()
+    timer.set(snapshot.expiry)
+    known = .version(snapshot)
+  }
 
   /// The way in which changes are noticed.
   public var detection: ChangeDetection { followed.detection }
 
   public func makeAsyncIterator() -> Iterator { Iterator(sequence: self, known: known) }
 
+  /// Returns the same values, led by the thread that waits for them, or by the process's own; nil if
+  /// that is not possible. There may have been a change meanwhile.
+  private func changed(isLed: Bool) -> ValueSnapshots? {
+    let monitor = isLed ? ChangeMonitor.led() : nil
+    guard !isLed || monitor != nil else { return nil }
+    // Whatever the reason, the caller waits as before.
+    let new = try? ValueSnapshots(of: followed.store, leading: monitor)
+    new?.latch.raise()
+    return new
+  }
+
+  /// Blocks until there may have been a change, or the deadline has passed.
+  private func block(until deadline: ContinuousClock.Instant) {
+    if let leads { leads.lead(for: latch, until: deadline) } else { latch.block(until: deadline) }
+  }
+
   /// The iterator; for one task at a time.
   public struct Iterator: AsyncIteratorProtocol {
-    private let sequence: ValueSnapshots
+    private var sequence: ValueSnapshots
     private var known: Seen
+    /// Whether a thread has waited; from its second wait on it leads.
+    private var hasBlocked = false
+
+    /// For tests: whether the thread that waits takes the events itself.
+    var leads: Bool { sequence.leads != nil }
 
     init(sequence: ValueSnapshots, known: Seen) {
       self.sequence = sequence
@@ -165,11 +200,14 @@ public struct ValueSnapshots: AsyncSequence, Sendable {
     /// - Complexity: Open, fstat, read, close; no lock.
     @available(*, noasync, message: "it blocks; await the other form, in an async function")
     public mutating func next(until deadline: ContinuousClock.Instant) -> ValueSnapshot? {
+      if hasBlocked, sequence.leads == nil, let led = sequence.changed(isLed: true) {
+        sequence = led
+      }
+      hasBlocked = true
       let wait = NextSnapshot(of: sequence, known, until: deadline)
-      var step = WaitingStep<ValueSnapshot?>.wait(for: sequence.latch, until: deadline)
       while true {
-        if let outcome = step.block() { return know(outcome) }
-        step = wait.step()
+        sequence.block(until: deadline)
+        if case .done(let outcome) = wait.step() { return know(outcome) }
       }
     }
 
@@ -179,6 +217,11 @@ public struct ValueSnapshots: AsyncSequence, Sendable {
     }
 
     private mutating func next(by deadline: ContinuousClock.Instant?) async -> ValueSnapshot? {
+      if sequence.leads != nil {
+        // A task cannot lead. If there is no other way, the look that follows says why.
+        sequence.latch.raise()
+        sequence = sequence.changed(isLed: false) ?? sequence
+      }
       let (sequence, known) = (sequence, known)
       do {
         return know(

@@ -30,6 +30,20 @@ package protocol ValueStore: AnyObject, Sendable {
   ///
   /// - Parameter signal: Called when it may have changed, on a thread that must not wait.
   func follow(_ signal: @escaping @Sendable () -> Void) throws -> any ValueFollowing
+
+  /// Follows the value as `follow`, but the threads that wait lead the monitor that takes the
+  /// events.
+  ///
+  /// - Returns: Nil if there are no events to take, as on etcd.
+  func follow(
+    leading monitor: ChangeMonitor, _ signal: @escaping @Sendable () -> Void
+  ) throws -> (any ValueFollowing)?
+}
+
+extension ValueStore {
+  package func follow(
+    leading monitor: ChangeMonitor, _ signal: @escaping @Sendable () -> Void
+  ) throws -> (any ValueFollowing)? { nil }
 }
 
 /// A followed value: its content now, and whether events report its changes.

@@ -33,13 +33,50 @@ package final class ChangeMonitor: Sendable {
   /// fails if a directory is created in it meanwhile.
   static let settleInterval: Duration = .seconds(2)
 
+  /// The number of monitors with an event queue of their own; a user has 128 of them (inotify(7),
+  /// max_user_instances).
+  private static let ledCount = Atomic(0)
+  static let mostLed = 4
+  private let isLed: Bool
+
   /// Locked for bookkeeping only: its holder calls neither the file system nor a caller's closure.
   let state: Mutex<WatchTable>
 
   /// - Parameter checkInterval: The shortest interval between comparisons of a healthy watch with
   ///   its path.
-  init(checkInterval: Duration = .seconds(60)) {
-    state = Mutex(WatchTable(checkInterval: checkInterval))
+  init(checkInterval: Duration = .seconds(60), isLed: Bool = false) {
+    state = Mutex(WatchTable(checkInterval: checkInterval, hasThread: isLed))
+    self.isLed = isLed
+  }
+
+  deinit {
+    if isLed { Self.ledCount.subtract(1, ordering: .relaxed) }
+  }
+
+  /// Creates a monitor without a thread: whoever waits takes its turns by `lead`. So a change wakes
+  /// one thread, and not first another one that wakes it.
+  ///
+  /// - Returns: Nil if the process has as many as it may have.
+  package static func led() -> ChangeMonitor? {
+    guard ledCount.add(1, ordering: .relaxed).newValue <= mostLed else {
+      ledCount.subtract(1, ordering: .relaxed)
+      return nil
+    }
+    return ChangeMonitor(isLed: true)
+  }
+
+  /// Blocks the calling thread until a latch is raised or a deadline has passed, and takes the turns
+  /// of this monitor, which is led, meanwhile. One thread leads at a time.
+  package func lead(for latch: WakeLatch, until deadline: ContinuousClock.Instant) {
+    let wakeUp: @Sendable () -> Void = { [self] in state.withLock { $0.wake() } }
+    while latch.wake(until: nil, wakeUp) {
+      let ready = wait(until: deadline)
+      // Raised by another thread, or else from here on by the turn itself.
+      guard latch.sleepsNoMore() else { return }
+      let now = ContinuousClock.now
+      handle(ready: ready, now: now)
+      if now >= deadline { return }
+    }
   }
 
   /// Watches the directory at a path, even through its replacement by another, and reports the
@@ -153,17 +190,21 @@ package final class ChangeMonitor: Sendable {
 
   // One round of the thread: wait, take events, decide under the lock, act outside it.
   private func turn() {
-    let (descriptors, deadline) = state.withLock { $0.whatToWaitFor(now: .now) }
-    var ready = descriptors.map { _ in false }
+    let ready = wait(until: nil)
+    handle(ready: ready, now: .now)
+  }
+
+  private func wait(until limit: ContinuousClock.Instant?) -> [Bool] {
+    let (descriptors, next) = state.withLock { $0.whatToWaitFor(now: .now) }
+    let deadline = [next, limit].compactMap(\.self).min()
     do throws(Errno) {
-      ready = try waitReadable(descriptors, until: deadline)
+      return try waitReadable(descriptors, until: deadline)
     } catch {
       // The descriptors are ours and the call is valid, so the kernel lacks memory. Look at
       // everything after a pause, as for an overflow.
       pauseThread(Self.pollInterval)
-      ready = descriptors.map { _ in true }
+      return descriptors.map { _ in true }
     }
-    handle(ready: ready, now: .now)
   }
 
   func handle(ready: [Bool], now: ContinuousClock.Instant) {

@@ -86,6 +86,18 @@ package final class WakeLatch: Sendable {
   }
 }
 
+extension WakeLatch {
+  /// Ends the wait of the closure.
+  ///
+  /// - Returns: False if the latch was raised, and the closure called.
+  func sleepsNoMore() -> Bool {
+    state.withLock { state in
+      defer { state.sleeper = nil }
+      return state.sleeper != nil
+    }
+  }
+}
+
 extension Duration {
   package var dispatchInterval: DispatchTimeInterval {
     let (seconds, attoseconds) = components

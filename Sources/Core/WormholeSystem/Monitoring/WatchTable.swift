@@ -65,7 +65,11 @@ struct WatchTable {
   /// The number of the kernel's watches that were ended.
   private(set) var endings = 0
 
-  init(checkInterval: Duration) { self.checkInterval = checkInterval }
+  /// - Parameter hasThread: Whether there are threads to take the turns.
+  init(checkInterval: Duration, hasThread: Bool) {
+    self.checkInterval = checkInterval
+    self.hasThread = hasThread
+  }
 
   var count: Int { entries.count }
   /// For tests: the number of containers with a look under way.
@@ -288,7 +292,7 @@ struct WatchTable {
     wake()
   }
 
-  private func wake() {
+  func wake() {
     // It fails if the counter is full: then the thread is about to wake up anyway (eventfd(2), EAGAIN).
     try? descriptors?.wakeUp?.descriptor.raiseCounter()
   }

@@ -90,6 +90,39 @@ struct NotificationRaceTests {
     #expect(try FileDescriptor.open(path, .readOnly).entries().count == 1)
   }
 
+  @Test("is one rename after a post of the same process, and found by a look after another's")
+  func oneCall() throws {
+    let calls = Heard<SystemCall>()
+    let plan = Faults.Plan { call, _ in
+      calls.add(call)
+      return .proceed
+    }
+    // Asked for each time, as a program does that posts by a center.
+    func post() throws { try container.notification("n").post() }
+    let registration = try container.notification("n").register()
+    _ = try registration.check()
+    try post()
+    for _ in 0..<3 {
+      #expect(try registration.check())
+      try Faults.$plan.withValue(plan) { try post() }
+    }
+    #expect(calls.all == [.renameat, .renameat, .renameat])
+    #expect(try registration.check())
+    let other = try Participant(directory.path)
+    #expect(try other.ask("post n") == "done")
+    #expect(try registration.check())
+    try post()
+    #expect(try registration.check())
+    #expect(try !registration.check())
+    // A sweep, and a directory that is new.
+    try shell("rm -r notifications")
+    _ = try registration.check()
+    try post()
+    #expect(try registration.check())
+    let path = directory.path + "/notifications/n"
+    #expect(try FileDescriptor.open(path, .readOnly).entries().count == 1)
+  }
+
   @Test("comes once though its last resume meets a look at it")
   func resumed() throws {
     let bell = SlowBell()

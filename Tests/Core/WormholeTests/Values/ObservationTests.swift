@@ -221,6 +221,60 @@ struct ObservationTests {
     #expect(next.next(until: .now + .milliseconds(1)) == nil)
   }
 
+  @Test(
+    "that blocks again and again is woken once for each value, and no other thread of its process",
+    .onlyDirectories("on etcd a connection is read by another thread"))
+  func switches() throws {
+    let (value, echo) = (container.value("k"), container.value("k-echo"))
+    try value.replace(with: 0)
+    let other = try Participant(directory.path)
+    #expect(try other.ask("echo k 202") == "listening")
+    var echoes = try echo.snapshots().makeAsyncIterator()
+    for number in 1...202 {
+      try value.replace(with: PropertyListValue(number))
+      var heard: PropertyListValue?
+      while heard != PropertyListValue(number) {
+        let next = echoes.next(until: .now + .seconds(30))
+        heard = try #require(next).propertyList()
+      }
+    }
+    let waits = try #require(Int(try other.answer()))
+    // 200 for the values at most, and now and then one for the disk; through another thread it were
+    // twice as many.
+    #expect(waits < 250)
+  }
+
+  @Test(
+    "that blocks leads only from its second wait on, with few others; a task does not lead",
+    .onlyDirectories("on etcd nobody leads"))
+  func leads() async throws {
+    let value = container.value("k")
+    try await value.replace(with: 0)
+    var iterators = try (0..<(ChangeMonitor.mostLed + 1)).map { _ in
+      try value.snapshots().makeAsyncIterator()
+    }
+    func block(_ index: Int, milliseconds: Int = 0) -> ValueSnapshot? {
+      iterators[index].next(until: .now + .milliseconds(milliseconds))
+    }
+    #expect(block(0) == nil && !iterators[0].leads)
+    for index in iterators.indices { #expect(block(index) == nil && block(index) == nil) }
+    // Other tests may lead meanwhile.
+    #expect(iterators.count { $0.leads } <= ChangeMonitor.mostLed)
+    try await value.replace(with: 1)
+    for index in iterators.indices {
+      #expect(try block(index, milliseconds: 30_000)?.propertyList() == 1)
+    }
+    try await value.replace(with: 2, expiresAfter: .milliseconds(1))
+    for index in iterators.indices {
+      while try block(index, milliseconds: 30_000)?.propertyList() != nil {}
+    }
+    try await value.replace(with: 3)
+    for index in iterators.indices {
+      #expect(try await iterators[index].next()?.propertyList() == 3)
+      #expect(!iterators[index].leads)
+    }
+  }
+
   @Test("in a task gets nothing once its deadline has passed, and the value that comes afterwards")
   func deadlines() async throws {
     let value = container.value("k")

@@ -8,8 +8,11 @@ package import WormholeSystem
 /// events were lost, sees that there was a post. If two processes post at once, the one whose
 /// rename does not find the old name knows that another post happened during its own, and that post
 /// rings for both. A crash leaves the old name or the new one.
+///
+/// A process that posted last posts again by one rename: see `LastBell`.
 package struct Bell: BellStore {
   let directory: NamedDirectory
+  private let last: LastBell
   private static let prefix = "bell-"
 
   /// `notifications/<name>/`.
@@ -21,9 +24,12 @@ package struct Bell: BellStore {
 
   package init(root: ContainerRoot, name: String) {
     directory = NamedDirectory(root: root, kind: .notification, identifier: name)
+    last = root.lastBells.bell(at: directory.relativePath)
   }
 
   package func ring() throws {
+    let container = try directory.root.handle()
+    guard try !last.rename(at: container.descriptor.rawValue) else { return }
     for _ in 0..<renameRaceLimit {
       let place = try directory.openOrMake()
       // Nil if a sweep has removed the directory meanwhile.
@@ -35,9 +41,11 @@ package struct Bell: BellStore {
   /// - Returns: False if a sweep has removed the bell meanwhile and no process has rung.
   private func ring(at place: borrowing FileDescriptor) throws(Errno) -> Bool {
     let bells = try names(in: place)
-    let new = Self.prefix + Nonce.next()
+    let nonce = Nonce.next()
+    let new = Self.prefix + nonce
     guard let first = bells.first else {
       _ = try directory.root.access.createFile(new, at: place.rawValue)
+      remember(nonce)
       return true
     }
     guard
@@ -48,9 +56,14 @@ package struct Bell: BellStore {
       // certain.
       return try !names(in: place).isEmpty
     }
+    remember(nonce)
     // Two first posts at once have created two files; one is enough.
     for surplus in bells.dropFirst() { try removeIfPresent(surplus, at: place.rawValue) }
     return true
+  }
+
+  private func remember(_ nonce: String) {
+    last.remember(directory.relativePath + "/" + Self.prefix, nonce)
   }
 
   /// Removes the bell, as if it had never been rung.

@@ -105,6 +105,13 @@ extension ValueFile {
   package func follow(_ signal: @escaping @Sendable () -> Void) throws -> any ValueFollowing {
     FollowedFile(file: self, watch: try directory.watch(signal))
   }
+
+  package func follow(
+    leading monitor: ChangeMonitor, _ signal: @escaping @Sendable () -> Void
+  ) throws -> (any ValueFollowing)? {
+    let followed = FollowedFile(file: self, watch: try directory.watch(by: monitor, signal))
+    return followed.detection == .events ? followed : nil
+  }
 }
 
 /// A file that is watched, and read on demand.
