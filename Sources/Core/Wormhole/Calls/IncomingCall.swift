@@ -5,8 +5,8 @@ import WormholeSystem
 
 /// A call from another process, to be answered. Thread-safe.
 ///
-/// The first answer counts. If a call is released without an answer, it ends as `notAnswered` for
-/// its caller.
+/// The first answer counts. If a call is released without an answer before its expiry, it ends as
+/// `notAnswered` for its caller.
 package final class IncomingCall: Sendable {
   private struct State {
     var isAnswered = false
@@ -44,7 +44,8 @@ package final class IncomingCall: Sendable {
 
   deinit {
     released(key)
-    guard state.withLock({ !$0.isAnswered && !$0.isOver }) else { return }
+    // A caller whose time has passed has timed out, even if it finds that out later than this.
+    guard state.withLock({ !$0.isAnswered }), !isOver else { return }
     let reason = "its handler let the request go without an answer"
     caller.postLater(.answer(id: key.id, .failure(code: "notAnswered", reason: reason)))
   }

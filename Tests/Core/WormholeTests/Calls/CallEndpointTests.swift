@@ -137,6 +137,24 @@ import WormholeTestSupport
     #expect(record.ends == ["cancelled"])
   }
 
+  @Test("A call that its handler releases after its expiry has no answer, not even a failure")
+  func releasedLate() throws {
+    let directory = try TemporaryDirectory()
+    let (late, record) = (Record(), Record())
+    let caller = CallEndpoint(in: try directory.container()) { _ in }
+    let address = try caller.open()
+    let outlet = try #require(MailboxOutlet(in: directory.container(), to: address))
+    /// Releases a call that its caller waits for without end.
+    func release(_ record: Record, expiring expiry: Expiry) throws {
+      let key = CallKey(id: try caller.begin(until: nil) { record.note($0) }, replyTo: address)
+      _ = IncomingCall(key, 1, expiry: expiry, from: outlet, in: nil) { _ in }
+    }
+    try release(late, expiring: Expiry(after: .zero))
+    try release(record, expiring: Expiry(after: .seconds(60)))
+    try eventually("the second one has failed") { record.ends == ["failure notAnswered"] }
+    #expect(late.ends.isEmpty && caller.count == 1)
+  }
+
   @Test("A call that its handler releases without an answer has failed")
   func released() throws {
     let scene = try Scene()
