@@ -15,6 +15,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <sys/vfs.h>
 #include <unistd.h>
@@ -142,6 +143,12 @@ static inline int csys_write_back(int file) {
   enum { wait_before = 1, write = 2, wait_after = 4 };
   return (int)syscall(
       SYS_sync_file_range, file, (int64_t)0, (int64_t)0, wait_before | write | wait_after);
+}
+
+// The same, without a wait.
+static inline int csys_start_write_back(int file) {
+  enum { write = 2 };
+  return (int)syscall(SYS_sync_file_range, file, (int64_t)0, (int64_t)0, write);
 }
 
 // pidfd_open(2), Linux 5.3.
@@ -394,6 +401,20 @@ static inline int csys_eventfd(void) {
 // memfd_create(2), Linux 3.17, close-on-exec.
 static inline int csys_memory_file(const char *_Nonnull name) {
   return (int)syscall(SYS_memfd_create, name, 1 /* MFD_CLOEXEC */);
+}
+
+// A page with a first byte of 1 that a forked child sees as 0, however it was forked (madvise(2),
+// MADV_WIPEONFORK, Linux 4.14).
+static inline const unsigned char *_Nullable csys_own_page(void) {
+  long size = sysconf(_SC_PAGESIZE);
+  void *page = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (page == MAP_FAILED) return NULL;
+  if (madvise(page, size, 18 /* MADV_WIPEONFORK */) != 0) {
+    munmap(page, size);
+    return NULL;
+  }
+  *(unsigned char *)page = 1;
+  return (const unsigned char *)page;
 }
 
 // pipe2(2), close-on-exec.

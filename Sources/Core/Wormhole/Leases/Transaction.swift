@@ -156,20 +156,35 @@ extension Transaction {
 }
 
 extension Lease {
-  /// Leaves the note of a transaction, through this lease.
+  /// A note that is written in the lease, and not yet in its place.
+  package struct StagedNote: Sendable {
+    package let entry: String
+    fileprivate let file: SharedDescriptor
+  }
+
+  /// Writes the note of a transaction, through this lease.
   ///
   /// From here on this holder's declaration stays when it ends, so that the next holder looks for
   /// the note.
-  package func note(_ part: Transaction.Part) throws {
+  package func stageNote(_ part: Transaction.Part) throws -> StagedNote {
     isDeclared.store(false, ordering: .relaxed)
     let entry = nextEntry()
-    let (directory, held) = (stagingPlace.directory, held.descriptor.rawValue)
-    try failingAsLost { () throws(Errno) in
-      let file = try site.home.access.createFile(entry, at: directory)
+    return try failingAsLost { () throws(Errno) in
+      let file = try site.home.access.createFile(entry, at: stagingPlace.directory)
       try file.writeAll(Array(part.note.utf8))
+      try file.startWriteBack()
+      return StagedNote(entry: entry, file: SharedDescriptor(file))
+    }
+  }
+
+  /// Leaves the note in its place.
+  package func leave(_ note: StagedNote) throws {
+    try failingAsLost { () throws(Errno) in
       // An empty note after a loss of power would undo this part alone.
-      try file.writeBack()
-      try rename(entry, at: directory, to: "../" + LeaseSite.transaction, at: held)
+      try note.file.descriptor.writeBack()
+      try rename(
+        note.entry, at: stagingPlace.directory, to: "../" + LeaseSite.transaction,
+        at: held.descriptor.rawValue)
     }
   }
 

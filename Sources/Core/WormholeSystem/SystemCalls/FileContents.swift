@@ -120,6 +120,14 @@ extension FileDescriptor {
     }
   }
 
+  /// Starts to write the content, so that the waits for several files overlap. Does nothing where there
+  /// is no such call: the wait that follows writes it.
+  package func startWriteBack() throws(Errno) {
+    _ = try tolerating(
+      [.noFunction, .invalidArgument],
+      perform(.syncFileRange) { csys_start_write_back(rawValue) })
+  }
+
   /// Creates a file in memory whose content is read from its beginning. The corresponding C
   /// function is `memfd_create`.
   ///

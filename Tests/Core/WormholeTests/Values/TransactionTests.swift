@@ -62,6 +62,30 @@ struct TransactionTests {
     try exists("\(directory.path)/values/\(name)/lease/\(entry)", at: Directory.current)
   }
 
+  @Test(
+    "writes all of them before the first wait for the disk, so that the waits overlap",
+    .onlyDirectories("etcd has one request"))
+  func overlappingWaits() throws {
+    #if DEBUG
+      try begin()
+      let calls = Heard<SystemCall>()
+      let plan = Faults.Plan { call, _ in
+        calls.add(call)
+        return .proceed
+      }
+      try Faults.$plan.withValue(plan) {
+        try container.update(["a", "e"]) { values in
+          values["a"] = 2
+          values["e"] = 2
+        }
+      }
+      let disk = calls.all.indices.filter { calls.all[$0] == .syncFileRange }
+      // Two contents and two notes: four beginnings, and then four waits, or more for an older content.
+      #expect(disk.count >= 8)
+      #expect(try #require(calls.all.lastIndex(of: .write)) < disk[4], "\(calls.all)")
+    #endif
+  }
+
   @Test("replaces, creates, removes and keeps; leaves nothing else behind")
   func changes() async throws {
     try begin()

@@ -66,18 +66,30 @@ struct TransactionWork<Result: Sendable>: Sendable {
     }
     // Locked until all is settled: an unlocked file was left by a dead process.
     let state = try container.root.access.createFile(transaction.open, at: directory)
+    var notes: [Lease.StagedNote] = []
     var staged: [Int: String] = [:]
     do {
       _ = try state.tryLock(.exclusive)
+      // All is written before the first wait for the disk, so that the waits overlap.
+      var written: [SharedDescriptor] = []
       for (part, content) in zip(parts, contents) where part.kind != .keep {
         let file = try container.root.access.createFile(part.content, at: directory)
         try content?.write(to: file)
         _ = try container.root.stamp(file)
-        if durability == .durable { try file.synchronize() } else { try file.writeBack() }
+        try file.startWriteBack()
+        written.append(SharedDescriptor(file))
+      }
+      for (lease, part) in zip(leases, parts) { notes.append(try lease.stageNote(part)) }
+      for file in written {
+        if durability == .durable {
+          try file.descriptor.synchronize()
+        } else {
+          try file.descriptor.writeBack()
+        }
       }
       for (number, lease) in leases.enumerated() {
         let part = parts[number]
-        try lease.note(part)
+        try lease.leave(notes[number])
         if part.kind == .replace {
           staged[number] = try nameInLease(part, lease, directory: directory)
         }
@@ -91,7 +103,7 @@ struct TransactionWork<Result: Sendable>: Sendable {
           rename(transaction.open, at: directory, to: transaction.committed, at: directory)) != nil
       else { throw try (leases.first { try $0.held.isRemoved() } ?? leases[0]).lost() }
     } catch {
-      abandon(transaction, leases, staged: staged, directory: directory)
+      abandon(transaction, leases, notes, staged: staged, directory: directory)
       throw error
     }
     // All is visible from here on. The next holder does what can't be done now.
@@ -122,11 +134,14 @@ struct TransactionWork<Result: Sendable>: Sendable {
   }
 
   private func abandon(
-    _ transaction: Transaction, _ leases: [Lease], staged: [Int: String], directory: Int32
+    _ transaction: Transaction, _ leases: [Lease], _ notes: [Lease.StagedNote],
+    staged: [Int: String], directory: Int32
   ) {
     do {
       // First: from here on it can't be committed.
       let isCommitted = try transaction.isCommitted(at: directory)
+      // Those that are not in their place.
+      for (lease, note) in zip(leases, notes) { try lease.discard(note.entry) }
       for (number, lease) in leases.enumerated() { settle(lease, staged[number]) }
       if !isCommitted { try transaction.discard(at: directory) }
     } catch {
