@@ -134,7 +134,7 @@ let testTools: [Target] = [
 /// Each room's tests, in the group of the room, with a folder for each folder of its sources.
 let tests: [Target] = [
   test("ArchitectureTests", []),
-  test("Core/WormholeSystemTests", core),
+  test("Core/WormholeSystemTests", core + ["WormholeShims"]),
   test("Core/WormholePropertyListsTests", ["WormholePropertyLists"]),
   test("Core/WormholeTests", core + ["WormholeEtcd", "WormholeParticipant"]),
   test("Core/WormholeInspectionTests", core + ["WormholeEtcd", "WormholeParticipant"]),

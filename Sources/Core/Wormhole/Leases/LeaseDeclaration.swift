@@ -37,30 +37,26 @@ package struct LeaseDeclaration: Hashable, Sendable {
     self.identity = identity
     self.since = since
     self.term = term
-    let (seconds, attoseconds) = term.components
-    let milliseconds = UInt64(seconds * 1_000 + attoseconds / 1_000_000_000_000_000)
-    name = Self.name(
-      mode,
-      [
-        UInt64(UInt32(bitPattern: identity.processID)), identity.startTicks, identity.namespace,
-        since, milliseconds, nonce,
-      ])
-  }
-
-  // Each change of a value creates such a name, so its digits are written in place.
-  private static func name(_ mode: LockMode, _ numbers: [UInt64]) -> String {
-    String(unsafeUninitializedCapacity: 1 + numbers.count * 17) { buffer in
+    let milliseconds: UInt64
+    if term == Self.standardTerm {
+      milliseconds = 2_000
+    } else {
+      let (seconds, attoseconds) = term.components
+      milliseconds = UInt64(seconds * 1_000 + attoseconds / 1_000_000_000_000_000)
+    }
+    name = String(unsafeUninitializedCapacity: 1 + 6 * (1 + Nonce.mostDigits)) { buffer in
       buffer[0] = UInt8(ascii: mode == .exclusive ? "x" : "s")
       var end = 1
-      for number in numbers {
+      func write(_ number: UInt64) {
         buffer[end] = UInt8(ascii: "-")
-        let digits = max(1, (67 - number.leadingZeroBitCount) / 4)
-        for place in 1...digits {
-          let digit = UInt8(truncatingIfNeeded: number >> UInt64(4 * (digits - place))) & 0xF
-          buffer[end + place] = digit + UInt8(ascii: digit < 10 ? "0" : "W")
-        }
-        end += 1 + digits
+        end = Nonce.write(number, to: buffer, at: end + 1)
       }
+      write(UInt64(UInt32(bitPattern: identity.processID)))
+      write(identity.startTicks)
+      write(identity.namespace)
+      write(since)
+      write(milliseconds)
+      write(nonce)
       return end
     }
   }

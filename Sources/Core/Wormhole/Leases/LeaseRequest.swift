@@ -166,21 +166,16 @@ package final class LeaseRequest: Waiting {
     _ held: HeldDirectory
   ) throws(Errno) -> (surroundings: [FileDescriptor.Entry], remains: Remains?) {
     var isClean = false
-    var leftovers: [FileDescriptor.Entry] = []
+    var hasOthers = false
     // One call shows all entries of a healthy lease; a second look is worth it only for leftovers.
-    _ = try held.descriptor.nextEntries { entry in
-      if entry.name.bytes.elementsEqual(LeaseSite.cleanMark.utf8) {
-        isClean = true
-      } else {
-        leftovers.append(entry)
-      }
+    _ = try held.descriptor.nextNames { name in
+      if name.isEqual(to: LeaseSite.cleanName) { isClean = true } else { hasOthers = true }
     }
-    if mode == .exclusive, !leftovers.isEmpty {
+    var leftovers: [FileDescriptor.Entry] = []
+    if mode == .exclusive, hasOthers {
       leftovers = try held.descriptor.entries().filter {
         !$0.name.hasPrefix(LeaseSite.cleanMark)
       }
-    } else {
-      leftovers = []
     }
     let isPassing = site.layout.isPassing
     if isPassing { try site.removeLeftovers(leftovers, in: held) }

@@ -35,7 +35,8 @@ package final class LeaseSite: Sendable {
   package static let brokenPrefix = "broken-"
   package static let preparedPrefix = "prepared-"
   package static let waitingPrefix = "waiting-"
-  package static let cleanMark = "clean"
+  static let cleanName: StaticString = "clean"
+  package static let cleanMark = "\(cleanName)"
 
   private struct Opened {
     /// The open lease of the site. Its descriptor is the lock, so the site releases it when the

@@ -40,6 +40,7 @@ extension WaitingStep: Sendable where Outcome: Sendable {}
 
 extension WaitingStep {
   /// Returns the outcome, or nil after blocking the calling thread until the next step is due.
+  @inlinable
   package func block() -> Outcome? {
     switch self {
     case .done(let outcome): return outcome
@@ -51,6 +52,7 @@ extension WaitingStep {
 
   /// Returns the outcome and continues, or returns this step, which has none, for a wait that contains
   /// this one.
+  @inlinable
   package func then<Next>(
     _ next: (Outcome) throws -> WaitingStep<Next>
   ) rethrows -> WaitingStep<Next> {

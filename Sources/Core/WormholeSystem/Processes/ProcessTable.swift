@@ -1,4 +1,5 @@
 import Glibc
+import WormholeShims
 
 /// The state of a process at one moment, from /proc. See proc_pid_stat(5).
 package struct ProcessStatus: Hashable, Sendable {
@@ -117,11 +118,24 @@ package struct ProcessIdentity: Hashable, Sendable {
 
   /// This process. The start time is read once; a forked child reads it again because its number
   /// differs.
+  ///
+  /// - Complexity: No system call, but in a forked child, and before Linux 4.14.
   package static var current: ProcessIdentity {
+    if ownPage?.pointee == 1 { return cached.identity }
     let processID = getpid()
     if cached.identity.processID == processID { return cached.identity }
     return look(processID).identity
   }
+
+  /// Whether the process is not a fork of the one that has looked: see `csys_own_page`.
+  private static var ownPage: UnsafePointer<UInt8>? { UnsafePointer(bitPattern: ownPageAddress) }
+
+  // A number, because a pointer is not `Sendable`. The page stays for the life of the process.
+  private static let ownPageAddress = {
+    // Before the mark is trusted: it must not be older than what it vouches for.
+    _ = cached
+    return UInt(bitPattern: csys_own_page())
+  }()
 
   /// The name of this process's program as the kernel keeps it, at most 15 bytes; empty if /proc does
   /// not show it. It is read once, together with the start time; a forked child has the same.

@@ -151,6 +151,19 @@ extension FileDescriptor {
   /// - Returns: False at the end. One call returns all entries of a small directory.
   /// - Complexity: One `getdents64` of 4 KiB, on the stack.
   package func nextEntries(_ body: (Entry) -> Void) throws(Errno) -> Bool {
+    try next { name, type, inode in
+      let isDirectory: Bool? = type == UInt8(DT_UNKNOWN) ? nil : type == UInt8(DT_DIR)
+      body(Entry(name: FileName(bytes: Array(name)), isDirectory: isDirectory, inode: inode))
+    }
+  }
+
+  /// Passes the names of the next entries to a closure, as `nextEntries` the entries. A name is valid
+  /// only during the call.
+  package func nextNames(_ body: (UnsafeRawBufferPointer) -> Void) throws(Errno) -> Bool {
+    try next { name, _, _ in body(name) }
+  }
+
+  private func next(_ body: (UnsafeRawBufferPointer, UInt8, UInt64) -> Void) throws(Errno) -> Bool {
     let capacity = 4096
     var failure: Errno?
     let more = withUnsafeTemporaryAllocation(byteCount: capacity, alignment: 8) { buffer in
@@ -188,19 +201,21 @@ extension FileDescriptor {
   }
 
   // struct linux_dirent64 { u64 ino; s64 off; u16 reclen; u8 type; char name[]; } (getdents(2))
-  private static func parse(_ buffer: UnsafeRawBufferPointer, _ body: (Entry) -> Void) {
+  private static func parse(
+    _ buffer: UnsafeRawBufferPointer, _ body: (UnsafeRawBufferPointer, UInt8, UInt64) -> Void
+  ) {
     var offset = 0
     while offset + 19 <= buffer.count {
       let length = Int(buffer.loadUnaligned(fromByteOffset: offset + 16, as: UInt16.self))
       guard length > 19, offset + length <= buffer.count else { return }
       let type = buffer[offset + 18]
-      let name = buffer[(offset + 19)..<(offset + length)].prefix { $0 != 0 }
-      let start = offset
+      let inode = buffer.loadUnaligned(fromByteOffset: offset, as: UInt64.self)
+      var end = offset + 19
+      while end < offset + length, buffer[end] != 0 { end += 1 }
+      let name = UnsafeRawBufferPointer(rebasing: buffer[(offset + 19)..<end])
       offset += length
-      if name.first == 46, name.count == 1 || name.count == 2 && name.last == 46 { continue }
-      let isDirectory: Bool? = type == UInt8(DT_UNKNOWN) ? nil : type == UInt8(DT_DIR)
-      let inode = buffer.loadUnaligned(fromByteOffset: start, as: UInt64.self)
-      body(Entry(name: FileName(bytes: Array(name)), isDirectory: isDirectory, inode: inode))
+      if name.isEqual(to: ".") || name.isEqual(to: "..") { continue }
+      body(name, type, inode)
     }
   }
 }

@@ -96,6 +96,14 @@ package func compareBytes(_ first: UnsafeRawBufferPointer, _ second: UnsafeRawBu
   return difference != 0 ? Int(difference) : first.count - second.count
 }
 
+extension UnsafeRawBufferPointer {
+  /// Returns whether the bytes are those of a text.
+  package func isEqual(to text: StaticString) -> Bool {
+    count == text.utf8CodeUnitCount
+      && compareBytes(self, UnsafeRawBufferPointer(start: text.utf8Start, count: count)) == 0
+  }
+}
+
 extension FileDescriptor {
   /// Opens an entry, unless something is mounted on it. The corresponding C function is `openat2`
   /// with `RESOLVE_NO_XDEV`.

@@ -1,5 +1,7 @@
 import Foundation
+import Glibc
 import Testing
+import WormholeShims
 import WormholeTestSupport
 
 @testable import WormholeSystem
@@ -109,6 +111,25 @@ struct ProcessTableTests {
       try child.send(.kill)
       #expect(try child.wait(until: .now + .seconds(30)) == .killed(signal: 9))
     }
+  }
+
+  // `ProcessIdentity.current` asks for the number only where the page is cleared.
+  @Test("knows without a system call that it is not a forked child")
+  func ownPage() throws {
+    let page = try #require(csys_own_page())
+    // Swift does not offer it, because a child may do almost nothing: this one reads a byte.
+    let symbol = try #require(dlsym(UnsafeMutableRawPointer(bitPattern: 0), "fork"))
+    let fork = unsafeBitCast(symbol, to: (@convention(c) () -> Int32).self)
+    let child = fork()
+    if child == 0 { _exit(Int32(page.pointee)) }
+    var status: Int32 = -1
+    #expect(waitpid(child, &status, 0) == child && status == 0)
+    #expect(page.pointee == 1)
+    #if DEBUG
+      let plan = Faults.Plan { _, _ in .fail(.notPermitted) }
+      let first = ProcessIdentity.current
+      #expect(Faults.$plan.withValue(plan) { ProcessIdentity.current } == first)
+    #endif
   }
 
   @Test("knows a process by its number and start, so a reused number is another process")
