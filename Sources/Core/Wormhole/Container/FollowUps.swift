@@ -27,13 +27,28 @@ package final class FollowUps: Sendable {
     var isScheduled = false
   }
 
+  /// Remembers whether a value is due, so that a hot one need not be looked up by its path.
+  package struct Mark: ~Copyable, Sendable {
+    fileprivate let round = Atomic(0)
+
+    package init() {}
+  }
+
   private let state = Mutex(State())
+  /// Changes when values stop being due; a mark with this number is of a value that is.
+  private let round = Atomic(1)
   /// The containers that have something to flush.
   private static let pending = Mutex<[ObjectIdentifier: ContainerRoot]>([:])
   private static let delay: Duration = .seconds(1)
 
   /// Returns whether a value will be flushed.
-  package func contains(_ path: String) -> Bool { state.withLock { $0.due[path] != nil } }
+  package func contains(_ path: String, _ mark: borrowing Mark) -> Bool {
+    isDue(mark) || state.withLock { $0.due[path] != nil }
+  }
+
+  private func isDue(_ mark: borrowing Mark) -> Bool {
+    mark.round.load(ordering: .relaxed) == round.load(ordering: .sequentiallyConsistent)
+  }
 
   /// Whether nothing is pending.
   var isDone: Bool { state.withLock { $0.due.isEmpty && !$0.isScheduled } }
@@ -43,9 +58,15 @@ package final class FollowUps: Sendable {
   /// - Parameters:
   ///   - path: The path of its file, relative to the container.
   ///   - root: The container, which is kept open until then.
-  package func add(_ path: String, _ kind: NameKind, in root: ContainerRoot) {
+  ///   - mark: The value's mark in this process.
+  package func add(
+    _ path: String, _ kind: NameKind, in root: ContainerRoot, _ mark: borrowing Mark
+  ) {
+    // The flush that follows finds the content that was published before this.
+    if isDue(mark) { return }
     let isFirst = state.withLock { state in
       if state.due[path] == nil { state.due[path] = kind }
+      mark.round.store(round.load(ordering: .relaxed), ordering: .relaxed)
       defer { state.isScheduled = true }
       return !state.isScheduled
     }
@@ -68,6 +89,7 @@ package final class FollowUps: Sendable {
   private func finish(_ root: ContainerRoot) {
     let due = state.withLock { state in
       defer { state.due = [:] }
+      round.add(1, ordering: .sequentiallyConsistent)
       return state.due
     }
     for (path, kind) in due where !Self.synchronize(path, kind, in: root) { break }
@@ -93,7 +115,10 @@ package final class FollowUps: Sendable {
       }
     } catch {
       // The next publication tries again; a program flushes it when it ends.
-      state.withLock { $0.isScheduled = false }
+      state.withLock { state in
+        state.isScheduled = false
+        round.add(1, ordering: .sequentiallyConsistent)
+      }
     }
   }
 

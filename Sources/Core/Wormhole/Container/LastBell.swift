@@ -9,10 +9,8 @@ import WormholeSystem
 /// and observers elsewhere would stay with the removed one.
 final class LastBell: Sendable {
   private struct Paths: Sendable {
-    /// The directory and the beginning of the file's name.
-    let beginning: [UInt8]
     var current: ComposedPath
-    /// Memory for the next path.
+    /// The path before, whose end becomes a name that was never used.
     var next: ComposedPath
   }
 
@@ -27,24 +25,23 @@ final class LastBell: Sendable {
       return paths
     }
     guard var known else { return false }
-    known.next.compose(known.beginning[...], Nonce.next())
+    known.next.replaceEnd(with: Nonce.nextNumber())
     guard
       try ifPresent(
         WormholeSystem.rename(known.current, at: container, to: known.next, at: container)) != nil
     else { return false }
     swap(&known.current, &known.next)
-    remember(known)
+    paths.withLock { $0 = known }
     return true
   }
 
   /// Remembers where the file is now.
-  func remember(_ beginning: String, _ nonce: String) {
-    let bytes = Array(beginning.utf8)
-    let path = ComposedPath(pathBytes: bytes + nonce.utf8)
-    remember(Paths(beginning: bytes, current: path, next: path))
+  ///
+  /// - Parameter path: It ends with a nonce with all its digits.
+  func remember(_ path: String) {
+    let path = ComposedPath(pathBytes: Array(path.utf8))
+    paths.withLock { $0 = Paths(current: path, next: path) }
   }
-
-  private func remember(_ known: Paths) { paths.withLock { $0 = known } }
 }
 
 /// The last bells of a container by name, for programs that ask for a notification at each post.

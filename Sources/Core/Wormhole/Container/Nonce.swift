@@ -13,6 +13,12 @@ package enum Nonce {
     return String(unsafeUninitializedCapacity: mostDigits) { write(number, to: $0, at: 0) }
   }
 
+  /// Names of one length.
+  static func nextWithAllDigits() -> String {
+    let name = next()
+    return String(repeating: "0", count: mostDigits - name.utf8.count) + name
+  }
+
   /// The digits of the largest number.
   static let mostDigits = 16
 

@@ -47,47 +47,58 @@ package struct PublicationRecord: Hashable, Sendable {
 
   /// Creates the record of a publication that this process makes now.
   ///
-  /// - Parameter processID: Its number, if the caller knows it: getting it is a system call.
+  /// - Parameter processID: Its number, if the caller knows it.
   package init(
     processID: Int32 = ProcessIdentity.current.processID, peer: String?, base: Base, expiry: Int64?
   ) {
-    self.init(processID, at: Self.now, program: Self.ownProgram, peer, base: base, expiry: expiry)
+    self.init(
+      processID, at: Self.now, base: base, expiry: expiry,
+      texts: peer == nil ? Self.ownTexts : Self.texts(Self.ownProgram, peer))
   }
 
   package init(_ publisher: Publisher, base: Base, expiry: Int64?) {
     self.init(
-      publisher.processID, at: publisher.nanosecondsSince1970,
-      program: Self.field(publisher.program, maximumBytes: Self.maximumProgramBytes),
-      publisher.peer, base: base, expiry: expiry)
+      publisher.processID, at: publisher.nanosecondsSince1970, base: base, expiry: expiry,
+      texts: Self.texts(
+        Self.field(publisher.program, maximumBytes: Self.maximumProgramBytes), publisher.peer))
   }
 
+  /// - Parameter texts: The program and the peer, as they are stored.
   private init(
-    _ processID: Int32, at time: Int64, program: [UInt8], _ peer: String?, base: Base,
-    expiry: Int64?
+    _ processID: Int32, at time: Int64, base: Base, expiry: Int64?, texts: [UInt8]
   ) {
-    var bytes: [UInt8] = []
-    bytes.reserveCapacity(Self.maximumProgramBytes + Place.program)
-    bytes.append(Self.version)
-    bytes.append(number: processID)
-    bytes.append(number: time)
-    bytes.append(number: expiry ?? 0)
     let (seconds, nanoseconds): (Int64, Int32) =
       switch base {
       case .unknown: (0, -1)
       case .nothing: (0, -2)
       case .stamp(let seconds, let nanoseconds): (seconds, Int32(truncatingIfNeeded: nanoseconds))
       }
-    bytes.append(number: seconds)
-    bytes.append(number: nanoseconds)
-    bytes += program
-    if let peer {
-      bytes += Self.field(peer, maximumBytes: Self.maximumPeerBytes)
-    } else {
-      bytes.append(0)
+    let count = Place.program + texts.count
+    bytes = [UInt8](unsafeUninitializedCapacity: count) { buffer, initializedCount in
+      let raw = UnsafeMutableRawBufferPointer(buffer)
+      func put(_ number: some FixedWidthInteger, at place: Int) {
+        Swift.withUnsafeBytes(of: number.bigEndian) {
+          UnsafeMutableRawBufferPointer(rebasing: raw[place...]).copyMemory(from: $0)
+        }
+      }
+      put(Self.version, at: 0)
+      put(processID, at: Place.process)
+      put(time, at: Place.time)
+      put(expiry ?? 0, at: Place.expiry)
+      put(seconds, at: Place.baseSeconds)
+      put(nanoseconds, at: Place.baseNanoseconds)
+      texts.withUnsafeBytes {
+        UnsafeMutableRawBufferPointer(rebasing: raw[Place.program...]).copyMemory(from: $0)
+      }
+      initializedCount = count
     }
-    self.bytes = bytes
   }
 
+  private static func texts(_ program: [UInt8], _ peer: String?) -> [UInt8] {
+    program + (peer.map { field($0, maximumBytes: maximumPeerBytes) } ?? [0])
+  }
+
+  private static let ownTexts = texts(ownProgram, nil)
   private static let ownProgram = field(ProcessIdentity.program, maximumBytes: maximumProgramBytes)
 
   /// Returns a text with its length, cut between two characters if it is too long.

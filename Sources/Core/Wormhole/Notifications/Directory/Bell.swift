@@ -41,11 +41,10 @@ package struct Bell: BellStore {
   /// - Returns: False if a sweep has removed the bell meanwhile and no process has rung.
   private func ring(at place: borrowing FileDescriptor) throws(Errno) -> Bool {
     let bells = try names(in: place)
-    let nonce = Nonce.next()
-    let new = Self.prefix + nonce
+    let new = Self.prefix + Nonce.nextWithAllDigits()
     guard let first = bells.first else {
       _ = try directory.root.access.createFile(new, at: place.rawValue)
-      remember(nonce)
+      remember(new)
       return true
     }
     guard
@@ -56,15 +55,13 @@ package struct Bell: BellStore {
       // certain.
       return try !names(in: place).isEmpty
     }
-    remember(nonce)
+    remember(new)
     // Two first posts at once have created two files; one is enough.
     for surplus in bells.dropFirst() { try removeIfPresent(surplus, at: place.rawValue) }
     return true
   }
 
-  private func remember(_ nonce: String) {
-    last.remember(directory.relativePath + "/" + Self.prefix, nonce)
-  }
+  private func remember(_ name: String) { last.remember(directory.relativePath + "/" + name) }
 
   /// Removes the bell, as if it had never been rung.
   ///

@@ -94,12 +94,12 @@ extension ValueFile {
     else {
       return .written
     }
-    return .relaxed(isFollowedUp: root.followUps.contains(relativePath))
+    return .relaxed(isFollowedUp: root.followUps.contains(relativePath, followUpMark))
   }
 
   func followUp(_ durability: Durability) {
     guard durability == .standard, directory.kind.outlivesProcesses else { return }
-    container.root.followUps.add(relativePath, directory.kind, in: container.root)
+    container.root.followUps.add(relativePath, directory.kind, in: container.root, followUpMark)
   }
 
   package func follow(_ signal: @escaping @Sendable () -> Void) throws -> any ValueFollowing {

@@ -10,6 +10,7 @@ package final class ValueFile: ValueStore {
   let name: String
   /// The path relative to the container.
   let relativePath: String
+  let followUpMark = FollowUps.Mark()
 
   package init(container: SharedContainer, identifier: String, kind: NameKind) {
     self.container = container

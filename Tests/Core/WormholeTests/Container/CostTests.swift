@@ -1,0 +1,65 @@
+#if DEBUG
+  import Testing
+  import Wormhole
+  import WormholeSystem
+  import WormholeTestSupport
+
+  /// The system calls of each operation in steady state: nobody else uses the name, and the same
+  /// operation was done a moment ago. Counts are the same on a busy machine.
+  @Suite("The cost of an operation", .blocking)
+  struct CostTests {
+    let directory: TemporaryDirectory
+    let container: SharedContainer
+
+    init() throws {
+      directory = try TemporaryDirectory()
+      container = try directory.container()
+    }
+
+    /// The fewest calls of some repetitions: now and then one waits for the disk, or looks whether the
+    /// container's path still names it.
+    private func calls(_ operation: () throws -> Void) throws -> [SystemCall] {
+      var fewest: [SystemCall]?
+      for _ in 0..<20 {
+        let calls = Heard<SystemCall>()
+        let plan = Faults.Plan { call, _ in
+          calls.add(call)
+          return .proceed
+        }
+        try Faults.$plan.withValue(plan, operation: operation)
+        if calls.all.count < fewest?.count ?? .max { fewest = calls.all }
+      }
+      return try #require(fewest)
+    }
+
+    @Test("A publication takes 11 calls, an update 15, a read 4")
+    func values() throws {
+      let value = container.value("k")
+      let publication = try calls { try value.replace(with: 1) }
+      let lease: [SystemCall] = [.openat2, .flock, .getdents64, .openat]
+      let publishing: [SystemCall] = [
+        .fstatat, .write, .futimens, .close, .renameat2, .unlinkat, .close,
+      ]
+      let reading: [SystemCall] = [.openat2, .fstat, .read, .close]
+      #expect(publication == lease + publishing)
+      let update = try calls { try value.update { $0 = .integer(($0?.int64Value ?? 0) + 1) } }
+      #expect(update == lease + reading + publishing)
+      #expect(try calls { _ = try value.read() } == reading)
+    }
+
+    @Test("A post takes one call after a post of the same process")
+    func posts() throws {
+      let notification = container.notification("n")
+      #expect(try calls { try notification.post() } == [.renameat])
+    }
+
+    @Test("A sent entry takes 5 calls, and a taken one 6")
+    func entries() throws {
+      let queue = container.queue("q")
+      let sender = try queue.sender("s")
+      let consumer = try queue.consume(until: .now + .seconds(30))
+      #expect(try calls { _ = try sender.enqueue(1) }.count == 5)
+      #expect(try calls { try consumer.next(until: .now)?.acknowledge() }.count == 6)
+    }
+  }
+#endif
