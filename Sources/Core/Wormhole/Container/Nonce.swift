@@ -9,33 +9,14 @@ package enum Nonce {
   private static let origin = UInt64.random(in: .min ... .max)
 
   package static func next() -> String {
-    let number = nextNumber()
-    return String(unsafeUninitializedCapacity: mostDigits) { write(number, to: $0, at: 0) }
+    NameWriter.text(capacity: NameWriter.hexDigits) { $0.append(hex: nextNumber()) }
   }
 
   /// Names of one length.
   static func nextWithAllDigits() -> String {
-    let name = next()
-    return String(repeating: "0", count: mostDigits - name.utf8.count) + name
-  }
-
-  /// The digits of the largest number.
-  static let mostDigits = 16
-
-  /// Writes a number in hex; such a name is made for each change.
-  ///
-  /// - Returns: The end of its digits.
-  static func write(
-    _ number: UInt64, to buffer: UnsafeMutableBufferPointer<UInt8>, at start: Int
-  ) -> Int {
-    let end = start + max(1, (67 - number.leadingZeroBitCount) / 4)
-    var rest = number
-    for place in stride(from: end - 1, through: start, by: -1) {
-      let digit = UInt8(truncatingIfNeeded: rest & 0xF)
-      buffer[place] = digit + UInt8(ascii: digit < 10 ? "0" : "W")
-      rest >>= 4
+    NameWriter.text(capacity: NameWriter.hexDigits) {
+      $0.append(hex: nextNumber(), width: NameWriter.hexDigits)
     }
-    return end
   }
 
   static func nextNumber() -> UInt64 {

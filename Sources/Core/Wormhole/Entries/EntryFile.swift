@@ -1,3 +1,5 @@
+import WormholeSystem
+
 /// A file whose name gives its order, its sender, its number of entries and its size:
 /// `<order>-<sender>-<count>-<bytes>.plist`. Before it stands the priority, if it is not the standard
 /// one (`+` or `~`, so that the names sort by it), and after the size `@<due>` if it is delayed.
@@ -130,30 +132,25 @@ package struct EntryFile: Hashable, Sendable {
   }
 
   package var text: String {
-    // Without intermediate strings, because every entry in a queue needs its name.
-    var text: [UInt8] = []
-    text.reserveCapacity(sender.utf8.count + 64)
-    text += priority.mark.utf8
-    Self.append(order, to: &text)
-    text.append(UInt8(ascii: "-"))
-    text += sender.utf8
-    for number in [count, bytes] {
-      text.append(UInt8(ascii: "-"))
-      text += String(number).utf8
-    }
-    if let due {
-      text.append(UInt8(ascii: "@"))
-      Self.append(due, to: &text)
-    }
-    text += Self.suffix.utf8
-    return String(decoding: text, as: UTF8.self)
-  }
-
-  /// Appends sixteen hex digits, so that names sort as their numbers do.
-  private static func append(_ number: UInt64, to text: inout [UInt8]) {
-    for shift in stride(from: 60, through: 0, by: -4) {
-      let digit = UInt8(truncatingIfNeeded: number >> UInt64(shift)) & 15
-      text.append(digit < 10 ? UInt8(ascii: "0") + digit : UInt8(ascii: "a") + digit - 10)
+    let mark = priority.mark
+    let capacity =
+      mark.utf8.count + sender.utf8.count + Self.suffix.utf8.count
+      + 2 * (NameWriter.hexDigits + 1) + 2 * (NameWriter.decimalDigits + 1)
+    return NameWriter.text(capacity: capacity) { writer in
+      writer.append(mark)
+      // Sixteen digits, so that names sort as their numbers do.
+      writer.append(hex: order, width: NameWriter.hexDigits)
+      writer.append(UInt8(ascii: "-"))
+      writer.append(sender)
+      for number in [count, bytes] {
+        writer.append(UInt8(ascii: "-"))
+        writer.append(decimal: UInt64(number))
+      }
+      if let due {
+        writer.append(UInt8(ascii: "@"))
+        writer.append(hex: due, width: NameWriter.hexDigits)
+      }
+      writer.append(Self.suffix)
     }
   }
 

@@ -44,12 +44,11 @@ package struct LeaseDeclaration: Hashable, Sendable {
       let (seconds, attoseconds) = term.components
       milliseconds = UInt64(seconds * 1_000 + attoseconds / 1_000_000_000_000_000)
     }
-    name = String(unsafeUninitializedCapacity: 1 + 6 * (1 + Nonce.mostDigits)) { buffer in
-      buffer[0] = UInt8(ascii: mode == .exclusive ? "x" : "s")
-      var end = 1
+    name = NameWriter.text(capacity: 1 + 6 * (1 + NameWriter.hexDigits)) { writer in
+      writer.append(UInt8(ascii: mode == .exclusive ? "x" : "s"))
       func write(_ number: UInt64) {
-        buffer[end] = UInt8(ascii: "-")
-        end = Nonce.write(number, to: buffer, at: end + 1)
+        writer.append(UInt8(ascii: "-"))
+        writer.append(hex: number)
       }
       write(UInt64(UInt32(bitPattern: identity.processID)))
       write(identity.startTicks)
@@ -57,7 +56,6 @@ package struct LeaseDeclaration: Hashable, Sendable {
       write(since)
       write(milliseconds)
       write(nonce)
-      return end
     }
   }
 

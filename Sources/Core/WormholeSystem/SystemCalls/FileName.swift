@@ -74,20 +74,11 @@ package struct ComposedPath: PathText {
     bytes.append(0)
   }
 
-  /// The digits of a number at the end of a path.
-  package static let digits = 16
-
   /// Replaces the last bytes by a number in hex, with all its digits.
   package mutating func replaceEnd(with number: UInt64) {
-    precondition(bytes.count > Self.digits, "the path ends with a number")
-    bytes.withUnsafeMutableBytes { bytes in
-      var rest = number
-      let end = bytes.count - 1
-      for place in stride(from: end - 1, through: end - Self.digits, by: -1) {
-        let digit = UInt8(truncatingIfNeeded: rest & 0xF)
-        bytes[place] = digit + UInt8(ascii: digit < 10 ? "0" : "W")
-        rest >>= 4
-      }
+    bytes.withUnsafeMutableBufferPointer {
+      NameWriter.replaceEnd(
+        of: UnsafeMutableBufferPointer(rebasing: $0.dropLast()), hex: number)
     }
   }
 

@@ -14,6 +14,7 @@ enum NotifyRow {
     return [
       try bench.compare(
         "post a notification / rename", rounds: bench.shortRounds, runs: 30,
+        expected: .ratioAtMost(1.15),
         ours: { try notification.post() },
         floor: {
           try rename(
