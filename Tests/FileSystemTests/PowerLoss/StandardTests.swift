@@ -76,16 +76,26 @@ struct StandardTests {
       let lazy = Faults.Plan { call, _ in call == .syncFileRange ? .skip : .proceed }
       for kind in Disk.usable {
         let disk = try Disk(kind)
-        let path = try disk.makeContainer()
-        try Faults.$plan.withValue(lazy) { try live(path, true) }
-        try disk.cutPower()
-        try disk.restart()
-        let container = try SharedContainer(path: path)
-        for identifier in ["replaced", "new", "hot", "counted", "large"] {
-          #expect(throws: AppGroupError.self, "\(kind): \(identifier)") {
-            try container.value(identifier).read()
+        var intact: Set = ["replaced", "new", "hot", "counted", "large"]
+        // On a busy machine the flush a second later may come before the cut, so there are several.
+        for _ in 1...10 where !intact.isEmpty {
+          let path = try disk.makeContainer()
+          try Faults.$plan.withValue(lazy) {
+            try live(path, true, Self.lives.filter { intact.contains($0.identifier) })
+          }
+          try disk.cutPower()
+          try disk.restart()
+          let container = try SharedContainer(path: path)
+          intact = try intact.filter { identifier in
+            do {
+              _ = try container.value(identifier).read()
+              return true
+            } catch let error as AppGroupError where error.code == .damaged {
+              return false
+            }
           }
         }
+        #expect(intact.isEmpty, "\(kind)")
       }
     }
   #endif
@@ -131,17 +141,19 @@ struct StandardTests {
     }
   }
 
-  private func live(_ path: String, _ isJournalWritten: Bool) throws {
+  private func live(
+    _ path: String, _ isJournalWritten: Bool, _ lives: [Life] = StandardTests.lives
+  ) throws {
     let container = try SharedContainer(path: path)
     try container.value("other").replace(with: "intact", durability: .durable)
-    for life in Self.lives {
+    for life in lives {
       guard let old = life.old else { continue }
       try container.value(life.identifier).replace(with: old, durability: .durable)
     }
     let defaults = GroupDefaults(suite: "suite", in: container)
     for number in 1...20 { defaults.set(number, forKey: "number") }
     for number in 1...20 { try container.notification("n").setState(UInt64(number)) }
-    for life in Self.lives { try publish(life.states, life.isUpdated, container, life) }
+    for life in lives { try publish(life.states, life.isUpdated, container, life) }
     guard isJournalWritten else { return }
     try container.value("anchor").replace(with: "intact", durability: .durable)
   }

@@ -8,8 +8,8 @@ struct SessionPlace: Sendable {
   static let standardReplyTimeout: Duration = .seconds(300)
 
   /// How long an activation waits for another process of its side: long enough to see that it is
-  /// stopped, or for it to end if it is about to.
-  static let patience: Duration = .milliseconds(250)
+  /// stopped, or for it to end if it is about to, on a busy machine, too.
+  static let patience: Duration = .seconds(2)
 
   let role: WCSession.Role
   let container: SharedContainer
