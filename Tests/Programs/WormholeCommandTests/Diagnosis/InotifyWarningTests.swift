@@ -1,7 +1,8 @@
 import Testing
 import WormholeTestSupport
 
-@Suite("A machine without inotify instances does not change what a test sees of doctor")
+@Suite(
+  "A machine without inotify instances does not change what a test sees of doctor", .blocking)
 struct InotifyWarningTests {
   private static let near =
     "Warning: The user's inotify instances are nearly used up.\n   /proc\n\n"
