@@ -22,6 +22,7 @@ struct MissingDirectoryTests: MonitorScene {
     #expect(watch.detection == .events)
     #expect(try !exists(directory.path + "/a", at: Directory.current))
     for round in 1...3 {
+      try settle()
       let before = signals.all.count
       for (index, name) in ["a", "a/b", "a/b/c"].enumerated() where index >= round - 1 {
         let heard = signals.all.count
@@ -33,6 +34,7 @@ struct MissingDirectoryTests: MonitorScene {
         try eventually("a look follows each part, and then the next one is waited for") {
           try signals.all.count > heard && KernelWatches.contain(parents[index + 1])
         }
+        try settle()
       }
       try eventually("it is reported") { signals.all.count > before }
       try eventually("it is watched") { try KernelWatches.contain(path) }
@@ -48,6 +50,16 @@ struct MissingDirectoryTests: MonitorScene {
     }
     watch.cancel()
     #expect(try !parents.contains { try KernelWatches.contain($0) })
+  }
+
+  /// Waits until all events so far were taken, their looks have ended, and the findings were heard.
+  private func settle() throws {
+    for _ in 1...2 {
+      let heard = Awaited<Void>()
+      monitor.afterEvents { heard.settle(()) }
+      try #require(heard.wait(until: .now + .seconds(10)) != nil)
+      try eventually("all looks have ended") { monitor.state.withLock { $0.lanesAtWork } == 0 }
+    }
   }
 
   @Test("notices the replacement of a parent directory that it had to create")

@@ -130,16 +130,20 @@ struct ReadmeTests {
     func names(_ path: String) throws -> [String] {
       try FileManager.default.contentsOfDirectory(atPath: path)
     }
-    // Stopped before that, it would lose the entry, too.
-    try eventually("the entry is acknowledged") {
-      try names(taken).allSatisfy { try names(taken + "/" + $0).isEmpty }
+    // A worker that is stopped or killed before that loses the entry, too.
+    func isAcknowledged() throws {
+      try eventually("the entry is acknowledged") {
+        try names(taken).allSatisfy { try names(taken + "/" + $0).isEmpty }
+      }
     }
+    try isAcknowledged()
     try late.send(.stop)
     try late.waitUntilStopped(until: deadline)
     let other = try start()
     try add("B")
     #expect(try other.line(until: deadline) == "2 × B")
     try eventually("the other has replaced it") { try names(taken).count == 1 }
+    try isAcknowledged()
     try other.end()
     try late.send(.continue)
     try add("C")
