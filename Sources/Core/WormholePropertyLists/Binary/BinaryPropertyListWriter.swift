@@ -6,13 +6,14 @@ import FoundationEssentials
 /// by their UTF-8 bytes. Nothing recurses. The writer already refuses a value that is nested too
 /// deeply for our own reader.
 ///
-/// The bytes of strings and numbers are written as soon as they are reached. The references of the
-/// containers, whose width depends on the number of all objects, are put between them at the end,
-/// and so is large data, which is copied once.
+/// The bytes of each object are written as soon as it is reached; a container leaves room for its
+/// references, which become known when its elements are reached. Their width depends on the number
+/// of all objects, so the writer begins with one byte, and again with a wider one for more objects.
 struct BinaryPropertyListWriter {
   private struct Container {
     let value: PropertyListValue
-    let number: Int
+    /// Where its references begin. A dictionary lists its keys first, then its values.
+    let place: Int
   }
 
   private struct Entry {
@@ -21,32 +22,19 @@ struct BinaryPropertyListWriter {
     let value: PropertyListValue
   }
 
+  private var output: [UInt8] = []
+  /// The place of each object.
+  private var offsets: [Int] = []
   /// The containers in the order of their numbers.
   private var containers: [Container] = []
-  /// The references of all containers, in the same order. A dictionary lists its keys first, then
-  /// its values.
-  private var references: [UInt32] = []
-  private struct Large {
-    let data: Data
-    /// The number of bytes of `leaves` before it.
-    let place: Int
-  }
-
-  /// The scalars, in the order of their numbers.
-  private var leaves: [UInt8] = []
-  /// Data that is missing in them.
-  private var large: [Large] = []
-  private var largeBytes = 0
-  /// For each object, the bytes of the leaves before it, large data included.
-  private var offsets: [Int] = []
   private var strings = StringTable()
   private let spellsNullWide: Bool
   private let limits: PropertyListLimits?
+  /// The number of bytes of a reference, and the largest number of objects for it.
+  private let (width, mostObjects): (Int, Int)
+  private var referenceCount = 0
   /// The bytes of strings and data, with each reference to a string counted.
   private var contentBytes = 0
-
-  /// Data of at least this size is not copied into the leaves.
-  private static let leastLargeBytes = 4_096
 
   /// Below this number of nodes, looking for equal strings costs more than it saves.
   private static let leastObjectsToUnique = 32
@@ -56,36 +44,31 @@ struct BinaryPropertyListWriter {
   static func bytes(
     of value: PropertyListValue, spellsNullWide: Bool = false, limits: PropertyListLimits? = nil
   ) throws(PropertyListError) -> [UInt8] {
-    var writer = BinaryPropertyListWriter(spellsNullWide: spellsNullWide, limits: limits)
-    try writer.flatten(value)
-    let bytes = writer.serialized()
-    if let limits { try writer.check(bytes, limits) }
-    return bytes
+    var width = 1
+    while true {
+      var writer = BinaryPropertyListWriter(width, spellsNullWide: spellsNullWide, limits: limits)
+      if try writer.flatten(value) { return try writer.finished() }
+      precondition(width < 4, "a property list has at most 2^32 - 1 objects")
+      width *= 2
+    }
   }
 
-  private init(spellsNullWide: Bool, limits: PropertyListLimits?) {
+  private init(_ width: Int, spellsNullWide: Bool, limits: PropertyListLimits?) {
     self.spellsNullWide = spellsNullWide
     self.limits = limits
-    containers.reserveCapacity(8)
-    leaves.reserveCapacity(256)
+    self.width = width
+    // Foundation requires room for the count itself when it reads.
+    mostObjects = 1 << (8 * width) - 1
+    output.reserveCapacity(512)
+    output.append(contentsOf: "bplist00".utf8)
     offsets.reserveCapacity(32)
-    references.reserveCapacity(32)
+    containers.reserveCapacity(4)
   }
 
-  /// Refuses values that a reader with these limits would refuse. The counts are upper bounds: a
-  /// string of n bytes in UTF-8 costs a reader at most 3 n. Only a file near a limit is scanned.
-  private func check(_ bytes: [UInt8], _ limits: PropertyListLimits) throws(PropertyListError) {
-    let nodes = references.count + 1
-    let expandedBytes = 3 * contentBytes + nodes * PropertyListLimits.bytesPerNode
-    guard
-      bytes.count > limits.maximumBytes || nodes > limits.maximumNodes
-        || expandedBytes > limits.maximumExpandedBytes
-    else { return }
-    try PropertyListGuard.check(bytes, limits: limits)
-  }
-
-  /// Numbers every object in breadth-first order.
-  private mutating func flatten(_ root: PropertyListValue) throws(PropertyListError) {
+  /// Writes every object, in breadth-first order.
+  ///
+  /// - Returns: False if there are too many for references of this width.
+  private mutating func flatten(_ root: PropertyListValue) throws(PropertyListError) -> Bool {
     try add(root)
     var depth = 0
     var levelEnd = 0
@@ -96,17 +79,28 @@ struct BinaryPropertyListWriter {
         levelEnd = containers.count
         try checkDepth(depth)
       }
+      var place = containers[index].place
       switch containers[index].value {
-      case .array(let array): for element in array { try reference(element) }
-      case .dictionary(let dictionary): try flatten(dictionary)
+      case .array(let array):
+        makeRoom(for: array)
+        for element in array {
+          try reference(element, at: &place)
+          if offsets.count > mostObjects { return false }
+        }
+      case .dictionary(let dictionary):
+        // Its keys alone are as many objects.
+        if dictionary.count > mostObjects { return false }
+        try flatten(dictionary, at: &place)
       default: break
       }
+      if offsets.count > mostObjects { return false }
       index += 1
     }
+    return true
   }
 
   private mutating func flatten(
-    _ dictionary: [String: PropertyListValue]
+    _ dictionary: [String: PropertyListValue], at place: inout Int
   ) throws(PropertyListError) {
     var entries: [Entry] = []
     entries.reserveCapacity(dictionary.count)
@@ -118,91 +112,113 @@ struct BinaryPropertyListWriter {
         $0.prefix == $1.prefix ? $0.key.precedesInUTF8($1.key) : $0.prefix < $1.prefix
       }
     }
-    for entry in entries { referenceKey(entry.key) }
-    for entry in entries { try reference(entry.value) }
+    makeRoom(for: dictionary.values)
+    for entry in entries { referenceKey(entry.key, at: &place) }
+    for entry in entries { try reference(entry.value, at: &place) }
   }
 
   /// A key is never `nil`, so one that reads "$null" is always written in UTF-16.
-  private mutating func referenceKey(_ key: String) {
-    guard key == "$null" else { return reference(string: key) }
-    references.append(UInt32(truncatingIfNeeded: offsets.count))
+  private mutating func referenceKey(_ key: String, at place: inout Int) {
+    guard key == "$null" else { return reference(string: key, at: &place) }
+    put(reference: offsets.count, at: &place)
     contentBytes += key.utf8.count
-    number()
+    offsets.append(output.count)
     write(key, wide: true)
   }
 
-  private mutating func reference(_ value: PropertyListValue) throws(PropertyListError) {
-    if case .string(let string) = value { return reference(string: string) }
-    references.append(UInt32(truncatingIfNeeded: offsets.count))
+  private mutating func reference(
+    _ value: PropertyListValue, at place: inout Int
+  ) throws(PropertyListError) {
+    if case .string(let string) = value { return reference(string: string, at: &place) }
+    put(reference: offsets.count, at: &place)
     try add(value)
   }
 
-  private mutating func reference(string: String) {
-    let next = UInt32(truncatingIfNeeded: offsets.count)
-    let number =
-      next < Self.leastObjectsToUnique ? next : strings.number(of: string, orNew: next)
-    references.append(number)
+  private mutating func reference(string: String, at place: inout Int) {
+    let next = offsets.count
+    let number = next < Self.leastObjectsToUnique ? next : strings.number(of: string, orNew: next)
+    put(reference: number, at: &place)
     if number == next { add(string) } else { contentBytes += string.utf8.count }
   }
 
-  /// Gives the next number to an object that is about to be added.
-  private mutating func number() {
-    precondition(offsets.count < Int(UInt32.max), "a property list has at most 2^32 - 1 objects")
-    offsets.append(leaves.count + largeBytes)
+  private mutating func put(reference number: Int, at place: inout Int) {
+    referenceCount += 1
+    var shift = 8 * width
+    while shift > 0 {
+      shift -= 8
+      output[place] = UInt8(truncatingIfNeeded: number >> shift)
+      place += 1
+    }
   }
 
   private mutating func add(_ string: String) {
     contentBytes += string.utf8.count
-    number()
+    offsets.append(output.count)
     write(string, wide: spellsNullWide && string == "$null")
   }
 
   private mutating func add(_ value: PropertyListValue) throws(PropertyListError) {
     if case .string(let string) = value { return add(string) }
-    let number = offsets.count
-    self.number()
+    offsets.append(output.count)
     switch value {
-    case .array, .dictionary: containers.append(Container(value: value, number: number))
+    case .array(let array): leaveRoom(in: value, marker: 0xA0, array.count, references: array.count)
+    case .dictionary(let dictionary):
+      leaveRoom(in: value, marker: 0xD0, dictionary.count, references: 2 * dictionary.count)
     case .string: break
-    case .integer(let integer): leaves.appendInteger(integer)
+    case .integer(let integer): output.appendInteger(integer)
     case .unsigned(let integer):
-      if let signed = Int64(exactly: integer) { return leaves.appendInteger(signed) }
+      if let signed = Int64(exactly: integer) { return output.appendInteger(signed) }
       // 16 bytes, because 8 bytes with the high bit set mean a negative number.
-      leaves.append(0x14)
-      leaves.appendBigEndian(0)
-      leaves.appendBigEndian(integer)
+      output.append(0x14)
+      output.appendBigEndian(0)
+      output.appendBigEndian(integer)
     case .real(let real):
-      leaves.append(0x23)
-      leaves.appendBigEndian(real.bitPattern)
-    case .boolean(let boolean): leaves.append(boolean ? 0x09 : 0x08)
+      output.append(0x23)
+      output.appendBigEndian(real.bitPattern)
+    case .boolean(let boolean): output.append(boolean ? 0x09 : 0x08)
     case .date(let date):
       try Self.checkFinite(date)
-      leaves.append(0x33)
-      leaves.appendBigEndian(date.timeIntervalSinceReferenceDate.bitPattern)
+      output.append(0x33)
+      output.appendBigEndian(date.timeIntervalSinceReferenceDate.bitPattern)
     case .data(let data):
       contentBytes += data.count
-      leaves.appendMarker(0x40, count: data.count)
-      guard data.count >= Self.leastLargeBytes else { return leaves.append(contentsOf: data) }
-      large.append(Large(data: data, place: leaves.count))
-      largeBytes += data.count
+      output.appendMarker(0x40, count: data.count)
+      output.append(contentsOf: data)
     }
+  }
+
+  /// Makes room for the data of a container at once, because moving large content takes long.
+  private mutating func makeRoom(for values: some Collection<PropertyListValue>) {
+    var bytes = 0
+    for case .data(let data) in values { bytes += data.count }
+    let end = output.count + bytes
+    guard bytes > 0, end > output.capacity else { return }
+    output.reserveCapacity(max(2 * output.count, end + end / 64))
+  }
+
+  private mutating func leaveRoom(
+    in value: PropertyListValue, marker: UInt8, _ count: Int, references: Int
+  ) {
+    output.appendMarker(marker, count: count)
+    containers.append(Container(value: value, place: output.count))
+    output.append(contentsOf: repeatElement(0, count: references * width))
   }
 
   private mutating func write(_ string: String, wide: Bool) {
     let utf8 = string.utf8
     // Only ASCII has as many bytes as UTF-16 units; Swift knows both counts of an ASCII string.
     guard wide || utf8.count != string.utf16.count else {
-      leaves.appendMarker(0x50, count: utf8.count)
+      output.appendMarker(0x50, count: utf8.count)
       // The generic way uses an iterator.
-      guard utf8.withContiguousStorageIfAvailable({ leaves.append(contentsOf: $0) }) == nil else {
+      guard utf8.withContiguousStorageIfAvailable({ output.append(contentsOf: $0) }) == nil else {
         return
       }
-      return leaves.append(contentsOf: utf8)
+      return output.append(contentsOf: utf8)
     }
-    leaves.appendMarker(0x60, count: string.utf16.count)
+    output.appendMarker(0x60, count: string.utf16.count)
     for unit in string.utf16 {
-      leaves.append(UInt8(truncatingIfNeeded: unit >> 8))
-      leaves.append(UInt8(truncatingIfNeeded: unit))
+      output.append(UInt8(truncatingIfNeeded: unit >> 8))
+      output.append(UInt8(truncatingIfNeeded: unit))
     }
   }
 
@@ -219,75 +235,33 @@ struct BinaryPropertyListWriter {
     }
   }
 
-  /// Puts the containers between the leaves, and adds header, offset table and trailer.
-  private mutating func serialized() -> [UInt8] {
-    let referenceSize = Self.width(for: offsets.count)
-    var output: [UInt8] = []
-    output.reserveCapacity(
-      48 + leaves.count + largeBytes + containers.count * 6 + references.count * referenceSize
-        + offsets.count * 4)
-    output.append(contentsOf: "bplist00".utf8)
-    var (nextObject, nextReference) = (0, 0)
-    var rest = Rest(of: self)
-    for container in containers {
-      let leafEnd = offsets[container.number]
-      let shift = output.count - rest.done
-      while nextObject <= container.number {
-        offsets[nextObject] += shift
-        nextObject += 1
-      }
-      rest.move(upTo: leafEnd, to: &output)
-      let end = nextReference + output.appendMarker(of: container.value)
-      while nextReference < end {
-        output.appendBigEndian(UInt64(references[nextReference]), width: referenceSize)
-        nextReference += 1
-      }
-    }
-    let shift = output.count - rest.done
-    for object in nextObject..<offsets.count { offsets[object] += shift }
-    rest.move(upTo: leaves.count + largeBytes, to: &output)
+  /// Adds the offset table and the trailer.
+  private mutating func finished() throws(PropertyListError) -> [UInt8] {
     let tableOffset = output.count
     let offsetSize = Self.width(for: tableOffset)
+    output.reserveCapacity(tableOffset + offsets.count * offsetSize + 32)
     for place in offsets { output.appendBigEndian(UInt64(place), width: offsetSize) }
-    output.appendBigEndian(UInt64(offsetSize) << 8 | UInt64(referenceSize))
+    output.appendBigEndian(UInt64(offsetSize) << 8 | UInt64(width))
     output.appendBigEndian(UInt64(offsets.count))
     output.appendBigEndian(0)
     output.appendBigEndian(UInt64(tableOffset))
+    if let limits { try check(limits) }
     return output
   }
 
-  /// The leaves that are not in the output yet.
-  private struct Rest {
-    private let leaves: [UInt8]
-    private let large: [Large]
-    private var nextLeaf = 0
-    private var nextLarge = 0
-    /// The bytes of the leaves in the output, large data included.
-    private(set) var done = 0
-
-    init(of writer: BinaryPropertyListWriter) {
-      leaves = writer.leaves
-      large = writer.large
-    }
-
-    mutating func move(upTo end: Int, to output: inout [UInt8]) {
-      while nextLarge < large.count, done + large[nextLarge].place - nextLeaf < end {
-        let (data, place) = (large[nextLarge].data, large[nextLarge].place)
-        output.append(contentsOf: leaves[nextLeaf..<place])
-        data.withUnsafeBytes { output.append(contentsOf: $0) }
-        done += place - nextLeaf + data.count
-        nextLeaf = place
-        nextLarge += 1
-      }
-      guard done < end else { return }
-      output.append(contentsOf: leaves[nextLeaf..<nextLeaf + end - done])
-      nextLeaf += end - done
-      done = end
-    }
+  /// Refuses values that a reader with these limits would refuse. The counts are upper bounds: a
+  /// string of n bytes in UTF-8 costs a reader at most 3 n. Only a file near a limit is scanned.
+  private func check(_ limits: PropertyListLimits) throws(PropertyListError) {
+    let nodes = referenceCount + 1
+    let expandedBytes = 3 * contentBytes + nodes * PropertyListLimits.bytesPerNode
+    guard
+      output.count > limits.maximumBytes || nodes > limits.maximumNodes
+        || expandedBytes > limits.maximumExpandedBytes
+    else { return }
+    try PropertyListGuard.check(output, limits: limits)
   }
 
   /// Returns the number of bytes for numbers up to and including `count`, as a power of two.
-  /// Foundation requires room for `count` itself when it reads.
   private static func width(for count: Int) -> Int {
     switch count {
     case ..<0x100: 1
@@ -340,19 +314,6 @@ extension [UInt8] {
     } else {
       append(marker | 0x0F)
       appendInteger(Int64(count))
-    }
-  }
-
-  /// - Returns: The number of references that follow.
-  fileprivate mutating func appendMarker(of container: PropertyListValue) -> Int {
-    switch container {
-    case .array(let array):
-      appendMarker(0xA0, count: array.count)
-      return array.count
-    case .dictionary(let dictionary):
-      appendMarker(0xD0, count: dictionary.count)
-      return 2 * dictionary.count
-    default: return 0
     }
   }
 }

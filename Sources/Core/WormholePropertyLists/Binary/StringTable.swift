@@ -6,7 +6,7 @@
 struct StringTable {
   private struct Entry {
     var string: String
-    var number: UInt32
+    var number: Int
     var hash: UInt64
   }
 
@@ -18,7 +18,7 @@ struct StringTable {
   private static let longestString = 256
 
   /// Returns the number of an equal string, or registers the string under `new`.
-  mutating func number(of string: String, orNew new: UInt32) -> UInt32 {
+  mutating func number(of string: String, orNew new: Int) -> Int {
     guard string.utf8.count <= Self.longestString else { return new }
     if entries.count * 2 >= slots.count { grow() }
     let hash = Self.hash(string)
