@@ -213,6 +213,15 @@ extension Diagnostics {
     note(.failure, at: .error, "\(error)", error: error)
   }
 
+  /// Runs a closure whose error changes nothing for the caller: it is only reported.
+  package static func reporting(_ body: () throws -> Void) {
+    do {
+      try body()
+    } catch {
+      report(error)
+    }
+  }
+
   /// Reports an event. Costs one load if there is no handler.
   ///
   /// May be called anywhere, even under a lock: it only enqueues.

@@ -1,9 +1,9 @@
 /// Copies one file, symlink or FIFO.
 package struct EntryCopy {
-  package let mode: TreeCopy.Mode
-  package let check: () throws -> Void
+  let mode: TreeCopy.Mode
+  let check: () throws -> Void
   /// Whether new files inherit access control lists from their directory.
-  package let dropsInherited: Bool
+  let dropsInherited: Bool
   /// An extended attribute that means nothing for a copy.
   private let leavesOut: FileName?
   private var content: ContentCopy
@@ -67,7 +67,10 @@ package struct EntryCopy {
     case .regular:
       try copyFile(name, at: source, to: newName, at: target)
     case .symbolicLink:
-      try copySymbolicLink(name, at: source, to: newName, at: target)
+      guard let pointsTo = try tolerating([.invalidArgument], linkTarget(name, at: source)) else {
+        throw KindChanged()
+      }
+      try makeSymbolicLink(newName, at: target, target: pointsTo)
       try apply(FileMetadata(status), toEntry: newName, at: target)
     case .fifo:
       try makeFIFO(newName, at: target)
@@ -93,7 +96,12 @@ package struct EntryCopy {
   private mutating func copyFile(
     _ name: FileName, at source: Int32, to newName: FileName, at target: Int32
   ) throws {
-    let original = try openedFile(name, at: source)
+    // A FIFO opens at once for a reader that does not block (fifo(7)). The errors are those of a
+    // symbolic link, and of a socket or device without a program behind it.
+    let opened = try tolerating(
+      [.tooManyLinks, .noSuchDevice],
+      FileDescriptor.open(name, at: source, [.readOnly, .noFollow, .nonBlocking]))
+    guard let original = opened else { throw KindChanged() }
     let metadata = try FileMetadata(of: original, without: leavesOut)
     guard metadata.status.kind == .regular else { throw KindChanged() }
     let copy = try FileDescriptor.open(
@@ -101,26 +109,6 @@ package struct EntryCopy {
     try content.copy(original, metadata.status, to: copy)
     try apply(metadata, to: copy)
     try copy.close()
-  }
-
-  // A FIFO opens at once for a reader that does not block (fifo(7)).
-  private func openedFile(_ name: FileName, at source: Int32) throws -> FileDescriptor {
-    // A symbolic link, or a socket or device without a program behind it.
-    guard
-      let file = try tolerating(
-        [.tooManyLinks, .noSuchDevice],
-        FileDescriptor.open(name, at: source, [.readOnly, .noFollow, .nonBlocking]))
-    else { throw KindChanged() }
-    return file
-  }
-
-  private func copySymbolicLink(
-    _ name: FileName, at source: Int32, to newName: FileName, at target: Int32
-  ) throws {
-    guard let pointsTo = try tolerating([.invalidArgument], linkTarget(name, at: source)) else {
-      throw KindChanged()
-    }
-    try makeSymbolicLink(newName, at: target, target: pointsTo)
   }
 
   // Of an entry that must not be opened.
@@ -158,19 +146,19 @@ package struct EntryCopy {
 
 /// The metadata of a file: owner, mode, times, extended attributes.
 package struct FileMetadata {
-  static let accessList = FileName("system.posix_acl_access")
-  package static let defaultAccessList = FileName("system.posix_acl_default")
+  private static let accessList = FileName("system.posix_acl_access")
+  private static let defaultAccessList = FileName("system.posix_acl_default")
 
-  package let status: FileStatus
-  package let attributes: [(name: FileName, value: [UInt8])]
+  let status: FileStatus
+  let attributes: [(name: FileName, value: [UInt8])]
 
   /// Of an entry that must not be opened: without its attributes.
-  package init(_ status: FileStatus) {
+  init(_ status: FileStatus) {
     self.status = status
     attributes = []
   }
 
-  package init(of file: borrowing FileDescriptor, without omitted: FileName? = nil) throws(Errno) {
+  init(of file: borrowing FileDescriptor, without omitted: FileName? = nil) throws(Errno) {
     status = try file.status()
     var attributes: [(name: FileName, value: [UInt8])] = []
     for name in try Self.attributeNames(of: file) where name != omitted {
@@ -183,9 +171,15 @@ package struct FileMetadata {
   }
 
   /// The names of extended attributes; empty if the file system has none.
-  package static func attributeNames(of file: borrowing FileDescriptor) throws(Errno) -> [FileName]
-  {
+  private static func attributeNames(
+    of file: borrowing FileDescriptor
+  ) throws(Errno) -> [FileName] {
     try tolerating([.unsupported, .noFunction], file.attributeNames()) ?? []
+  }
+
+  /// Whether new entries of a directory inherit access control lists.
+  package static func areInherited(in directory: borrowing FileDescriptor) throws(Errno) -> Bool {
+    try attributeNames(of: directory).contains(defaultAccessList)
   }
 
   /// Gives a file these attributes, and only these access control lists.

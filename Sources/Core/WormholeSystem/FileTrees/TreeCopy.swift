@@ -48,7 +48,9 @@ package struct TreeCopy {
   ) throws {
     let path = TreePath(name)
     let status = try reporting("copy", path, fileStatus(name, at: source))
-    let inherits = try reporting("copy", path, hasDefaultAccessList(at: target))
+    let inherits = try reporting(
+      "copy", path,
+      FileMetadata.areInherited(in: FileDescriptor.open(".", at: target, [.readOnly, .directory])))
     var entries = EntryCopy(mode: mode, check: check, dropsInherited: inherits)
     guard status.kind != .socket else {
       throw TreeError(action: "copy", path: path, reason: .unsupported(.socket))
@@ -77,11 +79,6 @@ package struct TreeCopy {
     try visitor.walk("copy", through: from, path: path)
     entries = visitor.entries
     try reporting("copy", path, entries.apply(metadata, to: to.descriptor))
-  }
-
-  private func hasDefaultAccessList(at directory: Int32) throws(Errno) -> Bool {
-    let opened = try FileDescriptor.open(".", at: directory, [.readOnly, .directory])
-    return try FileMetadata.attributeNames(of: opened).contains(FileMetadata.defaultAccessList)
   }
 }
 
@@ -115,9 +112,8 @@ private struct TreeCopyVisitor: TreeVisitor {
   mutating func visit(_ entry: FileDescriptor.Entry, at place: TreePlace) throws -> Void? {
     guard !leavesOut(entry.name) else { return nil }
     try entries.check()
-    let path = { place.path.appending(entry.name) }
     if entry.isDirectory ?? isDirectory(entry.name, at: place.rawValue) { return () }
-    return try copyEntry(entry.name, at: place, path())
+    return try copyEntry(entry.name, at: place)
   }
 
   mutating func enter(_ name: FileName, _ mark: Void, at place: TreePlace) throws
@@ -125,7 +121,14 @@ private struct TreeCopyVisitor: TreeVisitor {
   {
     try entries.check()
     let path = place.path.appending(name)
-    guard let source = try opened(name, at: place, path) else { return nil }
+    let opened = try reporting(
+      "copy", path,
+      tolerating(Errno.noDirectory, SharedDescriptor(openDirectory(name, at: place.rawValue))))
+    guard let source = opened else {
+      // It has vanished, or has become something else, which is copied instead.
+      _ = try copyEntry(name, at: place)
+      return nil
+    }
     let original = try reporting("copy", path, FileMetadata(of: source.descriptor))
     if let device, original.status.device != device {
       throw TreeError(action: "copy", path: path, reason: .mountPoint)
@@ -156,27 +159,15 @@ extension TreeCopyVisitor {
   }
 
   /// - Returns: nil, unless the entry has become a directory, which must then be entered.
-  private mutating func copyEntry(
-    _ name: FileName, at place: TreePlace, _ path: @autoclosure () -> TreePath
-  ) throws -> Void? {
+  private mutating func copyEntry(_ name: FileName, at place: TreePlace) throws -> Void? {
     let to = try targetDirectory(place.path)
     do {
       _ = try entries.copy(
-        name, at: place.rawValue, to: name, at: to.descriptor.rawValue, path: path())
+        name, at: place.rawValue, to: name, at: to.descriptor.rawValue,
+        path: place.path.appending(name))
       return nil
     } catch let error as TreeError where error.reason == .refused(.isDirectory) {
       return ()
     }
-  }
-
-  // Nil when it has vanished, or has become something else, which is copied instead.
-  private mutating func opened(
-    _ name: FileName, at place: TreePlace, _ path: TreePath
-  ) throws -> SharedDescriptor? {
-    let opened = try reportingUnless(
-      Errno.noDirectory, action: "copy", path: path,
-      SharedDescriptor(openDirectory(name, at: place.rawValue)))
-    if opened == nil { _ = try copyEntry(name, at: place, path) }
-    return opened
   }
 }

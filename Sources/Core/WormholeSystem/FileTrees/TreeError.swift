@@ -75,13 +75,3 @@ func reporting<Result: ~Copyable>(
     throw TreeError(action: action, path: path(), reason: .refused(error))
   }
 }
-
-/// The same for a call that may fail with certain errors.
-///
-/// - Returns: nil if it failed with one of them.
-func reportingUnless<Result: ~Copyable>(
-  _ errors: [Errno], action: String, path: @autoclosure () -> TreePath,
-  _ call: @autoclosure () throws(Errno) -> Result
-) throws(TreeError) -> Result? {
-  try reporting(action, path(), tolerating(errors, try call()))
-}

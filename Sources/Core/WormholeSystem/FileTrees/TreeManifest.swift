@@ -43,8 +43,8 @@ package struct TreeManifest: Sendable {
   }
 
   /// The item itself is the first; none when there is no item.
-  package private(set) var entries: [Entry] = []
-  private var names: [UInt8] = []
+  package fileprivate(set) var entries: [Entry] = []
+  fileprivate var names: [UInt8] = []
 
   /// For a missing item.
   package init() {}
@@ -62,18 +62,10 @@ package struct TreeManifest: Sendable {
     for _ in 0..<8 {
       var visitor = TreeManifestVisitor(leavesOut: leavesOut)
       guard try visitor.walk(name, at: directory) else { continue }
-      entries = visitor.entries
-      names = visitor.names
-      sort()
+      self = visitor.manifest
       return
     }
     throw TreeError(action: "list", path: TreePath(name), reason: .refused(.deviceBusy))
-  }
-
-  private mutating func sort() {
-    for directory in entries.filter({ $0.childCount > 1 }).map(\.children) {
-      entries[directory].sort { Self.compareNames($0, names, second: $1, secondNames: names) < 0 }
-    }
   }
 }
 
@@ -81,38 +73,22 @@ extension TreeManifest {
   /// The place of the item itself in `entries`; nil when there is no item.
   package var root: Int? { entries.isEmpty ? nil : 0 }
 
-  /// The places in `entries` of the children of a directory, in the order of their names; none for a
-  /// file.
-  func children(of index: Int) -> Range<Int> { entries[index].children }
-
-  package func name(of index: Int) -> FileName {
-    FileName(bytes: Array(names[entries[index].nameRange]))
+  /// The places in `entries` of the children of a directory; none for a file.
+  func children(of index: Int) -> Range<Int> {
+    let first = Int(entries[index].firstChild)
+    return first..<first + Int(entries[index].childCount)
   }
 
-  /// The order of two names, by their bytes.
-  private static func compareNames(
-    _ first: Entry, _ firstNames: [UInt8], second: Entry, secondNames: [UInt8]
-  ) -> Int {
-    firstNames.withUnsafeBytes { one in
-      secondNames.withUnsafeBytes { other in
-        compareBytes(
-          UnsafeRawBufferPointer(rebasing: one[first.nameRange]),
-          UnsafeRawBufferPointer(rebasing: other[second.nameRange]))
-      }
-    }
+  func name(of index: Int) -> FileName {
+    let (start, length) = (Int(entries[index].nameStart), Int(entries[index].nameLength))
+    return FileName(bytes: Array(names[start..<start + length]))
   }
-}
-
-extension TreeManifest.Entry {
-  fileprivate var nameRange: Range<Int> { Int(nameStart)..<Int(nameStart) + Int(nameLength) }
-  fileprivate var children: Range<Int> { Int(firstChild)..<Int(firstChild) + Int(childCount) }
 }
 
 /// Collects the entries of a manifest.
 private struct TreeManifestVisitor: TreeVisitor {
   let leavesOut: (FileName) -> Bool
-  var entries: [TreeManifest.Entry] = []
-  var names: [UInt8] = []
+  var manifest = TreeManifest()
   // The directories that were entered and not yet left.
   var entered = [0]
 
@@ -126,7 +102,7 @@ private struct TreeManifestVisitor: TreeVisitor {
       add(FileName(""), status, target: name, at: directory)
       return true
     }
-    guard let root = try openListed(name, at: directory, path) else { return false }
+    guard let root = try opened(name, at: directory, path) else { return false }
     let opened = try reporting("list", path, root.descriptor.status())
     add(FileName(""), opened, target: name, at: directory)
     try walk("list", through: root, path: path)
@@ -134,12 +110,12 @@ private struct TreeManifestVisitor: TreeVisitor {
   }
 
   /// - Returns: nil if the directory is gone.
-  private func openListed(
+  private func opened(
     _ name: FileName, at directory: Int32, _ path: @autoclosure () -> TreePath
   ) throws(TreeError) -> SharedDescriptor? {
-    try reportingUnless(
-      Errno.noDirectory, action: "list", path: path(),
-      SharedDescriptor(openDirectory(name, at: directory)))
+    try reporting(
+      "list", path(),
+      tolerating(Errno.noDirectory, SharedDescriptor(openDirectory(name, at: directory))))
   }
 
   mutating func visit(_ entry: FileDescriptor.Entry, at place: TreePlace) throws -> Int? {
@@ -148,11 +124,13 @@ private struct TreeManifestVisitor: TreeVisitor {
       let status = try manifestStatus(
         entry.name, at: place.rawValue, place.path.appending(entry.name))
     else { return nil }
-    let index = entries.count
+    let index = manifest.entries.count
     let parent = entered[entered.count - 1]
     add(entry.name, status, target: entry.name, at: place.rawValue)
-    if entries[parent].childCount == 0 { entries[parent].firstChild = UInt32(index) }
-    entries[parent].childCount += 1
+    if manifest.entries[parent].childCount == 0 {
+      manifest.entries[parent].firstChild = UInt32(index)
+    }
+    manifest.entries[parent].childCount += 1
     return status.kind == .directory ? index : nil
   }
 
@@ -160,7 +138,7 @@ private struct TreeManifestVisitor: TreeVisitor {
     -> SharedDescriptor?
   {
     // Vanished, or replaced, after its name was read: it counts as an empty directory.
-    let opened = try openListed(name, at: place.rawValue, place.path.appending(name))
+    let opened = try opened(name, at: place.rawValue, place.path.appending(name))
     if opened != nil { entered.append(mark) }
     return opened
   }
@@ -173,11 +151,11 @@ private struct TreeManifestVisitor: TreeVisitor {
     _ name: FileName, _ status: FileStatus, target: FileName, at directory: Int32
   ) {
     var entry = TreeManifest.Entry(status)
-    entry.nameStart = UInt32(truncatingIfNeeded: names.count)
+    entry.nameStart = UInt32(truncatingIfNeeded: manifest.names.count)
     entry.nameLength = UInt8(truncatingIfNeeded: name.bytes.count)
     if status.kind == .symbolicLink { entry.target = hashOfTarget(target, at: directory) }
-    names += name.bytes
-    entries.append(entry)
+    manifest.names += name.bytes
+    manifest.entries.append(entry)
   }
 
   // FNV-1a, 64 bits (Fowler, Noll, Vo; RFC 9923).
@@ -197,8 +175,7 @@ private struct TreeManifestVisitor: TreeVisitor {
 private func manifestStatus(
   _ name: FileName, at directory: Int32, _ path: @autoclosure () -> TreePath
 ) throws(TreeError) -> FileStatus? {
-  try reportingUnless(
-    Errno.vanishing, action: "list", path: path(), fileStatus(name, at: directory))
+  try reporting("list", path(), tolerating(Errno.vanishing, fileStatus(name, at: directory)))
 }
 
 extension TreeManifest.Entry {
@@ -245,37 +222,22 @@ extension TreeManifest {
       guard [entries[index].kind, base.entries[baseIndex].kind] == [.directory, .directory] else {
         continue
       }
-      var (left, baseLeft) = (children(of: index), base.children(of: baseIndex))
-      while changes.count < limit, let difference = compareFirst(left, base, baseChildren: baseLeft)
-      {
-        let (now, then) = (left.first, baseLeft.first)
-        if difference <= 0 { left.removeFirst() }
-        if difference >= 0 { baseLeft.removeFirst() }
-        switch (difference <= 0 ? now : nil, difference >= 0 ? then : nil) {
-        case (let now?, let then?):
-          if !entries[now].isUnchanged(since: base.entries[then]) {
-            changes.append(path.appending(name(of: now)))
-          }
-          if entries[now].kind == .directory {
-            waiting.append((path.appending(name(of: now)), now, then))
-          }
-        case (let now?, nil): changes.append(path.appending(name(of: now)))
-        case (nil, let then?): changes.append(path.appending(base.name(of: then)))
-        case (nil, nil): break
+      let old = base.children(of: baseIndex).map { (base.name(of: $0), $0) }
+      var gone = Dictionary(old) { first, _ in first }
+      for now in children(of: index) {
+        let name = name(of: now)
+        guard let then = gone.removeValue(forKey: name) else {
+          changes.append(path.appending(name))
+          continue
         }
+        if !entries[now].isUnchanged(since: base.entries[then]) {
+          changes.append(path.appending(name))
+        }
+        if entries[now].kind == .directory { waiting.append((path.appending(name), now, then)) }
       }
+      changes += gone.keys.map { path.appending($0) }
     }
-    return changes
-  }
-
-  /// The order of the first entries of two sorted lists: below zero if this manifest's comes first,
-  /// zero for the same name, nil when both lists are empty.
-  private func compareFirst(
-    _ children: Range<Int>, _ base: TreeManifest, baseChildren: Range<Int>
-  ) -> Int? {
-    guard let child = children.first else { return baseChildren.isEmpty ? nil : 1 }
-    guard let baseChild = baseChildren.first else { return -1 }
-    return Self.compareNames(
-      entries[child], names, second: base.entries[baseChild], secondNames: base.names)
+    changes.sort { $0.bytes.lexicographicallyPrecedes($1.bytes) }
+    return Array(changes.prefix(limit))
   }
 }

@@ -108,9 +108,10 @@ private struct TreeWalk<Visitor: TreeVisitor> {
     at place: TreePlace, _ entries: inout [FileDescriptor.Entry]
   ) throws -> Bool {
     // A directory that was removed while it was open has no entries (getdents(2)).
-    try reportingUnless(
-      Errno.vanishing, action: action, path: place.path,
-      place.directory.descriptor.nextEntries { entries.append($0) }) ?? false
+    try reporting(
+      action, place.path,
+      tolerating(
+        Errno.vanishing, place.directory.descriptor.nextEntries { entries.append($0) })) ?? false
   }
 }
 

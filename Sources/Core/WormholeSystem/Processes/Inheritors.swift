@@ -12,11 +12,9 @@ package func inheritors(of file: FileStatus) throws(Errno) -> [ProcessStatus] {
 
 private func inherits(_ processID: Int32, _ file: FileStatus) -> Bool {
   let number = csys_INHERITED
-  // It fails if the file was closed, the process has ended, or it belongs to another user.
-  let here = try? fileStatus("/proc/\(processID)/fd/\(number)", followingLinks: true)
-  guard here?.isSameFile(as: file) == true else { return false }
+  guard hasOpen(processID, "\(number)", file) else { return false }
   // "flags: 02100000", in octal (proc_pid_fdinfo(5)). A process that only examines the file opened it
-  // close-on-exec. It fails as above.
+  // close-on-exec. It fails as `hasOpen` does.
   let flags = try? procField("flags:", of: "/proc/\(processID)/fdinfo/\(number)", radix: 8)
   return flags.map { $0 & 0o2_000_000 == 0 } ?? false
 }
@@ -37,14 +35,17 @@ extension ProcessIdentity {
 }
 
 private func hasOpen(_ processID: Int32, _ file: FileStatus) -> Bool {
-  let path = "/proc/\(processID)/fd"
   // It fails if the process has ended, or belongs to another user.
-  let names = try? FileDescriptor.open(path, [.readOnly, .directory]).entries().map(\.name.text)
-  return (names ?? []).contains {
-    // It fails if the file was closed meanwhile.
-    let open = try? fileStatus(path + "/" + $0, followingLinks: true)
-    return open?.isSameFile(as: file) == true
-  }
+  let numbers = try? FileDescriptor.open("/proc/\(processID)/fd", [.readOnly, .directory]).entries()
+  return (numbers ?? []).contains { hasOpen(processID, $0.name.text, file) }
+}
+
+/// Whether a process has a file open as the descriptor of a number; false if the process has ended,
+/// or belongs to another user.
+func hasOpen(_ processID: Int32, _ number: String, _ file: FileStatus) -> Bool {
+  // It fails, too, if the file was closed.
+  let open = try? fileStatus("/proc/\(processID)/fd/\(number)", followingLinks: true)
+  return open?.isSameFile(as: file) == true
 }
 
 /// Kills the processes that inherited a file, whatever they are doing, and waits until they have

@@ -73,15 +73,7 @@ package final class LineProcess: Sendable {
   ///
   /// - Throws: `Failure` when the program has ended.
   package func lineIfAny(until deadline: ContinuousClock.Instant) throws -> String? {
-    while true {
-      if let line = takeLine() { return line }
-      guard let bytes = try read(until: deadline) else { return nil }
-      pending.withLock { $0 += bytes }
-    }
-  }
-
-  private func takeLine() -> String? {
-    pending.withLock { pending in
+    try next(until: deadline) { pending in
       guard let end = pending.firstIndex(of: UInt8(ascii: "\n")) else { return nil }
       defer { pending.removeSubrange(...end) }
       return String(decoding: pending[..<end], as: UTF8.self)
@@ -91,20 +83,14 @@ package final class LineProcess: Sendable {
   /// Returns what the program prints next, even if it is not a whole line; but only whole characters, because
   /// a pipe may deliver one in two pieces.
   package func text(until deadline: ContinuousClock.Instant) throws -> String {
-    while true {
-      if let text = takeCharacters() { return text }
-      guard let bytes = try read(until: deadline) else { throw printedNothing }
-      pending.withLock { $0 += bytes }
-    }
-  }
-
-  private func takeCharacters() -> String? {
-    pending.withLock { pending in
+    let text = try next(until: deadline) { pending in
       let whole = pending.count - Self.unfinishedBytes(at: pending)
       guard whole > 0 else { return nil }
       defer { pending.removeSubrange(..<whole) }
       return String(decoding: pending[..<whole], as: UTF8.self)
     }
+    guard let text else { throw printedNothing }
+    return text
   }
 
   /// Returns how many bytes at the end begin a UTF-8 character that is not complete.
@@ -120,11 +106,18 @@ package final class LineProcess: Sendable {
     Failure(description: "process \(processID) printed nothing in time")
   }
 
-  private func read(until deadline: ContinuousClock.Instant) throws -> [UInt8]? {
-    guard try waitReadable([output.descriptor.rawValue], until: deadline)[0] else { return nil }
-    let bytes = try Program.read(from: output.descriptor.rawValue, maximumBytes: 65_536)
-    guard !bytes.isEmpty else { throw Failure(description: "process \(processID) has ended") }
-    return bytes
+  /// Reads until a piece can be taken from what was read; nil if there is none before the deadline.
+  private func next(
+    until deadline: ContinuousClock.Instant, _ take: (inout [UInt8]) -> String?
+  ) throws -> String? {
+    let descriptor = output.descriptor.rawValue
+    while true {
+      if let piece = pending.withLock({ take(&$0) }) { return piece }
+      guard try waitReadable([descriptor], until: deadline)[0] else { return nil }
+      let bytes = try Program.read(from: descriptor, maximumBytes: 65_536)
+      guard !bytes.isEmpty else { throw Failure(description: "process \(processID) has ended") }
+      pending.withLock { $0 += bytes }
+    }
   }
 
   /// Waits until the program is suspended, as /proc reports.

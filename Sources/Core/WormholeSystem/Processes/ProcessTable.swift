@@ -181,10 +181,7 @@ package struct ProcessIdentity: Hashable, Sendable {
   }
 
   /// Whether this process can look the other one up.
-  package var isVisible: Bool {
-    let here = Self.current.namespace
-    return namespace != 0 && namespace == here
-  }
+  package var isVisible: Bool { namespace != 0 && namespace == Self.current.namespace }
 }
 
 /// Returns the processes of this user that print to a file, or that have a variable in their
@@ -198,16 +195,11 @@ package struct ProcessIdentity: Hashable, Sendable {
 package func processes(
   printingTo file: FileStatus, orWith variable: String
 ) throws(Errno) -> [ProcessIdentity] {
-  try ProcessStatus.living { prints($0, to: file) || has($0, variable) }.map(\.identity)
-    .sorted { ($0.startTicks, $0.processID) < ($1.startTicks, $1.processID) }
-}
-
-private func prints(_ processID: Int32, to file: FileStatus) -> Bool {
-  [1, 2].contains { descriptor in
-    // It fails if the file was closed, the process has ended, or it belongs to another user.
-    let output = try? fileStatus("/proc/\(processID)/fd/\(descriptor)", followingLinks: true)
-    return output?.isSameFile(as: file) == true
+  let found = try ProcessStatus.living { process in
+    ["1", "2"].contains { hasOpen(process, $0, file) } || has(process, variable)
   }
+  return found.map(\.identity)
+    .sorted { ($0.startTicks, $0.processID) < ($1.startTicks, $1.processID) }
 }
 
 private func has(_ processID: Int32, _ variable: String) -> Bool {
@@ -219,8 +211,7 @@ private func has(_ processID: Int32, _ variable: String) -> Bool {
 
 /// The holders of every `flock` at one moment, from /proc/locks (proc_locks(5)).
 package struct LockTable: Sendable {
-  private var holders: [String: [Int32]] = [:]
-  private var sharedFiles: [String: Set<UInt64>] = [:]
+  private var locks: [(device: Substring, inode: UInt64, processID: Int32, isShared: Bool)] = []
 
   /// - Complexity: Reads every lock of the machine, so call it only in waits that already last.
   package static func current() throws(Errno) -> LockTable {
@@ -235,15 +226,11 @@ package struct LockTable: Sendable {
     for line in text.split(separator: UInt8(ascii: "\n")) {
       let fields = String(decoding: line, as: UTF8.self).split(separator: " ")
       // "1: FLOCK ADVISORY WRITE 708 00:13:16 0 EOF"; a waiter has "->" as its second field.
-      guard fields.count >= 6, fields[1] == "FLOCK", let id = Int32(fields[4]), id > 0 else {
-        continue
-      }
-      holders[String(fields[5]), default: []].append(id)
-      if fields[3] == "READ", let colon = fields[5].lastIndex(of: ":"),
+      guard fields.count >= 6, fields[1] == "FLOCK", let id = Int32(fields[4]), id > 0,
+        let colon = fields[5].lastIndex(of: ":"),
         let inode = UInt64(fields[5][fields[5].index(after: colon)...])
-      {
-        sharedFiles[String(fields[5][..<colon]), default: []].insert(inode)
-      }
+      else { continue }
+      locks.append((fields[5][..<colon], inode, id, fields[3] == "READ"))
     }
   }
 
@@ -251,22 +238,20 @@ package struct LockTable: Sendable {
   /// visible: they are in another namespace, or the file system (btrfs, overlayfs) reports
   /// different devices to `stat` and for locks.
   package func holders(of file: FileStatus) -> [Int32] {
-    holders[Self.name(of: file.device) + ":" + String(file.inode)] ?? []
+    let device = Self.name(of: file.device)
+    return locks.filter { $0.inode == file.inode && $0.device == device }.map(\.processID)
   }
 
   /// Returns the inodes of a file system on which some process held a shared lock.
   package func shared(on device: UInt64) -> Set<UInt64> {
-    sharedFiles[Self.name(of: device)] ?? []
+    let device = Self.name(of: device)
+    return Set(locks.filter { $0.isShared && $0.device == device }.map(\.inode))
   }
 
   private static func name(of device: UInt64) -> String {
     let major = ((device >> 8) & 0xfff) | ((device >> 32) & ~0xfff)
     let minor = (device & 0xff) | ((device >> 12) & ~0xff)
-    return hex(major) + ":" + hex(minor)
+    let digits = [major, minor].map { String($0, radix: 16) }
+    return digits.map { $0.utf8.count < 2 ? "0" + $0 : $0 }.joined(separator: ":")
   }
-}
-
-private func hex(_ number: UInt64) -> String {
-  let digits = String(number, radix: 16)
-  return digits.utf8.count < 2 ? "0" + digits : digits
 }

@@ -164,15 +164,9 @@ package enum Program {
 
   /// Writes all bytes to a descriptor that this process does not own, such as standard output.
   package static func write(_ bytes: [UInt8], to descriptor: Int32) throws(Errno) {
-    var failure: Errno?
-    bytes.withUnsafeBytes { buffer in
-      do throws(Errno) {
-        try write(buffer, to: descriptor)
-      } catch {
-        failure = error
-      }
+    try bytes.withUnsafeBufferPointer { buffer throws(Errno) in
+      try write(UnsafeRawBufferPointer(buffer), to: descriptor)
     }
-    if let failure { throw failure }
   }
 
   /// Writes a text to a descriptor that this process does not own.

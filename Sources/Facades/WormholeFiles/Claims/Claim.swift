@@ -52,7 +52,7 @@ package final class Claim: Sendable {
 
   /// Whether entries of the claim inherit access control lists.
   func hasDefaultAccessList() throws(Errno) -> Bool {
-    try FileMetadata.attributeNames(of: directory).contains(FileMetadata.defaultAccessList)
+    try FileMetadata.areInherited(in: directory)
   }
 
   /// Declares that this process is about to publish its copy.
@@ -168,12 +168,8 @@ package final class Claim: Sendable {
   /// Ends the access: gives up the claim, and leaves the site to a removal.
   func end(_ removal: SiteRemoval) {
     guard !isEnded.exchange(true, ordering: .relaxed) else { return }
-    do {
-      try leave()
-    } catch {
-      // The access itself has ended already; the next process removes the leftovers.
-      Diagnostics.report(error)
-    }
+    // The access itself has ended already; the next process removes the leftovers.
+    Diagnostics.reporting(leave)
     removal.add(site)
   }
 

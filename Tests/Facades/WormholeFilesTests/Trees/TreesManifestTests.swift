@@ -21,8 +21,6 @@ struct TreesManifestTests {
     while let (path, index) = waiting.popLast() {
       lines.append(line(path, manifest.entries[index]))
       let children = manifest.children(of: index)
-      let names = children.map { manifest.name(of: $0).bytes }
-      #expect(zip(names, names.dropFirst()).allSatisfy { $0.lexicographicallyPrecedes($1) })
       waiting += children.map { (path.appending(manifest.name(of: $0)), $0) }
     }
     #expect(lines.count == manifest.entries.count && lines.count > 100)
@@ -90,7 +88,7 @@ struct TreesManifestTests {
       """)
     let after = try TreeManifest(of: scene.item, at: scene.at)
     let changes = after.changes(since: before, atMost: 100).map(\.text)
-    #expect(changes.sorted() == ["a/b/f", "c", "d", "e", "k", "k/g"])
+    #expect(changes == ["a/b/f", "c", "d", "e", "k", "k/g"])
     #expect(after.changes(since: before, atMost: 2).count == 2)
     let nothing = try TreeManifest(of: FileName("nothing"), at: scene.at)
     #expect(nothing.changes(since: before, atMost: 9) == [TreePath()])
