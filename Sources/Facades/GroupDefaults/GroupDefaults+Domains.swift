@@ -8,7 +8,7 @@ extension GroupDefaults {
   public func addSuite(named suiteName: String) {
     reporting(()) {
       guard suiteName != name else { return }
-      let suite = try place.suite(suiteName)
+      let suite = try Suite.named(suiteName, in: container)
       surroundings.withLock { surroundings in
         surroundings.addedSuites.removeAll { $0.name == suiteName }
         surroundings.addedSuites.append((suiteName, suite))
@@ -28,8 +28,7 @@ extension GroupDefaults {
   /// - Parameter domainName: A group; for defaults of a given container, a suite in it.
   public func persistentDomain(forName domainName: String) -> [String: Any]? {
     reporting(nil) {
-      let suite = domainName == name ? try self.suite() : try place.existingSuite(domainName)
-      let contents = try suite?.contents() ?? [:]
+      let contents = try existingSuite(domainName)?.contents() ?? [:]
       return contents.isEmpty ? nil : contents.mapValues(\.propertyListObject)
     }
   }
@@ -38,7 +37,8 @@ extension GroupDefaults {
   public func setPersistentDomain(_ domain: [String: Any], forName domainName: String) {
     reporting(()) {
       let contents = try Self.contents(domain)
-      try persistentSuite(domainName).edit { $0 = contents }
+      let suite = try domainName == name ? suite() : Suite.named(domainName, in: container)
+      try suite.edit { $0 = contents }
       reportOwnChange()
     }
   }
@@ -46,14 +46,13 @@ extension GroupDefaults {
   /// Removes the whole content of a suite in one step.
   public func removePersistentDomain(forName domainName: String) {
     reporting(()) {
-      let suite = domainName == name ? try self.suite() : try place.existingSuite(domainName)
-      try suite?.edit { $0 = [:] }
+      try existingSuite(domainName)?.edit { $0 = [:] }
       reportOwnChange()
     }
   }
 
-  private func persistentSuite(_ domainName: String) throws -> Suite {
-    domainName == name ? try suite() : try place.suite(domainName)
+  private func existingSuite(_ domainName: String) throws -> Suite? {
+    try domainName == name ? suite() : Suite.existing(domainName, in: container)
   }
 
   // MARK: Volatile domains
@@ -78,21 +77,62 @@ extension GroupDefaults {
   /// search list, or any other domain, which no search list contains.
   public func setVolatileDomain(_ domain: [String: Any], forName domainName: String) {
     reporting(()) {
-      let contents = try Self.contents(domain)
-      if domainName == Self.registrationDomain {
-        Self.registered.withLock { $0 = contents }
-      } else {
-        surroundings.withLock { $0.volatileDomains[domainName] = contents }
-      }
+      replaceVolatileDomain(domainName, by: try Self.contents(domain))
     }
   }
 
   /// Removes a domain that is never stored.
   public func removeVolatileDomain(forName domainName: String) {
+    replaceVolatileDomain(domainName, by: nil)
+  }
+
+  private func replaceVolatileDomain(_ domainName: String, by contents: Suite.Contents?) {
     if domainName == Self.registrationDomain {
-      Self.registered.withLock { $0 = [:] }
+      Self.registered.withLock { $0 = contents ?? [:] }
     } else {
-      surroundings.withLock { $0.volatileDomains[domainName] = nil }
+      surroundings.withLock { $0.volatileDomains[domainName] = contents }
+    }
+  }
+}
+
+/// The argument domain: `-key value` pairs of the command line, which precede all stored values.
+///
+/// As in swift-corelibs-foundation's UserDefaults.swift, a word that begins with "-" is a key if
+/// the next word does not, and the next word is its value. An XML value is read as a property list
+/// (`<integer>3</integer>` is enough). Every other value is a string, which the getters convert.
+/// The originals also read OpenStep text here; the readers of this package refuse it.
+enum ArgumentDomain {
+  /// The argument domain of this process.
+  static let ofProcess = parse(CommandLine.arguments)
+
+  static func parse(_ arguments: [String]) -> Suite.Contents {
+    var result: Suite.Contents = [:]
+    var index = 0
+    while index + 1 < arguments.count {
+      let (word, next) = (arguments[index], arguments[index + 1])
+      index += 1
+      guard word.hasPrefix("-"), !next.hasPrefix("-") else { continue }
+      index += 1
+      if word != "-" { result[String(word.dropFirst())] = value(trimmed(next)) }
+    }
+    return result
+  }
+
+  private static func trimmed(_ text: String) -> String {
+    let kept = text.drop { $0.isWhitespace }
+    guard let last = kept.lastIndex(where: { !$0.isWhitespace }) else { return "" }
+    return String(kept[...last])
+  }
+
+  private static func value(_ text: String) -> PropertyListValue {
+    guard text.hasPrefix("<") else { return .string(text) }
+    let isDocument = ["<?xml", "<!DOCTYPE", "<plist"].contains { text.hasPrefix($0) }
+    let document = isDocument ? text : "<plist version=\"1.0\">\(text)</plist>"
+    do throws(PropertyListError) {
+      return try PropertyListValue(bytes: Array(document.utf8))
+    } catch {
+      // As in the original, a text that is not a property list is a string with these characters.
+      return .string(text)
     }
   }
 }

@@ -38,8 +38,6 @@ public final class GroupDefaults: Sendable {
   struct Surroundings: Sendable {
     var volatileDomains: [String: Suite.Contents] = [:]
     var addedSuites: [(name: String, suite: Suite)] = []
-
-    var arguments: Suite.Contents { volatileDomains[GroupDefaults.argumentDomain] ?? [:] }
   }
 
   /// The registration domain: the fallback values of this process, which are part of its every search
@@ -48,7 +46,8 @@ public final class GroupDefaults: Sendable {
 
   /// The name that this object was created with.
   let name: String?
-  let place: SuitePlace
+  /// The container of all suites; nil if each is that of a group.
+  let container: SharedContainer?
   let surroundings: Mutex<Surroundings>
   let reporter = ErrorReporter()
   private let opened: Result<Suite, any Error>
@@ -62,14 +61,14 @@ public final class GroupDefaults: Sendable {
   /// - Returns: nil, as in the original, for names that stand for another domain, and for "".
   public convenience init?(suiteName suitename: String?) {
     let name = suitename ?? Self.programName
-    if SuitePlace.reserved.contains(name) { return nil }
-    self.init(name, .groups, opened: Result { try SuitePlace.groups.suite(name) })
+    if Suite.reserved.contains(name) { return nil }
+    self.init(name, nil, opened: Result { try Suite.named(name, in: nil) })
   }
 
   /// Creates the program's own defaults, as in `standard`.
   public convenience init() {
     let name = Self.programName
-    self.init(name, .groups, opened: Result { try SuitePlace.groups.suite(name) })
+    self.init(name, nil, opened: Result { try Suite.named(name, in: nil) })
   }
 
   /// Creates the defaults of a group.
@@ -77,7 +76,7 @@ public final class GroupDefaults: Sendable {
   /// - Parameter group: An App Group identifier; its container is created if it is missing.
   /// - Throws: `AppGroupError`, as opening the container; `GroupDefaultsError.invalidSuiteName`.
   public convenience init(group: String) throws {
-    self.init(group, .groups, opened: .success(try SuitePlace.groups.suite(group)))
+    self.init(group, nil, opened: .success(try Suite.named(group, in: nil)))
   }
 
   /// Creates the defaults of any container. No file is touched before the first read or write.
@@ -87,12 +86,14 @@ public final class GroupDefaults: Sendable {
   ///   - suite: Any string; nil is the container's own suite, which is that of its group. For this
   ///     object, all names of suites mean suites in this container.
   public convenience init(suite: String? = nil, in container: SharedContainer) {
-    self.init(suite, .container(container), opened: .success(Suite(suite, in: container)))
+    self.init(suite, container, opened: .success(Suite(suite, in: container)))
   }
 
-  private init(_ name: String?, _ place: SuitePlace, opened: Result<Suite, any Error>) {
+  private init(
+    _ name: String?, _ container: SharedContainer?, opened: Result<Suite, any Error>
+  ) {
     self.name = name
-    self.place = place
+    self.container = container
     self.opened = opened
     surroundings = Mutex(
       Surroundings(volatileDomains: [Self.argumentDomain: ArgumentDomain.ofProcess]))
@@ -122,6 +123,16 @@ public final class GroupDefaults: Sendable {
   public func path() throws -> String { try suite().value.path }
 
   func suite() throws -> Suite { try opened.get() }
+
+  /// The domains of the search list before the registered values, in their order.
+  var searched: (arguments: Suite.Contents, suites: [Result<Suite, any Error>]) {
+    surroundings.withLock { surroundings in
+      (
+        surroundings.volatileDomains[Self.argumentDomain] ?? [:],
+        [opened] + surroundings.addedSuites.map { .success($0.suite) }
+      )
+    }
+  }
 
   // MARK: Changes
 

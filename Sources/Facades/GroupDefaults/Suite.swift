@@ -17,25 +17,12 @@ final class Suite: Sendable {
     var publication: Publication?
   }
 
-  /// The content of one publication.
-  private struct Known {
-    let version: Version
-    let publication: Publication
-    let contents: Result<Contents, GroupDefaultsError>
-
-    func state() throws -> State { State(contents: try contents.get(), publication: publication) }
-  }
-
-  /// Content that was written to a file and need not be decoded when it is read back.
-  private struct Encoded {
-    let bytes: [UInt8]
-    let contents: Contents
-  }
-
   let value: Value
   let ownWrites = OwnWrites()
-  private let known = Mutex<Known?>(nil)
-  private let lastEncoded = Mutex<Encoded?>(nil)
+  /// The content of one publication.
+  private let known = Mutex<(version: Version, state: Result<State, GroupDefaultsError>)?>(nil)
+  /// Content that was written to a file and need not be decoded when it is read back.
+  private let lastEncoded = Mutex<(bytes: [UInt8], contents: Contents)?>(nil)
 
   /// - Parameter name: nil for the container's own suite.
   init(_ name: String?, in container: SharedContainer) {
@@ -43,23 +30,8 @@ final class Suite: Sendable {
   }
 
   /// The name of the container's own suite; the others are `defaults/NAME`.
-  private static let containers = "defaults"
-  private static let prefix = containers + "/"
-
-  /// The suite that a value of the package holds; nil for the container's own.
-  enum StoredName: Equatable {
-    case suite(String?)
-
-    init?(ownValue name: String) {
-      if name == containers {
-        self = .suite(nil)
-      } else if name.utf8.starts(with: prefix.utf8) {
-        self = .suite(String(decoding: name.utf8.dropFirst(prefix.utf8.count), as: UTF8.self))
-      } else {
-        return nil
-      }
-    }
-  }
+  static let containers = "defaults"
+  static let prefix = containers + "/"
 
   // MARK: Reading
 
@@ -72,7 +44,7 @@ final class Suite: Sendable {
   /// Returns the stored content with its publication; see `contents`.
   func state() throws -> State {
     guard let version = try value.version() else { return State() }
-    if let known = known(as: version) { return try known.state() }
+    if let known = known(as: version) { return try known.get() }
     return try state(of: value.snapshot())
   }
 
@@ -88,16 +60,15 @@ final class Suite: Sendable {
       _ = try snapshot.bytes()
       return State()
     }
-    if let known = known(as: version) { return try known.state() }
-    let new = Known(
-      version: version, publication: snapshot.publication, contents: decoded(snapshot))
+    if let known = known(as: version) { return try known.get() }
+    let new = decoded(snapshot).map { State(contents: $0, publication: snapshot.publication) }
     // If another thread has stored newer content meanwhile, the next read decodes it again.
-    known.withLock { $0 = new }
-    return try new.state()
+    known.withLock { $0 = (version, new) }
+    return try new.get()
   }
 
-  private func known(as version: Version) -> Known? {
-    known.withLock { $0?.version == version ? $0 : nil }
+  private func known(as version: Version) -> Result<State, GroupDefaultsError>? {
+    known.withLock { $0?.version == version ? $0?.state : nil }
   }
 
   private func decoded(_ snapshot: ValueSnapshot) -> Result<Contents, GroupDefaultsError> {
@@ -163,7 +134,7 @@ final class Suite: Sendable {
   private func encoded(_ contents: Contents) throws -> [UInt8] {
     do throws(PropertyListError) {
       let bytes = try PropertyListValue.dictionary(contents).binaryBytes(limits: .standard)
-      lastEncoded.withLock { $0 = Encoded(bytes: bytes, contents: contents) }
+      lastEncoded.withLock { $0 = (bytes, contents) }
       return bytes
     } catch {
       throw GroupDefaultsError(
@@ -171,5 +142,38 @@ final class Suite: Sendable {
         reason: "no reader would accept them: \(error.reason)",
         remedy: "defaults are meant to be small; share large content as a file")
     }
+  }
+}
+
+/// The suites that names refer to: of a given container, or, without one, each of the group with
+/// its name.
+extension Suite {
+  /// Names with another meaning in the original (NSUserDefaults.h).
+  static let reserved: Set<String> = [
+    "", GroupDefaults.globalDomain, GroupDefaults.argumentDomain, GroupDefaults.registrationDomain,
+  ]
+
+  /// Returns the suite with a name; creates the container of a group if it is missing.
+  static func named(_ name: String, in container: SharedContainer?) throws -> Suite {
+    try check(name)
+    if let container { return Suite(name, in: container) }
+    return Suite(nil, in: try SharedContainer(group: name))
+  }
+
+  /// Returns the suite with a name for a caller that only reads; creates nothing.
+  ///
+  /// - Returns: nil if there is no container.
+  static func existing(_ name: String, in container: SharedContainer?) throws -> Suite? {
+    try check(name)
+    if let container { return Suite(name, in: container) }
+    return try SharedContainer.existing(group: name).map { Suite(nil, in: $0) }
+  }
+
+  private static func check(_ name: String) throws {
+    guard reserved.contains(name) else { return }
+    throw GroupDefaultsError(
+      .invalidSuiteName, "open the suite \"\(name)\"",
+      reason: name.isEmpty ? "the name is empty" : "that name stands for a domain of its own",
+      remedy: "name an App Group such as group.com.example.app")
   }
 }

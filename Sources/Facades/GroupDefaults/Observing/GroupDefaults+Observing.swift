@@ -1,6 +1,7 @@
 public import Dispatch
 import Synchronization
 public import Wormhole
+public import WormholePropertyLists
 import WormholeSystem
 
 extension GroupDefaults {
@@ -87,16 +88,10 @@ public struct DefaultsChanges: AsyncSequence, Sendable {
 
   /// Waits for the next change.
   public struct Iterator: AsyncIteratorProtocol {
-    private let tracker: ChangeTracker
-    private var hints: ValueSnapshots.Iterator
-    private let reporter: ErrorReporter
-    private var pending: ArraySlice<DefaultsChange> = []
-
-    init(tracker: ChangeTracker, hints: ValueSnapshots.Iterator, reporter: ErrorReporter) {
-      self.tracker = tracker
-      self.hints = hints
-      self.reporter = reporter
-    }
+    let tracker: ChangeTracker
+    var hints: ValueSnapshots.Iterator
+    let reporter: ErrorReporter
+    var pending: ArraySlice<DefaultsChange> = []
 
     /// Returns the next change, or nil if the task was cancelled.
     public mutating func next() async -> DefaultsChange? {
@@ -112,4 +107,27 @@ public struct DefaultsChanges: AsyncSequence, Sendable {
       return nil
     }
   }
+}
+
+/// A changed key of a suite.
+///
+/// ```swift
+/// for await change in try GroupDefaults(in: container).changes() where !change.isOwn {
+///   print(change.key, change.oldValue ?? "", change.newValue ?? "", change.publisher?.program ?? "")
+/// }
+/// ```
+public struct DefaultsChange: Sendable, Hashable {
+  /// The key; dots and "@" are ordinary characters.
+  public let key: String
+  /// The last reported value of the key; nil if it had none.
+  public let oldValue: PropertyListValue?
+  /// The stored value; nil if it was removed.
+  public let newValue: PropertyListValue?
+  /// Whether the observed object wrote the value itself: false for other processes, and for other
+  /// objects of this process.
+  public let isOwn: Bool
+  /// The process that made the change, and when it last changed the suite; nil if it is unknown,
+  /// because a program that does not use this package wrote the file, or several processes changed
+  /// the suite between two looks, which are reported as one.
+  public let publisher: Publisher?
 }
