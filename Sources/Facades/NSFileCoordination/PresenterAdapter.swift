@@ -16,7 +16,14 @@ final class PresenterAdapter: FilePresenter {
     self.presenter = presenter
   }
 
-  deinit { Self.forget(self) }
+  // It reads no weak reference: another thread could release the last strong one meanwhile, and the
+  // adapter would end here, inside the lock.
+  deinit {
+    let (key, identifier) = (ObjectIdentifier(presenter), ObjectIdentifier(self))
+    Self.entries.withLock { entries in
+      if entries[key]?.identifier == identifier { entries[key] = nil }
+    }
+  }
 
   var presentedItemURL: URL? { presenter.presentedItemURL }
 
@@ -106,21 +113,8 @@ extension PresenterAdapter {
     }
   }
 
-  // It reads no weak reference: another thread could release the last strong one meanwhile, and the
-  // adapter would end here, inside the lock.
-  private static func forget(_ adapter: PresenterAdapter) {
-    let presenter = ObjectIdentifier(adapter.presenter)
-    entries.withLock { entries in
-      if entries[presenter]?.identifier == ObjectIdentifier(adapter) { entries[presenter] = nil }
-    }
-  }
-
   static func add(_ presenter: any NSFilePresenter) {
-    do {
-      try FileCoordinator.addFilePresenter(of(presenter))
-    } catch {
-      Diagnostics.report(error)
-    }
+    Diagnostics.reporting { try FileCoordinator.addFilePresenter(of(presenter)) }
   }
 
   static func remove(_ presenter: any NSFilePresenter) {

@@ -2,9 +2,6 @@ import Wormhole
 import WormholeSystem
 
 /// The claims of other processes in one site, as one waiting access knows them.
-///
-/// A claim stays open from look to look, because closing it would wake all others that wait for its
-/// end.
 struct ClaimSurvey {
   /// The result of a look.
   enum Finding {
@@ -42,24 +39,6 @@ struct ClaimSurvey {
       names = try site.entries().map(\.name)
     }
     throw .staleHandle
-  }
-
-  /// Looks under the site's lease for claims that exclude a kind, and takes over the first that may
-  /// be taken over.
-  ///
-  /// - Returns: nil when there is none.
-  mutating func look(
-    at site: ItemSite, under lease: Lease, purpose: String, for kind: ClaimName.Kind
-  ) throws -> (name: ClaimName, isTaken: Bool)? {
-    let finding = try look(at: site, with: lease.surroundings, purpose: purpose) {
-      kind.excludes($0.kind)
-    }
-    return switch finding {
-    case .nobody: nil
-    case .present(let name): (name, false)
-    case .removable(let name, let isAlive):
-      (name, try site.takeOver(name, isAlive: isAlive, under: lease))
-    }
   }
 
   private mutating func look(

@@ -41,7 +41,10 @@ extension ItemSite {
         names = try entries().map(\.name)
       }
       guard names.allSatisfy(self.lease.isOfNobody) else {
-        try removeDeadClaims(names, under: lease)
+        for name in names where ClaimName(name) != nil {
+          guard try isAbandoned(name), let taken = try lease.takeIn(name.text) else { continue }
+          try lease.discard(taken)
+        }
         return false
       }
       guard try lease.dismantle(hasNote: names.contains(where: self.lease.isNote)) else {
@@ -49,12 +52,6 @@ extension ItemSite {
       }
       // If a process arrived after the look, or an entry was put away, the caller looks again.
       return try removeEmpty()
-    }
-  }
-
-  private func removeDeadClaims(_ names: [FileName], under lease: Lease) throws {
-    for name in names where ClaimName(name) != nil {
-      if try isAbandoned(name), let taken = try lease.takeIn(name.text) { try lease.discard(taken) }
     }
   }
 

@@ -232,12 +232,8 @@ final class ReaderCopy: Sendable {
   /// - Parameter removal: gets the abandoned site.
   func remove(_ removal: SiteRemoval) {
     guard !isRemoved.exchange(true, ordering: .relaxed) else { return }
-    do {
-      try TreeRemoval().remove(name, at: parent.descriptor.rawValue)
-    } catch {
-      // The access itself has ended already; the next process removes the leftovers.
-      Diagnostics.report(error)
-    }
+    // The access itself has ended already; the next process removes the leftovers.
+    Diagnostics.reporting { try TreeRemoval().remove(name, at: parent.descriptor.rawValue) }
     if let site { removal.add(site) }
   }
 }

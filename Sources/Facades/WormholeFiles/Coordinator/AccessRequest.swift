@@ -4,26 +4,15 @@ import WormholeSystem
 /// One item of a coordinated access, as its caller asked for it.
 struct AccessRequest: Sendable {
   let url: URL
-  let path: String
   let kind: AccessKind
   /// Whether the accessor gets a copy of its own to read.
-  let wantsSnapshot: Bool
+  var wantsSnapshot = false
   /// Whether the accessor gets the real path if the caller may have named a link.
-  let wantsRealPath: Bool
+  var wantsRealPath = false
   /// Whether presenters are asked first.
-  let asksPresenters: Bool
+  var asksPresenters = true
 
-  init(
-    url: URL, kind: AccessKind, wantsSnapshot: Bool = false, wantsRealPath: Bool = false,
-    asksPresenters: Bool = true
-  ) {
-    self.url = url
-    path = url.path
-    self.kind = kind
-    self.wantsSnapshot = wantsSnapshot
-    self.wantsRealPath = wantsRealPath
-    self.asksPresenters = asksPresenters
-  }
+  var path: String { url.path }
 
   static func reading(_ url: URL, _ options: ReadingOptions) -> AccessRequest {
     AccessRequest(

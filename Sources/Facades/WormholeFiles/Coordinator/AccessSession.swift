@@ -158,7 +158,7 @@ final class AccessOpening: Waiting {
   private func placeInCopy(_ access: ItemAccess) -> String? {
     guard access.kind.copyMode != nil else { return nil }
     let directory = acquired.first {
-      $0.kind.copiesContent && $0.location.contains(access.location)
+      $0.kind.copyMode == .copy && $0.location.contains(access.location)
     }
     guard let directory, let claim = directory.claim else { return nil }
     return access.location.moved(from: directory.location, to: ItemPath(claim.copyPath))?.text

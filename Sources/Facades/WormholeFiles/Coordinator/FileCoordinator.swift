@@ -42,7 +42,7 @@ public final class FileCoordinator: Sendable {
     /// From before an access looks at an item until its end. While its accessor runs it has a
     /// session; before that, it can be cancelled.
     var accesses: [ObjectIdentifier: (terms: AccessTerms, session: AccessSession?)] = [:]
-    var prepared: [String: Int] = [:]
+    var prepared: [ObjectIdentifier: [String]] = [:]
   }
 
   /// How long an access waits by default: 10 seconds.
@@ -146,16 +146,13 @@ extension FileCoordinator {
   }
 
   /// Paths whose presenters have been asked already.
-  var prepared: Set<String> { state.withLock { Set($0.prepared.keys) } }
+  var prepared: Set<String> { state.withLock { Set($0.prepared.values.joined()) } }
 
-  /// Presenters of these items have been asked, and are not asked again.
-  func setPrepared(_ paths: [String], _ isPrepared: Bool) {
-    state.withLock { state in
-      for path in paths {
-        let count = state.prepared[path, default: 0] + (isPrepared ? 1 : -1)
-        state.prepared[path] = count > 0 ? count : nil
-      }
-    }
+  /// Presenters of these items have been asked, and are not asked again before a preparation ends.
+  ///
+  /// - Parameter paths: nil at the end of the preparation.
+  func setPrepared(_ paths: [String]?, by preparation: ObjectIdentifier) {
+    state.withLock { $0.prepared[preparation] = paths }
   }
 
   /// Makes an access from a thread that may block.

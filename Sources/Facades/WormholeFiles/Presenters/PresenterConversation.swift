@@ -32,9 +32,6 @@ package final class PresenterConversation: Waiting, Sendable {
     var isAsked = false
     var hasAnswers = false
     var isOver = false
-
-    /// - Returns: false if the presenter is not being waited for.
-    mutating func endWait(for id: String) -> Bool { waiting.removeValue(forKey: id) != nil }
   }
 
   /// The presenters of other processes at one site.
@@ -55,8 +52,8 @@ package final class PresenterConversation: Waiting, Sendable {
   ) {
     self.demands = demands
     self.remote = remote
-    let stopped = remote.flatMap(\.members).filter { $0.presence.state == .suspended }.map(\.id)
-    state = Mutex(State(stopped: Set(stopped), limit: deadline))
+    let stopped = remote.flatMap(\.members).filter { $0.presence.state == .suspended }
+    state = Mutex(State(stopped: Set(stopped.map(\.id)), limit: deadline))
     own = presenter.flatMap { RegisteredPresenter.registered($0) }
     own?.watcher.pause()
   }
@@ -110,7 +107,11 @@ package final class PresenterConversation: Waiting, Sendable {
       throw failure
     }
     if let limit { return .wait(for: latch, until: min(limit, now.advanced(by: Self.interval))) }
-    if !silent.isEmpty { Diagnostics.report(PresenterError.silent(silent)) }
+    if !silent.isEmpty {
+      let names = silent.map(\.description).joined(separator: "; ")
+      let sentence = "went on without an answer of \(names); it may not notice in time"
+      Diagnostics.report(PresenterError(description: sentence))
+    }
     return .done(())
   }
 
@@ -142,7 +143,8 @@ package final class PresenterConversation: Waiting, Sendable {
     let description = PresenterDescription(
       processID: Program.processID, program: "this program", state: .running, path: path.text)
     state.withLock { $0.waiting[id] = description }
-    return PresenterExchange(presenter, steps) { [weak self] in self?.take(id, $0) }
+    return PresenterExchange(presenter, steps) { [weak self] in self?.endWait(for: id, failure: $0)
+    }
   }
 
   // MARK: Presenters of other processes
@@ -174,13 +176,13 @@ package final class PresenterConversation: Waiting, Sendable {
       }
       for member in due {
         guard let member = living.first(where: { $0.id == member.id }) else {
-          take(member.id, .success(()))
+          endWait(for: member.id)
           continue
         }
         if member.presence.state != .suspended {
           stopped.remove(member.id)
         } else if !stopped.insert(member.id).inserted {
-          giveUp(member)
+          endWait(for: member.id, isSilent: true)
         }
       }
     }
@@ -191,24 +193,21 @@ package final class PresenterConversation: Waiting, Sendable {
 
   private func take(_ end: CallEnd, of member: PresenterSite.Member) {
     switch end {
-    case .answered(.reply), .died: take(member.id, .success(()))
+    case .answered(.reply), .died: endWait(for: member.id)
     case .answered(.failure(code: PresenterSite.refusal, let reason)):
-      take(member.id, .failure(PresenterError.refused(member.description, reason)))
-    default: giveUp(member)
+      let sentence = "cannot begin the access: \(member.description) refused: \(reason)"
+      endWait(for: member.id, failure: PresenterError(description: sentence))
+    default: endWait(for: member.id, isSilent: true)
     }
   }
 
-  private func take(_ id: String, _ outcome: PresenterExchange.Outcome) {
+  /// - Parameter isSilent: whether the access continues without an answer.
+  private func endWait(for id: String, failure: (any Error)? = nil, isSilent: Bool = false) {
     state.withLock { state in
-      guard state.endWait(for: id) else { return }
-      if case .failure(let error) = outcome, state.failure == nil { state.failure = error }
+      guard let presenter = state.waiting.removeValue(forKey: id) else { return }
+      if isSilent { state.silent.append(presenter) }
+      state.failure = state.failure ?? failure
     }
-    latch.raise()
-  }
-
-  /// Continues without an answer.
-  private func giveUp(_ member: PresenterSite.Member) {
-    state.withLock { if $0.endWait(for: member.id) { $0.silent.append(member.description) } }
     latch.raise()
   }
 
@@ -233,12 +232,8 @@ package final class PresenterConversation: Waiting, Sendable {
     }
     let attributes = demands.filter { $0.kind == .metadata }.map(\.path)
     own.watcher.resume(published: published, attributes: attributes)
-    do {
-      try own.presentItem()
-    } catch {
-      // The access itself is done; its presenter stays known as before.
-      Diagnostics.report(error)
-    }
+    // The access itself is done; after an error its presenter stays known as before.
+    Diagnostics.reporting { try own.presentItem() }
   }
 }
 
@@ -268,33 +263,6 @@ extension PresenterConversation {
 /// Why presenters could not be asked, or the error of one of them; a sentence.
 struct PresenterError: Error, Sendable, Hashable, CustomStringConvertible {
   let description: String
-
-  /// A presenter of another process signalled an error, so the access does not begin.
-  static func refused(_ presenter: PresenterDescription, _ reason: String) -> PresenterError {
-    PresenterError(
-      description: "cannot begin the access: \(presenter) refused: \(reason)")
-  }
-
-  /// Some presenters did not answer; the access continues without them.
-  static func silent(_ presenters: [PresenterDescription]) -> PresenterError {
-    let names = presenters.map(\.description).joined(separator: "; ")
-    return PresenterError(
-      description: "went on without an answer of \(names); it may not notice in time")
-  }
-
-  static func cannotRegister(_ path: String, _ error: any Error) -> PresenterError {
-    PresenterError(
-      description:
-        "cannot register a presenter (\(path)): so that other programs can ask it, it is "
-        + "entered in a container of this user's, and: \(error); XDG_DATA_HOME names another place "
-        + "for such containers")
-  }
-
-  static func cannotFind(_ path: String, _ error: Errno) -> PresenterError {
-    PresenterError(
-      description: "cannot find the presented item (\(path)): \(error); look at the directories "
-        + "above it (ls -ld)")
-  }
 }
 
 /// A presenter that did not answer, and the state of its process.

@@ -1,4 +1,105 @@
 import Synchronization
+import WormholePropertyLists
+
+/// The announcement of a coordinated access to an item.
+package struct PresenterDemand: Sendable, Hashable {
+  /// Absolute, without symbolic links.
+  package let path: ItemPath
+  package let kind: AccessKind
+}
+
+extension PresenterDemand {
+  package init(path: String, kind: AccessKind) {
+    self.init(path: ItemPath(path), kind: kind)
+  }
+}
+
+/// One callback that a presenter answers.
+struct PresenterStep: Hashable, Sendable {
+  /// The names appear in the presenter's registration, so that people can read them.
+  enum Kind: String, CaseIterable, Sendable {
+    case reader, writer, save, deletion, subitemDeletion
+  }
+
+  let kind: Kind
+  /// The item that is to be deleted, if it is in the presented directory.
+  var subitem: ItemPath?
+
+  static let relinquishToReader = Self(kind: .reader)
+  static let relinquishToWriter = Self(kind: .writer)
+  static let save = Self(kind: .save)
+  static let accommodateDeletion = Self(kind: .deletion)
+  static func accommodateSubitemDeletion(_ path: ItemPath) -> Self {
+    Self(kind: .subitemDeletion, subitem: path)
+  }
+}
+
+extension PresenterStep {
+  /// The requests to the presenter of an item for certain demands, as far as it answers them
+  /// itself; empty when the demands do not concern it.
+  ///
+  /// As with `NSFileCoordinator`: the item's own presenters are asked to give it up; presenters of
+  /// directories above are asked only about deletions, because a directory is not one unit with its
+  /// contents; and presenters of its contents, when it is deleted, replaced or moved.
+  static func steps(
+    for demands: [PresenterDemand], ofPresenterAt item: ItemPath, answering answered: AnsweredSteps
+  ) -> [PresenterStep] {
+    var steps: [PresenterStep] = []
+    for demand in demands {
+      let path = demand.path
+      let more =
+        if path == item || path.contains(item) && demand.kind.coversContents {
+          toItem(demand.kind)
+        } else if item.contains(path), [.deleting, .replacing].contains(demand.kind) {
+          [PresenterStep.accommodateSubitemDeletion(path)]
+        } else {
+          [PresenterStep]()
+        }
+      // If two demands of one access asked it twice, it would give back twice what it gave up once.
+      steps += more.filter { answered.contains($0.kind) && !steps.contains($0) }
+    }
+    return steps
+  }
+
+  private static func toItem(_ kind: AccessKind) -> [PresenterStep] {
+    switch kind {
+    case .reading, .sharing: [.relinquishToReader, .save]
+    case .readingWithoutChanges: [.relinquishToReader]
+    case .content, .moving, .metadata, .locking: [.relinquishToWriter]
+    case .merging: [.save, .relinquishToWriter]
+    case .deleting, .replacing: [.relinquishToWriter, .accommodateDeletion]
+    }
+  }
+}
+
+/// The requests that a presenter answers itself. Its default implementations would let the other side
+/// continue at once, so those requests are not sent, and no access waits for the presenter's queue.
+typealias AnsweredSteps = Set<PresenterStep.Kind>
+
+extension AnsweredSteps {
+  static var all: AnsweredSteps { AnsweredSteps(PresenterStep.Kind.allCases) }
+
+  /// The answers of a presenter. Its conformance shows them, because the default implementations
+  /// have their own result type.
+  init<Presenter: FilePresenter>(of presenter: Presenter) {
+    let results: [(kind: PresenterStep.Kind, type: Any.Type)] = [
+      (.reader, Presenter._ReaderAnswer.self), (.writer, Presenter._WriterAnswer.self),
+      (.save, Presenter._SaveAnswer.self), (.deletion, Presenter._DeletionAnswer.self),
+      (.subitemDeletion, Presenter._SubitemDeletionAnswer.self),
+    ]
+    self = Set(results.filter { $0.type != AnsweredByDefault.self }.map(\.kind))
+  }
+
+  /// - Parameter value: nil for a registration without this entry: then every request is sent.
+  init(_ value: PropertyListValue?) {
+    let names = value?.arrayValue?.compactMap(\.stringValue)
+    self = names.map { Set($0.compactMap { PresenterStep.Kind(rawValue: $0) }) } ?? .all
+  }
+
+  var propertyList: PropertyListValue {
+    .array(PresenterStep.Kind.allCases.filter { contains($0) }.map { .string($0.rawValue) })
+  }
+}
 
 /// The questions of one access to one presenter of this process, and the answers.
 ///
@@ -10,8 +111,6 @@ import Synchronization
 /// Reacquirers are called when the access is over, each exactly once; one that is passed after
 /// that, by a presenter that was stopped or slow, at once.
 final class PresenterExchange: Sendable {
-  typealias Outcome = Result<Void, any Error>
-
   private enum Phase { case asking, answered, over }
 
   private struct State {
@@ -23,13 +122,14 @@ final class PresenterExchange: Sendable {
 
   private let presenter: RegisteredPresenter
   private let steps: [PresenterStep]
-  private let answered: @Sendable (Outcome) -> Void
+  private let answered: @Sendable ((any Error)?) -> Void
   private let state = Mutex(State())
 
-  /// - Parameter answered: called once, on any thread, unless the access is over before.
+  /// - Parameter answered: called once, on any thread, unless the access is over before; gets the
+  ///   error of a presenter that refuses.
   init(
     _ presenter: RegisteredPresenter, _ steps: [PresenterStep],
-    answered: @escaping @Sendable (Outcome) -> Void
+    answered: @escaping @Sendable ((any Error)?) -> Void
   ) {
     self.presenter = presenter
     self.steps = steps
@@ -42,26 +142,24 @@ final class PresenterExchange: Sendable {
   }
 
   private func ask(_ index: Int) {
-    guard index < steps.count else { return end(.success(())) }
-    let step = steps[index]
-    presenter.callbacks.post { presenter in
-      // The access was given up meanwhile.
-      guard self.state.withLock({ $0.phase }) == .asking else { return }
-      self.perform(step, index, on: presenter)
-    }
+    guard index < steps.count else { return end(nil) }
+    presenter.callbacks.post { self.perform(index, on: $0) }
   }
 
-  private func perform(_ step: PresenterStep, _ index: Int, on presenter: any FilePresenter) {
+  private func perform(_ index: Int, on presenter: any FilePresenter) {
+    // The access was given up meanwhile.
+    guard state.withLock({ $0.phase }) == .asking else { return }
+    let step = steps[index]
     let completion: @Sendable ((any Error)?) -> Void = { self.take($0, nil, index) }
     let relinquished: @Sendable ((@Sendable () -> Void)?) -> Void = { self.take(nil, $0, index) }
-    switch step {
-    case .relinquishToReader: presenter.relinquishPresentedItem(toReader: relinquished)
-    case .relinquishToWriter: presenter.relinquishPresentedItem(toWriter: relinquished)
+    switch step.kind {
+    case .reader: presenter.relinquishPresentedItem(toReader: relinquished)
+    case .writer: presenter.relinquishPresentedItem(toWriter: relinquished)
     case .save: presenter.savePresentedItemChanges(completionHandler: completion)
-    case .accommodateDeletion:
-      presenter.accommodatePresentedItemDeletion(completionHandler: completion)
-    case .accommodateSubitemDeletion(let path):
-      presenter.accommodatePresentedSubitemDeletion(at: path.url, completionHandler: completion)
+    case .deletion: presenter.accommodatePresentedItemDeletion(completionHandler: completion)
+    case .subitemDeletion:
+      guard let url = step.subitem?.url else { return completion(nil) }
+      presenter.accommodatePresentedSubitemDeletion(at: url, completionHandler: completion)
     }
   }
 
@@ -76,20 +174,20 @@ final class PresenterExchange: Sendable {
     guard isNew else { return }
     if phase == .over, let reacquirer { presenter.callbacks.post(owed: reacquirer) }
     guard phase == .asking else { return }
-    if let error { end(.failure(error)) } else { ask(index + 1) }
+    if let error { end(error) } else { ask(index + 1) }
   }
 
-  private func end(_ outcome: Outcome) {
+  private func end(_ failure: (any Error)?) {
     let isFirst = state.withLock { state in
       guard state.phase == .asking else { return false }
       state.phase = .answered
       return true
     }
-    if isFirst { answered(outcome) }
+    if isFirst { answered(failure) }
   }
 
   /// The presenter was removed: no access waits for it any more.
-  func leave() { end(.success(())) }
+  func leave() { end(nil) }
 
   /// The access is over, or given up.
   func finish() {

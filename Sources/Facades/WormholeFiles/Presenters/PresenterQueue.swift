@@ -43,7 +43,8 @@ final class PresenterQueue: Sendable {
   }
 
   private struct State {
-    var messages: [Message] = []
+    /// A slice, because taking the first of an array would move all the others.
+    var messages: ArraySlice<Message> = []
     var waiting: Set<PresenterNotice> = []
     var isDelivering = false
     var isClosed = false
@@ -118,23 +119,15 @@ final class PresenterQueue: Sendable {
   }
 
   private func deliver() {
-    let messages = state.withLock { state in
-      // Taken all at once: taken one by one from the front, each would move all the others.
-      let messages = state.messages
-      state.messages = []
-      state.waiting = []
-      return messages
+    let message = state.withLock { state in
+      let message = state.messages.popFirst()
+      if let notice = message?.notice { state.waiting.remove(notice) }
+      // The array of a slice keeps the delivered ones.
+      if state.messages.isEmpty { state.messages = [] }
+      return message
     }
-    deliver(messages[...])
-  }
-
-  private func deliver(_ messages: ArraySlice<Message>) {
-    guard let message = messages.first else {
-      return update { $0.isDelivering = false }
-    }
-    if message.isOwed || !state.withLock({ $0.isClosed }) { message.deliver(presenter) }
-    let rest = messages.dropFirst()
-    if rest.isEmpty { deliver(rest) } else { queue.async { self.deliver(rest) } }
+    message?.deliver(presenter)
+    update { $0.isDelivering = false }
   }
 }
 

@@ -2,6 +2,7 @@ import Dispatch
 import FoundationEssentials
 import Synchronization
 import Wormhole
+import WormholeSystem
 
 /// A presenter between its registration and its removal: the place of its item, its watcher, the
 /// current questions to it, and its registration for other processes.
@@ -45,30 +46,22 @@ final class RegisteredPresenter: Sendable {
   /// - Throws: `AppGroupError` when the presenter cannot be registered, `PresenterError` when the
   ///   item's place cannot be looked at.
   func presentItem() throws {
-    let path = try canonicalPath()
-    if path != watcher.path { watcher.present(path) }
-    try register()
-  }
-
-  private func canonicalPath() throws -> ItemPath? {
-    guard let url = presenter.presentedItemURL else { return nil }
+    let url = presenter.presentedItemURL
     do {
-      return try ItemPath.canonical(url.path, followingLink: true)
-    } catch {
-      throw PresenterError.cannotFind(url.path, error)
+      let path = try url.map { try ItemPath.canonical($0.path, followingLink: true) }
+      if path != watcher.path { watcher.present(path) }
+    } catch let error as Errno {
+      throw PresenterError(
+        description: "cannot find the presented item (\(url?.path ?? "")): \(error); look at the "
+          + "directories above it (ls -ld)")
     }
+    try register()
   }
 
   /// The item was moved, and no caller waits for the new registration.
   private func registerLater() {
-    queue.async { [self] in
-      do {
-        try register()
-      } catch {
-        // It stays registered under its old path, and is notified of changes as before.
-        Diagnostics.report(error)
-      }
-    }
+    // After an error it stays registered under its old path, and is notified of changes as before.
+    queue.async { Diagnostics.reporting { try self.register() } }
   }
 
   private func register() throws {

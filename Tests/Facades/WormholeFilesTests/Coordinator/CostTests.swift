@@ -29,7 +29,8 @@
     private func calls(_ request: AccessRequest, _ accessor: (String) throws -> Void) throws -> Int
     {
       let coordinator = FileCoordinator()
-      coordinator.setPrepared([try scene.location("a").text], true)
+      coordinator.setPrepared(
+        [try scene.location("a").text], by: ObjectIdentifier(coordinator))
       let terms = AccessTerms(
         purpose: ClaimName.purpose(of: "cost"), term: .seconds(60), until: .now + .seconds(60))
       let plan = Faults.Plan { _, _ in .proceed }

@@ -1,6 +1,154 @@
 import Synchronization
 import Wormhole
-import WormholeSystem
+package import WormholeSystem
+
+/// The use of one item by a coordinated access. Presenters of other processes read it by name.
+package enum AccessKind: String, Sendable, Hashable, CaseIterable {
+  /// Reads the item while no access publishes it; presenters save their changes first.
+  case reading
+  /// Reads the item, but presenters need not save.
+  case readingWithoutChanges
+  /// Changes a private copy, which is published at the end.
+  case content
+  /// Changes a private copy, and presenters save their changes first.
+  case merging
+  /// Makes the item again in a private directory that is empty at first.
+  case replacing
+  /// Removes the item; its private copy consists of hard links.
+  case deleting
+  /// Renames the item in place.
+  case moving
+  /// Changes the attributes of the item in place.
+  case metadata
+  /// Keeps the item from all other processes while a program works on it in place.
+  case locking
+  /// Keeps the item from being changed, whether it exists or not.
+  case sharing
+
+  package var isReading: Bool { self == .reading || self == .readingWithoutChanges }
+
+  /// Whether an access of any other kind to the same item is enough for this one, too.
+  package var isWeakerThanWriting: Bool { isReading || self == .sharing }
+
+  /// The claim that it needs besides a lock on the item; nil for readers, which need only the lock.
+  package var claim: ClaimName.Kind? {
+    switch self {
+    case .reading, .readingWithoutChanges: nil
+    case .content, .merging, .replacing, .deleting: .copying
+    case .moving, .metadata, .locking: .inPlace
+    case .sharing: .sharing
+    }
+  }
+
+  /// Whether its accessor gets a private copy.
+  package var isOnCopy: Bool { claim == .copying }
+
+  /// How the private copy is made; nil if it is empty at first, or there is none.
+  package var copyMode: TreeCopy.Mode? {
+    switch self {
+    case .content, .merging: .copy
+    case .deleting: .link
+    default: nil
+    }
+  }
+
+  /// Whether it waits for accesses to the contents of the directory, and keeps them out.
+  package var coversContents: Bool { [.deleting, .moving, .replacing].contains(self) }
+
+  /// Whether a symbolic link stands for its target.
+  package var followsLink: Bool { self != .deleting && self != .moving }
+
+  /// Whether it follows an item that is moved during the wait to its new place.
+  var followsMoves: Bool { self != .replacing }
+
+  /// A verb with its object, for sentences.
+  package var action: String {
+    switch self {
+    case .reading, .readingWithoutChanges: "read the item"
+    case .content, .merging: "change the item"
+    case .replacing: "replace the item"
+    case .deleting: "delete the item"
+    case .moving: "move the item"
+    case .metadata: "change the item's attributes"
+    case .locking: "lock the item"
+    case .sharing: "share the item"
+    }
+  }
+}
+
+/// The terms that all steps of one access share: its purpose, how long it waits, and how it ends.
+final class AccessTerms: Sendable {
+  /// Accesses of the same purpose do not exclude each other.
+  let purpose: String
+  /// Whether other processes may have accesses of the same purpose.
+  let isPurposeShared: Bool
+  /// How long the accessor may take.
+  let term: Duration
+  let deadline: ContinuousClock.Instant
+  let durability: Durability
+  /// Wakes the step that waits; only one waits at a time.
+  let latch = WakeLatch()
+  private let isCancelled = Atomic(false)
+  private let companions: Atomic<Bool>
+
+  init(
+    purpose: String, isPurposeShared: Bool = false, hasCompanions: Bool = false, term: Duration,
+    until deadline: ContinuousClock.Instant, durability: Durability = .standard
+  ) {
+    self.purpose = purpose
+    self.isPurposeShared = isPurposeShared
+    self.term = term
+    self.deadline = deadline
+    self.durability = durability
+    companions = Atomic(hasCompanions)
+  }
+
+  /// How often a waiter looks again without an event: a process may be stopped, a call cancelled.
+  static let interval: Duration = .milliseconds(50)
+
+  var isOver: Bool { ContinuousClock.now >= deadline }
+
+  /// Waits for the result of a look, or until the next look is due.
+  ///
+  /// - Parameters:
+  ///   - deadline: by default the access's.
+  ///   - timeout: the error after the deadline.
+  ///   - watch: returns whether everything was watched already: otherwise another look comes first.
+  func wait<Outcome>(
+    until deadline: ContinuousClock.Instant? = nil,
+    else timeout: @autoclosure () throws -> FileCoordinationError, _ watch: (WakeLatch) -> Bool
+  ) throws -> WaitingStep<Outcome> {
+    let deadline = deadline ?? self.deadline
+    guard ContinuousClock.now < deadline else { throw try timeout() }
+    return watch(latch) ? .wait(for: latch, until: min(deadline, .now + Self.interval)) : .again
+  }
+
+  /// Throws when the access was cancelled.
+  func check(_ action: String, path: String) throws {
+    guard isCancelled.load(ordering: .acquiring) else { return }
+    throw FileCoordinationError(
+      .cancelled, action, path: path, reason: "the coordinator was asked to cancel it")
+  }
+
+  /// The check for long work at an item. Copying waits for no other access, so no deadline ends it.
+  func check(_ access: ItemAccess) -> () throws -> Void {
+    { try self.check(access.kind.action, path: access.location.text) }
+  }
+
+  /// Gives up the access.
+  func cancel() {
+    isCancelled.store(true, ordering: .releasing)
+    latch.raise()
+  }
+
+  /// Whether there may be another access of the same purpose at the same time. Such accesses do not
+  /// wait for each other, so each finds out when it publishes whether the item is still the one
+  /// that it copied.
+  var hasCompanions: Bool { companions.load(ordering: .acquiring) }
+
+  /// The same coordinator has begun another access.
+  func meetCompanion() { companions.store(true, ordering: .releasing) }
+}
 
 /// Access to an item that has been granted.
 package final class ItemAccess: Sendable {
@@ -52,24 +200,18 @@ package final class ItemAccess: Sendable {
     guard let lock = lock.withLock({ $0.take() }), claim == nil, lock.status.kind == .directory
     else { return }
     guard try !lock.isAt(location) else { return }
-    leaveWhatWasRead(lock, removal)
+    // The replaced directory was left to its reader, which had it locked; after an error the next
+    // process removes the leftovers.
+    Diagnostics.reporting {
+      try lock.unlock()
+      if let site = try ItemSite.open(location) { removal.add(site) }
+    }
     throw FileCoordinationError(
       .overtaken, kind.action, path: location.text,
       reason:
         "the directory was replaced while it was read, because this process was stopped, or by "
         + "a program that does not coordinate",
       remedy: "read it again")
-  }
-
-  // The replaced directory was left to its reader, which had it locked.
-  private func leaveWhatWasRead(_ lock: ItemLock, _ removal: SiteRemoval) {
-    do {
-      try lock.unlock()
-      if let site = try ItemSite.open(location) { removal.add(site) }
-    } catch {
-      // The next process removes the leftovers.
-      Diagnostics.report(error)
-    }
   }
 }
 

@@ -27,10 +27,7 @@ final class ItemAcquisition: Waiting {
   /// The item when it was looked for, because it may be moved.
   private var item: SharedDescriptor?
   private var hasLooked = false
-  private var others = ClaimSurvey()
-  private var containing = Containing()
-  private var contents = ContentsWait()
-  private var readers = ReadersWait()
+  private var survey: AccessSurvey
   /// The site that this acquisition uses; it is removed if no other process uses it.
   private var site: ItemSite?
   /// Whether an earlier attempt looked for the site: then another process may use it.
@@ -49,8 +46,6 @@ final class ItemAcquisition: Waiting {
   private var obstacle: ClaimName?
   private var meter = WaitMeter()
 
-  private var purpose: String { terms.purpose }
-
   /// - Parameter item: the item that was just found at the location.
   init(
     _ location: ItemPath, _ kind: AccessKind, item: SharedDescriptor? = nil,
@@ -61,6 +56,7 @@ final class ItemAcquisition: Waiting {
     self.kind = kind
     self.terms = terms
     announcesPurpose = terms.isPurposeShared
+    survey = AccessSurvey(purpose: terms.purpose)
     self.removal = removal
   }
 
@@ -130,14 +126,14 @@ final class ItemAcquisition: Waiting {
     let isShared = try lock?.tryLock(.shared) ?? false
     // If this user may not open it, the owner still publishes changes in one step.
     if let site = try ItemSite.openIfPermitted(location) {
-      let finding = try others.look(at: site, purpose: purpose) {
+      let finding = try survey.look(at: site) {
         // The process that has the item locked may not have announced yet that it publishes.
         $0.kind == .inPlace || $0.kind == .publishing || (lock != nil && !isShared)
       }
       // A stopped or dead process is ignored, because its unpublished changes are invisible.
       if case .present(let name) = finding {
         wasLeftLocked = false
-        return try terms.wait(else: timeout(name.holder)) { others.watch($0) }
+        return try wait(for: name.holder)
       }
     }
     if lock != nil, !isShared, !wasLeftLocked {
@@ -148,7 +144,7 @@ final class ItemAcquisition: Waiting {
       return .again
     }
     wasLeftLocked = false
-    if let (name, directory) = try containing.look(location, purpose: purpose) {
+    if let (name, directory) = try survey.lookAbove(location) {
       return try giveWay(to: name, at: directory)
     }
     // The item was replaced between opening and locking.
@@ -194,12 +190,12 @@ final class ItemAcquisition: Waiting {
     _ kind: ClaimName.Kind, at site: ItemSite, under lease: Lease
   ) throws -> WaitingStep<ItemAccess> {
     do {
-      if let other = try others.look(at: site, under: lease, purpose: purpose, for: kind) {
-        return other.isTaken ? .again : try waitInLine(for: other.name)
+      if let other = try survey.look(at: site, under: lease, for: kind) {
+        return other.isTaken ? .again : try waitInLine(for: other.name, at: site)
       }
       let name = ClaimName(
         kind: kind, coversContents: self.kind.coversContents,
-        declaration: LeaseDeclaration(mode: .exclusive, term: terms.term), purpose: purpose)
+        declaration: LeaseDeclaration(mode: .exclusive, term: terms.term), purpose: terms.purpose)
       claim = try Claim.make(name, at: site, under: lease)
       // The site is left with the claim.
       self.site = nil
@@ -216,7 +212,7 @@ final class ItemAcquisition: Waiting {
   }
 
   private func attemptHolding(_ claim: Claim) throws -> WaitingStep<ItemAccess> {
-    if let (name, directory) = try containing.look(location, purpose: purpose) {
+    if let (name, directory) = try survey.lookAbove(location) {
       // The owner of the directory waits for this access unless it gives way.
       giveUp()
       return try giveWay(to: name, at: directory)
@@ -229,19 +225,18 @@ final class ItemAcquisition: Waiting {
       return .again
     }
     if kind.coversContents, try location.status()?.kind == .directory,
-      let obstacle = try contents.look(in: location, purpose: purpose)
+      let obstacle = try survey.lookInside(location)
     {
-      return try terms.wait(else: timeout(obstacle.holder, obstacle.what)) { contents.watch($0) }
+      return try wait(for: obstacle.holder, obstacle.what)
     }
     guard kind.claim == .inPlace else {
       return .done(ItemAccess(location, kind, claim: claim))
     }
-    if let lock = try readers.look(at: location) {
-      return try terms.wait(else: timeout(lock.holder(), "is reading it")) { readers.watch($0) }
+    if let lock = try survey.lookForReaders(of: location) {
+      return try wait(for: lock.holder(), "is reading it")
     }
     // The access is the only owner now, so the item is unlocked before the claim ends.
-    let lock = readers.held
-    readers = ReadersWait()
+    let lock = survey.takeLock(of: location)
     return .done(ItemAccess(location, kind, claim: claim, lock: announcesPurpose ? nil : lock))
   }
 
@@ -250,17 +245,22 @@ final class ItemAcquisition: Waiting {
   private func giveWay(to name: ClaimName, at directory: ItemPath) throws -> WaitingStep<ItemAccess>
   {
     givesWayTo = directory
-    return try terms.wait(else: timeout(name.holder, "has the directory \(directory.text)")) {
-      containing.watch($0)
-    }
+    return try wait(for: name.holder, "has the directory \(directory.text)")
   }
 
-  private func waitInLine(for name: ClaimName) throws -> WaitingStep<ItemAccess> {
+  private func waitInLine(
+    for name: ClaimName, at site: ItemSite
+  ) throws -> WaitingStep<ItemAccess> {
     obstacle = name
-    let isFirst = place?.mustWait() ?? 0 == 0
     // Hundreds of waiters must not keep hundreds of descriptors of the same claim.
-    if !isFirst { others = ClaimSurvey() }
-    return try terms.wait(else: timeout(name.holder)) { isFirst ? others.watch($0) : true }
+    if place?.mustWait() ?? 0 > 0 { survey.forgetClaims(at: site) }
+    return try wait(for: name.holder)
+  }
+
+  private func wait(
+    for holder: @autoclosure () throws -> LeaseHolder?, _ what: String = "has access to it"
+  ) throws -> WaitingStep<ItemAccess> {
+    try terms.wait(else: timeout(holder(), what)) { survey.watch($0) }
   }
 
   private func timeout(
@@ -274,7 +274,7 @@ final class ItemAcquisition: Waiting {
   func beginAgain(givingUp access: ItemAccess) throws {
     if kind.followsMoves { item = try location.openToFollow() }
     claim = nil
-    contents = ContentsWait()
+    survey.forgetFindings()
     access.end(removal)
   }
 
@@ -293,11 +293,7 @@ final class ItemAcquisition: Waiting {
     leaveSite()
     location = place
     self.item = try place.openToFollow()
-    others = ClaimSurvey()
-    containing = Containing()
-    contents = ContentsWait()
-    readers = ReadersWait()
-    request = nil
+    survey = AccessSurvey(purpose: terms.purpose)
   }
 
   /// Releases everything that is held so far.
@@ -306,8 +302,7 @@ final class ItemAcquisition: Waiting {
     guard let claim = self.claim.take() else { return }
     // Findings under the claim are void, because others may begin without it now
     // (Tests/Models/contents.pml, KEEP_PASSED). The item is unlocked first.
-    contents = ContentsWait()
-    readers = ReadersWait()
+    survey.forgetFindings()
     claim.end(removal)
   }
 }

@@ -257,9 +257,11 @@ extension ItemPath {
       else { return nil }
       let door = "/proc/self/fd/\(open.rawValue)"
       let path = try WormholeSystem.linkTarget(door)
+      let status = try open.status()
       // Replaced between the two calls: so it has been moved or removed.
-      guard try open.status().links > 0, !ItemPath(path).isPutAway else { continue }
-      guard try isSame(path, open) else {
+      guard status.links > 0, !ItemPath(path).isPutAway else { continue }
+      let named = try tolerating([.noSuchFile, .notDirectory, .accessDenied], fileStatus(path))
+      guard named?.isSameFile(as: status) == true else {
         guard try WormholeSystem.linkTarget(door) == path else { continue }
         // Its name means something else here, or nothing: it was reached through a door to another
         // mount namespace. The given path is a name for it, if not the only one.
@@ -281,11 +283,9 @@ extension ItemPath {
     }
   }
 
-  private static func isSame(
-    _ path: String, _ directory: borrowing FileDescriptor
-  ) throws(Errno) -> Bool {
-    let status = try tolerating([.noSuchFile, .notDirectory, .accessDenied], fileStatus(path))
-    return try status?.isSameFile(as: directory.status()) ?? false
+  /// Whether it is a site, or an entry of one.
+  var isInSite: Bool {
+    bytes.split(separator: Self.slash).contains { $0.starts(with: ItemSite.prefix.utf8) }
   }
 
   private func linkTarget() throws(Errno) -> String? {
@@ -326,9 +326,7 @@ extension ItemPath {
     guard status.links > 0 else { return nil }
     let path = try WormholeSystem.linkTarget("/proc/self/fd/\(item.descriptor.rawValue)")
     // On its way out: an entry of a site is no item any more.
-    guard !path.split(separator: "/").contains(where: { $0.hasPrefix(ItemSite.prefix) }) else {
-      return nil
-    }
+    guard !ItemPath(path).isInSite else { return nil }
     do {
       let place = try ItemPath.find(path, followingLink: false).place
       let isThere = try place.status()?.isSameFile(as: status) == true

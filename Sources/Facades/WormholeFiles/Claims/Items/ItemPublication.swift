@@ -1,4 +1,4 @@
-import Wormhole
+package import Wormhole
 import WormholeSystem
 
 /// Publishes an accessor's private copy in one step: attempt after attempt, as long as readers or other
@@ -15,9 +15,7 @@ final class ItemPublication: Waiting {
   private var change: StagedCopy.Change?
   /// The status of the item's place when this attempt began.
   private var old: FileStatus?
-  private var contents = ContentsWait()
-  private var readers = ReadersWait()
-  private var others = ClaimSurvey()
+  private var survey: AccessSurvey
   private var request: LeaseRequest?
   /// The directory whose entries were found unchanged since the copy; nil before that.
   private var compared: FileStatus?
@@ -39,6 +37,7 @@ final class ItemPublication: Waiting {
     self.copy = copy
     self.terms = terms
     self.deadline = deadline
+    survey = AccessSurvey(purpose: terms.purpose)
   }
 
   /// - Returns: the published change, with the item's current status.
@@ -64,17 +63,22 @@ final class ItemPublication: Waiting {
       // While a directory is replaced, no process may be in the middle of a change inside it, because
       // the change would be made in the old directory.
       try claim.beginPublishing(coversContents: true)
-      if let obstacle = try contents.look(in: location, purpose: terms.purpose) {
-        return try wait(for: obstacle.holder, obstacle.what) { contents.watch($0) }
+      if let obstacle = try survey.lookInside(location) {
+        return try wait(for: obstacle.holder, obstacle.what)
       }
     }
-    if terms.durability == .durable, !isSynchronized { try synchronizeCopy(change) }
-    if let lock = try readers.look(at: location, found: old) {
+    if terms.durability == .durable, !isSynchronized {
+      isSynchronized = true
+      if case .replaced(let status) = change {
+        try TreeSynchronization.run(location.name, status, at: claim.descriptor)
+      }
+    }
+    if let lock = try survey.lookForReaders(of: location, found: old) {
       // New readers wait from now on, so that the wait for readers ends.
       try claim.beginPublishing()
-      return try wait(for: lock.holder(), "is reading it") { readers.watch($0) }
+      return try wait(for: lock.holder(), "is reading it")
     }
-    // The awaited processes are gone, and `readers` keeps new ones out.
+    // The awaited processes are gone, and the survey's lock keeps new readers out.
     try compareEntries()
     return try publish(change)
   }
@@ -122,12 +126,10 @@ final class ItemPublication: Waiting {
     guard lease.surroundings.contains(where: { $0.text == claim.name.text }) else {
       throw claim.overtaken()
     }
-    if let other = try others.look(
-      at: claim.site, under: lease, purpose: terms.purpose, for: .publishing)
-    {
+    if let other = try survey.look(at: claim.site, under: lease, for: .publishing) {
       if other.isTaken { return .again }
       try claim.beginPublishing()
-      return try wait(for: other.name.holder, "shares it") { others.watch($0) }
+      return try wait(for: other.name.holder, "shares it")
     }
     guard try isCurrent() else { throw FileCoordinationError.conflict(path: location.text) }
     if case .replaced(let status) = change {
@@ -136,9 +138,12 @@ final class ItemPublication: Waiting {
     try moveIn(change, under: lease)
     isPublished = true
     // The lock is on the old item, which is removed next.
-    readers = ReadersWait()
+    _ = survey.takeLock(of: location)
     let published = try location.status()
-    if terms.durability == .durable { try synchronizeDirectories(lease) }
+    if terms.durability == .durable {
+      try FileDescriptor.open(location.parent.text, [.readOnly, .directory]).synchronize()
+      try lease.held.descriptor.synchronize()
+    }
     // The change is visible from here on: a leftover that cannot be removed does not make it a failure,
     // and a process that is stopped here and loses its claim was not overtaken.
     claim.endIfEmpty(under: lease)
@@ -186,22 +191,91 @@ final class ItemPublication: Waiting {
       entry, to: item, isFileForFile ? .replace : old == nil ? .keep : .exchange)
   }
 
-  private func synchronizeCopy(_ change: StagedCopy.Change) throws {
-    isSynchronized = true
-    guard case .replaced(let status) = change else { return }
-    try TreeSynchronization.run(location.name, status, at: claim.descriptor)
-  }
-
-  private func synchronizeDirectories(_ lease: Lease) throws {
-    try FileDescriptor.open(location.parent.text, [.readOnly, .directory]).synchronize()
-    try lease.held.descriptor.synchronize()
-  }
-
   private func wait(
-    for holder: @autoclosure () throws -> LeaseHolder?, _ what: String, _ watch: (WakeLatch) -> Bool
+    for holder: @autoclosure () throws -> LeaseHolder?, _ what: String
   ) throws -> WaitingStep<StagedCopy.Change> {
     try terms.wait(
       until: deadline,
-      else: .timedOut("publish the item", path: location.text, holder: holder(), has: what), watch)
+      else: .timedOut("publish the item", path: location.text, holder: holder(), has: what)
+    ) { survey.watch($0) }
+  }
+}
+
+/// The process that published a file through a coordinator: an extended attribute of the file, set
+/// on the private copy before that replaces the item. So there is no second file, and the attribute
+/// exists exactly when the content does.
+///
+/// ```
+/// 1 byte    the version of this layout: 2
+/// 8 bytes   the inode of the content that it speaks of
+/// 8 bytes   the size of that content
+/// 8 bytes   the time of its last change in nanoseconds since 1970
+/// 4 bytes   the number of the process
+/// 8 bytes   the time of publication in nanoseconds since 1970
+/// n bytes   the name of its program, in UTF-8, at most 15
+/// ```
+/// All numbers have their most significant byte first. A program that changes the file without a
+/// coordinator changes its size or time, and a copy has another inode: then no process is named.
+/// The same holds for directories, and for file systems without extended attributes.
+///
+/// It has at most 52 bytes, because beside its name no more fit into an inode of ext4. A longer one
+/// takes a block of the disk for each file, which is allocated and freed with each publication.
+package enum ItemPublisher {
+  static let attribute = FileName("user.wormhole.publisher")
+
+  private static let version: UInt8 = 2
+  private static let maximumProgramBytes = 15
+
+  /// Names this process as the publisher of a copy that it is about to publish.
+  ///
+  /// - Parameter status: The status of the copy.
+  /// - Complexity: One system call.
+  static func mark(_ path: String, _ status: FileStatus) {
+    guard status.kind == .regular else { return }
+    var value = identity(of: status)
+    value.append(number: ProcessIdentity.current.processID)
+    value.append(number: PublicationRecord.now)
+    value += ProcessIdentity.program.utf8.prefix(maximumProgramBytes)
+    do throws(Errno) {
+      try setAttribute(attribute, value, of: path)
+    } catch {
+      // It cannot have such an attribute, or this user may not write to it: no process is named.
+      return
+    }
+  }
+
+  /// Returns the process that published the current content; nil if it is unknown.
+  ///
+  /// - Complexity: Four system calls.
+  package static func of(_ path: String) -> Publisher? {
+    do throws(Errno) {
+      let file = try FileDescriptor.open(path, [.readOnly, .noFollow, .nonBlocking])
+      let value = try file.attribute(attribute)
+      // At the places of the layout above.
+      guard value.starts(with: identity(of: try file.status())), value.count > 37,
+        let process = Int32(exactly: value.number(in: 25..<29)), process > 0,
+        let program = String(validating: value[37...], as: UTF8.self)
+      else { return nil }
+      return Publisher(
+        processID: process, program: program, peer: nil,
+        nanosecondsSince1970: Int64(bitPattern: value.number(in: 29..<37)))
+    } catch {
+      // The attribute or the file does not exist.
+      return nil
+    }
+  }
+
+  private static func identity(of status: FileStatus) -> [UInt8] {
+    var bytes = [version]
+    bytes.append(number: status.inode)
+    bytes.append(number: status.size)
+    bytes.append(number: status.modifiedSeconds &* 1_000_000_000 &+ status.modifiedNanoseconds)
+    return bytes
+  }
+}
+
+extension [UInt8] {
+  fileprivate func number(in place: Range<Int>) -> UInt64 {
+    self[place].reduce(0) { $0 << 8 | UInt64($1) }
   }
 }

@@ -86,22 +86,19 @@ package final class ItemSite: Sendable {
   }
 
   /// Opens the site of an item as a visitor: nil also for a site that this user may not open.
-  static func openIfPermitted(_ location: ItemPath, at path: String? = nil) throws -> ItemSite? {
+  ///
+  /// - Parameter isOwn: whether nil, too, for a site that no process of this user uses: it came with
+  ///   a copy or an archive, or belongs to another user, as its directory does.
+  static func openIfPermitted(
+    _ location: ItemPath, at path: String? = nil, isOwn: Bool = false
+  ) throws -> ItemSite? {
     do {
       return try open(location, at: path)
     } catch let error as Errno
       where [.accessDenied, .notDirectory, .tooManyLinks].contains(error)
     {
       return nil
-    }
-  }
-
-  /// Opens the site; nil also for a site that no process of this user uses: it came with a copy or
-  /// an archive, or belongs to another user, as its directory does.
-  static func openIfOwn(_ location: ItemPath, at path: String? = nil) throws -> ItemSite? {
-    do {
-      return try openIfPermitted(location, at: path)
-    } catch let error as FileCoordinationError where error.code == .unsafe {
+    } catch let error as FileCoordinationError where isOwn && error.code == .unsafe {
       return nil
     }
   }

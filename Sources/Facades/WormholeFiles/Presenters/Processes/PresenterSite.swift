@@ -102,7 +102,10 @@ final class PresenterSite: Sendable {
       ]
       do {
         switch try calls.post(id, message, expires: .never, to: callee) {
-        case .posted: return { self.release(id, at: callee) }
+        case .posted:
+          // After an error the presenter believes, until this process ends, that the access
+          // continues.
+          return { Diagnostics.reporting { try self.calls.release(id, at: callee) } }
         case .gone: calls.end(id, as: .died)
         case .full: calls.end(id, as: .timedOut)
         }
@@ -116,27 +119,13 @@ final class PresenterSite: Sendable {
     return nil
   }
 
-  private func release(_ question: UInt64, at callee: MailboxOutlet) {
-    do {
-      try calls.release(question, at: callee)
-    } catch {
-      // Until this process ends, the presenter believes that the access continues.
-      Diagnostics.report(error)
-    }
-  }
-
   func reportMove(_ member: Member, from old: ItemPath, to new: ItemPath) {
-    do {
-      guard let outlet = calls.outlet(to: member.mailbox) else { return }
-      _ = try calls.notify(
-        [
-          "presenter": .string(member.id), "movedFrom": .string(old.text),
-          "movedTo": .string(new.text),
-        ], to: outlet)
-    } catch {
-      // Its own watch finds most moves, too.
-      Diagnostics.report(error)
-    }
+    guard let outlet = calls.outlet(to: member.mailbox) else { return }
+    let message: PropertyListValue = [
+      "presenter": .string(member.id), "movedFrom": .string(old.text), "movedTo": .string(new.text),
+    ]
+    // Its own watch finds most moves, too.
+    Diagnostics.reporting { _ = try calls.notify(message, to: outlet) }
   }
 
   // MARK: Being asked
@@ -150,28 +139,21 @@ final class PresenterSite: Sendable {
       let demands = call.value["demands"]?.arrayValue, demands.count <= maximumDemands
     else { return }
     guard let presenter = RegisteredPresenter.registered(id) else {
-      return answer(call, .success(()))
+      return answer(call, nil)
     }
     let steps = presenter.steps(for: demands.compactMap { PresenterDemand($0) })
     // It keeps the call until its end, and the call keeps it.
-    let exchange = PresenterExchange(presenter, steps) { outcome in
-      queue.async { answer(call, outcome) }
+    let exchange = PresenterExchange(presenter, steps) { failure in
+      queue.async { answer(call, failure) }
     }
     exchange.start()
     call.onEnd { exchange.finish() }
   }
 
-  private static func answer(_ call: IncomingCall, _ outcome: PresenterExchange.Outcome) {
-    do {
-      switch outcome {
-      case .success: _ = try call.answer(.reply([:]), isLast: false)
-      case .failure(let error):
-        _ = try call.answer(.failure(code: refusal, reason: "\(error)"), isLast: false)
-      }
-    } catch {
-      // The access that waits for the answer continues without it after a time.
-      Diagnostics.report(error)
-    }
+  private static func answer(_ call: IncomingCall, _ failure: (any Error)?) {
+    let refused = failure.map { CallAnswer.failure(code: refusal, reason: "\($0)") }
+    // The access that waits for the answer continues without it after a time.
+    Diagnostics.reporting { _ = try call.answer(refused ?? .reply([:]), isLast: false) }
   }
 
   /// The code of a presenter's own error.
@@ -202,7 +184,10 @@ extension PresenterSite {
     do {
       return keep(try SharedContainer(group: group))
     } catch {
-      throw PresenterError.cannotRegister(path.text, error)
+      throw PresenterError(
+        description: "cannot register a presenter (\(path.text)): so that other programs can ask "
+          + "it, it is entered in a container of this user's, and: \(error); XDG_DATA_HOME names "
+          + "another place for such containers")
     }
   }
 
@@ -211,19 +196,12 @@ extension PresenterSite {
   ///
   /// - Complexity: one look at each directory above an item, and one at the user's own container.
   static func asking(_ paths: [ItemPath]) -> [PresenterSite] {
-    var sites: [PresenterSite] = []
-    for path in paths {
-      for site in enclosing(path) where !sites.contains(where: { $0 === site }) {
-        sites.append(site)
-      }
-    }
+    var found = paths.flatMap(enclosing)
     // Neither XDG_DATA_HOME nor HOME may be set: then no process can have registered there.
     let own = try? ContainerLocation.path(forGroup: group)
-    if let own, isContainer(own + file), let site = opened(at: own),
-      !sites.contains(where: { $0 === site })
-    {
-      sites.append(site)
-    }
+    if let own, isContainer(own + file), let site = opened(at: own) { found.append(site) }
+    var sites: [PresenterSite] = []
+    for site in found where !sites.contains(where: { $0 === site }) { sites.append(site) }
     return sites
   }
 

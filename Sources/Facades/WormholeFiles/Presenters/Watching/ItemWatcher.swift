@@ -29,7 +29,11 @@ final class ItemWatcher: Sendable {
   /// - Parameter report: gets the notices, on any thread.
   init(_ report: @escaping @Sendable ([PresenterNotice]) -> Void) {
     self.report = report
-    state.withLock { $0 = ItemLook { [weak self] in self?.note($0, $1) } }
+    let look = ItemLook { [weak self] source, news in
+      self?.pending.withLock { $0.news[source, default: WatchNews()].merge(news) }
+      self?.schedule(after: nil)
+    }
+    state.withLock { $0 = look }
   }
 
   /// The current path of the item; nil while there is none.
@@ -56,11 +60,6 @@ final class ItemWatcher: Sendable {
   }
 
   // MARK: Events
-
-  private func note(_ source: ItemTree.NodeID, _ news: WatchNews) {
-    pending.withLock { $0.news[source, default: WatchNews()].merge(news) }
-    schedule(after: nil)
-  }
 
   private func schedule(after milliseconds: Int?) {
     if let milliseconds {

@@ -1,0 +1,207 @@
+import Wormhole
+import WormholeSystem
+
+/// What one access knows of the others in its way: their claims in each site, and the readers of
+/// each item.
+///
+/// Claims and items stay open from look to look, because closing them would wake all others that
+/// wait for their end.
+struct AccessSurvey {
+  /// A process that works on an item in a directory.
+  struct Obstacle {
+    let path: ItemPath
+    let holder: LeaseHolder?
+
+    /// For the error sentence of a waiting process.
+    var what: String { "works on \(path.text)" }
+  }
+
+  /// The purpose of the access; claims of the same purpose are not in its way.
+  private let purpose: String
+  private var claims: [ItemPath: ClaimSurvey] = [:]
+  private var readers: [ItemPath: ReadersWait] = [:]
+  /// In a directory whose contents are claimed: the sites in it, and the items that readers have
+  /// locked, without a site.
+  private var inside: [(path: ItemPath, site: ItemSite?)] = []
+  /// Stopped readers; they notice it when they continue.
+  private var passed: Set<ItemPath> = []
+
+  init(purpose: String) {
+    self.purpose = purpose
+  }
+
+  /// Looks for claims in a site; see `ClaimSurvey.look`.
+  mutating func look(
+    at site: ItemSite, _ excludes: (ClaimName) -> Bool
+  ) throws(Errno) -> ClaimSurvey.Finding {
+    try claims[site.location, default: ClaimSurvey()].look(
+      at: site, purpose: purpose, excludes)
+  }
+
+  /// Looks under the site's lease for claims that exclude a kind, and takes over the first that may
+  /// be taken over.
+  ///
+  /// - Returns: nil when there is none.
+  mutating func look(
+    at site: ItemSite, under lease: Lease, for kind: ClaimName.Kind
+  ) throws -> (name: ClaimName, isTaken: Bool)? {
+    let finding = try claims[site.location, default: ClaimSurvey()].look(
+      at: site, with: lease.surroundings, purpose: purpose
+    ) { kind.excludes($0.kind) }
+    return switch finding {
+    case .nobody: nil
+    case .present(let name): (name, false)
+    case .removable(let name, let isAlive):
+      (name, try site.takeOver(name, isAlive: isAlive, under: lease))
+    }
+  }
+
+  /// - Returns: the lock that readers of an item hold; nil when there are none.
+  mutating func lookForReaders(
+    of location: ItemPath, found: FileStatus? = nil
+  ) throws(Errno) -> ItemLock? {
+    try readers[location, default: ReadersWait()].look(at: location, found: found)
+  }
+
+  /// Takes the lock that keeps new readers of an item out, if the last look found none.
+  mutating func takeLock(of location: ItemPath) -> ItemLock? {
+    readers.removeValue(forKey: location)?.held
+  }
+
+  /// Watches for the end of all that was found.
+  ///
+  /// - Returns: whether everything was watched already: then wait, otherwise look again.
+  mutating func watch(_ latch: WakeLatch) -> Bool {
+    var wasComplete = true
+    for item in Array(claims.keys) {
+      wasComplete = claims[item]?.watch(latch) ?? true && wasComplete
+    }
+    for item in Array(readers.keys) {
+      wasComplete = readers[item]?.watch(latch) ?? true && wasComplete
+    }
+    return wasComplete
+  }
+
+  /// Closes the claims in a site.
+  mutating func forgetClaims(at site: ItemSite) { claims[site.location] = nil }
+
+  /// Forgets what holds only under a claim: that there are no readers, and what is in a directory.
+  mutating func forgetFindings() {
+    for (_, site) in inside { if let site { forgetClaims(at: site) } }
+    (readers, inside, passed) = ([:], [], [])
+  }
+}
+
+/// Waits until no process works on the contents of a directory; the contents are already claimed,
+/// so no new access begins.
+///
+/// One walk through the directory finds the sites of items with claims in them, and the items that
+/// readers have locked. Then the access waits for these only, and another walk confirms. A claim of
+/// a stopped, overdue or dead process is taken over.
+extension AccessSurvey {
+  /// - Returns: nil when no process works there.
+  mutating func lookInside(_ location: ItemPath) throws -> Obstacle? {
+    while true {
+      while let (path, site) = inside.last {
+        if let obstacle = try look(path, site) { return obstacle }
+        passed.insert(path)
+        readers[path] = nil
+        if let site { forgetClaims(at: site) }
+        inside.removeLast()
+      }
+      try walk(location)
+      if inside.isEmpty { return nil }
+    }
+  }
+
+  private mutating func look(_ path: ItemPath, _ site: ItemSite?) throws -> Obstacle? {
+    guard let site else {
+      return try lookForReaders(of: path).map { Obstacle(path: path, holder: try $0.holder()) }
+    }
+    while true {
+      switch try look(at: site, { _ in true }) {
+      case .nobody: return nil
+      case .present(let name): return Obstacle(path: path, holder: name.holder)
+      case .removable(let name, let isAlive):
+        // Not merely ignored: it would publish into the old directory, where no process sees it.
+        guard try site.takeOver(name, isAlive: isAlive) else {
+          return Obstacle(path: path, holder: name.holder)
+        }
+      }
+    }
+  }
+
+  private mutating func walk(_ location: ItemPath) throws {
+    guard let status = try location.status(), status.kind == .directory else { return }
+    // No process of this user can be found there without a look into it.
+    guard
+      let root = try tolerating(
+        [.accessDenied, .noSuchFile],
+        SharedDescriptor(
+          FileDescriptor.open(location.text, [.readOnly, .directory, .noFollow])))
+    else { return }
+    var visitor = Visitor(
+      root: location, locked: try LockTable.current().shared(on: status.device))
+    try visitor.walk("look through", through: root, path: TreePath())
+    for (path, isSite) in visitor.found where !passed.contains(path) {
+      guard isSite else {
+        inside.append((path, nil))
+        continue
+      }
+      let name = FileName(bytes: Array(path.name.bytes.dropFirst(ItemSite.prefix.utf8.count)))
+      let item = path.parent.appending(name)
+      guard let site = try ItemSite.openIfPermitted(item, at: path.text, isOwn: true) else {
+        continue
+      }
+      inside.append((path, site))
+    }
+  }
+
+  private struct Visitor: TreeVisitor {
+    let root: ItemPath
+    let locked: Set<UInt64>
+    var found: [(path: ItemPath, isSite: Bool)] = []
+
+    mutating func visit(_ entry: FileDescriptor.Entry, at place: TreePlace) throws -> Void? {
+      let isSite = ItemSite.isSite(entry.name)
+      if isSite || locked.contains(entry.inode) {
+        let below = FileName(bytes: place.path.appending(entry.name).bytes)
+        found.append((root.appending(below), isSite))
+      }
+      guard !isSite else { return nil }
+      if let isDirectory = entry.isDirectory { return isDirectory ? () : nil }
+      return try fileStatus(entry.name, at: place.rawValue).kind == .directory ? () : nil
+    }
+
+    mutating func enter(
+      _ name: FileName, _ mark: Void, at place: TreePlace
+    ) throws -> SharedDescriptor? {
+      // Gone, or of another user: no process of this user can be in it.
+      try tolerating(
+        [.noSuchFile, .notDirectory, .tooManyLinks, .accessDenied],
+        SharedDescriptor(openDirectory(name, at: place.rawValue)))
+    }
+  }
+}
+
+/// The directories that contain an item. An access that deletes, moves or replaces one of them, or
+/// is about to publish it, claims its contents, and then no access to them begins.
+///
+/// Both sides announce themselves first and then look for each other, so at least one of them sees
+/// the other; the inner one gives way.
+extension AccessSurvey {
+  /// - Returns: a claim of the contents of one of the directories.
+  /// - Complexity: one look at each directory between the item and the root.
+  mutating func lookAbove(
+    _ location: ItemPath
+  ) throws -> (claim: ClaimName, directory: ItemPath)? {
+    for directory in location.coordinatedAncestors {
+      guard let site = try ItemSite.openIfPermitted(directory, isOwn: true) else { continue }
+      // No access waits for a dead or overdue claim; the next access to the directory removes it.
+      if case .present(let name) = try look(at: site, { $0.coversContents }) {
+        return (name, directory)
+      }
+    }
+    return nil
+  }
+}
