@@ -7,38 +7,30 @@ package struct TreeRemoval {
   // How often the removal looks for names that were added meanwhile.
   private static let passes = 100
 
-  /// Called between entries; an error that it throws ends the removal.
-  var check: () throws -> Void
-
-  package init(check: @escaping () throws -> Void = {}) {
-    self.check = check
-  }
+  package init() {}
 
   /// Removes an entry of a directory; a missing entry counts as removed.
   ///
   /// - Throws: `TreeError` with the path of the entry that cannot be removed: a mount point, an
   ///   immutable file, an entry of another user's directory. Entries that were removed before stay
-  ///   removed. The errors of `check`.
+  ///   removed.
   /// - Complexity: one call for a file, four for a directory; memory for the names of a directory's
   ///   directories.
   package func remove(_ name: FileName, at directory: Int32) throws {
     let path = TreePath(name)
+    var visitor = TreeRemovalVisitor()
     for _ in 0..<Self.passes {
-      if try EntryRemoval.removesFile(name, at: directory, path) { return }
-      guard let root = try EntryRemoval.open(name, at: directory, path) else { continue }
-      var visitor = TreeRemovalVisitor(check: check)
+      if try visitor.removesFile(name, at: directory, path) { return }
+      guard let root = try visitor.open(name, at: directory, path) else { continue }
       try visitor.walk("remove", through: root, path: path)
-      if try EntryRemoval.removesDirectory(name, at: directory, path) { return }
+      if try visitor.removesDirectory(name, at: directory, path) { return }
     }
     throw TreeError(action: "remove", path: path, reason: .refused(.directoryNotEmpty))
   }
 }
 
 private struct TreeRemovalVisitor: TreeVisitor {
-  var check: () throws -> Void
-
   mutating func visit(_ entry: FileDescriptor.Entry, at place: TreePlace) throws -> Void? {
-    try check()
     if entry.isDirectory == true { return () }
     return try removesFile(entry.name, at: place) ? nil : ()
   }
@@ -47,7 +39,7 @@ private struct TreeRemovalVisitor: TreeVisitor {
     -> SharedDescriptor?
   {
     let path = place.path.appending(name)
-    let opened = try makingWritable(place, EntryRemoval.open(name, at: place.rawValue, path))
+    let opened = try makingWritable(place, open(name, at: place.rawValue, path))
     // It has become another kind of file, or has vanished.
     if opened == nil { _ = try removesFile(name, at: place) }
     return opened
@@ -57,14 +49,12 @@ private struct TreeRemovalVisitor: TreeVisitor {
     guard let place else { return }
     let path = place.path.appending(name)
     // The next pass removes a directory that is not empty after all.
-    _ = try makingWritable(
-      place, EntryRemoval.removesDirectory(name, at: place.rawValue, path))
+    _ = try makingWritable(place, removesDirectory(name, at: place.rawValue, path))
   }
 
   private func removesFile(_ name: FileName, at place: TreePlace) throws -> Bool {
     try makingWritable(
-      place,
-      EntryRemoval.removesFile(name, at: place.rawValue, place.path.appending(name)))
+      place, removesFile(name, at: place.rawValue, place.path.appending(name)))
   }
 
   // We may change a directory below the item, unlike the directory that contains the item.
@@ -88,9 +78,9 @@ private struct TreeRemovalVisitor: TreeVisitor {
 }
 
 /// The removal of one entry.
-private enum EntryRemoval {
+extension TreeRemovalVisitor {
   /// - Returns: false for a directory.
-  static func removesFile(
+  func removesFile(
     _ name: FileName, at directory: Int32, _ path: @autoclosure () -> TreePath
   ) throws(TreeError) -> Bool {
     do throws(Errno) {
@@ -106,7 +96,7 @@ private enum EntryRemoval {
   }
 
   /// - Returns: false when it is not empty.
-  static func removesDirectory(
+  func removesDirectory(
     _ name: FileName, at directory: Int32, _ path: TreePath
   ) throws(TreeError) -> Bool {
     do throws(Errno) {
@@ -119,14 +109,18 @@ private enum EntryRemoval {
   }
 
   /// Opens a directory on the same mount; nil if the name is gone or names a file.
-  static func open(
+  func open(
     _ name: FileName, at directory: Int32, _ path: TreePath
   ) throws(TreeError) -> SharedDescriptor? {
     do throws(Errno) {
       if let open = try tolerating([.accessDenied], openOnce(name, at: directory)) {
         return SharedDescriptor(open)
       }
-      try makeAccessible(name, at: directory)
+      // Through /proc, because chmod has no form that surely follows no symbolic link.
+      let named = try FileDescriptor.open(name, at: directory, [.pathOnly, .directory, .noFollow])
+      try setPermissions(
+        FileName("/proc/self/fd/\(named.rawValue)"), at: Directory.current,
+        named.status().permissions | 0o700)
       return SharedDescriptor(try openOnce(name, at: directory))
     } catch {
       if Errno.noDirectory.contains(error) { return nil }
@@ -134,9 +128,7 @@ private enum EntryRemoval {
     }
   }
 
-  private static func openOnce(
-    _ name: FileName, at directory: Int32
-  ) throws(Errno) -> FileDescriptor {
+  private func openOnce(_ name: FileName, at directory: Int32) throws(Errno) -> FileDescriptor {
     let options: OpenOptions = [.readOnly, .directory, .noFollow, .nonBlocking]
     if let opened = try tolerating(
       [.noFunction, .notPermitted], FileDescriptor.openSameMount(name, at: directory, options))
@@ -150,15 +142,7 @@ private enum EntryRemoval {
     return opened
   }
 
-  // Through /proc, because chmod has no form that surely follows no symbolic link.
-  private static func makeAccessible(_ name: FileName, at directory: Int32) throws(Errno) {
-    let named = try FileDescriptor.open(name, at: directory, [.pathOnly, .directory, .noFollow])
-    let permissions = try named.status().permissions | 0o700
-    try setPermissions(
-      FileName("/proc/self/fd/\(named.rawValue)"), at: Directory.current, permissions)
-  }
-
-  private static func refusal(_ error: Errno, _ path: TreePath) -> TreeError {
+  private func refusal(_ error: Errno, _ path: TreePath) -> TreeError {
     let isMounted = error == .deviceBusy || error == .crossesDevices
     return TreeError(
       action: "remove", path: path, reason: isMounted ? .mountPoint : .refused(error))

@@ -65,7 +65,9 @@ package final class LineProcess: Sendable {
   ///
   /// - Throws: `Failure` when there is none before the deadline, or the program has ended.
   package func line(until deadline: ContinuousClock.Instant) throws -> String {
-    guard let line = try lineIfAny(until: deadline) else { throw printedNothing }
+    guard let line = try lineIfAny(until: deadline) else {
+      throw Failure(description: "process \(processID) printed nothing in time")
+    }
     return line
   }
 
@@ -73,41 +75,18 @@ package final class LineProcess: Sendable {
   ///
   /// - Throws: `Failure` when the program has ended.
   package func lineIfAny(until deadline: ContinuousClock.Instant) throws -> String? {
-    try next(until: deadline) { pending in
+    try read(until: deadline) { pending in
       guard let end = pending.firstIndex(of: UInt8(ascii: "\n")) else { return nil }
       defer { pending.removeSubrange(...end) }
       return String(decoding: pending[..<end], as: UTF8.self)
     }
   }
 
-  /// Returns what the program prints next, even if it is not a whole line; but only whole characters, because
-  /// a pipe may deliver one in two pieces.
-  package func text(until deadline: ContinuousClock.Instant) throws -> String {
-    let text = try next(until: deadline) { pending in
-      let whole = pending.count - Self.unfinishedBytes(at: pending)
-      guard whole > 0 else { return nil }
-      defer { pending.removeSubrange(..<whole) }
-      return String(decoding: pending[..<whole], as: UTF8.self)
-    }
-    guard let text else { throw printedNothing }
-    return text
-  }
-
-  /// Returns how many bytes at the end begin a UTF-8 character that is not complete.
-  private static func unfinishedBytes(at bytes: [UInt8]) -> Int {
-    for (index, byte) in bytes.suffix(3).reversed().enumerated() where byte & 0xC0 != 0x80 {
-      let length = byte < 0xC0 ? 1 : byte < 0xE0 ? 2 : byte < 0xF0 ? 3 : 4
-      return index + 1 < length ? index + 1 : 0
-    }
-    return 0
-  }
-
-  private var printedNothing: Failure {
-    Failure(description: "process \(processID) printed nothing in time")
-  }
-
-  /// Reads until a piece can be taken from what was read; nil if there is none before the deadline.
-  private func next(
+  /// Reads until a piece can be taken from what was read, and returns the piece.
+  ///
+  /// - Returns: nil if there is none before the deadline.
+  /// - Throws: `Failure` when the program has ended.
+  package func read(
     until deadline: ContinuousClock.Instant, _ take: (inout [UInt8]) -> String?
   ) throws -> String? {
     let descriptor = output.descriptor.rawValue

@@ -1,4 +1,5 @@
 import Dispatch
+import Synchronization
 import Testing
 import WormholeTestSupport
 
@@ -109,18 +110,31 @@ struct TreesRemovalTests {
 
   @Test("continues while others add to it, for a while")
   func growing() throws {
-    let scene = try TreesScene()
-    try scene.shell("mkdir -p item/a; touch item/a/file item/file")
-    var added = 0
-    var removal = TreeRemoval()
-    removal.check = {
-      guard added < 20 else { return }
-      added += 1
-      _ = try scene.shell("mkdir -p item/b; touch item/b/\(added)")
+    #if DEBUG
+      let scene = try TreesScene()
+      try scene.shell("mkdir -p item/a; touch item/a/file item/file")
+      let added = Mutex(0)
+      let adding = Faults.Plan { call, _ in
+        guard call == .unlinkat, added.withLock({ $0 }) < 20 else { return .proceed }
+        let number = added.withLock { added in
+          added += 1
+          return added
+        }
+        Faults.$plan.withValue(nil) { add(number, to: scene) }
+        return .proceed
+      }
+      try Faults.$plan.withValue(adding) { try TreeRemoval().remove(scene.item, at: scene.at) }
+      #expect(added.withLock { $0 } == 20)
+      #expect(try scene.shell("ls -A") == "")
+    #endif
+  }
+
+  @Sendable private func add(_ number: Int, to scene: TreesScene) {
+    do {
+      _ = try scene.shell("mkdir -p item/b; touch item/b/\(number)")
+    } catch {
+      Issue.record(error)
     }
-    try removal.remove(scene.item, at: scene.at)
-    #expect(added == 20)
-    #expect(try scene.shell("ls -A") == "")
   }
 
   @Test("by several at once leaves nothing and reports no error")
