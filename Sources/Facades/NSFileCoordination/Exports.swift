@@ -1,5 +1,6 @@
 // On Apple's systems these names are Foundation's, so code that used them imports that.
 @_exported public import Foundation
+import Wormhole
 
 /// Where a method puts its error. Foundation on Linux lacks the name.
 ///
@@ -11,3 +12,21 @@
 /// save(&failure)
 /// ```
 public typealias NSErrorPointer = UnsafeMutablePointer<NSError?>?
+
+extension FileManager {
+  /// Returns the directory of a group's container, and makes it at its first use.
+  ///
+  /// - Parameter groupIdentifier: the App Group identifier.
+  /// - Returns: nil if the identifier is invalid, or the container cannot be made; the reason is an
+  ///   event of `Diagnostics`. Files beside the container's own entries are left alone.
+  public func containerURL(
+    forSecurityApplicationGroupIdentifier groupIdentifier: String
+  ) -> URL? {
+    do {
+      return try SharedContainer(group: groupIdentifier).url
+    } catch {
+      Diagnostics.report(error)
+      return nil
+    }
+  }
+}

@@ -33,7 +33,7 @@ struct AccessSurvey {
   /// Looks for claims in a site; see `ClaimSurvey.look`.
   mutating func look(
     at site: ItemSite, _ excludes: (ClaimName) -> Bool
-  ) throws(Errno) -> ClaimSurvey.Finding {
+  ) throws(Errno) -> ClaimSurvey.Finding? {
     try claims[site.location, default: ClaimSurvey()].look(
       at: site, purpose: purpose, excludes)
   }
@@ -49,7 +49,7 @@ struct AccessSurvey {
       at: site, with: lease.surroundings, purpose: purpose
     ) { kind.excludes($0.kind) }
     return switch finding {
-    case .nobody: nil
+    case nil: nil
     case .present(let name): (name, false)
     case .removable(let name, let isAlive):
       (name, try site.takeOver(name, isAlive: isAlive, under: lease))
@@ -120,7 +120,7 @@ extension AccessSurvey {
     }
     while true {
       switch try look(at: site, { _ in true }) {
-      case .nobody: return nil
+      case nil: return nil
       case .present(let name): return Obstacle(path: path, holder: name.holder)
       case .removable(let name, let isAlive):
         // Not merely ignored: it would publish into the old directory, where no process sees it.

@@ -12,27 +12,17 @@ import WormholeSystem
 /// The line settles only the order of looks. Access is settled on the disk.
 final class ClaimLinePlace: Sendable {
   private struct Member {
+    enum Turn { case waits, wantsToLook, looks }
+
     let id: ObjectIdentifier
     let latch: WakeLatch
     /// Nil before its first look.
     var nextLook: ContinuousClock.Instant?
-    var wantsToLook = false
+    var turn = Turn.waits
   }
 
-  private struct Line {
-    /// In the order of their arrival.
-    var members: [Member] = []
-    var looking: ObjectIdentifier?
-
-    /// The next one looks.
-    mutating func passOn() -> WakeLatch? {
-      let next = members.firstIndex(where: \.wantsToLook)
-      looking = next.map { members[$0].id }
-      guard let next else { return nil }
-      members[next].wantsToLook = false
-      return members[next].latch
-    }
-  }
+  /// In the order of their arrival.
+  private typealias Line = [Member]
 
   private static let lines = Mutex<[ItemPath: Line]>([:])
 
@@ -43,47 +33,55 @@ final class ClaimLinePlace: Sendable {
   init(at location: ItemPath, _ latch: WakeLatch) {
     self.location = location
     let member = Member(id: ObjectIdentifier(self), latch: latch)
-    Self.lines.withLock { $0[location, default: Line()].members.append(member) }
+    Self.lines.withLock { $0[location, default: []].append(member) }
   }
 
   deinit {
     let latches = update { line, place in
-      line.members.remove(at: place)
+      let left = line.remove(at: place)
       // It has the claim, or has given up: the next one watches now.
-      let first = place == 0 ? line.members.first?.latch : nil
-      return [first, line.looking == id ? line.passOn() : nil]
+      let first = place == 0 ? line.first?.latch : nil
+      return [first, left.turn == .looks ? Self.passOn(&line) : nil]
     }
     for latch in latches { latch?.raise() }
   }
 
   /// Whether it may look now; then no other access looks before this one has reported its finding.
-  func mayLook(now: ContinuousClock.Instant = .now) -> Bool {
+  func mayLook() -> Bool {
     update { line, place in
-      if line.looking == id { return true }
-      if place > 0, let nextLook = line.members[place].nextLook, now < nextLook { return false }
-      line.members[place].wantsToLook = line.looking != nil
-      if line.looking == nil { line.looking = id }
-      return line.looking == id
+      if line[place].turn == .looks { return true }
+      if place > 0, let nextLook = line[place].nextLook, .now < nextLook { return false }
+      line[place].turn = line.contains { $0.turn == .looks } ? .wantsToLook : .looks
+      return line[place].turn == .looks
     }
   }
 
   /// It has looked, and must wait.
   ///
   /// - Returns: the number of places before it.
-  func mustWait(now: ContinuousClock.Instant = .now) -> Int {
+  func mustWait() -> Int {
     let (place, next) = update { line, place in
-      line.members[place].nextLook = now + AccessTerms.interval * (place + 1)
-      return (place, line.looking == id ? line.passOn() : nil)
+      line[place].nextLook = .now + AccessTerms.interval * (place + 1)
+      let looked = line[place].turn == .looks
+      line[place].turn = .waits
+      return (place, looked ? Self.passOn(&line) : nil)
     }
     next?.raise()
     return place
   }
 
+  /// The next one looks.
+  private static func passOn(_ line: inout Line) -> WakeLatch? {
+    guard let next = line.firstIndex(where: { $0.turn == .wantsToLook }) else { return nil }
+    line[next].turn = .looks
+    return line[next].latch
+  }
+
   private func update<Result: Sendable>(_ body: (inout Line, Int) -> Result) -> Result {
     Self.lines.withLock { lines in
-      var line = lines[location] ?? Line()
-      defer { lines[location] = line.members.isEmpty ? nil : line }
-      guard let place = line.members.firstIndex(where: { $0.id == id }) else {
+      var line = lines[location] ?? []
+      defer { lines[location] = line.isEmpty ? nil : line }
+      guard let place = line.firstIndex(where: { $0.id == id }) else {
         preconditionFailure("a place is in its line until it is released")
       }
       return body(&line, place)

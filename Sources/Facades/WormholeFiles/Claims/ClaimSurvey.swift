@@ -3,9 +3,8 @@ import WormholeSystem
 
 /// The claims of other processes in one site, as one waiting access knows them.
 struct ClaimSurvey {
-  /// The result of a look.
+  /// The claim that a look found.
   enum Finding {
-    case nobody
     /// A claim of a living process.
     case present(ClaimName)
     /// A claim that may be taken over, whether its owner lives or not.
@@ -21,17 +20,18 @@ struct ClaimSurvey {
   ///   - names: the entries of the site, if the caller knows them already.
   ///   - purpose: the purpose of the caller; claims of the same purpose are not in the way.
   ///   - excludes: whether a kind of claim is in the way.
+  /// - Returns: nil when there is none.
   mutating func look(
     at site: ItemSite, with names: [FileName]? = nil, purpose: String,
-    now: ContinuousClock.Instant = .now, _ excludes: (ClaimName) -> Bool
-  ) throws(Errno) -> Finding {
+    _ excludes: (ClaimName) -> Bool
+  ) throws(Errno) -> Finding? {
     var names = if let names { names } else { try site.entries().map(\.name) }
     for _ in 0..<renameRaceLimit {
       // Most often the only one is the caller's own.
       let claims = names.filter { !ClaimName.isOf(purpose, $0) }.compactMap { ClaimName($0) }
         .filter { $0.purpose != purpose && excludes($0) }
       do throws(Errno) {
-        return try look(at: site, claims, now: now)
+        return try look(at: site, claims)
       } catch {
         // One of the claims has ended; or its owner has renamed it.
         guard error == .noSuchFile else { throw error }
@@ -42,8 +42,8 @@ struct ClaimSurvey {
   }
 
   private mutating func look(
-    at site: ItemSite, _ names: [ClaimName], now: ContinuousClock.Instant
-  ) throws(Errno) -> Finding {
+    at site: ItemSite, _ names: [ClaimName]
+  ) throws(Errno) -> Finding? {
     known = known.filter { names.contains($0.key) }
     var living: [ClaimName] = []
     for name in names {
@@ -58,8 +58,8 @@ struct ClaimSurvey {
       }
       living.append(name)
     }
-    guard let first = living.first else { return .nobody }
-    let overdue = try observed.overdue(among: living.map(\.declaration), now: now) {
+    guard let first = living.first else { return nil }
+    let overdue = try observed.overdue(among: living.map(\.declaration), now: .now) {
       [known] declaration throws(Errno) in
       try known.first { $0.key.declaration == declaration }?.value.claim.descriptor.status()
     }

@@ -149,8 +149,8 @@ final class AccessOpening: Waiting {
     }
     items = []
     return AccessSession(
-      of: granted, at: urls, snapshots: snapshots, under: terms, by: coordinator.filePresenter,
-      conversation: conversation.take())
+      items: granted, urls: urls, snapshots: snapshots, terms: terms,
+      presenter: coordinator.filePresenter, conversation: conversation.take())
   }
 
   // The item's path in the copy of a directory that this access changes as well: if both copies
@@ -178,7 +178,7 @@ final class AccessOpening: Waiting {
 
 /// A coordinated access that has begun: what it holds for each of its items, and the reports to
 /// make when it ends.
-package final class AccessSession: Sendable {
+package struct AccessSession: Sendable {
   /// Granted access to an item, and its private copy.
   typealias Item = (access: ItemAccess, copy: StagedCopy?)
 
@@ -189,20 +189,6 @@ package final class AccessSession: Sendable {
   fileprivate let terms: AccessTerms
   fileprivate let presenter: (any FilePresenter)?
   fileprivate let conversation: PresenterConversation?
-  /// Into or out of private copies: presenters are notified when the copies are published.
-  fileprivate let moves = Mutex<[(from: String, to: String)]>([])
-
-  fileprivate init(
-    of items: [Item], at urls: [URL], snapshots: [ReaderCopy], under terms: AccessTerms,
-    by presenter: (any FilePresenter)?, conversation: PresenterConversation?
-  ) {
-    self.items = items
-    self.urls = urls
-    self.snapshots = snapshots
-    self.terms = terms
-    self.presenter = presenter
-    self.conversation = conversation
-  }
 
   var accesses: [ItemAccess] { items.map(\.access) }
 
@@ -212,7 +198,7 @@ package final class AccessSession: Sendable {
   func postponeMove(from old: String, to new: String) -> Bool {
     let (from, to) = (published(old), published(new))
     guard from != nil || to != nil else { return false }
-    moves.withLock { $0.append((from ?? old, to ?? new)) }
+    terms.moves.withLock { $0.append((from ?? old, to ?? new)) }
     return true
   }
 
@@ -262,7 +248,7 @@ final class AccessClosing: Waiting {
         let step = try end()
         guard case .done = step else { return step }
         // Before the reacquirers, which may look for the item.
-        for move in session.moves.withLock({ $0 }) {
+        for move in session.terms.moves.withLock({ $0 }) {
           PresenterConversation.reportMove(
             from: move.from, to: move.to, by: session.presenter)
         }

@@ -34,11 +34,9 @@ package final class PresenterConversation: Waiting, Sendable {
     var isOver = false
   }
 
-  /// The presenters of other processes at one site.
-  private typealias Remote = (site: PresenterSite, members: [PresenterSite.Member])
-
   private let demands: [PresenterDemand]
-  private let remote: [Remote]
+  /// The presenters of other processes that the demands concern.
+  private let remote: [PresenterSite.Member]
   private let own: RegisteredPresenter?
   private let latch = WakeLatch()
   private let state: Mutex<State>
@@ -47,12 +45,12 @@ package final class PresenterConversation: Waiting, Sendable {
   ///
   /// - Parameter presenter: the coordinator's own presenter, which is not notified of its accesses.
   private init(
-    _ demands: [PresenterDemand], _ remote: [Remote], for presenter: (any FilePresenter)?,
-    until deadline: ContinuousClock.Instant
+    _ demands: [PresenterDemand], _ remote: [PresenterSite.Member],
+    for presenter: (any FilePresenter)?, until deadline: ContinuousClock.Instant
   ) {
     self.demands = demands
     self.remote = remote
-    let stopped = remote.flatMap(\.members).filter { $0.presence.state == .suspended }
+    let stopped = remote.filter { $0.presence.state == .suspended }
     state = Mutex(State(stopped: Set(stopped.map(\.id)), limit: deadline))
     own = presenter.flatMap { RegisteredPresenter.registered($0) }
     own?.watcher.pause()
@@ -118,14 +116,14 @@ package final class PresenterConversation: Waiting, Sendable {
   private func ask() {
     let exchanges = RegisteredPresenter.all.compactMap { exchange(with: $0) }
     state.withLock { state in
-      for member in remote.flatMap(\.members) { state.waiting[member.id] = member.description }
+      for member in remote { state.waiting[member.id] = member.description }
       state.isAsked = true
     }
-    for (site, members) in remote {
-      for member in members {
-        let release = site.ask(member, about: demands) { [weak self] in self?.take($0, of: member) }
-        if let release { state.withLock { $0.releases.append(release) } }
+    for member in remote {
+      let release = member.site.ask(member, about: demands) { [weak self] in
+        self?.take($0, of: member)
       }
+      if let release { state.withLock { $0.releases.append(release) } }
     }
     for exchange in exchanges {
       state.withLock { $0.releases.append { exchange.finish() } }
@@ -149,44 +147,31 @@ package final class PresenterConversation: Waiting, Sendable {
 
   // MARK: Presenters of other processes
 
-  /// The presenters of other processes that the demands concern.
-  private static func remote(for demands: [PresenterDemand]) -> [Remote] {
-    PresenterSite.asking(demands.map(\.path)).compactMap { site in
-      let members = site.others().filter {
-        !PresenterStep.steps(for: demands, ofPresenterAt: $0.path, answering: $0.answered).isEmpty
-      }
-      return members.isEmpty ? nil : (site, members)
+  private static func remote(for demands: [PresenterDemand]) -> [PresenterSite.Member] {
+    PresenterSite.asking(demands.map(\.path)).flatMap { $0.others() }.filter {
+      !PresenterStep.steps(for: demands, ofPresenterAt: $0.path, answering: $0.answered).isEmpty
     }
   }
 
   /// Looks at the presenters that have not answered: a presenter that has left counts as if it had,
   /// and a presenter that was already stopped at the last look is not waited for any more.
   private func lookAtRemote() {
-    let waiting = state.withLock { $0.waiting }
-    var stopped = state.withLock { $0.stopped }
-    for (site, members) in remote {
-      let due = members.filter { waiting[$0.id] != nil }
-      guard !due.isEmpty else { continue }
-      let living: [PresenterSite.Member]
-      do {
-        living = try site.members()
-      } catch {
-        // Perhaps no descriptor is left: the time limit ends the wait.
-        continue
-      }
-      for member in due {
-        guard let member = living.first(where: { $0.id == member.id }) else {
-          endWait(for: member.id)
+    let due = state.withLock { state in remote.filter { state.waiting[$0.id] != nil } }
+    for members in Dictionary(grouping: due, by: { ObjectIdentifier($0.site) }).values {
+      // It fails, perhaps, because no descriptor is left: the time limit ends the wait.
+      guard let present = try? members[0].site.members() else { continue }
+      for id in members.map(\.id) {
+        guard let member = present.first(where: { $0.id == id }) else {
+          endWait(for: id)
           continue
         }
-        if member.presence.state != .suspended {
-          stopped.remove(member.id)
-        } else if !stopped.insert(member.id).inserted {
-          endWait(for: member.id, isSilent: true)
+        let isStopped = member.presence.state == .suspended
+        let last = state.withLock {
+          isStopped ? $0.stopped.update(with: id) : $0.stopped.remove(id)
         }
+        if isStopped, last != nil { endWait(for: id, silent: member.description) }
       }
     }
-    state.withLock { [stopped] in $0.stopped = stopped }
   }
 
   // MARK: Answers
@@ -197,15 +182,17 @@ package final class PresenterConversation: Waiting, Sendable {
     case .answered(.failure(code: PresenterSite.refusal, let reason)):
       let sentence = "cannot begin the access: \(member.description) refused: \(reason)"
       endWait(for: member.id, failure: PresenterError(description: sentence))
-    default: endWait(for: member.id, isSilent: true)
+    default: endWait(for: member.id, silent: member.description)
     }
   }
 
-  /// - Parameter isSilent: whether the access continues without an answer.
-  private func endWait(for id: String, failure: (any Error)? = nil, isSilent: Bool = false) {
+  /// - Parameter silent: the presenter, if the access continues without its answer.
+  private func endWait(
+    for id: String, failure: (any Error)? = nil, silent: PresenterDescription? = nil
+  ) {
     state.withLock { state in
-      guard let presenter = state.waiting.removeValue(forKey: id) else { return }
-      if isSilent { state.silent.append(presenter) }
+      guard state.waiting.removeValue(forKey: id) != nil else { return }
+      if let silent { state.silent.append(silent) }
       state.failure = state.failure ?? failure
     }
     latch.raise()
@@ -251,11 +238,9 @@ extension PresenterConversation {
     for presenter in RegisteredPresenter.all where presenter.path != nil {
       presenter.watcher.follow(from: from, to: to, isOwn: presenter === own)
     }
-    for site in PresenterSite.asking([from]) {
-      for member in site.others()
-      where member.path == from || from.contains(member.path) || member.path.contains(from) {
-        site.reportMove(member, from: from, to: to)
-      }
+    for member in PresenterSite.asking([from]).flatMap({ $0.others() })
+    where member.path == from || from.contains(member.path) || member.path.contains(from) {
+      member.site.reportMove(member, from: from, to: to)
     }
   }
 }

@@ -90,6 +90,8 @@ final class AccessTerms: Sendable {
   let latch = WakeLatch()
   private let isCancelled = Atomic(false)
   private let companions: Atomic<Bool>
+  /// Into or out of private copies: presenters are notified when the copies are published.
+  let moves = Mutex<[(from: String, to: String)]>([])
 
   init(
     purpose: String, isPurposeShared: Bool = false, hasCompanions: Bool = false, term: Duration,

@@ -37,13 +37,10 @@ package struct ItemPath: Hashable, Sendable {
 
   /// All directories above, the nearest first and the root last.
   package var ancestors: [ItemPath] {
-    var all: [ItemPath] = []
-    var path = self
-    while path.bytes.count > 1 {
-      path = path.parent
-      all.append(path)
-    }
-    return all
+    let names = names
+    guard !names.isEmpty else { return [] }
+    return names.dropFirst().map { ItemPath(bytes: Array(bytes[..<$0.upperBound])) }
+      + [ItemPath("/")]
   }
 
   /// This path and all directories above that contain an entry of a name, the nearest first.
@@ -53,15 +50,12 @@ package struct ItemPath: Hashable, Sendable {
   package func lineage(
     having entry: String, _ isThere: (ComposedPath) -> Bool
   ) -> [ItemPath] {
-    var found: [ItemPath] = []
     var path = ComposedPath(pathBytes: bytes)
-    for name in names {
-      path.compose(bytes[..<name.upperBound], entry)
-      if isThere(path) { found.append(ItemPath(bytes: Array(bytes[..<name.upperBound]))) }
+    let found = (names.map(\.upperBound) + [0]).filter { end in
+      path.compose(bytes[..<end], entry)
+      return isThere(path)
     }
-    path.compose([], entry)
-    if isThere(path) { found.append(ItemPath("/")) }
-    return found
+    return found.map { $0 == 0 ? ItemPath("/") : ItemPath(bytes: Array(bytes[..<$0])) }
   }
 
   /// The directories above that may have a site, the nearest first; the root has none.
@@ -74,18 +68,11 @@ package struct ItemPath: Hashable, Sendable {
     var path = ComposedPath(pathBytes: exact.bytes)
     for name in exact.names.dropFirst() {
       path.compose(exact.bytes[..<name.lowerBound], ItemSite.prefix, exact.bytes[name])
-      if mayExist(path) { found.append(ItemPath(bytes: Array(exact.bytes[..<name.upperBound]))) }
+      // It fails for a name that is too long for the prefix, and so has a shorter one.
+      let mayExist = (try? exists(path, at: Directory.current)) ?? true
+      if mayExist { found.append(ItemPath(bytes: Array(exact.bytes[..<name.upperBound]))) }
     }
     return found
-  }
-
-  // A name that is too long for the prefix has a shorter one.
-  private func mayExist(_ path: ComposedPath) -> Bool {
-    do throws(Errno) {
-      return try exists(path, at: Directory.current)
-    } catch {
-      return true
-    }
   }
 
   /// The ranges of the names in the bytes, the last name first.

@@ -17,6 +17,7 @@ import WormholeSystem
 final class PresenterSite: Sendable {
   /// A presenter of any process.
   struct Member: Sendable {
+    let site: PresenterSite
     let id: String
     let path: ItemPath
     let answered: AnsweredSteps
@@ -24,10 +25,11 @@ final class PresenterSite: Sendable {
     let presence: PresenceMember
 
     /// - Returns: nil for a registration by any other program.
-    init?(_ presence: PresenceMember) {
+    init?(_ presence: PresenceMember, at site: PresenterSite) {
       guard let content = presence.content, let id = content["presenter"]?.stringValue,
         let path = ItemPath(content["path"]), let mailbox = content["mailbox"]?.stringValue
       else { return nil }
+      self.site = site
       self.id = id
       self.path = path
       self.mailbox = mailbox
@@ -58,7 +60,7 @@ final class PresenterSite: Sendable {
   }
 
   /// All presenters that are registered here, including this process's.
-  func members() throws -> [Member] { try presenters.members().compactMap { Member($0) } }
+  func members() throws -> [Member] { try presenters.members().compactMap { Member($0, at: self) } }
 
   /// Presenters of other processes; none if that cannot be read.
   func others() -> [Member] {

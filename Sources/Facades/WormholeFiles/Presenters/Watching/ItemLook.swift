@@ -165,7 +165,7 @@ struct ItemLook {
       var tree: ItemTree
       if let old, old.isOfDirectory, status.kind == .directory {
         tree = old
-        tree.replaceRoot(by: file, status)
+        tree.replaceRoot(by: file)
       } else {
         tree = ItemTree(file, status, hear: hear)
       }

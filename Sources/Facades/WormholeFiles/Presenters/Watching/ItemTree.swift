@@ -22,7 +22,6 @@ struct ItemTree {
   struct Node {
     var parent: NodeID?
     var name: FileName
-    var identity: FileStatus
     var entries: [FileName: Entry] = [:]
     var watch: Watch?
   }
@@ -81,7 +80,7 @@ struct ItemTree {
     self.root = root
     self.hear = hear
     known = EntryStatus(status)
-    nodes[Self.rootID] = Node(parent: nil, name: FileName(bytes: []), identity: status)
+    nodes[Self.rootID] = Node(parent: nil, name: FileName(bytes: []))
     if isOfDirectory {
       _ = look([Self.rootID: .everything], at: path, isLast: true)
     } else {
@@ -95,9 +94,8 @@ struct ItemTree {
   var mustLookAgain: Bool { !vanished.isEmpty || postponed.values.contains { !$0.isOld } }
 
   /// The directory was replaced by another one: the next look at everything finds the differences.
-  mutating func replaceRoot(by root: SharedDescriptor, _ status: FileStatus) {
+  mutating func replaceRoot(by root: SharedDescriptor) {
     self.root = root
-    nodes[Self.rootID]?.identity = status
     nodes[Self.rootID]?.watch = nil
   }
 
@@ -203,13 +201,12 @@ struct ItemTree {
       entry.node = nil
     }
     if now.kind == .directory, old.node == nil {
-      entry.node = makeNode(in: place.node, place.name, now)
+      entry.node = makeNode(at: place)
     }
     set(entry, at: place, insteadOf: old)
     guard let node = entry.node else { return }
     let isReplaced = !old.known.status.isSameFile(as: now)
     guard isReplaced || nodes[node]?.watch == nil else { return }
-    nodes[node]?.identity = now
     nodes[node]?.watch = nil
     waiting.append((node, .everything))
   }
@@ -254,7 +251,7 @@ extension ItemTree {
     } else {
       notices.append(.subitemAppeared(path))
       if status.kind == .directory {
-        let node = makeNode(in: place.node, place.name, status)
+        let node = makeNode(at: place)
         entry.node = node
         waiting.append((node, .everything))
       }
@@ -295,11 +292,9 @@ extension ItemTree {
     if places[identity] == place { places[identity] = nil }
   }
 
-  mutating func makeNode(
-    in parent: NodeID, _ name: FileName, _ status: FileStatus
-  ) -> NodeID {
+  mutating func makeNode(at place: Place) -> NodeID {
     lastID += 1
-    nodes[lastID] = Node(parent: parent, name: name, identity: status)
+    nodes[lastID] = Node(parent: place.node, name: place.name)
     return lastID
   }
 
@@ -325,12 +320,17 @@ extension ItemTree {
   /// - Returns: nil when the directory is not at its place, or may not be read.
   func open(_ id: NodeID) -> SharedDescriptor? {
     guard let node = nodes[id] else { return nil }
+    let entry = node.parent.flatMap { nodes[$0]?.entries[node.name] }
     let names = names(to: id).map(\.text)
     let path = names.isEmpty ? "." : names.joined(separator: "/")
     do throws(Errno) {
       let directory = try FileDescriptor.openBeneath(
         path, at: root.descriptor.rawValue, [.readOnly, .directory])
-      guard try directory.status().isSameFile(as: node.identity) else { return nil }
+      if node.parent != nil {
+        guard let entry, try directory.status().isSameFile(as: entry.known.status) else {
+          return nil
+        }
+      }
       return SharedDescriptor(directory)
     } catch {
       return nil
