@@ -34,8 +34,7 @@ final class Chaos {
     self.options = options
     self.directory = directory
     random = SeededGenerator(seed: options.seed)
-    let nanoseconds = UInt64(options.seconds * 1e9)
-    end = bootTimeNanoseconds() + nanoseconds
+    end = bootTimeNanoseconds() + UInt64(options.seconds * 1e9)
   }
 
   private func start(slot: Int) throws {
@@ -43,8 +42,7 @@ final class Chaos {
     var directory = directory
     directory.etcd = nemesis?.location(counts.started)
     let arguments = WorkerArguments(
-      directory: directory, slot: slot, life: counts.started, seed: options.seed, end: end,
-      processes: options.processes, brokenRule: options.brokenRule, kinds: options.kinds)
+      directory: directory, slot: slot, life: counts.started, end: end, options: options)
     workers.append(try WorkerProcess(arguments))
   }
 
@@ -74,16 +72,20 @@ final class Chaos {
 
   // Continues a stopped worker in time, even one that has stopped itself; replaces a dead one.
   private func attend(_ worker: WorkerProcess, now: ContinuousClock.Instant) throws {
-    if let end = try worker.process.termination(until: .now) { return try replace(worker, end) }
-    guard let continuation = worker.continuation else {
-      if ProcessStatus.of(worker.processID)?.isStopped == true {
-        // In the middle of an operation: long enough for a takeover (a stopped process keeps its
-        // lease for 50 ms), or just too short for one.
-        let pause =
-          longPause() ?? random.milliseconds(random.chance(25) ? 0...60 : 100...300)
-        noteStop(worker, "stopped itself", until: now + pause)
-      }
+    if let end = try worker.process.termination(until: .now) {
+      workers.removeAll { $0 === worker }
+      let isOver = bootTimeNanoseconds() >= self.end
+      if end == .exited(0), isOver { return }
+      if let fault = fault(of: worker, end) { failures.append(fault) }
+      if !isOver { try start(slot: worker.slot) }
       return
+    }
+    guard let continuation = worker.continuation else {
+      guard ProcessStatus.of(worker.processID)?.isStopped == true else { return }
+      // In the middle of an operation: long enough for a takeover (a stopped process keeps its
+      // lease for 50 ms), or just too short for one.
+      let pause = longPause() ?? random.milliseconds(random.chance(25) ? 0...60 : 100...300)
+      return noteStop(worker, "stopped itself", until: now + pause)
     }
     guard now >= continuation else { return }
     worker.continuation = nil
@@ -106,8 +108,7 @@ final class Chaos {
       }
     }
     guard let worker = workers.randomElement(using: &random) else { return }
-    let kills = random.chance(10)
-    guard !kills else {
+    guard !random.chance(10) else {
       report(worker, "killed")
       worker.isKilled = true
       return try worker.process.send(.kill)
@@ -117,20 +118,14 @@ final class Chaos {
     noteStop(worker, "stopped", until: now + (longPause() ?? random.milliseconds(0...150)))
   }
 
-  private func replace(_ worker: WorkerProcess, _ end: Termination) throws {
-    workers.removeAll { $0 === worker }
+  /// Counts the end of a worker; returns its fault, if it was not killed.
+  private func fault(of worker: WorkerProcess, _ end: Termination?) -> String? {
     switch end {
-    case .killed(signal: Signal.kill.rawValue): counts.killed += 1
-    case .exited(0) where bootTimeNanoseconds() >= self.end: return
-    default: failures.append("worker \(worker.life) ended by itself: \(describe(end))")
-    }
-    if bootTimeNanoseconds() < self.end { try start(slot: worker.slot) }
-  }
-
-  private func describe(_ end: Termination) -> String {
-    switch end {
-    case .exited(let status): "status \(status)"
-    case .killed(let signal): "signal \(signal)"
+    case .killed(signal: Signal.kill.rawValue):
+      counts.killed += 1
+      return nil
+    case nil: return "worker \(worker.life) does not come to rest"
+    case let end?: return "worker \(worker.life) ended by itself: \(end)"
     }
   }
 
@@ -154,31 +149,22 @@ final class Chaos {
   /// - Returns: The faults of workers that are not at rest.
   func settle() throws -> [String] {
     let deadline = ContinuousClock.now + .seconds(60)
-    var (busy, ended): ([WorkerProcess], [WorkerProcess]) = (workers, [])
-    while !busy.isEmpty, ContinuousClock.now < deadline {
+    var busy = workers
+    _ = try poll(until: deadline) {
       // Each may have stopped itself in its last operation, and another may wait for it.
       for worker in busy where !worker.isKilled { try worker.process.send(.continue) }
-      busy = try busy.filter { worker in
-        if !worker.isKilled, let line = try worker.line(until: .now + .milliseconds(20)) {
-          if line == "idle" { return false }
-        } else if !worker.isKilled, ProcessStatus.of(worker.processID)?.isDead == false {
-          return true
-        }
-        ended.append(worker)
-        return false
+      busy = busy.filter { worker in
+        guard !worker.isKilled else { return false }
+        worker.isIdle = worker.line(until: .now) == "idle"
+        return !worker.isIdle && ProcessStatus.of(worker.processID)?.isDead == false
       }
+      return busy.isEmpty
     }
-    let wrong = try (busy + ended).compactMap { worker -> String? in
-      switch try worker.process.termination(until: deadline) {
-      case .killed(signal: Signal.kill.rawValue):
-        counts.killed += 1
-        return nil
-      case nil: return "worker \(worker.life) does not come to rest"
-      case let end?: return "worker \(worker.life) ended by itself: \(describe(end))"
-      }
+    let restless = workers.filter { !$0.isIdle }
+    workers.removeAll { !$0.isIdle }
+    return try restless.compactMap { worker in
+      fault(of: worker, try worker.process.termination(until: deadline))
     }
-    workers.removeAll { worker in (busy + ended).contains { $0 === worker } }
-    return wrong
   }
 
   /// Sends the workers the last written values, and waits for their ends.
@@ -189,11 +175,11 @@ final class Chaos {
     let deadline = ContinuousClock.now + .seconds(30)
     var missed: [String] = []
     for worker in workers {
-      var line: String?
-      repeat {
-        line = try worker.line(until: deadline)
-        if let line, line != "done" { missed.append("worker \(worker.life): \(line)") }
-      } while line != nil && line != "done"
+      var line = worker.line(until: deadline)
+      while let fault = line, fault != "done" {
+        missed.append("worker \(worker.life): \(fault)")
+        line = worker.line(until: deadline)
+      }
       if line == nil { missed.append("worker \(worker.life) does not answer") }
       if try worker.process.termination(until: deadline) != .exited(0) {
         missed.append("worker \(worker.life) ended with an error")
@@ -212,6 +198,8 @@ final class WorkerProcess {
   var continuation: ContinuousClock.Instant?
   /// Whether it was killed. It may have come to rest just before, and ends a moment later.
   var isKilled = false
+  /// Whether it is at rest, and waits for the last values.
+  var isIdle = false
   let process: LineProcess
 
   init(_ arguments: WorkerArguments) throws {
@@ -224,12 +212,9 @@ final class WorkerProcess {
 
   var processID: Int32 { process.processID }
 
-  /// Returns its next line, or nil if there is none before the deadline or it has ended.
-  func line(until deadline: ContinuousClock.Instant) throws -> String? {
-    do {
-      return try process.line(until: deadline)
-    } catch is LineProcess.Failure {
-      return nil
-    }
+  /// Returns its next line.
+  func line(until deadline: ContinuousClock.Instant) -> String? {
+    // It fails if there is none before the deadline, or the process has ended.
+    try? process.line(until: deadline)
   }
 }

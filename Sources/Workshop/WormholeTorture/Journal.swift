@@ -1,4 +1,7 @@
 import FoundationEssentials
+import Wormhole
+import WormholeEtcd
+import WormholeSystem
 import WormholeWorkshop
 
 /// The report of a worker: one entry per line, each with one write. So a process that is killed at
@@ -14,7 +17,7 @@ enum JournalEntry: Codable, Equatable {
   case withoutEffect
   /// It has failed, and may have had its effect.
   case unknown
-  /// An operation that is recorded afterwards.
+  /// A report to an observer, as a read.
   case observed(HistoryOperation)
   case did(String)
   /// An update began again because its lease had been taken over.
@@ -26,24 +29,14 @@ enum JournalEntry: Codable, Equatable {
   case unreachable
   /// A call failed because etcd's answer was lost; the request may have been carried out.
   case inDoubt
-  case late(String)
-  case torn(String)
-  /// Of two values that change in one step, one was older.
-  case uneven(String)
-  /// An observer or a watch received something older than before.
-  case backwards(String)
-  /// A watch did not report a change.
-  case missed(String)
-  case failed(String)
+  /// A promise was broken, as a sentence says.
+  case broke(Promise, String)
   case posting(bell: String, at: UInt64)
   case posted(at: UInt64)
   /// The post that was begun last was not made, because etcd did not answer.
   case unposted
   case checked(bell: String, from: UInt64, to: UInt64, heard: Bool)
-  case queue(QueueEvent)
-  case file(QueueEvent)
-  /// About a log, as if it were a queue of each subscriber; without a reader it is about all of them.
-  case log(reader: String?, QueueEvent)
+  case delivery(Delivery)
   case request(RequestEvent)
   /// Everything that this strand began has ended.
   case rested
@@ -57,6 +50,55 @@ enum JournalEntry: Codable, Equatable {
     // Each line is one write, but a full disk may leave a part of one, which readers skip.
     return finished.split(separator: "\n").compactMap { try? decoded(JournalEntry.self, from: $0) }
   }
+}
+
+/// A promise of which a worker notices by itself that it is broken.
+enum Promise: String, Codable {
+  case whole = "no value is torn or mixed"
+  case together = "several values change in one step"
+  case inTime = "no wait goes beyond its deadline"
+  case noFault = "no operation fails for another reason"
+  /// On etcd, where an observer may be behind.
+  case forwards = "no observer and no watch goes backwards"
+  case everyChange = "a watch reports every change"
+}
+
+/// A part of an entry's way through a queue, or of a file's or a log message's. In a log each subscriber
+/// is a place to which the message goes.
+struct Delivery: Codable, Equatable {
+  let place: String
+  /// It identifies the sender, because it continues from the sender's life; 0 for a consumer.
+  let number: UInt64
+  let event: Event
+
+  enum Event: Codable, Equatable {
+    /// The worker is about to send; the slot is the sender's place, and its name.
+    case sending(slot: Int)
+    /// The entry is stored, under an id.
+    case sent(id: String)
+    /// It was not stored, because etcd did not answer.
+    case unsent
+    case cancelling
+    case cancelled(Bool)
+    /// The worker became the consumer, at some time between two instants; each tenure has its own
+    /// name.
+    case consuming(tenure: String, from: UInt64, to: UInt64)
+    /// The worker took the entry, at some time between two instants.
+    case taken(tenure: String, slot: Int, isRedelivery: Bool, from: UInt64, to: UInt64)
+    case acknowledging
+    case acknowledged(at: UInt64)
+    case failing
+    /// The entry that was to be acknowledged, or to fail, was not: its consumer was replaced, or etcd did
+    /// not answer.
+    case unsettled
+  }
+}
+
+/// An entry of a journal about requests.
+enum RequestEvent: Codable, Equatable {
+  case asking(number: UInt64)
+  /// A call ended with an answer and its number, or with an error.
+  case ended(number: UInt64, answer: UInt64?, how: String)
 }
 
 extension [JournalEntry] {
@@ -84,7 +126,6 @@ extension [JournalEntry] {
       case .answered(let answer, let time): end(.completed(answer, at: time))
       case .withoutEffect: current = nil
       case .unknown: end(.unknown)
-      case .observed(let operation): operations.append(operation)
       default: continue
       }
     }
@@ -102,35 +143,75 @@ func decoded<Value: Decodable>(_ type: Value.Type, from json: some StringProtoco
   try JSONDecoder().decode(type, from: Data(json.utf8))
 }
 
-/// An entry of a journal about queues and files: what was sent, and its fate. The number identifies the
-/// sender, because it continues from the sender's life.
-enum QueueEvent: Codable, Equatable {
-  /// The worker is about to send; the slot is the sender's place, and its name.
-  case sending(place: String, slot: Int, number: UInt64)
-  /// The entry that was begun last is stored, under an id.
-  case sent(number: UInt64, id: String)
-  /// It was not stored, because etcd did not answer.
-  case unsent(number: UInt64)
-  case cancelling(number: UInt64)
-  case cancelled(number: UInt64, Bool)
-  /// The worker became the consumer, at some time between two instants; each tenure has its own
-  /// name.
-  case consuming(place: String, tenure: String, from: UInt64, to: UInt64)
-  /// The worker took an entry, at some time between two instants.
-  case taken(
-    place: String, tenure: String, slot: Int, number: UInt64, isRedelivery: Bool, from: UInt64,
-    to: UInt64)
-  case acknowledging(place: String, number: UInt64)
-  case acknowledged(place: String, number: UInt64, at: UInt64)
-  case failing(place: String, number: UInt64)
-  /// The entry that was last to be acknowledged, or to fail, was not: its consumer was replaced, or etcd
-  /// did not answer.
-  case unsettled(place: String, number: UInt64)
+/// The journal of one strand of a worker.
+struct Journal {
+  let life: Int
+  var strand = Kind.values
+  let entries: [JournalEntry]
 }
 
-/// An entry of a journal about requests.
-enum RequestEvent: Codable, Equatable {
-  case asking(number: UInt64)
-  /// A call ended with an answer and its number, or with an error.
-  case ended(number: UInt64, answer: UInt64?, how: String)
+/// The records of all processes of a run.
+struct Records {
+  /// The operations of the processes.
+  var operations: [HistoryOperation] = []
+  /// The reports to their observers, as reads.
+  var observations: [HistoryOperation] = []
+  /// The journal of each strand of each worker.
+  var journals: [Journal] = []
+
+  init() {}
+
+  init(_ directory: RunDirectory, lives: Int) throws {
+    for life in 1...lives {
+      for strand in Kind.allCases {
+        // A worker may be killed before it has written an entry.
+        let text = try ifPresent(textOfFile(directory.journal(life: life, strand))) ?? ""
+        let entries = JournalEntry.parse(text)
+        operations += entries.operations(of: Workload.process(life: life, strand))
+        for case .observed(let read) in entries { observations.append(read) }
+        journals.append(Journal(life: life, strand: strand, entries: entries))
+      }
+    }
+  }
+
+  /// Returns the deliveries of a strand, for each worker.
+  func deliveries(_ strand: Kind) -> [[Delivery]] {
+    journals.filter { $0.strand == strand }.map { journal in
+      journal.entries.compactMap { if case .delivery(let delivery) = $0 { delivery } else { nil } }
+    }
+  }
+
+  func count(_ entry: JournalEntry) -> Int {
+    journals.reduce(0) { $0 + $1.entries.count { $0 == entry } }
+  }
+
+  /// The number of successful operations of each kind.
+  var kinds: [(kind: String, count: Int)] {
+    var counts: [String: Int] = [:]
+    for case .did(let kind) in journals.map(\.entries).joined() { counts[kind, default: 0] += 1 }
+    return counts.sorted { $0.key < $1.key }.map { ($0.key, $0.value) }
+  }
+}
+
+/// The directory of a run's files, and the place of its container.
+struct RunDirectory: Codable {
+  let path: String
+  /// The place on etcd, as text; nil if the container is a directory in this one.
+  var etcd: String?
+
+  var container: String { path + "/container" }
+  private var records: String { path + "/records" }
+
+  /// Returns the path of the file that is sent under a number.
+  func file(_ number: UInt64) -> String { "\(path)/files/\(number)" }
+  func journal(life: Int, _ strand: Kind) -> String { "\(records)/journal-\(life)-\(strand)" }
+
+  func open() throws -> SharedContainer {
+    guard let etcd else { return try SharedContainer(path: container) }
+    return try SharedContainer(etcd: EtcdLocation(etcd), companion: container)
+  }
+
+  func create() throws(Errno) {
+    for directory in [path, container, records, path + "/files"] { try makeDirectory(directory) }
+  }
 }

@@ -5,17 +5,18 @@ import WormholeWorkshop
 /// The director of a run's etcd: kills, stops and starts its members, moves the leader, discards
 /// the history, and disturbs the connections, at random. It leaves the processes to `Chaos`.
 final class Nemesis {
-  struct Counts {
-    var killed = 0
-    var stopped = 0
-    var majoritiesTaken = 0
-    var leadersMoved = 0
-    var compactions = 0
-    var cuts = 0
-    var blocked = 0
-    var lossy = 0
-    var answersLost = 0
-    var restored = 0
+  /// What it does, in the words of the report.
+  enum Deed: String, CaseIterable {
+    case killed = "members killed"
+    case stopped = "members stopped"
+    case majoritiesTaken = "majorities taken away"
+    case leadersMoved = "leaders moved"
+    case compactions
+    case cuts = "all connections cut"
+    case blocked = "connections blocked"
+    case lossy = "times of lost answers"
+    case answersLost = "  answers lost"
+    case restored = "snapshots restored"
   }
 
   /// How long a silent process counts as alive.
@@ -29,7 +30,7 @@ final class Nemesis {
   private var random: SeededGenerator
   private var next = ContinuousClock.now
   private let isVerbose: Bool
-  private(set) var counts = Counts()
+  private(set) var counts: [Deed: Int] = [:]
   /// The ends of disturbances: of members, and of connections.
   private var mending: [Target: (at: ContinuousClock.Instant, how: () throws -> Void)] = [:]
 
@@ -98,7 +99,7 @@ final class Nemesis {
     case 0..<25: try harm([victim], kills: true, until: now + pause())
     case 25..<45: try harm([victim], kills: false, until: now + pause())
     case 45..<60 where count > 1:
-      counts.majoritiesTaken += 1
+      did(.majoritiesTaken)
       let others = members.nodes.indices.filter { $0 != victim }
       try harm(others, kills: random.chance(50), until: now + pause())
     case 60..<80 where count > 1: moveLeader(to: victim)
@@ -110,11 +111,8 @@ final class Nemesis {
     _ victims: [Int], kills: Bool, until end: ContinuousClock.Instant
   ) throws {
     let nodes = victims.map { members.nodes[$0] }
-    for node in nodes {
-      report("\(node.name) \(kills ? "killed" : "stopped")")
-      if kills { node.end() } else { try node.stop() }
-    }
-    if kills { counts.killed += nodes.count } else { counts.stopped += nodes.count }
+    for node in nodes { if kills { node.end() } else { try node.stop() } }
+    did(kills ? .killed : .stopped, nodes.count, nodes.map(\.name).joined(separator: ", "))
     mending[.members] = (
       end, { for node in nodes { if kills { try node.start() } else { try node.goOn() } } }
     )
@@ -123,8 +121,7 @@ final class Nemesis {
   private func moveLeader(to member: Int) {
     do {
       try members.lead(member)
-      counts.leadersMoved += 1
-      report("\(members.nodes[member].name) leads")
+      did(.leadersMoved, 1, "to \(members.nodes[member].name)")
     } catch {
       // It is gone for the moment, or there is no leader.
       report("no leader could be moved: \(error)")
@@ -138,8 +135,7 @@ final class Nemesis {
       let now = try client.status(of: node.endpoint, until: .now + Self.patience).revision
       let revision = max(1, now - Int64.random(in: 0...20, using: &random))
       try node.ask("kv/compaction", #"{"revision":"\#(revision)"}"#, patience: Self.patience)
-      counts.compactions += 1
-      report("history up to \(revision) given up")
+      did(.compactions, 1, "up to \(revision)")
     } catch {
       // It is gone for the moment, or has already discarded that part.
       report("no compaction: \(error)")
@@ -151,18 +147,15 @@ final class Nemesis {
   private func disturbConnections(_ now: ContinuousClock.Instant) throws {
     switch Int.random(in: 0..<100, using: &random) {
     case 0..<40:
-      counts.cuts += 1
-      report("connections cut")
+      did(.cuts)
       for proxy in proxies { proxy.cut() }
     case 40..<70:
-      counts.blocked += 1
-      report("connections blocked")
+      did(.blocked)
       for proxy in proxies { proxy.block() }
       mending[.connections] = (now + pause(), { [proxies] in for one in proxies { one.unblock() } })
     default:
-      counts.lossy += 1
       let share = Int.random(in: 2...20, using: &random)
-      report("one answer in \(share) lost")
+      did(.lossy, 1, "one in \(share)")
       for proxy in proxies { proxy.lose(oneIn: share) }
       mending[.connections] = (
         now + random.milliseconds(500...3_000),
@@ -176,15 +169,15 @@ final class Nemesis {
   /// Ends all disturbances, and waits until the cluster answers.
   func heal() throws {
     for target in Target.allCases { try mend(target) }
-    counts.answersLost = proxies.reduce(0) { $0 + $1.lost }
+    counts[.answersLost] = proxies.reduce(0) { $0 + $1.lost }
     try waitForAnswer()
   }
 
   private func waitForAnswer() throws {
     let deadline = ContinuousClock.now + .seconds(30)
-    while members.leaderNow() == nil, ContinuousClock.now < deadline {
+    _ = try poll(until: deadline) {
       try startFailed()
-      pauseThread(.milliseconds(5))
+      return members.leaderNow() != nil
     }
     _ = try client.read(.key([0]), until: deadline)
   }
@@ -195,8 +188,7 @@ final class Nemesis {
   /// Restores the kept state, and with it the revision.
   func restore() throws {
     try restart { try $0.restore() }
-    counts.restored += 1
-    report("snapshot restored")
+    did(.restored)
   }
 
   private func restart(_ body: (EtcdNode) throws -> Void) throws {
@@ -204,6 +196,12 @@ final class Nemesis {
     for node in members.nodes { try body(node) }
     for node in members.nodes { try node.start() }
     try waitForAnswer()
+  }
+
+  /// Counts what it has done.
+  private func did(_ deed: Deed, _ times: Int = 1, _ detail: String = "") {
+    counts[deed, default: 0] += times
+    report("\(deed.rawValue) \(detail)")
   }
 
   private func report(_ what: String) {

@@ -1,9 +1,11 @@
+import WormholeWorkshop
+
 /// The report of a run on standard output: always the same lines in the same order.
 struct Report {
   let records: Records
   let counts: Chaos.Counts
   /// The counts of the container's etcd, if it is on one.
-  let etcd: Nemesis.Counts?
+  let etcd: [Nemesis.Deed: Int]?
   let checks: [Check]
 
   var failed: Int { checks.count { !$0.holds } }
@@ -29,12 +31,7 @@ struct Report {
 
   private var members: [String] {
     guard let etcd else { return [] }
-    return [
-      "etcd", row("members killed", etcd.killed), row("members stopped", etcd.stopped),
-      row("majorities taken away", etcd.majoritiesTaken), row("leaders moved", etcd.leadersMoved),
-      row("compactions", etcd.compactions), row("all connections cut", etcd.cuts),
-      row("connections blocked", etcd.blocked), row("times of lost answers", etcd.lossy),
-      row("  answers lost", etcd.answersLost), row("snapshots restored", etcd.restored),
+    return ["etcd"] + Nemesis.Deed.allCases.map { row($0.rawValue, etcd[$0] ?? 0) } + [
       row("reported unreachable", records.count(.unreachable)),
       row("reported outcomeUnknown", records.count(.inDoubt)),
     ]
@@ -49,8 +46,6 @@ struct Report {
   }
 
   private func row(_ name: String, _ count: Int) -> String {
-    let number = String(count)
-    let gap = String(repeating: " ", count: max(1, 36 - name.count - number.count))
-    return "  " + name + gap + number
+    "  " + name + " \(count)".padded(to: 36 - name.count, atRight: true)
   }
 }

@@ -1,13 +1,9 @@
 import Wormhole
 import WormholeEtcd
-
-/// A mistake in the command line.
-struct UsageError: Error, CustomStringConvertible {
-  let description: String
-}
+import WormholeWorkshop
 
 /// The options of the command line.
-struct TortureOptions {
+struct TortureOptions: Codable {
   var seconds = 10.0
   var processes = 6
   var seed = UInt64.random(in: 0...999_999)
@@ -56,61 +52,57 @@ struct TortureOptions {
     """
 
   /// - Returns: nil if help was requested.
-  init?(_ arguments: [String]) throws(UsageError) {
-    var rest = arguments[...]
+  init?(_ arguments: [String]) throws(Misuse) {
+    var list = ArgumentList(arguments)
     var isOnEtcd = false
     var chosen: Set<Kind>?
-    while let option = rest.popFirst() {
+    while let option = list.next() {
       switch option {
       case "-h", "--help": return nil
       case "--verbose": isVerbose = true
       case "--seconds":
-        seconds = try Self.value(&rest, of: option, what: "a number of seconds") { text in
+        seconds = try list.value(of: option, "a number of seconds") { text in
           Double(text).flatMap { $0 > 0 && $0 <= 1_000_000 ? $0 : nil }
         }
       case "--processes":
-        processes = try Self.value(&rest, of: option, what: "a number from 1 to 200") { text in
+        processes = try list.value(of: option, "a number from 1 to 200") { text in
           Int(text).flatMap { (1...200).contains($0) ? $0 : nil }
         }
-      case "--seed": seed = try Self.value(&rest, of: option, what: "a number") { UInt64($0) }
-      case "--directory": directory = try Self.value(&rest, of: option, what: "a directory") { $0 }
+      case "--seed": seed = try list.value(of: option, "a number") { UInt64($0) }
+      case "--directory": directory = try list.value(of: option, "a directory") { $0 }
       case "--break":
         #if DEBUG
-          brokenRule = try Self.value(
-            &rest, of: option, what: "rule2, rule5, queue, put, watch or fence"
-          ) { LeaseFault(rawValue: $0)?.rawValue ?? EtcdFault(rawValue: $0)?.rawValue }
+          brokenRule = try list.value(of: option, "rule2, rule5, queue, put, watch or fence") {
+            LeaseFault(rawValue: $0)?.rawValue ?? EtcdFault(rawValue: $0)?.rawValue
+          }
         #else
-          throw UsageError(description: "\(option) needs a debug build")
+          throw Misuse("\(option) needs a debug build")
         #endif
       case "--etcd": isOnEtcd = true
       case "--members":
-        members = try Self.value(&rest, of: option, what: "1 or 3") { text in
-          Int(text).flatMap { [1, 3].contains($0) ? $0 : nil }
-        }
+        members = try list.value(of: option, "1 or 3") { ["1": 1, "3": 3][$0] }
       case "--only":
-        chosen = try Self.value(
-          &rest, of: option, what: "a list of " + Kind.text(Set(Kind.allCases)), Kind.list)
-      default: throw UsageError(description: "unknown option “\(option)”; see torture --help")
+        let all = Kind.text(Kind.ofDirectories.union(Kind.onEtcd))
+        chosen = try list.value(of: option, "a list of " + all, Kind.list)
+      default: throw Misuse("unknown option “\(option)”; see torture --help")
       }
     }
     try settle(isOnEtcd: isOnEtcd, chosen)
   }
 
-  private mutating func settle(isOnEtcd: Bool, _ chosen: Set<Kind>?) throws(UsageError) {
-    guard isOnEtcd || members == nil else {
-      throw UsageError(description: "--members needs --etcd")
-    }
+  private mutating func settle(isOnEtcd: Bool, _ chosen: Set<Kind>?) throws(Misuse) {
+    guard isOnEtcd || members == nil else { throw Misuse("--members needs --etcd") }
     if isOnEtcd { members = members ?? 1 }
     let possible = isOnEtcd ? Kind.onEtcd : Kind.ofDirectories
     kinds = chosen ?? possible
     guard kinds.isSubset(of: possible) else {
       let others = Kind.text(kinds.subtracting(possible))
-      throw UsageError(description: "not possible \(isOnEtcd ? "on" : "without") etcd: \(others)")
+      throw Misuse("not possible \(isOnEtcd ? "on" : "without") etcd: \(others)")
     }
     #if DEBUG
       guard let brokenRule, isOnEtcd == (EtcdFault(rawValue: brokenRule) == nil) else { return }
-      throw UsageError(
-        description: "--break \(brokenRule) is not possible \(isOnEtcd ? "on" : "without") etcd")
+      throw Misuse(
+        "--break \(brokenRule) is not possible \(isOnEtcd ? "on" : "without") etcd")
     #endif
   }
 
@@ -121,15 +113,5 @@ struct TortureOptions {
     let all = members == nil ? Kind.ofDirectories : Kind.onEtcd
     let only = kinds == all ? "" : " --only \(Kind.text(kinds))"
     return "--processes \(processes) --seconds \(seconds)\(engine)\(only)\(fault)"
-  }
-
-  private static func value<Parsed>(
-    _ rest: inout ArraySlice<String>, of option: String, what: String,
-    _ parse: (String) -> Parsed?
-  ) throws(UsageError) -> Parsed {
-    guard let text = rest.popFirst(), let parsed = parse(text) else {
-      throw UsageError(description: "\(option) needs \(what)")
-    }
-    return parsed
   }
 }

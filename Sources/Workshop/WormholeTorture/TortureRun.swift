@@ -1,8 +1,31 @@
 import Wormhole
 import WormholeEtcd
-import WormholeInspection
+import WormholePeers
 import WormholeSystem
 import WormholeWorkshop
+
+@main
+struct Main {
+  static func main() {
+    ignoreFatalWriteSignals()
+    EtcdEngine.register()
+    let arguments = Array(CommandLine.arguments.dropFirst())
+    do {
+      if arguments.first == "worker" {
+        guard let json = arguments.last, json.hasPrefix("{") else {
+          throw Misuse("workers are started by the program itself")
+        }
+        try Worker(decoded(WorkerArguments.self, from: json)).run()
+        Program.exit(0)
+      }
+      guard let options = try TortureOptions(arguments) else { return print(TortureOptions.help) }
+      Program.exit(try TortureRun(options).run() ? 0 : 1)
+    } catch {
+      Terminal.say("torture: \(error)")
+      Program.exit(error is Misuse ? 64 : 74)
+    }
+  }
+}
 
 /// One run from its beginning to its verdict.
 struct TortureRun {
@@ -18,30 +41,27 @@ struct TortureRun {
   /// - Returns: Whether every check holds.
   func run() throws -> Bool {
     let engine = options.members.map { "etcd with \($0) member\($0 == 1 ? "" : "s")" }
-    Terminal.write(
+    Terminal.print(
       "torture: seed \(options.seed), \(options.processes) processes, \(options.seconds) s, "
-        + "\(engine ?? "leases") \(options.brokenRule.map { "without \($0)" } ?? "intact")\n",
-      to: 1)
-    if engine != nil {
-      Terminal.write("left out: logs, which need a directory\n", to: 1)
-    }
+        + "\(engine ?? "leases") \(options.brokenRule.map { "without \($0)" } ?? "intact")")
+    if engine != nil { Terminal.print("left out: logs, which need a directory") }
     try directory.create()
     let report: Report
     do {
       report = try work()
     } catch {
-      Terminal.write("kept: \(directory.path)\n", to: 1)
+      Terminal.print("kept: \(directory.path)")
       throw error
     }
-    Terminal.write(report.text, to: 1)
+    Terminal.print(report.text)
     guard report.failed == 0 else {
-      Terminal.write(
+      Terminal.print(
         "torture: \(report.failed) of \(report.checks.count) checks failed; kept: "
-          + "\(directory.path); again: --seed \(options.seed) \(options.text)\n", to: 1)
+          + "\(directory.path); again: --seed \(options.seed) \(options.text)")
       return false
     }
-    try directory.remove()
-    Terminal.write("torture: all \(report.checks.count) checks hold\n", to: 1)
+    try removeTree(directory.path)
+    Terminal.print("torture: all \(report.checks.count) checks hold")
     return true
   }
 
@@ -55,22 +75,19 @@ struct TortureRun {
     let restless = try chaos.settle()
     var checks: [Check] = []
     if nemesis != nil, options.kinds.contains(.presence) {
-      checks.append(try AbsenceCheck.check(chaos.workers.first, container))
+      checks.append(try checkAbsence(of: chaos.workers.first, container))
     }
-    if let nemesis { checks.append(try RestoreCheck.check(nemesis, container)) }
-    let final = try FinalChanges(container, options, life: chaos.counts.started + 1)
-    var last = final.last
-    last[PresenceWatch.key] = PresenceWatch.sum(chaos.workers.map(\.processID))
-    let missed = try chaos.finish(jsonText(last))
-    var records = try Records(directory, lives: chaos.counts.started)
-    let peers = try PeerChecks(
-      container, directory, options: options, records: &records, life: chaos.counts.started + 1)
-    checks +=
-      HistoryChecks(
-        records: records, final: final.operations, last: final.last, isOnEtcd: nemesis != nil
-      ).all
-    checks += JournalChecks(records: records).all
-    if nemesis != nil { checks += JournalChecks(records: records).onEtcd }
+    if let nemesis { checks.append(try checkRestore(nemesis, container)) }
+    let final = FinalWork(
+      container: container, directory: directory, options: options, life: chaos.counts.started + 1)
+    let values = try final.changeValues()
+    let presence = PresenceWatch.sum(chaos.workers.map(\.processID))
+    let missed = try chaos.finish(
+      jsonText(values.merging([PresenceWatch.key: presence]) { $1 }))
+    try final.drain()
+    let records = try Records(directory, lives: final.life)
+    checks += HistoryChecks(records: records, last: values, isOnEtcd: nemesis != nil).all
+    checks += JournalChecks(records: records, isOnEtcd: nemesis != nil).all
     checks.append(
       Check(
         promise: "observers receive the last value, the last post and the present processes",
@@ -79,54 +96,88 @@ struct TortureRun {
       Check(
         promise: "no worker ends or hangs by itself", extent: "\(chaos.counts.started) workers",
         evidence: chaos.failures + restless))
-    checks += peers.all
-    if let place = directory.etcd {
-      checks.append(
-        try EtcdLeftovers(location: EtcdLocation(place)).check(after: container.sweep(), container))
-    } else {
-      checks.append(
-        try Leftovers(path: directory.container).check(after: container.sweep(), container))
-    }
+    checks += try final.checks(records)
+    checks.append(try Leftovers(directory: directory).check(container))
     return Report(
       records: records, counts: chaos.counts, etcd: nemesis?.counts, checks: checks)
   }
 }
 
-/// One more change of every value after all workers have ended, which observers must see in the
-/// end.
-struct FinalChanges {
-  private(set) var operations: [HistoryOperation] = []
-  private(set) var last: [String: HistoryValue] = [:]
+/// The work of the main process, with which all work comes to its end. Its life continues the numbering of
+/// the workers.
+struct FinalWork {
+  let container: SharedContainer
+  let directory: RunDirectory
+  let options: TortureOptions
+  let life: Int
 
-  init(_ container: SharedContainer, _ options: TortureOptions, life: Int) throws {
-    var next = Workload.firstNumber(life: life)
-    let process = Workload.process(life: life, .thread)
-    for key in Workload.values(processes: options.processes) {
-      next += 1
-      let (number, isCounter) = (next, Workload.isCounter(key))
-      let beginning = bootTimeNanoseconds()
-      let (from, to) = try container.value(key).update { content in
-        let from = try Content.number(content, in: key)
-        let to = isCounter ? (from ?? 0) + 1 : number
-        content = Content.make(to, for: key)
-        return (from, to)
+  /// Changes every value once more, which observers must see in the end; returns the last values.
+  func changeValues() throws -> [String: HistoryValue] {
+    let recorder = try Recorder(directory, life: life, .values)
+    let operations = Operations(container: container, recorder: recorder)
+    let terms = Operations.Terms()
+    let keys = Workload.values(processes: options.processes)
+    for key in keys {
+      let number = recorder.newNumber()
+      try operations.update("last change", key: key, terms: terms) { old in
+        Workload.isCounter(key) ? (old ?? 0) + 1 : number
       }
-      operations.append(
-        HistoryOperation(
-          process: process, key: key, call: .update(from: from, to: to), invocation: beginning,
-          outcome: .completed(.done, at: bootTimeNanoseconds())))
-      last[key] = to
     }
-    try end(container, next + 1, process: process)
+    try operations.setState(recorder.newNumber(), terms)
+    for bell in Workload.bells { try operations.post(bell, terms.disturbance) }
+    return try Dictionary(
+      uniqueKeysWithValues: keys.compactMap { key in
+        try operations.read(key).map { (key, $0) }
+      })
   }
 
-  private mutating func end(_ container: SharedContainer, _ number: UInt64, process: Int) throws {
-    let beginning = bootTimeNanoseconds()
-    try container.notification(Workload.bells[0]).setState(number)
-    operations.append(
-      HistoryOperation(
-        process: process, key: Workload.state, call: .write(number), invocation: beginning,
-        outcome: .completed(.done, at: bootTimeNanoseconds())))
-    for bell in Workload.bells { try container.notification(bell).post() }
+  /// Completes all pending deliveries, after all workers have ended.
+  func drain() throws {
+    func drain(_ kind: Kind, _ make: () throws -> [any Deliveries]) throws {
+      guard options.kinds.contains(kind) else { return }
+      let recorder = try Recorder(directory, life: life, kind)
+      for deliveries in try make() { try DeliveryStrand(deliveries, recorder, slot: 0).drain() }
+    }
+    try drain(.queues) { [try QueueDeliveries(container, slot: 0)] }
+    try drain(.logs) { [try LogDeliveries(container, slot: 0)] }
+    try drain(.files) {
+      let files = try (0..<options.processes).map { slot in
+        let session = try PeerSession(RequestStrand.name(slot: slot), in: container)
+        return FileDeliveries(session, directory, processes: options.processes)
+      }
+      for files in files { try files.finishCopies() }
+      return files
+    }
+  }
+
+  /// Checks deliveries and requests.
+  func checks(_ records: Records) throws -> [Check] {
+    var checks: [Check] = []
+    if options.kinds.contains(.requests) {
+      let journals = records.journals.filter { $0.strand == .requests }
+      checks += RequestChecks(journals: journals, isOnEtcd: options.members != nil).all
+      checks.append(try RequestChecks.deadPeers(container, options.processes))
+    }
+    if options.kinds.contains(.queues) {
+      let messages = DeliveryChecks("message", records.deliveries(.queues))
+      checks += messages.all()
+      checks.append(
+        try messages.statuses { queue, slot, id in
+          guard let id = QueueEntryID(id) else { return nil }
+          return try QueueDeliveries.sender(container, queue, slot).status(of: id)
+        })
+    }
+    if options.kinds.contains(.logs) {
+      checks += DeliveryChecks("log message", records.deliveries(.logs)).all(isLog: true)
+    }
+    if options.kinds.contains(.files) {
+      let files = DeliveryChecks("file", records.deliveries(.files))
+      checks += files.all()
+      checks.append(
+        try files.givenBack {
+          try ifPresent(FileDeliveries.isWhole($0, at: directory.file($0))) ?? false
+        })
+    }
+    return checks
   }
 }

@@ -1,3 +1,5 @@
+import FoundationEssentials
+import WormholePropertyLists
 import WormholeWorkshop
 
 /// The names that all workers use; there are only a few, so that workers meet.
@@ -36,32 +38,16 @@ enum Workload {
 
   /// Returns the process number in a history, because the strands and observers of a worker act on
   /// their own.
-  static func process(life: Int, _ strand: Strand) -> Int { life * 100 + strand.rawValue }
+  static func process(life: Int, _ strand: Kind) -> Int { life * 100 + strand.number }
   static func process(life: Int, observer: Int) -> Int { life * 100 + 10 + observer }
 }
 
-/// The strands that run side by side in one worker.
-enum Strand: Int, CaseIterable {
-  /// Calls that block.
-  case thread
-  /// The same calls with `await`.
-  case task
-  /// Guaranteed messages.
-  case queues
-  /// Requests.
-  case requests
-  /// Files.
-  case files
-  /// A log.
-  case logs
-  /// The watch of all changes.
-  case watches
-}
-
-/// A kind of work: all kinds, or those that `--only` names.
+/// A kind of work, for which each worker has a strand: all kinds, or those that `--only` names.
 enum Kind: String, CaseIterable, Codable {
-  /// Values and notifications.
+  /// Values and notifications, by calls that block.
   case values
+  /// A strand more for values: the same calls with `await`.
+  case task
   /// Guaranteed messages.
   case queues
   /// Requests between sessions.
@@ -75,10 +61,13 @@ enum Kind: String, CaseIterable, Codable {
   /// All changes of the keys on etcd, as a watch reports them.
   case watches
 
+  /// The number of its strand.
+  var number: Int { Self.allCases.firstIndex(of: self) ?? 0 }
+
   /// The kinds for a container that is a directory.
-  static let ofDirectories = Set(Kind.allCases).subtracting([.watches])
+  static let ofDirectories = Set(Kind.allCases).subtracting([.task, .watches])
   /// The kinds for a container on etcd, which has no logs.
-  static let onEtcd = Set(Kind.allCases).subtracting([.logs])
+  static let onEtcd = Set(Kind.allCases).subtracting([.task, .logs])
 
   /// Returns the kinds in a list such as "queues,files", or nil for any other text.
   static func list(_ text: String) -> Set<Kind>? {
@@ -89,5 +78,56 @@ enum Kind: String, CaseIterable, Codable {
 
   static func text(_ kinds: Set<Kind>) -> String {
     Kind.allCases.filter(kinds.contains).map(\.rawValue).joined(separator: ",")
+  }
+}
+
+/// A value that shows whether it was torn, mixed with another or stored under another name.
+///
+/// It carries its key, its number and a checksum of both. A large value also has 200 KB of content
+/// in which every eight bytes are the number.
+enum Content {
+  struct Torn: Error, CustomStringConvertible {
+    let description: String
+  }
+
+  static let fillerBytes = 200_000
+
+  static func make(_ number: UInt64, for key: String) -> PropertyListValue {
+    var content: PropertyListValue = [
+      "key": .string(key), "number": PropertyListValue(number),
+      "sum": PropertyListValue(sum(number, key)),
+    ]
+    if Workload.isLarge(key) {
+      let words = [UInt64](repeating: number, count: fillerBytes / 8)
+      content["filler"] = .data(words.withUnsafeBytes { Data($0) })
+    }
+    return content
+  }
+
+  /// Returns the number of a whole value, or nil if there is no value.
+  static func number(_ value: PropertyListValue?, in key: String) throws(Torn) -> UInt64? {
+    guard let value else { return nil }
+    guard let number = value["number"]?.uint64Value, let sum = value["sum"]?.uint64Value,
+      let owner = value["key"]?.stringValue
+    else { throw Torn(description: "\(key) holds another content: \(value)") }
+    guard owner == key else { throw Torn(description: "\(key) holds a value of \(owner)") }
+    guard sum == Self.sum(number, key) else {
+      throw Torn(description: "\(key) holds \(number) with the checksum of another value")
+    }
+    guard Workload.isLarge(key) else { return number }
+    guard let filler = value["filler"]?.dataValue, filler.count == fillerBytes else {
+      throw Torn(description: "\(key) holds \(number) with a part of its content")
+    }
+    let isWhole = filler.withUnsafeBytes { raw in
+      raw.bindMemory(to: UInt64.self).allSatisfy { $0 == number }
+    }
+    guard isWhole else {
+      throw Torn(description: "\(key) holds \(number) mixed with another value's content")
+    }
+    return number
+  }
+
+  private static func sum(_ number: UInt64, _ key: String) -> UInt64 {
+    key.utf8.reduce(mix(number)) { mix($0 ^ UInt64($1)) }
   }
 }

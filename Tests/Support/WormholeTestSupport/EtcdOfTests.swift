@@ -19,7 +19,7 @@ extension EtcdNode {
   /// Whether there is no program that saves and restores snapshots.
   package static let isControlMissing: Bool = {
     do {
-      try run("etcdctl", ["version"])
+      try runQuietly("etcdctl", ["version"])
       return false
     } catch {
       print("skipped: no etcdctl here (Debian: apt-get install etcd-client): \(error)")

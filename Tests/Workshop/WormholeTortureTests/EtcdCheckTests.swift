@@ -16,12 +16,12 @@ struct EtcdCheckTests {
     let directory = RunDirectory(
       path: try TemporaryDirectory().path + "-run", etcd: "etcd://127.0.0.1/x")
     try directory.create()
-    let recorder = try Recorder(directory, life: 1, .thread)
+    let recorder = try Recorder(directory, life: 1, .values)
     _ = try recorder.perform("replace", key: "register/0", call: call, patience: .seconds(1)) {
       throw AppGroupError(code, "change the value", path: "x", reason: "it is a test")
     }
     let records = try Records(directory, lives: 1)
-    try directory.remove()
+    try removeTree(directory.path)
     return records.journals.flatMap(\.entries)
   }
 
@@ -36,21 +36,22 @@ struct EtcdCheckTests {
       let journal = try journal(of: code)
       #expect(journal.operations(of: 1) == [])
       #expect(journal.contains(entry))
-      #expect(!journal.contains { if case .failed = $0 { true } else { false } })
+      #expect(!journal.contains { if case .broke = $0 { true } else { false } })
     }
   }
 
   @Test("find a message that was delivered, though it was reported as not stored")
   func unsent() {
-    func holds(_ events: [QueueEvent]) -> Bool {
-      QueueChecks("message", [[.sending(place: "q", slot: 0, number: 1)] + events]).all
-        .allSatisfy(\.holds)
+    func holds(_ events: Delivery.Event...) -> Bool {
+      let deliveries = ([.sending(slot: 0)] + events).map {
+        Delivery(place: "q", number: 1, event: $0)
+      }
+      return DeliveryChecks("message", [deliveries]).all().allSatisfy(\.holds)
     }
-    let taken = QueueEvent.taken(
-      place: "q", tenure: "a", slot: 0, number: 1, isRedelivery: false, from: 1, to: 2)
-    #expect(holds([.unsent(number: 1)]))
-    #expect(holds([taken]))
-    #expect(!holds([.unsent(number: 1), taken]))
+    let taken = Delivery.Event.taken(tenure: "a", slot: 0, isRedelivery: false, from: 1, to: 2)
+    #expect(holds(.unsent))
+    #expect(holds(taken))
+    #expect(!holds(.unsent, taken))
   }
 
   @Test("allow a post without an end, after which others come, to be heard")
@@ -80,13 +81,13 @@ struct EtcdCheckTests {
         process: 2, key: "register/0", call: .read, invocation: 30,
         outcome: .completed(.value(1), at: 31))
     ]
-    let late = HistoryChecks(records: records, final: [], last: [:])
+    let late = HistoryChecks(records: records, last: [:])
     #expect(late.all.contains { !$0.holds })
-    let onEtcd = HistoryChecks(records: records, final: [], last: [:], isOnEtcd: true)
+    let onEtcd = HistoryChecks(records: records, last: [:], isOnEtcd: true)
     #expect(onEtcd.all.filter { !$0.holds }.map(\.promise) == [])
-    for entry in [JournalEntry.backwards("2, then 1"), .missed("2")] {
-      records.journals = [Journal(life: 1, entries: [entry])]
-      #expect(JournalChecks(records: records).onEtcd.count { !$0.holds } == 1)
+    for promise in [Promise.forwards, .everyChange] {
+      records.journals = [Journal(life: 1, entries: [.broke(promise, "2, then 1")])]
+      #expect(JournalChecks(records: records, isOnEtcd: true).all.count { !$0.holds } == 1)
     }
   }
 
@@ -123,12 +124,12 @@ struct EtcdCheckTests {
     for key in [
       "format", "v/counter%2F0", "own/v/x", "n/bell", "s/bell", "p/here/last", "own/p/peer/h",
       "c/queue/last", "q/queue/s/slot-0", "q/queue/r/slot-0/x", "q/queue/o/slot-0/x.0",
-    ] { #expect(EtcdLeftovers.belongs(key, value), "\(key)") }
+    ] { #expect(Leftovers.belongs(key, value), "\(key)") }
     for key in [
       "p/here/m/4711", "p/here/x", "c/queue/m/4711", "q/queue/e/x", "q/queue/d/x", "q/queue/c/x",
       "q/queue/x/x", "b/address/o", "own/p/peer/m/1", "other",
-    ] { #expect(!EtcdLeftovers.belongs(key, value), "\(key)") }
+    ] { #expect(!Leftovers.belongs(key, value), "\(key)") }
     // A value that was removed.
-    #expect(!EtcdLeftovers.belongs("v/x", [UInt8](repeating: 1, count: 16)))
+    #expect(!Leftovers.belongs("v/x", [UInt8](repeating: 1, count: 16)))
   }
 }

@@ -29,13 +29,7 @@ func update(
 }
 
 func remove(by process: Int, _ from: UInt64, _ to: UInt64) -> HistoryOperation {
-  completed(.remove, .done, by: process, from, to)
-}
-
-func increment(finding found: HistoryValue?, by process: Int, _ from: UInt64, _ to: UInt64)
-  -> HistoryOperation
-{
-  completed(.increment, .value(found), by: process, from, to)
+  completed(.write(nil), .done, by: process, from, to)
 }
 
 func completed(

@@ -80,20 +80,6 @@ struct LinearizabilityTests {
       ]
     ),
     NamedHistory(
-      "one unknown increment seen twice",
-      [
-        write(1, by: 1, 0, 10), unknown(.increment, by: 2, 20), read(2, by: 1, 30, 40),
-        read(3, by: 1, 50, 60),
-      ]
-    ),
-    NamedHistory(
-      "two increments that found the same number",
-      [
-        increment(finding: nil, by: 1, 0, 20), increment(finding: 1, by: 1, 30, 50),
-        increment(finding: 1, by: 2, 30, 50),
-      ]
-    ),
-    NamedHistory(
       "a removed value read afterwards",
       [write(1, by: 1, 0, 10), remove(by: 1, 20, 30), read(1, by: 2, 40, 50)]
     ),
@@ -169,20 +155,6 @@ struct LinearizabilityTests {
       ]
     ),
     NamedHistory(
-      "unknown increments, some of which took effect",
-      [
-        unknown(.increment, by: 1, 0), unknown(.increment, by: 2, 1), unknown(.increment, by: 3, 2),
-        read(1, by: 4, 10, 20), increment(finding: 1, by: 4, 30, 40), read(3, by: 4, 50, 60),
-      ]
-    ),
-    NamedHistory(
-      "an impossible unknown update, whose number an unknown increment made",
-      [
-        write(1, by: 1, 0, 10), unknown(.increment, by: 2, 20),
-        unknown(.update(from: 7, to: 2), by: 3, 20), read(2, by: 1, 30, 40),
-      ]
-    ),
-    NamedHistory(
       "an unknown update of a value that only it can reveal",
       [
         write(2, by: 1, 0, 5), write(1, by: 1, 10, 20), unknown(.update(from: 1, to: 2), by: 2, 25),
@@ -190,18 +162,18 @@ struct LinearizabilityTests {
       ]
     ),
     NamedHistory(
-      // update, remove, swap, increment: found by chance when the memory mixed up configurations.
+      // update, remove, swap: found by chance when the memory mixed up configurations.
       "an order that is found only after several attempts from one value",
       [
         read(nil, by: 1, 20, 24), swap(nil, for: 3, true, by: 2, 20, 28), remove(by: 3, 28, 30),
-        update(nil, to: 1, by: 4, 28, 34), increment(finding: 3, by: 5, 34, 39),
+        update(nil, to: 1, by: 4, 28, 34), update(3, to: 4, by: 5, 34, 39),
         remove(by: 6, 40, 43),
       ]
     ),
     NamedHistory(
       "an unknown removal between two writes of one value",
       [
-        write(1, by: 1, 0, 10), unknown(.remove, by: 2, 20), read(nil, by: 1, 30, 40),
+        write(1, by: 1, 0, 10), unknown(.write(nil), by: 2, 20), read(nil, by: 1, 30, 40),
         write(1, by: 1, 50, 60), read(1, by: 1, 70, 80),
       ]
     ),

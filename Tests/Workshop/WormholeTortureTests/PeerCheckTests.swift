@@ -6,35 +6,32 @@ import WormholeTestSupport
 
 @Suite("The checks of messages, files and requests find", .blocking)
 struct PeerCheckTests {
-  private func sending(_ number: UInt64) -> [QueueEvent] {
-    [
-      .sending(place: "q", slot: 0, number: number), .sent(number: number, id: "id-\(number)"),
-    ]
+  private func events(_ number: UInt64, _ events: Delivery.Event...) -> [Delivery] {
+    events.map { Delivery(place: "q", number: number, event: $0) }
+  }
+
+  private func sending(_ number: UInt64) -> [Delivery] {
+    events(number, .sending(slot: 0), .sent(id: "id-\(number)"))
   }
 
   private func taken(
     _ number: UInt64, _ time: UInt64, by tenure: String = "a", again: Bool = false
-  ) -> [QueueEvent] {
-    [
-      .taken(
-        place: "q", tenure: tenure, slot: 0, number: number, isRedelivery: again, from: time,
-        to: time + 1)
-    ]
+  ) -> [Delivery] {
+    events(
+      number, .taken(tenure: tenure, slot: 0, isRedelivery: again, from: time, to: time + 1))
   }
 
-  private func handled(_ number: UInt64, _ time: UInt64, by tenure: String = "a") -> [QueueEvent] {
-    taken(number, time, by: tenure) + [
-      .acknowledging(place: "q", number: number),
-      .acknowledged(place: "q", number: number, at: time + 2),
-    ]
+  private func handled(_ number: UInt64, _ time: UInt64, by tenure: String = "a") -> [Delivery] {
+    taken(number, time, by: tenure)
+      + events(number, .acknowledging, .acknowledged(at: time + 2))
   }
 
-  private func consuming(_ tenure: String, _ time: UInt64) -> [QueueEvent] {
-    [.consuming(place: "q", tenure: tenure, from: time, to: time + 1)]
+  private func consuming(_ tenure: String, _ time: UInt64) -> [Delivery] {
+    events(0, .consuming(tenure: tenure, from: time, to: time + 1))
   }
 
-  private func failed(_ journals: [QueueEvent]...) -> [String] {
-    QueueChecks("message", journals).all.filter { !$0.holds }.map(\.promise)
+  private func failed(_ journals: [Delivery]...) -> [String] {
+    DeliveryChecks("message", journals).all().filter { !$0.holds }.map(\.promise)
   }
 
   private let lost = "no stored message is lost, and none arrives that was not sent"
@@ -46,10 +43,10 @@ struct PeerCheckTests {
   func allowed() {
     #expect(
       failed(
-        sending(1) + sending(2) + sending(3) + [.sending(place: "q", slot: 0, number: 4)],
+        sending(1) + sending(2) + sending(3) + events(4, .sending(slot: 0)),
         consuming("a", 1) + handled(1, 10) + taken(2, 20),
         consuming("b", 30) + taken(2, 40, by: "b", again: true)
-          + [.failing(place: "q", number: 2)] + handled(3, 50, by: "b")) == [])
+          + events(2, .failing) + handled(3, 50, by: "b")) == [])
   }
 
   @Test("a message that was never handled, and one that was never sent")
@@ -58,15 +55,15 @@ struct PeerCheckTests {
     #expect(failed(sending(1), consuming("a", 1) + taken(1, 10)) == [lost])
     #expect(failed(consuming("a", 1) + handled(7, 10)) == [lost])
     // It may have been cancelled by a process that was killed before it knew.
-    #expect(failed(sending(1) + [.cancelling(number: 1)]) == [])
-    #expect(failed(sending(1) + [.cancelling(number: 1), .cancelled(number: 1, false)]) == [lost])
+    #expect(failed(sending(1) + events(1, .cancelling)) == [])
+    #expect(failed(sending(1) + events(1, .cancelling, .cancelled(false))) == [lost])
   }
 
   @Test("one that was cancelled and delivered")
   func cancelled() {
     #expect(
       failed(
-        sending(1) + [.cancelling(number: 1), .cancelled(number: 1, true)],
+        sending(1) + events(1, .cancelling, .cancelled(true)),
         consuming("a", 1) + handled(1, 10)) == ["a cancelled message is not delivered"])
   }
 
@@ -96,10 +93,10 @@ struct PeerCheckTests {
 
   @Test("a sender with a wrong outcome")
   func statuses() {
-    let checks = QueueChecks(
+    let checks = DeliveryChecks(
       "message",
       [
-        sending(1) + sending(2) + [.cancelling(number: 2), .cancelled(number: 2, true)],
+        sending(1) + sending(2) + events(2, .cancelling, .cancelled(true)),
         consuming("a", 1) + handled(1, 10),
       ])
     #expect(checks.statuses { _, _, id in id == "id-1" ? .processed : .cancelled }.holds)
@@ -113,8 +110,9 @@ struct PeerCheckTests {
     func holds(
       _ events: [RequestEvent], isWhole: Bool = true, isOnEtcd: Bool = false
     ) -> [Bool] {
-      RequestChecks(journals: [(events: events, isWhole: isWhole)], isOnEtcd: isOnEtcd).all
-        .map(\.holds)
+      let entries = events.map { JournalEntry.request($0) } + (isWhole ? [.rested] : [])
+      let journal = Journal(life: 1, strand: .requests, entries: entries)
+      return RequestChecks(journals: [journal], isOnEtcd: isOnEtcd).all.map(\.holds)
     }
     let asking = RequestEvent.asking(number: 3)
     let answer = RequestEvent.ended(number: 3, answer: 3, how: "answered")
@@ -133,17 +131,15 @@ struct PeerCheckTests {
 
   @Test("recorded events, and nothing in an unfinished line")
   func lines() throws {
-    let events =
-      sending(1) + taken(2, 3, again: true) + handled(4, 5) + consuming("1-2", 6) + [
-        .cancelling(number: 7), .cancelled(number: 7, true), .failing(place: "q", number: 8),
-      ]
+    let deliveries =
+      sending(1) + taken(2, 3, again: true) + handled(4, 5) + consuming("1-2", 6)
+      + events(7, .cancelling, .cancelled(true)) + events(8, .failing)
     let requests: [RequestEvent] = [
       .asking(number: 1), .ended(number: 1, answer: nil, how: "timedOut"),
       .ended(number: 2, answer: 2, how: "answered"),
     ]
     let entries =
-      events.map { JournalEntry.queue($0) } + events.map { .file($0) }
-      + requests.map { .request($0) } + [.rested]
+      deliveries.map { JournalEntry.delivery($0) } + requests.map { .request($0) } + [.rested]
     let text = try entries.map { try $0.line }.joined()
     #expect(JournalEntry.parse(text) == entries)
     for entry in entries {
@@ -157,10 +153,24 @@ struct PeerCheckTests {
 
   @Test("a message that was settled only in vain, because its consumer was replaced")
   func settledInVain() {
-    let vain: [QueueEvent] =
-      taken(1, 10) + [.acknowledging(place: "q", number: 1), .unsettled(place: "q", number: 1)]
+    let vain = taken(1, 10) + events(1, .acknowledging, .unsettled)
     #expect(failed(sending(1) + consuming("a", 5) + vain) == [lost])
-    let again = taken(1, 20, again: true) + [.acknowledging(place: "q", number: 1)]
+    let again = taken(1, 20, again: true) + events(1, .acknowledging)
     #expect(failed(sending(1) + consuming("a", 5) + vain + again) == [])
+  }
+
+  @Test("a log message that one of two subscribers never got")
+  func subscribers() {
+    func at(_ place: String, _ deliveries: [Delivery]) -> [Delivery] {
+      deliveries.map { Delivery(place: place, number: $0.number, event: $0.event) }
+    }
+    let stored = ["a", "b"].flatMap { at($0, sending(1)) }
+    let one = at("a", consuming("a", 1) + handled(1, 10))
+    let other = at("b", consuming("b", 1) + handled(1, 20, by: "b"))
+    func holds(_ journals: [Delivery]...) -> Bool {
+      DeliveryChecks("log message", journals).all(isLog: true).allSatisfy(\.holds)
+    }
+    #expect(holds(stored, one, other))
+    #expect(!holds(stored, one))
   }
 }

@@ -29,12 +29,7 @@ private func result(of operation: HistoryOperation, on value: HistoryValue?) -> 
     return operation.outcome == .completed(.value(value), at: operation.response ?? 0)
       ? .some(value) : nil
   case .write(let new): return .some(new)
-  case .remove: return .some(nil)
   case .update(let from, let to): return from == value ? .some(to) : nil
-  case .increment:
-    let fits =
-      isUnknown || operation.outcome == .completed(.value(value), at: operation.response ?? 0)
-    return fits ? .some((value ?? 0) + 1) : nil
   case .compareAndSwap(let expected, let new):
     let swaps = expected == value
     if isUnknown { return .some(swaps ? new : value) }
@@ -73,8 +68,10 @@ private func randomHistory(using random: inout SeededGenerator) -> [HistoryOpera
       )
       if expected == value { after = new }
     case 5: (call, after) = (.update(from: found, to: new), new)
-    case 6: (call, answer, after) = (.increment, .value(found), (value ?? 0) + 1)
-    default: (call, after) = (.remove, nil)
+    case 6:
+      // An update that adds one.
+      (call, after) = (.update(from: found, to: (found ?? 0) + 1), (value ?? 0) + 1)
+    default: (call, after) = (.write(nil), nil)
     }
     if !isUnknown || Bool.random(using: &random) { value = after }
     history.append(
@@ -183,15 +180,9 @@ private func known(of history: [HistoryOperation], at end: UInt64) -> [HistoryOp
     if operation.invocation > end { return nil }
     guard case .completed(let answer, at: let response) = operation.outcome, response > end
     else { return operation }
-    var call = operation.call
-    switch answer {
-    case .swapped(false): return nil
-    case .value(let found) where call == .increment:
-      call = .update(from: found, to: (found ?? 0) + 1)
-    default: break
-    }
+    if answer == .swapped(false) { return nil }
     return HistoryOperation(
-      process: operation.process, key: operation.key, call: call,
+      process: operation.process, key: operation.key, call: operation.call,
       invocation: operation.invocation, outcome: .unknown)
   }
 }

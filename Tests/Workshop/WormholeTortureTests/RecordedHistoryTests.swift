@@ -11,8 +11,7 @@ struct RecordedHistoryTests {
     read(nil, by: 1, 0, 10), read(7, by: 1, 20, 30), write(8, by: 1, 5, 6), remove(by: 1, 1, 2),
     swap(nil, for: 1, true, by: 1, 3, 4), swap(9, for: .max, false, by: 1, 5, 6),
     update(nil, to: 1, by: 1, 7, 8), update(1, to: nil, by: 1, 9, 9),
-    increment(finding: 0, by: 1, 1, 3), unknown(.write(3), by: 1, 4),
-    unknown(.update(from: 1, to: 2), by: 1, 5), unknown(.increment, by: 1, 6),
+    unknown(.write(3), by: 1, 4), unknown(.update(from: 1, to: 2), by: 1, 5),
     completed(.read, .value(1), by: 1, 0, 1, key: ""),
     completed(.read, .value(1), by: 1, 2, 3, key: "a b;%\n/é.plist"),
   ]

@@ -32,7 +32,7 @@ struct TortureCheckTests {
     records.operations = operations
     records.observations = observed
     return HistoryChecks(
-      records: records, final: [], last: [Workload.counters[0]: last]
+      records: records, last: [Workload.counters[0]: last]
     ).all
   }
 
@@ -150,13 +150,14 @@ struct TortureCheckTests {
   @Test("complaints of a worker in its journal, as far as it was written")
   func journal() throws {
     let entries: [JournalEntry] = [
-      .did("large replace"), .retried, .lost, .timedOut, .late("it took\n9 s"), .torn("half"),
-      .uneven("2, then 1"), .failed("no"), .posting(bell: "b", at: 1), .posted(at: 2),
+      .did("large replace"), .retried, .lost, .timedOut, .broke(.inTime, "it took\n9 s"),
+      .broke(.whole, "half"), .broke(.together, "2, then 1"), .broke(.noFault, "no"),
+      .posting(bell: "b", at: 1), .posted(at: 2),
       .checked(bell: "b", from: 3, to: 4, heard: false),
     ]
     let text = try entries.map { try $0.line }.joined()
     #expect(JournalEntry.parse(text) == entries)
-    let last = try JournalEntry.torn("it was killed").line
+    let last = try JournalEntry.broke(.whole, "it was killed").line
     #expect(JournalEntry.parse(text + last.dropLast(5)) == entries)
 
     var records = Records()
@@ -174,13 +175,16 @@ struct TortureCheckTests {
   @Test("leftovers in a value's directory, and those that the sweep could not remove")
   func leftovers() throws {
     let directory = try TemporaryDirectory()
-    let container = try directory.container()
+    let path = directory.path + "/container"
+    try makeDirectory(path)
+    let container = try SharedContainer(path: path)
     try container.value("v").replace(with: 1)
     try container.notification("n").post()
-    let clean = try Leftovers(path: directory.path).check(after: container.sweep(), container)
+    let leftovers = Leftovers(directory: RunDirectory(path: directory.path))
+    let clean = try leftovers.check(container)
     #expect(clean.holds, "\(clean.evidence)")
-    try makeDirectory(directory.path + "/values/v/lease/strange")
-    let littered = try Leftovers(path: directory.path).check(after: container.sweep(), container)
+    try makeDirectory(path + "/values/v/lease/strange")
+    let littered = try leftovers.check(container)
     #expect(littered.evidence == ["values/v/lease/strange"])
   }
 }

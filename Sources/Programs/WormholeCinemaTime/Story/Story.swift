@@ -16,7 +16,7 @@ final class Story {
   private static let royalBed = 77788
 
   init() throws {
-    stage = Stage(hasColour: Colour.isWanted()) { line in
+    stage = Stage(hasColour: Palette.wanted() == .colours) { line in
       FileHandle.standardOutput.write(Data((line + "\n").utf8))
     }
     cast = try StoryCast(stage, program: Program.executablePath())

@@ -42,7 +42,7 @@ extension CommandDescription {
         environment.report("this is a debug build, which is slower than a release build")
       #endif
       try environment.print(line: "in \(bench.path) (\(try bench.fileSystemName()))")
-      for line in Table.lines(rows, withExpectations: false) { try environment.print(line: line) }
+      for line in rows.table(withExpectations: false) { try environment.print(line: line) }
     }
   }
 }
@@ -85,8 +85,8 @@ extension Row {
   fileprivate var propertyList: PropertyListValue {
     .object([
       "name": name, "nanoseconds": ours.map { Int64($0 * unit.scale) },
-      "floorNanoseconds": floor.map { Int64($0 * unit.scale) }, "ratio": ratio?.median,
-      "ratioLow": ratio?.low, "ratioHigh": ratio?.high,
+      "floorNanoseconds": floor.map { Int64($0 * unit.scale) }, "ratio": ratio,
+      "ratioLow": ratioLow, "ratioHigh": ratioHigh,
     ])
   }
 }

@@ -18,7 +18,8 @@ extension CommandDescription {
     defer { remove(directory, environment) }
     let interruption = try Interruption()
     let stage = Stage(
-      hasColour: Colour.isWanted(isTerminal: environment.isTerminal, variable: environment.variable)
+      hasColour: Palette.wanted(isTerminal: environment.isTerminal, variable: environment.variable)
+        == .colours
     ) { try environment.print(line: $0) }
     try stage.show("wormhole demo: processes that share a directory, and nothing else")
     var failures = 0

@@ -12,79 +12,64 @@ struct Plot {
     report = try JSONDecoder().decode(Report.self, from: data)
   }
 
-  private enum Layout {
-    static let rowHeight = 22.0
-    static let top = 56.0
-    static let names = 400.0
-    static let axis = 420.0
-    static let ratios = 70.0
-    static let width = names + axis + ratios
-  }
+  private static let rowHeight = 22.0
+  private static let top = 56.0
+  private static let names = 400.0
+  private static let axis = 420.0
+  private static let width = names + axis + 70
 
-  /// A row to draw, in microseconds.
-  private struct Bar {
-    let name: String
-    let floor: Double
-    let ours: Double
-    let ratio: Double
-
-    /// Whether the floor is a rival's, which the name of the row shows.
-    var isBesideRival: Bool {
-      ["/ sqlite", "/ redis", "/ d-bus", "/ userdefaults"].contains {
-        name.lowercased().contains($0)
-      }
-    }
-  }
-
-  private var bars: [Bar] {
-    report.rows.compactMap { row in
-      guard let floor = row.floor, let ours = row.ours, let ratio = row.ratio, floor > 0, ours > 0
-      else { return nil }
-      switch row.unit {
-      case Row.Unit.microseconds.rawValue:
-        return Bar(name: row.name, floor: floor, ours: ours, ratio: ratio)
-      case Row.Unit.milliseconds.rawValue:
-        return Bar(name: row.name, floor: floor * 1_000, ours: ours * 1_000, ratio: ratio)
-      default: return nil
-      }
+  /// The rows to draw: those that measure a time, and have a floor.
+  private var bars: [Row] {
+    report.rows.filter { row in
+      guard let floor = row.floor, let ours = row.ours, row.ratio != nil else { return false }
+      return floor > 0 && ours > 0 && [.microseconds, .milliseconds].contains(row.unit)
     }
   }
 
   var svg: String {
     let bars = bars
-    let times = bars.flatMap { [$0.floor, $0.ours] }
-    let low = (times.min().map { log10($0).rounded(.down) } ?? 0)
-    let high = max(low + 1, times.max().map { log10($0).rounded(.up) } ?? 1)
-    func x(_ microseconds: Double) -> Double {
-      Layout.names + (log10(microseconds) - low) / (high - low) * Layout.axis
+    func power(_ time: Double?, _ row: Row) -> Double {
+      log10((time ?? 1) * row.unit.scale / 1_000)
     }
-    let bottom = Layout.top + Double(bars.count) * Layout.rowHeight
+    let powers = bars.flatMap { [power($0.floor, $0), power($0.ours, $0)] }
+    let low = powers.min()?.rounded(.down) ?? 0
+    let high = max(low + 1, powers.max()?.rounded(.up) ?? 1)
+    func x(_ power: Double) -> Double { Self.names + (power - low) / (high - low) * Self.axis }
+    let bottom = Self.top + Double(bars.count) * Self.rowHeight
     var lines = [
       """
-      <svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 \(number(Layout.width)) \(number(bottom + 20))" \
+      <svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 \(number(Self.width)) \(number(bottom + 20))" \
       font-family="sans-serif" font-size="12">
       """, Self.style,
       text("Time of one operation on \(report.fileSystem)", x: 12, y: 20, kind: "title"),
       #"<circle class="floor" cx="16" cy="36" r="4"/>"#, text("bare system calls", x: 26, y: 40),
       #"<circle class="ours" cx="146" cy="36" r="4"/>"#, text("this package", x: 156, y: 40),
       #"<circle class="rival" cx="256" cy="36" r="4"/>"#, text("another program", x: 266, y: 40),
-      text("ratio", x: Layout.width - 8, y: 40, kind: "end"),
+      text("ratio", x: Self.width - 8, y: 40, kind: "end"),
     ]
     for power in Int(low)...Int(high) {
-      let place = x(pow(10, Double(power)))
-      lines.append(line(place, Layout.top - 8, x2: place, y2: bottom, kind: "grid"))
+      let place = x(Double(power))
+      lines.append(line(place, Self.top - 8, x2: place, y2: bottom, kind: "grid"))
       lines.append(text(Self.time(power), x: place, y: bottom + 14, kind: "middle"))
     }
     for (index, bar) in bars.enumerated() {
-      let y = Layout.top + (Double(index) + 0.5) * Layout.rowHeight
+      let y = Self.top + (Double(index) + 0.5) * Self.rowHeight
+      let (floor, ours) = (x(power(bar.floor, bar)), x(power(bar.ours, bar)))
       lines += [
-        text(bar.name, x: 12, y: y + 4), line(x(bar.floor), y, x2: x(bar.ours), y2: y, kind: "gap"),
-        dot(x(bar.floor), y, kind: bar.isBesideRival ? "rival" : "floor"),
-        dot(x(bar.ours), y, kind: "ours"),
-        text(fixed(bar.ratio, 2), x: Layout.width - 8, y: y + 4, kind: "end"),
+        text(bar.name, x: 12, y: y + 4), line(floor, y, x2: ours, y2: y, kind: "gap"),
+        dot(floor, y, kind: Self.isBesideRival(bar) ? "rival" : "floor"),
+        dot(ours, y, kind: "ours"),
+        text(fixed(bar.ratio ?? 0, 2), x: Self.width - 8, y: y + 4, kind: "end"),
       ]
     }
     return (lines + ["</svg>"]).joined(separator: "\n")
+  }
+
+  /// Whether the floor is a rival's, which the name of the row shows.
+  private static func isBesideRival(_ row: Row) -> Bool {
+    ["/ sqlite", "/ redis", "/ d-bus", "/ userdefaults"].contains {
+      row.name.lowercased().contains($0)
+    }
   }
 
   /// The colours fit a light and a dark page.

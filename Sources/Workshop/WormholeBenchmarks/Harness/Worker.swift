@@ -1,10 +1,12 @@
+import Dispatch
+import Synchronization
 import WormholeSystem
 import WormholeWorkshop
 
 /// A second process of this program that executes one command per line. It is killed when this value
 /// is released, and ends by itself when its pipe is closed.
 final class Worker {
-  private let process: LineProcess
+  let process: LineProcess
 
   /// Starts a worker and waits until it is ready.
   ///
@@ -15,24 +17,30 @@ final class Worker {
     _ = try answer()
   }
 
-  func tell(_ line: String) throws(Errno) { try process.tell(line) }
+  /// Returns the numbers of its next answer.
+  private func answer() throws -> [Double] {
+    let line = try process.line(until: .now + .seconds(120))
+    return line.split(separator: " ").compactMap { Double($0) }
+  }
 
-  func answer() throws -> String { try process.line(until: .now + .seconds(120)) }
-
-  func ask(_ line: String) throws -> String {
-    try tell(line)
+  func ask(_ line: String) throws -> [Double] {
+    try process.tell(line)
     return try answer()
   }
 
-  /// Returns the numbers of an answer.
-  func askNumbers(_ line: String) throws -> [Double] {
-    try ask(line).split(separator: " ").compactMap { Double($0) }
+  /// Gives workers a command at once, each of which answers how often it did its work.
+  ///
+  /// - Returns: The nanoseconds that each time takes of the whole, and the answers.
+  static func race(
+    _ workers: some Sequence<Worker>, _ line: String
+  ) throws -> (time: Double, counts: [Double]) {
+    var counts: [Double] = []
+    let time = try nanosecondsPerRun {
+      for worker in workers { try worker.process.tell(line) }
+      counts = try workers.flatMap { try $0.answer() }
+    }
+    return (time / counts.reduce(0, +), counts)
   }
-
-  func kill() throws { try process.send(.kill) }
-
-  /// Waits for its end, so that it does not stay a zombie.
-  func reap() throws { _ = try process.wait(until: .now + .seconds(10)) }
 }
 
 /// The other side: the program when it was started as a worker.
@@ -42,9 +50,8 @@ extension Worker {
     // Increments a value for a while on command; ours and raw.
     "increment": { try UpdateRows.serve($0[0], name: $0[1]) },
     "increment-raw": { try UpdateRows.serveRaw($0[0], name: $0[1]) },
-    // Answers each "ping" with a "pong" of the same number, for each kind of listener; ours and raw.
+    // Answers each "ping" with a "pong" of the same number, for each kind of listener.
     "echo": { try LatencyRows.echo($0[0], $0[1]) },
-    "echo-raw": { try LatencyRows.echoRaw($0[0], $0[1]) },
     // Observes many names and reports the cost.
     "observe": { try ObserverRows.serve($0[0], count: Int($0[1]) ?? 0) },
     // Is present until it is killed; ours and raw.
@@ -62,14 +69,14 @@ extension Worker {
 
   static func run(_ arguments: [String]) throws {
     guard arguments.count >= 2, let job = jobs[arguments[0]] else {
-      throw Options.Misuse(description: "a worker is started by the program itself only")
+      throw Misuse("a worker is started by the program itself only")
     }
     try job(Array(arguments.dropFirst()))
   }
 
   /// Reports that it is ready, then repeats an operation until standard input ends.
   static func repeatUntilEnd(_ operation: () throws -> Void) throws -> Never {
-    Output.line("ready")
+    Terminal.print("ready")
     // The main thread waits for the other side, so another thread waits for the end.
     try startThread(name: "end of input") {
       while readLine() != nil {}
@@ -79,8 +86,40 @@ extension Worker {
   }
 
   /// Reports that it is ready, then answers lines until standard input ends.
-  static func serve(_ answer: ([Substring]) throws -> String) throws {
-    Output.line("ready")
-    while let line = readLine() { Output.line(try answer(line.split(separator: " "))) }
+  static func serve(_ answer: (String) throws -> String = { _ in "" }) throws {
+    Terminal.print("ready")
+    while let line = readLine() { Terminal.print(try answer(line)) }
+  }
+}
+
+/// Runs a listener's code, which has no caller for its errors.
+func orDie(_ body: () throws -> Void) {
+  do {
+    try body()
+  } catch {
+    Terminal.say("benchmarks: \(error)")
+    Program.exit(1)
+  }
+}
+
+/// The last thing that an observer was called with, and when.
+final class Heard<Element: Sendable>: Sendable {
+  private let last = Mutex<(element: Element, at: ContinuousClock.Instant)?>(nil)
+  private let news = DispatchSemaphore(value: 0)
+
+  func note(_ element: Element) {
+    last.withLock { $0 = (element, .now) }
+    news.signal()
+  }
+
+  /// - Returns: The time of the call with an element that is waited for.
+  @discardableResult
+  func wait(for isWanted: (Element) -> Bool) throws -> ContinuousClock.Instant {
+    while true {
+      if let (element, time) = last.withLock({ $0 }), isWanted(element) { return time }
+      guard news.wait(timeout: .now() + .seconds(30)) == .success else {
+        throw Failure(description: "the observer was not notified")
+      }
+    }
   }
 }

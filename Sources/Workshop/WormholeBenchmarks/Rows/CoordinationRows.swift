@@ -22,20 +22,21 @@ enum CoordinationRows {
 
   // MARK: 200 bytes
 
+  private static let bytes = [UInt8](repeating: 0x20, count: RawValue.contentBytes)
+
   private static func writes(_ bench: Bench) throws -> [Row] {
     let ours = try CoordinatedFile(bench, "coordination")
     let floor = try CoordinatedFile(bench, "coordination-raw")
     let ourData = try CoordinatedFile(bench, "coordination-data")
     let bareData = try CoordinatedFile(bench, "coordination-data-raw")
-    let content = Data(repeating: 0x20, count: RawValue.contentBytes)
-    let bytes = Array(content)
+    let content = Data(bytes)
     let results = try alternate(
       rounds: bench.shortRounds, runs: 4,
       [
         { try ours.write(bytes) }, { try floor.writeBare(bytes) },
         { try ourData.write(content) }, { try bareData.writeBare(content) },
       ])
-    let expectation: Row.Expectation? = try bench.fileSystemName() == "ext4" ? .ratioAtMost(2) : nil
+    let expectation = try bench.onExt4(2)
     return [
       Row(
         "coordinated write / write + rename over", ours: results[0], floor: results[1],
@@ -49,8 +50,7 @@ enum CoordinationRows {
   private static func read(_ bench: Bench) throws -> Row {
     let ours = try CoordinatedFile(bench, "coordination-read")
     let floor = try CoordinatedFile(bench, "coordination-read-raw")
-    let content = [UInt8](repeating: 0x20, count: RawValue.contentBytes)
-    for file in [ours, floor] { try file.writeBare(content) }
+    for file in [ours, floor] { try file.writeBare(bytes) }
     return try bench.compare(
       "coordinated read / open + read", rounds: bench.shortRounds, runs: 20,
       ours: { try ours.read() }, floor: { try floor.readBare(floor.path) })
@@ -68,12 +68,11 @@ enum CoordinationRows {
     let worker = try Worker("present-files", [bench.path + "/presented"])
     let presented = try CoordinatedFile(bench, "presented/files")
     let alone = try CoordinatedFile(bench, "presented-by-nobody/files")
-    let content = [UInt8](repeating: 0x20, count: RawValue.contentBytes)
     let row = try bench.compare(
       "coordinated write, \(presenterCount) presenters elsewhere / none",
       rounds: bench.shortRounds, runs: 4,
-      ours: { try presented.write(content) }, floor: { try alone.write(content) })
-    _ = try worker.ask("end")
+      ours: { try presented.write(bytes) }, floor: { try alone.write(bytes) })
+    withExtendedLifetime(worker) {}
     return row
   }
 
@@ -86,7 +85,7 @@ enum CoordinationRows {
       return IdlePresenter(URL(filePath: path))
     }
     for presenter in presenters { try FileCoordinator.addFilePresenter(presenter) }
-    try Worker.serve { _ in "" }
+    try Worker.serve()
     for presenter in presenters { FileCoordinator.removeFilePresenter(presenter) }
   }
 
@@ -157,12 +156,7 @@ private final class CoordinatedFile {
 
   /// open, read, close.
   func readBare(_ path: String) throws(Errno) {
-    let file = try FileDescriptor.open(path, .readOnly)
-    var failure: Errno?
-    withUnsafeTemporaryAllocation(byteCount: 4_096, alignment: 8) { buffer in
-      do throws(Errno) { _ = try file.read(into: buffer) } catch { failure = error }
-    }
-    if let failure { throw failure }
+    _ = try FileDescriptor.open(path, .readOnly).readNumber()
   }
 }
 

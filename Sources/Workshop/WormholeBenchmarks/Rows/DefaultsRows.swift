@@ -7,6 +7,8 @@ import WormholeWorkshop
 /// Reading and setting one of ten keys, against Foundation's `UserDefaults(suiteName:)` with the
 /// `synchronize()` that it needs to exchange changes with another process.
 enum DefaultsRows {
+  private static let key = "key5"
+
   static func measure(_ bench: Bench) throws -> [Row] {
     let container = try bench.container("defaults")
     let ours = GroupDefaults(in: container)
@@ -19,36 +21,31 @@ enum DefaultsRows {
       theirs.removePersistentDomain(forName: name)
       theirs.synchronize()
     }
-    for index in 0..<10 {
-      try ours.write(.integer(0), forKey: "key\(index)")
-      theirs.set(0, forKey: "key\(index)")
+    let keys = Dictionary(
+      uniqueKeysWithValues: (0..<10).map { ("key\($0)", PropertyListValue.integer(0)) })
+    for key in keys.keys {
+      try ours.write(.integer(0), forKey: key)
+      theirs.set(0, forKey: key)
     }
     theirs.synchronize()
-    return [try get(bench, ours, theirs: theirs)] + (try set(bench, ours, theirs: theirs))
-      + [try set(bench, ours, besideUpdateIn: container)]
-  }
-
-  /// Measures setting a key beside an update of a value with the same content.
-  private static func set(
-    _ bench: Bench, _ ours: GroupDefaults, besideUpdateIn container: SharedContainer
-  ) throws -> Row {
+    let rows = [try get(bench, ours, theirs: theirs)] + (try set(bench, ours, theirs: theirs))
+    // An update of a value with the same content.
     let value = container.value("ten keys")
-    var keys: [String: PropertyListValue] = [:]
-    for index in 0..<10 { keys["key\(index)"] = .integer(0) }
     try value.replace(with: .dictionary(keys))
     var number = 0
-    return try bench.compare(
+    let besideUpdate = try bench.compare(
       "defaults, set / update", rounds: bench.shortRounds, runs: 4,
       expected: .ratioAtMost(1.2),
       ours: {
         number += 1
-        ours.set(number, forKey: "key5")
+        ours.set(number, forKey: key)
       },
       floor: {
         number += 1
         let content = PropertyListValue(number)
-        try value.update { $0?["key5"] = content }
+        try value.update { $0?[key] = content }
       })
+    return rows + [besideUpdate]
   }
 
   private static func get(
@@ -58,12 +55,12 @@ enum DefaultsRows {
     let results = try alternate(
       rounds: bench.shortRounds, runs: 50,
       [
-        { sum += ours.integer(forKey: "key5") },
+        { sum += ours.integer(forKey: key) },
         {
           theirs.synchronize()
-          sum += theirs.integer(forKey: "key5")
+          sum += theirs.integer(forKey: key)
         },
-        { sum += theirs.integer(forKey: "key5") },
+        { sum += theirs.integer(forKey: key) },
       ])
     guard sum == 0 else { throw Failure(description: "other values were read") }
     return Row(
@@ -78,22 +75,25 @@ enum DefaultsRows {
     _ bench: Bench, _ ours: GroupDefaults, theirs: UserDefaults
   ) throws -> [Row] {
     var number = 0
-    func next() -> Int {
+    let set = {
       number += 1
-      return number
+      ours.set(number, forKey: key)
     }
-    let set = { ours.set(next(), forKey: "key5") }
     let setTheirs = {
-      theirs.set(next(), forKey: "key5")
+      number += 1
+      theirs.set(number, forKey: key)
       theirs.synchronize()
     }
     let results = try alternate(
       rounds: bench.shortRounds, runs: 4,
       [
         set, setTheirs,
-        { try ours.write(.integer(Int64(next())), forKey: "key5", durability: .durable) },
+        {
+          number += 1
+          try ours.write(PropertyListValue(number), forKey: key, durability: .durable)
+        },
       ])
-    let expected: Row.Expectation? = try bench.fileSystemName() == "ext4" ? .ratioAtMost(0.2) : nil
+    let expected = try bench.onExt4(0.2)
     return [
       Row(
         "defaults, set / UserDefaults with synchronize()", ours: results[0], floor: results[1],
@@ -106,6 +106,42 @@ enum DefaultsRows {
       try bench.compare(
         "defaults, set, 50 in a row / the same", rounds: bench.rounds, runs: 50,
         expected: expected, ours: set, floor: setTheirs),
+    ]
+  }
+}
+
+/// Encoding and decoding a typical message, against Foundation's coders for the same content.
+enum CodecRows {
+  private struct Message: Codable {
+    let film, buyer, note: String
+    let seats: [Int]
+    let id: Int
+    let price: Double
+    let paid: Bool
+    let at: Date
+  }
+
+  static func measure(_ bench: Bench) throws -> [Row] {
+    let typed = Message(
+      film: "Metropolis", buyer: "Freder Fredersen, Upper City",
+      note: "The mediator between head and hands", seats: [7, 8, 9], id: 34340, price: 12.5,
+      paid: true, at: Date(timeIntervalSinceReferenceDate: 700_000_000))
+    let message = try PropertyListValue(encoding: typed)
+    let bytes = try message.binaryBytes()
+    let data = Data(bytes)
+    let encoder = PropertyListEncoder()
+    encoder.outputFormat = .binary
+    let decoder = PropertyListDecoder()
+    let runs = 50
+    return [
+      try bench.compare(
+        "encode a message / PropertyListEncoder", rounds: bench.shortRounds, runs: runs,
+        expected: .oursAtMost(1), notes: ["\(bytes.count) bytes"],
+        ours: { _ = try message.binaryBytes() }, floor: { _ = try encoder.encode(typed) }),
+      try bench.compare(
+        "decode it, and check it / PropertyListDecoder", rounds: bench.shortRounds, runs: runs,
+        expected: .oursAtMost(1), ours: { _ = try PropertyListValue(bytes: bytes) },
+        floor: { _ = try decoder.decode(Message.self, from: data) }),
     ]
   }
 }

@@ -1,113 +1,127 @@
 import Dispatch
-import Synchronization
 import Wormhole
+import WormholeEtcd
 import WormholePeers
 import WormholePropertyLists
 import WormholeSystem
 import WormholeWorkshop
 
 /// A container on etcd, beside the same requests on a raw connection to the same cluster.
-enum EtcdRows {
-  private static let writers = 8
+struct EtcdRows {
+  private let bench: Bench
+  private let members: EtcdMembers
+  /// The directory of the members, and of this machine's part of the container.
+  private let directory: String
+  private let location: String
+  private let container: SharedContainer
+  private let title: String
 
   static func measure(_ bench: Bench) throws -> [Row] {
-    try [1, 3].flatMap { try measure(bench, members: $0) }
+    try [1, 3].flatMap { try EtcdRows(bench, $0).all() }
   }
 
-  private static func measure(_ bench: Bench, members: Int) throws -> [Row] {
-    let title = members == 1 ? "etcd, 1 node: " : "etcd, \(members) nodes: "
-    let directory = try bench.directory("etcd-\(members)")
-    guard let servers = try EtcdServers(members, directory) else {
-      return [
-        Row(
-          title + "not measured", ours: [],
-          notes: ["etcd is not installed (Debian: apt-get install etcd-server)"])
-      ]
-    }
+  private init(_ bench: Bench, _ count: Int) throws {
+    self.bench = bench
+    directory = try bench.directory("etcd-\(count)")
+    var setting = EtcdNode.Setting(directory: directory)
+    setting.isMeasured = true
+    members = try EtcdMembers(count, setting)
+    let hosts = members.nodes.map { $0.endpoint.dropFirst("http://".count) }
+    location = "etcd://\(hosts.joined(separator: ","))/benchmarks"
     // Answers as soon as there is a leader.
-    let container = try servers.container()
-    // Before the others, which would make it reuse their memory.
-    var rows = members == 1 ? try names(bench, container, title: title) : []
-    rows += try values(bench, servers, container: container, title: title)
-    rows += try latency(bench, servers, container: container, title: title)
-    rows += try queues(bench, servers, container: container, title: title)
-    rows += try requests(bench, servers, container: container, directory: directory, title: title)
-    rows += try crowd(bench, servers, container: container, title: title)
-    rows.append(try files(bench, servers, container: container, directory: directory, title: title))
-    if members == 1 {
-      rows += try start(bench, servers, directory: directory)
-    } else {
-      rows.append(try reconnecting(bench, servers, container: container, title: title))
-    }
-    return rows
+    container = try Self.container(location, directory)
+    title = "etcd, \(count) node\(count == 1 ? "" : "s"): "
   }
+
+  static func container(_ location: String, _ directory: String) throws -> SharedContainer {
+    try SharedContainer(etcd: EtcdLocation(location), companion: directory + "/local")
+  }
+
+  private func all() throws -> [Row] {
+    let isAlone = members.nodes.count == 1
+    // Before the others, which would make it reuse their memory.
+    var rows = isAlone ? [try names()] : []
+    rows += try values() + latency() + queues() + requests() + crowd()
+    rows.append(try files())
+    return rows + [isAlone ? start() : try reconnecting()]
+  }
+
+  /// Measures operations beside raw requests.
+  private func compare(
+    _ name: String, runs: Int = 100, ours: @escaping () throws -> Void,
+    floor: @escaping () throws -> Void
+  ) throws -> Row {
+    try bench.compare(
+      title + name, rounds: bench.rounds, runs: bench.scaled(runs), expected: .ratioAtMost(1.5),
+      ours: ours, floor: floor)
+  }
+
+  private func connection() throws -> RawEtcd { try RawEtcd(members.nodes[0].endpoint) }
 
   /// 200 bytes, as in the other rows.
   private static let text = String(repeating: "x", count: RawValue.contentBytes)
 
-  private static func values(
-    _ bench: Bench, _ servers: EtcdServers, container: SharedContainer, title: String
-  ) throws -> [Row] {
+  /// The raw writes for a floor: the cheapest one, and the one that a publication needs, because a
+  /// plain put could overwrite newer content.
+  private static func writes(_ key: String) -> [(name: String, request: [UInt8])] {
+    [("put", RawEtcd.put(key, text)), ("transaction", RawEtcd.transaction(key, text))]
+  }
+
+  private func values() throws -> [Row] {
     let value = container.value("count")
     try value.replace(with: SharedCount.content(0))
-    let raw = try servers.connection()
-    let (put, get, change) = (
-      RawEtcd.put("raw", text), RawEtcd.get("raw"), RawEtcd.transaction("raw", text)
-    )
-    try raw.ask(put)
+    let raw = try connection()
+    let writes = Self.writes("raw")
+    let get = RawEtcd.get("raw")
+    try raw.ask(writes[0].request)
     var number: UInt64 = 0
-    func compare(
-      _ name: String, ours: @escaping () throws -> Void, floor: @escaping () throws -> Void
-    ) throws -> Row {
-      try bench.compare(
-        title + name, rounds: bench.rounds, runs: bench.scaled(200), expected: .ratioAtMost(1.5),
-        ours: ours, floor: floor)
-    }
-    return [
+    return try writes.map { name, write in
       try compare(
-        "publish / raw put",
+        "publish / raw \(name)", runs: 200,
         ours: {
           number += 1
           try value.replace(with: SharedCount.content(number))
-        }, floor: { try raw.ask(put) }),
-      try compare(
-        "publish / raw transaction",
-        ours: {
-          number += 1
-          try value.replace(with: SharedCount.content(number))
-        }, floor: { try raw.ask(change) }),
-      try compare(
-        "read / raw get", ours: { _ = try value.read() }, floor: { try raw.ask(get) }),
-      try compare(
-        "update / raw get + transaction", ours: { try SharedCount.increment(value) },
+        }, floor: { try raw.ask(write) })
+    } + [
+      compare(
+        "read / raw get", runs: 200, ours: { _ = try value.read() }, floor: { try raw.ask(get) }),
+      compare(
+        "update / raw get + transaction", runs: 200, ours: { try SharedCount.increment(value) },
         floor: {
           try raw.ask(get)
-          try raw.ask(change)
+          try raw.ask(writes[1].request)
         }),
     ]
   }
 
-  /// Measures from the beginning of a publication until an observer has it.
-  private static func latency(
-    _ bench: Bench, _ servers: EtcdServers, container: SharedContainer, title: String
-  ) throws -> [Row] {
-    let (value, heard) = (container.value("observed"), Heard())
-    let observation = try value.observe(on: DispatchQueue(label: "observer")) { snapshot in
+  /// Observes the numbers that a value has.
+  private func observe(_ name: String) throws -> (Value, Heard<UInt64>, ObservationToken) {
+    let (value, heard) = (container.value(name), Heard<UInt64>())
+    let token = try value.observe(on: DispatchQueue(label: "observer")) { snapshot in
       orDie { heard.note(SharedCount.number(try snapshot.propertyList())) }
     }
-    defer { observation.cancel() }
-    let (raw, watching) = (try servers.connection(), try servers.connection())
-    try raw.ask(RawEtcd.put("raw-observed", text))
+    return (value, heard, token)
+  }
+
+  private static func publish(_ number: UInt64, _ value: Value, _ heard: Heard<UInt64>) throws {
+    try value.replace(with: SharedCount.content(number))
+    try heard.wait { $0 >= number }
+  }
+
+  /// Measures from the beginning of a publication until an observer has it.
+  private func latency() throws -> [Row] {
+    let (value, heard, token) = try observe("observed")
+    defer { token.cancel() }
+    let (raw, watching) = (try connection(), try connection())
+    try raw.ask(RawEtcd.put("raw-observed", Self.text))
     try watching.watch("raw-observed")
     var number: UInt64 = 0
-    return try writes("raw-observed").map { name, write in
-      try bench.compare(
-        title + "publication → observer / raw \(name) → line of a watch", rounds: bench.rounds,
-        runs: bench.scaled(100), expected: .ratioAtMost(1.5),
+    return try Self.writes("raw-observed").map { name, write in
+      try compare(
+        "publication → observer / raw \(name) → line of a watch",
         ours: {
           number += 1
-          try value.replace(with: SharedCount.content(number))
-          try heard.wait(for: number)
+          try Self.publish(number, value, heard)
         },
         floor: {
           try raw.ask(write)
@@ -116,26 +130,17 @@ enum EtcdRows {
     }
   }
 
-  /// The raw writes for a floor: the cheapest one, and the one that a publication needs, because a
-  /// plain put could overwrite newer content.
-  private static func writes(_ key: String) -> [(name: String, request: [UInt8])] {
-    [("put", RawEtcd.put(key, text)), ("transaction", RawEtcd.transaction(key, text))]
-  }
-
-  private static func queues(
-    _ bench: Bench, _ servers: EtcdServers, container: SharedContainer, title: String
-  ) throws -> [Row] {
+  private func queues() throws -> [Row] {
     let queue = container.queue("q")
-    let (sender, raw) = (try queue.sender("a"), try servers.connection())
-    let change = RawEtcd.transaction("raw-queue", text)
-    let each = bench.scaled(100)
-    let sending = try bench.compare(
-      title + "queue: send / raw transaction", rounds: bench.rounds, runs: each,
-      expected: .ratioAtMost(1.5), ours: { try sender.enqueue(SharedCount.payload) },
+    let (sender, raw) = (try queue.sender("a"), try connection())
+    let change = RawEtcd.transaction("raw-queue", Self.text)
+    let sending = try compare(
+      "queue: send / raw transaction", ours: { try sender.enqueue(SharedCount.payload) },
       floor: { try raw.ask(change) })
     let consumer = try queue.consume()
     defer { consumer.close() }
     while try consumer.next(until: .now)?.acknowledge() != nil {}
+    let each = bench.scaled(100)
     let taking = try bench.compare(
       title + "queue: take + acknowledge / 2 raw transactions", rounds: bench.rounds,
       expected: .ratioAtMost(1.5),
@@ -155,20 +160,16 @@ enum EtcdRows {
   }
 
   /// The floor does the same as a request: a write that a watch reports, and one back.
-  private static func requests(
-    _ bench: Bench, _ servers: EtcdServers, container: SharedContainer, directory: String,
-    title: String
-  ) throws -> [Row] {
-    let other = try Worker("answer", [servers.location, directory])
+  private func requests() throws -> [Row] {
+    let other = try Worker("answer", [location, directory])
     let session = try PeerSession("asker", in: container)
-    let connections = try (0..<4).map { _ in try servers.connection() }
+    let connections = try (0..<4).map { _ in try connection() }
     for (key, watching) in [("raw-request", 1), ("raw-reply", 3)] {
       try connections[watching].watch(key)
     }
-    let rows = try zip(writes("raw-request"), writes("raw-reply")).map { request, reply in
-      try bench.compare(
-        title + "request / 2 raw \(request.name)s → lines of watches", rounds: bench.rounds,
-        runs: bench.scaled(100), expected: .ratioAtMost(1.5),
+    let rows = try zip(Self.writes("raw-request"), Self.writes("raw-reply")).map { request, reply in
+      try compare(
+        "request / 2 raw \(request.name)s → lines of watches",
         ours: { _ = try session.request(SharedCount.payload, to: "answerer") },
         floor: {
           try connections[0].ask(request.request)
@@ -183,10 +184,7 @@ enum EtcdRows {
 
   /// Measures a file from its sender to its receiver, which has it on this machine afterwards. The
   /// floor puts the same pieces and gets them.
-  private static func files(
-    _ bench: Bench, _ servers: EtcdServers, container: SharedContainer, directory: String,
-    title: String
-  ) throws -> Row {
+  private func files() throws -> Row {
     let (pieces, piece) = (8, 512 << 10)
     let path = directory + "/file"
     try FileDescriptor.open(path, [.writeOnly, .create])
@@ -194,10 +192,11 @@ enum EtcdRows {
     let queue = container.queue("files")
     let (sender, consumer) = (try queue.sender("a"), try queue.consume())
     defer { consumer.close() }
-    let raw = try servers.connection()
+    let raw = try connection()
     let text = String(repeating: "x", count: piece)
-    let puts = (0..<pieces).map { RawEtcd.put("raw-piece-\($0)", text) }
-    let gets = (0..<pieces).map { RawEtcd.get("raw-piece-\($0)") }
+    let requests =
+      (0..<pieces).map { RawEtcd.put("raw-piece-\($0)", text) }
+      + (0..<pieces).map { RawEtcd.get("raw-piece-\($0)") }
     var number = 0
     return try bench.compare(
       title + "file of 4 MiB: send + receive / 8 raw puts and gets", rounds: min(bench.rounds, 5),
@@ -214,22 +213,17 @@ enum EtcdRows {
         else { throw Failure(description: "no file") }
         try entry.acknowledge()
       },
-      floor: {
-        for put in puts { try raw.ask(put) }
-        for get in gets { try raw.ask(get) }
-      })
+      floor: { for request in requests { try raw.ask(request) } })
   }
 
   /// Measures threads that publish at once: each publication's part of the whole.
-  private static func crowd(
-    _ bench: Bench, _ servers: EtcdServers, container: SharedContainer, title: String
-  ) throws -> [Row] {
+  private func crowd() throws -> [Row] {
+    let writers = 8
     let values = (0..<writers).map { container.value("crowd-\($0)") }
-    let connections = try (0..<writers).map { _ in try servers.connection() }
+    let connections = try (0..<writers).map { _ in try connection() }
     let each = bench.scaled(200)
     let content = SharedCount.content(1)
-    let kinds = writes("raw").map(\.name).enumerated()
-    return try kinds.map { kind, name in
+    return try Self.writes("raw").map(\.name).enumerated().map { kind, name in
       try bench.compare(
         title + "publish, \(writers) threads / raw \(name)s, \(writers) connections",
         rounds: bench.rounds, expected: .ratioAtMost(1.5),
@@ -241,7 +235,8 @@ enum EtcdRows {
         },
         floor: {
           try nanosecondsPerRun(threads: writers, each: each) { index in
-            let (connection, write) = (connections[index], writes("raw-\(index)")[kind].request)
+            let connection = connections[index]
+            let write = Self.writes("raw-\(index)")[kind].request
             return { try connection.ask(write) }
           }
         })
@@ -249,67 +244,41 @@ enum EtcdRows {
   }
 
   /// Observes many names, which share one connection.
-  private static func names(
-    _ bench: Bench, _ container: SharedContainer, title: String
-  ) throws -> [Row] {
-    let count = 1_000
-    let queue = DispatchQueue(label: "observers")
-    func observe(_ name: String) throws -> ObservationToken {
-      try container.value(name).observe(on: queue) { _ in }
-    }
-    var observations = try (0..<ObserverRows.warmUp).map { try observe("warm-up-\($0)") }
-    let (bytes, sockets) = (try ObserverRows.residentBytes(), try socketCount())
-    var index = 0
-    let time = try nanosecondsPerRun(count) {
-      observations.append(try observe("name-\(index)"))
-      index += 1
-    }
+  private func names() throws -> Row {
+    let warmUp = try ObserverRows.observe("warm-up", ObserverRows.warmUpCount, in: container)
+    let (count, sockets) = (1_000, try socketCount())
+    let (tokens, bytes, time) = try ObserverRows.observe("name", count, in: container)
     let added = try socketCount() - sockets
-    let row = Row(
-      title + "memory of an observed name", .bytes,
-      ours: [(try ObserverRows.residentBytes() - bytes) / Double(count)],
+    for token in warmUp.tokens + tokens { token.cancel() }
+    return Row(
+      title + "memory of an observed name", .bytes, ours: [bytes],
       notes: [
         "\(count) more names took \(added) more connections, and \(fixed(time / 1_000, 0)) µs each"
       ])
-    for observation in observations { observation.cancel() }
-    return [row]
   }
 
-  private static func socketCount() throws -> Int {
+  private func socketCount() throws -> Int {
     try FileDescriptor.open("/proc/self/fd", [.readOnly, .directory]).entries().count { entry in
-      do throws(Errno) {
-        return try linkTarget("/proc/self/fd/" + entry.name.text).hasPrefix("socket:")
-      } catch {
-        // The descriptor of the listing itself.
-        return false
-      }
+      // The descriptor of the listing itself is closed by then.
+      let target = try ifPresent(linkTarget("/proc/self/fd/" + entry.name.text))
+      return target?.hasPrefix("socket:") ?? false
     }
   }
 
   /// Measures how long a publication takes to its observer if the member of both has just been
   /// killed.
-  private static func reconnecting(
-    _ bench: Bench, _ servers: EtcdServers, container: SharedContainer, title: String
-  ) throws -> Row {
-    let (value, heard) = (container.value("reconnecting"), Heard())
-    let observation = try value.observe(on: DispatchQueue(label: "observer")) { snapshot in
-      orDie { heard.note(SharedCount.number(try snapshot.propertyList())) }
-    }
-    defer { observation.cancel() }
-    var times: [Double] = []
+  private func reconnecting() throws -> Row {
+    let (value, heard, token) = try observe("reconnecting")
+    defer { token.cancel() }
     // Each member in turn, so the one that serves is among them once in each round.
-    for number in 1...6 {
-      let member = number % 3
-      try value.replace(with: SharedCount.content(UInt64(number * 2)))
-      try heard.wait(for: UInt64(number * 2))
-      servers.kill(member)
-      times.append(
-        try nanosecondsPerRun(1) {
-          try value.replace(with: SharedCount.content(UInt64(number * 2 + 1)))
-          try heard.wait(for: UInt64(number * 2 + 1))
-        })
-      try servers.start(member)
+    let times = try (1...6).map { round in
+      let number = UInt64(round * 2)
+      try Self.publish(number, value, heard)
+      members.nodes[round % 3].end()
+      let time = try nanosecondsPerRun { try Self.publish(number + 1, value, heard) }
+      try members.nodes[round % 3].start()
       pauseThread(.seconds(2))
+      return time
     }
     return Row(
       title + "publication → observer after a member was killed, worst of 6", .milliseconds,
@@ -317,32 +286,11 @@ enum EtcdRows {
       notes: ["each: " + times.map { fixed($0 / 1e6, 1) + " ms" }.joined(separator: ", ")])
   }
 
-  private static func start(
-    _ bench: Bench, _ servers: EtcdServers, directory: String
-  ) throws -> [Row] {
+  private func start() -> Row {
     do {
-      return [try StartRow.measure(bench, sendingTo: servers.location, state: directory)]
+      return try StartRow.measure(bench, sendingTo: location, state: directory)
     } catch {
-      return [Row("wormhole send on etcd", ours: [], notes: ["not measured: \(error)"])]
-    }
-  }
-}
-
-/// The last number reported to an observer.
-private final class Heard: Sendable {
-  private let last = Mutex<UInt64>(0)
-  private let news = DispatchSemaphore(value: 0)
-
-  func note(_ number: UInt64) {
-    last.withLock { $0 = max($0, number) }
-    news.signal()
-  }
-
-  func wait(for number: UInt64) throws {
-    while last.withLock({ $0 < number }) {
-      guard news.wait(timeout: .now() + .seconds(30)) == .success else {
-        throw Failure(description: "the observer was not notified")
-      }
+      return Row("wormhole send on etcd", ours: [], notes: ["not measured: \(error)"])
     }
   }
 }

@@ -5,18 +5,14 @@ import WormholeWorkshop
 
 /// The cost of idle observers: wake-ups, memory, and the time to set them up.
 enum ObserverRows {
-  /// Names that are observed before the counting begins, so that one-time costs of the process do
-  /// not count.
-  static let warmUp = 100
-
   static func measureIdle(_ bench: Bench) throws -> [Row] {
     let worker = try Worker("observe", [try bench.directory("idle"), "\(bench.scaled(1_000))"])
     let seconds = bench.isQuick ? 1 : 5
     // Threads that only the setup needed end within this time.
     pauseThread(.seconds(seconds))
-    let before = try worker.askNumbers("counters")
+    let before = try worker.ask("counters")
     pauseThread(.seconds(seconds))
-    let after = try worker.askNumbers("counters")
+    let after = try worker.ask("counters")
     let perSecond = zip(after, before).map { ($0 - $1) / Double(seconds) }
     return [
       Row(
@@ -31,7 +27,7 @@ enum ObserverRows {
   static func measureMemory(_ bench: Bench) throws -> [Row] {
     let count = bench.scaled(10_000)
     let worker = try Worker("observe", [try bench.directory("memory"), "\(count)"])
-    let costs = try worker.askNumbers("costs")
+    let costs = try worker.ask("costs")
     let raw = try rawSetUp(try bench.directory("memory-raw"), count)
     return [
       Row(
@@ -58,23 +54,31 @@ enum ObserverRows {
 
   static func serve(_ directory: String, count: Int) throws {
     let container = try SharedContainer(path: directory)
-    let queue = DispatchQueue(label: "observers")
-    func observe(_ name: String) throws -> ObservationToken {
-      try container.value(name).observe(on: queue) { _ in }
-    }
-    var observations = try (0..<warmUp).map { try observe("warm-up-\($0)") }
-    let before = try residentBytes()
-    var index = 0
-    let time = try nanosecondsPerRun(count) {
-      observations.append(try observe("name-\(index)"))
-      index += 1
-    }
-    let bytes = (try residentBytes() - before) / Double(count)
-    try Worker.serve { words in
-      if words.first == "costs" { return "\(bytes) \(time)" }
+    let warmUp = try observe("warm-up", warmUpCount, in: container)
+    let observed = try observe("name", count, in: container)
+    try Worker.serve { line in
+      if line == "costs" { return "\(observed.bytes) \(observed.time)" }
       return "\(ChangeMonitor.shared.statistics.wakeUps) \(try contextSwitches())"
     }
-    withExtendedLifetime(observations) {}
+    withExtendedLifetime((warmUp, observed)) {}
+  }
+
+  /// Names that are observed before the counting begins, so that one-time costs of the process do
+  /// not count.
+  static let warmUpCount = 100
+
+  /// Observes new names; returns the memory and the time that each takes.
+  static func observe(
+    _ name: String, _ count: Int, in container: SharedContainer
+  ) throws -> (tokens: [ObservationToken], bytes: Double, time: Double) {
+    let queue = DispatchQueue(label: "observers")
+    let before = try residentBytes()
+    var tokens: [ObservationToken] = []
+    let time = try nanosecondsPerRun(count) {
+      let value = container.value("\(name)-\(tokens.count)")
+      tokens.append(try value.observe(on: queue) { _ in })
+    }
+    return (tokens, (try residentBytes() - before) / Double(count), time)
   }
 
   static func residentBytes() throws -> Double {
@@ -91,9 +95,7 @@ enum ObserverRows {
   }
 
   private static func number(_ key: String, in path: String) throws -> Double {
-    let file = try FileDescriptor.open(path, .readOnly)
-    let bytes = try file.readToEnd(expectedBytes: 0, maximumBytes: 65_536)
-    for line in String(decoding: bytes, as: UTF8.self).split(separator: "\n") {
+    for line in try textOfFile(path).split(separator: "\n") {
       let fields = line.split { $0 == " " || $0 == "\t" }
       if fields.count > 1, fields[0] == key, let number = Double(fields[1]) { return number }
     }

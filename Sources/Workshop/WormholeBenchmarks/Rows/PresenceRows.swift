@@ -1,18 +1,17 @@
 import Dispatch
-import Synchronization
 import Wormhole
 import WormholeSystem
 import WormholeWorkshop
 
-/// The time from a SIGKILL to the observer's call. The floor is the kernel's report: the close of
+/// Presences and notifications: above all the time from a SIGKILL to the observer's call. The floor is the kernel's report: the close of
 /// the dead process's file as an inotify event, and the release of its lock.
 enum PresenceRows {
   static func measure(_ bench: Bench) throws -> [Row] {
     let presence = try bench.container("presence").presence("here")
-    let arrivals = Arrivals()
+    let arrivals = Heard<Int>()
     let observation = try presence.observe(
       startsWithCurrent: true, on: DispatchQueue(label: "presence")
-    ) { arrivals.add($0.count) }
+    ) { arrivals.note($0.count) }
     let directory = try bench.directory("presence-raw")
     let count = bench.scaled(20)
     let notice = try bench.compare(
@@ -23,13 +22,13 @@ enum PresenceRows {
     return [notice, try look(bench)]
   }
 
-  private static func death(_ directory: String, _ arrivals: Arrivals) throws -> Double {
+  private static func death(_ directory: String, _ arrivals: Heard<Int>) throws -> Double {
     let victim = try Worker("present", [directory])
-    _ = try arrivals.wait(for: 1)
+    try arrivals.wait { $0 == 1 }
     let begin = ContinuousClock.now
-    try victim.kill()
-    let end = try arrivals.wait(for: 0)
-    try victim.reap()
+    try victim.process.send(.kill)
+    let end = try arrivals.wait { $0 == 0 }
+    try victim.process.end()
     return (end - begin).nanoseconds
   }
 
@@ -38,13 +37,13 @@ enum PresenceRows {
     _ = try events.addWatch(directory, [.closedAfterWriting])
     let victim = try Worker("present-raw", [directory])
     let file = try FileDescriptor.open(directory + "/locked", .readOnly)
-    let begin = ContinuousClock.now
-    try victim.kill()
-    _ = try waitReadable([events.rawValue], until: begin + .seconds(10))
-    while try !file.tryLock(.shared) {}
-    let end = ContinuousClock.now
-    try victim.reap()
-    return (end - begin).nanoseconds
+    let time = try nanosecondsPerRun {
+      try victim.process.send(.kill)
+      _ = try waitReadable([events.rawValue], until: .now + .seconds(10))
+      while try !file.tryLock(.shared) {}
+    }
+    try victim.process.end()
+    return time
   }
 
   /// Measures a look at an empty presence directory, which every coordinated access to a file
@@ -62,9 +61,30 @@ enum PresenceRows {
       })
   }
 
+  /// Measures posting a notification, which takes no lock, against one rename.
+  static func measureNotification(_ bench: Bench) throws -> [Row] {
+    let notification = try bench.container("notify").notification("bell")
+    let directory = try FileDescriptor.open(
+      try bench.directory("notify-raw"), [.readOnly, .directory])
+    try writeNew([], "bell-0", in: directory)
+    var number = 0
+    return [
+      try bench.compare(
+        "post a notification / rename", rounds: bench.shortRounds, runs: 30,
+        expected: .ratioAtMost(1.15),
+        ours: { try notification.post() },
+        floor: {
+          number += 1
+          try rename(
+            "bell-\(number - 1)", at: directory.rawValue, to: "bell-\(number)",
+            at: directory.rawValue)
+        })
+    ]
+  }
+
   static func present(_ directory: String) throws {
     let registration = try SharedContainer(path: directory).presence("here").enter()
-    try Worker.serve { _ in "" }
+    try Worker.serve()
     registration.close()
   }
 
@@ -73,28 +93,7 @@ enum PresenceRows {
     guard try file.tryLock(.exclusive) else {
       throw Failure(description: "the last process still has the lock")
     }
-    try Worker.serve { _ in "" }
+    try Worker.serve()
     try file.close()
-  }
-
-  /// The number of present processes at the last call, and the time of the call.
-  private final class Arrivals: Sendable {
-    private let last = Mutex<(count: Int, at: ContinuousClock.Instant)>((-1, .now))
-    private let semaphore = DispatchSemaphore(value: 0)
-
-    func add(_ count: Int) {
-      last.withLock { $0 = (count, .now) }
-      semaphore.signal()
-    }
-
-    func wait(for count: Int) throws -> ContinuousClock.Instant {
-      while true {
-        let (now, at) = last.withLock { $0 }
-        if now == count { return at }
-        guard semaphore.wait(timeout: .now() + .seconds(10)) == .success else {
-          throw Failure(description: "\(count) present processes were not reported")
-        }
-      }
-    }
   }
 }

@@ -18,74 +18,57 @@ enum QueueRivalRows {
   }
 
   static func measure(_ bench: Bench) throws -> [Row] {
-    try [tasks(bench)] + sqlite(bench, .normal) + sqlite(bench, .full) + redis(bench)
+    var rows: [Row] = []
+    func sqlite(_ kind: SQLiteQueue.Synchronous) throws -> SQLiteQueue? {
+      try SQLiteQueue(bench.directory("queue-sqlite-\(kind)"), kind, bytes: content.count)
+    }
+    if let normal = try sqlite(.normal) {
+      rows += try measure(
+        bench, "sqlite NORMAL", floorEach: 2_000, expected: .oursAtMost(10)
+      ) { _ in { try normal.send() } }
+    }
+    if let full = try sqlite(.full) {
+      rows += try measure(
+        bench, "sqlite FULL", durably: true, floorEach: 40, expected: .ratioAtMost(0.2)
+      ) { _ in { try full.send() } }
+    }
+    if let server = try RedisServer(bench.directory("queue-redis")) {
+      let connections = try (0..<senders).map { _ in try server.connection() }
+      rows += try measure(bench, "redis always", durably: true, floorEach: 400) { number in
+        { try connections[number].send(content) }
+      }
+    }
+    return rows
   }
 
-  /// Measures fifty tasks that send one entry after another, as fast as they can.
-  private static func tasks(_ bench: Bench) throws -> Row {
-    let sender = try bench.container("queue-tasks").queue("q").sender("a")
-    let each = bench.scaled(2_000)
-    let results = try alternate(
-      rounds: 3, [{ try inTasks(each) { try await sender.enqueue(payload) } }])
-    let result = results[0].median
-    return Row(
-      "queue: send, 50 tasks", ours: [result], expected: .oursAtMost(10),
-      notes: ["\(Int(1e9 / result)) a second"])
-  }
-
-  /// Measures one sender, and fifty, against SQLite with the same durability.
-  private static func sqlite(_ bench: Bench, _ kind: SQLiteQueue.Synchronous) throws -> [Row] {
-    let (lone, many) = ("queue-lone-\(kind)", "queue-many-\(kind)")
-    guard let loneFloor = try SQLiteQueue(bench.directory(lone + "-sqlite"), kind),
-      let manyFloor = try SQLiteQueue(bench.directory(many + "-sqlite"), kind)
-    else { return [] }
-    let loneSender = try bench.container(lone).queue("q").sender("a")
-    let manySender = try bench.container(many).queue("q").sender("a")
-    let isFull = kind == .full
-    let durability: Durability = isFull ? .durable : .standard
-    let name = "queue: send" + (isFull ? ", durable" : "")
-    let alone = try bench.compare(
-      "\(name) / sqlite \(kind.rawValue)", rounds: bench.rounds,
-      runs: bench.scaled(isFull ? 100 : 1_000),
-      ours: { try loneSender.enqueue(payload, durability: durability) },
-      floor: { try loneFloor.send(content) })
-    let each = bench.scaled(isFull ? 400 : 2_000)
-    let floorEach = bench.scaled(isFull ? 40 : 2_000)
-    let results = try alternate(
+  /// Measures one sender, and fifty that send one entry after another, as fast as they can, against a rival
+  /// with the same durability.
+  ///
+  /// - Parameter floor: Returns the operation of one of the rival's senders.
+  private static func measure(
+    _ bench: Bench, _ rival: String, durably: Bool = false, floorEach: Int,
+    expected expectation: Row.Expectation? = nil, _ floor: (Int) -> @Sendable () throws -> Void
+  ) throws -> [Row] {
+    let alone = try bench.container("queue-lone-\(rival)").queue("q").sender("a")
+    let many = try bench.container("queue-many-\(rival)").queue("q").sender("a")
+    let durability: Durability = durably ? .durable : .standard
+    let name = "queue: send" + (durably ? ", durable" : "")
+    let each = bench.scaled(durably ? 400 : 2_000)
+    let floors = (0..<senders).map(floor)
+    let together = try alternate(
       rounds: 5,
       [
-        { try inTasks(each) { try await manySender.enqueue(payload, durability: durability) } },
-        {
-          try nanosecondsPerRun(threads: senders, each: floorEach) { _ in
-            { try manyFloor.send(content) }
-          }
-        },
+        { try inTasks(each) { try await many.enqueue(payload, durability: durability) } },
+        { try nanosecondsPerRun(threads: senders, each: bench.scaled(floorEach)) { floors[$0] } },
       ])
-    let together = Row(
-      "\(name), 50 tasks / sqlite \(kind.rawValue), 50", ours: results[0], floor: results[1],
-      expected: isFull ? .ratioAtMost(0.2) : nil,
-      notes: ["\(Int(1e9 / results[0].median)) a second"])
-    return [alone, together]
-  }
-
-  private static func redis(_ bench: Bench) throws -> [Row] {
-    guard let server = try RedisServer(bench.directory("queue-redis")) else { return [] }
-    let connections = try (0..<senders).map { _ in try server.connection() }
-    let sender = try bench.container("queue-rival-redis").queue("q").sender("a")
-    let alone = try bench.compare(
-      "queue: send, durable / redis always", rounds: bench.rounds, runs: bench.scaled(100),
-      ours: { try sender.enqueue(payload, durability: .durable) },
-      floor: { try connections[0].send(content) })
-    let each = bench.scaled(400)
-    let many = try bench.compare(
-      "queue: send, durable, 50 tasks / redis always, 50", rounds: 5,
-      ours: { try inTasks(each) { try await sender.enqueue(payload, durability: .durable) } },
-      floor: {
-        try nanosecondsPerRun(threads: senders, each: each) { number in
-          { try connections[number].send(content) }
-        }
-      })
-    return [alone, many]
+    return [
+      try bench.compare(
+        "\(name) / \(rival)", rounds: bench.rounds, runs: bench.scaled(durably ? 100 : 1_000),
+        ours: { try alone.enqueue(payload, durability: durability) }, floor: floors[0]),
+      Row(
+        "\(name), 50 tasks / \(rival), 50", ours: together[0], floor: together[1],
+        expected: expectation, notes: ["\(Int(1e9 / together[0].median)) a second"]),
+    ]
   }
 
   /// - Returns: The nanoseconds that each send takes of the whole.
@@ -94,19 +77,20 @@ enum QueueRivalRows {
   ) throws -> Double {
     let failure = FirstFailure()
     let done = DispatchSemaphore(value: 0)
-    let begin = ContinuousClock.now
-    Task {
-      await withTaskGroup { group in
-        for _ in 0..<senders {
-          group.addTask {
-            do { for _ in 0..<each { try await send() } } catch { failure.note(error) }
+    let time = nanosecondsPerRun {
+      Task {
+        await withTaskGroup { group in
+          for _ in 0..<senders {
+            group.addTask {
+              do { for _ in 0..<each { try await send() } } catch { failure.note(error) }
+            }
           }
         }
+        done.signal()
       }
-      done.signal()
+      done.wait()
     }
-    done.wait()
     try failure.check()
-    return (ContinuousClock.now - begin).nanoseconds / Double(senders * each)
+    return time / Double(senders * each)
   }
 }

@@ -1,4 +1,5 @@
 import Wormhole
+import WormholePropertyLists
 import WormholeSystem
 import WormholeWorkshop
 
@@ -11,8 +12,7 @@ extension QueueRows {
 
   /// Measures fifty threads of one process that send at once: each send's part of the whole.
   private static func gathering(_ bench: Bench) throws -> Row {
-    let sender = try bench.container("queue-many").queue("q").sender("a")
-    let raw = try RawQueue(bench.directory("queue-many-raw"))
+    let (sender, raw) = try sides(bench, "queue-many")
     let each = bench.scaled(100)
     let alone = bench.scaled(30)
     return try bench.compare(
@@ -36,12 +36,7 @@ extension QueueRows {
     let each = bench.scaled(100)
     return try bench.compare(
       "queue: send, durable, \(processes) processes / one process", rounds: bench.rounds,
-      ours: {
-        let begin = ContinuousClock.now
-        for worker in workers { try worker.tell("\(each)") }
-        for worker in workers { _ = try worker.answer() }
-        return (ContinuousClock.now - begin).nanoseconds / Double(processes * each)
-      },
+      ours: { try Worker.race(workers, "\(each)").time },
       floor: {
         try nanosecondsPerRun(each) {
           try sender.enqueue(SharedCount.payload, durability: .durable)
@@ -52,11 +47,11 @@ extension QueueRows {
   /// Runs a process that sends.
   static func send(_ directory: String, as name: String) throws {
     let sender = try SharedContainer(path: directory).queue("q").sender(name)
-    try Worker.serve { words in
-      for _ in 0..<(words.first.flatMap { Int($0) } ?? 0) {
+    try Worker.serve { line in
+      for _ in 0..<(Int(line) ?? 0) {
         try sender.enqueue(SharedCount.payload, durability: .durable)
       }
-      return "sent"
+      return line
     }
   }
 }
@@ -99,5 +94,44 @@ enum QueueDepthRows {
   private static func fill(_ sender: Queue.Sender, _ count: Int) throws {
     let each = Int((Double(count) / 50).rounded(.up))
     _ = try QueueRivalRows.inTasks(each) { try await sender.enqueue(QueueRivalRows.payload) }
+  }
+}
+
+/// Appending to a log and reading it, against a bare file that is created and renamed, and against the
+/// library's own publication of a value.
+enum LogRows {
+  static func measure(_ bench: Bench) throws -> [Row] {
+    let container = try bench.container("log")
+    let (log, value) = (container.log("l"), container.value("v"))
+    let raw = try RawQueue(bench.directory("log-raw"))
+    func appending(_ beside: String, _ floor: @escaping () throws -> Void) throws -> Row {
+      try bench.compare(
+        "log: append / \(beside)", rounds: bench.shortRounds, runs: 4,
+        ours: { try log.append(SharedCount.payload) }, floor: floor)
+    }
+    return try [
+      appending("create + rename") { try raw.send() },
+      appending("publish a value") { try value.replace(with: SharedCount.payload) },
+      reading(bench),
+    ]
+  }
+
+  /// Measures reading a message for a named subscriber, which stores its position.
+  private static func reading(_ bench: Bench) throws -> Row {
+    let container = try bench.container("log-read")
+    let log = container.log("l")
+    let value = container.value("v")
+    let reader = try log.subscribe("a")
+    return try bench.compare(
+      "log: read, named / update a value", rounds: bench.shortRounds,
+      ours: {
+        for _ in 0..<4 { try log.append(SharedCount.payload) }
+        return try nanosecondsPerRun(4) { _ = try reader.next(until: .now) }
+      },
+      floor: {
+        try nanosecondsPerRun(4) {
+          try value.update { $0 = PropertyListValue(($0?.intValue ?? 0) + 1) }
+        }
+      })
   }
 }

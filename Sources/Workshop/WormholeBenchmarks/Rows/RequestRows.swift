@@ -18,22 +18,14 @@ enum RequestRows {
     let post = try RawMail(directory, hears: "to-asker", sends: "to-answerer")
     let count = bench.scaled(100)
     let bus = try Bus(bench.directory("request-bus"))
-    var things = [
-      {
-        try median(of: count) {
-          try nanosecondsPerRun(1) { _ = try session.request(SharedCount.payload, to: "answerer") }
-        }
-      },
-      { try median(of: count) { try nanosecondsPerRun(1) { try post.ask() } } },
-      {
-        try median(of: count) {
-          try nanosecondsPerRun(1) { _ = try session.request(SharedCount.payload, to: "task") }
-        }
-      },
-    ]
-    if let bus {
-      things.append { try median(of: count) { try nanosecondsPerRun(1) { try bus.ask() } } }
+    func asking(_ ask: @escaping () throws -> Void) -> () throws -> Double {
+      { try median(of: count) { try nanosecondsPerRun(1, ask) } }
     }
+    func request(_ peer: String) -> () throws -> Double {
+      asking { _ = try session.request(SharedCount.payload, to: peer) }
+    }
+    var things = [request("answerer"), asking { try post.ask() }, request("task")]
+    if let bus { things.append(asking { try bus.ask() }) }
     let results = try alternate(rounds: bench.rounds, things)
     var rows = [
       Row(
@@ -57,21 +49,23 @@ enum RequestRows {
       let group = DispatchGroup()
       let failure = FirstFailure()
       let before = try ObserverRows.residentBytes()
-      let begin = ContinuousClock.now
-      for _ in 0..<count {
-        group.enter()
-        session.request(SharedCount.payload, to: "answerer", until: .now + .seconds(60)) { result in
-          if case .failure(let error) = result { failure.note(error) }
-          group.leave()
+      let time = try nanosecondsPerRun {
+        for _ in 0..<count {
+          group.enter()
+          let deadline = ContinuousClock.now + .seconds(60)
+          session.request(SharedCount.payload, to: "answerer", until: deadline) { result in
+            failure.noting { _ = try result.get() }
+            group.leave()
+          }
         }
+        // Nearly all are under way now. Later rounds find the memory of the first.
+        if count == many {
+          bytes = max(bytes, (try ObserverRows.residentBytes() - before) / Double(count))
+        }
+        group.wait()
       }
-      // Nearly all are under way now. Later rounds find the memory of the first.
-      if count == many {
-        bytes = max(bytes, (try ObserverRows.residentBytes() - before) / Double(count))
-      }
-      group.wait()
       try failure.check()
-      return (ContinuousClock.now - begin).nanoseconds / Double(count)
+      return time / Double(count)
     }
     // Each round frees two inodes for each request, and ext4 without a journal looks at all of them,
     // for some minutes, when it needs a new one.
@@ -87,7 +81,7 @@ enum RequestRows {
   /// - Parameter local: This machine's directory of a container on etcd.
   static func answer(_ place: String, local: String? = nil) throws {
     let container =
-      if let local { try EtcdServers.container(place, local) } else {
+      if let local { try EtcdRows.container(place, local) } else {
         try SharedContainer(path: place)
       }
     let answerer = try PeerSession("answerer", in: container)
@@ -98,7 +92,7 @@ enum RequestRows {
     task.handleRequests { $0.value }
     try answerer.activate()
     try task.activate()
-    try Worker.serve { _ in "" }
+    try Worker.serve()
     withExtendedLifetime((answerer, task)) {}
   }
 
@@ -113,20 +107,28 @@ extension RequestRows {
 
   /// A daemon, an answering process, and this side of the conversation.
   private final class Bus {
+    private let daemon: LineProcess
     private let worker: Worker
     private let connection: BusConnection
-    private let daemon: BusDaemon
     private let text = SharedCount.payload.stringValue ?? ""
 
     /// - Returns: nil if D-Bus is not installed.
     init?(_ directory: String) throws {
-      guard let daemon = try BusDaemon(directory) else { return nil }
-      self.daemon = daemon
-      worker = try Worker("answer-bus", [daemon.socket])
-      connection = try BusConnection(daemon.socket)
+      let socket = directory + "/bus"
+      let started = try rival(
+        "dbus-daemon",
+        [
+          "--session", "--nofork", "--nopidfile", "--print-address",
+          "--address=unix:path=" + socket,
+        ],
+        isReadyAt: "unix:")
+      guard let started else { return nil }
+      daemon = started
+      worker = try Worker("answer-bus", [socket])
+      connection = try BusConnection(socket)
     }
 
-    func ask() throws { _ = try connection.ask(busName, "Ask", argument: text) }
+    func ask() throws { try connection.ask(busName, "Ask", argument: text) }
   }
 
   static func answerOnBus(_ socket: String) throws {

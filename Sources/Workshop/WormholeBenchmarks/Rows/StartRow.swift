@@ -29,9 +29,7 @@ enum StartRow {
   ) throws -> Row {
     let program = try program(loadsLibraries: state != nil)
     let build = state == nil ? staticBuild : build
-    let environment =
-      Program.environment.filter { !$0.hasPrefix("XDG_STATE_HOME=") }
-      + (state.map { ["XDG_STATE_HOME=" + $0] } ?? [])
+    let environment = Program.environment(with: state.map { ["XDG_STATE_HOME=" + $0] } ?? [])
     let null = try FileDescriptor.open("/dev/null", .readWrite)
     func run(_ program: String, _ arguments: [String]) throws {
       let child = try ChildProcess(

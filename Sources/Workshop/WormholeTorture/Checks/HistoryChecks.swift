@@ -3,8 +3,7 @@ import WormholeWorkshop
 /// The checks of the workers' operations and the observers' reports.
 struct HistoryChecks {
   let records: Records
-  /// The final writes of the main process, and the last value of each key.
-  let final: [HistoryOperation]
+  /// The last value of each key.
   let last: [String: HistoryValue]
   /// Whether an observer may be behind: on etcd. Then `JournalChecks` has its order.
   var isOnEtcd = false
@@ -14,7 +13,7 @@ struct HistoryChecks {
       + [nothingUnpublished, nothingBackwards]
   }
 
-  private var operations: [HistoryOperation] { records.operations + final }
+  private var everything: [HistoryOperation] { records.operations + records.observations }
 
   /// A counter equals the number of its increments; an increment that a kill interrupted may count
   /// or not.
@@ -23,7 +22,7 @@ struct HistoryChecks {
     var evidence: [String] = []
     for key in Workload.counters {
       var (done, open) = (0, 0)
-      for operation in operations where operation.key == key {
+      for operation in records.operations where operation.key == key {
         guard case .update = operation.call else { continue }
         if operation.outcome == .unknown { open += 1 } else { done += 1 }
       }
@@ -37,31 +36,32 @@ struct HistoryChecks {
   }
 
   private var linearizable: Check {
-    let verdict = checkLinearizability(of: operations, initial: Workload.initial)
-    return Check(
-      promise: "reads, writes, updates and compare-and-sets are linearizable",
-      extent: "\(operations.count) operations", evidence: evidence(verdict))
+    check(
+      "reads, writes, updates and compare-and-sets are linearizable",
+      extent: "\(records.operations.count) operations", records.operations)
   }
 
   private var observersInOrder: Check {
-    let everything = operations + records.observations
-    let verdict = checkLinearizability(of: everything, initial: Workload.initial)
-    return Check(
-      promise: "observers receive the published values in order",
-      extent: "\(records.observations.count) deliveries", evidence: evidence(verdict))
+    check(
+      "observers receive the published values in order",
+      extent: "\(records.observations.count) deliveries", everything)
   }
 
-  private func evidence(_ verdict: Verdict) -> [String] {
-    switch verdict {
-    case .linearizable: []
-    case .violation(let violation):
-      violation.description.split(separator: "\n").map(String.init)
-    case .undecided(let limit): ["not decided within \(limit) steps; run it for a shorter time"]
-    }
+  private func check(
+    _ promise: String, extent: String, _ operations: [HistoryOperation]
+  ) -> Check {
+    let evidence =
+      switch checkLinearizability(of: operations, initial: Workload.initial) {
+      case .linearizable: [String]()
+      case .violation(let violation):
+        violation.description.split(separator: "\n").map(String.init)
+      case .undecided(let limit):
+        ["not decided within \(limit) steps; run it for a shorter time"]
+      }
+    return Check(promise: promise, extent: extent, evidence: evidence)
   }
 
   private var nothingUnpublished: Check {
-    let everything = operations + records.observations
     let found = findUnwrittenRead(in: everything, initial: Workload.initial)
     return Check(
       promise: "only published values are read", extent: "\(everything.count) operations",
@@ -71,7 +71,7 @@ struct HistoryChecks {
   }
 
   private var nothingBackwards: Check {
-    let reads = (operations + records.observations).filter {
+    let reads = everything.filter {
       $0.call == .read && Workload.isAscending($0.key)
     }
     return Check(

@@ -1,53 +1,32 @@
 /// The checks of the workers' journals.
 struct JournalChecks {
   let records: Records
-
-  /// The checks of what observers and watches on etcd received.
-  var onEtcd: [Check] {
-    [
-      check(
-        "no observer and no watch goes backwards",
-        extent: "\(records.observations.count) deliveries"
-      ) {
-        if case .backwards(let sentence) = $0 { sentence } else { nil }
-      },
-      check(
-        "a watch reports every change", extent: "\(records.count(.did("watched changes"))) times"
-      ) {
-        if case .missed(let sentence) = $0 { sentence } else { nil }
-      },
-    ]
-  }
+  /// Whether to check what observers and watches on etcd received, too.
+  var isOnEtcd = false
 
   var all: [Check] {
     [
-      check("no value is torn or mixed", extent: "every read") {
-        if case .torn(let sentence) = $0 { sentence } else { nil }
-      },
-      check(
-        "several values change in one step",
-        extent: "\(records.count(.did("increment of two"))) changes"
-      ) {
-        if case .uneven(let sentence) = $0 { sentence } else { nil }
-      },
-      check(
-        "no wait goes beyond its deadline", extent: "\(records.count(.timedOut)) deadlines passed"
-      ) {
-        if case .late(let sentence) = $0 { sentence } else { nil }
-      },
-      check("no operation fails for another reason", extent: "every operation") {
-        if case .failed(let sentence) = $0 { sentence } else { nil }
-      },
+      check(.whole, "every read"),
+      check(.together, "\(records.count(.did("increment of two"))) changes"),
+      check(.inTime, "\(records.count(.timedOut)) deadlines passed"),
+      check(.noFault, "every operation"),
       postsHeard,
     ]
+      + (isOnEtcd
+        ? [
+          check(.forwards, "\(records.observations.count) deliveries"),
+          check(.everyChange, "\(records.count(.did("watched changes"))) times"),
+        ] : [])
   }
 
-  private func check(
-    _ promise: String, extent: String, _ pick: (JournalEntry) -> String?
-  ) -> Check {
-    Check(
-      promise, extent,
-      firstOf: records.entries(pick).map { "worker \($0.life): \($0.detail.onOneLine)" })
+  private func check(_ promise: Promise, _ extent: String) -> Check {
+    var offences: [String] = []
+    for journal in records.journals {
+      for case .broke(promise, let sentence) in journal.entries {
+        offences.append("worker \(journal.life): \(sentence.replacing("\n", with: " "))")
+      }
+    }
+    return Check(promise.rawValue, extent, firstOf: offences)
   }
 
   private var postsHeard: Check {
@@ -85,23 +64,22 @@ struct BellHistory {
     var histories: [String: BellHistory] = [:]
     for journal in records.journals {
       var open: (bell: String, from: UInt64)?
+      func end(_ time: UInt64?) {
+        guard let (bell, from) = open.take() else { return }
+        histories[bell, default: BellHistory()].posts.append((from, time))
+      }
       for entry in journal.entries {
         switch entry {
         case .posting(let bell, let time):
           // A post without an end was interrupted by an error.
-          if let open {
-            histories[open.bell, default: BellHistory()].posts.append((open.from, nil))
-          }
+          end(nil)
           open = (bell, time)
-        case .posted(let time):
-          guard let begun = open else { continue }
-          histories[begun.bell, default: BellHistory()].posts.append((begun.from, time))
-          open = nil
+        case .posted(let time): end(time)
         case .unposted: open = nil
         default: continue
         }
       }
-      if let open { histories[open.bell, default: BellHistory()].posts.append((open.from, nil)) }
+      end(nil)
     }
     return histories
   }
@@ -137,8 +115,4 @@ extension Check {
     let others = offences.count > 3 ? ["and \(offences.count - 3) more"] : []
     self.init(promise: promise, extent: extent, evidence: offences.prefix(3) + others)
   }
-}
-
-extension String {
-  fileprivate var onOneLine: String { split(separator: "\n").joined(separator: " ") }
 }

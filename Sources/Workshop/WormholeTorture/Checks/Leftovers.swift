@@ -1,10 +1,26 @@
 import Wormhole
+import WormholeEtcd
 import WormholeInspection
 import WormholeSystem
+import WormholeWorkshop
 
 /// The check that a swept container holds only expected entries.
 struct Leftovers {
-  let path: String
+  let directory: RunDirectory
+
+  func check(_ container: SharedContainer) throws -> Check {
+    let sweep = try container.sweep()
+    let (extent, strangers) =
+      if let place = directory.etcd { try keys(EtcdLocation(place)) } else { try entries() }
+    var evidence = sweep.failures.map { "the sweep: \($0)" }
+    evidence += try container.report().leftovers.map { "\($0.kind): \($0.path)" }
+    return Check(
+      promise: "a sweep leaves nothing behind",
+      extent: "\(extent), \(sweep.removed.count) leftovers removed",
+      evidence: Array((evidence + strangers).prefix(5)))
+  }
+
+  // MARK: A directory
 
   /// The expected entries in the directory of a value or notification.
   private static let belongs: Set<String> = [
@@ -12,37 +28,30 @@ struct Leftovers {
     "lease/taken.plist", "lease/kept-\(ProcessIdentity.boot)",
   ]
 
-  func check(
-    after sweep: SharedContainer.SweepReport, _ container: SharedContainer
-  ) throws -> Check {
-    var evidence = sweep.failures.map { "the sweep: \($0)" }
-    evidence += try container.report().leftovers.map { "\($0.kind): \($0.path)" }
-    var directories = 0
-    for entry in try entries(path) {
+  /// Returns how many entries there are, and the unexpected ones.
+  private func entries() throws -> (String, [String]) {
+    var count = 0
+    var strangers: [String] = []
+    for entry in try entries("") {
+      switch entry {
       // The report covers the content of these.
-      guard !["presence", "queues", "consumers", "logs", "mailboxes", "own"].contains(entry) else {
+      case "presence", "queues", "consumers", "logs", "mailboxes", "own", "container.plist":
         continue
-      }
-      guard ["container.plist", "values", "notifications"].contains(entry) else {
-        evidence.append(entry)
-        continue
-      }
-      guard entry != "container.plist" else { continue }
-      // An entry on its way into the container may stay for a minute.
-      for name in try entries(path + "/" + entry) where !name.hasPrefix(".new-") {
-        directories += 1
-        evidence += try strangers(entry + "/" + name)
+      case "values", "notifications":
+        // An entry on its way into the container may stay for a minute.
+        for name in try entries("/" + entry) where !name.hasPrefix(".new-") {
+          count += 1
+          strangers += try self.strangers(entry + "/" + name)
+        }
+      default: strangers.append(entry)
       }
     }
-    return Check(
-      promise: "a sweep leaves nothing behind",
-      extent: "\(directories) directories, \(sweep.removed.count) leftovers removed",
-      evidence: Array(evidence.prefix(5)))
+    return ("\(count) directories", strangers)
   }
 
   private func strangers(_ name: String) throws -> [String] {
     var bells = 0
-    return try tree(path + "/" + name, "").filter { path in
+    return try tree("/" + name, "").filter { path in
       if name.hasPrefix("notifications/"), path.hasPrefix("bell-") {
         bells += 1
         return bells > 1
@@ -54,13 +63,52 @@ struct Leftovers {
   private func tree(_ root: String, _ prefix: String) throws -> [String] {
     try entries(root + "/" + prefix).flatMap { name in
       let path = prefix.isEmpty ? name : prefix + "/" + name
-      let isDirectory = try fileStatus(root + "/" + path).kind == .directory
+      let isDirectory = try fileStatus(directory.container + root + "/" + path).kind == .directory
       return [path] + (isDirectory ? try tree(root, path) : [])
     }
   }
 
   private func entries(_ path: String) throws(Errno) -> [String] {
-    let directory = try FileDescriptor.open(path, [.readOnly, .directory])
+    let directory = try FileDescriptor.open(directory.container + path, [.readOnly, .directory])
     return try directory.entries().map(\.name.text).sorted()
+  }
+
+  // MARK: etcd
+
+  /// Returns how many keys there are, and the unexpected ones, once all workers have ended and their
+  /// leases with them: their lifetime, which a new leader counts from its own beginning, is over by then.
+  private func keys(_ location: EtcdLocation) throws -> (String, [String]) {
+    let client = EtcdClient(EtcdConfiguration(endpoints: location.endpoints))
+    let prefix = Array((location.prefix + "/").utf8)
+    let deadline = ContinuousClock.now + .seconds(15)
+    var count = 0
+    var strangers: [String] = []
+    _ = try poll(until: deadline, every: .milliseconds(100)) {
+      let items = try client.read(.prefix(prefix), until: deadline).items
+      count = items.count
+      strangers = items.filter { item in
+        !Self.belongs(
+          String(decoding: item.key.dropFirst(prefix.count), as: UTF8.self), item.value)
+      }.map { String(decoding: $0.key, as: UTF8.self) }
+      return strangers.isEmpty
+    }
+    return ("\(count) keys", strangers)
+  }
+
+  /// Whether a key stays when no process uses the container; see the page on the keys.
+  static func belongs(_ key: String, _ value: [UInt8]) -> Bool {
+    var parts = key.split(separator: "/", omittingEmptySubsequences: false)[...]
+    if parts.first == "own" { parts = parts.dropFirst() }
+    let (kind, part) = (parts.first ?? "", parts.dropFirst(2).first ?? "")
+    switch kind {
+    case "format", "history": return true
+    // A removed value has only a stamp.
+    case "v": return value.count > 16
+    case "n", "s": return true
+    case "p", "c": return ["last", "h"].contains(part)
+    // No entry waits, none is taken, and no process consumes.
+    case "q": return ["s", "r", "o", "k"].contains(part)
+    default: return false
+    }
   }
 }

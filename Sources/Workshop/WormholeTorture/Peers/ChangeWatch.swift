@@ -25,16 +25,12 @@ final class ChangeWatch: Sendable {
   }
 
   /// Reads and watches, on a thread of its own, and again whenever the history is gone.
-  func begin() {
-    do {
-      try startThread(name: "change watch") { [weak self] in
-        while let self {
-          if self.state.withLock(\.mustRead) { self.readAndWatch() }
-          pauseThread(.milliseconds(20))
-        }
+  func begin() throws {
+    try startThread(name: "change watch") { [weak self] in
+      while let self {
+        if self.state.withLock(\.mustRead) { self.readAndWatch() }
+        pauseThread(.milliseconds(20))
       }
-    } catch {
-      recorder.noteOrEnd(.failed("a watch: \(error)"))
     }
   }
 
@@ -96,17 +92,19 @@ struct ReportedChanges {
     let item = event.keyValue
     let name = String(decoding: item.key, as: UTF8.self)
     guard item.modified >= revision else {
-      return .backwards("revision \(item.modified) of \(name) came after \(revision)")
+      return .broke(.forwards, "revision \(item.modified) of \(name) came after \(revision)")
     }
     revision = item.modified
     let last = versions[item.key] ?? 0
     guard event.kind == .put else {
       versions[item.key] = nil
-      return last == 0 ? .missed("the making of \(name), deleted at \(item.modified)") : nil
+      return last == 0
+        ? .broke(.everyChange, "the making of \(name), deleted at \(item.modified)") : nil
     }
     versions[item.key] = item.version
     guard item.version != last + 1 else { return nil }
-    return .missed(
+    return .broke(
+      .everyChange,
       "\(name) has change \(item.version) after \(last), at revision \(item.modified)")
   }
 

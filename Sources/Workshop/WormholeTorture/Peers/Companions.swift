@@ -17,53 +17,48 @@ final class Companions {
 
   init(_ container: SharedContainer, _ arguments: WorkerArguments) throws {
     self.arguments = arguments
-    if arguments.kinds.contains(.presence) {
-      let recorder = try recorder(.watches)
-      watch = try recorder.insisting(until: arguments.end) { try PresenceWatch(container) }
+    let slot = arguments.slot
+    try add(.presence) { _ in
+      watch = try PresenceWatch(container)
+      return nil
     }
-    if arguments.kinds.contains(.watches), let place = arguments.directory.etcd {
-      changes = try ChangeWatch(EtcdLocation(place), recorder(.watches))
+    try add(.watches) { recorder in
+      changes = try arguments.directory.etcd.map { ChangeWatch(try EtcdLocation($0), recorder) }
+      return nil
     }
-    if arguments.kinds.contains(.queues) {
-      let recorder = try recorder(.queues)
-      add(.queues, recorder: recorder, QueueStrand(container, recorder, arguments: arguments).turn)
+    try add(.queues) {
+      DeliveryStrand(try QueueDeliveries(container, slot: slot), $0, slot: slot).turn
     }
-    if arguments.kinds.contains(.logs) {
-      let recorder = try recorder(.logs)
-      let logs = try recorder.insisting(until: arguments.end) {
-        try LogStrand(container, recorder, arguments: arguments)
-      }
-      add(.logs, recorder: recorder, logs.turn)
+    try add(.logs) {
+      DeliveryStrand(try LogDeliveries(container, slot: slot), $0, slot: slot).turn
     }
-    guard !arguments.kinds.isDisjoint(with: [.requests, .files]) else { return }
-    let session = try PeerSession(RequestStrand.name(slot: arguments.slot), in: container)
+    guard !arguments.options.kinds.isDisjoint(with: [.requests, .files]) else { return }
+    let session = try PeerSession(RequestStrand.name(slot: slot), in: container)
     self.session = session
-    if arguments.kinds.contains(.requests) {
-      let recorder = try recorder(.requests)
-      let requests = try RequestStrand(session, recorder, arguments: arguments)
+    try add(.requests) { recorder in
+      let requests = RequestStrand(session, recorder, processes: arguments.options.processes)
       self.requests = requests
-      add(.requests, recorder: recorder, requests.turn)
+      return requests.turn
     }
-    if arguments.kinds.contains(.files) {
-      let recorder = try recorder(.files)
-      let files = FileStrand(session: session, recorder: recorder, arguments: arguments)
-      add(.files, recorder: recorder, files.turn)
+    try add(.files) {
+      let files = FileDeliveries(
+        session, arguments.directory, processes: arguments.options.processes)
+      return DeliveryStrand(files, $0, slot: slot).turn
     }
   }
 
-  private func add(
-    _ strand: Strand, recorder: Recorder,
-    _ turn: @escaping @Sendable (inout SeededGenerator) throws -> Void
-  ) {
-    strands.append(SideStrand(strand: strand, recorder: recorder, arguments: arguments, turn: turn))
+  /// Makes what a kind of work needs, if it was chosen; also its turns, if it has any.
+  private func add(_ kind: Kind, _ make: (Recorder) throws -> SideStrand.Turn?) throws {
+    guard arguments.options.kinds.contains(kind) else { return }
+    let recorder = try Recorder(arguments.directory, life: arguments.life, kind)
+    guard let turn = try recorder.insisting(until: arguments.end, { try make(recorder) }) else {
+      return
+    }
+    strands.append(SideStrand(strand: kind, recorder: recorder, arguments: arguments, turn: turn))
   }
 
-  private func recorder(_ strand: Strand) throws -> Recorder {
-    try Recorder(arguments.directory, life: arguments.life, strand)
-  }
-
-  func begin() {
-    changes?.begin()
+  func begin() throws {
+    try changes?.begin()
     for strand in strands { strand.begin() }
   }
 
@@ -79,7 +74,8 @@ final class Companions {
 
   /// Waits for transfers in the background: a restore removes files stored after its snapshot.
   private func settleTransfers() {
-    guard arguments.directory.etcd != nil, arguments.kinds.contains(.files), let session else {
+    guard arguments.directory.etcd != nil, arguments.options.kinds.contains(.files), let session
+    else {
       return
     }
     let deadline = ContinuousClock.now + .seconds(20)
@@ -102,23 +98,30 @@ final class Companions {
 
 /// A worker's repeated job on a thread of its own, until the run ends.
 struct SideStrand {
-  let strand: Strand
+  typealias Turn = @Sendable (inout SeededGenerator) throws -> Void
+
+  let strand: Kind
   let recorder: Recorder
   let arguments: WorkerArguments
   private let hasEnded = DispatchSemaphore(value: 0)
   /// One turn of the job. A replacement while the process was stopped is not a failure; any other
   /// error is.
-  let turn: @Sendable (inout SeededGenerator) throws -> Void
+  let turn: Turn
 
   func begin() {
     Blocking.queue().async { [self] in
       var random = SeededGenerator(
-        seed: mix(arguments.seed &+ UInt64(strand.rawValue)) ^ UInt64(arguments.life))
+        seed: mix(arguments.options.seed &+ UInt64(strand.number)) ^ UInt64(arguments.life))
       while bootTimeNanoseconds() < arguments.end {
+        var disturbance = Disturbance()
+        if random.chance(3) {
+          let place = Interruption.Place.call(Int.random(in: 0..<80, using: &random))
+          disturbance.interruption = Interruption(place: place, isFatal: random.chance(10))
+        }
         do {
-          try Self.disturbed(&random, turn)
+          try disturbance.during { try turn(&random) }
         } catch {
-          recorder.noteOrEnd(recorder.passing(error) ?? .failed("\(strand): \(error)"))
+          recorder.noteOrEnd(recorder.entry(error, in: "\(strand)"))
         }
         pauseThread(random.milliseconds(0...4))
       }
@@ -126,17 +129,37 @@ struct SideStrand {
     }
   }
 
-  private static func disturbed(
-    _ random: inout SeededGenerator, _ turn: (inout SeededGenerator) throws -> Void
-  ) throws {
-    var disturbance = Disturbance()
-    if random.chance(3) {
-      let place = Interruption.Place.call(Int.random(in: 0..<80, using: &random))
-      disturbance.interruption = Interruption(place: place, isFatal: random.chance(10))
-    }
-    try disturbance.during { try turn(&random) }
-  }
-
   /// Waits for the end; blocks the calling thread.
   func waitForEnd() { hasEnded.wait() }
+}
+
+/// A worker's own presence, and its reports of the others'.
+final class PresenceWatch: Sendable {
+  static let name = "torture/here"
+  /// The key among the last values that workers receive.
+  static let key = "presence"
+
+  private let registration: PresenceRegistration
+  private let sums = Mutex<Set<UInt64>>([])
+  private let observation = Mutex<ObservationToken?>(nil)
+
+  init(_ container: SharedContainer) throws {
+    let presence = container.presence(Self.name)
+    registration = try presence.enter()
+    let token = try presence.observe(
+      startsWithCurrent: true, on: DispatchQueue(label: "torture.presence")
+    ) { [weak self] members in
+      _ = self?.sums.withLock { $0.insert(Self.sum(members.map(\.processID))) }
+    }
+    observation.withLock { $0 = token }
+  }
+
+  /// Returns the present processes as one number that does not depend on their order.
+  static func sum(_ processes: [Int32]) -> UInt64 {
+    processes.reduce(0) { $0 &+ mix(UInt64(UInt32(bitPattern: $1))) }
+  }
+
+  /// Returns whether exactly these processes were reported. They are present until all workers are
+  /// to end.
+  func hasSeen(_ sum: UInt64) -> Bool { sums.withLock { $0.contains(sum) } }
 }

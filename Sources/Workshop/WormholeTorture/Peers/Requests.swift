@@ -11,23 +11,18 @@ import WormholeWorkshop
 final class RequestStrand: Sendable {
   private let session: PeerSession
   private let recorder: Recorder
-  private let arguments: WorkerArguments
-  private let queue = DispatchQueue(label: "torture.requests")
+  private let processes: Int
   private let open = Mutex(0)
 
   static func name(slot: Int) -> String { "worker-\(slot)" }
 
-  init(_ session: PeerSession, _ recorder: Recorder, arguments: WorkerArguments) throws {
+  init(_ session: PeerSession, _ recorder: Recorder, processes: Int) {
     self.session = session
     self.recorder = recorder
-    self.arguments = arguments
-    session.handleRequests(on: queue) { request in
-      do {
-        try Self.answer(request)
-      } catch {
-        // The sender has ended meanwhile; a living sender learns of a missing answer.
-        return
-      }
+    self.processes = processes
+    session.handleRequests(on: DispatchQueue(label: "torture.requests")) { request in
+      // It fails if the sender has ended meanwhile; a living sender learns of a missing answer.
+      try? Self.answer(request)
     }
   }
 
@@ -45,7 +40,7 @@ final class RequestStrand: Sendable {
 
   func turn(_ random: inout SeededGenerator) throws {
     if !session.isActive { try session.activate(until: .now + .seconds(5)) }
-    let peer = Self.name(slot: Int.random(in: 0..<arguments.processes, using: &random))
+    let peer = Self.name(slot: Int.random(in: 0..<processes, using: &random))
     for _ in 0..<Int.random(in: 1...4, using: &random) {
       try ask(peer, random.milliseconds(random.chance(10) ? 0...5 : 50...1_000), random: &random)
     }
@@ -91,10 +86,7 @@ final class RequestStrand: Sendable {
 
   /// Waits until all calls have ended, as their timeouts promise.
   func settle() {
-    let deadline = ContinuousClock.now + Recorder.allowance
-    while open.withLock({ $0 }) > 0, ContinuousClock.now < deadline {
-      pauseThread(.milliseconds(5))
-    }
+    _ = poll(until: .now + Recorder.allowance) { open.withLock { $0 } == 0 }
   }
 }
 
@@ -103,7 +95,7 @@ struct RequestChecks {
   /// The end of a request whose answer could not be delivered; only etcd can be unreachable.
   static let undelivered = "undelivered"
 
-  let journals: [(events: [RequestEvent], isWhole: Bool)]
+  let journals: [Journal]
   let isOnEtcd: Bool
 
   var all: [Check] {
@@ -117,7 +109,11 @@ struct RequestChecks {
       "answered", "failed", "notAnswered", "unreachable", "timedOut", "cancelled",
     ]
     if isOnEtcd { expected.insert(Self.undelivered) }
-    for (events, isWhole) in journals {
+    for journal in journals {
+      let events = journal.entries.compactMap {
+        if case .request(let event) = $0 { event } else { nil }
+      }
+      let isWhole = journal.entries.contains(.rested)
       var ends: [UInt64: Int] = [:]
       for case .ended(let number, let answer, let how) in events {
         ends[number, default: 0] += 1

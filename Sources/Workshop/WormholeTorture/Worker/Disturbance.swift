@@ -71,12 +71,16 @@ struct Interruption: Sendable {
 
   #if DEBUG
     func during<Result>(_ operation: () throws -> Result) throws -> Result {
-      let trail = Mutex(Trail())
+      // The last calls, which identify a place; nil after an interruption, because one is enough.
+      let trail = Mutex<[SystemCall]?>([])
       let plan = Faults.Plan { call, index in
         trail.withLock { trail in
-          defer { trail.append(call) }
-          guard !trail.isOver, trail.isAt(place, call, index: index) else { return .proceed }
-          trail.isOver = true
+          guard let last = trail else { return .proceed }
+          trail = last.suffix(1) + [call]
+          guard place.isAt(call, index: index, after: last.last, last.dropLast().last) else {
+            return .proceed
+          }
+          trail = nil
           return isFatal ? .die : .stop
         }
       }
@@ -86,20 +90,11 @@ struct Interruption: Sendable {
 }
 
 #if DEBUG
-  /// The last calls of an operation, which identify a place.
-  private struct Trail {
-    private var last: SystemCall?
-    private var secondToLast: SystemCall?
-    /// One interruption is enough.
-    var isOver = false
-
-    mutating func append(_ call: SystemCall) {
-      secondToLast = last
-      last = call
-    }
-
-    func isAt(_ place: Interruption.Place, _ call: SystemCall, index: Int) -> Bool {
-      switch place {
+  extension Interruption.Place {
+    fileprivate func isAt(
+      _ call: SystemCall, index: Int, after last: SystemCall?, _ secondToLast: SystemCall?
+    ) -> Bool {
+      switch self {
       // The holder of the lock looks into the lease's directory once; a waiter looks twice.
       case .beforeDeclaring:
         call == .openat && last == .getdents64 && secondToLast != .getdents64

@@ -19,21 +19,13 @@ final class Observers: Sendable {
 
   private let container: SharedContainer
   private let recorder: Recorder
-  private let record: RecordFile
-  private let life: Int
-  private let isOnEtcd: Bool
   private let state = Mutex(State())
   private let kept = Mutex<[any Sendable]>([])
   private let queue = DispatchQueue(label: "torture.observers", attributes: .concurrent)
 
-  init(
-    _ container: SharedContainer, _ recorder: Recorder, directory: RunDirectory, life: Int
-  ) throws(Errno) {
+  init(_ container: SharedContainer, _ recorder: Recorder) {
     self.container = container
     self.recorder = recorder
-    self.life = life
-    isOnEtcd = directory.etcd != nil
-    record = try RecordFile(directory.observations(life: life))
   }
 
   private func newObserver() -> Int {
@@ -77,17 +69,17 @@ final class Observers: Sendable {
     do {
       let now = bootTimeNanoseconds()
       let number = try Content.number(snapshot.propertyList(), in: key)
-      if isOnEtcd { checkOrder(of: snapshot, observer, name, key: key) }
+      if recorder.isOnEtcd { checkOrder(of: snapshot, observer, name, key: key) }
       let read = HistoryOperation(
-        process: Workload.process(life: life, observer: observer), key: key, call: .read,
+        process: Workload.process(life: recorder.life, observer: observer), key: key, call: .read,
         invocation: since, outcome: .completed(.value(number), at: now))
-      try record.append(JournalEntry.observed(read).line)
+      try recorder.note(.observed(read))
       state.withLock { $0.latest["\(name) of \(key)"] = .some(number) }
     } catch let error as Content.Torn {
-      recorder.noteOrEnd(.torn("observer: \(error)"))
+      recorder.noteOrEnd(.broke(.whole, "observer: \(error)"))
     } catch {
       // It is called when it cannot follow the key any longer, and again when it can.
-      recorder.noteOrEnd(recorder.passing(error) ?? .failed("observer of \(key): \(error)"))
+      recorder.noteOrEnd(recorder.entry(error, in: "observer of \(key)"))
     }
   }
 
@@ -101,7 +93,7 @@ final class Observers: Sendable {
     }
     guard revision < last else { return }
     recorder.noteOrEnd(
-      .backwards("\(name) of \(key) received revision \(revision) after \(last)"))
+      .broke(.forwards, "\(name) of \(key) received revision \(revision) after \(last)"))
   }
 
   func listen(_ bell: String) throws {

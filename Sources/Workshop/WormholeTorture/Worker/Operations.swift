@@ -1,3 +1,4 @@
+import Synchronization
 import Wormhole
 import WormholePropertyLists
 import WormholeSystem
@@ -20,34 +21,37 @@ struct Operations {
   }
 
   func read(_ key: String) throws -> HistoryValue? {
-    let answer = try recorder.perform("read", key: key, call: .read, patience: recorder.bounds.read)
-    {
+    let answer = try recorder.perform(
+      "read", key: key, call: .read, patience: recorder.patienceOfReads
+    ) {
       .value(try Content.number(container.value(key).read(), in: key))
     }
     if case .value(let number) = answer { return number }
     return nil
   }
 
-  func replace(_ key: String, with number: UInt64, _ terms: Terms) throws {
-    let kind = terms.durability == .durable ? "durable replace" : "replace"
-    _ = try recorder.perform(
-      Workload.isLarge(key) ? "large " + kind : kind, key: key, call: .write(number),
-      patience: terms.patience
-    ) {
-      _ = try terms.disturbance.during {
-        try container.value(key).replace(
-          with: Content.make(number, for: key), durability: terms.durability, until: terms.deadline)
-      }
+  /// Records a change, and disturbs it.
+  private func change(
+    _ kind: String, _ key: String, _ call: HistoryOperation.Call, _ terms: Terms,
+    _ body: () throws -> Void
+  ) throws {
+    _ = try recorder.perform(kind, key: key, call: call, patience: terms.patience) {
+      try terms.disturbance.during(body)
       return .done
     }
   }
 
+  func replace(_ key: String, with number: UInt64, _ terms: Terms) throws {
+    let kind = terms.durability == .durable ? "durable replace" : "replace"
+    try change(Workload.isLarge(key) ? "large " + kind : kind, key, .write(number), terms) {
+      try container.value(key).replace(
+        with: Content.make(number, for: key), durability: terms.durability, until: terms.deadline)
+    }
+  }
+
   func remove(_ key: String, _ terms: Terms) throws {
-    _ = try recorder.perform("remove", key: key, call: .remove, patience: terms.patience) {
-      _ = try terms.disturbance.during {
-        try container.value(key).remove(until: terms.deadline)
-      }
-      return .done
+    try change("remove", key, .write(nil), terms) {
+      _ = try container.value(key).remove(until: terms.deadline)
     }
   }
 
@@ -59,16 +63,16 @@ struct Operations {
     _ change: @escaping @Sendable (HistoryValue?) -> HistoryValue
   ) throws {
     let attempts = Attempts(recorder, key, disturbance: terms.disturbance)
-    // The values here do not matter, because the attempts record them.
-    let call = HistoryOperation.Call.update(from: nil, to: nil)
-    _ = try recorder.perform(kind, key: key, call: call, patience: terms.patience) {
+    try self.change(kind, key, Self.tried, terms) {
       try edit(key, terms: terms) { content in
         try attempts.change(&content, change)
         if fails { throw Deliberate() }
       }
-      return .done
     }
   }
+
+  /// An update whose values do not matter, because the attempts record them.
+  static let tried = HistoryOperation.Call.update(from: nil, to: nil)
 
   func compareAndSet(
     _ key: String, from expected: HistoryValue?, to new: UInt64, _ terms: Terms
@@ -76,38 +80,34 @@ struct Operations {
     let attempts = Attempts(recorder, key, disturbance: terms.disturbance)
     let call = HistoryOperation.Call.compareAndSwap(expected: expected, new: new)
     _ = try recorder.perform("compare-and-set", key: key, call: call, patience: terms.patience) {
-      .swapped(
-        try edit(key, terms: terms) { content in
-          let old = try attempts.begin(content)
-          try terms.disturbance.act()
-          guard old == expected else { return false }
-          content = Content.make(new, for: key)
-          return true
-        })
+      try terms.disturbance.during {
+        .swapped(
+          try edit(key, terms: terms) { content in
+            let old = try attempts.begin(content)
+            try terms.disturbance.act()
+            guard old == expected else { return false }
+            content = Content.make(new, for: key)
+            return true
+          })
+      }
     }
   }
 
   /// Increments both twins in one step.
   func incrementTwins(_ terms: Terms) throws {
     let attempts = Attempts(recorder, Workload.twins[0], disturbance: terms.disturbance)
-    let call = HistoryOperation.Call.update(from: nil, to: nil)
-    _ = try recorder.perform(
-      "increment of two", key: Workload.twins[0], call: call, patience: terms.patience
-    ) {
-      try terms.disturbance.during {
-        try container.update(
-          Workload.twins, durability: terms.durability, until: terms.deadline, term: terms.term,
-          repeatsAfterLoss: terms.repeatsAfterLoss
-        ) { values in
-          let numbers = try Workload.twins.map { try Content.number(values[$0], in: $0) }
-          if numbers[0] != numbers[1] {
-            try recorder.note(.uneven("an update found \(numbers)"))
-          }
-          try attempts.change(&values[Workload.twins[0]]) { ($0 ?? 0) + 1 }
-          values[Workload.twins[1]] = Content.make((numbers[0] ?? 0) + 1, for: Workload.twins[1])
+    try change("increment of two", Workload.twins[0], Self.tried, terms) {
+      try container.update(
+        Workload.twins, durability: terms.durability, until: terms.deadline, term: terms.term,
+        repeatsAfterLoss: terms.repeatsAfterLoss
+      ) { values in
+        let numbers = try Workload.twins.map { try Content.number(values[$0], in: $0) }
+        if numbers[0] != numbers[1] {
+          try recorder.note(.broke(.together, "an update found \(numbers)"))
         }
+        try attempts.change(&values[Workload.twins[0]]) { ($0 ?? 0) + 1 }
+        values[Workload.twins[1]] = Content.make((numbers[0] ?? 0) + 1, for: Workload.twins[1])
       }
-      return .done
     }
   }
 
@@ -117,7 +117,8 @@ struct Operations {
     let keys = [Workload.twins[first], Workload.twins[1 - first]]
     let numbers = try keys.map { try Content.number(container.value($0).read(), in: $0) ?? 0 }
     if numbers[0] > numbers[1] {
-      try recorder.note(.uneven("\(keys[0]) was \(numbers[0]), and then \(keys[1]) \(numbers[1])"))
+      try recorder.note(
+        .broke(.together, "\(keys[0]) was \(numbers[0]), and then \(keys[1]) \(numbers[1])"))
     }
     try recorder.note(.did("read of two"))
   }
@@ -126,29 +127,22 @@ struct Operations {
     _ key: String, terms: Terms,
     _ body: @escaping @Sendable (inout PropertyListValue?) throws -> Result
   ) throws -> Result {
-    try terms.disturbance.during {
-      try container.value(key).update(
-        durability: terms.durability, until: terms.deadline, term: terms.term,
-        repeatsAfterLoss: terms.repeatsAfterLoss, body)
-    }
+    try container.value(key).update(
+      durability: terms.durability, until: terms.deadline, term: terms.term,
+      repeatsAfterLoss: terms.repeatsAfterLoss, body)
   }
 
   // MARK: Notifications
 
   func setState(_ number: UInt64, _ terms: Terms) throws {
-    _ = try recorder.perform(
-      "set state", key: Workload.state, call: .write(number), patience: terms.patience
-    ) {
-      try terms.disturbance.during {
-        try container.notification(Workload.bells[0]).setState(number, until: terms.deadline)
-      }
-      return .done
+    try change("set state", Workload.state, .write(number), terms) {
+      try container.notification(Workload.bells[0]).setState(number, until: terms.deadline)
     }
   }
 
   func state() throws {
     _ = try recorder.perform(
-      "get state", key: Workload.state, call: .read, patience: recorder.bounds.read
+      "get state", key: Workload.state, call: .read, patience: recorder.patienceOfReads
     ) {
       .value(try container.notification(Workload.bells[0]).state())
     }
@@ -172,5 +166,40 @@ struct Operations {
     try recorder.note(
       .checked(bell: bell, from: beginning, to: bootTimeNanoseconds(), heard: heard))
     try recorder.note(.did("check"))
+  }
+}
+
+/// The runs of an update's closure; more than one means that the lease was taken over.
+final class Attempts: Sendable {
+  private let recorder: Recorder
+  private let key: String
+  private let disturbance: Disturbance
+  private let count = Mutex(0)
+
+  init(_ recorder: Recorder, _ key: String, disturbance: Disturbance) {
+    self.recorder = recorder
+    self.key = key
+    self.disturbance = disturbance
+  }
+
+  /// Begins a run; returns the value that it found.
+  func begin(_ content: PropertyListValue?) throws -> HistoryValue? {
+    let isFirst = count.withLock { count in
+      count += 1
+      return count == 1
+    }
+    if !isFirst { try recorder.note(.retried) }
+    return try Content.number(content, in: key)
+  }
+
+  /// Makes a whole run: changes the content, and records the try.
+  func change(
+    _ content: inout PropertyListValue?, _ change: (HistoryValue?) -> HistoryValue
+  ) throws {
+    let old = try begin(content)
+    let new = change(old)
+    content = Content.make(new, for: key)
+    try recorder.note(.tried(from: old, to: new))
+    try disturbance.act()
   }
 }

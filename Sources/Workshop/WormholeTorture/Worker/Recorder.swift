@@ -1,7 +1,6 @@
 import Synchronization
 import Wormhole
 import WormholePeers
-import WormholePropertyLists
 import WormholeSystem
 import WormholeWorkshop
 
@@ -9,42 +8,33 @@ import WormholeWorkshop
 /// set.
 struct Deliberate: Error {}
 
-/// The recorder of a strand of a worker.
+/// The recorder of a strand of a worker. Each entry is one write, so that it survives a kill.
 final class Recorder: Sendable {
-  private let journal: RecordFile
-  private let life: Int
+  private let journal: SharedDescriptor
+  let life: Int
   private let numbers: Mutex<(last: UInt64, tenures: Int)>
-  private let isOnEtcd: Bool
+  let isOnEtcd: Bool
 
-  /// The bounds of the container's engine.
-  var bounds: Bounds { isOnEtcd ? .etcd : .directory }
-
-  /// The time by which an operation may exceed its deadline, because the machine may be busy.
+  /// The time by which an operation may exceed its deadline, because the machine may be busy. Time when
+  /// the process itself did not run is subtracted (`Pulse`).
   static let allowance: Duration = .seconds(5)
 
-  /// How long calls may take. Time when the process itself did not run is subtracted (`Pulse`).
-  struct Bounds {
-    /// A call without a deadline.
-    let read: Duration
-    /// Any call, beyond its deadline.
-    let allowance: Duration
+  /// How long a call without a deadline may take. A read waits for nothing in a directory; on etcd it has 10
+  /// seconds.
+  var patienceOfReads: Duration { isOnEtcd ? CallLimit.standardWait : .zero }
 
-    /// A read waits for nothing in a directory.
-    static let directory = Bounds(read: .zero, allowance: Recorder.allowance)
-    /// Without a deadline a call on etcd has 10 seconds. After its deadline it still has one second
-    /// for a round trip, at most twice: for what was known, and for what it then reads. The rest is
-    /// for a busy machine.
-    static let etcd = Bounds(read: CallLimit.standardWait, allowance: .seconds(4))
-  }
-
-  init(_ directory: RunDirectory, life: Int, _ strand: Strand) throws(Errno) {
+  init(_ directory: RunDirectory, life: Int, _ strand: Kind) throws(Errno) {
     self.life = life
     isOnEtcd = directory.etcd != nil
     numbers = Mutex((Workload.firstNumber(life: life), 0))
-    journal = try RecordFile(directory.journal(life: life, strand))
+    let path = directory.journal(life: life, strand)
+    journal = SharedDescriptor(
+      try FileDescriptor.open(path, [.writeOnly, .create, .append, .noFollow]))
   }
 
-  func note(_ entry: JournalEntry) throws { try journal.append(entry.line) }
+  func note(_ entry: JournalEntry) throws {
+    try journal.descriptor.writeAll(Array(entry.line.utf8))
+  }
 
   /// Notes an entry where no caller could handle an error: without its records this worker is useless.
   func noteOrEnd(_ entries: JournalEntry...) {
@@ -81,10 +71,8 @@ final class Recorder: Sendable {
     _ kind: String, key: String, call: HistoryOperation.Call, patience: Duration,
     _ body: () throws -> HistoryOperation.Answer
   ) throws -> HistoryOperation.Answer? {
-    let (beginning, watch) = (try begin(key, call), Stopwatch())
-    return try end(
-      kind, key, beginning: beginning, watch: watch, patience: patience,
-      result: Result(catching: body))
+    let open = try begin(kind, key, call, patience)
+    return try end(open, Result(catching: body))
   }
 
   /// Performs one operation in a task.
@@ -92,35 +80,43 @@ final class Recorder: Sendable {
     _ kind: String, key: String, call: HistoryOperation.Call, patience: Duration,
     _ body: () async throws -> HistoryOperation.Answer
   ) async throws {
-    let (beginning, watch) = (try begin(key, call), Stopwatch())
+    let open = try begin(kind, key, call, patience)
     let result: Result<HistoryOperation.Answer, any Error>
     do {
       result = .success(try await body())
     } catch {
       result = .failure(error)
     }
-    _ = try end(kind, key, beginning: beginning, watch: watch, patience: patience, result: result)
+    _ = try end(open, result)
   }
 
-  private func begin(_ key: String, _ call: HistoryOperation.Call) throws -> UInt64 {
-    let beginning = bootTimeNanoseconds()
-    try note(.began(key: key, call, at: beginning))
-    return beginning
+  /// An operation that has begun.
+  private struct Open {
+    let kind: String
+    let key: String
+    let patience: Duration
+    let watch = Stopwatch()
+  }
+
+  private func begin(
+    _ kind: String, _ key: String, _ call: HistoryOperation.Call, _ patience: Duration
+  ) throws -> Open {
+    try note(.began(key: key, call, at: bootTimeNanoseconds()))
+    return Open(kind: kind, key: key, patience: patience)
   }
 
   private func end(
-    _ kind: String, _ key: String, beginning: UInt64, watch: Stopwatch, patience: Duration,
-    result: Result<HistoryOperation.Answer, any Error>
+    _ open: Open, _ result: Result<HistoryOperation.Answer, any Error>
   ) throws -> HistoryOperation.Answer? {
     let end = bootTimeNanoseconds()
-    try check(watch, patience: patience, "\(kind) of \(key)")
+    try check(open.watch, patience: open.patience, "\(open.kind) of \(open.key)")
     switch result {
     case .success(let answer):
       try note(.answered(answer, at: end))
-      try note(.did(kind))
+      try note(.did(open.kind))
       return answer
     case .failure(let error):
-      try fail(kind, key, error: error)
+      try fail(open.kind, open.key, error: error)
       return nil
     }
   }
@@ -139,10 +135,10 @@ final class Recorder: Sendable {
       if let entry = passing(error) { try note(entry) }
     case is Content.Torn:
       try note(.unknown)
-      try note(.torn("\(error)"))
+      try note(.broke(.whole, "\(error)"))
     default:
       try note(.unknown)
-      try note(.failed("\(kind) of \(key): \(error)"))
+      try note(.broke(.noFault, "\(kind) of \(key): \(error)"))
     }
   }
 }
@@ -152,24 +148,20 @@ extension Recorder {
   /// Returns the entry for an expected error; nil for a fault. A missing answer is a fault in a
   /// directory.
   func passing(_ error: any Error) -> JournalEntry? {
-    switch error {
-    case let error as AppGroupError:
-      switch error.code {
-      case .leaseLost: .lost
-      case .timedOut: .timedOut
-      case .unreachable where isOnEtcd: .unreachable
-      case .outcomeUnknown where isOnEtcd: .inDoubt
-      default: nil
-      }
-    case let error as PeerError:
-      switch error.code {
-      case .replaced, .notActive: .lost
-      case .timedOut: .timedOut
-      case .unreachable where isOnEtcd: .unreachable
-      default: nil
-      }
+    // The codes of both have the same names.
+    let code = (error as? AppGroupError)?.code.rawValue ?? (error as? PeerError)?.code.rawValue
+    return switch code {
+    case "leaseLost", "replaced", "notActive": .lost
+    case "timedOut": .timedOut
+    case "unreachable" where isOnEtcd: .unreachable
+    case "outcomeUnknown" where isOnEtcd: .inDoubt
     default: nil
     }
+  }
+
+  /// Returns the entry for the error of code that no caller waits for.
+  func entry(_ error: any Error, in what: String) -> JournalEntry {
+    passing(error) ?? .broke(.noFault, "\(what): \(error)")
   }
 
   /// Makes a call whose failure is not a fault if etcd did not answer.
@@ -199,8 +191,10 @@ extension Recorder {
   /// Notes a call that took too long.
   func check(_ watch: Stopwatch, patience: Duration, _ what: @autoclosure () -> String) throws {
     let took = watch.elapsed
-    if took > max(patience, .zero) + bounds.allowance {
-      try note(.late("\(what()) took \(took), its deadline was \(patience) away"))
+    // After its deadline a call on etcd still has one second for a round trip, at most twice: for what
+    // was known, and for what it then reads. The rest is for a busy machine.
+    if took > max(patience, .zero) + (isOnEtcd ? .seconds(4) : Self.allowance) {
+      try note(.broke(.inTime, "\(what()) took \(took), its deadline was \(patience) away"))
     }
   }
 
@@ -215,37 +209,55 @@ extension Recorder {
   }
 }
 
-/// The runs of an update's closure; more than one means that the lease was taken over.
-final class Attempts: Sendable {
-  private let recorder: Recorder
-  private let key: String
-  private let disturbance: Disturbance
-  private let count = Mutex(0)
-
-  init(_ recorder: Recorder, _ key: String, disturbance: Disturbance) {
-    self.recorder = recorder
-    self.key = key
-    self.disturbance = disturbance
+/// A thread that ticks, by which a process knows afterwards how long none of its threads ran: it
+/// was stopped, or the machine gave it no time. Calls are not blamed for that.
+enum Pulse {
+  private struct State {
+    var last = bootTimeNanoseconds()
+    var missed: UInt64 = 0
   }
 
-  /// Begins a run; returns the value that it found.
-  func begin(_ content: PropertyListValue?) throws -> HistoryValue? {
-    let isFirst = count.withLock { count in
-      count += 1
-      return count == 1
+  private static let state = Mutex(State())
+  private static let interval: Duration = .milliseconds(10)
+  /// A longer pause between two ticks is one of the whole process.
+  private static let shortest: UInt64 = 100_000_000
+
+  static func begin() throws(Errno) {
+    state.withLock { $0.last = bootTimeNanoseconds() }
+    try startThread(name: "pulse") {
+      while true {
+        pauseThread(interval)
+        state.withLock { state in
+          let now = bootTimeNanoseconds()
+          state.missed += pause(state, now)
+          state.last = now
+        }
+      }
     }
-    if !isFirst { try recorder.note(.retried) }
-    return try Content.number(content, in: key)
   }
 
-  /// Makes a whole run: changes the content, and records the try.
-  func change(
-    _ content: inout PropertyListValue?, _ change: (HistoryValue?) -> HistoryValue
-  ) throws {
-    let old = try begin(content)
-    let new = change(old)
-    content = Content.make(new, for: key)
-    try recorder.note(.tried(from: old, to: new))
-    try disturbance.act()
+  private static func pause(_ state: State, _ now: UInt64) -> UInt64 {
+    let pause = now - state.last
+    return pause > shortest ? pause : 0
+  }
+
+  /// How long the process did not run, until now; in nanoseconds. Another thread may continue
+  /// earlier than the ticking one, so the current pause counts as well.
+  static func missed(at now: UInt64) -> UInt64 {
+    state.withLock { $0.missed + (now > $0.last ? pause($0, now) : 0) }
+  }
+}
+
+/// Measures the duration of an operation while the process runs.
+struct Stopwatch {
+  private let beginning = bootTimeNanoseconds()
+  private let missed: UInt64
+
+  init() { missed = Pulse.missed(at: beginning) }
+
+  var elapsed: Duration {
+    let now = bootTimeNanoseconds()
+    let pause = Pulse.missed(at: now) - missed
+    return .nanoseconds(Int64(clamping: now - beginning) - Int64(clamping: pause))
   }
 }

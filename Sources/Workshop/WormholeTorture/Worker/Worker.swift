@@ -1,3 +1,4 @@
+import Dispatch
 import Wormhole
 import WormholeEtcd
 import WormholeSystem
@@ -24,15 +25,14 @@ final class Worker {
   init(_ arguments: WorkerArguments) throws {
     self.arguments = arguments
     #if DEBUG
-      arguments.brokenRule.flatMap { LeaseFault(rawValue: $0) }?.begin()
-      arguments.brokenRule.flatMap { EtcdFault(rawValue: $0) }?.begin()
+      arguments.options.brokenRule.flatMap { LeaseFault(rawValue: $0) }?.begin()
+      arguments.options.brokenRule.flatMap { EtcdFault(rawValue: $0) }?.begin()
     #endif
     try Pulse.begin()
-    let recorder = try Recorder(arguments.directory, life: arguments.life, .thread)
+    let recorder = try Recorder(arguments.directory, life: arguments.life, .values)
     let container = try recorder.insisting(until: arguments.end) { try arguments.directory.open() }
     operations = Operations(container: container, recorder: recorder)
-    observers = try Observers(
-      container, recorder, directory: arguments.directory, life: arguments.life)
+    observers = Observers(container, recorder)
     registrations = try recorder.insisting(until: arguments.end) {
       try Workload.bells.map { ($0, try container.notification($0).register()) }
     }
@@ -41,12 +41,12 @@ final class Worker {
       recorder: try Recorder(arguments.directory, life: arguments.life, .task),
       arguments: arguments)
     companions = try Companions(container, arguments)
-    random = SeededGenerator(seed: mix(arguments.seed) ^ UInt64(arguments.life))
+    random = SeededGenerator(seed: mix(arguments.options.seed) ^ UInt64(arguments.life))
   }
 
   func run() throws {
-    companions.begin()
-    if arguments.kinds.contains(.values) { try work() }
+    try companions.begin()
+    if arguments.options.kinds.contains(.values) { try work() }
     try companions.waitForEnd()
     try finish()
   }
@@ -63,21 +63,19 @@ final class Worker {
 
   // Only a few keys each, so that deliveries do not take all the time.
   private func beginObserving() throws {
-    let others = (0..<arguments.processes).map(Workload.single)
+    let others = (0..<arguments.options.processes).map(Workload.single)
     let keys = [pick(Workload.counters), pick(Workload.registers), pick(others), Workload.large[0]]
-    for key in keys { try insisting { try observers.observe(key) } }
-    let key = pick(Workload.registers + Workload.counters)
-    try insisting { try observers.follow(key) }
+    let followed = pick(Workload.registers + Workload.counters)
     let bell = pick(Workload.bells)
-    try insisting { try observers.listen(bell) }
+    for key in keys {
+      try operations.recorder.insisting(until: arguments.end) { try observers.observe(key) }
+    }
+    try operations.recorder.insisting(until: arguments.end) { try observers.follow(followed) }
+    try operations.recorder.insisting(until: arguments.end) { try observers.listen(bell) }
   }
 
-  private func insisting(_ body: () throws -> Void) throws {
-    try operations.recorder.insisting(until: arguments.end, body)
-  }
-
-  private func pick(_ keys: [String]) -> String {
-    keys[Int.random(in: 0..<keys.count, using: &random)]
+  private func pick<Element>(_ all: [Element]) -> Element {
+    all[Int.random(in: 0..<all.count, using: &random)]
   }
 
   private func newNumber() -> UInt64 { operations.recorder.newNumber() }
@@ -118,8 +116,7 @@ final class Worker {
       try operations.replace(Workload.single(arguments.slot), with: newNumber(), terms)
     case 90..<94: try operations.post(pick(Workload.bells), terms.disturbance)
     case 94..<97:
-      let (bell, registration) = registrations[
-        Int.random(in: 0..<registrations.count, using: &random)]
+      let (bell, registration) = pick(registrations)
       try operations.check(bell, registration)
     case 97..<98: try operations.setState(newNumber(), terms)
     default: try operations.state()
@@ -129,7 +126,7 @@ final class Worker {
   private func read() throws {
     let key = pick(
       Workload.registers + Workload.registers + Workload.counters + Workload.large
-        + (0..<arguments.processes).map(Workload.single))
+        + (0..<arguments.options.processes).map(Workload.single))
     lastRead[key] = try operations.read(key)
   }
 
@@ -164,22 +161,78 @@ final class Worker {
 
   private func finish() throws {
     let heard = observers.heard()
-    try Program.write(Array("idle\n".utf8), to: 1)
+    try Program.write("idle\n", to: 1)
     guard let line = readLine() else { return }
     let last = try decoded([String: HistoryValue].self, from: line)
-    let deadline = ContinuousClock.now + Self.reach
     let listens = !heard.isEmpty
-    var behind = observers.behind(last) + companions.behind(last)
-    while !behind.isEmpty || (listens && observers.heard() == heard), ContinuousClock.now < deadline
-    {
-      pauseThread(.milliseconds(5))
+    var behind: [String] = []
+    _ = poll(until: .now + Self.reach) {
       behind = observers.behind(last) + companions.behind(last)
+      return behind.isEmpty && !(listens && observers.heard() == heard)
     }
     if listens, observers.heard() == heard {
       behind.append("its listener did not receive the last post")
     }
-    let answer = behind.isEmpty ? ["done"] : behind.map { "behind \($0)" } + ["done"]
-    try Program.write(Array((answer.joined(separator: "\n") + "\n").utf8), to: 1)
+    let answer = behind.map { "behind \($0)" } + ["done"]
+    try Program.write(answer.joined(separator: "\n") + "\n", to: 1)
+  }
+}
+
+/// A worker's operations with `await`, beside its thread: increments, some of which are cancelled
+/// while they wait.
+struct TaskStrand {
+  let container: SharedContainer
+  let recorder: Recorder
+  let arguments: WorkerArguments
+  private let hasEnded = DispatchSemaphore(value: 0)
+
+  func begin() {
+    Task {
+      do {
+        try await work()
+      } catch {
+        Terminal.say("torture: \(error)")
+        Program.exit(74)
+      }
+      hasEnded.signal()
+    }
+  }
+
+  /// Waits for the end; blocks the calling thread.
+  func waitForEnd() { hasEnded.wait() }
+
+  private func work() async throws {
+    var random = SeededGenerator(seed: ~mix(arguments.options.seed) ^ UInt64(arguments.life))
+    while bootTimeNanoseconds() < arguments.end {
+      var terms = Operations.Terms()
+      if random.chance(30) { terms.disturbance.pause = random.milliseconds(0...15) }
+      if random.chance(10) { terms.patience = random.milliseconds(-5...60) }
+      terms.disturbance.stopsInClosure = random.chance(3)
+      let cancellation = random.chance(20) ? random.milliseconds(0...40) : nil
+      try await increment(Workload.counters[2], terms, cancelledAfter: cancellation)
+      try await Task.sleep(for: random.milliseconds(0...20))
+    }
+  }
+
+  private func increment(
+    _ key: String, _ terms: Operations.Terms, cancelledAfter cancellation: Duration?
+  ) async throws {
+    let attempts = Attempts(recorder, key, disturbance: terms.disturbance)
+    let change = Task { [self] in
+      try await recorder.perform(
+        "awaited increment", key: key, call: Operations.tried, patience: terms.patience
+      ) {
+        try await container.value(key).update(until: terms.deadline) {
+          try attempts.change(&$0) { ($0 ?? 0) + 1 }
+        }
+        return .done
+      }
+    }
+    if let cancellation {
+      try await Task.sleep(for: cancellation)
+      change.cancel()
+    }
+    try await change.value
   }
 }
 
@@ -190,10 +243,7 @@ struct WorkerArguments: Codable {
   let slot: Int
   /// The number of the worker in the run, from 1; successors have their own.
   let life: Int
-  let seed: UInt64
   /// The end of its work, in nanoseconds since the machine started.
   let end: UInt64
-  let processes: Int
-  let brokenRule: String?
-  let kinds: Set<Kind>
+  let options: TortureOptions
 }

@@ -10,25 +10,22 @@ package struct HistoryOperation: Hashable, Codable, Sendable {
   /// The call.
   package enum Call: Hashable, Codable, Sendable {
     case read
-    case write(HistoryValue)
+    /// `nil` removes the content.
+    case write(HistoryValue?)
     /// Replaces `expected` by `new`, in one step, if the register holds `expected`.
     case compareAndSwap(expected: HistoryValue?, new: HistoryValue)
     /// Reads `from` and replaces it by `to`, in one step. If the outcome is unknown, this is the
     /// last attempt, which may have taken effect.
     case update(from: HistoryValue?, to: HistoryValue?)
-    /// Adds one, in one step, with nothing counted as zero; for callers that cannot record
-    /// attempts.
-    case increment
-    case remove
   }
 
   /// The result.
   package enum Answer: Hashable, Codable, Sendable {
-    /// The value that `read` found, or that `increment` found before it added one.
+    /// The value that `read` found.
     case value(HistoryValue?)
     /// Whether `compareAndSwap` found the expected value.
     case swapped(Bool)
-    /// `write`, `update` and `remove` return nothing else.
+    /// `write` and `update` return nothing else.
     case done
   }
 
@@ -65,10 +62,9 @@ package struct HistoryOperation: Hashable, Codable, Sendable {
 }
 
 extension HistoryOperation.Call {
-  package func canReturn(_ answer: HistoryOperation.Answer) -> Bool {
+  fileprivate func canReturn(_ answer: HistoryOperation.Answer) -> Bool {
     switch (self, answer) {
-    case (.read, .value), (.increment, .value), (.compareAndSwap, .swapped): true
-    case (.write, .done), (.update, .done), (.remove, .done): true
+    case (.read, .value), (.compareAndSwap, .swapped), (.write, .done), (.update, .done): true
     default: false
     }
   }

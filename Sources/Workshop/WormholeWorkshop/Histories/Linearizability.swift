@@ -38,7 +38,7 @@ package func checkLinearizability(
     case .found: continue
     case .exhausted: isUndecided = true
     case .impossible(let returns):
-      let finder = ViolationFinder(steps, initial: initial[key], limit: limit)
+      var finder = ViolationFinder(steps, initial: initial[key], limit: limit)
       let window = finder.smallestWindow(passable: returns)
       return .violation(Violation(key: key, window: window, among: indices, of: operations))
     }

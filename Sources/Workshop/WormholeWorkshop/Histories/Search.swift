@@ -27,11 +27,6 @@ struct Search {
     let open: OpenSet
   }
 
-  private struct Branch {
-    let trailLength: Int
-    let candidatesStart: Int
-  }
-
   private let steps: [Step]
   private var register: Register
   private var timeline: Timeline
@@ -42,7 +37,7 @@ struct Search {
   private var isApplied: [Bool]
   /// The applied steps, with the value and the number of returns passed before each.
   private var trail: [(step: Int, value: Int, passed: Int)] = []
-  private var branches: [Branch] = []
+  private var branches: [(trailLength: Int, candidatesStart: Int)] = []
   private var candidates: [Int] = []
   private var visited: Set<Configuration> = []
 
@@ -90,7 +85,7 @@ struct Search {
 
   /// Pushes the choices of the present configuration; optional steps are tried last.
   private mutating func branch() {
-    branches.append(Branch(trailLength: trail.count, candidatesStart: candidates.count))
+    branches.append((trail.count, candidates.count))
     var optional: [Int] = []
     var required: [Int] = []
     var candidate = timeline.firstOpen()

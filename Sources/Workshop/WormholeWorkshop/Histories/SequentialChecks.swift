@@ -44,38 +44,24 @@ package func findBackwardRead(in operations: [HistoryOperation]) -> BackwardRead
 /// registers; the others are empty.
 package func findUnwrittenRead(
   in operations: [HistoryOperation], initial: [String: HistoryValue] = [:]
-)
-  -> HistoryOperation?
-{
-  var written: [String: Set<HistoryValue?>] = initial.mapValues { [$0] }
-  var unknownIncrements: [String: UInt64] = [:]
+) -> HistoryOperation? {
+  var written: [String: Set<HistoryValue?>] = [:]
   for operation in operations {
-    // The register of an unmentioned key starts with nothing.
-    if initial[operation.key] == nil { written[operation.key, default: []].insert(nil) }
-    guard let step = Step(operation, index: 0) else { continue }
-    if let value = step.produced { written[operation.key, default: []].insert(value) }
-    if step.effect == .increment { unknownIncrements[operation.key, default: 0] += 1 }
+    guard let value = Step(operation, index: 0)?.produced else { continue }
+    written[operation.key, default: []].insert(value)
   }
   return operations.sorted { $0.invocation < $1.invocation }.first { operation in
-    guard operation.outcome != .unknown, let step = Step(operation, index: 0),
-      let found = step.observed
+    guard operation.outcome != .unknown, let found = Step(operation, index: 0)?.observed,
+      found != initial[operation.key]
     else { return false }
-    let values = written[operation.key] ?? []
-    if values.contains(found) { return false }
-    guard let found else { return true }
-    // An increment of unknown effect may have led here from any of the values just below.
-    let steps = min(unknownIncrements[operation.key] ?? 0, found)
-    return !(0...steps).contains { below in
-      below > 0 && (values.contains(found - below) || (found == below && values.contains(nil)))
-    }
+    return !(written[operation.key]?.contains(found) ?? false)
   }
 }
 
 extension HistoryOperation {
   fileprivate var canRemove: Bool {
     switch call {
-    case .remove: true
-    case .update(_, let to): to == nil
+    case .write(nil), .update(_, to: nil): true
     default: false
     }
   }

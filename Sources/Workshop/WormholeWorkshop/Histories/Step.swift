@@ -1,65 +1,47 @@
 /// An operation as the checker sees it: the time in which it may be applied, and its effect.
 struct Step {
-  enum Condition: Hashable {
-    case any
-    case equals(HistoryValue?)
-    case differs(from: HistoryValue?)
-  }
-
-  enum Effect: Hashable {
-    case none
-    case set(HistoryValue?)
-    case increment
-  }
-
   /// The index of the operation in the history.
   let index: Int
-  var invocation: UInt64
+  let invocation: UInt64
   /// `nil`: the step may be left out.
   var response: UInt64?
-  let condition: Condition
-  let effect: Effect
-
-  /// Returns whether only the times differ from another step's.
-  func isTwin(of other: Step) -> Bool { condition == other.condition && effect == other.effect }
+  /// The value that the step must find; `nil` if it requires none.
+  let observed: HistoryValue??
+  /// The value that the step must not find; `nil` if it forbids none.
+  let forbidden: HistoryValue??
+  /// The value that the step leaves; `nil` if it changes nothing.
+  let produced: HistoryValue??
 
   var isRequired: Bool { response != nil }
 
-  /// The value that the step must find; `nil` if it requires none.
-  var observed: HistoryValue?? {
-    if case .equals(let value) = condition { .some(value) } else { nil }
+  /// Returns whether only the times differ from another step's.
+  func isTwin(of other: Step) -> Bool {
+    observed == other.observed && forbidden == other.forbidden && produced == other.produced
   }
-
-  /// The value that the step leaves; `nil` if it leaves none, or one that depends on the found
-  /// value.
-  var produced: HistoryValue?? { if case .set(let value) = effect { .some(value) } else { nil } }
 }
 
 extension Step {
   /// Creates the step of an operation; `nil` for an operation that neither observes nor changes
   /// anything.
   init?(_ operation: HistoryOperation, index: Int) {
-    var condition = Condition.any
-    var effect = Effect.none
+    var observed: HistoryValue??
+    var forbidden: HistoryValue??
+    var produced: HistoryValue??
     switch (operation.call, operation.outcome) {
-    case (.read, .completed(.value(let value), _)): condition = .equals(value)
+    case (.read, .completed(.value(let value), _)): observed = .some(value)
     case (.read, _): return nil
-    case (.write(let value), _): effect = .set(value)
-    case (.remove, _): effect = .set(nil)
+    case (.write(let value), _): produced = .some(value)
     case (.compareAndSwap(let expected, _), .completed(.swapped(false), _)):
-      condition = .differs(from: expected)
+      forbidden = .some(expected)
     case (.compareAndSwap(let expected, let new), _):
-      (condition, effect) = (.equals(expected), .set(new))
-    case (.update(let from, let to), _): (condition, effect) = (.equals(from), .set(to))
-    case (.increment, .completed(.value(let found), _)):
-      (condition, effect) = (.equals(found), .set((found ?? 0) &+ 1))
-    case (.increment, _): effect = .increment
+      (observed, produced) = (.some(expected), .some(new))
+    case (.update(let from, let to), _): (observed, produced) = (.some(from), .some(to))
     }
-    if case .equals(let found) = condition, effect == .set(found) { effect = .none }
-    if effect == .none, operation.outcome == .unknown { return nil }
+    if observed == produced { produced = nil }
+    if produced == nil, operation.outcome == .unknown { return nil }
     self.init(
       index: index, invocation: operation.invocation, response: operation.response,
-      condition: condition, effect: effect)
+      observed: observed, forbidden: forbidden, produced: produced)
   }
 }
 
@@ -75,58 +57,35 @@ extension Step {
 ///   the step makes no difference: the next write overwrites it unseen.
 func settleUnknown(in steps: [Step], initial: HistoryValue?) -> [Step] {
   var steps = steps
+  let dependsOnAbsence = steps.contains { $0.forbidden != nil }
   while true {
-    let table = ObservationTable(steps, initial: initial)
-    var changed = false
-    var settled: [Step] = []
-    settled.reserveCapacity(steps.count)
-    for var step in steps {
-      if !step.isRequired, case .set(let value) = step.effect {
-        if let deadline = table.firstSeen[value], table.producers[value] == 1 {
-          step.response = max(deadline, step.invocation)
-          changed = true
-        } else if table.looks[value] == nil, !table.dependsOnAbsence {
-          changed = true
-          continue
-        }
-      }
-      settled.append(step)
-    }
-    steps = settled
-    if !changed || table.hasIncrements { return steps }
-  }
-}
-
-private struct ObservationTable {
-  /// The first answer of an operation that found the value.
-  var firstSeen: [HistoryValue?: UInt64] = [:]
-  /// The number of steps, left out or not, that look for the value.
-  var looks: [HistoryValue?: Int] = [:]
-  /// The number of ways in which the register can come to hold the value.
-  var producers: [HistoryValue?: Int]
-  /// Whether some step is possible only in the *absence* of a value, or changes any value.
-  var dependsOnAbsence = false
-  var hasIncrements = false
-
-  init(_ steps: [Step], initial: HistoryValue?) {
-    producers = [initial: 1]
+    // The first answer of an operation that found the value.
+    var firstSeen: [HistoryValue?: UInt64] = [:]
+    // The values that a step looks for, whether it is left out or not.
+    var sought: Set<HistoryValue?> = []
+    // The number of ways in which the register can come to hold the value.
+    var producers: [HistoryValue?: Int] = [initial: 1]
     for step in steps {
-      switch step.condition {
-      case .any: break
-      case .differs: dependsOnAbsence = true
-      case .equals(let value):
-        looks[value, default: 0] += 1
+      if let value = step.observed {
+        sought.insert(value)
         if let response = step.response {
           firstSeen[value] = min(firstSeen[value] ?? .max, response)
         }
       }
-      switch step.effect {
-      case .none: break
-      case .set(let value): producers[value, default: 0] += 1
-      case .increment: (hasIncrements, dependsOnAbsence) = (true, true)
-      }
+      if let value = step.produced { producers[value, default: 0] += 1 }
     }
-    // An increment of unknown effect may produce any value, so no producer is the only one.
-    if hasIncrements { firstSeen = [:] }
+    var changed = false
+    steps = steps.compactMap { step in
+      guard !step.isRequired, let value = step.produced else { return step }
+      var settled = step
+      if let deadline = firstSeen[value], producers[value] == 1 {
+        settled.response = max(deadline, step.invocation)
+      } else if sought.contains(value) || dependsOnAbsence {
+        return step
+      }
+      changed = true
+      return settled.isRequired ? settled : nil
+    }
+    if !changed { return steps }
   }
 }

@@ -70,17 +70,15 @@ package struct Violation: Sendable, CustomStringConvertible {
   }
 
   private func row(_ operation: HistoryOperation, since start: UInt64) -> String {
-    let returned = operation.response.map { microseconds($0, since: start) } ?? "?"
-    return "  " + pad(String(operation.process), to: 7) + " "
-      + pad(microseconds(operation.invocation, since: start), to: 12) + " "
-      + pad(returned, to: 12) + "  " + padRight(operation.sentence, to: 34)
-  }
-
-  private func microseconds(_ time: UInt64, since start: UInt64) -> String {
-    let distance = time < start ? start - time : time - start
-    let fraction = String(distance % 1000)
-    return (time < start ? "-" : "") + String(distance / 1000) + "."
-      + String(repeating: "0", count: 3 - fraction.count) + fraction
+    func microseconds(_ time: UInt64) -> String {
+      fixed(Double(Int64(bitPattern: time &- start)) / 1_000, 3)
+    }
+    let cells = [
+      String(operation.process).padded(to: 7, atRight: true),
+      microseconds(operation.invocation).padded(to: 12, atRight: true),
+      (operation.response.map(microseconds) ?? "?").padded(to: 12, atRight: true),
+    ]
+    return "  " + cells.joined(separator: " ") + "  " + operation.sentence.padded(to: 34)
   }
 
   /// Returns forty columns of time; `>` stands for a later return or none.
@@ -97,14 +95,6 @@ package struct Violation: Sendable, CustomStringConvertible {
       + String(repeating: "=", count: right - left) + (isCut ? ">" : "=")
       + String(repeating: " ", count: width - 1 - right)
   }
-
-  private func pad(_ text: String, to width: Int) -> String {
-    String(repeating: " ", count: max(0, width - text.count)) + text
-  }
-
-  private func padRight(_ text: String, to width: Int) -> String {
-    text + String(repeating: " ", count: max(0, width - text.count))
-  }
 }
 
 extension HistoryOperation {
@@ -113,12 +103,10 @@ extension HistoryOperation {
     let asked =
       switch call {
       case .read: "read"
-      case .write(let value): "write \(value)"
+      case .write(nil): "remove"
+      case .write(let value?): "write \(value)"
       case .compareAndSwap(let expected, let new): "swap \(Self.word(expected)) for \(new)"
-      case .update(let from, let to):
-        "update \(Self.word(from)) to \(Self.word(to))"
-      case .increment: "increment"
-      case .remove: "remove"
+      case .update(let from, let to): "update \(Self.word(from)) to \(Self.word(to))"
       }
     return switch outcome {
     case .unknown: asked + " → unknown"

@@ -10,17 +10,16 @@ struct ViolationFinder {
   private let steps: [Step]
   private let initial: HistoryValue?
   /// The budget of all trials together; once it is used up, windows stay as long as they are.
-  private let budget: Budget
+  private var budget: Int
   /// The earliest time at which each value can have been in the register.
   private var earliest: [HistoryValue?: UInt64] = [:]
-  private let hasIncrements: Bool
 
   init(_ steps: [Step], initial: HistoryValue?, limit: Int) {
     self.steps = steps
     self.initial = initial
-    budget = Budget(limit)
-    hasIncrements = steps.contains { $0.effect == .increment }
-    for case (let step, let value?) in steps.map({ ($0, $0.produced) }) {
+    budget = limit
+    for step in steps {
+      guard let value = step.produced else { continue }
       earliest[value] = min(earliest[value] ?? .max, step.invocation)
     }
     earliest[initial] = 0
@@ -28,24 +27,24 @@ struct ViolationFinder {
 
   /// Returns the steps of the window; `passable` operations, in the order of returns, have an
   /// explanation.
-  func smallestWindow(passable: Int) -> [Step] {
+  mutating func smallestWindow(passable: Int) -> [Step] {
     let ends = steps.compactMap(\.response).sorted()
-    let end =
-      ends[firstContradiction(in: passable..<ends.count) { contradicts(from: nil, to: ends[$0]) }]
-    // With an increment of unknown effect, nothing is known about the values from before.
-    if hasIncrements { return stretch(from: nil, to: end) }
-    let starts = steps.map(\.invocation).filter { $0 <= end }.sorted(by: >)
-    let start = firstContradiction(in: 0..<starts.count + 1) { index in
-      index == starts.count || contradicts(from: starts[index], to: end)
+    let last = Self.firstContradiction(in: passable..<ends.count) {
+      contradicts(from: nil, to: ends[$0])
     }
-    let from = start == starts.count ? nil : starts[start]
-    return withoutBystanders(stretch(from: from, to: end), from: from)
+    let end = ends[last]
+    let starts: [UInt64?] = steps.map(\.invocation).filter { $0 <= end }.sorted(by: >) + [nil]
+    let first = Self.firstContradiction(in: starts.indices) {
+      contradicts(from: starts[$0], to: end)
+    }
+    return withoutBystanders(stretch(from: starts[first], to: end), from: starts[first])
   }
 
   /// Returns the first index at which `isContradiction` holds; from there on it stays true, and it
   /// is true at the last index.
-  private func firstContradiction(in range: Range<Int>, where isContradiction: (Int) -> Bool) -> Int
-  {
+  private static func firstContradiction(
+    in range: Range<Int>, where isContradiction: (Int) -> Bool
+  ) -> Int {
     var low = range.lowerBound
     var high = low
     var reach = 1
@@ -61,7 +60,7 @@ struct ViolationFinder {
     return high
   }
 
-  private func contradicts(from start: UInt64?, to end: UInt64) -> Bool {
+  private mutating func contradicts(from start: UInt64?, to end: UInt64) -> Bool {
     isContradictory(stretch(from: start, to: end), from: start)
   }
 
@@ -72,54 +71,42 @@ struct ViolationFinder {
       var step = step
       let reachesOver = start.map { step.invocation < $0 } ?? false
       if reachesOver || (step.response ?? 0) > end {
-        if step.effect == .none { return nil }
+        if step.produced == nil { return nil }
         step.response = nil
       }
       return step
     }
   }
 
-  private func isContradictory(_ stretch: [Step], from start: UInt64?) -> Bool {
+  private mutating func isContradictory(_ stretch: [Step], from start: UInt64?) -> Bool {
     guard let start else { return isImpossible(stretch, initial: .some(initial)) }
-    var values: Set<HistoryValue?> = []
-    for case let value? in stretch.map(\.observed) where (earliest[value] ?? .max) < start {
+    // The value of which no step knows, and each one that may have been there.
+    var values: Set<HistoryValue??> = [nil]
+    for case let value? in stretch.map(\.observed)
+    where value == initial || (earliest[value] ?? .max) < start {
       values.insert(value)
     }
-    if earliest[initial] == 0, stretch.contains(where: { $0.observed == .some(initial) }) {
-      values.insert(initial)
-    }
-    for value in [HistoryValue??.none] + values.map(HistoryValue??.some) {
-      guard isImpossible(stretch, initial: value) else { return false }
-    }
+    for value in values where !isImpossible(stretch, initial: value) { return false }
     return true
   }
 
-  private func isImpossible(_ stretch: [Step], initial: HistoryValue??) -> Bool {
+  private mutating func isImpossible(_ stretch: [Step], initial: HistoryValue??) -> Bool {
     // Preparing a search costs about as much as trying each of its steps.
-    budget.left -= stretch.count
-    guard budget.left > 0 else { return false }
+    budget -= stretch.count
+    guard budget > 0 else { return false }
     var search = Search(stretch, initial: initial)
-    return search.run(work: &budget.left).isImpossible
+    if case .impossible = search.run(work: &budget) { return true }
+    return false
   }
 
   /// Drops operations that changed nothing and without which the contradiction remains.
-  private func withoutBystanders(_ stretch: [Step], from start: UInt64?) -> [Step] {
+  private mutating func withoutBystanders(_ stretch: [Step], from start: UInt64?) -> [Step] {
     guard stretch.count <= 100 else { return stretch }
     var kept = stretch
-    for step in stretch where step.effect == .none {
+    for step in stretch where step.produced == nil {
       let fewer = kept.filter { $0.index != step.index }
       if isContradictory(fewer, from: start) { kept = fewer }
     }
     return kept
   }
-}
-
-extension Search.Result {
-  fileprivate var isImpossible: Bool { if case .impossible = self { true } else { false } }
-}
-
-private final class Budget {
-  var left: Int
-
-  init(_ left: Int) { self.left = left }
 }

@@ -8,8 +8,10 @@ package final class EtcdMembers: Sendable {
   package init(_ count: Int, _ setting: EtcdNode.Setting) throws {
     let peers = try (0..<count).map { _ in "http://127.0.0.1:\(try EtcdNode.freePort())" }
     var setting = setting
-    // Twice as quick as by default: elections are waited for.
-    setting.flags += ["--heartbeat-interval", "50", "--election-timeout", "500"]
+    if !setting.isMeasured {
+      // Twice as quick as by default: elections are waited for.
+      setting.flags += ["--heartbeat-interval", "50", "--election-timeout", "500"]
+    }
     nodes = try peers.indices.map { [setting] in try EtcdNode(setting, index: $0, of: peers) }
   }
 
@@ -27,20 +29,20 @@ package final class EtcdMembers: Sendable {
   package func leader(
     until deadline: ContinuousClock.Instant = .now + .seconds(30)
   ) throws -> Int {
-    while true {
-      if let found = leaderNow() { return found }
-      guard ContinuousClock.now < deadline else {
-        throw EtcdError(.unreachable, "the members have no leader")
-      }
-      pauseThread(.milliseconds(2))
+    var found: Int?
+    _ = poll(until: deadline) {
+      found = leaderNow()
+      return found != nil
     }
+    guard let found else { throw EtcdError(.unreachable, "the members have no leader") }
+    return found
   }
 
   /// The place of the leader; nil if no member claims to lead.
   package func leaderNow() -> Int? {
     nodes.firstIndex { node in
       let status = Self.status(of: node)
-      return status.map { $0.member == $0.leader } ?? false
+      return status.map { $0.memberID == $0.leaderID } ?? false
     }
   }
 
@@ -52,28 +54,12 @@ package final class EtcdMembers: Sendable {
       throw EtcdError(.unreachable, "there is no leader that could hand its role over")
     }
     try nodes[leader].ask(
-      "maintenance/transfer-leadership", #"{"targetID":"\#(status.member)"}"#,
+      "maintenance/transfer-leadership", #"{"targetID":"\#(status.memberID)"}"#,
       patience: .seconds(2))
   }
 
-  /// The numbers of a member and of its leader; nil if it does not answer.
-  private static func status(of node: EtcdNode) -> (member: String, leader: String)? {
-    let answer: String
-    do {
-      answer = try node.ask("maintenance/status", "{}", patience: .seconds(1))
-    } catch {
-      // It is killed or stopped, or has not begun to answer.
-      return nil
-    }
-    func field(_ name: String) -> String {
-      let parts = answer.split(separator: "\"", omittingEmptySubsequences: false)
-      // "name":"value"
-      guard let place = parts.firstIndex(of: Substring(name)), place + 2 < parts.count else {
-        return ""
-      }
-      return String(parts[place + 2])
-    }
-    let member = field("member_id")
-    return member.isEmpty ? nil : (member, field("leader"))
+  private static func status(of node: EtcdNode) -> EtcdClient.MemberStatus? {
+    // A member that was killed or stopped, or has not begun to answer, has none.
+    try? node.client().status(of: node.endpoint, until: .now + .seconds(1))
   }
 }

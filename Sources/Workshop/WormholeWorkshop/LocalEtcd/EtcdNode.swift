@@ -14,6 +14,9 @@ package final class EtcdNode: Sendable {
     /// started here.
     package var launcher: [String] = []
     package var flags: [String] = []
+    /// Whether it waits for the disk and for elections as long as by default. Otherwise a kill loses
+    /// nothing that was written all the same, because the machine keeps running.
+    package var isMeasured = false
     /// The directory in which its own one is made.
     package var directory: String
     /// The value that removes that directory, kept as long as the member may need it.
@@ -27,9 +30,7 @@ package final class EtcdNode: Sendable {
   package let endpoint: String
   package let name: String
   private let directory: String
-  private let owner: (any Sendable)?
-  private let endsWithThread: Bool
-  private let launcher: [String]
+  private let setting: Setting
   private let arguments: [String]
   /// The flags that a member and its restored data directory share.
   private let identity: [String]
@@ -47,12 +48,10 @@ package final class EtcdNode: Sendable {
   ///   - index: Its place in the cluster.
   ///   - peers: The addresses by which the members of the cluster know each other.
   package init(_ setting: Setting, index: Int = 0, of peers: [String]) throws {
-    owner = setting.owner
-    endsWithThread = setting.endsWithThread
+    self.setting = setting
     name = "m\(index)"
     directory = "\(setting.directory)/\(name)"
     try makeDirectory(directory)
-    launcher = setting.launcher
     endpoint = "\(setting.scheme)://\(setting.host):\(try Self.freePort())"
     let all = peers.enumerated().map { "m\($0)=\($1)" }.joined(separator: ",")
     identity = [
@@ -64,10 +63,8 @@ package final class EtcdNode: Sendable {
     arguments =
       identity + [
         "--listen-client-urls", endpoint, "--advertise-client-urls", endpoint,
-        "--listen-peer-urls", peers[index],
-        // A kill loses nothing that was written, and the machine keeps running.
-        "--unsafe-no-fsync", "--log-level", "error",
-      ] + setting.flags
+        "--listen-peer-urls", peers[index], "--log-level", "error",
+      ] + (setting.isMeasured ? [] : ["--unsafe-no-fsync"]) + setting.flags
     try start()
   }
 
@@ -86,45 +83,37 @@ package final class EtcdNode: Sendable {
     let null = try FileDescriptor.open("/dev/null", .readOnly)
     // Variables with this prefix are flags to etcd.
     let environment = Program.environment.filter { !$0.hasPrefix("ETCD_") }
-    let words = launcher + ["etcd"] + arguments
+    let words = setting.launcher + ["etcd"] + arguments
     let running: Running
     do throws(Errno) {
       running = Running(
         try ChildProcess(
           words[0], Array(words.dropFirst()), environment: environment, input: null.rawValue,
-          output: log.rawValue,
-          errors: log.rawValue, endsWithParent: endsWithThread))
+          output: log.rawValue, errors: log.rawValue, endsWithParent: setting.endsWithThread))
     } catch {
       guard error == .noSuchFile else { throw error }
       throw EtcdError(.refused, "etcd is not installed (Debian: apt-get install etcd-server)")
     }
     self.running.withLock { $0 = running }
-    if launcher.isEmpty { try waitUntilListening() }
+    if setting.launcher.isEmpty { try waitUntilListening() }
   }
 
   private func waitUntilListening() throws {
-    let deadline = ContinuousClock.now + Self.patience
     let request = HTTPRequest(url: endpoint + "/health", content: Array("{}".utf8))
-    while !hasFailed, ContinuousClock.now < deadline {
+    _ = poll(until: .now + Self.patience) {
       do throws(HTTPError) {
         _ = try HTTPClient().post(request, maximumBytes: 1 << 10, until: .now + .seconds(1))
-        return
+        return true
       } catch {
         // It listens before it answers, and may want a certificate.
-        guard error.code == .refused else { return }
+        return hasFailed || error.code != .refused
       }
-      pauseThread(.milliseconds(5))
     }
   }
 
   /// Ends it as SIGKILL does.
   package func end() {
-    guard
-      let ended = running.withLock({ running in
-        defer { running = nil }
-        return running
-      })
-    else { return }
+    guard let ended = running.withLock({ $0.take() }) else { return }
     do {
       try ended.child.send(.kill)
       _ = try ended.child.wait(until: .now + Self.patience)
@@ -135,34 +124,21 @@ package final class EtcdNode: Sendable {
   }
 
   /// Keeps its stored data, as a snapshot does. It must not run.
-  package func save() throws { try Self.run("cp", "-a", directory + "/data", directory + "/saved") }
+  package func save() throws { try runQuietly("cp", ["-a", directory + "/data", saved]) }
+
+  private var saved: String { directory + "/saved" }
 
   /// Restores the last kept data: as a snapshot does, with the number of the cluster and an older
   /// revision. It must not run.
   package func restore() throws {
-    try Self.run("rm", "-rf", directory + "/data")
-    try Self.run("cp", "-a", directory + "/saved", directory + "/data")
+    try removeTree(directory + "/data")
+    try runQuietly("cp", ["-a", saved, directory + "/data"])
   }
 
   /// Restores a snapshot, as its owner does. It must not run.
   package func restore(_ snapshot: String) throws {
-    try Self.run("rm", "-rf", directory + "/data")
-    try Self.run("etcdctl", ["snapshot", "restore", snapshot] + identity)
-  }
-
-  private static func run(_ program: String, _ arguments: String...) throws {
-    try run(program, arguments)
-  }
-
-  /// Runs a program, and waits for its end.
-  ///
-  /// - Throws: `EtcdError` if it does not succeed.
-  package static func run(_ program: String, _ arguments: [String]) throws {
-    let null = try FileDescriptor.open("/dev/null", .readWrite)
-    let child = try ChildProcess(program, arguments, output: null.rawValue, errors: null.rawValue)
-    guard try child.wait(until: .now + patience) == .exited(0) else {
-      throw EtcdError(.refused, "\(program) failed: \(arguments)")
-    }
+    try removeTree(directory + "/data")
+    try runQuietly("etcdctl", ["snapshot", "restore", snapshot] + identity)
   }
 
   /// Stops it, and waits until each of its threads has stopped: until then it may answer.
@@ -170,19 +146,14 @@ package final class EtcdNode: Sendable {
     try send(.stop)
     guard let id = running.withLock({ $0?.child.processID }) else { return }
     let threads = try FileDescriptor.open("/proc/\(id)/task", [.readOnly, .directory])
-    let deadline = ContinuousClock.now + Self.patience
-    while try !threads.entries().allSatisfy({ try Self.isStopped($0.name.text, of: id) }) {
-      guard ContinuousClock.now < deadline else {
-        throw EtcdError(.refused, "\(name) does not stop")
-      }
-      pauseThread(.milliseconds(2))
+    let isStopped = try poll(until: .now + Self.patience) {
+      try threads.entries().allSatisfy { try Self.isStopped($0.name.text, of: id) }
     }
+    guard isStopped else { throw EtcdError(.refused, "\(name) does not stop") }
   }
 
   private static func isStopped(_ thread: String, of process: Int32) throws -> Bool {
-    let file = try FileDescriptor.open("/proc/\(process)/task/\(thread)/stat", .readOnly)
-    let text = String(
-      decoding: try file.readToEnd(expectedBytes: 0, maximumBytes: 8_192), as: UTF8.self)
+    let text = try textOfFile("/proc/\(process)/task/\(thread)/stat")
     // "number (name) state …" (proc(5))
     return text.drop { $0 != ")" }.hasPrefix(") T")
   }
@@ -227,9 +198,7 @@ package final class EtcdNode: Sendable {
 
   /// A port on which no process listens now, and which no connection gets for its own end: so a
   /// member finds it free when restarted. The kernel gives connections ports from 32768 on.
-  package static func freePort() throws -> UInt16 {
-    try listen { _ in }.port
-  }
+  package static func freePort() throws -> UInt16 { try listen { _ in }.port }
 
   /// Counts up, so that this process gives no port twice that a member does not use yet.
   private static let lastPort = Atomic(UInt.random(in: 0..<22_000))

@@ -9,28 +9,23 @@ package final class LossyProxy: Sendable {
   private let traffic: Traffic
 
   private final class Traffic: Sendable {
+    let endpoint: String
     let onRequest: @Sendable (_ path: String) -> Void
     let answers = Atomic(0)
     let lost = Atomic(0)
     /// One answer in so many is lost; 0 for none.
     let share: Atomic<Int>
     let isBlocked = Atomic(false)
-    let connections = Mutex<(next: Int, open: [Int: SharedDescriptor])>((0, [:]))
+    let connections = Mutex<[Int32: SharedDescriptor]>([:])
 
-    init(onRequest: @escaping @Sendable (String) -> Void) {
+    init(
+      to endpoint: String, losingOneIn share: Int,
+      onRequest: @escaping @Sendable (_ path: String) -> Void
+    ) {
+      self.endpoint = endpoint
+      self.share = Atomic(share)
       self.onRequest = onRequest
-      share = Atomic(0)
     }
-
-    func add(_ client: SharedDescriptor) -> Int {
-      connections.withLock { connections in
-        connections.next += 1
-        connections.open[connections.next] = client
-        return connections.next
-      }
-    }
-
-    func remove(_ number: Int) { connections.withLock { _ = $0.open.removeValue(forKey: number) } }
 
     func losesThis() -> Bool {
       let share = share.load(ordering: .relaxed)
@@ -55,23 +50,20 @@ package final class LossyProxy: Sendable {
     to endpoint: String, losingOneIn share: Int = 0,
     onRequest: @escaping @Sendable (_ path: String) -> Void = { _ in }
   ) throws {
-    guard let port = endpoint.split(separator: ":").last.flatMap({ UInt16($0) }) else {
-      throw Errno.invalidArgument
-    }
     let (listener, own) = try EtcdNode.listen { SharedDescriptor($0) }
     self.listener = listener
     self.endpoint = "http://127.0.0.1:\(own)"
-    traffic = Traffic(onRequest: onRequest)
-    lose(oneIn: share)
-    let traffic = traffic
+    let traffic = Traffic(to: endpoint, losingOneIn: share, onRequest: onRequest)
+    self.traffic = traffic
     try startThread(name: "lossy proxy") {
       while let client = Self.accept(listener) {
         guard !traffic.isBlocked.load(ordering: .relaxed) else { continue }
         do {
-          let number = traffic.add(client)
+          let number = client.descriptor.rawValue
+          traffic.connections.withLock { $0[number] = client }
           try startThread(name: "proxied") {
-            Self.serve(client, port, traffic: traffic)
-            traffic.remove(number)
+            Self.serve(client, traffic)
+            traffic.connections.withLock { $0[number] = nil }
           }
         } catch {
           print("no thread for a connection: \(error)")
@@ -93,7 +85,7 @@ package final class LossyProxy: Sendable {
 
   /// Ends all connections.
   package func cut() {
-    let open = traffic.connections.withLock { Array($0.open.values) }
+    let open = traffic.connections.withLock { Array($0.values) }
     for client in open { client.descriptor.endConnection() }
   }
 
@@ -105,18 +97,14 @@ package final class LossyProxy: Sendable {
 
   package func unblock() { traffic.isBlocked.store(false, ordering: .relaxed) }
 
-  /// - Returns: nil once the proxy has ended.
   private static func accept(_ listener: SharedDescriptor) -> SharedDescriptor? {
-    do throws(Errno) {
-      return SharedDescriptor(try listener.descriptor.acceptConnection())
-    } catch {
-      return nil
-    }
+    // It fails once the proxy has ended.
+    try? SharedDescriptor(listener.descriptor.acceptConnection())
   }
 
-  private static func serve(_ client: SharedDescriptor, _ port: UInt16, traffic: Traffic) {
+  private static func serve(_ client: SharedDescriptor, _ traffic: Traffic) {
     do {
-      let server = try FileDescriptor.connected(toPort: port)
+      let server = try FileDescriptor.connected(to: traffic.endpoint)
       let ends = [client.descriptor.rawValue, server.rawValue]
       var isWrite = false
       while true {

@@ -22,30 +22,15 @@ package final class Bench {
     path = "\(base)/\(name)-\(Program.processID)"
     self.isQuick = isQuick
     try makeDirectory(path)
-    try spreadDirectories()
-  }
-
-  // ext4 skips every inode of a group that was freed in the last minute, so rows in one group slow
-  // each other down, and so do other programs. With this attribute each row's directory gets its
-  // own group (chattr(1), "T").
-  private func spreadDirectories() throws {
-    let null = try FileDescriptor.open("/dev/null", .readWrite)
-    do throws(Errno) {
-      let change = try ChildProcess(
-        "chattr", ["+T", path], output: null.rawValue, errors: null.rawValue)
-      _ = try change.wait(until: .now + .seconds(10))
-    } catch {
-      // Without this program the rows disturb each other, but ours as much as the floor.
-      return
-    }
+    // ext4 skips every inode of a group that was freed in the last minute, so rows in one group slow
+    // each other down, and so do other programs. With this attribute each row's directory gets its
+    // own group (chattr(1), "T"). Elsewhere the rows disturb each other, but ours as much as the
+    // floor.
+    try? runQuietly("chattr", ["+T", path])
   }
 
   /// Removes the directory and everything in it.
-  package func remove() throws {
-    let name = FileName(path.split(separator: "/").last.map(String.init) ?? "")
-    let parent = try FileDescriptor.open(path + "/..", [.readOnly, .directory])
-    try TreeRemoval().remove(name, at: parent.rawValue)
-  }
+  package func remove() throws { try removeTree(path) }
 
   /// Creates an empty directory below the run's.
   package func directory(_ name: String) throws -> String {
@@ -56,6 +41,11 @@ package final class Bench {
 
   package func container(_ name: String) throws -> SharedContainer {
     try SharedContainer(path: try directory(name))
+  }
+
+  /// Makes a container with a value, and the floor's value beside it.
+  package func value(_ name: String) throws -> (ours: Value, floor: RawValue) {
+    (try container(name).value("value"), try RawValue(path + "/" + name, "raw"))
   }
 
   /// Returns the number itself, or a tenth of it in a quick run.
@@ -69,5 +59,10 @@ package final class Bench {
       0x794C_7630: "overlayfs", 0x2FC1_2FC1: "zfs", 0xF2F5_2010: "f2fs",
     ]
     return names[magic] ?? "file system 0x" + String(magic, radix: 16)
+  }
+
+  /// An expected ratio on ext4; there is none on other file systems.
+  package func onExt4(_ limit: Double) throws -> Row.Expectation? {
+    try fileSystemName() == "ext4" ? .ratioAtMost(limit) : nil
   }
 }

@@ -1,10 +1,15 @@
 import Dispatch
 import Synchronization
 import Wormhole
-import WormholeSystem
+package import WormholeSystem
+
+/// The reason why a row cannot be measured.
+package typealias Failure = LineProcess.Failure
 
 /// Returns the nanoseconds for each of `count` runs of an operation.
-package func nanosecondsPerRun(_ count: Int, _ operation: () throws -> Void) rethrows -> Double {
+package func nanosecondsPerRun(
+  _ count: Int = 1, _ operation: () throws -> Void
+) rethrows -> Double {
   let begin = ContinuousClock.now
   for _ in 0..<count { try operation() }
   return (ContinuousClock.now - begin).nanoseconds / Double(count)
@@ -49,16 +54,17 @@ package func nanosecondsPerRun(
 ) throws -> Double {
   let group = DispatchGroup()
   let failure = FirstFailure()
-  let begin = ContinuousClock.now
-  for number in 0..<count {
-    let run = make(number)
-    Blocking.queue().async(group: group) {
-      do { for _ in 0..<each { try run() } } catch { failure.note(error) }
+  let time = nanosecondsPerRun {
+    for number in 0..<count {
+      let run = make(number)
+      Blocking.queue().async(group: group) {
+        failure.noting { for _ in 0..<each { try run() } }
+      }
     }
+    group.wait()
   }
-  group.wait()
   try failure.check()
-  return (ContinuousClock.now - begin).nanoseconds / Double(count * each)
+  return time / Double(count * each)
 }
 
 /// The first failure of several threads.
@@ -67,16 +73,12 @@ package final class FirstFailure: Sendable {
 
   package init() {}
 
-  package func note(_ error: any Error) { first.withLock { if $0 == nil { $0 = error } } }
+  package func note(_ error: any Error) { first.withLock { $0 = $0 ?? error } }
+
+  /// Runs the code of a thread, which has no caller for its errors.
+  package func noting(_ body: () throws -> Void) { do { try body() } catch { note(error) } }
 
   package func check() throws { if let error = first.withLock({ $0 }) { throw error } }
-}
-
-/// The reason why a row cannot be measured.
-package struct Failure: Error, CustomStringConvertible {
-  package let description: String
-
-  package init(description: String) { self.description = description }
 }
 
 extension Bench {
@@ -102,19 +104,16 @@ extension Bench {
 }
 
 extension Duration {
-  package var nanoseconds: Double {
-    let (seconds, attoseconds) = components
-    return Double(seconds) * 1e9 + Double(attoseconds) / 1e9
-  }
+  package var nanoseconds: Double { self / .nanoseconds(1) }
 }
 
 extension [Double] {
-  package var median: Double { quantile(0.5) }
+  /// The median of measurements, of which there is at least one.
+  package var median: Double { quantile(0.5) ?? .nan }
 
-  /// Returns the value below which a part of all values lies.
-  package func quantile(_ part: Double) -> Double {
-    precondition(!isEmpty, "nothing was measured")
-    let sorted = self.sorted()
-    return sorted[Swift.min(Int(part * Double(count)), count - 1)]
+  /// Returns the value below which a part of all values lies; nil without values.
+  package func quantile(_ part: Double) -> Double? {
+    guard !isEmpty else { return nil }
+    return sorted()[Swift.min(Int(part * Double(count)), count - 1)]
   }
 }

@@ -1,29 +1,130 @@
+import Dispatch
 import Synchronization
-import Wormhole
-package import WormholeSystem
+package import Wormhole
+import WormholeSystem
 
-/// A game of ping-pong whose player blocks its thread.
-///
-/// - Parameters:
-///   - send: Sends a ping with a number.
-///   - next: Waits for a pong with another number than the last one.
-/// - Returns: The nanoseconds of each half round trip.
-package func play(
-  _ count: Int, after last: inout UInt64, send: (UInt64) throws -> Void,
-  next: (UInt64) throws -> UInt64
-) rethrows -> [Double] {
-  var times: [Double] = []
-  for _ in 0..<count {
-    let begin = ContinuousClock.now
-    try send(last + 1)
-    last = try next(last)
-    times.append((ContinuousClock.now - begin).nanoseconds / 2)
-  }
-  return times
+/// How a listener receives a message.
+package enum Ear: String, CaseIterable, Sendable {
+  case blocked, handler, task
 }
 
-/// The floor's side of the game.
-package final class Paddle: Sendable {
+/// One side of a game of ping-pong through two values, of which it hears one and sends the other.
+package protocol Side: Sendable {
+  func send(_ number: UInt64) throws
+  /// Calls a closure with each number that is heard from now on, as that kind of listener is called. A
+  /// blocked one has a thread of its own, which ends after the number `Game.last`.
+  func listen(_ ear: Ear, _ body: @escaping @Sendable (UInt64) -> Void) throws
+}
+
+extension Side {
+  /// Answers each number with itself.
+  package func echo(_ ear: Ear, _ failure: FirstFailure) throws {
+    try listen(ear) { number in failure.noting { try self.send(number) } }
+  }
+}
+
+/// A game whose player is called: each received pong sends the next ping.
+package final class Game: Sendable {
+  private struct State {
+    var number: UInt64 = 0
+    var left = 0
+    var sent = ContinuousClock.now
+    var times: [Double] = []
+  }
+
+  /// The number that ends the threads of blocked listeners.
+  static let last = UInt64.max >> 1
+
+  private let side: any Side
+  private let failure: FirstFailure
+  private let state = Mutex(State())
+  private let isOver = DispatchSemaphore(value: 0)
+
+  /// - Parameter failure: What the threads of both sides, as far as they are in this process, report
+  ///   to.
+  package init(_ side: any Side, _ ear: Ear, _ failure: FirstFailure = FirstFailure()) throws {
+    self.side = side
+    self.failure = failure
+    try side.listen(ear) { [weak self] in self?.hear($0) }
+  }
+
+  /// - Returns: The nanoseconds of each half round trip.
+  package func play(_ count: Int) throws -> [Double] {
+    state.withLock { $0 = State(number: $0.number, left: count) }
+    try serve()
+    let isAnswered = isOver.wait(timeout: .now() + 60) == .success
+    try failure.check()
+    guard isAnswered else { throw Failure(description: "the other side does not answer") }
+    return state.withLock { $0.times }
+  }
+
+  /// Ends the threads of both sides.
+  func end() throws { try side.send(Self.last) }
+
+  private func serve() throws {
+    let number = state.withLock { state in
+      state.number += 1
+      state.sent = .now
+      return state.number
+    }
+    try side.send(number)
+  }
+
+  /// Takes a pong.
+  private func hear(_ number: UInt64) {
+    let now = ContinuousClock.now
+    let left = state.withLock { state -> Int? in
+      guard number == state.number else { return nil }
+      state.times.append((now - state.sent).nanoseconds / 2)
+      state.left -= 1
+      return state.left
+    }
+    guard let left else { return }
+    if left == 0 { isOver.signal() } else { failure.noting { try serve() } }
+  }
+}
+
+/// Our side of a game.
+package final class SharedSide: Side {
+  private let heard: Value
+  private let sent: Value
+  private let observation = Mutex<ObservationToken?>(nil)
+
+  package init(_ container: SharedContainer, hears: String, sends: String) {
+    heard = container.value(hears)
+    sent = container.value(sends)
+  }
+
+  package func send(_ number: UInt64) throws { try sent.replace(with: SharedCount.content(number)) }
+
+  package func listen(_ ear: Ear, _ body: @escaping @Sendable (UInt64) -> Void) throws {
+    let hear = { @Sendable (snapshot: ValueSnapshot) -> UInt64 in
+      // Content that cannot be read is an answer that does not come, which the player reports.
+      let number = SharedCount.number(try? snapshot.propertyList())
+      body(number)
+      return number
+    }
+    switch ear {
+    case .blocked:
+      let snapshots = try heard.snapshots()
+      try startThread(name: "listener") {
+        var heard = snapshots.makeAsyncIterator()
+        while let snapshot = heard.next(until: .now + .seconds(3_600)) {
+          guard hear(snapshot) != Game.last else { return }
+        }
+      }
+    case .handler:
+      let token = try heard.observe(on: DispatchQueue(label: "listener")) { _ = hear($0) }
+      observation.withLock { $0 = token }
+    case .task:
+      let snapshots = try heard.snapshots()
+      Task { for await snapshot in snapshots { _ = hear(snapshot) } }
+    }
+  }
+}
+
+/// The floor's side of a game: it writes and reads the same files with bare calls, and waits for inotify.
+package final class Paddle: Side {
   private let heard: RawValue
   private let sent: RawValue
   private let events: FileDescriptor
@@ -31,6 +132,7 @@ package final class Paddle: Sendable {
   // sends the next ping.
   private let sending = Mutex(())
 
+  /// Each side makes both values.
   package init(_ directory: String, hears: String, sends: String) throws {
     heard = try RawValue(directory, hears)
     sent = try RawValue(directory, sends)
@@ -39,19 +141,58 @@ package final class Paddle: Sendable {
     _ = try events.addWatch(directory + "/values/" + hears, [.movedTo, .onlyDirectory])
   }
 
-  package func send(_ number: UInt64) throws(Errno) {
-    let result = sending.withLock { _ in
-      Result { () throws(Errno) in try sent.publish(RawValue.content(number)) }
+  package func send(_ number: UInt64) throws {
+    try sending.withLock { _ in try sent.publish(RawValue.content(number)) }
+  }
+
+  /// Reads on a thread of its own, and hands each number over: to a queue, or to a task.
+  package func listen(_ ear: Ear, _ body: @escaping @Sendable (UInt64) -> Void) throws {
+    let queue = DispatchQueue(label: "floor")
+    let (numbers, source) = AsyncStream<UInt64>.makeStream()
+    if ear == .task { Task { for await number in numbers { body(number) } } }
+    try startThread(name: "floor") {
+      var last: UInt64 = 0
+      while last != Game.last {
+        // It fails when the run is over, and the directory with it.
+        guard let number = try? self.next(after: last) else { return }
+        last = number
+        switch ear {
+        case .blocked: body(number)
+        case .handler: queue.async { body(number) }
+        case .task: source.yield(number)
+        }
+      }
     }
-    try result.get()
   }
 
   /// Waits until the value holds another number than the last one.
-  package func next(after last: UInt64) throws(Errno) -> UInt64 {
+  private func next(after last: UInt64) throws(Errno) -> UInt64 {
     while true {
       _ = try events.takeEvents { _, _ in }
       let number = try heard.read()
       if number != last { return number }
     }
+  }
+}
+
+/// From a message to its listener: two threads play ping-pong, as two processes would.
+package enum ListenRow {
+  package static func measure(_ bench: Bench) throws -> Row {
+    let container = try bench.container("listen")
+    let place = bench.path + "/listen"
+    let failure = FirstFailure()
+    func game(_ side: (_ hears: String, _ sends: String) throws -> any Side) throws -> Game {
+      try side("ping", "pong").echo(.blocked, failure)
+      return try Game(side("pong", "ping"), .blocked, failure)
+    }
+    let ours = try game { SharedSide(container, hears: $0, sends: $1) }
+    let floor = try game { try Paddle(place, hears: "raw-" + $0, sends: "raw-" + $1) }
+    let count = bench.scaled(100)
+    let row = try bench.compare(
+      "send to listener / inotify", rounds: bench.rounds,
+      ours: { try ours.play(count).median }, floor: { try floor.play(count).median })
+    try ours.end()
+    try floor.end()
+    return row
   }
 }

@@ -1,19 +1,26 @@
-import Wormhole
+package import Wormhole
 import WormholeSystem
 
 /// Sending to a queue and consuming it, against bare files that are created, renamed and removed.
 package enum QueueRows {
   package static func sending(_ bench: Bench) throws -> Row {
-    let sender = try bench.container("queue").queue("q").sender("a")
-    let raw = try RawQueue(bench.directory("queue-raw"))
+    let (sender, raw) = try sides(bench, "queue")
     return try bench.compare(
       "queue: send / create + rename", rounds: bench.shortRounds, runs: 4,
       ours: { try sender.enqueue(SharedCount.payload) }, floor: { try raw.send() })
   }
 
+  package static func sides(
+    _ bench: Bench, _ name: String
+  ) throws -> (ours: Queue.Sender, floor: RawQueue) {
+    (
+      try bench.container(name).queue("q").sender("a"),
+      try RawQueue(bench.directory(name + "-raw"))
+    )
+  }
+
   package static func sendingDurably(_ bench: Bench) throws -> Row {
-    let sender = try bench.container("queue-durable").queue("q").sender("a")
-    let raw = try RawQueue(bench.directory("queue-durable-raw"))
+    let (sender, raw) = try sides(bench, "queue-durable")
     return try bench.compare(
       "queue: send, durable / fsync ×2", rounds: bench.rounds, runs: bench.scaled(30),
       ours: { try sender.enqueue(SharedCount.payload, durability: .durable) },

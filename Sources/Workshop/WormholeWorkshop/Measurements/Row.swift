@@ -1,6 +1,6 @@
 /// One line of the table: our time, the floor's time, and their ratio.
-package struct Row {
-  package enum Unit: String {
+package struct Row: Codable {
+  package enum Unit: String, Codable {
     case microseconds = "µs"
     case milliseconds = "ms"
     case bytes = "B"
@@ -22,20 +22,20 @@ package struct Row {
     case oursAtMost(Double)
   }
 
-  /// The ratios of rounds, ours to the floor of the same round. A tenth of them is below `low` and
-  /// a tenth above `high`, so the distance between them shows the noise.
-  package struct Ratio {
-    package let median: Double
-    package let low: Double
-    package let high: Double
-  }
-
   package let name: String
   package let unit: Unit
   package let ours: Double?
   package let floor: Double?
-  package let ratio: Ratio?
-  package let expectation: Expectation?
+  /// The median of the ratios of rounds, ours to the floor of the same round.
+  package let ratio: Double?
+  /// A tenth of the ratios is below this one and a tenth above the next, so the distance between them
+  /// shows the noise.
+  package let ratioLow: Double?
+  package let ratioHigh: Double?
+  /// The expectation in words.
+  package let expected: String
+  /// Whether the expectation is met; nil if there is none or nothing was measured.
+  package let met: Bool?
   package let notes: [String]
 
   /// Creates a row from measurements in the same rounds.
@@ -50,23 +50,61 @@ package struct Row {
     let ratios = zip(ours, floor).map { $0 / $1 }
     self.name = name
     self.unit = unit
-    self.ours = ours.isEmpty ? nil : ours.median / unit.scale
-    self.floor = floor.isEmpty ? nil : floor.median / unit.scale
-    ratio =
-      ratios.isEmpty
-      ? nil
-      : Ratio(median: ratios.median, low: ratios.quantile(0.1), high: ratios.quantile(0.9))
-    self.expectation = expectation
+    self.ours = ours.quantile(0.5).map { $0 / unit.scale }
+    self.floor = floor.quantile(0.5).map { $0 / unit.scale }
+    ratio = ratios.quantile(0.5)
+    ratioLow = ratios.quantile(0.1)
+    ratioHigh = ratios.quantile(0.9)
+    switch expectation {
+    case .ratioAtMost(let limit):
+      expected = "≤ \(fixed(limit, 2))"
+      met = self.ours == nil ? false : ratio.map { $0 <= limit }
+    case .oursAtMost(let limit):
+      expected = "≤ \(fixed(limit, 0)) \(unit.rawValue)"
+      met = self.ours.map { $0 <= limit } ?? false
+    case nil: (expected, met) = ("none", nil)
+    }
     self.notes = notes
   }
 
-  /// Whether the expectation is met; nil if there is none or nothing was measured.
-  package var isMet: Bool? {
-    guard let ours else { return expectation == nil ? nil : false }
-    switch expectation {
-    case .ratioAtMost(let limit): return ratio.map { $0.median <= limit }
-    case .oursAtMost(let limit): return ours <= limit
-    case nil: return nil
+  fileprivate var cells: [String] {
+    func amount(_ number: Double?) -> String {
+      number.map { fixed($0, $0 < 100 ? 1 : 0) + " " + unit.rawValue } ?? "–"
     }
+    var ratios = "–"
+    if let ratio, let ratioLow, let ratioHigh {
+      ratios = "\(fixed(ratio, 2)) (\(fixed(ratioLow, 2))–\(fixed(ratioHigh, 2)))"
+    }
+    let verdict = met.map { $0 ? "ok" : "above" } ?? ""
+    return [name, amount(ours), amount(floor), ratios, expected, verdict]
   }
+}
+
+extension [Row] {
+  /// Returns the rows as a table for people.
+  ///
+  /// - Parameter withExpectations: Whether to print the expectation of each row.
+  package func table(withExpectations: Bool = true) -> [String] {
+    let heading = ["row", "ours", "floor", "ratio (10–90 %)", "expected", ""]
+    let cells = ([heading] + map(\.cells)).map { withExpectations ? $0[...] : $0.prefix(4) }
+    let widths = cells[0].indices.map { column in cells.map { $0[column].count }.max() ?? 0 }
+    let lines = cells.map { row in
+      row.indices.map { row[$0].padded(to: widths[$0], atRight: $0 == 1 || $0 == 2) }
+        .joined(separator: "  ")
+    }
+    return [lines[0]]
+      + zip(self, lines.dropFirst()).flatMap { row, line in [line] + row.notes.map { "    " + $0 } }
+  }
+}
+
+/// Returns a number with the given number of digits after the point.
+package func fixed(_ number: Double, _ digits: Int) -> String {
+  guard number.isFinite, abs(number) < 1e15 else { return "\(number)" }
+  let unit = (0..<digits).reduce(1) { product, _ in product * 10 }
+  let parts = Int((abs(number) * Double(unit)).rounded())
+  let sign = number < 0 && parts > 0 ? "-" : ""
+  guard digits > 0 else { return sign + "\(parts)" }
+  let fraction = "\(parts % unit)"
+  let zeros = String(repeating: "0", count: digits - fraction.count)
+  return sign + "\(parts / unit)." + zeros + fraction
 }

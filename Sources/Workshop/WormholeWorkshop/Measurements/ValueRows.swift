@@ -3,12 +3,12 @@ import Wormhole
 /// Replacing a value of 200 bytes, against the bare calls and against the calls of most programs; and
 /// reading it.
 package enum ValueRows {
+  private static let ours = SharedCount.content(1)
+  private static let theirs = RawValue.content(1)
+
   package static func measure(_ bench: Bench) throws -> [Row] {
-    let value = try bench.container("publish").value("value")
-    let raw = try RawValue(bench.path + "/publish", "raw")
+    let (value, raw) = try bench.value("publish")
     let over = try RawValue(bench.path + "/publish", "raw-over")
-    let ours = SharedCount.content(1)
-    let theirs = RawValue.content(1)
     let publish: () throws -> Void = { try value.replace(with: ours) }
     let results = try alternate(
       rounds: bench.shortRounds, runs: 4, [publish, { try raw.publish(theirs) }])
@@ -23,7 +23,7 @@ package enum ValueRows {
         expected: .ratioAtMost(1.5), notes: ["\(size) bytes"]),
       Row(
         "publish, 50 in a row / rename over", ours: slow[0], floor: slow[1],
-        expected: try bench.fileSystemName() == "ext4" ? .ratioAtMost(0.2) : nil,
+        expected: try bench.onExt4(0.2),
         notes: [
           "the bare exchange + unlink takes \(fixed(results[1].median / slow[1].median, 2)) of it"
         ]),
@@ -36,8 +36,6 @@ package enum ValueRows {
   package static func measureLone(_ bench: Bench) throws -> [Row] {
     let place = try bench.directory("lone")
     let raw = try RawValue(place, "raw")
-    let ours = SharedCount.content(1)
-    let theirs = RawValue.content(1)
     let count = bench.scaled(30)
     let results = try alternate(
       rounds: bench.rounds,
@@ -59,10 +57,7 @@ package enum ValueRows {
   }
 
   package static func measureDurable(_ bench: Bench) throws -> [Row] {
-    let value = try bench.container("durable").value("value")
-    let raw = try RawValue(bench.path + "/durable", "raw")
-    let ours = SharedCount.content(1)
-    let theirs = RawValue.content(1)
+    let (value, raw) = try bench.value("durable")
     return [
       try bench.compare(
         "publish, durable / fsync ×2", rounds: bench.rounds, runs: bench.scaled(30),
@@ -73,17 +68,60 @@ package enum ValueRows {
 
   /// Measures reading it: as bytes, and decoded.
   package static func measureReading(_ bench: Bench) throws -> [Row] {
-    let value = try bench.container("read").value("value")
-    let raw = try RawValue(bench.path + "/read", "raw")
-    try value.replace(with: SharedCount.content(7))
-    try raw.publish(RawValue.content(7))
+    let (value, raw) = try bench.value("read")
+    try value.replace(with: ours)
+    try raw.publish(theirs)
     let results = try alternate(
       rounds: bench.shortRounds, runs: 60,
       [{ _ = try value.snapshot().bytes() }, { _ = try value.read() }, { _ = try raw.read() }])
-    let floor = results[2]
     return [
-      Row("read, bytes / open + fstat + read", ours: results[0], floor: floor),
-      Row("read, decoded / open + fstat + read", ours: results[1], floor: floor),
+      Row("read, bytes / open + fstat + read", ours: results[0], floor: results[2]),
+      Row("read, decoded / open + fstat + read", ours: results[1], floor: results[2]),
     ]
+  }
+}
+
+/// Read-modify-write of one number. The floor locks with a `flock` that waits, reads, and makes the same
+/// writes.
+package enum UpdateRows {
+  package static func measureAlone(_ bench: Bench) throws -> [Row] {
+    let (value, raw) = try bench.value("update")
+    let over = try RawValue(bench.path + "/update", "raw-over")
+    let increment = { try SharedCount.increment(value) }
+    let rows = [
+      try bench.compare(
+        "update / flock + read + writes", rounds: bench.shortRounds, runs: 4,
+        expected: .ratioAtMost(1.5), ours: increment, floor: { try raw.increment() }),
+      try bench.compare(
+        "update, 50 in a row / flock + read + rename over", rounds: bench.rounds, runs: 50,
+        expected: try bench.onExt4(0.2), ours: increment,
+        floor: { try over.increment { try over.publishByRenamingOver($0) } }),
+      try together(bench),
+    ]
+    let done = UInt64(4 * (bench.shortRounds + 1))
+    try check(try raw.read(), done)
+    try check(SharedCount.number(try value.read()), done + UInt64(50 * (bench.rounds + 1)))
+    return rows
+  }
+
+  private static func together(_ bench: Bench) throws -> Row {
+    let container = try bench.container("update-2")
+    let names = ["a", "b"]
+    let values = ["c", "d"].map(container.value)
+    return try bench.compare(
+      "update of 2 values in one step / 2 updates", rounds: bench.shortRounds, runs: 4,
+      ours: {
+        try container.update(names) { values in
+          for name in names {
+            values[name] = SharedCount.content(SharedCount.number(values[name]) + 1)
+          }
+        }
+      }, floor: { for value in values { try SharedCount.increment(value) } })
+  }
+
+  package static func check(_ found: UInt64, _ expected: UInt64) throws {
+    guard found == expected else {
+      throw Failure(description: "\(expected) updates were made and \(found) counted")
+    }
   }
 }

@@ -4,11 +4,7 @@ package import WormholeSystem
 
 /// The other side may have made it.
 package func makeDirectoryIfMissing(_ path: String) throws(Errno) {
-  do throws(Errno) {
-    try makeDirectory(path)
-  } catch {
-    guard error == .alreadyExists else { throw error }
-  }
+  _ = try tolerating([.alreadyExists], makeDirectory(path))
 }
 
 /// create, write, close.
@@ -45,8 +41,8 @@ package func writeAndRename(
 package final class RawValue: Sendable {
   package static let contentBytes = 200
 
-  package let directory: FileDescriptor
-  package let held: FileDescriptor
+  private let directory: FileDescriptor
+  private let held: FileDescriptor
   private let container: FileDescriptor
   private let path: String
 
@@ -70,14 +66,14 @@ package final class RawValue: Sendable {
     _ content: [UInt8], durably: Bool = false, waits: Bool = false
   ) throws(Errno) {
     try writeNew(content, "staged", in: held, durably: durably, waits: waits)
-    do throws(Errno) {
-      try rename("staged", at: held.rawValue, to: "value.plist", at: directory.rawValue, .exchange)
-      try removeFile("staged", at: held.rawValue)
-    } catch {
-      guard error == .noSuchFile else { throw error }
-      try rename("staged", at: held.rawValue, to: "value.plist", at: directory.rawValue)
+    let (held, directory) = (held.rawValue, directory.rawValue)
+    if try ifPresent(rename("staged", at: held, to: "value.plist", at: directory, .exchange)) != nil
+    {
+      try removeFile("staged", at: held)
+    } else {
+      try rename("staged", at: held, to: "value.plist", at: directory)
     }
-    if durably { try directory.synchronize() }
+    if durably { try self.directory.synchronize() }
   }
 
   /// create, write, close, rename over the old file, as most programs do.
@@ -89,17 +85,7 @@ package final class RawValue: Sendable {
   package func read() throws(Errno) -> UInt64 {
     let file = try FileDescriptor.open(path, at: container.rawValue, .readOnly)
     _ = try file.status()
-    var failure: Errno?
-    let number = withUnsafeTemporaryAllocation(byteCount: 4_096, alignment: 8) { buffer in
-      do throws(Errno) {
-        return try file.read(into: buffer) >= 8 ? buffer.load(as: UInt64.self) : 0
-      } catch {
-        failure = error
-        return 0
-      }
-    }
-    if let failure { throw failure }
-    return number
+    return try file.readNumber()
   }
 
   /// open, fstat, read, close. Returns all bytes.
@@ -109,21 +95,27 @@ package final class RawValue: Sendable {
     return try file.readToEnd(expectedBytes: bytes, maximumBytes: bytes)
   }
 
-  /// flock, read, the same writes, unlock.
-  package func increment() throws(Errno) {
+  /// flock, read, write, unlock.
+  ///
+  /// - Parameter write: Writes the new content; nil for the same writes as ours.
+  package func increment(_ write: (([UInt8]) throws -> Void)? = nil) throws {
     try held.lockBlocking(.exclusive)
-    try publish(Self.content(try readOrZero() + 1))
+    let content = Self.content((try ifPresent(read()) ?? 0) + 1)
+    if let write { try write(content) } else { try publish(content) }
     try held.unlock()
   }
+}
 
-  /// flock, read, the same writes with a rename over the old content, unlock.
-  package func incrementByRenamingOver() throws(Errno) {
-    try held.lockBlocking(.exclusive)
-    try publishByRenamingOver(Self.content(try readOrZero() + 1))
-    try held.unlock()
+extension FileDescriptor {
+  /// Makes one read; returns the number at the beginning, or 0 if there are fewer bytes.
+  package func readNumber() throws(Errno) -> UInt64 {
+    let result = withUnsafeTemporaryAllocation(byteCount: 4_096, alignment: 8) { buffer in
+      Result { () throws(Errno) in
+        try read(into: buffer) >= 8 ? buffer.load(as: UInt64.self) : 0
+      }
+    }
+    return try result.get()
   }
-
-  private func readOrZero() throws(Errno) -> UInt64 { try ifPresent(read()) ?? 0 }
 }
 
 /// The value of the rows about our own code: 200 bytes on disk with a number among them.

@@ -3,7 +3,7 @@ package import WormholeSystem
 
 extension Errno {
   /// Another process uses the port.
-  package static let addressInUse = Errno(rawValue: EADDRINUSE)
+  static let addressInUse = Errno(rawValue: EADDRINUSE)
 }
 
 // TCP on this machine, for servers that are measured or disturbed.
@@ -16,25 +16,29 @@ extension FileDescriptor {
 
   /// Calls a function with the address of a port.
   private static func withAddress(
-    _ port: UInt16, _ body: (UnsafeMutablePointer<sockaddr>, inout socklen_t) -> Int32
-  ) throws(Errno) -> UInt16 {
+    _ port: UInt16, _ body: (UnsafePointer<sockaddr>, socklen_t) -> Int32
+  ) throws(Errno) {
     var address = sockaddr_in()
     address.sin_family = sa_family_t(AF_INET)
     address.sin_addr.s_addr = UInt32(0x7f00_0001).bigEndian
     address.sin_port = port.bigEndian
-    var length = socklen_t(MemoryLayout<sockaddr_in>.size)
-    let result = withUnsafeMutablePointer(to: &address) { pointer in
-      pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { body($0, &length) }
+    let length = socklen_t(MemoryLayout<sockaddr_in>.size)
+    let result = withUnsafePointer(to: &address) { pointer in
+      pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { body($0, length) }
     }
     guard result != -1 else { throw Errno(rawValue: errno) }
-    return UInt16(bigEndian: address.sin_port)
   }
 
   /// Connects to a port of this machine, without gathering small writes. The corresponding C
   /// functions are `socket`, `connect` and `setsockopt`.
-  package static func connected(toPort port: UInt16) throws(Errno) -> FileDescriptor {
+  ///
+  /// - Parameter endpoint: "http://127.0.0.1:2379".
+  package static func connected(to endpoint: String) throws(Errno) -> FileDescriptor {
+    guard let port = endpoint.split(separator: ":").last.flatMap({ UInt16($0) }) else {
+      throw .invalidArgument
+    }
     let made = try loopbackSocket()
-    _ = try withAddress(port) { Glibc.connect(made.rawValue, $0, $1) }
+    try withAddress(port) { Glibc.connect(made.rawValue, $0, $1) }
     var isOn: Int32 = 1
     let length = socklen_t(MemoryLayout<Int32>.size)
     guard setsockopt(made.rawValue, Int32(IPPROTO_TCP), TCP_NODELAY, &isOn, length) != -1 else {
@@ -46,9 +50,9 @@ extension FileDescriptor {
   /// Listens on a port of this machine. The corresponding C functions are `bind` and `listen`.
   ///
   /// - Throws: `.addressInUse`.
-  package static func listening(onPort port: UInt16) throws(Errno) -> FileDescriptor {
+  static func listening(onPort port: UInt16) throws(Errno) -> FileDescriptor {
     let made = try loopbackSocket()
-    _ = try withAddress(port) { address, length in
+    try withAddress(port) { address, length in
       bind(made.rawValue, address, length) == -1 ? -1 : listen(made.rawValue, 64)
     }
     return made
@@ -58,7 +62,7 @@ extension FileDescriptor {
   /// (`ChildProcess`). The corresponding C function is `accept`.
   ///
   /// - Throws: Also once `endConnection` was called for this descriptor.
-  package func acceptConnection() throws(Errno) -> FileDescriptor {
+  func acceptConnection() throws(Errno) -> FileDescriptor {
     while true {
       let number = accept(rawValue, nil, nil)
       if number != -1 { return FileDescriptor(owning: number) }
@@ -69,14 +73,14 @@ extension FileDescriptor {
 
   /// Ends a connection for both sides, also for threads that wait for it. The corresponding C function
   /// is `shutdown`.
-  package func endConnection() {
+  func endConnection() {
     // It fails if the connection has ended already.
     _ = shutdown(rawValue, Int32(SHUT_RDWR))
   }
 
   /// Sends all bytes; the end of the other side is an error, and no signal. The corresponding C function
   /// is `send`.
-  package func sendAll(_ bytes: [UInt8]) throws(Errno) {
+  func sendAll(_ bytes: [UInt8]) throws(Errno) {
     var rest = bytes[...]
     while !rest.isEmpty {
       let count = rest.withUnsafeBytes {
@@ -84,15 +88,6 @@ extension FileDescriptor {
       }
       guard count > 0 else { throw Errno(rawValue: errno) }
       rest = rest.dropFirst(count)
-    }
-  }
-
-  /// A port on which no process listens now.
-  package static func freePort() throws(Errno) -> UInt16 {
-    let made = try loopbackSocket()
-    return try withAddress(0) { address, length in
-      bind(made.rawValue, address, length) == -1
-        ? -1 : getsockname(made.rawValue, address, &length)
     }
   }
 }

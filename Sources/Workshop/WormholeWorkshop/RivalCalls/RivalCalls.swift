@@ -68,3 +68,30 @@ package struct DynamicLibrary: Sendable {
     return unsafeBitCast(address, to: type)
   }
 }
+
+/// Runs a program without input or output, and waits for its end.
+///
+/// - Throws: An error that names it if it does not succeed.
+package func runQuietly(_ program: String, _ arguments: [String]) throws {
+  let null = try FileDescriptor.open("/dev/null", .readWrite)
+  let child = try ChildProcess(
+    program, arguments, input: null.rawValue, output: null.rawValue, errors: null.rawValue)
+  guard try child.wait(until: .now + .seconds(60)) == .exited(0) else {
+    throw Failure(description: "\(program) failed: \(arguments)")
+  }
+}
+
+/// Removes a directory and everything in it.
+package func removeTree(_ path: String) throws {
+  let name = FileName(path.split(separator: "/").last.map(String.init) ?? "")
+  let parent = try FileDescriptor.open(path + "/..", [.readOnly, .directory])
+  try TreeRemoval().remove(name, at: parent.rawValue)
+}
+
+/// Returns the whole content of a file.
+package func textOfFile(_ path: String) throws(Errno) -> String {
+  let file = try FileDescriptor.open(path, .readOnly)
+  let size = Int(try file.status().size)
+  return String(
+    decoding: try file.readToEnd(expectedBytes: size, maximumBytes: 4 << 30), as: UTF8.self)
+}

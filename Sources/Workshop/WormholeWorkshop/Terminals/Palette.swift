@@ -16,7 +16,7 @@ package enum Palette: Sendable, CaseIterable {
     variable: (String) -> String? = { Program.environment($0) }
   ) -> Palette {
     guard isTerminal, variable("TERM") != "dumb" else { return .characters }
-    return Colour.isWanted(isTerminal: isTerminal, variable: variable) ? .colours : .emphasis
+    return (variable("NO_COLOR") ?? "").isEmpty ? .colours : .emphasis
   }
 }
 

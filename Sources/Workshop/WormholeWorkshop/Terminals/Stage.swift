@@ -11,7 +11,7 @@ package struct Stage {
   private static let actorColumns = 10
 
   /// - Parameters:
-  ///   - hasColour: See `Colour.isWanted`.
+  ///   - hasColour: Whether the palette is `Palette.colours`.
   ///   - print: Prints a line.
   package init(hasColour: Bool, print: @escaping (String) throws -> Void) {
     self.hasColour = hasColour
@@ -31,14 +31,9 @@ package struct Stage {
 
   /// Shows an action of an actor.
   package func act(_ actor: String, _ text: String, took duration: Duration? = nil) throws {
-    let lead = String(repeating: " ", count: Self.indent)
-    let name = actor + String(repeating: " ", count: max(1, Self.actorColumns - actor.count))
-    var line = lead + styled(name, .cyan) + text
-    if let duration {
-      let used = Self.indent + name.count + text.count
-      line += Self.right(duration.inMilliseconds, after: used)
-    }
-    try show(line)
+    let name = (actor + " ").padded(to: Self.actorColumns)
+    let used = Self.indent + name.count + text.count
+    try show("   " + styled(name, .cyan) + text + Self.right(duration, after: used))
   }
 
   /// Shows why an action matters.
@@ -55,8 +50,7 @@ package struct Stage {
   /// Shows a claim, and whether it held.
   package func check(_ claim: String, _ holds: Bool, took duration: Duration?) throws {
     let mark = holds ? styled("✓", .green) : styled("✗", .red)
-    let time = duration.map { Self.right($0.inMilliseconds, after: 5 + claim.count) } ?? ""
-    try show("   \(mark) \(claim)\(time)")
+    try show("   \(mark) \(claim)\(Self.right(duration, after: 5 + claim.count))")
   }
 
   /// Shows a line unchanged.
@@ -66,26 +60,9 @@ package struct Stage {
     hasColour ? "\u{1B}[\(style.rawValue)m\(text)\u{1B}[0m" : text
   }
 
-  private static func right(_ text: String, after used: Int) -> String {
-    String(repeating: " ", count: max(1, columns - used - text.count)) + text
-  }
-}
-
-extension Duration {
-  fileprivate var inMilliseconds: String {
-    let tenths = Int((self / .microseconds(100)).rounded())
-    return "\(tenths / 10).\(tenths % 10) ms"
-  }
-}
-
-/// The decision whether a program may use colours.
-package enum Colour {
-  /// Returns true on a terminal, unless NO_COLOR is set and not empty (https://no-color.org), or
-  /// the terminal is dumb.
-  package static func isWanted(
-    isTerminal: Bool = Program.isTerminal(1),
-    variable: (String) -> String? = { Program.environment($0) }
-  ) -> Bool {
-    isTerminal && (variable("NO_COLOR") ?? "").isEmpty && variable("TERM") != "dumb"
+  private static func right(_ duration: Duration?, after used: Int) -> String {
+    guard let duration else { return "" }
+    let text = " \(fixed(duration / .milliseconds(1), 1)) ms"
+    return text.padded(to: columns - used, atRight: true)
   }
 }

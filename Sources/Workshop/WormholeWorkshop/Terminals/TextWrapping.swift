@@ -39,3 +39,23 @@ package enum TextWrapping {
     }.joined(separator: "\n")
   }
 }
+
+extension String {
+  /// Returns the text with blanks up to a number of columns: after it, or before it.
+  package func padded(to columns: Int, atRight: Bool = false) -> String {
+    let blanks = String(repeating: " ", count: max(0, columns - count))
+    return atRight ? blanks + self : self + blanks
+  }
+
+  /// The text as one word of a shell's command line.
+  package var quotedForShell: String {
+    let isPlain = allSatisfy { character in
+      character.isASCII
+        && (character.isLetter || character.isNumber || "-_./:@%+=,".contains(character))
+    }
+    return isPlain && !isEmpty ? self : inSingleQuotes
+  }
+
+  /// The text in the quotes that every shell takes literally.
+  package var inSingleQuotes: String { "'" + replacing("'", with: "'\\''") + "'" }
+}

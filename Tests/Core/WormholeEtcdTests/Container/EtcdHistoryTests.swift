@@ -92,7 +92,7 @@ final class EtcdHistoryTests: RestoredEtcd {
     let consumer = try queue.consume()
     try sender.enqueue("kept")
     let snapshot = directory.path + "/snapshot"
-    try EtcdNode.run("etcdctl", ["--endpoints", node.endpoint, "snapshot", "save", snapshot])
+    try runQuietly("etcdctl", ["--endpoints", node.endpoint, "snapshot", "save", snapshot])
     try #require(try consumer.next(until: soon)).acknowledge()
     try grow()
     try value.replace(with: "lost")

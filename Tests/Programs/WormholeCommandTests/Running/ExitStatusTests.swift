@@ -91,7 +91,7 @@ struct ExitStatusTests {
 
   private func shown(isTerminal: Bool, _ variables: [String: String]) throws -> String {
     let lines = Output()
-    let hasColour = Colour.isWanted(isTerminal: isTerminal) { variables[$0] }
+    let hasColour = Palette.wanted(isTerminal: isTerminal) { variables[$0] } == .colours
     try Stage(hasColour: hasColour) { line in lines.text.withLock { $0 += line } }.title("Title")
     return lines.text.withLock { $0 }
   }

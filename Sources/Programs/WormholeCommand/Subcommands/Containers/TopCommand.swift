@@ -51,7 +51,7 @@ private final class TopScreen: Sendable {
   private let container: SharedContainer
   private let begun = ContinuousClock.now
   private let seen = Mutex(Seen())
-  private let hasColour = Colour.isWanted()
+  private let hasColour = Palette.wanted() == .colours
 
   /// The time between two drawings, if no key is pressed.
   private static let interval: Duration = .seconds(1)

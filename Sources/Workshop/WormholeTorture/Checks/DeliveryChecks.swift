@@ -1,12 +1,13 @@
 import Wormhole
 
-/// The checks of the journals for one kind of guaranteed delivery: messages, or files.
+/// The checks of the journals for one kind of guaranteed delivery: messages, files, or a log's messages.
 ///
 /// A worker records an action before and after it. It may be killed in between, so an action that
 /// has only begun may have happened or not.
-struct QueueChecks {
+struct DeliveryChecks {
   private struct Entry {
     let place: String
+    let number: UInt64
     let slot: Int
     var id: String?
     var isUnsent = false
@@ -34,58 +35,66 @@ struct QueueChecks {
   }
 
   private let what: String
-  private var entries: [UInt64: Entry] = [:]
+  /// In the order of their numbers.
+  private let entries: [Entry]
   private var unknown: [String] = []
   private var tenures: [Tenure] = []
 
   /// - Parameter what: "message" or "file".
-  init(_ what: String, _ journals: [[QueueEvent]]) {
+  init(_ what: String, _ journals: [[Delivery]]) {
     self.what = what
-    for case .sending(let place, let slot, let number) in journals.joined() {
-      entries[number] = Entry(place: place, slot: slot)
+    var found: [String: Entry] = [:]
+    for delivery in journals.joined() {
+      guard case .sending(let slot) = delivery.event else { continue }
+      found[delivery.key] = Entry(place: delivery.place, number: delivery.number, slot: slot)
     }
-    for event in journals.joined() { add(event) }
-  }
-
-  private mutating func add(_ event: QueueEvent) {
-    switch event {
-    case .sending: return
-    case .sent(let number, let id): entries[number]?.id = id
-    case .unsent(let number): entries[number]?.isUnsent = true
-    case .cancelling(let number): entries[number]?.mayBeCancelled = true
-    case .cancelled(let number, let isSo):
-      entries[number]?.mayBeCancelled = isSo
-      entries[number]?.isCancelled = isSo
-    case .consuming(let place, let tenure, let from, let to):
-      tenures.append(Tenure(place: place, name: tenure, from: from, to: to))
-    case .taken(let place, let tenure, let slot, let number, let isRedelivery, let from, let to):
-      guard let entry = entries[number], entry.place == place, entry.slot == slot else {
-        return unknown.append("\(number) from slot \(slot) in \(place)")
+    for delivery in journals.joined() {
+      switch delivery.event {
+      case .consuming(let tenure, let from, let to):
+        tenures.append(Tenure(place: delivery.place, name: tenure, from: from, to: to))
+      case .taken(_, let slot, _, _, _) where found[delivery.key]?.slot != slot:
+        unknown.append("\(delivery.number) from slot \(slot) in \(delivery.place)")
+      default: Self.note(delivery.event, in: &found[delivery.key])
       }
-      entries[number]?.takes.append(
+    }
+    entries = found.values.sorted { ($0.number, $0.place) < ($1.number, $1.place) }
+  }
+
+  private static func note(_ event: Delivery.Event, in entry: inout Entry?) {
+    switch event {
+    case .sending, .consuming: return
+    case .sent(let id): entry?.id = id
+    case .unsent: entry?.isUnsent = true
+    case .cancelling: entry?.mayBeCancelled = true
+    case .cancelled(let isSo):
+      entry?.mayBeCancelled = isSo
+      entry?.isCancelled = isSo
+    case .taken(let tenure, _, let isRedelivery, let from, let to):
+      let number = entry?.number ?? 0
+      entry?.takes.append(
         Take(tenure: tenure, number: number, isRedelivery: isRedelivery, from: from, to: to))
-    case .acknowledging(_, let number), .failing(_, let number): entries[number]?.settlings += 1
-    case .unsettled(_, let number): entries[number]?.settlings -= 1
-    case .acknowledged(_, let number, let time): entries[number]?.acknowledged = time
+    case .acknowledging, .failing: entry?.settlings += 1
+    case .unsettled: entry?.settlings -= 1
+    case .acknowledged(let time): entry?.acknowledged = time
     }
   }
 
-  var all: [Check] { [noneLost, noneCancelled, repeatsMarked, inOrder, oneConsumer] }
-
-  /// The checks for a log, in which nothing is cancelled.
-  var logs: [Check] { [noneLost, repeatsMarked, inOrder, oneConsumer] }
+  /// The checks; without those of what cannot happen in a log, in which nothing is cancelled.
+  func all(isLog: Bool = false) -> [Check] {
+    [noneLost] + (isLog ? [] : [noneCancelled]) + [repeatsMarked, inOrder, oneConsumer]
+  }
 
   private func name(_ number: UInt64) -> String {
     "\(what) \(number >> 32)/\(number & 0xFFFF_FFFF)"
   }
 
   private var noneLost: Check {
-    let stored = entries.filter { $0.value.id != nil && !$0.value.mayBeCancelled }
-    let lost = stored.filter { $0.value.settlings == 0 }.keys.sorted().map {
-      "\(name($0)) in \(entries[$0]?.place ?? "") was stored, but never handled"
+    let stored = entries.filter { $0.id != nil && !$0.mayBeCancelled }
+    let lost = stored.filter { $0.settlings == 0 }.map {
+      "\(name($0.number)) in \($0.place) was stored, but never handled"
     }
-    let unsent = entries.filter { $0.value.isUnsent && !$0.value.takes.isEmpty }.keys.sorted().map {
-      "\(name($0)) was delivered, though it was reported as not stored"
+    let unsent = entries.filter { $0.isUnsent && !$0.takes.isEmpty }.map {
+      "\(name($0.number)) was delivered, though it was reported as not stored"
     }
     return Check(
       "no stored \(what) is lost, and none arrives that was not sent", "\(stored.count) \(what)s",
@@ -93,37 +102,37 @@ struct QueueChecks {
   }
 
   private var noneCancelled: Check {
-    let cancelled = entries.filter(\.value.isCancelled)
+    let cancelled = entries.filter(\.isCancelled)
     return Check(
       "a cancelled \(what) is not delivered", "\(cancelled.count) \(what)s",
-      firstOf: cancelled.filter { !$0.value.takes.isEmpty }.keys.sorted().map {
-        "\(name($0)) was cancelled and delivered"
+      firstOf: cancelled.filter { !$0.takes.isEmpty }.map {
+        "\(name($0.number)) was cancelled and delivered"
       })
   }
 
   /// Checks that cancelled files are back in their places.
   func givenBack(_ isThere: (_ number: UInt64) throws -> Bool) rethrows -> Check {
-    let cancelled = entries.filter(\.value.isCancelled).keys.sorted()
+    let cancelled = entries.filter(\.isCancelled)
     return Check(
       "a cancelled \(what) is where it was", "\(cancelled.count) \(what)s",
-      firstOf: try cancelled.filter { try !isThere($0) }.map {
-        "\(name($0)) was cancelled, and is gone"
+      firstOf: try cancelled.filter { try !isThere($0.number) }.map {
+        "\(name($0.number)) was cancelled, and is gone"
       })
   }
 
   private var repeatsMarked: Check {
     var evidence: [String] = []
-    for (number, entry) in entries.sorted(by: { $0.key < $1.key }) {
+    for entry in entries {
       let firsts = entry.takes.filter { !$0.isRedelivery }
-      if firsts.count > 1 { evidence.append("\(name(number)) arrived twice, unmarked") }
+      if firsts.count > 1 { evidence.append("\(name(entry.number)) arrived twice, unmarked") }
       if let first = firsts.first, entry.takes.contains(where: { $0.to < first.from }) {
-        evidence.append("\(name(number)) arrived unmarked although it had arrived before")
+        evidence.append("\(name(entry.number)) arrived unmarked although it had arrived before")
       }
       if let end = entry.acknowledged, entry.takes.contains(where: { $0.from > end }) {
-        evidence.append("\(name(number)) arrived again after it was acknowledged")
+        evidence.append("\(name(entry.number)) arrived again after it was acknowledged")
       }
     }
-    let repeats = entries.values.reduce(0) { $0 + $1.takes.count(where: \.isRedelivery) }
+    let repeats = entries.reduce(0) { $0 + $1.takes.count(where: \.isRedelivery) }
     return Check(
       "a \(what) is redelivered only if marked and not acknowledged", "\(repeats) repeats",
       firstOf: evidence)
@@ -133,15 +142,11 @@ struct QueueChecks {
   private var inOrder: Check {
     var evidence: [String] = []
     var count = 0
-    var groups: [String: [Take]] = [:]
-    for entry in entries.values {
-      groups["\(entry.place) \(entry.slot)", default: []] += entry.takes
-    }
-    for takes in groups.values {
-      let ends = takes.sorted { $0.to < $1.to }
+    for entries in Dictionary(grouping: entries, by: { "\($0.place) \($0.slot)" }).values {
+      let ends = entries.flatMap(\.takes).sorted { $0.to < $1.to }
       var position = 0
       var highest: UInt64 = 0
-      for take in takes.filter({ !$0.isRedelivery }).sorted(by: { $0.from < $1.from }) {
+      for take in ends.filter({ !$0.isRedelivery }).sorted(by: { $0.from < $1.from }) {
         count += 1
         while position < ends.count, ends[position].to < take.from {
           highest = max(highest, ends[position].number)
@@ -160,7 +165,7 @@ struct QueueChecks {
     var evidence: [String] = []
     let own = Dictionary(tenures.map { ($0.name, $0.to) }) { first, _ in first }
     let ordered = Dictionary(grouping: tenures.sorted { $0.from < $1.from }, by: \.place)
-    for entry in entries.values {
+    for entry in entries {
       for take in entry.takes where !take.isRedelivery {
         guard let own = own[take.tenure] else { continue }
         // Only a consumer that certainly began after this one has replaced it. Of two that overlap,
@@ -176,7 +181,7 @@ struct QueueChecks {
     }
     return Check(
       "a consumer that was replaced gets nothing new", "\(tenures.count) consumers",
-      firstOf: evidence.sorted())
+      firstOf: evidence)
   }
 
   /// Checks the statuses that the senders get at the end, when the queue is empty.
@@ -185,7 +190,7 @@ struct QueueChecks {
   {
     var evidence: [String] = []
     var count = 0
-    for (number, entry) in entries.sorted(by: { $0.key < $1.key }) {
+    for entry in entries {
       guard let id = entry.id, let reported = try status(entry.place, entry.slot, id) else {
         continue
       }
@@ -194,10 +199,14 @@ struct QueueChecks {
       if !reported.isEnd || (isCancelled && !entry.mayBeCancelled)
         || (!isCancelled && entry.isCancelled)
       {
-        evidence.append("\(name(number)) is reported as \(reported)")
+        evidence.append("\(name(entry.number)) is reported as \(reported)")
       }
     }
     return Check(
       "senders learn the outcome of their \(what)s", "\(count) \(what)s", firstOf: evidence)
   }
+}
+
+extension Delivery {
+  fileprivate var key: String { "\(number) \(place)" }
 }

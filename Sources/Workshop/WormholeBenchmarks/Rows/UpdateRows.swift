@@ -6,24 +6,17 @@ extension UpdateRows {
   private static let processes = 8
 
   static func measureContended(_ bench: Bench) throws -> [Row] {
-    let value = try bench.container("update-8").value("count")
-    let raw = try RawValue(bench.path + "/update-8", "raw")
+    let (value, raw) = try bench.value("update-8")
     try value.replace(with: SharedCount.content(0))
     try raw.publish(RawValue.content(0))
-    let ours = try (0..<processes).map { _ in
-      try Worker("increment", [bench.path + "/update-8", "count"])
-    }
-    let floor = try (0..<processes).map { _ in
-      try Worker("increment-raw", [bench.path + "/update-8", "raw"])
-    }
+    let place = bench.path + "/update-8"
+    let ours = try (0..<processes).map { _ in try Worker("increment", [place, "value"]) }
+    let floor = try (0..<processes).map { _ in try Worker("increment-raw", [place, "raw"]) }
     var counts = [[Double]](repeating: [Double](repeating: 0, count: processes), count: 2)
     func round(_ workers: [Worker], _ which: Int) throws -> Double {
-      let begin = ContinuousClock.now
-      for worker in workers { try worker.tell("\(bench.isQuick ? 100 : 300)") }
-      let done = try workers.map { Double(try $0.answer()) ?? 0 }
-      let time = (ContinuousClock.now - begin).nanoseconds
-      for index in done.indices { counts[which][index] += done[index] }
-      return time / done.reduce(0, +)
+      let (time, done) = try Worker.race(workers, bench.isQuick ? "100" : "300")
+      counts[which] = zip(counts[which], done).map(+)
+      return time
     }
     let results = try alternate(
       rounds: bench.rounds, [{ try round(ours, 0) }, { try round(floor, 1) }])
@@ -58,8 +51,8 @@ extension UpdateRows {
 
   // Each line is a time in milliseconds; the answer is the number of operations in that time.
   private static func serve(_ operation: () throws -> Void) throws {
-    try Worker.serve { words in
-      let end = ContinuousClock.now + .milliseconds(words.first.flatMap { Int($0) } ?? 0)
+    try Worker.serve { line in
+      let end = ContinuousClock.now + .milliseconds(Int(line) ?? 0)
       var count = 0
       while ContinuousClock.now < end {
         try operation()
