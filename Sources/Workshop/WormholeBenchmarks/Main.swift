@@ -22,6 +22,7 @@ struct Main {
       }
     } catch {
       Terminal.say("benchmarks: \(error)")
+      if error is Misuse { Terminal.say(Options.usage) }
       Program.exit(error is Misuse ? 64 : 1)
     }
   }
@@ -131,7 +132,7 @@ private struct Options {
       case "--help", "-h":
         print(Self.usage)
         Program.exit(0)
-      default: throw Misuse("unknown argument \"\(argument)\"\n\(Self.usage)")
+      default: throw Misuse("unknown argument \"\(argument)\"")
       }
     }
   }

@@ -131,7 +131,7 @@ final class Nemesis {
   /// Discards the history, up to now or up to a few changes ago.
   private func compact() {
     do {
-      let node = members.nodes[Int.random(in: 0..<members.nodes.count, using: &random)]
+      let node = random.pick(members.nodes)
       let now = try client.status(of: node.endpoint, until: .now + Self.patience).revision
       let revision = max(1, now - Int64.random(in: 0...20, using: &random))
       try node.ask("kv/compaction", #"{"revision":"\#(revision)"}"#, patience: Self.patience)

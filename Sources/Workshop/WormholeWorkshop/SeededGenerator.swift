@@ -14,6 +14,11 @@ package struct SeededGenerator: RandomNumberGenerator, Sendable {
     Int.random(in: 0..<100, using: &self) < percent
   }
 
+  /// Returns one of several things, of which there is at least one.
+  package mutating func pick<Element>(_ all: [Element]) -> Element {
+    all[Int.random(in: 0..<all.count, using: &self)]
+  }
+
   package mutating func milliseconds(_ range: ClosedRange<Int>) -> Duration {
     .milliseconds(Int.random(in: range, using: &self))
   }

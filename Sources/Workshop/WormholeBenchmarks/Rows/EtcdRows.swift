@@ -146,9 +146,7 @@ struct EtcdRows {
       expected: .ratioAtMost(1.5),
       ours: {
         for _ in 0..<each { try sender.enqueue(SharedCount.payload) }
-        return try nanosecondsPerRun(each) {
-          try consumer.next(until: .now + .seconds(5))?.acknowledge()
-        }
+        return try nanosecondsPerEntry(each, consumer)
       },
       floor: {
         try nanosecondsPerRun(each) {

@@ -79,16 +79,12 @@ enum QueueDepthRows {
     let count = together * 4
     let take = try bench.compare(
       "queue: take, \(waiting) wait / 0 wait", rounds: bench.rounds, expected: .ratioAtMost(1.1),
-      ours: { try Self.take(count, fullConsumer) },
+      ours: { try nanosecondsPerEntry(count, fullConsumer) },
       floor: {
         try fill(emptySender, count)
-        return try Self.take(count, emptyConsumer)
+        return try nanosecondsPerEntry(count, emptyConsumer)
       })
     return [send, take]
-  }
-
-  private static func take(_ count: Int, _ consumer: Queue.Consumer) throws -> Double {
-    try nanosecondsPerRun(count) { try consumer.next(until: .now + .seconds(1))?.acknowledge() }
   }
 
   private static func fill(_ sender: Queue.Sender, _ count: Int) throws {

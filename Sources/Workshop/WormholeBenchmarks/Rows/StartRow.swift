@@ -30,23 +30,18 @@ enum StartRow {
     let program = try program(loadsLibraries: state != nil)
     let build = state == nil ? staticBuild : build
     let environment = Program.environment(with: state.map { ["XDG_STATE_HOME=" + $0] } ?? [])
-    let null = try FileDescriptor.open("/dev/null", .readWrite)
-    func run(_ program: String, _ arguments: [String]) throws {
-      let child = try ChildProcess(
-        program, arguments, environment: environment, input: null.rawValue, output: null.rawValue)
-      let end = try child.wait(until: .now + .seconds(30))
-      guard end == .exited(0) else {
-        throw Failure(
-          description: "\(program): \(end.map { "\($0)" } ?? "does not end"); build it first with "
-            + build)
-      }
+    let arguments = ["--container", container, "send", "greeting", "\"hello\""]
+    let results: [[Double]]
+    do {
+      results = try alternate(
+        rounds: bench.rounds, runs: bench.scaled(20),
+        [
+          { try runQuietly(program, arguments, environment: environment) },
+          { try runQuietly("/bin/true", [], environment: environment) },
+        ])
+    } catch {
+      throw Failure(description: "\(program): \(error); build it first with \(build)")
     }
-    let results = try alternate(
-      rounds: bench.rounds, runs: bench.scaled(20),
-      [
-        { try run(program, ["--container", container, "send", "greeting", "\"hello\""]) },
-        { try run("/bin/true", []) },
-      ])
     return Row(
       "wormhole send\(state == nil ? "" : " on etcd"), start to end / true", .milliseconds,
       ours: results[0], floor: results[1], expected: expectation,

@@ -187,7 +187,5 @@ extension Deliveries {
 
   func activate() throws {}
 
-  func targets(_ random: inout SeededGenerator) -> [String] {
-    [places[Int.random(in: 0..<places.count, using: &random)]]
-  }
+  func targets(_ random: inout SeededGenerator) -> [String] { [random.pick(places)] }
 }

@@ -78,9 +78,7 @@ final class DeliveryStrand: Sendable {
       let targets = deliveries.targets(&random)
       for _ in 0..<Int.random(in: 1...5, using: &random) { try send(to: targets, &random) }
     case 88... where recent.withLock({ !$0.isEmpty }): try cancel()
-    default:
-      let places = deliveries.places
-      try consume(places[Int.random(in: 0..<places.count, using: &random)], &random)
+    default: try consume(random.pick(deliveries.places), &random)
     }
   }
 

@@ -14,11 +14,11 @@ final class Observers: Sendable {
     var latest: [String: HistoryValue?] = [:]
     var revisions: [Int: UInt64] = [:]
     var heard: [String: Int] = [:]
-    var count = 0
   }
 
   private let container: SharedContainer
   private let recorder: Recorder
+  private let count = Atomic(0)
   private let state = Mutex(State())
   private let kept = Mutex<[any Sendable]>([])
   private let queue = DispatchQueue(label: "torture.observers", attributes: .concurrent)
@@ -28,12 +28,7 @@ final class Observers: Sendable {
     self.recorder = recorder
   }
 
-  private func newObserver() -> Int {
-    state.withLock { state in
-      state.count += 1
-      return state.count
-    }
-  }
+  private func newObserver() -> Int { count.wrappingAdd(1, ordering: .relaxed).newValue }
 
   /// Observes a key with a handler.
   func observe(_ key: String) throws {

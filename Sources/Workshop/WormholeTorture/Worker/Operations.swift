@@ -174,7 +174,7 @@ final class Attempts: Sendable {
   private let recorder: Recorder
   private let key: String
   private let disturbance: Disturbance
-  private let count = Mutex(0)
+  private let count = Atomic(0)
 
   init(_ recorder: Recorder, _ key: String, disturbance: Disturbance) {
     self.recorder = recorder
@@ -184,11 +184,7 @@ final class Attempts: Sendable {
 
   /// Begins a run; returns the value that it found.
   func begin(_ content: PropertyListValue?) throws -> HistoryValue? {
-    let isFirst = count.withLock { count in
-      count += 1
-      return count == 1
-    }
-    if !isFirst { try recorder.note(.retried) }
+    if count.wrappingAdd(1, ordering: .relaxed).oldValue > 0 { try recorder.note(.retried) }
     return try Content.number(content, in: key)
   }
 

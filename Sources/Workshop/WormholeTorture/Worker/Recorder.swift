@@ -12,7 +12,8 @@ struct Deliberate: Error {}
 final class Recorder: Sendable {
   private let journal: SharedDescriptor
   let life: Int
-  private let numbers: Mutex<(last: UInt64, tenures: Int)>
+  private let lastNumber: Atomic<UInt64>
+  private let tenures = Atomic(0)
   let isOnEtcd: Bool
 
   /// The time by which an operation may exceed its deadline, because the machine may be busy. Time when
@@ -26,7 +27,7 @@ final class Recorder: Sendable {
   init(_ directory: RunDirectory, life: Int, _ strand: Kind) throws(Errno) {
     self.life = life
     isOnEtcd = directory.etcd != nil
-    numbers = Mutex((Workload.firstNumber(life: life), 0))
+    lastNumber = Atomic(Workload.firstNumber(life: life))
     let path = directory.journal(life: life, strand)
     journal = SharedDescriptor(
       try FileDescriptor.open(path, [.writeOnly, .create, .append, .noFollow]))
@@ -47,21 +48,10 @@ final class Recorder: Sendable {
   }
 
   /// Returns the next of the numbers that only this strand uses.
-  func newNumber() -> UInt64 {
-    numbers.withLock { numbers in
-      numbers.last += 1
-      return numbers.last
-    }
-  }
+  func newNumber() -> UInt64 { lastNumber.wrappingAdd(1, ordering: .relaxed).newValue }
 
   /// Returns the name of a new tenure as a consumer.
-  func newTenure() -> String {
-    let count = numbers.withLock { numbers in
-      numbers.tenures += 1
-      return numbers.tenures
-    }
-    return "\(life)-\(count)"
-  }
+  func newTenure() -> String { "\(life)-\(tenures.wrappingAdd(1, ordering: .relaxed).newValue)" }
 
   /// Performs one operation, and records its call before and its answer after it.
   ///

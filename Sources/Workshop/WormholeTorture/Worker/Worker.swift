@@ -64,18 +64,17 @@ final class Worker {
   // Only a few keys each, so that deliveries do not take all the time.
   private func beginObserving() throws {
     let others = (0..<arguments.options.processes).map(Workload.single)
-    let keys = [pick(Workload.counters), pick(Workload.registers), pick(others), Workload.large[0]]
-    let followed = pick(Workload.registers + Workload.counters)
-    let bell = pick(Workload.bells)
+    let keys = [
+      random.pick(Workload.counters), random.pick(Workload.registers), random.pick(others),
+      Workload.large[0],
+    ]
+    let followed = random.pick(Workload.registers + Workload.counters)
+    let bell = random.pick(Workload.bells)
     for key in keys {
       try operations.recorder.insisting(until: arguments.end) { try observers.observe(key) }
     }
     try operations.recorder.insisting(until: arguments.end) { try observers.follow(followed) }
     try operations.recorder.insisting(until: arguments.end) { try observers.listen(bell) }
-  }
-
-  private func pick<Element>(_ all: [Element]) -> Element {
-    all[Int.random(in: 0..<all.count, using: &random)]
   }
 
   private func newNumber() -> UInt64 { operations.recorder.newNumber() }
@@ -97,12 +96,12 @@ final class Worker {
 
   private func step() throws {
     let terms = terms()
-    let register = pick(Workload.registers)
+    let register = random.pick(Workload.registers)
     switch Int.random(in: 0..<100, using: &random) {
     case 0..<20: try read()
     case 20..<24: try operations.incrementTwins(terms)
     case 24..<28: try operations.readTwins(Int.random(in: 0..<2, using: &random))
-    case 28..<54: try increment(pick(Workload.counters), terms)
+    case 28..<54: try increment(random.pick(Workload.counters), terms)
     case 54..<60: try operations.replace(register, with: newNumber(), terms)
     case 60..<64: try operations.remove(register, terms)
     case 64..<71: try update("update", register, terms: terms)
@@ -114,9 +113,9 @@ final class Worker {
     case 84..<85: try update("large update", Workload.large[0], terms: terms)
     case 85..<90:
       try operations.replace(Workload.single(arguments.slot), with: newNumber(), terms)
-    case 90..<94: try operations.post(pick(Workload.bells), terms.disturbance)
+    case 90..<94: try operations.post(random.pick(Workload.bells), terms.disturbance)
     case 94..<97:
-      let (bell, registration) = pick(registrations)
+      let (bell, registration) = random.pick(registrations)
       try operations.check(bell, registration)
     case 97..<98: try operations.setState(newNumber(), terms)
     default: try operations.state()
@@ -124,7 +123,7 @@ final class Worker {
   }
 
   private func read() throws {
-    let key = pick(
+    let key = random.pick(
       Workload.registers + Workload.registers + Workload.counters + Workload.large
         + (0..<arguments.options.processes).map(Workload.single))
     lastRead[key] = try operations.read(key)

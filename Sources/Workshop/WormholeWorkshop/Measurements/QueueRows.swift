@@ -40,9 +40,7 @@ package enum QueueRows {
         "queue: take, \(waiting) wait / read + unlink", rounds: bench.shortRounds,
         ours: {
           for _ in 0..<4 { try sender.enqueue(SharedCount.payload) }
-          return try nanosecondsPerRun(4) {
-            try consumer.next(until: .now + .seconds(1))?.acknowledge()
-          }
+          return try nanosecondsPerEntry(4, consumer)
         },
         floor: {
           for _ in 0..<4 { try raw.send() }
@@ -50,6 +48,11 @@ package enum QueueRows {
         })
     }
   }
+}
+
+/// Returns the nanoseconds for taking and acknowledging each of `count` entries.
+package func nanosecondsPerEntry(_ count: Int, _ consumer: Queue.Consumer) throws -> Double {
+  try nanosecondsPerRun(count) { try consumer.next(until: .now + .seconds(5))?.acknowledge() }
 }
 
 /// The bare files of a queue with one sender and one consumer.

@@ -72,10 +72,13 @@ package struct DynamicLibrary: Sendable {
 /// Runs a program without input or output, and waits for its end.
 ///
 /// - Throws: An error that names it if it does not succeed.
-package func runQuietly(_ program: String, _ arguments: [String]) throws {
+package func runQuietly(
+  _ program: String, _ arguments: [String], environment: [String] = Program.environment
+) throws {
   let null = try FileDescriptor.open("/dev/null", .readWrite)
   let child = try ChildProcess(
-    program, arguments, input: null.rawValue, output: null.rawValue, errors: null.rawValue)
+    program, arguments, environment: environment, input: null.rawValue, output: null.rawValue,
+    errors: null.rawValue)
   guard try child.wait(until: .now + .seconds(60)) == .exited(0) else {
     throw Failure(description: "\(program) failed: \(arguments)")
   }
