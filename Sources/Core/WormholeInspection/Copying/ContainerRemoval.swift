@@ -26,8 +26,8 @@ package struct ContainerRemoval {
   /// - Complexity: One call for a file, four for a directory. On etcd one transaction.
   package func run() throws -> [String] {
     if !allowsUse {
-      try ContainerUse.refuse(
-        Self.action, container, remedy: "end it first, so that it does not begin again")
+      try container.refuseUse(
+        Self.action, remedy: "end it first, so that it does not begin again")
     }
     return try reporting(Self.action, path: container.location) {
       try container.inspected.removeContent()
@@ -71,5 +71,25 @@ extension SharedContainer {
   /// Whether an entry of a container's directory belongs to the container, or is about to.
   static func isOurs(_ name: FileName) -> Bool {
     ownEntries.contains(name.text) || name.hasPrefix(".container-") || name.hasPrefix(".new-")
+  }
+
+  /// Refuses an action while a process uses the container: one that is present in it, or a consumer
+  /// of its queues. Processes that only read and write values are not seen.
+  ///
+  /// - Throws: `AppGroupError.timedOut` with the process.
+  func refuseUse(_ action: String, remedy: String) throws {
+    let kinds = [NameKind.Primitive.presence, .consumer].flatMap {
+      [NameKind($0), NameKind($0, isOwn: true)]
+    }
+    for kind in kinds {
+      for name in try identifiers(of: kind) {
+        let presence = Presence(container: self, name: name, kind: kind)
+        guard let user = try presence.members().first else { continue }
+        throw AppGroupError(
+          .timedOut, action, path: location,
+          reason: "\(user.program) (\(user.processID)) uses it: it is present as \"\(name)\"",
+          remedy: remedy)
+      }
+    }
   }
 }

@@ -33,4 +33,24 @@ extension DirectoryEngine: InspectedEngine {
 
   /// Its files are those of the local directory.
   package func removeContent() {}
+
+  package func tryWriting() throws {
+    let handle = try root.handle()
+    let directory = handle.descriptor.rawValue
+    let nonce = Nonce.next()
+    let (first, second) = (".container-\(nonce).plist", ".container-\(nonce)-2.plist")
+    let place = ".new-\(nonce)"
+    do {
+      let block = [UInt8](repeating: 0, count: Int(min(handle.status.blockBytes, 65_536)))
+      let file = try root.access.createFile(first, at: directory)
+      try file.writeAll(block)
+      try rename(first, at: directory, to: second, at: directory)
+      try makeDirectory(place, at: directory)
+      try removeDirectory(place, at: directory)
+      try removeFile(second, at: directory)
+    } catch {
+      for name in [first, second] { try removeIfPresent(name, at: directory) }
+      throw error
+    }
+  }
 }

@@ -1,3 +1,4 @@
+import FoundationEssentials
 import Wormhole
 import WormholePropertyLists
 import WormholeSystem
@@ -68,5 +69,168 @@ extension ContainerInspection {
       content.condition = .unreadable(
         AppGroupError(.inputOutput, "read the value", path: value.path, reason: "\(error)"))
     }
+  }
+}
+
+/// The inspection of the directory of one presence.
+extension ContainerInspection {
+  mutating func lookAtPresence(_ owner: Owner) {
+    let presence = DirectoryPresence(
+      container: container, name: owner.identifier, kind: owner.kind)
+    attempt("look who is present", at: owner.path) { inspection in
+      guard let look = try presence.place.look(movesAside: false) else { return }
+      // A consumer's presence is reported with its queue.
+      if owner.kind.primitive == .presence {
+        let live = ContainerReport.NamedPresence(
+          name: owner.identifier, path: presence.path, members: look.live)
+        inspection.report.change(owner.kind) { $0.presences.append(live) }
+      }
+      for member in look.dead {
+        inspection.add(
+          .abandonedPresence, owner.path + "/" + PresenceDirectory.memberName(member.id), of: owner)
+      }
+    }
+    lookAtParts(of: owner) { inspection, found in
+      if found.part.role == .registration { inspection.lookAtRegistration(found) }
+      return found.part.role == .registration
+    }
+  }
+
+  private mutating func lookAtRegistration(_ found: Found) {
+    guard let status = status(found.path), status.kind == .regular else {
+      return addForeign(found.path)
+    }
+    checkOwnerAndMode(found.path)
+    attempt("look at a registration", at: found.path) { inspection in
+      let directory = try FileDescriptor.openBeneath(
+        found.owner.path, at: inspection.directory, [.readOnly, .directory])
+      let examiner = try PresenceDirectory.Examiner(directory, inspection.container.root)
+      if try examiner.isAbandoned(found.name, removing: false) {
+        inspection.add(.abandonedPresence, found.path, of: found.owner)
+      }
+    }
+  }
+}
+
+/// The inspection of the directory of one queue.
+extension ContainerInspection {
+  mutating func lookAtQueue(_ owner: Owner) {
+    let queue = Queue(container: container, name: owner.identifier, kind: owner.kind)
+    var report = ContainerReport.NamedQueue(name: queue.name, path: queue.path)
+    var failures: [QueueEntryID] = []
+    let now = Date()
+    lookAtParts(of: owner) { _, found in
+      let batch = EntryFile(bytes: found.name.bytes)
+      let count = batch?.count ?? 0
+      switch found.part.role {
+      case .waiting: if let batch { report.take(waiting: batch, now) }
+      case .taken: report.taken += count
+      case .receipt: report.receipts += count
+      case .outcome: report.outcomes += 1
+      case .failure:
+        report.failed += 1
+        if failures.count < Self.maximumFailures, let id = OutcomeFile.id(found.name.text) {
+          failures.append(id)
+        }
+      default: return false
+      }
+      return true
+    }
+    lookAtFailures(failures, of: queue, &report)
+    attempt("look who consumes", at: owner.path) { inspection in
+      let live = try queue.role.place.look(movesAside: false)?.live ?? []
+      let id = live.isEmpty ? nil : try queue.role.roleID()
+      report.consumer = live.first { $0.id == id }
+      report.workers = live.filter { !$0.isExclusive }
+    }
+    self.report.change(owner.kind) { $0.queues.append(report) }
+  }
+
+  /// The largest number of failures that a report lists.
+  private static let maximumFailures = 100
+
+  private mutating func lookAtFailures(
+    _ ids: [QueueEntryID], of queue: Queue, _ report: inout ContainerReport.NamedQueue
+  ) {
+    guard !ids.isEmpty else { return }
+    attempt("look for what has failed", at: queue.directory.relativePath) { inspection in
+      guard let place = try queue.open() else { return }
+      for id in ids where inspection.mayRead(Int64(id.batch.bytes)) {
+        if let failure = try place.failure(id) { report.failures.append(failure) }
+      }
+    }
+  }
+}
+
+extension ContainerReport.NamedQueue {
+  fileprivate mutating func take(waiting batch: EntryFile, _ now: Date) {
+    waiting += batch.count
+    waitingBytes += Int64(batch.bytes)
+    // By its sender's clock, which never goes back; or when it is due.
+    let date = Date(timeIntervalSince1970: Double(batch.due ?? batch.order) / 1e9)
+    if batch.due != nil, date > now {
+      delayed += batch.count
+      nextDue = min(nextDue ?? .distantFuture, date)
+    } else {
+      oldest = min(oldest ?? .distantFuture, date)
+    }
+  }
+}
+
+/// The inspection of the directory of one log.
+extension ContainerInspection {
+  mutating func lookAtLog(_ owner: Owner) {
+    let log = container.log(owner.identifier)
+    var report = ContainerReport.NamedLog(name: log.name, path: log.path)
+    let state = lookAtFile(of: log, &report)
+    let first = state?.first ?? 1
+    let furthest = state?.furthest ?? LogState.largest
+    lookAtParts(of: owner) { inspection, found in
+      guard found.part.role == .message, let number = LogDirectory.number(found.name) else {
+        return false
+      }
+      if found.isDirectory == true || number > furthest {
+        inspection.addForeign(found.path)
+      } else if number < first {
+        inspection.add(.abandonedEntry, found.path, of: owner)
+      } else {
+        report.messages += 1
+        report.first = min(report.first ?? number, number)
+        report.last = max(report.last ?? number, number)
+        if let status = inspection.status(found.path) {
+          report.bytes += status.size
+          report.newest = max(report.newest ?? .distantPast, status.modified)
+        }
+      }
+      return true
+    }
+    attempt("look who reads", at: owner.path) { inspection in
+      for subscriber in try log.subscribers() {
+        let member = try log.member(for: subscriber.name)
+        report.subscribers.append(.init(subscriber: subscriber, process: member))
+      }
+      report.subscribers.sort { $0.subscriber.name < $1.subscriber.name }
+    }
+    self.report.change(.log) { $0.logs.append(report) }
+  }
+
+  private mutating func lookAtFile(
+    of log: Log, _ report: inout ContainerReport.NamedLog
+  ) -> LogState? {
+    let file = log.value.directory.relativePath + "/" + log.value.fileName
+    guard let status = status(file) else { return nil }
+    checkOwnerAndMode(file)
+    guard mayRead(min(status.size, Int64(Value.maximumBytes))) else { return nil }
+    do {
+      let state = try LogState.read(log.value.snapshot(), at: log.value.path)
+      report.bounds = state?.bounds ?? .standard
+      return state
+    } catch let error as AppGroupError {
+      report.fault = error
+    } catch {
+      report.fault = AppGroupError(
+        .inputOutput, "read what is known about a log", path: log.value.path, reason: "\(error)")
+    }
+    return nil
   }
 }

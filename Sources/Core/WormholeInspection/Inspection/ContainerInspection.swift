@@ -226,19 +226,26 @@ extension ContainerInspection {
   mutating func add(
     _ kind: ContainerReport.Leftover.Kind, _ path: String, of owner: Owner? = nil
   ) {
-    guard report.leftovers.count < Self.maximumNames else {
-      report.isPartial = true
-      return
-    }
-    report.leftovers.append(.init(kind: kind, path: absolute(path), owner: owner))
+    append(
+      .init(kind: kind, path: absolute(path), owner: owner), to: \.leftovers,
+      atMost: Self.maximumNames)
   }
 
   mutating func addForeign(_ path: String, isInTheWay: Bool = false) {
-    guard isInTheWay || report.foreignEntries.count < Self.maximumEntries else {
+    append(
+      .init(path: absolute(path), isInTheWay: isInTheWay), to: \.foreignEntries,
+      atMost: isInTheWay ? .max : Self.maximumEntries)
+  }
+
+  private mutating func append<Item>(
+    _ item: Item, to list: WritableKeyPath<ContainerReport, [Item]>,
+    atMost limit: Int = maximumEntries
+  ) {
+    if report[keyPath: list].count < limit {
+      report[keyPath: list].append(item)
+    } else {
       report.isPartial = true
-      return
     }
-    report.foreignEntries.append(.init(path: absolute(path), isInTheWay: isInTheWay))
   }
 
   /// Records an entry that another user owns or could write to.
@@ -250,13 +257,9 @@ extension ContainerInspection {
     let isForeign = !container.root.access.trusts(status, in: handle.status)
     let mask: UInt32 = container.root.access == .owner ? 0o022 : 0o002
     guard isForeign || status.permissions & mask != 0 else { return }
-    guard report.looseEntries.count < Self.maximumEntries else {
-      report.isPartial = true
-      return
-    }
-    report.looseEntries.append(
+    append(
       .init(
         path: absolute(path), owner: status.owner, permissions: status.permissions,
-        isForeign: isForeign))
+        isForeign: isForeign), to: \.looseEntries)
   }
 }

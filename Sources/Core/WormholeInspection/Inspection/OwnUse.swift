@@ -1,3 +1,4 @@
+import Wormhole
 package import WormholePropertyLists
 
 /// The use of one of the package's own values: its title for people, and its shape.
@@ -22,5 +23,16 @@ package struct OwnUse: Sendable {
     _ title: String, is shape: String, _ isOfShape: @escaping @Sendable (PropertyListValue) -> Bool
   ) {
     self.init(title) { isOfShape($0) ? nil : "it is a property list, but no \(shape)" }
+  }
+}
+
+extension Log {
+  /// Returns the use of the package's own value that is the position of a subscriber; nil for any
+  /// other name.
+  package static func use(ofOwnValue name: String) -> OwnUse? {
+    guard let (log, subscriber) = LogCursor.subscriber(ofOwnName: name) else { return nil }
+    return OwnUse("the position of \"\(subscriber)\" in the log \"\(log)\"", is: "position") {
+      LogCursor.Position($0) != nil
+    }
   }
 }

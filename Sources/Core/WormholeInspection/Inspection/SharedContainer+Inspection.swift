@@ -170,6 +170,18 @@ extension SharedContainer {
     }
   }
 
+  /// Tries the steps of every writer in a directory: creates an entry, writes a block, renames it,
+  /// creates a directory, and removes both. They have names of a container that is being created,
+  /// so a sweep removes them. On etcd it asks for a change under a condition that never holds: etcd
+  /// checks the user's rights and the database's quota before the condition, and nothing changes.
+  ///
+  /// - Throws: `AppGroupError`: there is no space or no inode, the quota is used up, the file system is
+  ///   read-only, or the user may not write.
+  /// - Complexity: Eight calls; on etcd one round trip.
+  package func tryWriting() throws {
+    try reporting("write in the container", path: location) { try inspected.tryWriting() }
+  }
+
   private func inside(_ path: String) -> String { String(path.dropFirst(root.path.count + 1)) }
 
   /// Removes a staged `container.plist`, or the directory of a long identifier with that one file

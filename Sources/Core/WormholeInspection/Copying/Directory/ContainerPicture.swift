@@ -19,7 +19,7 @@ import WormholeSystem
 /// without the entries of live processes: as after a crash of all processes at that moment.
 final class ContainerPicture {
   private let root: ContainerRoot
-  private let values: ValuePicture
+  private var values: ValuePicture
   private let trees: TreePicture
   private let check: () throws -> Void
   /// How long passes may find changes in spite of pauses.
@@ -47,7 +47,8 @@ final class ContainerPicture {
     self.root = root
     self.check = check
     values = ValuePicture(
-      of: container, root: root, to: target, leavesOut: leavesOut, check: check, copied: copied)
+      container: container, root: root, target: target, leavesOut: leavesOut, check: check,
+      copied: copied)
     trees = TreePicture(of: root, to: target.root, check: check) {
       try TreePicture.Item.beside(in: root) + TreePicture.Item.parts(in: root)
     }
@@ -134,8 +135,8 @@ final class ContainerPicture {
 
 /// The values of a picture, the states of notifications, and the last present processes: the parts
 /// whose meaning is copied.
-private final class ValuePicture {
-  private struct Thing {
+private struct ValuePicture {
+  struct Thing {
     let kind: NameKind
     let part: ContainerPart
     let identifier: String
@@ -149,7 +150,7 @@ private final class ValuePicture {
     }
   }
 
-  private enum Seen: Equatable {
+  enum Seen: Equatable {
     /// There is no file; the version of the directory, if that shows more.
     case nothing(Version?)
     case file(Version)
@@ -157,37 +158,24 @@ private final class ValuePicture {
     case marked(Version?)
   }
 
-  private let container: SharedContainer
-  private let root: ContainerRoot
-  private let target: DirectoryTarget
-  private let leavesOut: (String) -> Bool
-  private let check: () throws -> Void
-  private let copied: (Int) throws -> Void
-  private var things: [[FileName: Thing]]
+  let container: SharedContainer
+  let root: ContainerRoot
+  let target: DirectoryTarget
+  let leavesOut: (String) -> Bool
+  let check: () throws -> Void
+  let copied: (Int) throws -> Void
+  /// By the place of their part in the meanings of the container.
+  var things: [Int: [FileName: Thing]] = [:]
 
-  init(
-    of container: SharedContainer, root: ContainerRoot, to target: DirectoryTarget,
-    leavesOut: @escaping (String) -> Bool, check: @escaping () throws -> Void,
-    copied: @escaping (Int) throws -> Void
-  ) {
-    self.container = container
-    self.root = root
-    self.target = target
-    self.leavesOut = leavesOut
-    self.check = check
-    self.copied = copied
-    things = Array(repeating: [:], count: root.meanings.count)
-  }
-
-  var count: Int { things.reduce(0) { $0 + $1.values.count { $0.bytes > 0 } } }
-  var bytes: Int { things.reduce(0) { $1.values.reduce($0) { $0 + $1.bytes } } }
+  var count: Int { things.values.reduce(0) { $0 + $1.values.count { $0.bytes > 0 } } }
+  var bytes: Int { things.values.reduce(0) { $1.values.reduce($0) { $0 + $1.bytes } } }
 
   /// - Parameter met: Given the status of each value's file, before it is read.
-  func pass(_ met: (FileStatus) throws -> Void) throws -> Int {
+  mutating func pass(_ met: (FileStatus) throws -> Void) throws -> Int {
     var changes = 0
     let directory = try root.handle().descriptor.rawValue
     for (index, (kind, part)) in root.meanings.enumerated() {
-      var left = things[index]
+      var left = things[index] ?? [:]
       for entry in try SharedContainer.entries(kind.path, at: directory) ?? [] {
         try check()
         guard
@@ -197,14 +185,14 @@ private final class ValuePicture {
           continue
         }
         if try look(&thing, at: directory, met) { changes += 1 }
-        things[index][entry.name] = thing
+        things[index, default: [:]][entry.name] = thing
       }
       for (name, thing) in left {
         if thing.bytes > 0 {
           changes += 1
           try target.remove(thing.key())
         }
-        things[index][name] = nil
+        things[index]?[name] = nil
       }
     }
     return changes

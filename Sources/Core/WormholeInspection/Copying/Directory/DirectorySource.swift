@@ -1,4 +1,6 @@
+import FoundationEssentials
 import Wormhole
+import WormholePropertyLists
 import WormholeSystem
 
 /// Reads a directory as keys: a picture or an unpacked backup, which no process changes.
@@ -27,5 +29,223 @@ struct DirectorySource: CopySource {
 
   private func names(_ kind: NameKind) throws -> [String] {
     try container.identifiers(of: kind).sorted { $0.utf8.lexicographicallyPrecedes($1.utf8) }
+  }
+}
+
+/// Reads a queue's directory as keys: the keys that its files would have on etcd.
+struct QueueKeys {
+  let place: QueueDirectory
+
+  typealias Put = (_ part: String, _ value: [UInt8]) throws -> Void
+
+  /// The consumer of taken batches: no consumer has this name, so they are delivered again.
+  static let goneConsumer = "copied"
+
+  func read(_ put: Put) throws {
+    let failures = try place.ids(in: QueueDirectory.failed)
+    for id in failures { try readFailure(id, put) }
+    let claimed = try readFiles(put)
+    let batches = try readBatches(claimed: claimed, put)
+    let receipts = try readReceipts(put)
+    let outcomes = try readOutcomes(put)
+    try putSenders(of: batches + receipts + outcomes + failures.map(\.batch), put)
+  }
+
+  // MARK: Entries
+
+  /// Reads waiting and taken batches, in the order of sending.
+  private func readBatches(claimed: Set<String>, _ put: Put) throws -> [EntryFile] {
+    var found = try (place.batches(QueueDirectory.pending) ?? []).map {
+      (batch: $0, part: QueueDirectory.pending)
+    }
+    for consumer in try place.consumers() {
+      let part = QueueDirectory.taken + "/" + consumer
+      found += try (place.batches(part) ?? []).map { ($0, part) }
+    }
+    var newest: [String: QueueEntryID] = [:]
+    for (name, part) in found.sorted(by: { $0.batch < $1.batch }) {
+      guard let bytes = try place.read(part + "/" + name.text) else { continue }
+      let entries = entries(bytes, of: name)
+      if part != QueueDirectory.pending {
+        try put(
+          QueueKeyPart.claims.text(name.text), claim(on: name, entries, in: part, claimed: claimed))
+      }
+      try put(QueueKeyPart.entries.text(name.text), bytes)
+      for (index, entry) in entries.enumerated() where entry.payload != nil {
+        guard let key = entry.key else { continue }
+        let mark = QueueKeyPart.marks.text("\(name.sender)/\(EncodedName.text(ofKey: key))")
+        newest[mark] = .init(batch: name, index: index)
+      }
+    }
+    for (part, id) in newest.sorted(by: { $0.key < $1.key }) {
+      try put(part, Array("\(id.batch.text).\(id.index)".utf8))
+    }
+    return found.map(\.batch)
+  }
+
+  /// None if the content is not a batch: its consumer finds the same.
+  private func entries(_ bytes: [UInt8], of name: EntryFile) -> [Batch.Entry] {
+    do throws(Batch.Unreadable) {
+      return try Batch(bytes: bytes, count: name.count).entries
+    } catch {
+      return []
+    }
+  }
+
+  private func claim(
+    on name: EntryFile, _ entries: [Batch.Entry], in part: String, claimed: Set<String>
+  ) throws -> [UInt8] {
+    let path = part + "/" + name.text
+    var claim = BatchClaim(consumer: Self.goneConsumer)
+    if let lines = try place.readNote(path + QueueDirectory.deliveriesSuffix) {
+      claim.deliveries = String(decoding: lines, as: UTF8.self)
+    }
+    claim.settled = try place.settled(path)
+    for index in 0..<name.count {
+      guard let mark = try place.readNote("\(path).\(index)\(QueueDirectory.markSuffix)") else {
+        continue
+      }
+      claim.marks["\(index)"] = String(decoding: mark, as: UTF8.self)
+    }
+    for id in entries.compactMap({ $0.payload?.attachmentID }) where claimed.contains(id) {
+      claim.marks[BatchClaim.claimedMark + id] = ""
+    }
+    return try claim.bytes(stamp: "0")
+  }
+
+  private func putSenders(of batches: [EntryFile], _ put: Put) throws {
+    var orders: [String: UInt64] = [:]
+    for batch in batches { orders[batch.sender] = max(orders[batch.sender] ?? 0, batch.order) }
+    for (sender, order) in orders.sorted(by: { $0.key < $1.key }) {
+      try put(QueueKeyPart.senders.text(sender), Array("0 \(String(order, radix: 16))".utf8))
+    }
+  }
+
+  // MARK: Records
+
+  private func readReceipts(_ put: Put) throws -> [EntryFile] {
+    let batches = try (place.batches(QueueDirectory.sent) ?? []).sorted()
+    for name in batches {
+      let path = QueueDirectory.sentPath(name)
+      guard var bytes = try place.read(path) else { continue }
+      let forgotten = try place.numbers(path + QueueDirectory.forgottenSuffix)
+      var batch = Batch(entries(bytes, of: name))
+      for index in batch.kept where forgotten.contains(index) {
+        batch.entries[index].keepsReceipt = false
+      }
+      if !forgotten.isEmpty { bytes = try batch.bytes() }
+      try put(QueueKeyPart.receipts.text("\(name.sender)/\(name.text)"), bytes)
+      // On etcd nothing else shows when an entry with an expiring receipt was processed.
+      let expiring = batch.kept.filter { batch.entries[$0].receiptTerm == .dayAfterProcessing }
+      let statuses = try place.statuses(of: name, Set(expiring))
+      for index in expiring where statuses[index] == .processed {
+        let moment = try place.fileStatus(path).changedNanoseconds1970
+        try put(outcome(name, index), OutcomeFile.bytes(.processed, at: moment))
+      }
+    }
+    return batches
+  }
+
+  private func readOutcomes(_ put: Put) throws -> [EntryFile] {
+    let ids = try place.ids(in: QueueDirectory.outcomes)
+    for id in ids {
+      let path = QueueDirectory.outcomePath(id)
+      guard let bytes = try place.readNote(path) else { continue }
+      let moment = try place.fileStatus(path).changedNanoseconds1970
+      try put(
+        outcome(id.batch, id.index), OutcomeFile.bytes(OutcomeFile.status(bytes), at: moment))
+    }
+    return ids.map(\.batch)
+  }
+
+  private func outcome(_ batch: EntryFile, _ index: Int) -> String {
+    QueueKeyPart.outcomes.text("\(batch.sender)/\(batch.text).\(index)")
+  }
+
+  private func readFailure(_ id: QueueEntryID, _ put: Put) throws {
+    let path = QueueDirectory.failedPath(id)
+    guard let bytes = try place.readNote(path) else { return }
+    do {
+      var value = try PropertyListValue(bytes: bytes)
+      guard case .dictionary = value else { return }
+      value["date"] = .date(try place.fileStatus(path).modified)
+      try put(QueueKeyPart.failures.text("\(id.batch.text).\(id.index)"), value.binaryBytes())
+    } catch is PropertyListError {
+      // Not a failure of a queue: it is never shown.
+      return
+    }
+  }
+
+  // MARK: Files
+
+  /// Reads the files that are kept with failures, wait, or are taken: for each its pieces, then its
+  /// manifest; for a claimed file only the manifest.
+  ///
+  /// - Returns: The ids of claimed files.
+  private func readFiles(_ put: Put) throws -> Set<String> {
+    var claimed: Set<String> = []
+    let taken = try place.consumers().sorted().map { QueueDirectory.taken + "/" + $0 }
+    var files = try attachments(in: QueueDirectory.failed)
+    // Its sender begins an incomplete file again.
+    for id in try place.attachmentDirectories().sorted() {
+      let path = AttachmentPlace.path(id)
+      if try place.exists(path + "/" + AttachmentPlace.content) {
+        files.append((.waitingFiles, id, path))
+      }
+    }
+    files += try taken.flatMap { try attachments(in: $0) }
+    for (part, id, path) in files {
+      let found = try putPieces(of: path + "/" + AttachmentPlace.content, id, put)
+      var manifest = AttachmentManifest(content: id, size: found?.size ?? 0, sender: "")
+      manifest.whole = found?.whole ?? .init()
+      try put(part.text(id), manifest.bytes())
+      if found == nil, path.hasPrefix(QueueDirectory.taken) { claimed.insert(id) }
+    }
+    return claimed
+  }
+
+  /// Returns the files that a consumer has, or that are kept with failures.
+  private func attachments(
+    in part: String
+  ) throws -> [(part: QueueKeyPart, id: String, path: String)] {
+    try (place.list(part) ?? []).map(\.name.text).filter {
+      $0.hasPrefix(AttachmentPlace.takenPrefix)
+    }.sorted().compactMap { name in
+      let id = String(name.dropFirst(AttachmentPlace.takenPrefix.count))
+      return AttachmentPlace.isID(id) ? (.takenFiles, id, part + "/" + name) : nil
+    }
+  }
+
+  private func putPieces(
+    of content: String, _ id: String, _ put: Put
+  ) throws -> (size: Int64, whole: AttachmentManifest.Whole)? {
+    // It was claimed.
+    guard try place.exists(content) else { return nil }
+    let file = try place.openFile(content, [.readOnly, .nonBlocking])
+    guard try file.status().kind == .regular else { throw Errno.tooManyLinks }
+    let buffer = UnsafeMutableRawBufferPointer.allocate(
+      byteCount: AttachmentManifest.piece, alignment: 64)
+    defer { buffer.deallocate() }
+    var (hash, size) = (XXH64(), Int64(0))
+    var whole = AttachmentManifest.Whole()
+    while true {
+      let piece = UnsafeRawBufferPointer(rebasing: buffer[..<(try file.fill(buffer))])
+      whole.checksum = hash.value
+      guard !piece.isEmpty else { return (size, whole) }
+      hash.update(piece)
+      let bytes = Array(piece)
+      let checksum = XXH64.checksum(of: bytes)
+      let name = AttachmentManifest.pieceName(
+        of: id, number: whole.pieces.count, checksum: checksum)
+      try put(QueueKeyPart.pieces.text(name), bytes)
+      whole.pieces.append(checksum)
+      size += Int64(piece.count)
+    }
+  }
+}
+
+extension FileStatus {
+  fileprivate var changedNanoseconds1970: UInt64 {
+    UInt64(max(changedSeconds, 0)) * 1_000_000_000 + UInt64(max(changedNanoseconds, 0))
   }
 }

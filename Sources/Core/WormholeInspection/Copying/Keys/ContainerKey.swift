@@ -1,4 +1,5 @@
 import Wormhole
+import WormholeSystem
 
 /// A key of a container on etcd by its parts: "own/q/<name>/e/<batch>". See the page EtcdKeys.
 package struct ContainerKey: Sendable {
@@ -21,5 +22,161 @@ package struct ContainerKey: Sendable {
     self.letter = String(decoding: letter, as: UTF8.self)
     self.name = name
     rest = parts.map { String(decoding: $0, as: UTF8.self) }
+  }
+}
+
+/// The parts of a queue's keys: `q/<name>/<part>/…`; see `ContainerKey`.
+///
+/// The letters of consumers, claims and entries follow each other, so one range has all three.
+package enum QueueKeyPart: String, Sendable {
+  /// The manifests of files whose entries wait, or are not stored yet.
+  case waitingFiles = "a"
+  case consumers = "c"
+  case claims = "d"
+  case entries = "e"
+  case failures = "f"
+  /// The newest entry with each key of a sender.
+  case marks = "k"
+  case outcomes = "o"
+  case receipts = "r"
+  case senders = "s"
+  /// The content of files.
+  case pieces = "t"
+  /// The manifests of files whose entries are taken.
+  case takenFiles = "u"
+  /// Batches that could not be read, put aside.
+  case foreign = "x"
+
+  /// Returns what follows the queue's name in a key of this part.
+  package func text(_ name: String = "") -> String { "\(rawValue)/\(name)" }
+
+  package func bytes(_ name: String = "") -> [UInt8] { Array(text(name).utf8) }
+}
+
+/// A part of a container on its way to another place: its key on etcd, and the key's content.
+///
+/// The layout of keys serves for directories, too: each kind of place is read and written in this form,
+/// so that no pair of places needs its own code.
+package struct CopiedKey: Sendable {
+  /// The letter of its kind.
+  package enum Letter: String, Sendable {
+    case value = "v"
+    case bell = "n"
+    case state = "s"
+    case presence = "p"
+    case consumer = "c"
+    case queue = "q"
+
+    init(of part: ContainerPart, _ kind: NameKind) {
+      switch (part.role, kind.primitive) {
+      case (.bell, _): self = .bell
+      case (.last, .presence): self = .presence
+      case (.last, _): self = .consumer
+      case (_, .notification): self = .state
+      default: self = .value
+      }
+    }
+
+    var primitive: NameKind.Primitive {
+      switch self {
+      case .value: .value
+      case .bell, .state: .notification
+      case .presence: .presence
+      case .consumer: .consumer
+      case .queue: .queue
+      }
+    }
+  }
+
+  package let letter: Letter
+  package let isOwn: Bool
+  package let name: String
+  /// The part after the name, without a slash before it: "e/<batch>" of a queue.
+  package let part: String
+  package let value: [UInt8]
+
+  /// The random bytes before the content of a value.
+  package static let stampBytes = 16
+
+  private init(_ letter: Letter, isOwn: Bool, name: String, part: String, value: [UInt8]) {
+    self.letter = letter
+    self.isOwn = isOwn
+    self.name = name
+    self.part = part
+    self.value = value
+  }
+
+  /// A key of a queue.
+  init(queue: String, isOwn: Bool, part: String, value: [UInt8]) {
+    self.init(.queue, isOwn: isOwn, name: queue, part: part, value: value)
+  }
+
+  /// The key for the meaning of a part of a name: see `ContainerPart.Copied`.
+  init(of part: ContainerPart, kind: NameKind, name: String, _ bytes: [UInt8]) {
+    let letter = Letter(of: part, kind)
+    self.init(
+      letter, isOwn: kind.isOwn, name: name, part: part.role == .last ? Self.last : "",
+      value: [.value, .state].contains(letter) ? Self.stamp(of: bytes) + bytes : bytes)
+  }
+
+  /// The part of a presence that outlives its processes.
+  static let last = "last"
+
+  private static func stamp(of bytes: [UInt8]) -> [UInt8] {
+    [UInt64](0...1).flatMap { seed in
+      var hash = XXH64(seed: seed)
+      bytes.withUnsafeBytes { hash.update($0) }
+      return withUnsafeBytes(of: hash.value.bigEndian) { Array($0) }
+    }
+  }
+
+  /// Parses a key.
+  ///
+  /// - Parameter key: The key without the container's prefix and its slash.
+  /// - Returns: Nil for a key that does not belong to a container.
+  package init?(_ key: ArraySlice<UInt8>, _ value: [UInt8]) {
+    guard let key = ContainerKey(key), let letter = Letter(rawValue: key.letter),
+      key.rest.isEmpty || ![.value, .bell, .state].contains(letter)
+    else { return nil }
+    self.init(
+      letter, isOwn: key.isOwn, name: key.name, part: key.rest.joined(separator: "/"), value: value)
+  }
+
+  var kind: NameKind { NameKind(letter.primitive, isOwn: isOwn) }
+}
+
+extension ContainerPart {
+  /// Returns the content of a part of a name, as a look finds it; no bytes if there is none.
+  func meaning(
+    of name: String, _ kind: NameKind, in container: SharedContainer
+  ) throws -> (bytes: [UInt8]?, version: Version?) {
+    switch role {
+    case .bell:
+      let bell = try Bell(root: container.root, name: name).sound().marks.map(\.text).min()
+      return (bell.map { Array($0.utf8) }, nil)
+    // Present registrations end with their processes.
+    case .last:
+      let directory = NamedDirectory(root: container.root, kind: kind, identifier: name)
+      let found = try directory.look { place in
+        try tolerating(
+          [.noSuchFile, .notDirectory],
+          FileDescriptor.readBeneath(
+            PresenceDirectory.last, at: place.rawValue, maximumBytes: Presence.maximumBytes
+          ) { _ in true })
+      }
+      return (found ?? nil, nil)
+    default:
+      let snapshot = try Value(container: container, identifier: name, kind: kind).snapshot()
+      return (try snapshot.storedBytes(), snapshot.version)
+    }
+  }
+}
+
+extension ContainerRoot {
+  /// The parts whose meaning is copied, with the kinds of their names.
+  var meanings: [(kind: NameKind, part: ContainerPart)] {
+    (NameKind.users + NameKind.owns).flatMap { kind in
+      parts[kind.primitive].filter { $0.copied == .meaning }.map { (kind, $0) }
+    }
   }
 }

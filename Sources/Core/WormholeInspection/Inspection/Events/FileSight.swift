@@ -264,27 +264,21 @@ struct DirectoryLooks {
     else { return nil }
     let kind = NameKind(primitive, isOwn: isOwn)
     let directory = parts[...depth].joined(separator: "/")
-    guard let identifier = identifier(of: directory, parts[depth]) else { return nil }
+    guard let identifier = identifier(of: directory, FileName(parts[depth]), kind) else {
+      return nil
+    }
     return Place(
       kind: kind, identifier: identifier, directory: directory, rest: parts[(depth + 1)...])
   }
 
-  private mutating func identifier(of directory: String, _ name: String) -> String? {
+  private mutating func identifier(
+    of directory: String, _ name: FileName, _ kind: NameKind
+  ) -> String? {
     if let known = names[directory] { return known.identifier }
     // Late news of a missing entry: if remembered, it would never be forgotten.
-    guard status(directory) != nil else { return nil }
-    let found: String?
-    switch EncodedName.decode(Array(name.utf8)) {
-    case .identifier(let identifier): found = identifier
-    case .foreign: return nil
-    case .long:
-      do {
-        guard let root = self.directory else { return nil }
-        found = try NamedDirectory.longIdentifier(directory, at: root.descriptor.rawValue)
-      } catch {
-        return nil
-      }
-    }
+    guard let root = self.directory, status(directory) != nil else { return nil }
+    // An entry that cannot be read now is reported by the next look at it.
+    let found = try? SharedContainer.identifier(of: name, kind, at: root.descriptor.rawValue)
     // A long name that is being created has none yet.
     if let found { names[directory] = KnownName(identifier: found) }
     return found
