@@ -14,22 +14,29 @@ struct StatusText {
   let columns: Int
   /// The width of tables; nil for one line each.
   var tableColumns: Int?
-  /// Whether the queue with most entries comes first.
-  var fullestFirst = false
-
-  /// A head and rows of as many cells.
-  typealias Table = (head: [String], rows: [[String]])
 
   var rendered: String {
     let values = report.names.values.filter { !isAbsent($0) }.map { [$0.identifier] + cells($0) }
     let failures = report.own.queues.flatMap(\.peerFailures)
-    let tables: [Table] = [
+    let tables: [(head: [String], rows: [[String]])] = [
       (["MESSAGE", "SIZE", "CHANGED", "BY"], values),
       (["DEFAULTS", "SIZE", "CHANGED", "BY"], defaults),
       (
         ["NOTIFICATION", "STATE"],
         report.names.notifications.map { [$0.identifier, state($0)] }
-      ), peerTable, presenceTable, queueTable,
+      ),
+      (
+        ["PEER", "WAITING", "STATE"],
+        peers.map { [$0.peer.name, $0.text, $0.peer.reachability.reason] }
+      ),
+      (
+        ["PRESENT AS", "PROCESS"],
+        presences.flatMap { title, name in name.members.map { [title, $0.sinceText] } }
+      ),
+      (
+        ["QUEUE", "WAITING", "CONSUMED BY"],
+        queues.map { title, queue in [title, queue.waitingText, queue.consumersText] }
+      ),
       (
         ["LOG", "MESSAGES", "READ BY"],
         report.names.logs.map { [$0.name, $0.messagesText, $0.subscribersText] }
@@ -37,40 +44,13 @@ struct StatusText {
       (
         ["FAILED", "GIVEN UP", "WHY"],
         failures.map { [$0.id, $0.date.secondsText, $0.reason] }
-      ), leaseTable,
+      ), (["LEASE OF", "HELD BY"], report.leases.map { [$0.title, holder($0)] }),
     ]
     return heading
       + tables.filter { !$0.rows.isEmpty }.map { table in
         "\n" + TextTable(table.head, table.rows, columns: tableColumns).rendered
       }.joined()
       + notes.map { "\n" + TextWrapping.wrap($0, columns: columns, indent: 2) + "\n" }.joined()
-  }
-
-  var peerTable: Table {
-    (
-      ["PEER", "WAITING", "STATE"],
-      peers.map { [$0.peer.name, $0.text, $0.peer.reachability.reason] }
-    )
-  }
-
-  var presenceTable: Table {
-    (
-      ["PRESENT AS", "PROCESS"],
-      presences.flatMap { title, name in name.members.map { [title, $0.sinceText] } }
-    )
-  }
-
-  var queueTable: Table {
-    (
-      ["QUEUE", "WAITING", "CONSUMED BY"],
-      queues.sorted { fullestFirst && $0.1.waiting > $1.1.waiting }.map { title, queue in
-        [title, queue.waitingText, queue.consumersText]
-      }
-    )
-  }
-
-  var leaseTable: Table {
-    (["LEASE OF", "HELD BY"], report.leases.map { [$0.title, holder($0)] })
   }
 
   private var heading: String {

@@ -19,7 +19,7 @@ import WormholeWorkshop
           "groups", "help", "incr", "listen", "lock", "log", "ls", "monitor", "notify",
           "pairing", "peer", "presence", "queue", "read", "restore", "run", "send", "stat",
           "status",
-          "top", "update", "watch",
+          "update", "watch",
         ]
       ),
       (["notify", ""], ["get", "post", "set", "wait"]),

@@ -13,7 +13,7 @@ extension CommandDescription {
 
       With --watch it is shown again whenever something has happened in the container; at a terminal also \
       every 2 seconds, on a cleared screen. The command prints 'listening' on standard error. With --json \
-      each is one line. '\(ProgramName.called) top' shows rates, too.
+      each is one line.
       """,
     options: [
       .json, .pretty, .flag("watch", help: "Go on, and show it again when something happens."),

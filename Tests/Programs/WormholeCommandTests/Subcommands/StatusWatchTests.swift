@@ -1,0 +1,24 @@
+import Testing
+import WormholeTestSupport
+
+@Suite("wormhole status --watch", .blocking) struct StatusWatchTests {
+  @Test(
+    "status --watch prints a status for what happens, as text or as lines of JSON", .bothEngines)
+  func watching() throws {
+    let outcome = try Session().shell(
+      """
+      sees() { says "$T/heard" "$1"; }
+      wormhole send tickets 1
+      start status --watch --json >"$T/heard"
+      sees '"identifier":"tickets"'
+      wormhole send film 2; sees '"identifier":"film"'
+      kill $pid; finish 2>"$T/null"
+      grep -cv '^{.*}$' "$T/heard"
+      start status --watch --count 2 >"$T/heard"
+      sees tickets; wormhole send third 3; finish; echo $?; grep -c '^MESSAGE' "$T/heard"
+      wormhole status --watch --timeout 0 >"$T/heard" 2>"$T/said"; echo $?
+      wormhole status --count 1 2>"$T/said"; echo $?
+      """, within: .seconds(60))
+    #expect(outcome.output == "0\n0\n2\n124\n64\n", "\(outcome)")
+  }
+}
