@@ -21,6 +21,11 @@ struct CommandError: Error, Equatable, CustomStringConvertible {
     self.init(cannot: action, because: "\(error)", status: status)
   }
 
+  /// A negative answer, which is no failure.
+  static func no(_ action: String, because reason: String) -> CommandError {
+    CommandError(cannot: action, because: reason, status: .no)
+  }
+
   /// `cannot read seats: the file is damaged`; the program puts its name before it.
   var description: String { "cannot \(action): \(reason)" }
 }

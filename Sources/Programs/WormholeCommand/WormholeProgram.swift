@@ -38,7 +38,7 @@ struct WormholeProgram {
         socket: environment.variable(Readiness.socketVariable),
         descriptor: parsed.unsigned("ready-fd"))
       try prepare(for: parsed)
-      hasTimeout = parsed.seconds("timeout") != nil
+      hasTimeout = parsed.isGiven("timeout")
       let deadline = parsed.callTime(of: command).map { ContinuousClock.now + $0 }
       do {
         try run(parsed.limited(until: deadline), environment)
@@ -60,7 +60,9 @@ struct WormholeProgram {
     try FreeDescriptors.require(
       toUse: path,
       keepsSomeForTimers: !["peer", "queue"].allSatisfy { !parsed.commandPath.contains($0) })
-    answers.begin(path: path, timeout: parsed.seconds("timeout"), report: environment.report)
+    answers.begin(
+      path: path, timeout: parsed.isGiven("timeout") ? parsed.seconds("timeout") : nil,
+      report: environment.report)
   }
 
   private func printError(_ text: String) {
@@ -76,10 +78,9 @@ extension ParsedArguments {
   /// limit. A call that begins later has a second.
   fileprivate func callTime(of command: CommandDescription) -> Duration? {
     if let time = seconds("timeout") { return time }
-    guard let timeout = command.options.first(where: { $0.name == "timeout" }) else {
+    guard command.options.contains(where: { $0.name == "timeout" }) else {
       return Self.standardTime
     }
-    if let standard = timeout.value?.standard { return ValueKind.seconds(standard) }
     // In these commands, --timeout belongs to an option that is not given.
     let isConditional = command.options.contains { ["watch", "wait"].contains($0.name) }
     return isConditional && !has("watch") && text("wait") == nil ? Self.standardTime : nil

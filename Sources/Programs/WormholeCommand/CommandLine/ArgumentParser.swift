@@ -1,3 +1,5 @@
+import Wormhole
+
 /// One pass over a command line, left to right, as the description of the program reads it.
 ///
 /// The conventions are those of swift-argument-parser: `--option value` and `--option=value`, an
@@ -108,16 +110,16 @@ struct ArgumentParser {
       spelling == "--\(option.name)" || option.letter.map { spelling == "-\($0)" } ?? false
     }
     guard let option = found else { throw unknownOption(spelling, options) }
-    guard let value = option.value else {
+    guard let kind = option.kind else {
       if let attached { throw error("the flag '\(spelling)' takes no value, found '\(attached)'") }
       return readFlag(option)
     }
     let text = if let attached { attached } else { try separateValue(of: option) }
-    try check(text, against: value.kind, of: option.spelling)
-    if option.name == OptionDescription.completionScript.name, path.count == 1 {
+    try check(text, against: kind, of: option.spelling)
+    if option.name == ArgumentDescription.completionScript.name, path.count == 1 {
       return CompletionShell(rawValue: text).map { .completionScript($0) }
     }
-    if option.name == OptionDescription.manualPage.name, path.count == 1 {
+    if option.name == ArgumentDescription.manualPage.name, path.count == 1 {
       return ManualSection(rawValue: text).map { .manualPage($0) }
     }
     optionValues[option.name] =
@@ -125,16 +127,16 @@ struct ArgumentParser {
     return nil
   }
 
-  private mutating func readFlag(_ option: OptionDescription) -> Invocation? {
-    if option.name == OptionDescription.help.name { return .help(path) }
-    if option.name == OptionDescription.version.name, let version = command.version {
+  private mutating func readFlag(_ option: ArgumentDescription) -> Invocation? {
+    if option.name == ArgumentDescription.help.name { return .help(path) }
+    if option.name == ArgumentDescription.version.name, let version = command.version {
       return .version(version)
     }
     flags.insert(option.name)
     return nil
   }
 
-  private mutating func separateValue(of option: OptionDescription) throws(UsageError) -> String {
+  private mutating func separateValue(of option: ArgumentDescription) throws(UsageError) -> String {
     guard next < arguments.count, arguments[next] != "--", !isOption(arguments[next]) else {
       throw error("missing value for '\(option.spelling)'")
     }
@@ -144,11 +146,11 @@ struct ArgumentParser {
 
   /// Splits `--option=value`, and `-w5` of an option that has a letter and a value.
   private static func split(
-    _ argument: String, _ options: [OptionDescription]
+    _ argument: String, _ options: [ArgumentDescription]
   ) -> (spelling: String, attached: String?) {
     if !argument.hasPrefix("--"), argument.count > 2,
       let letter = argument.dropFirst().first,
-      options.contains(where: { $0.letter == letter && $0.value != nil })
+      options.contains(where: { $0.letter == letter && $0.kind != nil })
     {
       return (String(argument.prefix(2)), String(argument.dropFirst(2)))
     }
@@ -158,7 +160,7 @@ struct ArgumentParser {
     return (String(argument[..<equals]), String(argument[argument.index(after: equals)...]))
   }
 
-  private func unknownOption(_ spelling: String, _ options: [OptionDescription]) -> UsageError {
+  private func unknownOption(_ spelling: String, _ options: [ArgumentDescription]) -> UsageError {
     let known = options.map { "--\($0.name)" }
     let question = Suggestion.nearest(to: spelling, among: known).map { "did you mean '\($0)'?" }
     let hint =
@@ -185,10 +187,13 @@ extension ArgumentParser {
     }
     let positionalValues = try assignedOperands()
     try checkTail()
+    let standards = command.options.compactMap { option in
+      option.standard.map { (option.name, $0) }
+    }
     return ParsedArguments(
       commandPath: path.dropFirst().map(\.name),
       values: optionValues.merging(positionalValues) { _, positional in positional },
-      flags: flags, tail: tail,
+      standards: Dictionary(standards) { $1 }, flags: flags, tail: tail,
       selectedContainer: try selectedName(variable).map { ContainerSelection($0) })
   }
 
@@ -201,7 +206,9 @@ extension ArgumentParser {
       guard positional.isOptional || !taken.isEmpty else {
         throw error("missing expected argument '<\(positional.name)>'")
       }
-      for text in taken { try check(text, against: positional.kind, of: "<\(positional.name)>") }
+      for text in taken {
+        try check(text, against: positional.kind ?? .text, of: "<\(positional.name)>")
+      }
       if !taken.isEmpty { assigned[positional.name] = Array(taken) }
     }
     if rest.count == 1, let extra = rest.first { throw error("unexpected argument '\(extra)'") }
@@ -216,7 +223,7 @@ extension ArgumentParser {
     guard let description = command.tail else { return }
     if let tail, tail.isEmpty { throw error("missing '<\(description.name)>' after '--'") }
     if tail == nil, !description.isOptional {
-      throw error("missing expected argument '-- <\(description.name)> ...'")
+      throw error("missing expected argument '\(description.synopsis)'")
     }
   }
 
@@ -225,23 +232,16 @@ extension ArgumentParser {
   ) throws(UsageError) -> ContainerSelection.Name? {
     let isUsed = command.containerOption.map { optionValues[$0] != nil } ?? true
     guard command.needsContainer, isUsed else { return nil }
-    let (group, directory) = (
-      ContainerSelection.groupVariable, ContainerSelection.directoryVariable
-    )
-    let given = ["group", "container"].map { optionValues[$0]?.last }
-    // An empty variable counts as unset.
-    let named = [group, directory].map { name in variable(name).flatMap { $0.isEmpty ? nil : $0 } }
-    for (names, conflict) in [
-      (given, "--group and --container exclude each other: each names a container"),
-      (named, "\(group) and \(directory) are both set: unset one, or give --group or --container"),
-    ] {
-      if names[0] != nil, names[1] != nil { throw error(conflict) }
-      if let group = names[0] { return .group(group) }
-      if let directory = names[1] { return .directory(directory) }
+    do throws(ContainerSelection.Conflict) {
+      let name = try ContainerSelection.Name.chosen(
+        option: { optionValues[$0]?.last }, variable: variable)
+      if let name { return name }
+    } catch {
+      throw self.error(error.reason)
     }
     throw error(
-      "no container is named: give --group ID or --container DIRECTORY, or set \(group) or "
-        + directory)
+      "no container is named: give --group ID or --container DIRECTORY, or set "
+        + "\(ContainerSelection.groupVariable) or \(ContainerSelection.directoryVariable)")
   }
 
   private func unknownSubcommand(_ name: String, _ path: [CommandDescription]) -> UsageError {
@@ -256,4 +256,69 @@ extension ArgumentParser {
       .map { "did you mean '\($0)'?" } ?? "expected one of \(names.joined(separator: ", "))"
     return UsageError(reason: "unknown subcommand '\(name)': \(question)", path: path)
   }
+}
+
+/// The arguments of a command, checked against its description.
+struct ParsedArguments: Sendable {
+  /// The names that lead to the command, without the name of the program: `["notify", "post"]`.
+  let commandPath: [String]
+  /// The texts of operands and options by name; of an option that was given twice, the last.
+  let values: [String: [String]]
+  /// The texts of options that are not given.
+  let standards: [String: String]
+  let flags: Set<String>
+  /// The words after `--`; nil without `--`.
+  let tail: [String]?
+  /// Nil only for a command that needs no container.
+  private(set) var selectedContainer: ContainerSelection?
+
+  var container: ContainerSelection {
+    guard let selectedContainer else {
+      preconditionFailure("'\(commandPath)' is described as a command without a container")
+    }
+    return selectedContainer
+  }
+
+  /// Returns the same arguments for a command whose calls to etcd end at a deadline; see
+  /// `ContainerSelection.limit`.
+  func limited(until deadline: ContinuousClock.Instant?) -> ParsedArguments {
+    var arguments = self
+    arguments.selectedContainer?.limit = CallLimit(deadline)
+    return arguments
+  }
+
+  /// The path that the command works on; nil for a command that brings its own container.
+  func usedPath() throws -> String? { try selectedContainer?.path() ?? text("file") }
+
+  func has(_ flag: String) -> Bool { flags.contains(flag) }
+
+  /// Whether a flag, or an option or operand with its value, is on the line.
+  func isGiven(_ name: String) -> Bool { has(name) || values[name] != nil }
+
+  func texts(_ name: String) -> [String] {
+    values[name] ?? standards[name].map { [$0] } ?? []
+  }
+
+  func text(_ name: String) -> String? { texts(name).last }
+
+  func requiredText(_ name: String) -> String {
+    guard let text = text(name) else {
+      preconditionFailure("'\(name)' is not a required argument of '\(commandPath)'")
+    }
+    return text
+  }
+
+  /// The value of an option that is one of the words of a type, and has a standard.
+  func choice<Choice: RawRepresentable<String>>(_ name: String) -> Choice {
+    guard let choice = Choice(rawValue: requiredText(name)) else {
+      preconditionFailure("the parser accepts only the words of \(Choice.self) for '\(name)'")
+    }
+    return choice
+  }
+
+  func count(_ name: String) -> Int? { text(name).flatMap(ValueKind.count) }
+
+  func seconds(_ name: String) -> Duration? { text(name).flatMap(ValueKind.seconds) }
+
+  func unsigned(_ name: String) -> UInt64? { text(name).flatMap(ValueKind.unsigned) }
 }

@@ -6,12 +6,9 @@ struct CommandDescription: Sendable {
   let abstract: String
   /// The rest of the help; an empty line separates paragraphs.
   var discussion = ""
-  var positionals: [PositionalDescription] = []
-  var options: [OptionDescription] = []
+  var arguments: [ArgumentDescription] = []
   /// Options that this command and every command below it accept, at any place in the line.
-  var globalOptions: [OptionDescription] = []
-  /// `-- COMMAND…`: the words after `--` are the command line of another program, taken verbatim.
-  var tail: TailDescription?
+  var globalOptions: [ArgumentDescription] = []
   var subcommands: [CommandDescription] = []
   /// The answer to `--version`; only the root has one.
   var version: String?
@@ -21,24 +18,30 @@ struct CommandDescription: Sendable {
   var containerOption: String?
   /// Not shown to people: the completion scripts ask it.
   var isHidden = false
-  /// A condition on several arguments at once: returns the problem, or nil; see `refusing`.
-  var problem: @Sendable (ParsedArguments) -> String? = { _ in nil }
   /// The work; nil for a command with subcommands. It throws an error whose exit status
   /// `ExitStatus(of:)` gives, or a status itself if there is nothing to report.
-  let run: (@Sendable (ParsedArguments, CommandEnvironment) throws -> Void)?
+  var run: (@Sendable (ParsedArguments, CommandEnvironment) throws -> Void)?
+  /// The conditions on several arguments at once: returns the problem, or nil; see `refusing`.
+  private(set) var problem: @Sendable (ParsedArguments) -> String? = { _ in nil }
 
-  /// The command with a condition on several arguments at once, which returns the problem, or nil.
-  func refusing(_ problem: @escaping @Sendable (ParsedArguments) -> String?) -> CommandDescription {
+  /// The command with a further condition on several arguments at once, which returns the problem,
+  /// or nil.
+  func refusing(_ further: @escaping @Sendable (ParsedArguments) -> String?) -> CommandDescription {
     var command = self
-    command.problem = problem
+    command.problem = { [problem] in problem($0) ?? further($0) }
     return command
   }
 
+  /// The arguments known by their places.
+  var positionals: [ArgumentDescription] { arguments.filter { $0.place == .operand } }
+
+  var options: [ArgumentDescription] { arguments.filter { $0.place == .option } }
+
+  /// `-- COMMAND…`: the words after `--` are the command line of another program, taken verbatim.
+  var tail: ArgumentDescription? { arguments.first { $0.place == .tail } }
+
   /// The arguments after the options: the operands, and the other program's command line.
-  var operands: [(name: String, synopsis: String, help: String)] {
-    positionals.map { ($0.name, $0.synopsis, $0.help) }
-      + (tail.map { [($0.name, $0.synopsis, $0.help)] } ?? [])
-  }
+  var operands: [ArgumentDescription] { arguments.filter { $0.place != .option } }
 
   var shownSubcommands: [CommandDescription] { subcommands.filter { !$0.isHidden } }
 
@@ -47,64 +50,56 @@ struct CommandDescription: Sendable {
   }
 }
 
-/// An argument known by its place.
-struct PositionalDescription: Sendable {
+/// An argument of a command.
+struct ArgumentDescription: Sendable {
+  enum Place {
+    /// Known by its place.
+    case operand
+    /// Known by its name.
+    case option
+    /// All words after `--`.
+    case tail
+  }
+
+  let place: Place
+  /// Of an option without the leading dashes.
   let name: String
   let help: String
-  var kind = ValueKind.text
+  /// Nil for a flag.
+  var kind: ValueKind?
+  /// The one-letter form of an option, without the dash.
+  var letter: Character?
+  /// Stands for the value of an option in the help.
+  var valueName = ""
+  /// The value of an option that is not given.
+  var standard: String?
+  /// Whether an operand or the words after `--` may be missing.
   var isOptional = false
-  /// Takes all remaining operands; only the last positional may.
+  /// Takes all remaining operands, as only the last one may; or an option may be repeated, of which
+  /// otherwise the last one counts.
   var isRepeating = false
   /// Words that begin with a dash, and are operands here, not options: `-int`.
   var markers: [String] = []
 
-  static func operand(
-    _ name: String, _ kind: ValueKind = .text, help: String, markers: [String] = []
-  ) -> Self {
-    Self(name: name, help: help, kind: kind, markers: markers)
+  static func operand(_ name: String, _ kind: ValueKind = .text, help: String) -> Self {
+    Self(place: .operand, name: name, help: help, kind: kind)
   }
 
   static func optional(_ name: String, _ kind: ValueKind = .text, help: String) -> Self {
-    Self(name: name, help: help, kind: kind, isOptional: true)
+    Self(place: .operand, name: name, help: help, kind: kind, isOptional: true)
   }
 
   static func list(
-    _ name: String, _ kind: ValueKind = .text, help: String, markers: [String] = []
+    _ name: String, _ kind: ValueKind = .text, isOptional: Bool = false, markers: [String] = [],
+    help: String
   ) -> Self {
-    Self(name: name, help: help, kind: kind, isRepeating: true, markers: markers)
-  }
-
-  static func optionalList(_ name: String, _ kind: ValueKind = .text, help: String) -> Self {
-    Self(name: name, help: help, kind: kind, isOptional: true, isRepeating: true)
-  }
-
-  /// The form in a usage line: `<a>`, `[<a>]`, `<a> ...`, `[<a> ...]`.
-  var synopsis: String {
-    let form = isRepeating ? "<\(name)> ..." : "<\(name)>"
-    return isOptional ? "[\(form)]" : form
-  }
-}
-
-/// An argument known by its name: a flag, or an option with one value.
-struct OptionDescription: Sendable {
-  /// Without the leading dashes.
-  let name: String
-  /// The one-letter form, without the dash.
-  var letter: Character?
-  /// Nil for a flag.
-  var value: Value?
-  let help: String
-  /// Whether the option may be repeated; otherwise the last one counts.
-  var isRepeating = false
-
-  struct Value: Sendable {
-    let name: String
-    let kind: ValueKind
-    var standard: String?
+    Self(
+      place: .operand, name: name, help: help, kind: kind, isOptional: isOptional,
+      isRepeating: true, markers: markers)
   }
 
   static func flag(_ name: String, letter: Character? = nil, help: String) -> Self {
-    Self(name: name, letter: letter, value: nil, help: help)
+    Self(place: .option, name: name, help: help, letter: letter)
   }
 
   /// - Parameter valueName: Stands for the value in the help; nil for the kind's own name.
@@ -112,12 +107,32 @@ struct OptionDescription: Sendable {
     _ name: String, letter: Character? = nil, _ kind: ValueKind, named valueName: String? = nil,
     standard: String? = nil, help: String, isRepeating: Bool = false
   ) -> Self {
-    let value = Value(name: valueName ?? kind.name, kind: kind, standard: standard)
-    return Self(name: name, letter: letter, value: value, help: help, isRepeating: isRepeating)
+    Self(
+      place: .option, name: name, help: help, kind: kind, letter: letter,
+      valueName: valueName ?? kind.name, standard: standard, isRepeating: isRepeating)
   }
 
-  /// The long form with its value: `--count <n>`.
-  var spelling: String { value.map { "--\(name) <\($0.name)>" } ?? "--\(name)" }
+  /// The command line of another program, after `--`.
+  static func command(_ name: String = "command", help: String) -> Self {
+    Self(place: .tail, name: name, help: help, isRepeating: true)
+  }
+
+  /// - Parameter noun: The reason for a run of the command: "message".
+  static func command(forEach noun: String) -> Self {
+    Self(
+      place: .tail, name: "command",
+      help: "Run for each \(noun), with the \(noun) on standard input, instead of printing it.",
+      isOptional: true, isRepeating: true)
+  }
+
+  /// The form of an operand in a usage line: `<a>`, `[<a>]`, `<a> ...`, `-- <a> ...`.
+  var synopsis: String {
+    let form = (place == .tail ? "-- " : "") + "<\(name)>" + (isRepeating ? " ..." : "")
+    return isOptional ? "[\(form)]" : form
+  }
+
+  /// The long form of an option with its value: `--count <n>`.
+  var spelling: String { "--\(name)" + (kind == nil ? "" : " <\(valueName)>") }
 
   /// Offered by every command.
   static let help = flag("help", letter: "h", help: "Show help information.")
@@ -133,26 +148,9 @@ struct OptionDescription: Sendable {
     help: "Print a manual page for man(1): 1 explains the commands, 5 the files of a container.")
 }
 
-/// The command line of another program, after `--`.
-struct TailDescription: Sendable {
-  let name: String
-  let help: String
-  var isOptional = false
-
-  /// - Parameter noun: The reason for a run of the command: "message".
-  static func forEach(_ noun: String) -> Self {
-    Self(
-      name: "command",
-      help: "Run for each \(noun), with the \(noun) on standard input, instead of printing it.",
-      isOptional: true)
-  }
-
-  var synopsis: String { isOptional ? "[-- <\(name)> ...]" : "-- <\(name)> ..." }
-}
-
 extension CommandDescription {
   /// The options of the last command of `path`, in the order in which the help lists them.
-  static func options(at path: [CommandDescription]) -> [OptionDescription] {
+  static func options(at path: [CommandDescription]) -> [ArgumentDescription] {
     guard let command = path.last else { return [] }
     var options = command.options + globalOptions(at: path)
     if path.count == 1 { options += [.completionScript, .manualPage] }
@@ -161,7 +159,7 @@ extension CommandDescription {
   }
 
   /// None for a command that needs no container.
-  static func globalOptions(at path: [CommandDescription]) -> [OptionDescription] {
+  static func globalOptions(at path: [CommandDescription]) -> [ArgumentDescription] {
     guard let command = path.last, command.needsContainer else { return [] }
     return path.flatMap(\.globalOptions)
   }

@@ -7,6 +7,34 @@ struct ContainerSelection: Sendable {
   enum Name: Sendable, Equatable {
     case group(String)
     case directory(String)
+
+    /// The container that the options, or without them the variables, name; nil if there is none.
+    static func chosen(
+      option: (String) -> String?, variable: (String) -> String?
+    ) throws(Conflict) -> Name? {
+      let variables = [groupVariable, directoryVariable]
+      let given = ["group", "container"].map(option)
+      // An empty variable counts as unset.
+      let set = variables.map { name in variable(name).flatMap { $0.isEmpty ? nil : $0 } }
+      for (names, conflict) in [
+        (given, "--group and --container exclude each other: each names a container"),
+        (
+          set,
+          variables.joined(separator: " and ")
+            + " are both set: unset one, or give --group or --container"
+        ),
+      ] {
+        if names[0] != nil, names[1] != nil { throw Conflict(reason: conflict) }
+        if let group = names[0] { return .group(group) }
+        if let directory = names[1] { return .directory(directory) }
+      }
+      return nil
+    }
+  }
+
+  /// Two containers are named.
+  struct Conflict: Error {
+    let reason: String
   }
 
   let name: Name
@@ -18,7 +46,7 @@ struct ContainerSelection: Sendable {
   static let groupVariable = "WORMHOLE_GROUP"
   static let directoryVariable = "WORMHOLE_CONTAINER"
 
-  static let options: [OptionDescription] = [
+  static let options: [ArgumentDescription] = [
     .value(
       "group", .live(.group), named: "id",
       help: "The container of this group, such as group.com.example.cinema. The first use makes "
@@ -84,16 +112,15 @@ struct ContainerSelection: Sendable {
   func openExisting() throws -> SharedContainer? {
     if let container = try existing() { return container }
     guard case .group(let group) = name else { return nil }
-    throw CommandError(
-      cannot: "open the container of group \(group.quoted) (\(try path()))",
-      because: "there is none yet; \(try hint())the first message makes it", status: .no)
+    throw CommandError.no(
+      "open the container of group \(group.quoted) (\(try path()))",
+      because: "there is none yet; \(try hint())the first message makes it")
   }
 
   /// Opens the container for a command that needs one.
   func openExisting(to verb: String) throws -> SharedContainer {
     if let container = try openExisting() { return container }
-    throw CommandError(
-      cannot: "\(verb) \(try path())", because: "there is no container yet", status: .no)
+    throw CommandError.no("\(verb) \(try path())", because: "there is no container yet")
   }
 
   /// Opens the container without an error for a group; nil if there is no container.

@@ -56,7 +56,7 @@ struct HelpText {
     return wrapped.map { $0 == "\u{A0}" ? " " : String($0) }.joined()
   }
 
-  private func element(_ option: OptionDescription) -> (label: String, text: String) {
+  private func element(_ option: ArgumentDescription) -> (label: String, text: String) {
     (option.letter.map { "-\($0), \(option.spelling)" } ?? option.spelling, option.explanation)
   }
 
@@ -78,14 +78,14 @@ struct HelpText {
   }
 }
 
-extension OptionDescription {
+extension ArgumentDescription {
   /// The help, with the allowed values and the default.
   var explanation: String {
     var notes: [String] = []
-    if let choices = value?.kind.choices, !choices.isEmpty {
+    if let choices = kind?.choices, !choices.isEmpty {
       notes.append("values: " + choices.joined(separator: ", "))
     }
-    if let standard = value?.standard { notes.append("default: \(standard)") }
+    if let standard { notes.append("default: \(standard)") }
     return help + (notes.isEmpty ? "" : " (\(notes.joined(separator: "; ")))")
   }
 }

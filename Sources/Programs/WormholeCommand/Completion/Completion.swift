@@ -1,4 +1,6 @@
+import GroupDefaults
 import Wormhole
+import WormholePeers
 
 /// The words that fit at the cursor of an unfinished line: the shells' scripts ask for them.
 struct Completion {
@@ -29,7 +31,7 @@ struct Completion {
 
   private var path: [CommandDescription]
   /// The option whose value is the next word.
-  private var option: OptionDescription?
+  private var option: ArgumentDescription?
   private var operands = 0
   private var asksForHelp = false
   /// The number of words after `--`; nil without it.
@@ -47,8 +49,8 @@ struct Completion {
 
   private var command: CommandDescription { path[path.count - 1] }
 
-  private func option(spelled spelling: Substring) -> OptionDescription? {
-    CommandDescription.options(at: path).first { "--\($0.name)" == spelling && $0.value != nil }
+  private func option(spelled spelling: Substring) -> ArgumentDescription? {
+    CommandDescription.options(at: path).first { "--\($0.name)" == spelling && $0.kind != nil }
   }
 
   /// Whether a word is `--option=…`, with what is before and after the sign.
@@ -86,9 +88,9 @@ struct Completion {
       return command.tail == nil ? .nothing : tailWords == 0 ? .commands : .files
     }
     if let option = option ?? Self.parts(current).flatMap({ option(spelled: $0.spelling) }),
-      let value = option.value
+      let kind = option.kind
     {
-      return Offer(value.kind)
+      return Offer(kind)
     }
     let positionals = command.positionals
     if current.hasPrefix("-"), !asksForHelp {
@@ -103,7 +105,7 @@ struct Completion {
     guard !asksForHelp, let last = positionals.last,
       operands < positionals.count || last.isRepeating
     else { return .nothing }
-    return Offer((operands < positionals.count ? positionals[operands] : last).kind)
+    return Offer((operands < positionals.count ? positionals[operands] : last).kind ?? .text)
   }
 }
 
@@ -113,8 +115,9 @@ extension CommandDescription {
   static let complete: CommandDescription = CommandDescription(
     name: "complete",
     abstract: "Print what may stand at the end of a command line, for completion.",
-    tail: TailDescription(name: "words", help: "The words of the line up to the cursor."),
-    needsContainer: false, isHidden: true
+    arguments: [.command("words", help: "The words of the line up to the cursor.")],
+    needsContainer: false,
+    isHidden: true
   ) { arguments, environment in
     environment.answers?.endSilently(after: .milliseconds(500))
     let completion = Completion(arguments.tail ?? [], root: .root)
@@ -125,8 +128,9 @@ extension CommandDescription {
     case .words(let words): try environment.print(words: words)
     case .names(let kind):
       do {
-        let container = try completion.container(environment).map { ContainerSelection($0) }?
-          .existing()
+        let name = try ContainerSelection.Name.chosen(
+          option: { completion.values[$0] }, variable: environment.variable)
+        let container = try name.map { ContainerSelection($0) }?.existing()
         let names = try kind.names(in: container, suite: completion.values["suite"])
         // A shell cannot complete a word of several lines.
         try environment.print(words: names.filter { $0 == $0.onOneLine }.map { ($0, "") })
@@ -149,16 +153,42 @@ extension CommandEnvironment {
   }
 }
 
-extension Completion {
-  /// The container that the line names, as far as it is written.
-  fileprivate func container(_ environment: CommandEnvironment) -> ContainerSelection.Name? {
-    func named(_ option: String, _ variable: String) -> String? {
-      values[option] ?? environment.variable(variable).flatMap { $0.isEmpty ? nil : $0 }
-    }
-    if let group = values["group"] { return .group(group) }
-    if let directory = named("container", ContainerSelection.directoryVariable) {
-      return .directory(directory)
-    }
-    return named("group", ContainerSelection.groupVariable).map { .group($0) }
+/// A kind of names that exist at this moment: `ls` prints them, and a completion offers them.
+enum LiveNames: String, Sendable {
+  case message, notification, queue, log, presence, peer
+  /// Of defaults.
+  case key, suite
+  case group
+
+  /// The kinds that `ls` prints.
+  static let ofContainers: [LiveNames] = [.message, .notification, .queue, .log, .presence, .peer]
+
+  /// Returns the names, sorted.
+  ///
+  /// - Parameters:
+  ///   - container: Nil if there is none.
+  ///   - suite: The suite whose keys are wanted; nil for the container's own.
+  /// - Complexity: One listing; of peers also a look at each, and of keys the content of the suite.
+  func names(in container: SharedContainer?, suite: String? = nil) throws -> [String] {
+    guard self != .group else { return try ContainerLocation.groups().map(\.identifier) }
+    guard let container else { return [] }
+    let names: [String] =
+      switch self {
+      case .message: try container.valueIdentifiers()
+      case .notification: try container.notificationNames()
+      case .queue: try container.queueNames()
+      case .presence: try container.presenceNames()
+      case .log: try container.isOnEtcd ? [] : container.logNames()
+      case .key:
+        try (GroupDefaults(suite: suite, in: container).storedValues() ?? [:]).map(\.key)
+      case .suite: try GroupDefaults.suiteNames(in: container).compactMap { $0 }
+      case .peer: try PeerSession(PeerSession.standardName, in: container).peers().map(\.name)
+      case .group: []
+      }
+    return names.sorted { $0.utf8.lexicographicallyPrecedes($1.utf8) }
   }
+}
+
+extension SharedContainer {
+  var isOnEtcd: Bool { Engines.isMeant(by: location) }
 }

@@ -35,10 +35,6 @@ enum OutputFormat: String, CaseIterable, Sendable {
   case plist
   case binary
 
-  static let option = OptionDescription.value(
-    "format", .choice(allCases.map(\.rawValue)), named: "format", standard: json.rawValue,
-    help: "How values are printed.")
-
   /// The printed form: JSON and XML end with a line break, a binary property list does not.
   func bytes(
     _ value: PropertyListValue, of object: String, isPretty: Bool = false

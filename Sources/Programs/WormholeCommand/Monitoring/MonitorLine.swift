@@ -15,23 +15,12 @@ struct MonitorLine: Sendable {
 
   let kind: Kind
   let name: String
-  /// The title for people of one of the package's own names.
-  let title: String?
-  let suite: String?
   var event: ContainerEvent
+  /// The title for people of one of the package's own names.
+  var title: String?
+  var suite: String?
   /// Whether a default was removed.
   var isRemoval = false
-
-  init(
-    _ kind: Kind, _ name: String, event: ContainerEvent, title: String? = nil,
-    suite: String? = nil
-  ) {
-    self.kind = kind
-    self.name = name
-    self.event = event
-    self.title = title
-    self.suite = suite
-  }
 
   /// The word for the change.
   var change: String {
@@ -137,9 +126,8 @@ struct MonitorView {
 
   /// Returns the lines of an event; several if a value has several defaults.
   mutating func lines(of event: ContainerEvent) -> [MonitorLine] {
-    var lines = allLines(of: event)
-    if event.change == .known { lines = [] }
-    return lines
+    let lines = allLines(of: event)
+    return event.change == .known ? [] : lines
   }
 
   private mutating func allLines(of event: ContainerEvent) -> [MonitorLine] {
@@ -150,18 +138,23 @@ struct MonitorView {
         ? changedDefaults(event, suite)
         : [
           MonitorLine(
-            .own, event.name, event: event, title: OwnTitles.use(ofValue: event.name).title)
+            kind: .own, name: event.name, event: event,
+            title: OwnTitles.use(ofValue: event.name).title)
         ]
-    case .value: return [MonitorLine(.message, event.name, event: event)]
-    case .notification: return [MonitorLine(.notification, event.name, event: event)]
+    case .value: return [MonitorLine(kind: .message, name: event.name, event: event)]
+    case .notification: return [MonitorLine(kind: .notification, name: event.name, event: event)]
     case .presence: return [presence(event)]
     case .consumer:
-      return [MonitorLine(.consumer, event.name, event: event, title: title(ofQueue: event))]
+      return [
+        MonitorLine(kind: .consumer, name: event.name, event: event, title: title(ofQueue: event))
+      ]
     case .queue:
-      return [MonitorLine(.queue, event.name, event: event, title: title(ofQueue: event))]
-    case .log: return [MonitorLine(.log, event.name, event: event)]
+      return [
+        MonitorLine(kind: .queue, name: event.name, event: event, title: title(ofQueue: event))
+      ]
+    case .log: return [MonitorLine(kind: .log, name: event.name, event: event)]
     case .call:
-      var line = MonitorLine(.request, peers[event.name] ?? event.name, event: event)
+      var line = MonitorLine(kind: .request, name: peers[event.name] ?? event.name, event: event)
       line.event.sender = event.sender.map { peers[$0] ?? $0 }
       // The dictionary that a session puts around a request.
       if let from = event.value?["from"]?.stringValue, let value = event.value?["value"] {
@@ -171,7 +164,7 @@ struct MonitorView {
       return [line]
     case .lease:
       let title = event.isOwn ? OwnTitles.use(ofValue: event.name).title : nil
-      return [MonitorLine(.lease, event.name, event: event, title: title)]
+      return [MonitorLine(kind: .lease, name: event.name, event: event, title: title)]
     }
   }
 
@@ -180,17 +173,18 @@ struct MonitorView {
   }
 
   private mutating func presence(_ event: ContainerEvent) -> MonitorLine {
-    guard event.isOwn else { return MonitorLine(.presence, event.name, event: event) }
+    guard event.isOwn else { return MonitorLine(kind: .presence, name: event.name, event: event) }
     guard let peer = PeerNames.peer(ofPresence: event.name) else {
       return MonitorLine(
-        .presence, event.name, event: event, title: OwnTitles.title(event.name, .ownPresence))
+        kind: .presence, name: event.name, event: event,
+        title: OwnTitles.title(event.name, .ownPresence))
     }
     if let address = event.value?["mailbox"]?.stringValue {
       peers[address] = peer
       if [.left, .died].contains(event.change) { former.append(address) }
       if former.count > Self.maximumFormer { peers[former.removeFirst()] = nil }
     }
-    var line = MonitorLine(.peer, peer, event: event)
+    var line = MonitorLine(kind: .peer, name: peer, event: event)
     line.event.value = nil
     return line
   }
@@ -199,14 +193,14 @@ struct MonitorView {
     _ event: ContainerEvent, _ suite: String?
   ) -> [MonitorLine] {
     guard event.problem == nil else {
-      return [MonitorLine(.default, suite ?? "defaults", event: event, suite: suite)]
+      return [MonitorLine(kind: .default, name: suite ?? "defaults", event: event, suite: suite)]
     }
     let old = defaults[event.name] ?? [:]
     let new = event.value?.dictionaryValue ?? [:]
     defaults[event.name] = new
     return Set(old.keys).union(new.keys).sorted().compactMap { key in
       guard old[key] != new[key] else { return nil }
-      var line = MonitorLine(.default, key, event: event, suite: suite)
+      var line = MonitorLine(kind: .default, name: key, event: event, suite: suite)
       line.event.value = new[key]
       line.event.bytes = nil
       line.isRemoval = new[key] == nil

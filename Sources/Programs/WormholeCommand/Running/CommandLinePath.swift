@@ -28,10 +28,9 @@ enum CommandLinePath {
         return file
       }
     }
-    throw CommandError(
-      cannot: "register \(name)",
+    throw CommandError.no(
+      "register \(name)",
       because: isPath
-        ? "there is no such program, or it may not be run" : "there is no such program in PATH",
-      status: .no)
+        ? "there is no such program, or it may not be run" : "there is no such program in PATH")
   }
 }

@@ -30,9 +30,9 @@ protocol HandledDelivery {
   func release(after pause: Duration) throws
 }
 
-extension OptionDescription {
+extension ArgumentDescription {
   /// - Parameter noun: the delivery: "a message".
-  static func retries(_ noun: String) -> OptionDescription {
+  static func retries(_ noun: String) -> ArgumentDescription {
     value(
       "retries", .unsigned, named: "n",
       help: "Deliver \(noun) again this many times when the command fails on it.")
@@ -145,7 +145,7 @@ struct DeliveryHandler {
       return false
     }
     // Doubled with each delivery, up to an hour.
-    let backoff = arguments.seconds("backoff") ?? .seconds(1)
+    let backoff = arguments.seconds("backoff") ?? .zero
     let pause = min(backoff * (1 << min(delivery.deliveries - 1, 20)), .seconds(3_600))
     try delivery.release(after: pause)
     let times = retries == 1 ? "once more" : "up to \(retries) times more"

@@ -1,3 +1,4 @@
+import Dispatch
 import Synchronization
 import Wormhole
 import WormholeSystem
@@ -59,20 +60,9 @@ final class Interruption {
     }
   }
 
-  /// Whether this process gets a signal to end within a time.
-  func isRequestedNow(within time: Duration = .zero) throws -> Bool {
-    let end = ContinuousClock.now + time
-    while !isRequested {
-      guard try waitReadable([signals.descriptor], until: end)[0] else { return false }
-      try takeRequest()
-    }
-    return true
-  }
-
   /// Takes the signals that have arrived.
   ///
   /// - Returns: Whether one of them, or an earlier one, asks this process to end.
-  @discardableResult
   private func takeRequest() throws(Errno) -> Bool {
     for received in try signals.take() where received.signal != .continue { isRequested = true }
     return isRequested
@@ -122,7 +112,6 @@ final class Interruption {
       if ready[0] { return }
     }
   }
-
 }
 
 /// A result of another thread, once: the first that it puts here stays.
@@ -187,12 +176,10 @@ extension Interruption {
         try child.pass(received)
       }
       if output.descriptor != nil, ready[2] { try output.read() }
-      let isUnwanted = unwanted != nil && ready.last == true
-      if asked == nil, isUnwanted || mustEnd() {
+      if asked == nil, unwanted?.look() != nil || role?.isLost() == true || mustEnd() {
         try child.askToEnd()
         asked = .now
       }
-      if asked == nil, try role?.ends(child) == true { asked = .now }
       // Also if both instants have passed: this process was stopped, or had no processor.
       if let role, let asked, !isKilled, ContinuousClock.now >= role.deadline(askedAt: asked) {
         try child.send(.kill)

@@ -48,7 +48,7 @@ struct Readiness: Sendable {
   }
 }
 
-extension OptionDescription {
+extension ArgumentDescription {
   static let readyDescriptor = value(
     "ready-fd", .unsigned, named: "fd",
     help: "Write a line break to this descriptor, and close it, at the moment of 'listening'. A "

@@ -53,14 +53,10 @@ final class RoleWatch {
     registration.deadline ?? asked + Self.grace
   }
 
-  /// Sends the command SIGTERM, because of a loss that was seen.
-  ///
-  /// - Returns: Whether there is such a loss.
-  func ends(_ child: borrowing ChildProcess) throws(Errno) -> Bool {
-    guard let loss = loss() else { return false }
-    cause = loss
-    try child.askToEnd()
-    return true
+  /// Whether the role is lost, so that the command gets SIGTERM.
+  func isLost() -> Bool {
+    cause = loss()
+    return cause != nil
   }
 
   /// Fails if the role is lost already.
@@ -74,8 +70,7 @@ final class RoleWatch {
   }
 
   private func error(_ loss: AppGroupError, _ consequence: String) -> CommandError {
-    CommandError(
-      cannot: "stay \(registration.presence.name.quoted)",
-      because: "\(loss.reason); \(consequence)", status: .no)
+    CommandError.no(
+      "stay \(registration.presence.name.quoted)", because: "\(loss.reason); \(consequence)")
   }
 }

@@ -15,10 +15,8 @@ extension CommandDescription {
       It makes a directory of its own, which it removes at the end. By default it lies where the \
       containers of groups are, because the file system decides most of the figures.
       """,
-    positionals: [
-      .optional("directory", .directory, help: "Where the directory is made.")
-    ],
-    options: [
+    arguments: [
+      .optional("directory", .directory, help: "Where the directory is made."),
       .flag("quick", help: "Fewer rounds: a few seconds in place of a minute."),
       .json,
     ],

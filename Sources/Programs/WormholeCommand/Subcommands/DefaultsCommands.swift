@@ -12,25 +12,24 @@ extension CommandDescription {
     subcommands: [
       .defaultsRead, .defaultsReadType, .defaultsWrite, .defaultsDelete, .defaultsRename,
       .defaultsFind, .defaultsDomains, .defaultsWatch, .defaultsImport, .defaultsExport,
-    ], run: nil)
+    ])
 
   static let defaultsRead = CommandDescription(
     name: "read",
     abstract: "Print the value of a key, or all of them; exit status 1 if there is none.",
-    positionals: [
+    arguments: [
       .optional(
-        "key", .live(.key), help: "The name of the value; without it, all values are printed.")
-    ],
-    options: [.suite, OutputFormat.option]
+        "key", .live(.key), help: "The name of the value; without it, all values are printed."),
+      .suite, .format,
+    ]
   ) { arguments, environment in
     let stored = try arguments.existingDefaults()?.storedValues()
     let key = arguments.text("key")
     let value = key.map { stored?[$0] } ?? stored.map { .dictionary($0) }
     let object = key?.quoted ?? "the defaults"
     guard let value else {
-      throw CommandError(
-        cannot: "read \(object)", because: key == nil ? "there are none" : "there is no such key",
-        status: .no)
+      throw CommandError.no(
+        "read \(object)", because: key == nil ? "there are none" : "there is no such key")
     }
     try environment.print(arguments.outputFormat.bytes(value, of: object))
   }
@@ -57,13 +56,12 @@ extension CommandDescription {
       make it. Each is one atomic change, so several processes can add at the same time. Words that \
       begin with a dash go after '--', after all options.
       """,
-    positionals: [
+    arguments: [
       .defaultsKey,
       .list(
-        "value", help: "The value; with '-', it is read from standard input, as JSON.",
-        markers: TypedWords.markers),
-    ],
-    options: OptionDescription.valueForms + [.suite, .durable("the value")]
+        "value", markers: TypedWords.markers,
+        help: "The value; with '-', it is read from standard input, as JSON."),
+    ] + ArgumentDescription.valueForms + [.suite, .durable("the value")]
   ) { arguments, environment in
     let words = arguments.texts("value")
     let areTyped = TypedWords.areMeant(by: words)
@@ -82,8 +80,7 @@ extension CommandDescription {
   static let defaultsDelete = CommandDescription(
     name: "delete",
     abstract: "Remove a key with its value; exit status 1 if there is none.",
-    positionals: [.defaultsKey],
-    options: [.suite, .durable("the removal")]
+    arguments: [.defaultsKey, .suite, .durable("the removal")]
   ) { arguments, _ in
     let (key, durability) = (arguments.requiredText("key"), arguments.durability)
     let isRemoved = try arguments.existingDefaults()?.remove(forKey: key, durability: durability)
@@ -93,11 +90,10 @@ extension CommandDescription {
   static let defaultsImport = CommandDescription(
     name: "import",
     abstract: "Set the values of a property-list file, XML or binary, or of JSON, in one step.",
-    positionals: [
-      .operand("file", .identifier, help: "The file; with '-', standard input is read.")
-    ],
-    options: [
-      .suite, .flag("merge", help: "Keep the keys that are not in the file."),
+    arguments: [
+      .operand("file", .identifier, help: "The file; with '-', standard input is read."),
+      .suite,
+      .flag("merge", help: "Keep the keys that are not in the file."),
       .flag("replace", help: "Remove the keys that are not in the file."),
       .value(
         "format", .choice(["plist", "json"]), named: "format", standard: "plist",
@@ -131,7 +127,7 @@ extension CommandDescription {
   static let defaultsExport = CommandDescription(
     name: "export",
     abstract: "Print all values as a property list, which any tool can read, or as JSON.",
-    options: [
+    arguments: [
       .suite,
       .value(
         "format", .choice(["xml", "binary", "json"]), named: "format", standard: "xml",
@@ -159,11 +155,10 @@ extension CommandDescription {
       out where several processes made the changes that are printed as one. The command prints 'listening' on standard error; from then on it misses \
       nothing. After a burst of changes the last state is always printed, the earlier ones perhaps.
       """,
-    positionals: [
-      .optional("key", .live(.key), help: "The key to watch; without it, all keys.")
-    ],
-    options: [
-      .suite, .count, .timeout, .readyDescriptor,
+    arguments: [
+      .optional("key", .live(.key), help: "The key to watch; without it, all keys."),
+      .suite,
+      .count, .timeout, .readyDescriptor,
       .flag("envelope", help: "Print each change with the process that made it, and when."),
     ]
   ) { arguments, environment in
@@ -202,13 +197,13 @@ extension CommandEnvironment {
   }
 }
 
-extension OptionDescription {
+extension ArgumentDescription {
   static let suite = value(
     "suite", .live(.suite), named: "name",
     help: "A separate suite in the container; without it, the container's own defaults.")
 }
 
-extension PositionalDescription {
+extension ArgumentDescription {
   static let defaultsKey = operand("key", .live(.key), help: "The name of the value; any text.")
 }
 

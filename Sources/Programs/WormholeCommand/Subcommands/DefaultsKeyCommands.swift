@@ -10,7 +10,7 @@ extension CommandDescription {
       The line is that of defaults(1): "Type is ", and string, data, integer, float, boolean, date, \
       array or dictionary.
       """,
-    positionals: [.defaultsKey], options: [.suite]
+    arguments: [.defaultsKey, .suite]
   ) { arguments, environment in
     let key = arguments.requiredText("key")
     guard let value = try arguments.existingDefaults()?.storedValues()?[key] else {
@@ -26,12 +26,10 @@ extension CommandDescription {
       The exit status is 1, and nothing has changed, if there is no such key, or if the new key has a \
       value already; with --replace, that value is replaced.
       """,
-    positionals: [
-      .defaultsKey,
-      .operand("new-key", help: "The new name of the value; any text."),
-    ],
-    options: [
-      .suite, .flag("replace", help: "Replace the value that the new key has."),
+    arguments: [
+      .defaultsKey, .operand("new-key", help: "The new name of the value; any text."),
+      .suite,
+      .flag("replace", help: "Replace the value that the new key has."),
       .durable("the change"),
     ]
   ) { arguments, _ in
@@ -41,10 +39,9 @@ extension CommandDescription {
     try defaults.update(durability: arguments.durability) { values in
       guard let value = values.removeValue(forKey: key) else { throw noSuchKey(key, "rename") }
       guard replaces || values[new] == nil else {
-        throw CommandError(
-          cannot: "rename \(key.quoted)",
-          because: "\(new.quoted) has a value already; delete it first, or give --replace",
-          status: .no)
+        throw CommandError.no(
+          "rename \(key.quoted)",
+          because: "\(new.quoted) has a value already; delete it first, or give --replace")
       }
       values[new] = value
     }
@@ -58,9 +55,7 @@ extension CommandDescription {
       value in it reads as the text. Capital and small letters are the same. A line is {"key": ..., \
       "suite": ..., "value": ...}; without "suite" it is of the container's own defaults.
       """,
-    positionals: [
-      .operand("text", .identifier, help: "The text to look for.")
-    ]
+    arguments: [.operand("text", .identifier, help: "The text to look for.")]
   ) { arguments, environment in
     let text = arguments.requiredText("text").lowercased()
     var status = ExitStatus.no
@@ -89,7 +84,7 @@ extension CommandDescription {
 }
 
 func noSuchKey(_ key: String, _ verb: String) -> CommandError {
-  CommandError(cannot: "\(verb) \(key.quoted)", because: "there is no such key", status: .no)
+  CommandError.no("\(verb) \(key.quoted)", because: "there is no such key")
 }
 
 extension ParsedArguments {

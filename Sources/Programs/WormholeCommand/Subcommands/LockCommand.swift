@@ -44,8 +44,9 @@ extension CommandDescription {
       another container or on another machine, gives them a sign of life every ten minutes, and they take \
       the lock over when they have seen none for an hour.
       """,
-    positionals: [.optionalFile],
-    options: [
+    arguments: [
+      .optional(
+        "file", .file, help: "A file or directory; it need not exist, but its directory must."),
       .value("name", .live(.presence), named: "name", help: "Lock this name, and no file."),
       .flag("shared", letter: "s", help: "Share the file with others who share it."),
       .value(
@@ -59,9 +60,8 @@ extension CommandDescription {
       .value(
         "term", .seconds,
         help: "Let others take the lock over after this time, although the command runs."),
+      .command(help: "Run while the file is locked; {} in its words is a private copy."),
     ],
-    tail: TailDescription(
-      name: "command", help: "Run while the file is locked; {} in its words is a private copy."),
     containerOption: "name"
   ) { arguments, environment in
     if let name = arguments.text("name") {
@@ -82,7 +82,7 @@ extension CommandDescription {
     if !isOfName, let option = ["group", "container"].first(where: { arguments.text($0) != nil }) {
       return "--\(option) belongs to --name"
     }
-    if arguments.has("nonblock"), arguments.text("timeout") != nil {
+    if arguments.has("nonblock"), arguments.isGiven("timeout") {
       return "-n and -w exclude each other: one does not wait, the other waits"
     }
     return (arguments.unsigned("conflict-exit-code") ?? 0) > 255
@@ -110,7 +110,7 @@ struct LockWait {
 
 extension LockWait {
   init(_ arguments: ParsedArguments) {
-    timeout = arguments.has("nonblock") ? .zero : arguments.seconds("timeout") ?? .seconds(60)
+    timeout = arguments.has("nonblock") ? .zero : arguments.seconds("timeout") ?? .zero
     conflictStatus = arguments.unsigned("conflict-exit-code")
       .map { ExitStatus(rawValue: Int32(clamping: $0)) }
   }

@@ -7,7 +7,7 @@ extension CommandDescription {
   static let log = CommandDescription(
     name: "log",
     abstract: "Append messages to a log, and read it, each subscriber at its own pace.",
-    subcommands: [.logAppend, .logRead, .logFollow, .logBounds, .logForget], run: nil)
+    subcommands: [.logAppend, .logRead, .logFollow, .logBounds, .logForget])
 
   static let logAppend = CommandDescription(
     name: "append",
@@ -16,9 +16,9 @@ extension CommandDescription {
       Numbers are consecutive. The oldest messages go when the log exceeds its bounds; see 'log bounds'. \
       With --lines each line is a message as soon as it comes.
       """,
-    positionals: [.logName, .json("message")],
-    options: OptionDescription.valueSources + [.lines, .durable("the message")],
-    problem: ParsedArguments.valueProblem
+    arguments: [.logName, .jsonValue("message")] + ArgumentDescription.valueSources + [
+      .lines, .durable("the message"),
+    ]
   ) { arguments, environment in
     let name = arguments.requiredText("name")
     var opened: Log?
@@ -29,14 +29,14 @@ extension CommandDescription {
         line: String(log.append(message, durability: arguments.durability)))
     }
   }
+  .refusing(ParsedArguments.valueProblem)
 
   static let logRead = CommandDescription(
     name: "read",
     abstract: "Print the messages of a log, one line each; exit status 1 if there is none.",
     discussion: "With --as the messages are those that this subscriber has not read.",
-    positionals: [.logName],
-    options: [
-      .subscriber, .fromNumber, .since, .count, .details, .raw, OutputFormat.option, .pretty,
+    arguments: [
+      .logName, .subscriber, .fromNumber, .since, .count, .details, .raw, .format, .pretty,
     ]
   ) { arguments, environment in
     let name = arguments.requiredText("name")
@@ -44,8 +44,7 @@ extension CommandDescription {
     guard let container = try arguments.container.openExisting(),
       try container.logNames().contains(where: { $0.utf8.elementsEqual(name.utf8) })
     else {
-      throw CommandError(
-        cannot: "read \(name.quoted)", because: "there is no such log", status: .no)
+      throw CommandError.no("read \(name.quoted)", because: "there is no such log")
     }
     let reader = try arguments.reader(of: container.log(name))
     var isEmpty = true
@@ -76,13 +75,12 @@ extension CommandDescription {
       WORMHOLE_TIME, when the message was appended, WORMHOLE_NUMBER and WORMHOLE_REDELIVERY (1 for a \
       message that may have been handled before, else 0).
       """,
-    positionals: [.logName],
-    options: [
-      .subscriber, .fromNumber, .since,
+    arguments: [
+      .logName, .subscriber, .fromNumber, .since,
       .flag("new", help: "Begin with the next message that is appended."),
-      .count, .timeout, .readyDescriptor, .details, .raw, OutputFormat.option, .pretty,
-    ],
-    tail: .forEach("message")
+      .count, .timeout,
+      .readyDescriptor, .details, .raw, .format, .pretty, .command(forEach: "message"),
+    ]
   ) { arguments, environment in
     let deadline = arguments.deadline()
     let name = arguments.requiredText("name")
@@ -109,9 +107,8 @@ extension CommandDescription {
       They hold for all processes that append. A log of which none was ever set has 10,000 messages and \
       64 MiB, of any age.
       """,
-    positionals: [.logName],
-    options: [
-      .value("messages", .count, help: "Keep at most this many messages."),
+    arguments: [
+      .logName, .value("messages", .count, help: "Keep at most this many messages."),
       .value("bytes", .count, help: "Keep messages of at most this many bytes in all."),
       .value("age", .seconds, help: "Keep no message longer than this; 0 for any time."),
     ]
@@ -129,9 +126,8 @@ extension CommandDescription {
   static let logForget = CommandDescription(
     name: "forget",
     abstract: "Forget subscribers of a log: if they come again, they are new ones.",
-    positionals: [
-      .logName,
-      .list("subscriber", .identifier, help: "The names of the subscribers; any text."),
+    arguments: [
+      .logName, .list("subscriber", .identifier, help: "The names of the subscribers; any text."),
     ]
   ) { arguments, _ in
     guard let container = try arguments.container.openExisting() else { return }
@@ -140,12 +136,12 @@ extension CommandDescription {
   }
 }
 
-extension PositionalDescription {
+extension ArgumentDescription {
   fileprivate static let logName = operand(
     "name", .live(.log), help: "The name of the log; any text.")
 }
 
-extension OptionDescription {
+extension ArgumentDescription {
   fileprivate static let subscriber = value(
     "as", .identifier, named: "subscriber",
     help:

@@ -12,7 +12,7 @@ extension CommandDescription {
       the first that is paired takes its place. WCSession shows the pairing as isPaired, \
       isWatchAppInstalled and isComplicationEnabled.
       """,
-    subcommands: [.pairingShow, .pairingAdd, .pairingRemove, .pairingSwitch], run: nil)
+    subcommands: [.pairingShow, .pairingAdd, .pairingRemove, .pairingSwitch])
 
   static let pairingShow = CommandDescription(
     name: "show",
@@ -20,7 +20,7 @@ extension CommandDescription {
     discussion: """
       {"active": ..., "companions": [{"app": ..., "complication": ..., "name": ...}]}.
       """,
-    options: [.pairOf]
+    arguments: [.pairOf]
   ) { arguments, environment in
     let state = try arguments.openPairing().state()
     try environment.print(json: state.propertyList)
@@ -32,9 +32,8 @@ extension CommandDescription {
     discussion: """
       A watch without the app has no complication either. It becomes the active one if there is none.
       """,
-    positionals: [.companion],
-    options: [
-      .pairOf, .flag("without-app", help: "Its app is not installed."),
+    arguments: [
+      .companion, .pairOf, .flag("without-app", help: "Its app is not installed."),
       .flag("without-complication", help: "Its complication is not on display."),
     ]
   ) { arguments, environment in
@@ -49,8 +48,7 @@ extension CommandDescription {
   static let pairingRemove = CommandDescription(
     name: "remove",
     abstract: "End the pairing of a watch; exit status 1 if it is not paired.",
-    positionals: [.companion],
-    options: [.pairOf]
+    arguments: [.companion, .pairOf]
   ) { arguments, environment in
     let (pairing, watch) = (try arguments.openPairing(), arguments.requiredText("watch"))
     guard try pairing.unpair(watch) else { throw arguments.notPaired("remove") }
@@ -60,8 +58,7 @@ extension CommandDescription {
   static let pairingSwitch = CommandDescription(
     name: "switch",
     abstract: "Make a paired watch the active one; exit status 1 if it is not paired.",
-    positionals: [.companion],
-    options: [.pairOf]
+    arguments: [.companion, .pairOf]
   ) { arguments, environment in
     let (pairing, watch) = (try arguments.openPairing(), arguments.requiredText("watch"))
     guard try pairing.activate(watch) else { throw arguments.notPaired("switch to") }
@@ -69,19 +66,19 @@ extension CommandDescription {
   }
 }
 
-extension OptionDescription {
+extension ArgumentDescription {
   fileprivate static let pairOf = value(
     "of", .identifier, named: "peer", standard: Pairing.phone,
     help: "The side whose companion it is: a phone, or a watch.")
 }
 
-extension PositionalDescription {
+extension ArgumentDescription {
   fileprivate static let companion = operand(
     "watch", .live(.peer), help: "The name of the companion's peer.")
 }
 
 extension ParsedArguments {
-  private var side: String { text("of") ?? Pairing.phone }
+  private var side: String { requiredText("of") }
 
   /// - Parameter makes: whether the container of a group is made if it is missing.
   fileprivate func openPairing(makes: Bool = false) throws -> Pairing {
@@ -90,9 +87,8 @@ extension ParsedArguments {
   }
 
   fileprivate func notPaired(_ verb: String) -> CommandError {
-    CommandError(
-      cannot: "\(verb) \(requiredText("watch").quoted)",
-      because: "it is not paired with \(side.quoted)", status: .no)
+    CommandError.no(
+      "\(verb) \(requiredText("watch").quoted)", because: "it is not paired with \(side.quoted)")
   }
 }
 

@@ -28,10 +28,10 @@ extension CommandDescription {
     globalOptions: ContainerSelection.options,
     subcommands: [
       .send, .read, .listen, .clear, .update, .increment, .edit, .notify, .queue, .presence, .log,
-      .defaults, .peer, .pairing, .supervisedRun, .lock, .watch, .monitor, .names, .stat,
-      .status, .doctor, .copy, .backup, .restore, .destroy, .groups, .demo, .bench, .complete,
+      .defaults, .peer, .pairing, .supervisedRun, .lock, .watch, .monitor, .names, .stat, .status,
+      .doctor, .copy, .backup, .restore, .destroy, .groups, .demo, .bench, .complete,
     ],
-    version: "0.1.0", run: nil)
+    version: "0.1.0")
 }
 
 /// The names of this program.

@@ -26,7 +26,7 @@ extension CommandDescription {
       A service manager learns that this program is ready (sd_notify) when the command has been started \
       for the first time.
       """,
-    options: [
+    arguments: [
       .value(
         "as", .live(.presence), named: "name",
         help: "The name of the presence; without it, the name of the command."),
@@ -43,9 +43,8 @@ extension CommandDescription {
       .value(
         "timeout", .seconds,
         help: "With --alone, give up waiting after this time, with exit status 124."),
-      .readyDescriptor,
-    ],
-    tail: TailDescription(name: "command", help: "The command to run.")
+      .readyDescriptor, .command(help: "The command to run."),
+    ]
   ) { arguments, environment in
     let command = ExternalCommand(words: arguments.tail ?? [])
     let presence = try arguments.container.open()
@@ -69,9 +68,8 @@ extension CommandDescription {
       interruption: interruption, environment: environment,
       variables: try arguments.container.variables(to: "run").map { "\($0)=\($1)" })
     let policy = RestartPolicy(
-      arguments.text("restart").flatMap(RestartPolicy.Occasion.init(rawValue:)) ?? .onFailure,
-      retries: arguments.unsigned("retries") ?? 5,
-      backoff: arguments.seconds("backoff") ?? .seconds(1))
+      occasion: arguments.choice("restart"), retries: arguments.unsigned("retries") ?? 0,
+      backoff: arguments.seconds("backoff") ?? .zero)
     try environment.withoutTimeLimit { try supervision.run(policy) }.end()
   }
   .refusing { arguments in
@@ -137,18 +135,12 @@ struct RestartPolicy: Sendable {
   /// The pause before the first of them.
   let backoff: Duration
   /// The number of restarts in a row.
-  private(set) var restarts: UInt64 = 0
+  var restarts: UInt64 = 0
 
   /// The longest pause, unless the first one is longer.
   static let longestPause: Duration = .seconds(60)
   /// A command that ran this long did not fail for the same reason as the one before it.
   static let steadyTime: Duration = .seconds(60)
-
-  init(_ occasion: Occasion, retries: UInt64, backoff: Duration) {
-    self.occasion = occasion
-    self.retries = retries
-    self.backoff = backoff
-  }
 
   /// Counts an end of the command.
   ///

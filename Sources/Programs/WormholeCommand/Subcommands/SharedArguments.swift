@@ -4,7 +4,7 @@ import WormholeWorkshop
 
 // Arguments that several commands share.
 
-extension OptionDescription {
+extension ArgumentDescription {
   static let count = value("count", .count, help: "Stop after this many; without it, never.")
 
   static let timeout = value(
@@ -13,9 +13,16 @@ extension OptionDescription {
   static let raw = flag(
     "raw", help: "Print a string as its text, and data as its bytes, not as JSON.")
 
+  static let format = value(
+    "format", .choice(OutputFormat.allCases.map(\.rawValue)), named: "format", standard: "json",
+    help: "How values are printed.")
+
   static let pretty = flag("pretty", help: "Print JSON on several lines, indented.")
 
   static let json = flag("json", help: "Print one line of JSON instead of text for people.")
+
+  static let jsonLines = flag(
+    "json", help: "Print a line of JSON for each instead of text for people.")
 
   static let whileRole = value(
     "while", .live(.presence), named: "role",
@@ -23,26 +30,17 @@ extension OptionDescription {
       + "\(CommandVariable.fence) was set; otherwise nothing changes, and the exit status is 1.")
 
   /// - Parameter content: the content that is to survive.
-  static func durable(_ content: String) -> OptionDescription {
+  static func durable(_ content: String) -> ArgumentDescription {
     flag("durable", help: "Return only when \(content) would survive a loss of power.")
   }
-}
 
-extension PositionalDescription {
-  static let file = operand(
-    "file", .file, help: "A file or directory; it need not exist, but its directory must.")
-
-  static let optionalFile: PositionalDescription = {
-    var file = PositionalDescription.file
-    file.isOptional = true
-    return file
-  }()
+  static let yes = flag("yes", help: "Do not ask. Needed where no terminal can answer.")
 
   static let identifier = operand(
     "identifier", .live(.message), help: "The name of the message; any text.")
 
   /// - Parameter noun: the value: "message".
-  static func json(_ noun: String) -> PositionalDescription {
+  static func jsonValue(_ noun: String) -> ArgumentDescription {
     optional(
       "value",
       help: "The \(noun), as JSON; without it, or with '-', it is read from standard input.")
@@ -74,10 +72,17 @@ extension ParsedArguments {
 
   /// Runs an action for each given id, even after one for which it fails.
   ///
-  /// - Parameter action: returns why it is impossible; nil if it was done.
+  /// - Parameters:
+  ///   - all: The ids that `--all` stands for. Another process may be faster with some of them.
+  ///   - action: returns why it is impossible; nil if it was done.
   func forEachID(
-    to verb: String, _ environment: CommandEnvironment, _ action: (String) throws -> String?
+    to verb: String, _ environment: CommandEnvironment, all: () throws -> [String] = { [] },
+    _ action: (String) throws -> String?
   ) throws {
+    if has("all") {
+      for id in try all() { _ = try action(id) }
+      return
+    }
     var status = ExitStatus.done
     for id in texts("id") {
       guard let problem = try action(id) else { continue }
@@ -102,14 +107,13 @@ extension ParsedArguments {
     do {
       try body(container.presence(role).fence(number))
     } catch let error as AppGroupError where error.code == .leaseLost {
-      throw CommandError(
-        cannot: "change anything under \(role.quoted)", because: error.reason, status: .no)
+      throw CommandError.no("change anything under \(role.quoted)", because: error.reason)
     }
   }
 
   var durability: Durability { has("durable") ? .durable : .standard }
 
-  var outputFormat: OutputFormat { text("format").flatMap(OutputFormat.init(rawValue:)) ?? .json }
+  var outputFormat: OutputFormat { isGiven("format") ? choice("format") : .json }
 
   /// Returns the form in which a value is printed, according to `--raw`, `--format` and `--pretty`.
   ///
@@ -149,21 +153,12 @@ extension ParsedArguments {
     return ExitStatus(termination)
   }
 
-  /// The end of the time that `--timeout` gives.
-  ///
-  /// - Parameter standard: The time without it; by default practically forever.
-  func deadline(
-    standard: Duration = .seconds(ValueKind.maximumSeconds)
-  ) -> ContinuousClock.Instant {
-    .now + (seconds("timeout") ?? standard)
+  /// The end of the time that `--timeout` gives; without it, and without a standard, practically
+  /// never.
+  func deadline() -> ContinuousClock.Instant {
+    .now + (seconds("timeout") ?? .seconds(ValueKind.maximumSeconds))
   }
-}
 
-extension OptionDescription {
-  static let yes = flag("yes", help: "Do not ask. Needed where no terminal can answer.")
-}
-
-extension ParsedArguments {
   /// Asks a person at the terminal, unless `--yes` is given.
   ///
   /// - Parameter question: with its question mark.

@@ -14,8 +14,8 @@ import WormholeWorkshop
         name: "stats", abstract: "Calculate descriptive statistics.",
         discussion: "Every value counts once, and the kinds of average differ where values do.",
         positionals: [
-          PositionalDescription(name: "values", help: "Some values.", isRepeating: true),
-          PositionalDescription(name: "rest", help: "", isOptional: true),
+          ArgumentDescription(name: "values", help: "Some values.", isRepeating: true),
+          ArgumentDescription(name: "rest", help: "", isOptional: true),
         ],
         options: [
           .value(
@@ -24,9 +24,9 @@ import WormholeWorkshop
           .value("a-long-option-name", .count, help: "Explained below its label."),
           .value("exactly-23-col", .count, named: "four", help: "Touches the column."),
         ],
-        tail: TailDescription(name: "command", help: "Run it."), run: nil)
+        tail: ArgumentDescription.command(name: "command", help: "Run it."), run: nil)
     ],
-    version: "1.0.0", run: nil)
+    version: "1.0.0")
 
   /// Written by hand after the example of the documentation of swift-argument-parser,
   /// Examples/math: https://github.com/apple/swift-argument-parser.

@@ -34,7 +34,7 @@ struct ReadinessTests {
     #expect(outcome.errors.contains("cannot use descriptor 99 for --ready-fd: it is not open"))
     // Each of them has the option, and any further one needs it, too.
     let withOption = CommandDescription.root.paths().filter { path in
-      path.last?.options.contains { $0.name == OptionDescription.readyDescriptor.name } == true
+      path.last?.options.contains { $0.name == ArgumentDescription.readyDescriptor.name } == true
     }
     #expect(withOption.count == commands.count)
   }

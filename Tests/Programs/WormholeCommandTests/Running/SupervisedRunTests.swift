@@ -93,7 +93,7 @@ struct SupervisedRunTests {
   @Test(
     "pauses longer after each failure, up to a minute, and forgets failures after a steady minute")
   func policy() {
-    var policy = RestartPolicy(.onFailure, retries: 8, backoff: .seconds(1))
+    var policy = RestartPolicy(occasion: .onFailure, retries: 8, backoff: .seconds(1))
     let short = Duration.seconds(1)
     for seconds in [1, 2, 4, 8, 16, 32, 60, 60] {
       #expect(policy.pause(after: .exited(1), of: short) == .seconds(seconds))
@@ -103,12 +103,12 @@ struct SupervisedRunTests {
     #expect(policy.restarts == 1)
     #expect(policy.pause(after: .exited(0), of: short) == nil)
 
-    var always = RestartPolicy(.always, retries: 1, backoff: .seconds(120))
+    var always = RestartPolicy(occasion: .always, retries: 1, backoff: .seconds(120))
     #expect(always.pause(after: .exited(0), of: short) == .seconds(120))
     #expect(always.pause(after: .exited(0), of: short) == nil)
-    var never = RestartPolicy(.never, retries: 9, backoff: .zero)
+    var never = RestartPolicy(occasion: .never, retries: 9, backoff: .zero)
     #expect(never.pause(after: .exited(1), of: short) == nil)
-    var many = RestartPolicy(.onFailure, retries: .max, backoff: .seconds(1))
+    var many = RestartPolicy(occasion: .onFailure, retries: .max, backoff: .seconds(1))
     for _ in 0..<100 { #expect(many.pause(after: .exited(1), of: short) ?? .zero <= .seconds(60)) }
   }
 }

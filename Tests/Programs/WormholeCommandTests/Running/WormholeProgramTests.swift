@@ -22,8 +22,9 @@ struct WormholeProgramTests {
   }
 
   private static let echo = CommandDescription(
-    name: "echo", abstract: "Print the text.",
-    positionals: [PositionalDescription(name: "text", help: "The text.")],
+    name: "echo",
+    abstract: "Print the text.",
+    arguments: [ArgumentDescription(name: "text", help: "The text.")],
     needsContainer: false
   ) { arguments, environment in
     let text = arguments.requiredText("text")
@@ -47,8 +48,10 @@ struct WormholeProgramTests {
       },
       writeStandardError: { bytes in streams.error.withLock { $0 += bytes } })
     let root = CommandDescription(
-      name: "sample", abstract: "A sample.", subcommands: [Self.echo],
-      version: "1.2.3", run: nil)
+      name: "sample",
+      abstract: "A sample.",
+      subcommands: [Self.echo],
+      version: "1.2.3")
     let program = WormholeProgram(root: root, environment: environment)
     let status = program.run(arguments)
     return Outcome(

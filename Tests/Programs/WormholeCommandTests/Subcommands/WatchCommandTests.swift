@@ -8,18 +8,30 @@ struct WatchCommandTests {
   @Test("Every event has a line and its JSON")
   func lines() throws {
     let cases: [(PresenterEvent, String, String)] = [
-      (.changed, "changed", #"{"event":"changed"}"#),
-      (.moved(to: "/a b"), "moved /a b", #"{"event":"moved","to":"/a b"}"#),
-      (.deleting, "deleting", #"{"event":"deleting"}"#),
-      (.relinquish(.reader), "relinquish reader", #"{"event":"relinquish","other":"reader"}"#),
-      (.reacquire(.writer), "reacquire writer", #"{"event":"reacquire","other":"writer"}"#),
-      (.save, "save", #"{"event":"save"}"#),
-      (.subitemAppeared("a/b"), "appeared a/b", #"{"event":"appeared","subitem":"a/b"}"#),
-      (.subitemChanged("a"), "changed a", #"{"event":"changed","subitem":"a"}"#),
-      (.subitemDeleting("a"), "deleting a", #"{"event":"deleting","subitem":"a"}"#),
-      (.subitemMoved("a", to: "b"), "moved a\tb", #"{"event":"moved","subitem":"a","to":"b"}"#),
+      (.init(word: "changed"), "changed", #"{"event":"changed"}"#),
+      (.init(word: "moved", to: "/a b"), "moved /a b", #"{"event":"moved","to":"/a b"}"#),
+      (.init(word: "deleting"), "deleting", #"{"event":"deleting"}"#),
       (
-        .subitemMoved("a\tb", to: "c\nd"), #"moved a\tb"# + "\t" + #"c\nd"#,
+        .init(word: "relinquish", other: .reader), "relinquish reader",
+        #"{"event":"relinquish","other":"reader"}"#
+      ),
+      (
+        .init(word: "reacquire", other: .writer), "reacquire writer",
+        #"{"event":"reacquire","other":"writer"}"#
+      ),
+      (.init(word: "save"), "save", #"{"event":"save"}"#),
+      (
+        .init(word: "appeared", subitem: "a/b"), "appeared a/b",
+        #"{"event":"appeared","subitem":"a/b"}"#
+      ),
+      (.init(word: "changed", subitem: "a"), "changed a", #"{"event":"changed","subitem":"a"}"#),
+      (.init(word: "deleting", subitem: "a"), "deleting a", #"{"event":"deleting","subitem":"a"}"#),
+      (
+        .init(word: "moved", subitem: "a", to: "b"), "moved a\tb",
+        #"{"event":"moved","subitem":"a","to":"b"}"#
+      ),
+      (
+        .init(word: "moved", subitem: "a\tb", to: "c\nd"), #"moved a\tb"# + "\t" + #"c\nd"#,
         #"{"event":"moved","subitem":"a\tb","to":"c\nd"}"#
       ),
     ]
@@ -32,8 +44,11 @@ struct WatchCommandTests {
   @Test("Unread changes become one change, and later ones are kept")
   func backlog() {
     let backlog = PresenterEvent.backlog(capacity: 3)
-    for name in ["a", "b", "c", "d", "e"] { backlog.add(.subitemAppeared(name)) }
-    let expected: [PresenterEvent] = [.changed, .subitemAppeared("d"), .subitemAppeared("e")]
+    for name in ["a", "b", "c", "d", "e"] { backlog.add(.init(word: "appeared", subitem: name)) }
+    let expected: [PresenterEvent] = [
+      .init(word: "changed"), .init(word: "appeared", subitem: "d"),
+      .init(word: "appeared", subitem: "e"),
+    ]
     for event in expected { #expect(backlog.next(until: .now) == event) }
     #expect(backlog.next(until: .now) == nil)
   }

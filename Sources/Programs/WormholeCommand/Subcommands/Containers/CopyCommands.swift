@@ -19,12 +19,10 @@ extension CommandDescription {
       the copy is as the container was at one moment. While processes change it faster than it can be \
       read, their changes wait for a moment. Processes that only read and write messages are not seen.
       """,
-    positionals: [
+    arguments: [
       .operand(
         "place", .directory,
-        help: "A directory that does not exist or is empty, or 'etcd://host/prefix'.")
-    ],
-    options: [
+        help: "A directory that does not exist or is empty, or 'etcd://host/prefix'."),
       .flag("in-use", help: "Copy although processes use the container."),
       .value("timeout", .seconds, help: "How long it may take; by default as long as it needs."),
       .json,
@@ -69,10 +67,8 @@ extension CommandDescription {
       '-', in a directory whose name begins with .wormhole-backup-; one that a killed program left \
       can be removed.
       """,
-    positionals: [
-      .operand("archive", .file, help: "The file to write; with '-', standard output is written.")
-    ],
-    options: [
+    arguments: [
+      .operand("archive", .file, help: "The file to write; with '-', standard output is written."),
       .value("timeout", .seconds, help: "How long it may take; by default as long as it needs."),
       .json,
     ]
@@ -127,10 +123,8 @@ extension CommandDescription {
       for a container on etcd; one that a killed program left can be \
       removed.
       """,
-    positionals: [
-      .operand("archive", .file, help: "The file to read; with '-', standard input is read.")
-    ],
-    options: [
+    arguments: [
+      .operand("archive", .file, help: "The file to read; with '-', standard input is read."),
       .value(
         "timeout", .seconds, standard: "60",
         help: "How long etcd is waited for; the work itself may take longer."),
@@ -148,7 +142,7 @@ extension CommandDescription {
       }
     let done = try ContainerBackup.restore(
       file == "-" ? "standard input" : file, to: place, group: group,
-      stagedIn: environment.temporaryDirectory, until: arguments.deadline(standard: .seconds(60))
+      stagedIn: environment.temporaryDirectory, until: arguments.deadline()
     ) { maximum in
       let descriptor = input?.descriptor.rawValue ?? 0
       try interruption.wait(forInputOf: descriptor)
@@ -223,7 +217,7 @@ extension CommandDescription {
       --in-use is given. Processes that only read and write messages are not seen; the next one that \
       writes makes a new container.
       """,
-    options: [
+    arguments: [
       .yes, .flag("in-use", help: "Remove the container although processes use it."),
       .flag("files", help: "Remove also the files that programs keep beside it."),
     ]
@@ -241,9 +235,8 @@ extension CommandDescription {
         environment.report("left in \(path): \(names); --files removes that, too")
       }
     } catch let error as AppGroupError where error.code == .timedOut {
-      throw CommandError(
-        cannot: "destroy \(path)", because: "\(error.reason); end it first, or give --in-use",
-        status: .no)
+      throw CommandError.no(
+        "destroy \(path)", because: "\(error.reason); end it first, or give --in-use")
     }
   }
 }

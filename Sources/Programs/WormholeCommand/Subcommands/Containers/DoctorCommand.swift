@@ -16,7 +16,7 @@ extension CommandDescription {
       --sweep and --quarantine nothing changes; but in a directory doctor writes and removes an entry, \
       to see whether that is possible.
       """,
-    options: [
+    arguments: [
       .flag(
         "sweep",
         help: "First remove the leftovers of dead processes, and the empty names that nobody uses."),

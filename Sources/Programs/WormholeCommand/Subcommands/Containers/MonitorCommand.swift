@@ -33,8 +33,8 @@ extension CommandDescription {
       when it is swept. On etcd there are no leases and no logs, and all other changes are printed, \
       in their order.
       """,
-    positionals: [.namePatterns],
-    options: [
+    arguments: [
+      .namePatterns,
       .value(
         "only", .choices(MonitorLine.Kind.allCases.map(\.rawValue)), named: "kind,...",
         help: "Print only these kinds."),

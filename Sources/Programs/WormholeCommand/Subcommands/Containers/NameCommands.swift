@@ -15,8 +15,8 @@ extension CommandDescription {
       for any text, '?' for one character, '[a-z]' for one of some. The exit status is 1 if there is no \
       such name.
       """,
-    positionals: [.namePatterns],
-    options: [
+    arguments: [
+      .namePatterns,
       .value(
         "only", .choices(LiveNames.ofContainers.map(\.rawValue)), named: "kind,...",
         help: "Print only these kinds."),
@@ -52,10 +52,10 @@ extension CommandDescription {
       ..., "problem": ..., "publisher": ..., "version": ...}, "name": ..., "notification": {"state": \
       ...}, "presence": [...], "queue": ...}, without what there is not.
       """,
-    positionals: [
-      .list("name", .live(.message), help: "The names; any text.")
-    ],
-    options: [.flag("json", help: "Print a line of JSON for each instead of text for people.")]
+    arguments: [
+      .list("name", .live(.message), help: "The names; any text."),
+      .jsonLines,
+    ]
   ) { arguments, environment in
     guard let container = try arguments.container.openExisting() else { throw ExitStatus.no }
     var status = ExitStatus.done
@@ -176,7 +176,7 @@ struct NameFilter {
   }
 }
 
-extension PositionalDescription {
-  static let namePatterns = optionalList(
-    "pattern", help: "Print only names that match one of these.")
+extension ArgumentDescription {
+  static let namePatterns = list(
+    "pattern", isOptional: true, help: "Print only names that match one of these.")
 }

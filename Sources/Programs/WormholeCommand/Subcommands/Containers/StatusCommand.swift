@@ -15,7 +15,7 @@ extension CommandDescription {
       every 2 seconds, on a cleared screen. The command prints 'listening' on standard error. With --json \
       each is one line.
       """,
-    options: [
+    arguments: [
       .json, .pretty, .flag("watch", help: "Go on, and show it again when something happens."),
       .count, .timeout, .readyDescriptor,
     ]
@@ -39,7 +39,7 @@ extension CommandDescription {
       ~/.local/share/app-groups. Containers that are named by a directory are not listed. With --json \
       a line is {"container": ..., "group": ...}.
       """,
-    options: [
+    arguments: [
       .flag("json", help: "Print a line of JSON for each group instead of its name alone.")
     ],
     needsContainer: false

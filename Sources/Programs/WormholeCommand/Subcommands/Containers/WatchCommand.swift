@@ -27,11 +27,10 @@ extension CommandDescription {
       'listening' on standard error; from then on it misses nothing. It delays nobody: it answers \
       every question at once.
       """,
-    positionals: [
-      .operand("file", .file, help: "A file or directory; it need not exist yet.")
-    ],
-    options: [
-      .count, .timeout, .readyDescriptor,
+    arguments: [
+      .operand("file", .file, help: "A file or directory; it need not exist yet."),
+      .count,
+      .timeout, .readyDescriptor,
       .flag("json", help: "Print lines of JSON: {\"event\": ..., \"subitem\": ..., \"to\": ...}."),
     ],
     needsContainer: false
@@ -98,33 +97,33 @@ final class PrintingPresenter: FilePresenter {
   func relinquishPresentedItem(
     toReader reader: @escaping @Sendable (_ reacquirer: (@Sendable () -> Void)?) -> Void
   ) {
-    backlog.add(.relinquish(.reader))
-    reader { [backlog] in backlog.add(.reacquire(.reader)) }
+    backlog.add(.init(word: "relinquish", other: .reader))
+    reader { [backlog] in backlog.add(.init(word: "reacquire", other: .reader)) }
   }
 
   func relinquishPresentedItem(
     toWriter writer: @escaping @Sendable (_ reacquirer: (@Sendable () -> Void)?) -> Void
   ) {
-    backlog.add(.relinquish(.writer))
-    writer { [backlog] in backlog.add(.reacquire(.writer)) }
+    backlog.add(.init(word: "relinquish", other: .writer))
+    writer { [backlog] in backlog.add(.init(word: "reacquire", other: .writer)) }
   }
 
   func savePresentedItemChanges(completionHandler: @escaping @Sendable ((any Error)?) -> Void) {
-    backlog.add(.save)
+    backlog.add(.init(word: "save"))
     completionHandler(nil)
   }
 
   func accommodatePresentedItemDeletion(
     completionHandler: @escaping @Sendable ((any Error)?) -> Void
   ) {
-    backlog.add(.deleting)
+    backlog.add(.init(word: "deleting"))
     completionHandler(nil)
   }
 
   func accommodatePresentedSubitemDeletion(
     at url: URL, completionHandler: @escaping @Sendable ((any Error)?) -> Void
   ) {
-    backlog.add(.subitemDeleting(relative(url)))
+    backlog.add(.init(word: "deleting", subitem: relative(url)))
     completionHandler(nil)
   }
 
@@ -132,18 +131,22 @@ final class PrintingPresenter: FilePresenter {
 
   func presentedItemDidMove(to newURL: URL) {
     place.withLock { $0 = newURL }
-    backlog.add(.moved(to: newURL.path))
+    backlog.add(.init(word: "moved", to: newURL.path))
   }
 
-  func presentedItemDidChange() { backlog.add(.changed) }
+  func presentedItemDidChange() { backlog.add(.init(word: "changed")) }
 
-  func presentedSubitemDidAppear(at url: URL) { backlog.add(.subitemAppeared(relative(url))) }
+  func presentedSubitemDidAppear(at url: URL) {
+    backlog.add(.init(word: "appeared", subitem: relative(url)))
+  }
 
   func presentedSubitem(at oldURL: URL, didMoveTo newURL: URL) {
-    backlog.add(.subitemMoved(relative(oldURL), to: relative(newURL)))
+    backlog.add(.init(word: "moved", subitem: relative(oldURL), to: relative(newURL)))
   }
 
-  func presentedSubitemDidChange(at url: URL) { backlog.add(.subitemChanged(relative(url))) }
+  func presentedSubitemDidChange(at url: URL) {
+    backlog.add(.init(word: "changed", subitem: relative(url)))
+  }
 }
 
 /// An event of a file presenter, as `wormhole watch` prints it: a word, and fields after it.
@@ -156,19 +159,6 @@ struct PresenterEvent: Sendable, Hashable {
   var other: Other?
   var subitem: String?
   var to: String?
-
-  static let changed = Self(word: "changed")
-  static let deleting = Self(word: "deleting")
-  static let save = Self(word: "save")
-  static func moved(to path: String) -> Self { Self(word: "moved", to: path) }
-  static func relinquish(_ other: Other) -> Self { Self(word: "relinquish", other: other) }
-  static func reacquire(_ other: Other) -> Self { Self(word: "reacquire", other: other) }
-  static func subitemAppeared(_ path: String) -> Self { Self(word: "appeared", subitem: path) }
-  static func subitemChanged(_ path: String) -> Self { Self(word: "changed", subitem: path) }
-  static func subitemMoved(_ old: String, to new: String) -> Self {
-    Self(word: "moved", subitem: old, to: new)
-  }
-  static func subitemDeleting(_ path: String) -> Self { Self(word: "deleting", subitem: path) }
 
   /// `moved old<TAB>new`: paths may contain spaces, and their control characters are escaped.
   var line: String {
@@ -186,7 +176,7 @@ struct PresenterEvent: Sendable, Hashable {
   /// answered already, and costs no more memory than this.
   static func backlog(capacity: Int = 10_000) -> Backlog<PresenterEvent> {
     Backlog { events, event in
-      if events.count >= capacity { events = [.changed] }
+      if events.count >= capacity { events = [.init(word: "changed")] }
       events.append(event)
     }
   }

@@ -16,7 +16,10 @@ extension CommandDescription {
       status is 1; if the text is not JSON, the status is 65. In both cases the text is kept in its file, \
       whose path is printed.
       """,
-    positionals: [.identifier], options: [.nulls, .durable("the new message"), .writeTimeout]
+    arguments: [
+      .identifier, .nulls, .durable("the new message"),
+      .writeTimeout,
+    ]
   ) { arguments, environment in
     let identifier = arguments.requiredText("identifier")
     let value = try arguments.container.open().value(identifier)
@@ -36,11 +39,10 @@ extension CommandDescription {
       let new = try JSONInput.readOptional(after, source: "the text", nulls: arguments.nulls)
       guard new != nil || message != nil else { return }
       let isDone = try value.compareAndSet(
-        snapshot.version, new, durability: arguments.durability, until: arguments.writeDeadline)
+        snapshot.version, new, durability: arguments.durability, until: arguments.deadline())
       guard isDone else {
-        throw CommandError(
-          cannot: "change \(identifier.quoted)",
-          because: "another process has changed it meanwhile", status: .no)
+        throw CommandError.no(
+          "change \(identifier.quoted)", because: "another process has changed it meanwhile")
       }
     }
   }

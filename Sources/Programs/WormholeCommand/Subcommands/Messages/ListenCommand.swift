@@ -24,16 +24,15 @@ extension CommandDescription {
       another kind of program wrote. Without a COMMAND, listening ends when nobody reads the lines any \
       more.
       """,
-    positionals: [
-      .list("identifier", .live(.message), help: "The names of the messages, or patterns.")
-    ],
-    options: [
-      .count, .timeout, .readyDescriptor,
+    arguments: [
+      .list("identifier", .live(.message), help: "The names of the messages, or patterns."),
+      .count,
+      .timeout, .readyDescriptor,
       .flag("envelope", help: "Print each message with the process that sent it, and when."),
-      .flag("current", help: "Begin with the current message, if there is one."), .raw,
-      OutputFormat.option, .pretty,
-    ],
-    tail: .forEach("message")
+      .flag("current", help: "Begin with the current message, if there is one."),
+      .raw, .format,
+      .pretty, .command(forEach: "message"),
+    ]
   ) { arguments, environment in
     let deadline = arguments.deadline()
     // A command that is run for each message shares our standard output, and notices the end itself.

@@ -20,11 +20,9 @@ extension CommandDescription {
 
       A word that is not JSON is a string: 'send greeting hello'.
       """,
-    positionals: [.identifier, .json("message")],
-    options: OptionDescription.valueSources + [
-      .lines,
-      .messageExpires,
-      .ifVersion, .whileRole, .durable("the message"), .writeTimeout,
+    arguments: [.identifier, .jsonValue("message")] + ArgumentDescription.valueSources + [
+      .lines, .messageExpires, .ifVersion, .whileRole, .durable("the message"),
+      .writeTimeout,
     ]
   ) { arguments, environment in
     let identifier = arguments.requiredText("identifier")
@@ -40,11 +38,11 @@ extension CommandDescription {
         if let fence {
           return try value.replace(
             with: message, while: fence, durability: arguments.durability,
-            until: arguments.writeDeadline)
+            until: arguments.deadline())
         }
         try value.replace(
           with: message, durability: arguments.durability,
-          expiresAfter: arguments.seconds("expires"), until: arguments.writeDeadline)
+          expiresAfter: arguments.seconds("expires"), until: arguments.deadline())
       }
     }
   }
@@ -63,17 +61,17 @@ extension CommandDescription {
       left out for a message that does not expire, "peer" for a process that was none, and "publisher" \
       for a file that another kind of program wrote.
       """,
-    positionals: [.identifier],
-    options: [
+    arguments: [
+      .identifier,
       .flag("envelope", help: "Print the message with the process that sent it, and when."),
-      .raw, OutputFormat.option, .pretty,
+      .raw,
+      .format, .pretty,
     ]
   ) { arguments, environment in
     let identifier = arguments.requiredText("identifier")
     let snapshot = try arguments.container.openExisting()?.value(identifier).snapshot()
     guard let snapshot, let message = try snapshot.propertyList() else {
-      throw CommandError(
-        cannot: "read \(identifier.quoted)", because: "there is no such message", status: .no)
+      throw CommandError.no("read \(identifier.quoted)", because: "there is no such message")
     }
     let content =
       arguments.has("envelope") ? snapshot.envelope(of: message, identifier) : message
@@ -90,11 +88,12 @@ extension CommandDescription {
       With --if-version a message is removed only if nobody has changed it since that version was read; \
       otherwise it stays, and the exit status is 1.
       """,
-    positionals: [
-      .optionalList("identifier", .live(.message), help: "The names of the messages, or patterns.")
-    ],
-    options: [
-      .flag("all", help: "Remove every message of the container."), .ifVersion, .writeTimeout,
+    arguments: [
+      .list(
+        "identifier", .live(.message), isOptional: true,
+        help: "The names of the messages, or patterns."),
+      .flag("all", help: "Remove every message of the container."),
+      .ifVersion, .writeTimeout,
     ]
   ) { arguments, environment in
     guard let container = try arguments.container.openExisting() else { return }
@@ -113,7 +112,7 @@ extension CommandDescription {
       do {
         let value = container.value(identifier)
         if arguments.text("if-version") == nil {
-          try value.remove(until: arguments.writeDeadline)
+          try value.remove(until: arguments.deadline())
         } else {
           try value.compareAndSet(nil, arguments, to: "clear")
         }
@@ -148,7 +147,7 @@ extension SharedContainer {
   }
 }
 
-extension OptionDescription {
+extension ArgumentDescription {
   static let ifVersion = value(
     "if-version", .identifier, named: "version",
     help: "Only if the message is still of this version, which 'stat' and 'read --envelope' print; "
@@ -163,11 +162,6 @@ extension OptionDescription {
     help: "How long to wait for another process that changes the same.")
 }
 
-extension ParsedArguments {
-  /// The end of the wait for others; nil for the standard one.
-  var writeDeadline: ContinuousClock.Instant? { seconds("timeout").map { .now + $0 } }
-}
-
 extension Value {
   /// Replaces or removes a message according to `--if-version`.
   ///
@@ -178,12 +172,11 @@ extension Value {
     let expected = arguments.text("if-version").flatMap { $0 == "none" ? nil : $0 }
     let isDone = try compareAndSet(
       versionText: expected, message, durability: arguments.durability,
-      expiresAfter: arguments.seconds("expires"), until: arguments.writeDeadline)
+      expiresAfter: arguments.seconds("expires"), until: arguments.deadline())
     guard !isDone else { return }
     let now = try version().map { "it is of version \($0.text) now" } ?? "there is none now"
-    throw CommandError(
-      cannot: "\(verb) \(identifier.quoted)", because: "the message was changed: \(now)",
-      status: .no)
+    throw CommandError.no(
+      "\(verb) \(identifier.quoted)", because: "the message was changed: \(now)")
   }
 }
 

@@ -6,13 +6,14 @@ import WormholePropertyLists
 extension CommandDescription {
   /// The commands for notifications: names without a payload.
   static let notify = CommandDescription(
-    name: "notify", abstract: "Post notifications, which carry no message, and wait for them.",
-    subcommands: [.notifyPost, .notifyWait, .notifyGet, .notifySet], run: nil)
+    name: "notify",
+    abstract: "Post notifications, which carry no message, and wait for them.",
+    subcommands: [.notifyPost, .notifyWait, .notifyGet, .notifySet])
 
   static let notifyPost = CommandDescription(
     name: "post",
     abstract: "Post notifications.",
-    positionals: [.notificationNames]
+    arguments: [.notificationNames]
   ) { arguments, _ in
     let container = try arguments.container.open()
     for name in arguments.texts("name") { try container.notification(name).post() }
@@ -26,9 +27,8 @@ extension CommandDescription {
       posts of one name may be printed as one. With --json a line is {"date": ..., "name": ...}, with the \
       time at which the post was seen.
       """,
-    positionals: [.notificationNames],
-    options: [
-      .count, .timeout, .readyDescriptor,
+    arguments: [
+      .notificationNames, .count, .timeout, .readyDescriptor,
       .flag("json", help: "Print a line of JSON for each instead of the name alone."),
     ]
   ) { arguments, environment in
@@ -58,7 +58,7 @@ extension CommandDescription {
   static let notifyGet = CommandDescription(
     name: "get",
     abstract: "Print the state of a notification, a number; 0 if it was never set.",
-    positionals: [.notificationName]
+    arguments: [.notificationName]
   ) { arguments, environment in
     let name = arguments.requiredText("name")
     let state = try arguments.container.openExisting()?.notification(name).state()
@@ -68,9 +68,8 @@ extension CommandDescription {
   static let notifySet = CommandDescription(
     name: "set",
     abstract: "Set the state of a notification; nothing is posted.",
-    positionals: [
-      .notificationName,
-      .operand("number", .unsigned, help: "The state, a number of 64 bits."),
+    arguments: [
+      .notificationName, .operand("number", .unsigned, help: "The state, a number of 64 bits."),
     ]
   ) { arguments, _ in
     guard let state = arguments.unsigned("number") else {

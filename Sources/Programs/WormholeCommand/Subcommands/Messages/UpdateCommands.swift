@@ -16,21 +16,21 @@ extension CommandDescription {
       COMMAND then runs again with the newer message, and WORMHOLE_ATTEMPT in its environment is 2, 3 \
       and so on.
       """,
-    positionals: [.identifier],
-    options: [
+    arguments: [
+      .identifier,
       .value(
         "default", .text, named: "json",
         help: "What COMMAND reads, as JSON, if there is no message."),
-      .nulls, .messageExpires, .durable("the new message"),
+      .nulls, .messageExpires,
+      .durable("the new message"),
       .value(
         "timeout", .seconds, standard: "60",
         help: "How long to wait for others that change the message."),
       .value(
         "term", .seconds,
         help: "Let others take the lease over after this time, although COMMAND runs."),
-    ],
-    tail: TailDescription(
-      name: "command", help: "Reads the message and prints the new one, both as JSON.")
+      .command(help: "Reads the message and prints the new one, both as JSON."),
+    ]
   ) { arguments, environment in
     let identifier = arguments.requiredText("identifier")
     let command = ExternalCommand(words: arguments.tail ?? [])
@@ -40,7 +40,7 @@ extension CommandDescription {
     let attempts = Atomic(0)
     try arguments.container.open().value(identifier).update(
       durability: arguments.durability,
-      until: .now + (arguments.seconds("timeout") ?? .seconds(60)),
+      until: arguments.deadline(),
       term: arguments.seconds("term") ?? LeaseDeclaration.whileRunning,
       expiresAfter: arguments.seconds("expires")
     ) { message in
@@ -76,16 +76,16 @@ extension CommandDescription {
       the sum does not expire. Whole numbers have 64 bits; if the sum does not fit, or the message is not a number, nothing \
       changes, and the exit status is 65.
       """,
-    positionals: [
-      .identifier,
-      .optional("by", help: "The number to add, 1 by default; it may be negative."),
-    ],
-    options: [.messageExpires, .durable("the sum"), .writeTimeout]
+    arguments: [
+      .identifier, .optional("by", help: "The number to add, 1 by default; it may be negative."),
+      .messageExpires, .durable("the sum"),
+      .writeTimeout,
+    ]
   ) { arguments, environment in
     let identifier = arguments.requiredText("identifier")
     let step = arguments.text("by").flatMap(PropertyListValue.init(number:)) ?? 1
     let sum = try arguments.container.open().value(identifier).update(
-      durability: arguments.durability, until: arguments.writeDeadline,
+      durability: arguments.durability, until: arguments.deadline(),
       expiresAfter: arguments.seconds("expires")
     ) { message in
       let sum = try (message ?? 0).adding(step, identifier)

@@ -3,9 +3,9 @@ import WormholePropertyLists
 
 // The forms of a value on the command line: JSON, or text or bytes that need no quoting.
 
-extension OptionDescription {
+extension ArgumentDescription {
   /// The forms of an argument.
-  static let valueForms: [OptionDescription] = [
+  static let valueForms: [ArgumentDescription] = [
     .flag("string", help: "Take the text as it is, as a string, even if it is JSON."),
     .flag("data", help: "Take the bytes as they are, as data."),
     .flag("json", help: "Refuse a word that is not JSON, instead of taking it as a string."),
@@ -21,7 +21,7 @@ extension OptionDescription {
     "lines", help: "Take each line of standard input or of the file as a value, as it comes.")
 
   /// The forms of an argument, and of a file or standard input.
-  static let valueSources: [OptionDescription] =
+  static let valueSources: [ArgumentDescription] =
     valueForms + [
       .flag("plist", help: "Read a property list, XML or binary."),
       .value("file", .file, help: "Read the value from a file instead."),
@@ -122,7 +122,7 @@ extension ParsedArguments {
   }
 
   /// The treatment of null within JSON.
-  var nulls: JSONReader.Nulls { text("nulls").flatMap(JSONReader.Nulls.init) ?? .refuse }
+  var nulls: JSONReader.Nulls { choice("nulls") }
 
   private func value(_ bytes: [UInt8], _ source: String) throws -> PropertyListValue {
     func refused(_ reason: String) -> CommandError {

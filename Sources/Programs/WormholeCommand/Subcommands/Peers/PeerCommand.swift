@@ -15,7 +15,7 @@ extension CommandDescription {
     subcommands: [
       .peerList, .peerServe, .peerRequest, .peerSend, .peerReceive, .peerContext, .peerTransfer,
       .peerReceiveFiles, .peerOutstanding, .peerForget, .peerRetry, .peerCancel, .peerLaunch,
-    ], run: nil)
+    ])
 }
 
 /// The variables in the environment of a command that runs for a peer.
@@ -25,7 +25,7 @@ enum PeerVariable {
   static let transfer = "WORMHOLE_TRANSFER"
 }
 
-extension OptionDescription {
+extension ArgumentDescription {
   static let from = value(
     "from", .live(.peer), named: "name",
     help: "The name of the sender; by default WORMHOLE_PEER in the environment, else "
@@ -43,7 +43,7 @@ extension OptionDescription {
     help: "Return when it is processed, or with exit status 1 when it has failed.")
 }
 
-extension PositionalDescription {
+extension ArgumentDescription {
   static let peer = operand("peer", .live(.peer), help: "The name of the other peer; any text.")
 
   static let ownName = operand("name", .live(.peer), help: "The name of the peer; any text.")
@@ -97,14 +97,20 @@ extension QueueEntryStatus {
     }
   }
 
-  /// Ends the command after a wait for the outcome.
+  /// Ends the command after a wait for the outcome. The exit status shows the outcome, so its record
+  /// is not needed any more.
   ///
-  /// - Parameter what: the message or file, as the subject of a sentence.
-  func end(of what: String, _ environment: CommandEnvironment) throws(ExitStatus) {
-    guard isEnd else { throw .deadline }
+  /// - Parameters:
+  ///   - what: the message or file, as the subject of a sentence.
+  ///   - forget: removes the record.
+  func end(
+    of what: String, _ environment: CommandEnvironment, forgetting forget: () throws -> Void
+  ) throws {
+    guard isEnd else { throw ExitStatus.deadline }
+    try forget()
     guard self != .processed else { return }
     environment.report("\(what) was not processed: \(reason.map { "failed, \($0)" } ?? word)")
-    throw .no
+    throw ExitStatus.no
   }
 }
 
@@ -119,8 +125,9 @@ extension CommandDescription {
 
       The states are 'reachable', 'suspended', 'launchable', 'gone' and 'neverSeen'.
       """,
-    options: [
-      .flag("watch", help: "Go on, and print the changes."), .count, .timeout, .readyDescriptor,
+    arguments: [
+      .flag("watch", help: "Go on, and print the changes."),
+      .count, .timeout, .readyDescriptor,
       .flag("json", help: "Print a line of JSON for each peer instead of text for people."),
     ]
   ) { arguments, environment in

@@ -14,22 +14,19 @@ extension CommandDescription {
       'peer cancel'. A bar shows the progress where standard error is a terminal. An interruption \
       before that cancels the transfer. Metadata is any JSON value, for the receiver.
       """,
-    positionals: [
+    arguments: [
       .peer, .operand("file", .file, help: "A regular file."),
-    ],
-    options: [
       .value(
         "metadata", .text, named: "json", help: "A value that the receiver gets with the file."),
-      .flag(
-        "move",
-        help: "Move the file instead of copying it: at once on the same file system."),
-      .from, .durable("it"), .expires, .wait, .timeout,
-    ],
-    problem: ParsedArguments.waitProblem
+      .flag("move", help: "Move the file instead of copying it: at once on the same file system."),
+      .from, .durable("it"),
+      .expires, .wait, .timeout,
+    ]
   ) { arguments, environment in
     // Each piece of a file has the time of a call.
     try transfer(arguments.limited(until: nil), environment)
   }
+  .refusing(ParsedArguments.waitProblem)
 }
 
 private func transfer(_ arguments: ParsedArguments, _ environment: CommandEnvironment) throws {
@@ -53,9 +50,7 @@ private func transfer(_ arguments: ParsedArguments, _ environment: CommandEnviro
   guard
     let status = try interruption.wait(for: { try await transfer.finalStatus(until: deadline) })
   else { throw ExitStatus.no }
-  // The exit status shows the outcome, so its record is not needed any more.
-  if status.isEnd { try transfer.removeReceipt() }
-  try status.end(of: file, environment)
+  try status.end(of: file, environment) { try transfer.removeReceipt() }
 }
 
 private func store(
@@ -86,11 +81,10 @@ private func store(
   }
   guard stored == nil else { return }
   let isCancelled = try transfer.cancel()
-  throw CommandError(
-    cannot: "transfer \(file)",
+  throw CommandError.no(
+    "transfer \(file)",
     because: isCancelled
-      ? "interrupted; it is cancelled" : "interrupted, but its receiver already has it", status: .no
-  )
+      ? "interrupted; it is cancelled" : "interrupted, but its receiver already has it")
 }
 
 /// - Returns: whether the transfer is cancelled; false when it is stored, or was received already.
@@ -150,9 +144,8 @@ extension CommandDescription {
       replaces one that is stopped. It prints 'listening' on standard error once it receives. A name to \
       which nothing was ever sent is removed again at the end.
       """,
-    positionals: [.ownName],
-    options: [
-      .value("into", .directory, help: "The directory for the files; it must exist."),
+    arguments: [
+      .ownName, .value("into", .directory, help: "The directory for the files; it must exist."),
       .count, .timeout, .readyDescriptor,
     ]
   ) { arguments, environment in

@@ -11,7 +11,7 @@ extension CommandDescription {
       It is started once, even if many processes need it at the same moment, and only by programs of \
       the user who registered it.
       """,
-    subcommands: [.peerLaunchSet, .peerLaunchShow, .peerLaunchRemove], run: nil)
+    subcommands: [.peerLaunchSet, .peerLaunchShow, .peerLaunchRemove])
 
   static let peerLaunchSet = CommandDescription(
     name: "set",
@@ -23,8 +23,8 @@ extension CommandDescription {
       waits for, a message or file that is queued, or only a message that is sent with --urgent. A \
       registration that users other than this one could change is not used.
       """,
-    positionals: [.ownName],
-    options: [
+    arguments: [
+      .ownName,
       .value(
         "on", .choices(Occasion.allCases.map(\.rawValue)), named: "occasions",
         standard: Occasion.request.rawValue,
@@ -33,8 +33,8 @@ extension CommandDescription {
       .value(
         "env", .assignment, named: "name=value",
         help: "A variable of its environment; may be repeated.", isRepeating: true),
-    ],
-    tail: TailDescription(name: "program", help: "The program, with its arguments.")
+      .command("program", help: "The program, with its arguments."),
+    ]
   ) { arguments, environment in
     let name = arguments.requiredText("name")
     let words = arguments.tail ?? []
@@ -46,7 +46,7 @@ extension CommandDescription {
       let parts = text.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
       variables[String(parts[0])] = String(parts[1])
     }
-    let occasions = ValueKind.list(arguments.text("on") ?? Occasion.request.rawValue)
+    let occasions = ValueKind.list(arguments.requiredText("on"))
       .compactMap(Occasion.init(rawValue:))
       .reduce(into: PeerLaunch.Occasions()) { $0.formUnion($1.occasions) }
     try PeerLaunch.Registry(in: arguments.container.open()).set(
@@ -55,7 +55,7 @@ extension CommandDescription {
         occasions: occasions, budgetPerDay: arguments.count("budget")), for: name)
   }
   .refusing { arguments in
-    let words = Set(ValueKind.list(arguments.text("on") ?? ""))
+    let words = Set(ValueKind.list(arguments.requiredText("on")))
     return words.count > 1 && words.contains(Occasion.never.rawValue)
       ? "'never' excludes the other occasions" : nil
   }
@@ -68,7 +68,7 @@ extension CommandDescription {
       "program": ..., "remaining": ...}. "budget" and "remaining", the starts left today, are there only \
       with a limit; "output", the file with its output, only after a start.
       """,
-    positionals: [.ownName]
+    arguments: [.ownName]
   ) { arguments, environment in
     let name = arguments.requiredText("name")
     let (registry, launch) = try arguments.registeredLaunch(of: name, to: "show")
@@ -88,7 +88,7 @@ extension CommandDescription {
   static let peerLaunchRemove = CommandDescription(
     name: "remove",
     abstract: "Remove the registration of a peer; exit status 1 if it is not registered.",
-    positionals: [.ownName]
+    arguments: [.ownName]
   ) { arguments, _ in
     let name = arguments.requiredText("name")
     try arguments.registeredLaunch(of: name, to: "remove").registry.remove(name)
@@ -103,9 +103,8 @@ extension ParsedArguments {
     guard let registry = try container.openExisting().map(PeerLaunch.Registry.init),
       let launch = try registry.launch(of: name)
     else {
-      throw CommandError(
-        cannot: "\(verb) how \(name.quoted) is started", because: "it is not registered",
-        status: .no)
+      throw CommandError.no(
+        "\(verb) how \(name.quoted) is started", because: "it is not registered")
     }
     return (registry, launch)
   }

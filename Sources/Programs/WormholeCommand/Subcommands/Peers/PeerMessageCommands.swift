@@ -11,16 +11,15 @@ extension CommandDescription {
       is delivered until it is processed, in the order of sending. 'peer outstanding' lists it as long \
       as it waits; with --receipt also its outcome.
       """,
-    positionals: [.peer, .json("message")],
-    options: OptionDescription.valueSources + [
-      .from, .durable("it"), .expires,
+    arguments: [.peer, .jsonValue("message")] + ArgumentDescription.valueSources + [
+      .from, .durable("it"),
+      .expires,
       .value(
         "key", .identifier, named: "key",
         help: "Replace a waiting message of this sender with the same key."),
       .flag("urgent", help: "Start a peer that is registered to be started for urgent messages."),
       .receipt, .wait, .timeout,
-    ],
-    problem: ParsedArguments.messageProblem
+    ]
   ) { arguments, environment in
     let deadline = arguments.deadline()
     let message = try arguments.value(environment, "the message")
@@ -34,11 +33,11 @@ extension CommandDescription {
         keepsReceipt: waits || arguments.has("receipt"), receiptTerm: .dayAfterProcessing))
     try environment.print(line: transfer.id)
     guard waits else { return }
-    let status = try transfer.finalStatus(until: deadline)
-    // The exit status shows the outcome, so its record is not needed any more.
-    if status.isEnd { try transfer.removeReceipt() }
-    try status.end(of: "the message \(transfer.id)", environment)
+    try transfer.finalStatus(until: deadline).end(
+      of: "the message \(transfer.id)", environment
+    ) { try transfer.removeReceipt() }
   }
+  .refusing(ParsedArguments.messageProblem)
 
   static let peerRequest = CommandDescription(
     name: "request",
@@ -48,19 +47,19 @@ extension CommandDescription {
       the process ends before its answer, and when the peer replies with an error; it is 124 when the \
       time has passed.
       """,
-    positionals: [.peer, .json("request")],
-    options: OptionDescription.valueSources + [
+    arguments: [.peer, .jsonValue("request")] + ArgumentDescription.valueSources + [
       .value("timeout", .seconds, standard: "10", help: "Wait this long for the reply."),
-      .from, .raw, OutputFormat.option, .pretty,
-    ], problem: ParsedArguments.valueProblem
+      .from,
+      .raw, .format, .pretty,
+    ]
   ) { arguments, environment in
     let peer = arguments.requiredText("peer")
     let request = try arguments.value(environment, "the request")
     let session = try arguments.openSession(environment)
-    let reply = try session.request(
-      request, to: peer, until: .now + (arguments.seconds("timeout") ?? .seconds(10)))
+    let reply = try session.request(request, to: peer, until: arguments.deadline())
     try environment.print(arguments.bytes(reply, of: "the reply of \(peer.quoted)"))
   }
+  .refusing(ParsedArguments.valueProblem)
 
   static let peerContext = CommandDescription(
     name: "context",
@@ -70,14 +69,13 @@ extension CommandDescription {
       outlives both peers. Without a value both directions are printed, as {"received": ..., "sent": \
       ...}; a context that was never set is left out, and the exit status is 1 when neither was set.
       """,
-    positionals: [
+    arguments: [
       .peer,
       .optional("value", help: "The context, as JSON; with '-', it is read from standard input."),
-    ],
-    options: OptionDescription.valueForms + [
-      .from, .flag("remove", help: "Remove the context for the peer."), OutputFormat.option,
-      .pretty,
-    ], problem: ParsedArguments.valueProblem
+    ] + ArgumentDescription.valueForms + [
+      .from, .flag("remove", help: "Remove the context for the peer."),
+      .format, .pretty,
+    ]
   ) { arguments, environment in
     let peer = arguments.requiredText("peer")
     if arguments.text("value") != nil {
@@ -93,14 +91,15 @@ extension CommandDescription {
     let sent = try session?.context(for: peer)
     guard received != nil || sent != nil else {
       let name = arguments.sessionName(environment)
-      throw CommandError(
-        cannot: "read a context of \(name.quoted) and \(peer.quoted)",
-        because: "neither has set one for the other", status: .no)
+      throw CommandError.no(
+        "read a context of \(name.quoted) and \(peer.quoted)",
+        because: "neither has set one for the other")
     }
     try environment.print(
       arguments.bytes(
         .object(["received": received, "sent": sent]), of: "the context"))
   }
+  .refusing(ParsedArguments.valueProblem)
   .refusing { arguments in
     arguments.has("remove") && arguments.text("value") != nil
       ? "--remove and a value exclude each other" : nil
@@ -137,14 +136,13 @@ extension CommandDescription {
       which nothing was ever sent is removed again at the end. SIGINT, \
       SIGTERM and SIGHUP are passed on to the command; after its end they end receiving.
       """,
-    positionals: [.ownName],
-    options: [
-      .count, .timeout, .readyDescriptor,
+    arguments: [
+      .ownName, .count, .timeout, .readyDescriptor,
       .flag("envelope", help: "Print each message with its sender, id and time of sending."),
-      .raw, OutputFormat.option, .pretty,
-      .retries("a message"), .backoff,
-    ],
-    tail: .forEach("message")
+      .raw,
+      .format, .pretty, .retries("a message"),
+      .backoff, .command(forEach: "message"),
+    ]
   ) { arguments, environment in
     let deadline = arguments.deadline()
     let session = try PeerSession(arguments.requiredText("name"), in: arguments.container.open())

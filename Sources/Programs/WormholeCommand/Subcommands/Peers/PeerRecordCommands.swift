@@ -16,12 +16,12 @@ extension CommandDescription {
       receipt, is listed until it is forgotten: by the program that sent it, with --forget, or with \
       'peer forget'. The receipt of a processed message or file is removed after a day.
       """,
-    positionals: [.ownName],
-    options: [
+    arguments: [
+      .ownName,
       .flag(
         "forget",
         help: "Forget each that has ended when its line is written; its sender then does not "
-          + "learn the outcome.")
+          + "learn the outcome."),
     ]
   ) { arguments, environment in
     guard let container = try arguments.container.openExisting() else { return }
@@ -51,7 +51,7 @@ extension CommandDescription {
       The exit status is 0 when it is cancelled and will not be delivered. It is 1 when it was \
       delivered, has ended otherwise, or does not exist.
       """,
-    positionals: [
+    arguments: [
       .operand("id", .identifier, help: "An id that 'peer send' or 'peer transfer' printed.")
     ]
   ) { arguments, _ in
@@ -61,15 +61,13 @@ extension CommandDescription {
     }
     let message: (any PeerTransfer)? = try session?.messageTransfer(id: id)
     guard let transfer = try message ?? session?.fileTransfer(id: id) else {
-      throw CommandError(
-        cannot: "cancel \(id.quoted)", because: "no such transfer is known", status: .no)
+      throw CommandError.no("cancel \(id.quoted)", because: "no such transfer is known")
     }
     if try transfer.cancel() { return }
     let status = try transfer.status()
-    throw CommandError(
-      cannot: "cancel \(id.quoted)",
-      because: status == .taken ? "its receiver already has it" : "it has ended: \(status.word)",
-      status: .no)
+    throw CommandError.no(
+      "cancel \(id.quoted)",
+      because: status == .taken ? "its receiver already has it" : "it has ended: \(status.word)")
   }
 
   static let peerForget = CommandDescription(
@@ -82,11 +80,10 @@ extension CommandDescription {
 
       The exit status is 1 if an id is unknown, or has not ended.
       """,
-    positionals: [
-      .optionalList(
-        "id", .identifier, help: "An id that 'peer send', 'peer transfer' or 'status' printed.")
-    ],
-    options: [
+    arguments: [
+      .list(
+        "id", .identifier, isOptional: true,
+        help: "An id that 'peer send', 'peer transfer' or 'status' printed."),
       .flag("processed", help: "All that this sender sent and that was processed."),
       .flag("all", help: "All that this sender sent and that has ended in any way."),
       .flag("failed", help: "All that was kept because it failed, of all senders and receivers."),
@@ -124,22 +121,18 @@ extension CommandDescription {
       sender, behind those that wait; so is a file that a program gave up. The new ids are printed, one \
       line each. 'status' lists the failures. The exit status is 1 if there is no such failure.
       """,
-    positionals: [
-      .optionalList("id", .identifier, help: "The id of a failure that 'status' lists.")
-    ],
-    options: [.flag("all", help: "All that failed and was kept.")]
+    arguments: [
+      .list("id", .identifier, isOptional: true, help: "The id of a failure that 'status' lists."),
+      .flag("all", help: "All that failed and was kept."),
+    ]
   ) { arguments, environment in
     let session = try PeerSession(PeerSession.standardName, in: arguments.container.open())
-    func retry(_ id: String) throws -> String? {
+    try arguments.forEachID(
+      to: "retry", environment, all: { try session.failures().map(\.id) }
+    ) { id in
       guard let new = try session.retry(failure: id) else { return "no such failure is kept" }
       try environment.print(line: new)
       return nil
-    }
-    if arguments.has("all") {
-      // Another process may send one again meanwhile.
-      for failure in try session.failures() { _ = try retry(failure.id) }
-    } else {
-      try arguments.forEachID(to: "retry", environment, retry)
     }
   }
   .refusing(ParsedArguments.idsOrAll)

@@ -19,10 +19,10 @@ extension CommandDescription {
       Only one process serves a name: this one waits up to 10 seconds for another one to end, and \
       replaces one that is stopped. It prints 'listening' on standard error once it can be asked.
       """,
-    positionals: [.ownName],
-    options: [.count, .timeout, .readyDescriptor],
-    tail: TailDescription(
-      name: "command", help: "Reads the request and prints the reply, both as JSON.")
+    arguments: [
+      .ownName, .count, .timeout, .readyDescriptor,
+      .command(help: "Reads the request and prints the reply, both as JSON."),
+    ]
   ) { arguments, environment in
     let name = arguments.requiredText("name")
     let deadline = arguments.deadline()

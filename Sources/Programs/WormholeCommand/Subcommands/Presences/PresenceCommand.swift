@@ -12,7 +12,7 @@ extension CommandDescription {
       In a directory a process is present until it leaves or ends, however it ends; the kernel reports that \
       at once. On etcd one that was killed, or cut off, is present for another 5 seconds.
       """,
-    subcommands: [.presenceEnter, .presenceList, .presenceWait], run: nil)
+    subcommands: [.presenceEnter, .presenceList, .presenceWait])
 
   static let presenceList = CommandDescription(
     name: "list",
@@ -23,10 +23,10 @@ extension CommandDescription {
       "program": ..., "since": ..., "state": ...}, without what is not known. The state is 'running', \
       'suspended', or 'unknown' for a process that this machine or container does not see.
       """,
-    positionals: [
-      .optional("name", .live(.presence), help: "The name; without it, all names are shown.")
-    ],
-    options: [.flag("json", help: "Print a line of JSON for each instead of text for people.")]
+    arguments: [
+      .optional("name", .live(.presence), help: "The name; without it, all names are shown."),
+      .jsonLines,
+    ]
   ) { arguments, environment in
     let container = try arguments.container.openExisting()
     let name = arguments.text("name")
@@ -45,16 +45,15 @@ extension CommandDescription {
       Processes that are present already count. The lines are as of 'presence list'. If the command has to \
       wait, it prints 'listening' on standard error.
       """,
-    positionals: [.presenceName],
-    options: [
-      .value("count", .count, standard: "1", help: "Wait for at least this many."),
-      .flag("gone", help: "Wait until no process is present."), .timeout, .readyDescriptor,
-      .flag("json", help: "Print a line of JSON for each instead of text for people."),
+    arguments: [
+      .presenceName, .value("count", .count, standard: "1", help: "Wait for at least this many."),
+      .flag("gone", help: "Wait until no process is present."),
+      .timeout, .readyDescriptor, .jsonLines,
     ]
   ) { arguments, environment in
     let deadline = arguments.deadline()
     let name = arguments.requiredText("name")
-    let isGone = arguments.has("gone")
+    let (isGone, count) = (arguments.has("gone"), arguments.count("count") ?? 1)
     // Without a container, no process is present.
     if isGone, try arguments.container.existing() == nil { return }
     let opened = try arguments.container.openToListen(until: deadline, environment)
@@ -68,9 +67,7 @@ extension CommandDescription {
       var look: [PresenceMember]? = try presence.members()
       var hasReported = opened.isNew
       while let members = look {
-        let isReached =
-          isGone ? members.isEmpty : members.count >= arguments.count("count") ?? 1
-        if isReached {
+        if isGone ? members.isEmpty : members.count >= count {
           return try environment.print(
             members.map { PresentProcess(name: name, member: $0) }, arguments)
         }
@@ -87,7 +84,7 @@ extension CommandDescription {
   .refusing { $0.conflict(of: "gone", "count") }
 }
 
-extension PositionalDescription {
+extension ArgumentDescription {
   static let presenceName = operand("name", .live(.presence), help: "The name; any text.")
 }
 
@@ -135,15 +132,15 @@ extension CommandDescription {
       On etcd a process that is cut off loses its role when its session ends (ttl=). Its COMMAND gets \
       SIGTERM after eight tenths of that time and SIGKILL after nine, before a successor's can begin.
       """,
-    positionals: [.presenceName],
-    options: [
+    arguments: [
+      .presenceName,
       .value("content", .text, named: "json", help: "A small value for readers, as JSON."),
       .flag("exclusive", help: "Be the only one that has entered so."),
       .value(
         "timeout", .seconds, standard: "10",
         help: "With --exclusive, wait this long for another process that is present."),
-    ],
-    tail: TailDescription(name: "command", help: "Runs while this process is present.")
+      .command(help: "Runs while this process is present."),
+    ]
   ) { arguments, environment in
     let name = arguments.requiredText("name")
     let command = ExternalCommand(words: arguments.tail ?? [])
@@ -154,7 +151,7 @@ extension CommandDescription {
     // Received from before the start of the command: a signal that arrives meanwhile is not lost.
     let interruption = try Interruption(quits: true)
     let isAlone = arguments.has("exclusive")
-    let deadline = ContinuousClock.now + (arguments.seconds("timeout") ?? .seconds(10))
+    let deadline = arguments.deadline()
     let entered =
       isAlone
       ? try interruption.wait { try presence.enterExclusively(content: content, until: deadline) }
@@ -163,7 +160,7 @@ extension CommandDescription {
     try environment.run(command, as: entered, isAlone: isAlone, interruption)
   }
   .refusing { arguments in
-    arguments.text("timeout") != nil && !arguments.has("exclusive")
+    arguments.isGiven("timeout") && !arguments.has("exclusive")
       ? "--timeout needs --exclusive: without it the command does not wait" : nil
   }
 }

@@ -18,16 +18,15 @@ extension CommandDescription {
     subcommands: [
       .queuePut, .queueTake, .queuePeek, .queueList, .queueCancel, .queuePurge, .queueRetry,
       .queueForget,
-    ], run: nil)
+    ])
 }
 
-extension PositionalDescription {
+extension ArgumentDescription {
   static let queueName = operand("name", .live(.queue), help: "The name of the queue; any text.")
 
   /// - Parameter help: the source of the ids.
-  static func entryIDs(_ help: String, isOptional: Bool = false) -> PositionalDescription {
-    PositionalDescription(
-      name: "id", help: help, kind: .identifier, isOptional: isOptional, isRepeating: true)
+  static func entryIDs(_ help: String, isOptional: Bool = false) -> ArgumentDescription {
+    list("id", .identifier, isOptional: isOptional, help: help)
   }
 }
 
@@ -70,9 +69,9 @@ extension CommandDescription {
       The command returns when the entry is stored; it then outlives this process. The entries of one \
       sender are delivered in their order. With --lines each line is an entry as soon as it comes.
       """,
-    positionals: [.queueName, .json("entry")],
-    options: OptionDescription.valueSources + [
-      .lines, .from, .durable("it"), .expires,
+    arguments: [.queueName, .jsonValue("entry")] + ArgumentDescription.valueSources + [
+      .lines, .from, .durable("it"),
+      .expires,
       .value(
         "key", .identifier, named: "key",
         help: "Replace a waiting entry of this sender with the same key."),
@@ -81,8 +80,7 @@ extension CommandDescription {
         "priority", .choice(EntryPriority.allCases.map(\.word)), named: "priority",
         standard: "standard", help: "Entries of a higher priority are delivered first."),
       .whileRole, .wait, .timeout,
-    ],
-    problem: ParsedArguments.messageProblem
+    ]
   ) { arguments, environment in
     let deadline = arguments.deadline()
     let waits = arguments.text("wait") != nil
@@ -98,13 +96,13 @@ extension CommandDescription {
           delay: arguments.seconds("delay"), priority: arguments.priority, while: fence)
         try environment.print(line: id.description)
         guard waits else { return }
-        let status = try sender.finalStatus(of: id, until: deadline)
-        // The exit status shows the outcome, so its record is not needed any more.
-        if status.isEnd { try sender.forget(id) }
-        try status.end(of: "the entry \(id)", environment)
+        try sender.finalStatus(of: id, until: deadline).end(of: "the entry \(id)", environment) {
+          try sender.forget(id)
+        }
       }
     }
   }
+  .refusing(ParsedArguments.messageProblem)
 }
 
 extension ParsedArguments {
@@ -125,7 +123,7 @@ extension CommandDescription {
       The exit status is 0 when all are cancelled and will not be delivered. It is 1 when one was \
       delivered, has ended otherwise, or does not exist.
       """,
-    positionals: [.queueName, .entryIDs("The ids that 'queue put' or 'queue list' printed.")]
+    arguments: [.queueName, .entryIDs("The ids that 'queue put' or 'queue list' printed.")]
   ) { arguments, environment in
     let queue = try arguments.existingQueue()
     try arguments.forEachID(to: "cancel", environment) { text in
@@ -148,9 +146,8 @@ extension CommandDescription {
       process has taken stays with it, and what has failed and was kept is for 'queue forget'. At a \
       terminal the command asks first; elsewhere it needs --yes.
       """,
-    positionals: [.queueName],
-    options: [
-      .yes,
+    arguments: [
+      .queueName, .yes,
       .value(
         "timeout", .seconds, standard: "10",
         help: "How long to wait for other processes that cancel."),
@@ -159,8 +156,7 @@ extension CommandDescription {
     let name = arguments.requiredText("name")
     guard let queue = try arguments.existingQueue() else { return try environment.print(line: "0") }
     try arguments.confirm("Cancel everything that waits in \(name.quoted)?", environment)
-    let deadline = arguments.seconds("timeout").map { ContinuousClock.now + $0 }
-    try environment.print(line: "\(queue.cancelAll(until: deadline))")
+    try environment.print(line: "\(queue.cancelAll(until: arguments.deadline()))")
   }
 
   static let queueRetry = CommandDescription(
@@ -171,19 +167,13 @@ extension CommandDescription {
       behind those that wait. The new ids are printed, one line each. The exit status is 1 if there is \
       no such failure.
       """,
-    positionals: [
+    arguments: [
       .queueName, .entryIDs("The ids of failures that 'queue list' shows.", isOptional: true),
-    ],
-    options: [.flag("all", help: "All that failed and was kept.")]
+      .flag("all", help: "All that failed and was kept."),
+    ]
   ) { arguments, environment in
     let queue = try arguments.existingQueue()
-    guard !arguments.has("all") else {
-      for failure in try queue?.failures() ?? [] {
-        if let new = try queue?.retry(failure.id) { try environment.print(line: new.description) }
-      }
-      return
-    }
-    try arguments.forEachID(to: "retry", environment) { text in
+    try arguments.forEachID(to: "retry", environment, all: { try queue.failedIDs() }) { text in
       guard let id = QueueEntryID(text) else { return noID }
       guard let new = try queue?.retry(id) else { return "no such failure is kept" }
       try environment.print(line: new.description)
@@ -196,17 +186,13 @@ extension CommandDescription {
     name: "forget",
     abstract: "Remove failed entries that were kept.",
     discussion: "The exit status is 1 if there is no such failure.",
-    positionals: [
+    arguments: [
       .queueName, .entryIDs("The ids of failures that 'queue list' shows.", isOptional: true),
-    ],
-    options: [.flag("all", help: "All that failed and was kept.")]
+      .flag("all", help: "All that failed and was kept."),
+    ]
   ) { arguments, environment in
     let queue = try arguments.existingQueue()
-    guard !arguments.has("all") else {
-      for failure in try queue?.failures() ?? [] { try queue?.forgetFailure(failure.id) }
-      return
-    }
-    try arguments.forEachID(to: "forget", environment) { text in
+    try arguments.forEachID(to: "forget", environment, all: { try queue.failedIDs() }) { text in
       guard let id = QueueEntryID(text) else { return noID }
       return try queue?.forgetFailure(id) == true ? nil : "no such failure is kept"
     }
@@ -215,3 +201,9 @@ extension CommandDescription {
 }
 
 private let noID = "this is no id of an entry"
+
+extension Queue? {
+  fileprivate func failedIDs() throws -> [String] {
+    try self?.failures().map(\.id.description) ?? []
+  }
+}

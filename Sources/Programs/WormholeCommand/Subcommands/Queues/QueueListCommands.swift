@@ -13,11 +13,11 @@ extension CommandDescription {
       "priority": ..., "reason": ..., "sender": ..., "sent": ..., "status": ..., "value": ...}, without \
       what it does not have. The status is 'taken', 'stored' or 'failed'.
       """,
-    positionals: [
+    arguments: [
       .optional(
-        "name", .live(.queue), help: "The name of a queue; without it, the queues are shown.")
-    ],
-    options: [.flag("json", help: "Print a line of JSON for each instead of text for people.")]
+        "name", .live(.queue), help: "The name of a queue; without it, the queues are shown."),
+      .jsonLines,
+    ]
   ) { arguments, environment in
     guard let name = arguments.text("name") else {
       let queues = try arguments.container.openExisting()?.report().names.queues ?? []
@@ -34,17 +34,16 @@ extension CommandDescription {
 
   static let queuePeek = CommandDescription(
     name: "peek",
-    abstract:
-      "Print the next entries of a queue, and take none; exit status 1 if there is none.",
+    abstract: "Print the next entries of a queue, and take none; exit status 1 if there is none.",
     discussion: """
       These are the entries that wait and are due, in the order in which they are to be delivered. With \
       --envelope a line is as of 'queue list --json'.
       """,
-    positionals: [.queueName],
-    options: [
-      .value("count", .count, standard: "1", help: "Print at most this many."),
+    arguments: [
+      .queueName, .value("count", .count, standard: "1", help: "Print at most this many."),
       .flag("envelope", help: "Print each entry with its sender, id and time of sending."),
-      .raw, OutputFormat.option, .pretty,
+      .raw,
+      .format, .pretty,
     ]
   ) { arguments, environment in
     let count = arguments.count("count") ?? 1

@@ -37,15 +37,16 @@ extension CommandDescription {
       A queue that was never used is not made by that: the command joins it with its first entry. \
       SIGINT, SIGTERM and SIGHUP are passed on to the command; after its end they end taking.
       """,
-    positionals: [.queueName],
-    options: [
+    arguments: [
+      .queueName,
       .value("count", .count, standard: "1", help: "Take this many, one after the other."),
       .flag("follow", help: "Take one after the other, until a signal ends this process."),
       .timeout, .readyDescriptor,
       .flag("envelope", help: "Print each entry with its sender, id and time of sending."),
-      .raw, OutputFormat.option, .pretty, .retries("an entry"), .backoff,
-    ],
-    tail: .forEach("entry")
+      .raw,
+      .format, .pretty, .retries("an entry"),
+      .backoff, .command(forEach: "entry"),
+    ]
   ) { arguments, environment in
     let deadline = arguments.deadline()
     let name = arguments.requiredText("name")
@@ -77,7 +78,7 @@ extension CommandDescription {
         reportWaiting(limit)
         return try worker.next(until: limit)
       }, after: first, until: deadline, interruption,
-      limit: arguments.has("follow") ? .max : arguments.count("count") ?? 1
+      limit: arguments.has("follow") ? .max : nil
     ) { try handler.handle($0) }
   }
   .refusing { arguments in
