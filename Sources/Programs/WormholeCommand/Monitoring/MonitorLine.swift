@@ -11,10 +11,25 @@ struct MonitorLine: Sendable {
   /// The words for the subject of an event.
   enum Kind: String, CaseIterable, Sendable {
     case message, `default`, notification, queue, log, peer, presence, consumer, request, lease, own
+
+    /// The word for an event, unless its name says more.
+    init(of event: ContainerEvent) {
+      self =
+        switch event.kind {
+        case .value: event.isOwn ? .own : .message
+        case .call: .request
+        case .notification: .notification
+        case .presence: .presence
+        case .consumer: .consumer
+        case .queue: .queue
+        case .log: .log
+        case .lease: .lease
+        }
+    }
   }
 
   let kind: Kind
-  let name: String
+  var name: String
   var event: ContainerEvent
   /// The title for people of one of the package's own names.
   var title: String?
@@ -131,49 +146,31 @@ struct MonitorView {
   }
 
   private mutating func allLines(of event: ContainerEvent) -> [MonitorLine] {
+    var line = MonitorLine(kind: .init(of: event), name: event.name, event: event)
     switch event.kind {
     case .value where event.isOwn:
       let (isDefaults, suite) = GroupDefaults.suite(ofOwnValue: event.name)
-      return isDefaults
-        ? changedDefaults(event, suite)
-        : [
-          MonitorLine(
-            kind: .own, name: event.name, event: event,
-            title: OwnTitles.use(ofValue: event.name).title)
-        ]
-    case .value: return [MonitorLine(kind: .message, name: event.name, event: event)]
-    case .notification: return [MonitorLine(kind: .notification, name: event.name, event: event)]
-    case .presence: return [presence(event)]
-    case .consumer:
-      return [
-        MonitorLine(kind: .consumer, name: event.name, event: event, title: title(ofQueue: event))
-      ]
-    case .queue:
-      return [
-        MonitorLine(kind: .queue, name: event.name, event: event, title: title(ofQueue: event))
-      ]
-    case .log: return [MonitorLine(kind: .log, name: event.name, event: event)]
+      if isDefaults { return changedDefaults(event, suite) }
+      line.title = OwnTitles.use(ofValue: event.name).title
+    case .presence where event.isOwn: line = presence(event)
+    case .lease where event.isOwn: line.title = OwnTitles.use(ofValue: event.name).title
+    case .consumer where event.isOwn, .queue where event.isOwn:
+      line.title = OwnTitles.queue(event.name)
     case .call:
-      var line = MonitorLine(kind: .request, name: peers[event.name] ?? event.name, event: event)
+      line.name = peers[event.name] ?? event.name
       line.event.sender = event.sender.map { peers[$0] ?? $0 }
       // The dictionary that a session puts around a request.
       if let from = event.value?["from"]?.stringValue, let value = event.value?["value"] {
         line.event.sender = from
         line.event.value = value
       }
-      return [line]
-    case .lease:
-      let title = event.isOwn ? OwnTitles.use(ofValue: event.name).title : nil
-      return [MonitorLine(kind: .lease, name: event.name, event: event, title: title)]
+    default: break
     }
+    return [line]
   }
 
-  private func title(ofQueue event: ContainerEvent) -> String? {
-    event.isOwn ? OwnTitles.queue(event.name) : nil
-  }
-
+  /// One of the package's own presences.
   private mutating func presence(_ event: ContainerEvent) -> MonitorLine {
-    guard event.isOwn else { return MonitorLine(kind: .presence, name: event.name, event: event) }
     guard let peer = PeerNames.peer(ofPresence: event.name) else {
       return MonitorLine(
         kind: .presence, name: event.name, event: event,

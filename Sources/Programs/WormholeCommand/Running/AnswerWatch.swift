@@ -66,12 +66,8 @@ final class AnswerWatch: Sendable {
 
   /// - Returns: whether there is a thread.
   private static func onThread(_ name: String, _ body: @escaping @Sendable () -> Void) -> Bool {
-    do throws(Errno) {
-      try startThread(name: name, body)
-      return true
-    } catch {
-      return false
-    }
+    // The callers know what follows.
+    (try? startThread(name: name, body)) != nil
   }
 
   /// From now on the command only listens: without a timeout, for any time.

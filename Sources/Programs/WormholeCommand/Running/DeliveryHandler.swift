@@ -20,7 +20,7 @@ protocol HandledDelivery {
   var envelope: PropertyListValue { get }
 
   /// The variables of the command's environment besides those of all deliveries.
-  func variables(receiver: String) -> [String]
+  func variables(receiver: String) -> [String: String]
 
   /// The command that sends it again once it has failed.
   func retryCommand(receiver: String) -> String
@@ -123,13 +123,12 @@ struct DeliveryHandler {
       status: ExitStatus(termination))
   }
 
-  private func variables(of delivery: some HandledDelivery) -> [String] {
-    CommandVariable.common(identifier: receiver, time: delivery.sent, sender: delivery.sender)
-      + [
-        CommandVariable.assignment(
-          CommandVariable.redelivery, delivery.isRedelivery ? "1" : "0"),
-        CommandVariable.assignment(CommandVariable.deliveries, "\(delivery.deliveries)"),
-      ] + delivery.variables(receiver: receiver)
+  private func variables(of delivery: some HandledDelivery) -> [String: String] {
+    var variables = CommandVariable.common(
+      identifier: receiver, time: delivery.sent, sender: delivery.sender)
+    variables[CommandVariable.redelivery] = delivery.isRedelivery ? "1" : "0"
+    variables[CommandVariable.deliveries] = "\(delivery.deliveries)"
+    return variables.merging(delivery.variables(receiver: receiver)) { $1 }
   }
 
   /// - Returns: false when it has failed instead.

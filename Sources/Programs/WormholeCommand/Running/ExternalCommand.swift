@@ -6,21 +6,16 @@ import WormholeSystem
 struct ExternalCommand: Sendable {
   let words: [String]
 
-  struct Outcome {
-    let termination: Termination
-    /// The program's standard output, if it was collected.
-    let output: [UInt8]
-  }
-
   /// Starts the program.
   ///
   /// - Parameters:
-  ///   - variables: added to the environment, as "NAME=value".
+  ///   - variables: added to the environment.
   ///   - inherited: the descriptor that the program gets as its descriptor 10.
   ///   - endsWithParent: whether the kernel kills the program together with this process; the calling
   ///     thread must be the main one then.
   func start(
-    variables: [String], input: Int32 = 0, output: Int32 = 1, inheriting inherited: Int32? = nil,
+    variables: [String: String], input: Int32 = 0, output: Int32 = 1,
+    inheriting inherited: Int32? = nil,
     endsWithParent: Bool = true
   ) throws(Errno) -> ChildProcess {
     try ChildProcess(
@@ -29,8 +24,12 @@ struct ExternalCommand: Sendable {
   }
 
   /// The service manager's socket is for this program: a command's message would be taken for ours.
-  private static func environment(with variables: [String]) -> [String] {
-    Program.environment(with: variables).filter { !$0.hasPrefix(Readiness.socketVariable + "=") }
+  private static func environment(with variables: [String: String]) -> [String] {
+    // NUL would end a value.
+    let assignments = variables.map { name, value in "\(name)=\(value.filter { $0 != "\0" })" }
+    return Program.environment(with: assignments).filter {
+      !$0.hasPrefix(Readiness.socketVariable + "=")
+    }
   }
 
   /// Runs the program to its end; it ends together with this process.
@@ -38,16 +37,17 @@ struct ExternalCommand: Sendable {
   /// - Parameters:
   ///   - input: its standard input, from a file in memory: it may be longer than a pipe holds, and
   ///     the program need not read it.
-  ///   - variables: added to the environment, as "NAME=value".
+  ///   - variables: added to the environment.
   ///   - collectsOutput: whether its standard output is returned; otherwise it shares ours.
   ///   - interruption: passes signals on to the program; without it, a signal ends this process.
   ///   - unwanted: readable once no caller waits for the result any more; the program then gets
   ///     SIGTERM. Needs `interruption`.
+  /// - Returns: how it ended, and its standard output if that was collected.
   /// - Throws: `CommandError` when it cannot be started.
   func run(
-    input: [UInt8], variables: [String] = [], collectsOutput: Bool = false,
+    input: [UInt8], variables: [String: String] = [:], collectsOutput: Bool = false,
     interruption: Interruption? = nil, unwanted: OneResult<Bool>? = nil
-  ) throws -> Outcome {
+  ) throws -> (termination: Termination, output: [UInt8]) {
     do throws(Errno) {
       let standardInput = try FileDescriptor.memoryFile(name: "message", content: input)
       let pipe = try makePipe()
@@ -60,11 +60,11 @@ struct ExternalCommand: Sendable {
           collectsOutput
           ? try source.descriptor.readToEnd(
             expectedBytes: 0, maximumBytes: JSONInput.maximumBytes) : []
-        return Outcome(termination: try child.waitForEnd(), output: output)
+        return (try child.waitForEnd(), output)
       }
       var output = CollectedOutput(collectsOutput ? source : nil)
       let termination = try interruption.wait(forEndOf: child, &output, unwanted: unwanted)
-      return Outcome(termination: termination, output: output.bytes)
+      return (termination, output.bytes)
     } catch {
       throw self.error(error)
     }
@@ -77,15 +77,14 @@ struct ExternalCommand: Sendable {
   ///   - whenStarted: called when the program has been started.
   /// - Throws: `CommandError` when it cannot be started, or the role was lost.
   func run(
-    variables: [String], under role: RoleWatch?, _ interruption: Interruption,
+    variables: [String: String], under role: RoleWatch?, _ interruption: Interruption,
     whenStarted: () -> Void = {}
   ) throws -> Termination {
     do {
       try role?.checkBeforeStart()
-      let fence = role.map {
-        CommandVariable.assignment(CommandVariable.fence, "\($0.registration.fence.number)")
-      }
-      let child = try start(variables: variables + [fence].compactMap(\.self))
+      var variables = variables
+      variables[CommandVariable.fence] = role.map { "\($0.registration.fence.number)" }
+      let child = try start(variables: variables)
       whenStarted()
       let termination = try interruption.wait(forEndOf: child, under: role)
       try role?.check()
@@ -178,17 +177,11 @@ enum CommandVariable {
   /// The number of the exclusive entering under which the command runs: see `Presence.Fence`.
   static let fence = "WORMHOLE_FENCE"
 
-  /// - Returns: "NAME=value", without NUL, which would end it.
-  static func assignment(_ name: String, _ value: String) -> String {
-    "\(name)=\(value.filter { $0 != "\0" })"
-  }
-
   /// The variables of every named delivery; empty if the name is unknown.
-  static func common(identifier: String, time: Date?, sender: String?) -> [String] {
+  static func common(identifier: String, time: Date?, sender: String?) -> [String: String] {
     [
-      assignment(Self.identifier, identifier),
-      assignment(Self.time, time.flatMap(ISO8601.text) ?? ""),
-      assignment(Self.sender, sender ?? ""),
+      Self.identifier: identifier, Self.time: time.flatMap(ISO8601.text) ?? "",
+      Self.sender: sender ?? "",
     ]
   }
 }

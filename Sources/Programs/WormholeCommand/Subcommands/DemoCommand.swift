@@ -121,9 +121,8 @@ private func printed(
   let outcome = try shell.run(
     input: [],
     variables: [
-      "PATH=\(programs):\(environment.variable("PATH") ?? "")",
-      "\(ContainerSelection.directoryVariable)=\(directory)",
-      "\(ContainerSelection.groupVariable)=",
+      "PATH": "\(programs):\(environment.variable("PATH") ?? "")",
+      ContainerSelection.directoryVariable: directory, ContainerSelection.groupVariable: "",
     ], collectsOutput: true, interruption: interruption)
   let lines = String(decoding: outcome.output, as: UTF8.self).split(separator: "\n")
   return lines.joined(separator: "\n")

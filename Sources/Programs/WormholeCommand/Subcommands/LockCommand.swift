@@ -228,7 +228,7 @@ struct LockedRun {
     if !isOnCopy, let loss = try access.loss() { throw loss }
     do {
       let child = try command.start(
-        variables: ["\(Self.fileVariable)=\(path)"],
+        variables: [Self.fileVariable: path],
         inheriting: isOnCopy ? nil : access.inheritance, endsWithParent: isOnCopy)
       var loss: FileCoordinationError?
       do {

@@ -201,11 +201,11 @@ extension CommandEnvironment {
 extension LogMessage {
   fileprivate func title(in log: String) -> String { "message \(number) of \(log.quoted)" }
 
-  fileprivate func variables(of log: String) -> [String] {
-    CommandVariable.common(identifier: log, time: date, sender: nil) + [
-      "WORMHOLE_NUMBER=\(number)",
-      CommandVariable.assignment(CommandVariable.redelivery, isRedelivery ? "1" : "0"),
-    ]
+  fileprivate func variables(of log: String) -> [String: String] {
+    var variables = CommandVariable.common(identifier: log, time: date, sender: nil)
+    variables["WORMHOLE_NUMBER"] = "\(number)"
+    variables[CommandVariable.redelivery] = isRedelivery ? "1" : "0"
+    return variables
   }
 }
 

@@ -66,7 +66,7 @@ extension CommandDescription {
     let supervision = Supervision(
       command: command, role: isAlone ? try RoleWatch(registration) : nil,
       interruption: interruption, environment: environment,
-      variables: try arguments.container.variables(to: "run").map { "\($0)=\($1)" })
+      variables: try arguments.container.variables(to: "run"))
     let policy = RestartPolicy(
       occasion: arguments.choice("restart"), retries: arguments.unsigned("retries") ?? 0,
       backoff: arguments.seconds("backoff") ?? .zero)
@@ -85,7 +85,7 @@ private struct Supervision {
   let role: RoleWatch?
   let interruption: Interruption
   let environment: CommandEnvironment
-  let variables: [String]
+  let variables: [String: String]
 
   /// - Returns: the status of the last run.
   func run(_ policy: RestartPolicy) throws -> ExitStatus {
@@ -93,8 +93,9 @@ private struct Supervision {
     var isFirst = true
     while true {
       let start = ContinuousClock.now
+      let count = ["WORMHOLE_RESTARTS": "\(policy.restarts)"]
       let termination = try command.run(
-        variables: variables + ["WORMHOLE_RESTARTS=\(policy.restarts)"], under: role, interruption
+        variables: variables.merging(count) { $1 }, under: role, interruption
       ) { if isFirst { environment.reportReady() } }
       isFirst = false
       let failure = command.failure(termination)

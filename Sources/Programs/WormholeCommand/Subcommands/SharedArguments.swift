@@ -131,7 +131,7 @@ extension ParsedArguments {
   /// - Returns: the command's status; `.no` for a value that this format lacks, which is reported.
   func hand(
     _ content: PropertyListValue, titled title: String, _ environment: CommandEnvironment,
-    variables: [String]
+    variables: [String: String]
   ) throws -> ExitStatus {
     let bytes: [UInt8]
     do {

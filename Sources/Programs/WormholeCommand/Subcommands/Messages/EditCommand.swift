@@ -77,7 +77,7 @@ private struct Draft {
     do {
       // The editor gets the terminal's signals, and decides.
       let interruption = try Interruption(quits: true)
-      let child = try shell.start(variables: [])
+      let child = try shell.start(variables: [:])
       termination = try environment.withoutTimeLimit {
         try interruption.wait(forEndOf: child)
       }

@@ -51,10 +51,7 @@ extension CommandDescription {
         }
         let outcome = try command.run(
           input: input ?? Array("null\n".utf8),
-          variables: [
-            "WORMHOLE_ATTEMPT=\(attempt)",
-            CommandVariable.assignment(CommandVariable.identifier, identifier),
-          ],
+          variables: ["WORMHOLE_ATTEMPT": "\(attempt)", CommandVariable.identifier: identifier],
           collectsOutput: true)
         if let failure = command.failure(outcome.termination) {
           throw CommandError(

@@ -181,11 +181,8 @@ extension PeerMessage: HandledDelivery {
     ])
   }
 
-  func variables(receiver: String) -> [String] {
-    [
-      CommandVariable.assignment(PeerVariable.name, receiver),
-      CommandVariable.assignment(PeerVariable.transfer, id),
-    ]
+  func variables(receiver: String) -> [String: String] {
+    [PeerVariable.name: receiver, PeerVariable.transfer: id]
   }
 
   func retryCommand(receiver: String) -> String { "\(ProgramName.called) peer retry \(id)" }

@@ -77,10 +77,7 @@ private struct PeerServer {
     request.onCancel { unwanted.put(true) }
     let outcome = try command.run(
       input: try OutputFormat.json.bytes(request.value, of: "the request"),
-      variables: [
-        CommandVariable.assignment(PeerVariable.name, name),
-        CommandVariable.assignment(CommandVariable.sender, request.sender),
-      ],
+      variables: [PeerVariable.name: name, CommandVariable.sender: request.sender],
       collectsOutput: true, interruption: interruption, unwanted: unwanted)
     let printed = String(decoding: outcome.output, as: UTF8.self).trimmingLineBreaks
     if let failure = command.failure(outcome.termination) {

@@ -178,7 +178,7 @@ extension CommandEnvironment {
     let name = registration.presence.name
     let termination = try withoutTimeLimit {
       try command.run(
-        variables: [CommandVariable.assignment(CommandVariable.identifier, name)],
+        variables: [CommandVariable.identifier: name],
         under: isAlone ? RoleWatch(registration) : nil, interruption)
     }
     if let failure = command.failure(termination) { report(failure) }

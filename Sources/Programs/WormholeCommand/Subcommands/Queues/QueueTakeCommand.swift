@@ -102,7 +102,7 @@ extension QueueEntry: HandledDelivery {
     ])
   }
 
-  func variables(receiver: String) -> [String] { ["WORMHOLE_ENTRY=\(id)"] }
+  func variables(receiver: String) -> [String: String] { ["WORMHOLE_ENTRY": id.description] }
 
   func retryCommand(receiver: String) -> String {
     "\(ProgramName.called) queue retry \(receiver.quotedForShell) \(id)"
