@@ -23,6 +23,8 @@ package struct ContainerCopy {
   package var leavesOut: @Sendable (_ ownValue: String) -> Bool = { _ in false }
   /// Called after each part with the number of parts and bytes so far; its errors end the copy.
   package var progress: (_ keys: Int, _ bytes: Int) throws -> Void = { _, _ in }
+  /// See `run`.
+  var deadline = ContinuousClock.now
 
   package init(of source: SharedContainer) { self.source = source }
 
@@ -52,6 +54,8 @@ package struct ContainerCopy {
   package func run(
     to location: String, group: String? = nil, until deadline: ContinuousClock.Instant
   ) throws -> Summary {
+    var copy = self
+    copy.deadline = deadline
     let place = try Engines.location(location) as? any CopyPlace
     if place != nil { try refuseLogs() }
     while true {
@@ -60,7 +64,7 @@ package struct ContainerCopy {
         try place?.copyTarget(until: deadline)
         ?? DirectoryTarget(path: location, group: group, isDurable: isDurable)
       do {
-        if let done = try fill(target, until: deadline) { return done }
+        if let done = try copy.fill(target) { return done }
       } catch {
         target.abandon()
         throw error
@@ -70,20 +74,15 @@ package struct ContainerCopy {
   }
 
   /// - Returns: Nil if it has to be tried again.
-  private func fill(
-    _ target: any CopyTarget, until deadline: ContinuousClock.Instant
-  ) throws -> Summary? {
+  private func fill(_ target: any CopyTarget) throws -> Summary? {
     if let reader = source.inspected.copySource() {
-      return try put(reader, besides: source.root, to: target, progress) { try check(deadline) }
+      return try put(reader, besides: source.root, to: target)
     }
-    let root = source.root
     if isStill {
-      return try put(
-        DirectorySource(container: source, root: root), besides: root, to: target, progress
-      ) {}
+      return try put(DirectorySource(container: source), besides: source.root, to: target)
     }
     if let target = target as? DirectoryTarget {
-      let summary = try picture(of: root, to: target, until: deadline, progress)
+      let summary = try picture(to: target)
       try refuseUse()
       try target.finish()
       return summary
@@ -91,19 +90,18 @@ package struct ContainerCopy {
     let place = try DirectoryTarget(
       path: target.directory + ".picture", group: nil, isDurable: false)
     defer { place.abandon() }
-    _ = try picture(of: root, to: place, until: deadline, progress)
-    return try put(
-      DirectorySource(container: place.container, root: place.root), besides: place.root,
-      to: target, { _, _ in }, check: { try check(deadline) })
+    _ = try picture(to: place)
+    // All parts are counted.
+    var silent = self
+    silent.progress = { _, _ in }
+    return try silent.put(
+      DirectorySource(container: place.container), besides: place.root, to: target)
   }
 
-  private func picture(
-    of root: ContainerRoot, to target: DirectoryTarget, until deadline: ContinuousClock.Instant,
-    _ progress: @escaping (_ keys: Int, _ bytes: Int) throws -> Void
-  ) throws -> Summary {
+  private func picture(to target: DirectoryTarget) throws -> Summary {
     var summary = Summary()
     let picture = ContainerPicture(
-      of: source, root: root, to: target, leavesOut: leavesOut, check: { try check(deadline) },
+      of: source, to: target, leavesOut: leavesOut, check: check,
       copied: {
         summary.add($0)
         try progress(summary.keys, summary.bytes)
@@ -125,9 +123,7 @@ package struct ContainerCopy {
   ///
   /// - Returns: Nil if the source was changed meanwhile, so that the copy would mix two moments.
   private func put(
-    _ reader: any CopySource, besides root: ContainerRoot, to target: any CopyTarget,
-    _ progress: (_ keys: Int, _ bytes: Int) throws -> Void,
-    check: @escaping () throws -> Void
+    _ reader: any CopySource, besides root: ContainerRoot, to target: any CopyTarget
   ) throws -> Summary? {
     var summary = Summary()
     let hasLogs = target is DirectoryTarget
@@ -153,8 +149,9 @@ package struct ContainerCopy {
     return summary
   }
 
-  func check(_ deadline: ContinuousClock.Instant) throws {
-    guard ContinuousClock.now >= deadline else { return }
+  /// Ends the copy at its deadline, unless the container cannot change.
+  func check() throws {
+    guard !isStill, ContinuousClock.now >= deadline else { return }
     throw AppGroupError(
       .timedOut, "copy the container", path: source.location,
       reason: "the deadline passed before all of it was copied", remedy: "try a later deadline")

@@ -63,14 +63,14 @@ extension CommandDescription {
       } : try presence.enter(content: content)
     guard let registration = entered else { throw ExitStatus.no }
     defer { registration.close() }
-    let supervision = Supervision(
-      command: command, role: isAlone ? try RoleWatch(registration) : nil,
-      interruption: interruption, environment: environment,
-      variables: try arguments.container.variables(to: "run"))
+    let role = isAlone ? try RoleWatch(registration) : nil
+    let variables = try arguments.container.variables(to: "run")
     let policy = RestartPolicy(
       occasion: arguments.choice("restart"), retries: arguments.unsigned("retries") ?? 0,
       backoff: arguments.seconds("backoff") ?? .zero)
-    try environment.withoutTimeLimit { try supervision.run(policy) }.end()
+    try environment.withoutTimeLimit {
+      try supervise(command, policy, variables, under: role, interruption, environment)
+    }.end()
   }
   .refusing { arguments in
     arguments.text("timeout") != nil && !arguments.has("alone")
@@ -78,40 +78,36 @@ extension CommandDescription {
   }
 }
 
-/// The runs of a command, one after the other.
-private struct Supervision {
-  let command: ExternalCommand
-  /// Nil if others may run beside it.
-  let role: RoleWatch?
-  let interruption: Interruption
-  let environment: CommandEnvironment
-  let variables: [String: String]
-
-  /// - Returns: the status of the last run.
-  func run(_ policy: RestartPolicy) throws -> ExitStatus {
-    var policy = policy
-    var isFirst = true
-    while true {
-      let start = ContinuousClock.now
-      let count = ["WORMHOLE_RESTARTS": "\(policy.restarts)"]
-      let termination = try command.run(
-        variables: variables.merging(count) { $1 }, under: role, interruption
-      ) { if isFirst { environment.reportReady() } }
-      isFirst = false
-      let failure = command.failure(termination)
-      let pause =
-        interruption.isRequested ? nil : policy.pause(after: termination, of: .now - start)
-      guard let pause else {
-        // The sender of the signal knows why it ended.
-        if let failure, !interruption.isRequested { environment.report(failure) }
-        return ExitStatus(termination)
-      }
-      environment.report(
-        "\(failure ?? "\(command.name) ended"); it is started again in \(pause.shortText) "
-          + "(\(policy.restarts) of \(policy.retries))")
-      guard try interruption.wait(for: { try await Task.sleep(for: pause) }) != nil else {
-        return ExitStatus(termination)
-      }
+/// Runs a command, again and again.
+///
+/// - Parameter role: Nil if others may run beside it.
+/// - Returns: the status of the last run.
+private func supervise(
+  _ command: ExternalCommand, _ policy: RestartPolicy, _ variables: [String: String],
+  under role: RoleWatch?, _ interruption: Interruption, _ environment: CommandEnvironment
+) throws -> ExitStatus {
+  var policy = policy
+  var isFirst = true
+  while true {
+    let start = ContinuousClock.now
+    let count = ["WORMHOLE_RESTARTS": "\(policy.restarts)"]
+    let termination = try command.run(
+      variables: variables.merging(count) { $1 }, under: role, interruption
+    ) { if isFirst { environment.reportReady() } }
+    isFirst = false
+    let failure = command.failure(termination)
+    let pause =
+      interruption.isRequested ? nil : policy.pause(after: termination, of: .now - start)
+    guard let pause else {
+      // The sender of the signal knows why it ended.
+      if let failure, !interruption.isRequested { environment.report(failure) }
+      return ExitStatus(termination)
+    }
+    environment.report(
+      "\(failure ?? "\(command.name) ended"); it is started again in \(pause.shortText) "
+        + "(\(policy.restarts) of \(policy.retries))")
+    guard try interruption.wait(for: { try await Task.sleep(for: pause) }) != nil else {
+      return ExitStatus(termination)
     }
   }
 }

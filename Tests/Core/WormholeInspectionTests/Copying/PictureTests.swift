@@ -23,7 +23,7 @@ struct PictureTests {
   ) throws -> (container: SharedContainer, picture: ContainerPicture) {
     let target = try DirectoryTarget(path: path + "/" + name, group: nil)
     let picture = ContainerPicture(
-      of: source, root: source.root, to: target, leavesOut: { _ in false }, check: check,
+      of: source, to: target, leavesOut: { _ in false }, check: check,
       copied: { _ in try copied() })
     try picture.make()
     try target.finish()

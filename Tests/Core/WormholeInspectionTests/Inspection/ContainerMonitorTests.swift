@@ -212,3 +212,20 @@ struct ContainerMonitorTests {
     #expect(names.sorted() == ["a changed", "b removed", "bell posted", "e changed"])
   }
 }
+
+extension FileSight {
+  /// The size of its memory.
+  fileprivate var remembered: Int {
+    looks.withLock { looks in
+      looks.messages.values.reduce(looks.messages.count) { $0 + $1.count }
+        + looks.names.values.reduce(0) { $0 + $1.size }
+    }
+  }
+}
+
+extension KnownName {
+  fileprivate var size: Int {
+    let single = [content != nil, followUp != nil, lastMessage > 0, takeover != nil]
+    return 1 + single.count { $0 } + bells.count + batches.count + newest.count + notes.count
+  }
+}

@@ -13,18 +13,15 @@ import WormholeWorkshop
       CommandDescription(
         name: "stats", abstract: "Calculate descriptive statistics.",
         discussion: "Every value counts once, and the kinds of average differ where values do.",
-        positionals: [
-          ArgumentDescription(name: "values", help: "Some values.", isRepeating: true),
-          ArgumentDescription(name: "rest", help: "", isOptional: true),
-        ],
-        options: [
+        arguments: [
+          .list("values", help: "Some values."), .optional("rest", help: ""),
           .value(
             "kind", .choice(["mean", "median"]), named: "kind", standard: "mean",
             help: "The kind of average to provide."),
           .value("a-long-option-name", .count, help: "Explained below its label."),
           .value("exactly-23-col", .count, named: "four", help: "Touches the column."),
-        ],
-        tail: ArgumentDescription.command(name: "command", help: "Run it."), run: nil)
+          .command(help: "Run it."),
+        ])
     ],
     version: "1.0.0")
 

@@ -24,7 +24,7 @@ struct WormholeProgramTests {
   private static let echo = CommandDescription(
     name: "echo",
     abstract: "Print the text.",
-    arguments: [ArgumentDescription(name: "text", help: "The text.")],
+    arguments: [.operand("text", help: "The text.")],
     needsContainer: false
   ) { arguments, environment in
     let text = arguments.requiredText("text")

@@ -60,9 +60,10 @@ package struct ContainerBackup {
     copy.leavesOut = leavesOut
     copy.progress = progress
     copy.isDurable = false
+    copy.deadline = deadline
     _ = try copy.run(to: staging.path + "/" + Self.tree, until: deadline)
     let writer = TarWriter(to: write) { entries, bytes in
-      try copy.check(deadline)
+      try copy.check()
       try progress(entries, bytes)
     }
     try reporting("back up the container", path: source.location) {

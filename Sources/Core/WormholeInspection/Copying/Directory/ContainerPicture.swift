@@ -40,15 +40,15 @@ final class ContainerPicture {
   ///   - check: Called between all steps; its errors end the work.
   ///   - copied: Called for each value.
   init(
-    of container: SharedContainer, root: ContainerRoot, to target: DirectoryTarget,
+    of container: SharedContainer, to target: DirectoryTarget,
     leavesOut: @escaping (_ ownValue: String) -> Bool, check: @escaping () throws -> Void,
     copied: @escaping (_ bytes: Int) throws -> Void
   ) {
+    let root = container.root
     self.root = root
     self.check = check
     values = ValuePicture(
-      container: container, root: root, target: target, leavesOut: leavesOut, check: check,
-      copied: copied)
+      container: container, target: target, leavesOut: leavesOut, check: check, copied: copied)
     trees = TreePicture(of: root, to: target.root, check: check) {
       try TreePicture.Item.beside(in: root) + TreePicture.Item.parts(in: root)
     }
@@ -159,7 +159,6 @@ private struct ValuePicture {
   }
 
   let container: SharedContainer
-  let root: ContainerRoot
   let target: DirectoryTarget
   let leavesOut: (String) -> Bool
   let check: () throws -> Void
@@ -173,8 +172,8 @@ private struct ValuePicture {
   /// - Parameter met: Given the status of each value's file, before it is read.
   mutating func pass(_ met: (FileStatus) throws -> Void) throws -> Int {
     var changes = 0
-    let directory = try root.handle().descriptor.rawValue
-    for (index, (kind, part)) in root.meanings.enumerated() {
+    let directory = try container.root.handle().descriptor.rawValue
+    for (index, (kind, part)) in container.root.meanings.enumerated() {
       var left = things[index] ?? [:]
       for entry in try SharedContainer.entries(kind.path, at: directory) ?? [] {
         try check()

@@ -6,10 +6,9 @@ import WormholeSystem
 /// Reads a directory as keys: a picture or an unpacked backup, which no process changes.
 struct DirectorySource: CopySource {
   let container: SharedContainer
-  let root: ContainerRoot
 
   func read(_ body: (CopiedKey) throws -> Void) throws -> Bool {
-    for (kind, part) in root.meanings {
+    for (kind, part) in container.root.meanings {
       for name in try names(kind) {
         guard let bytes = try part.meaning(of: name, kind, in: container).bytes else { continue }
         try body(CopiedKey(of: part, kind: kind, name: name, bytes))
@@ -65,7 +64,7 @@ struct QueueKeys {
     var newest: [String: QueueEntryID] = [:]
     for (name, part) in found.sorted(by: { $0.batch < $1.batch }) {
       guard let bytes = try place.read(part + "/" + name.text) else { continue }
-      let entries = entries(bytes, of: name)
+      let entries = Batch(found: bytes, count: name.count)?.entries ?? []
       if part != QueueDirectory.pending {
         try put(
           QueueKeyPart.claims.text(name.text), claim(on: name, entries, in: part, claimed: claimed))
@@ -81,15 +80,6 @@ struct QueueKeys {
       try put(part, Array("\(id.batch.text).\(id.index)".utf8))
     }
     return found.map(\.batch)
-  }
-
-  /// None if the content is not a batch: its consumer finds the same.
-  private func entries(_ bytes: [UInt8], of name: EntryFile) -> [Batch.Entry] {
-    do throws(Batch.Unreadable) {
-      return try Batch(bytes: bytes, count: name.count).entries
-    } catch {
-      return []
-    }
   }
 
   private func claim(
@@ -129,7 +119,7 @@ struct QueueKeys {
       let path = QueueDirectory.sentPath(name)
       guard var bytes = try place.read(path) else { continue }
       let forgotten = try place.numbers(path + QueueDirectory.forgottenSuffix)
-      var batch = Batch(entries(bytes, of: name))
+      var batch = Batch(Batch(found: bytes, count: name.count)?.entries ?? [])
       for index in batch.kept where forgotten.contains(index) {
         batch.entries[index].keepsReceipt = false
       }

@@ -57,7 +57,7 @@ final class QueueWriter {
     let path = (claim == nil ? QueueDirectory.pending : Self.gone) + "/" + text
     try write(bytes, as: path)
     if let claim { try putClaim(claim, path) }
-    guard let batch = content(bytes, of: name) else { return }
+    guard let batch = Batch(found: bytes, count: name.count) else { return }
     var keys: [Int: String] = [:]
     for (index, entry) in batch.entries.enumerated() where entry.payload != nil {
       keys[index] = entry.key
@@ -76,15 +76,6 @@ final class QueueWriter {
       if let index = Int(mark) {
         try write(Array(text.utf8), as: "\(path).\(index)\(QueueDirectory.markSuffix)")
       }
-    }
-  }
-
-  /// Nil if the content is not a batch: its consumer finds the same.
-  private func content(_ bytes: [UInt8], of name: EntryFile) -> Batch? {
-    do throws(Batch.Unreadable) {
-      return try Batch(bytes: bytes, count: name.count)
-    } catch {
-      return nil
     }
   }
 
@@ -189,5 +180,16 @@ final class QueueWriter {
 
   private func write(_ bytes: [UInt8], as path: String) throws {
     try place.createFile(path).writeAll(bytes)
+  }
+}
+
+extension Batch {
+  /// Reads a batch; nil if the content is none, as its consumer finds, too.
+  init?(found bytes: [UInt8], count: Int) {
+    do throws(Batch.Unreadable) {
+      try self.init(bytes: bytes, count: count)
+    } catch {
+      return nil
+    }
   }
 }

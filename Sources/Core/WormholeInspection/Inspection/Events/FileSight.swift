@@ -7,7 +7,7 @@ import WormholeSystem
 final class FileSight: ContainerSight {
   private let tree = Mutex<DirectoryTree?>(nil)
   /// The monitor's queue alone uses it, so no thread waits for this lock.
-  private let looks: Mutex<DirectoryLooks>
+  let looks: Mutex<DirectoryLooks>
 
   /// How often the path is compared with the container. The kernel does not report that a directory
   /// was removed as long as a process has it open, as this process does.
@@ -40,9 +40,6 @@ final class FileSight: ContainerSight {
 
   func look() { looks.withLock { $0.look() } }
 
-  /// For tests: the size of its memory.
-  var remembered: Int { looks.withLock(\.remembered) }
-
   func cancel() { tree.withLock { $0 }?.cancel() }
 }
 
@@ -58,12 +55,6 @@ struct KnownName {
   var notes: Set<String> = []
   var lastMessage = 0
   var takeover: Int64?
-
-  /// The size of that memory.
-  fileprivate var count: Int {
-    let single = [content != nil, followUp != nil, lastMessage > 0, takeover != nil]
-    return 1 + single.count { $0 } + bells.count + batches.count + newest.count + notes.count
-  }
 }
 
 /// The looks at the names of a directory: each compares the entries with those of the last look,
@@ -110,12 +101,6 @@ struct DirectoryLooks {
   init(_ container: SharedContainer, _ hear: @escaping @Sendable (ContainerEvent) -> Void) {
     self.container = container
     self.hear = hear
-  }
-
-  /// For tests: see `FileSight`.
-  fileprivate var remembered: Int {
-    messages.values.reduce(messages.count) { $0 + $1.count }
-      + names.values.reduce(0) { $0 + $1.count }
   }
 
   mutating func begin(in tree: DirectoryTree, isNew: Bool) {
