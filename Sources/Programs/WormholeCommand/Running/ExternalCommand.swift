@@ -62,9 +62,8 @@ struct ExternalCommand: Sendable {
             expectedBytes: 0, maximumBytes: JSONInput.maximumBytes) : []
         return (try child.waitForEnd(), output)
       }
-      var output = CollectedOutput(collectsOutput ? source : nil)
-      let termination = try interruption.wait(forEndOf: child, &output, unwanted: unwanted)
-      return (termination, output.bytes)
+      return try interruption.wait(
+        forEndOf: child, collecting: collectsOutput ? source : nil, unwanted: unwanted)
     } catch {
       throw self.error(error)
     }
@@ -86,7 +85,7 @@ struct ExternalCommand: Sendable {
       variables[CommandVariable.fence] = role.map { "\($0.registration.fence.number)" }
       let child = try start(variables: variables)
       whenStarted()
-      let termination = try interruption.wait(forEndOf: child, under: role)
+      let termination = try interruption.wait(forEndOf: child, under: role).termination
       try role?.check()
       return termination
     } catch let error as Errno {

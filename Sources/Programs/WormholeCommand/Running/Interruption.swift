@@ -134,28 +134,20 @@ final class OneResult<Value: Sendable>: Sendable {
 }
 
 extension Interruption {
-  /// Waits for the end of another program whose output is not collected.
-  func wait(
-    forEndOf child: borrowing ChildProcess, under role: RoleWatch? = nil,
-    mustEnd: () -> Bool = { false }
-  ) throws(Errno) -> Termination {
-    var output = CollectedOutput(nil)
-    return try wait(forEndOf: child, &output, under: role, mustEnd: mustEnd)
-  }
-
   /// Waits for the end of another program, and passes on to it the signals that would end this
   /// process.
   ///
   /// - Parameters:
-  ///   - output: collects the output of the program.
+  ///   - pipe: the output of the program; nil if it is not collected.
   ///   - unwanted: once it is readable, the program gets SIGTERM.
   ///   - role: without it the program may not run: it gets SIGTERM, and is killed later.
   ///   - mustEnd: called after each event, and once a minute; true if SIGTERM should be sent.
   func wait(
-    forEndOf child: borrowing ChildProcess, _ output: inout CollectedOutput,
+    forEndOf child: borrowing ChildProcess, collecting pipe: SharedDescriptor? = nil,
     unwanted: OneResult<Bool>? = nil, under role: RoleWatch? = nil,
     mustEnd: () -> Bool = { false }
-  ) throws(Errno) -> Termination {
+  ) throws(Errno) -> (termination: Termination, output: [UInt8]) {
+    var output = CollectedOutput(pipe)
     var asked: ContinuousClock.Instant?
     var isKilled = false
     while true {
@@ -169,7 +161,7 @@ extension Interruption {
       let ready = try waitReadable(descriptors, until: next)
       if ready[0], let termination = try child.wait(until: .now) {
         try output.readRest()
-        return termination
+        return (termination, output.bytes)
       }
       for received in try signals.take() {
         if received.signal == .continue { role?.checkAfterStop() } else { isRequested = true }

@@ -249,7 +249,7 @@ struct LockedRun {
         // After an error, perhaps of descriptors, the command continues; its end is the next check.
         loss = try? checked(access, &renewal, process: child.processID)
         return loss != nil
-      }
+      }.termination
       // A command that works on the file itself had it to its end, unless a takeover killed it.
       if loss == nil, isOnCopy || termination == .killed(signal: Signal.kill.rawValue) {
         loss = try isOnCopy ? access.loss() : access.lossOfKilled()

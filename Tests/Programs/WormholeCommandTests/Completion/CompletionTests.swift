@@ -18,8 +18,7 @@ import WormholeWorkshop
           "backup", "bench", "clear", "copy", "defaults", "demo", "destroy", "doctor", "edit",
           "groups", "help", "incr", "listen", "lock", "log", "ls", "monitor", "notify",
           "pairing", "peer", "presence", "queue", "read", "restore", "run", "send", "stat",
-          "status",
-          "update", "watch",
+          "status", "update", "watch",
         ]
       ),
       (["notify", ""], ["get", "post", "set", "wait"]),

@@ -79,7 +79,7 @@ private struct Draft {
       let interruption = try Interruption(quits: true)
       let child = try shell.start(variables: [:])
       termination = try environment.withoutTimeLimit {
-        try interruption.wait(forEndOf: child)
+        try interruption.wait(forEndOf: child).termination
       }
     } catch let error as Errno {
       remove()
