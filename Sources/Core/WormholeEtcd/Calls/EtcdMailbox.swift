@@ -35,7 +35,7 @@ final class EtcdMailbox: MailboxHold {
   /// The delivered entries; used on the queue that delivers.
   private struct Delivery {
     /// All entries that a complete look saw up to this moment were delivered by it, or before.
-    var seen = EtcdMoment(history: 0, revision: 0)
+    var seen = EtcdMoment.none
     /// Delivered entries that may not be deleted yet.
     var known: Set<[UInt8]> = []
     /// Entries that were deleted lately.
@@ -77,10 +77,10 @@ final class EtcdMailbox: MailboxHold {
       etcd, keys.entries, on: queue,
       .init(
         look: { [weak self] _ throws(EtcdError) in
-          try self?.look() ?? EtcdMoment(history: 0, revision: 0)
+          try self?.look() ?? EtcdMoment.none
         },
         events: { [weak self] in self?.hear($0, of: $1) }))
-    try follower.begin(after: moment)
+    follower.begin(after: moment)
     let isWanted = state.withLock { state in
       if !state.isClosed { state.follower = follower }
       return !state.isClosed

@@ -93,7 +93,7 @@ final class EtcdMailboxWriter: MailboxWriter {
     let key = keys.lane(lane.number, of: sender)
     let mark = Array(entry.text.utf8)
     let transaction = EtcdTransaction(
-      if: EtcdTransaction.Condition.unchanged(lane.owner) + [.modified(key, at: lane.base)],
+      if: lane.owner.unchanged + [.modified(key, at: lane.base)],
       then: [
         .put(key: keys.entry(entry), value: bytes, lease: lane.owner.lease),
         .put(key: key, value: mark, lease: lane.owner.lease),

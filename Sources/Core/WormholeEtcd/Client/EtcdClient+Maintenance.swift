@@ -33,9 +33,9 @@ extension EtcdClient {
     of endpoint: String, until deadline: ContinuousClock.Instant
   ) throws(EtcdError) -> MemberStatus {
     let start = ContinuousClock.now
-    let answer = try cluster.ask(endpoint, question: .init("maintenance/status"), until: deadline) {
-      (answer: WireStatusAnswer, _) in answer
-    }
+    let answer = try cluster.ask(
+      endpoint, question: .init("maintenance/status"), until: deadline
+    ) { answer, _ in answer }
     return MemberStatus(
       version: EtcdWire.shown(answer.version ?? ""), memberID: answer.header?.memberId ?? "",
       leaderID: answer.leader.flatMap { $0 == "0" ? nil : $0 },
@@ -94,8 +94,10 @@ extension EtcdClient {
 
   /// Returns all members of the cluster.
   package func members(until deadline: ContinuousClock.Instant) throws(EtcdError) -> [Member] {
-    try cluster.call(.init("cluster/member/list"), effect: .repeatable, until: deadline) {
-      (answer: WireMembersAnswer, _) in
+    // It has no revision: the members do not belong to the history.
+    try cluster.call(
+      .init("cluster/member/list", header: .identity), effect: .repeatable, until: deadline
+    ) { answer, _ in
       (answer.members ?? []).map {
         Member(
           memberID: $0.number ?? "", name: EtcdWire.shown($0.name ?? ""),
@@ -107,8 +109,9 @@ extension EtcdClient {
   /// Returns the raised alarms: "NOSPACE", "CORRUPT".
   package func alarms(until deadline: ContinuousClock.Instant) throws(EtcdError) -> [String] {
     try cluster.call(
-      .init("maintenance/alarm", ["action": .word("GET")]), effect: .repeatable, until: deadline
-    ) { (answer: WireAlarmsAnswer, _) in
+      .init("maintenance/alarm", ["action": .word("GET")], header: .optional),
+      effect: .repeatable, until: deadline
+    ) { answer, _ in
       (answer.alarms ?? []).map { EtcdWire.shown($0.alarm ?? "") }.filter { !$0.isEmpty }
     }
   }
@@ -119,49 +122,9 @@ extension EtcdClient {
   ) throws(EtcdError) -> Int {
     try cluster.call(
       .init("kv/range", .range(range, countOnly: true)), effect: .repeatable, until: deadline
-    ) { (answer: WireRangeAnswer, _) in
+    ) { answer, _ in
       let count = answer.count?.value ?? 0
       return count >= 0 && (answer.kvs ?? []).isEmpty ? Int(exactly: count) : nil
     }
   }
-}
-
-struct WireStatusAnswer: WireAnswer {
-  let header: WireHeader?
-  let version: String?
-  let leader: String?
-  let dbSize: WireInteger?
-  let dbSizeInUse: WireInteger?
-}
-
-struct WireMembersAnswer: WireAnswer {
-  struct Member: Decodable {
-    enum CodingKeys: String, CodingKey {
-      case number = "ID"
-      case name
-      case addresses = "clientURLs"
-    }
-
-    let number: String?
-    let name: String?
-    let addresses: [String]?
-  }
-
-  let header: WireHeader?
-  let members: [Member]?
-
-  // It has no revision: the members do not belong to the history.
-  var isHeaded: Bool { header?.isIdentity ?? false }
-}
-
-struct WireAlarmsAnswer: WireAnswer {
-  struct Alarm: Decodable {
-    let alarm: String?
-  }
-
-  let header: WireHeader?
-  let alarms: [Alarm]?
-
-  // Without alarms etcd 3.4 leaves the list out.
-  var isHeaded: Bool { alarms == nil || header?.isIdentity ?? true }
 }

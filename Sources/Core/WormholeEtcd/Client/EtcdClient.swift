@@ -18,18 +18,15 @@ package final class EtcdClient: Sendable {
 
   deinit { watches.end() }
 
-  /// The content of a range at a revision.
+  /// The content of a range at a revision, or its first keys.
   package struct Content: Hashable, Sendable {
     package let moment: EtcdMoment
     /// In the order of the keys.
     package let items: [KeyValue]
+    /// Whether there are more keys; then there is at least one.
+    package internal(set) var isIncomplete = false
 
     package var revision: Int64 { moment.revision }
-
-    package init(moment: EtcdMoment, items: [KeyValue]) {
-      self.moment = moment
-      self.items = items
-    }
   }
 
   /// A request to read a range.
@@ -77,7 +74,7 @@ package final class EtcdClient: Sendable {
   ) throws(EtcdError) -> (moment: EtcdMoment, items: [[KeyValue]]) {
     while true {
       do throws(EtcdError) {
-        var first = moment(of: revision)
+        var first = revision.map { EtcdMoment(history: history, revision: $0) }
         var items: [[KeyValue]] = []
         for part in parts {
           items.append(try read(part, at: &first, pageSize: pageSize, until: deadline))
@@ -106,16 +103,6 @@ package final class EtcdClient: Sendable {
     }
   }
 
-  /// The first keys of a range.
-  package struct Page: Sendable {
-    package let moment: EtcdMoment
-    package let items: [KeyValue]
-    /// Whether there are more keys; then there is at least one.
-    package let isIncomplete: Bool
-
-    package var revision: Int64 { moment.revision }
-  }
-
   /// Reads the first keys of a range, in one request; in further ones if the answer would be too long,
   /// for fewer keys each time.
   ///
@@ -123,7 +110,7 @@ package final class EtcdClient: Sendable {
   package func page(
     _ range: KeyRange, keysOnly: Bool = false, at revision: Int64? = nil, limit: Int,
     until deadline: ContinuousClock.Instant
-  ) throws(EtcdError) -> Page {
+  ) throws(EtcdError) -> Content {
     var limit = limit
     while true {
       do throws(EtcdError) {
@@ -132,11 +119,11 @@ package final class EtcdClient: Sendable {
             "kv/range", .range(range, revision: revision, limit: limit, keysOnly: keysOnly),
             maximumBytes: limit == 1 ? AnswerLimit.key : AnswerLimit.keys), effect: .repeatable,
           until: deadline
-        ) { (answer: WireRangeAnswer, history) in
+        ) { answer, history in
           guard let newest = answer.header?.revision?.value,
             let items = answer.items(of: range, limit: limit, upTo: revision ?? newest)
           else { return nil }
-          return Page(
+          return Content(
             moment: .init(history: history, revision: newest), items: items,
             isIncomplete: answer.more ?? false)
         }
@@ -145,6 +132,13 @@ package final class EtcdClient: Sendable {
         limit = max(1, limit / 8)
       }
     }
+  }
+
+  /// Returns a key; nil if it does not exist.
+  package func item(
+    _ key: [UInt8], until deadline: ContinuousClock.Instant
+  ) throws(EtcdError) -> KeyValue? {
+    try page(.key(key), limit: 1, until: deadline).items.first
   }
 
   /// Returns the first change of a key from a revision on, and waits for one.
@@ -156,7 +150,7 @@ package final class EtcdClient: Sendable {
     // Then it is not of this history, whose watch would be silent.
     guard revision <= cluster.moment.revision + 1 else { throw .replaced }
     let found = Awaited<Result<EtcdEvent, EtcdError>>()
-    let watch = try watch(.key(key), from: revision) { news in
+    let watch = watch(.key(key), from: revision) { news in
       switch news {
       case .events(let events):
         if let first = events.first, !found.isSettled { found.settle(.success(first)) }
@@ -179,10 +173,6 @@ package final class EtcdClient: Sendable {
     cluster.onReplacement(handler)
   }
 
-  private func moment(of revision: Int64?) -> EtcdMoment? {
-    revision.map { EtcdMoment(history: history, revision: $0) }
-  }
-
   /// The number of the cluster; nil before its first answer.
   package var clusterID: String? { cluster.clusterID }
 
@@ -196,7 +186,7 @@ package final class EtcdClient: Sendable {
     try cluster.call(
       .init("kv/txn", WireText(transaction), maximumBytes: transaction.maximumAnswerBytes),
       effect: transaction.operations.allSatisfy(\.isRead) ? .repeatable : .once, until: deadline
-    ) { (answer: WireTransactionAnswer, history) in answer.outcome(of: transaction, in: history) }
+    ) { answer, history in answer.outcome(of: transaction, in: history) }
   }
 
   /// Puts a key whose content never changes, without a condition.
@@ -209,9 +199,9 @@ package final class EtcdClient: Sendable {
   package func put(
     _ key: [UInt8], _ value: [UInt8], until deadline: ContinuousClock.Instant
   ) throws(EtcdError) {
-    try cluster.call(.init("kv/put", .put(key, value)), effect: .repeatableWrite, until: deadline) {
-      (_: WirePlainAnswer, _) in ()
-    }
+    try cluster.call(
+      .init("kv/put", .put(key, value)), effect: .repeatableWrite, until: deadline
+    ) { _, _ in () }
   }
 
   /// Watches a range from a revision on; see `EtcdWatch`.
@@ -223,9 +213,9 @@ package final class EtcdClient: Sendable {
   package func watch(
     _ range: KeyRange, from revision: Int64, of history: Int? = nil,
     onNews: @escaping @Sendable (EtcdNews) -> Void
-  ) throws(EtcdError) -> EtcdWatch {
+  ) -> EtcdWatch {
     precondition(revision > 0, "revisions begin with 1")
-    return try watches.add(
+    return watches.add(
       range, from: .init(history: history ?? self.history, revision: revision), onNews)
   }
 
@@ -233,8 +223,8 @@ package final class EtcdClient: Sendable {
   package func watch(
     _ range: KeyRange, after moment: EtcdMoment,
     onNews: @escaping @Sendable (EtcdNews) -> Void
-  ) throws(EtcdError) -> EtcdWatch {
-    try watch(range, from: moment.revision + 1, of: moment.history, onNews: onNews)
+  ) -> EtcdWatch {
+    watch(range, from: moment.revision + 1, of: moment.history, onNews: onNews)
   }
 }
 
@@ -249,9 +239,8 @@ extension EtcdClient {
 
 // Leases.
 extension EtcdClient {
-  /// The remaining time of a lease.
+  /// An existing lease.
   package struct LeaseStatus: Hashable, Sendable {
-    package let left: Duration
     package let granted: Duration
     package let keys: [[UInt8]]
   }
@@ -269,7 +258,7 @@ extension EtcdClient {
       try cluster.call(
         .init("lease/grant", ["ID": .number(number), "TTL": .number(seconds)]), effect: .repeatable,
         until: deadline
-      ) { (answer: WireLeaseAnswer, _) in answer.lease?.value == number ? () : nil }
+      ) { answer, _ in answer.lease?.value == number ? () : nil }
     } catch {
       // Our own lease, by an earlier try whose answer was lost.
       guard error.code == .refused, error.reason.contains("already exists") else { throw error }
@@ -285,7 +274,7 @@ extension EtcdClient {
   ) throws(EtcdError) {
     let isAlive = try cluster.call(
       .init("lease/keepalive", ["ID": .number(lease)]), effect: .repeatable, until: deadline
-    ) { (answer: WireKeepAliveAnswer, _) -> Result<Bool, EtcdError>? in
+    ) { answer, _ -> Result<Bool, EtcdError>? in
       if let error = answer.error {
         return .failure(EtcdError(.refused, EtcdWire.shown(error.message ?? "no reason")))
       }
@@ -302,7 +291,7 @@ extension EtcdClient {
     do throws(EtcdError) {
       try cluster.call(
         .init("lease/revoke", ["ID": .number(lease)]), effect: .repeatable, until: deadline
-      ) { (_: WirePlainAnswer, _) in () }
+      ) { _, _ in () }
     } catch {
       guard error.code == .leaseGone else { throw error }
     }
@@ -318,11 +307,11 @@ extension EtcdClient {
       .init(
         "lease/timetolive", ["ID": .number(lease), "keys": .yes], maximumBytes: AnswerLimit.keys),
       effect: .repeatable, until: deadline
-    ) { (answer: WireLeaseAnswer, _) in answer.lease?.value == lease ? answer : nil }
-    let left = answer.timeToLive?.value ?? 0
-    guard left >= 0 else { throw EtcdError(.leaseGone, "the lease has ended") }
+    ) { answer, _ in answer.lease?.value == lease ? answer : nil }
+    guard answer.timeToLive?.value ?? 0 >= 0 else {
+      throw EtcdError(.leaseGone, "the lease has ended")
+    }
     return LeaseStatus(
-      left: .seconds(left), granted: .seconds(answer.grantedTTL?.value ?? 0),
-      keys: (answer.keys ?? []).map { Array($0) })
+      granted: .seconds(answer.grantedTTL?.value ?? 0), keys: (answer.keys ?? []).map { Array($0) })
   }
 }

@@ -8,7 +8,7 @@ extension EtcdCluster {
     try ask(
       endpoint, question: Question("kv/range", .range(.key(key), countOnly: true)),
       until: .now + configuration.probePatience
-    ) { (_: WireRangeAnswer, _) in () }
+    ) { _, _ in () }
   }
 
   /// Asks one member for its time of day.
@@ -27,39 +27,22 @@ extension EtcdCluster {
   }
 
   /// Sends one member, and no other, a request that changes nothing.
-  func ask<Answer: WireAnswer, Result>(
+  func ask<Result>(
     _ endpoint: String, question: Question, until deadline: ContinuousClock.Instant,
-    _ understand: (Answer, Int) -> Result?
+    _ understand: (WireAnswer, Int) -> Result?
   ) throws(EtcdError) -> Result {
-    let attempt = try send(endpoint, question: question, until: deadline, understand)
-    guard let answer = attempt.answer else {
-      throw .unreachable([(endpoint, attempt.failure?.reason ?? "it said nothing")])
+    do throws(MemberFailure) {
+      return try send(endpoint, question, until: deadline, understand)
+    } catch {
+      throw error.error(of: endpoint)
     }
-    return answer
-  }
-
-  /// Why a stream cannot begin.
-  struct StreamFailure: Error {
-    let error: EtcdError
-    /// Whether the same member would answer the same again.
-    let isFinal: Bool
   }
 
   /// Prepares a stream: returns its request, and the token in it.
   func stream(
     _ path: String, at endpoint: String
-  ) throws(StreamFailure) -> (request: ([UInt8]) -> HTTPRequest, token: String?) {
-    let found: Attempt<String?>
-    do throws(EtcdError) {
-      found = try token(at: endpoint, until: .now + configuration.patience)
-    } catch {
-      throw StreamFailure(error: error, isFinal: true)
-    }
-    if let failure = found.failure {
-      throw StreamFailure(
-        error: .unreachable([(endpoint, failure.reason)]), isFinal: failure.prospect == .none)
-    }
-    let token = found.answer ?? nil
+  ) throws(MemberFailure) -> (request: ([UInt8]) -> HTTPRequest, token: String?) {
+    let token = try token(at: endpoint, until: .now + configuration.patience)
     return (
       { content in
         var request = self.request(endpoint, path, content: content, token: token)
@@ -68,20 +51,5 @@ extension EtcdCluster {
         return request
       }, token
     )
-  }
-
-  /// Returns why the member refuses a stream for good; nil if the next one may last.
-  func refusal(of end: HTTPStreamEnd, from endpoint: String) -> EtcdError? {
-    switch end {
-    case .failed(let error) where error.code == .certificate:
-      return .unreachable([(endpoint, error.reason)])
-    case .failed: return nil
-    case .answered(let answer):
-      switch Self.refusal(of: answer) {
-      case .final(let error): return error
-      case .lasting(let reason): return .unreachable([(endpoint, reason)])
-      case .passing, .doubtful, .tokenExpired: return nil
-      }
-    }
   }
 }

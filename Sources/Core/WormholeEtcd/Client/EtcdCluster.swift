@@ -15,6 +15,44 @@ final class EtcdCluster: Sendable {
     case once
   }
 
+  /// A request to a member.
+  struct Question {
+    /// What the header of its answer has at least.
+    enum Header {
+      /// The cluster, the member and the revision.
+      case whole
+      /// The cluster and the member.
+      case identity
+      /// Nothing: etcd may leave it out.
+      case optional
+    }
+
+    let path: String
+    let content: [UInt8]
+    let maximumBytes: Int
+    let header: Header
+    /// Whether the answer has at least the newest revision that the cluster agreed on.
+    var isOfNewest: Bool { path.hasPrefix("kv/") }
+
+    init(
+      _ path: String, _ message: WireText = [:], maximumBytes: Int = AnswerLimit.plain,
+      header: Header = .whole
+    ) {
+      self.path = path
+      content = message.bytes
+      self.maximumBytes = maximumBytes
+      self.header = header
+    }
+
+    func accepts(_ answer: WireHeader?) -> Bool {
+      switch header {
+      case .whole: answer.map { $0.isIdentity && $0.revision?.value ?? 0 > 0 } ?? false
+      case .identity: answer?.isIdentity ?? false
+      case .optional: answer?.isIdentity ?? true
+      }
+    }
+  }
+
   private struct State {
     /// The index of the endpoint that answered last.
     var preferred = 0
@@ -24,7 +62,7 @@ final class EtcdCluster: Sendable {
     var verified: Set<String> = []
     var token: String?
     /// The current history, and its highest known revision.
-    var moment = EtcdMoment(history: 0, revision: 0)
+    var moment = EtcdMoment.none
     var onReplacement: [@Sendable (EtcdReplacement) -> Void] = []
   }
 
@@ -38,31 +76,32 @@ final class EtcdCluster: Sendable {
   ///
   /// - Parameter understand: Makes the result from an answer with a header, and the number of its
   ///   history; nil if it does not fit the request, which leaves the outcome unknown.
-  func call<Answer: WireAnswer, Result>(
+  func call<Result>(
     _ question: Question, effect: Effect, until deadline: ContinuousClock.Instant,
-    _ understand: (Answer, Int) -> Result?
+    _ understand: (WireAnswer, Int) -> Result?
   ) throws(EtcdError) -> Result {
     let begin = ContinuousClock.now
     var reasons: [String: String] = [:]
     var pause = Duration.milliseconds(10)
     while true {
-      var best = Prospect.none
+      var best = MemberFailure.Prospect.none
       for endpoint in endpointsInOrder {
         guard ContinuousClock.now < deadline else { throw unreachable(reasons) }
-        let prospect: Prospect
-        switch try ask(endpoint, question: question, effect: effect, until: deadline, understand) {
-        case .answered(let answer): return answer
-        case .failed(let reason, let found): (reasons[endpoint], prospect) = (reason, found)
-        case .doubtful(let reason, let found):
-          if effect == .once {
+        do throws(MemberFailure) {
+          return try ask(endpoint, question, effect: effect, until: deadline, understand)
+        } catch {
+          switch error {
+          case .final(let error): throw error
+          case .doubtful(let reason, _) where effect == .once:
             dislike(endpoint)
             throw EtcdError(.outcomeUnknown, "\(endpoint): \(reason)")
+          case .tooLarge(let reason):
+            throw EtcdError(effect == .once ? .outcomeUnknown : .tooLarge, "\(endpoint): \(reason)")
+          case .failed, .doubtful, .tokenExpired: break
           }
-          (reasons[endpoint], prospect) = (reason, found)
-        case .tooLarge(let reason):
-          throw EtcdError(effect == .once ? .outcomeUnknown : .tooLarge, "\(endpoint): \(reason)")
+          reasons[endpoint] = error.reason
+          best = max(best, error.prospect)
         }
-        if prospect.rawValue > best.rawValue { best = prospect }
         dislike(endpoint)
       }
       guard best != .none, ContinuousClock.now + pause < end(begin, best, until: deadline) else {
@@ -75,7 +114,8 @@ final class EtcdCluster: Sendable {
 
   /// The time until which the members are asked again.
   private func end(
-    _ begin: ContinuousClock.Instant, _ best: Prospect, until deadline: ContinuousClock.Instant
+    _ begin: ContinuousClock.Instant, _ best: MemberFailure.Prospect,
+    until deadline: ContinuousClock.Instant
   ) -> ContinuousClock.Instant {
     guard best == .poor, clusterID == nil, let patience = configuration.firstPatience else {
       return deadline
@@ -108,50 +148,37 @@ final class EtcdCluster: Sendable {
     }
   }
 
-  private func ask<Answer: WireAnswer, Result>(
-    _ endpoint: String, question: Question, effect: Effect,
-    until deadline: ContinuousClock.Instant, _ understand: (Answer, Int) -> Result?
-  ) throws(EtcdError) -> Attempt<Result> {
+  private func ask<Result>(
+    _ endpoint: String, _ question: Question, effect: Effect,
+    until deadline: ContinuousClock.Instant, _ understand: (WireAnswer, Int) -> Result?
+  ) throws(MemberFailure) -> Result {
     let deadline = ContinuousClock.now + configuration.patience(until: deadline)
     // Another cluster would accept a write, too, and even a server other than etcd may answer. The
     // first member shows which cluster is ours.
     if effect != .repeatable, !state.withLock({ $0.verified.contains(endpoint) }) {
-      let status: Attempt<WirePlainAnswer> = try send(
-        endpoint, question: Question("maintenance/status"), until: deadline
-      ) { answer, _ in answer }
-      if let failure = status.failure { return .failed(failure.reason, failure.prospect) }
+      do throws(MemberFailure) {
+        try send(endpoint, Question("maintenance/status"), until: deadline) { _, _ in () }
+      } catch {
+        throw error.ofPreparation
+      }
     }
-    return try send(endpoint, question: question, until: deadline, understand)
+    return try send(endpoint, question, until: deadline, understand)
   }
 
-  func send<Answer: WireAnswer, Result>(
-    _ endpoint: String, question: Question, until deadline: ContinuousClock.Instant,
-    _ understand: (Answer, Int) -> Result?
-  ) throws(EtcdError) -> Attempt<Result> {
+  func send<Result>(
+    _ endpoint: String, _ question: Question, until deadline: ContinuousClock.Instant,
+    _ understand: (WireAnswer, Int) -> Result?
+  ) throws(MemberFailure) -> Result {
     var isRepeated = false
     while true {
-      let token = try self.token(at: endpoint, until: deadline)
-      if let failure = token.failure { return .failed(failure.reason, failure.prospect) }
-      let answer: HTTPAnswer
-      let asked = moment
-      do throws(HTTPError) {
-        answer = try post(endpoint, question, token: token.answer ?? nil, until: deadline)
+      let token = try token(at: endpoint, until: deadline)
+      do throws(MemberFailure) {
+        return try exchange(endpoint, question, token: token, until: deadline, understand)
       } catch {
-        return try attempt(of: error)
-      }
-      if answer.status == 200 {
-        return self.answer(
-          answer.content, from: endpoint, asked: asked, isOfNewest: question.isOfNewest, understand)
-      }
-      switch Self.refusal(of: answer) {
-      case .final(let error): throw error
-      case .lasting(let reason): return .failed(reason, .none)
-      case .passing(let reason): return .failed(reason, .good)
-      case .doubtful(let reason): return .doubtful(reason, .good)
-      case .tokenExpired:
+        guard error == .tokenExpired else { throw error }
         // Refused before anything was done, so asking again cannot repeat a change.
-        guard let token = token.answer ?? nil, !isRepeated else {
-          throw EtcdError(.credentialsRefused, "the token was refused")
+        guard let token, !isRepeated else {
+          throw .final(EtcdError(.credentialsRefused, "the token was refused"))
         }
         forget(token)
         isRepeated = true
@@ -159,44 +186,37 @@ final class EtcdCluster: Sendable {
     }
   }
 
-  /// Checks everything: the one place that every answer passes.
-  private func answer<Answer: WireAnswer, Result>(
-    _ content: [UInt8], from endpoint: String, asked: EtcdMoment, isOfNewest: Bool,
-    _ understand: (Answer, Int) -> Result?
-  ) -> Attempt<Result> {
-    guard let message = EtcdWire.decode(content, as: Answer.self), message.isHeaded else {
-      return .doubtful("its answer is not what etcd says: \(EtcdWire.shown(content))", .poor)
+  /// Sends a request once, and checks everything: the one place that every answer passes.
+  private func exchange<Result>(
+    _ endpoint: String, _ question: Question, token: String?,
+    until deadline: ContinuousClock.Instant, _ understand: (WireAnswer, Int) -> Result?
+  ) throws(MemberFailure) -> Result {
+    let asked = moment
+    let answer: HTTPAnswer
+    do throws(HTTPError) {
+      answer = try post(endpoint, question, token: token, until: deadline)
+    } catch {
+      throw MemberFailure(error)
+    }
+    guard answer.status == 200 else { throw MemberFailure(answer) }
+    let message = EtcdWire.decode(answer.content, as: WireAnswer.self)
+    let header = message?.header ?? message?.result?.header
+    guard let message, question.accepts(header) else {
+      throw .doubtful("its answer is not what etcd says: \(EtcdWire.shown(answer.content))", .poor)
     }
     var history = asked.history
-    if let header = message.header {
-      switch take(header, from: endpoint, asked: asked, isOfNewest: isOfNewest) {
-      case .success(let found): history = found
-      case .failure(let error): return .doubtful(error.reason, .good)
+    if let header {
+      do throws(EtcdError) {
+        history = try take(header, from: endpoint, asked: asked, isOfNewest: question.isOfNewest)
+      } catch {
+        throw .doubtful(error.reason, .good)
       }
     }
     guard let result = understand(message, history) else {
-      return .doubtful("its answer does not fit the question: \(EtcdWire.shown(content))", .poor)
+      throw .doubtful(
+        "its answer does not fit the question: \(EtcdWire.shown(answer.content))", .poor)
     }
-    return .answered(result)
-  }
-
-  static func refusal(of answer: HTTPAnswer) -> Refusal {
-    let error = EtcdWire.decode(answer.content, as: WireError.self)
-    let message = error?.code == nil ? nil : error?.message
-    return Refusal(
-      status: answer.status, code: error?.code,
-      message: message.map { EtcdWire.shown($0) } ?? EtcdWire.shown(answer.content))
-  }
-
-  private func attempt<Answer>(of error: HTTPError) throws(EtcdError) -> Attempt<Answer> {
-    switch error.code {
-    case .libraryMissing: throw EtcdError(.libraryMissing, error.reason)
-    case .certificate: return .failed(error.reason, .none)
-    case .refused, .nameNotFound: return .failed(error.reason, .poor)
-    case .timedOut: return .failed(error.reason, .good)
-    case .tooLarge: return .tooLarge(error.reason)
-    case .inDoubt, .ended, .cancelled: return .doubtful(error.reason, .good)
-    }
+    return result
   }
 
   func post(
@@ -227,23 +247,21 @@ extension EtcdCluster {
   ///   - asked: The known state of the history at the request. An answer of the newest revision has
   ///     at least that one, unless the history was replaced, for example by a snapshot. Earlier
   ///     requests no longer count then: the history of their answers is unknown.
-  /// - Returns: The number of the answer's history; or the fault of the answer. The first answer
-  ///   shows which cluster is ours.
+  /// - Returns: The number of the answer's history. The first answer shows which cluster is ours.
+  /// - Throws: The fault of the answer.
   func take(
     _ header: WireHeader?, from endpoint: String, asked: EtcdMoment, isOfNewest: Bool
-  ) -> Result<Int, EtcdError> {
+  ) throws(EtcdError) -> Int {
     guard let header, header.isIdentity, let cluster = header.clusterId else {
-      return .failure(
-        EtcdError(.unreachable, "its answer does not say which cluster it is"))
+      throw EtcdError(.unreachable, "its answer does not say which cluster it is")
     }
     let revision = header.revision?.value ?? 0
-    return state.withLock { state in
+    return try state.withLock { state throws(EtcdError) in
       guard state.cluster ?? cluster == cluster else {
-        return .failure(
-          EtcdError(
-            .unreachable, "it belongs to another cluster (\(cluster)) than the other endpoints"))
+        throw EtcdError(
+          .unreachable, "it belongs to another cluster (\(cluster)) than the other endpoints")
       }
-      guard asked.history == state.moment.history else { return .failure(.replaced) }
+      guard asked.history == state.moment.history else { throw .replaced }
       state.cluster = cluster
       state.verified.insert(endpoint)
       if let index = configuration.endpoints.firstIndex(of: endpoint) { state.preferred = index }
@@ -252,7 +270,7 @@ extension EtcdCluster {
       } else {
         state.moment.revision = max(state.moment.revision, revision)
       }
-      return .success(state.moment.history)
+      return state.moment.history
     }
   }
 
@@ -282,38 +300,26 @@ extension EtcdCluster {
   /// Returns the token of the user, or nil without one.
   func token(
     at endpoint: String, until deadline: ContinuousClock.Instant
-  ) throws(EtcdError) -> Attempt<String?> {
-    guard let credentials = configuration.credentials else { return .answered(nil) }
-    if let token = state.withLock({ $0.token }) { return .answered(token) }
+  ) throws(MemberFailure) -> String? {
+    guard let credentials = configuration.credentials else { return nil }
+    if let token = state.withLock({ $0.token }) { return token }
     let question = Question(
       "auth/authenticate",
-      [
-        "name": try .quoted(credentials.user), "password": try .quoted(credentials.password),
-      ])
-    let answer: HTTPAnswer
-    let asked = moment
-    do throws(HTTPError) {
-      answer = try post(endpoint, question, token: nil, until: deadline)
-    } catch {
-      return try attempt(of: error)
-    }
-    if answer.status == 200 {
-      let token: Attempt<String?> = self.answer(
-        answer.content, from: endpoint, asked: asked, isOfNewest: false
-      ) { (message: WirePlainAnswer, _) in
-        message.token.flatMap { $0.isEmpty ? nil : $0 }
+      ["name": .quoted(credentials.user), "password": .quoted(credentials.password)])
+    do throws(MemberFailure) {
+      let token = try exchange(endpoint, question, token: nil, until: deadline) { answer, _ in
+        answer.token.flatMap { $0.isEmpty ? nil : $0 }
       }
-      if let known = token.answer ?? nil { state.withLock { $0.token = known } }
+      state.withLock { $0.token = token }
       return token
-    }
-    switch Self.refusal(of: answer) {
-    // The cluster does not ask for passwords.
-    case .final(let error) where error.reason.contains("authentication is not enabled"):
-      return .answered(nil)
-    case .final(let error): throw error
-    case .lasting(let reason): return .failed(reason, .none)
-    case .passing(let reason), .doubtful(let reason): return .failed(reason, .good)
-    case .tokenExpired: return .failed("it wants a token for a token", .good)
+    } catch {
+      // The cluster does not ask for passwords.
+      if case .final(let refusal) = error,
+        refusal.reason.contains("authentication is not enabled")
+      {
+        return nil
+      }
+      throw error.ofPreparation
     }
   }
 }

@@ -6,10 +6,8 @@ package struct EtcdMoment: Hashable, Comparable, Sendable {
   package let history: Int
   package internal(set) var revision: Int64
 
-  package init(history: Int, revision: Int64) {
-    self.history = history
-    self.revision = revision
-  }
+  /// Before everything that is known.
+  static let none = EtcdMoment(history: 0, revision: 0)
 
   package static func < (one: EtcdMoment, other: EtcdMoment) -> Bool {
     (one.history, one.revision) < (other.history, other.revision)
@@ -20,9 +18,4 @@ package struct EtcdMoment: Hashable, Comparable, Sendable {
 package struct EtcdReplacement: Hashable, Sendable {
   package let known: Int64
   package let found: Int64
-
-  package init(known: Int64, found: Int64) {
-    self.known = known
-    self.found = found
-  }
 }

@@ -1,7 +1,9 @@
 extension EtcdTransaction.Condition {
   /// How much of a content is compared: more than any part of it that changes without the rest.
   package static let comparedBytes = 1_024
+}
 
+extension [EtcdTransaction.Condition] {
   /// The keys are unchanged since they were read, all in one history.
   ///
   /// A revision alone does not prove that, because a history that replaces another one gives it to
@@ -12,24 +14,23 @@ extension EtcdTransaction.Condition {
   ///   - items: The keys, each with its content when it was read; nil if it did not exist.
   ///   - stamp: The number of bytes at the beginning of a content that are unique to a change.
   package static func unchanged(
-    _ items: [(key: [UInt8], item: KeyValue?)], stamp: Int = comparedBytes
-  ) -> [Self] {
+    _ items: [(key: [UInt8], item: KeyValue?)], stamp: Int = Element.comparedBytes
+  ) -> Self {
     let last = items.compactMap(\.item).max { $0.modified < $1.modified }
     return items.map { .modified($0.key, at: $0.item?.modified ?? 0) }
       + (last.map { same($0, stamp) } ?? [])
   }
 
-  package static func unchanged(_ key: [UInt8], _ item: KeyValue?) -> [Self] {
-    unchanged([(key, item)])
-  }
-
-  package static func unchanged(_ item: KeyValue) -> [Self] { unchanged(item.key, item) }
-
-  private static func same(_ item: KeyValue, _ stamp: Int) -> [Self] {
+  private static func same(_ item: KeyValue, _ stamp: Int) -> Self {
     guard item.value.count > stamp else { return [.value(of: item.key, item.value)] }
-    let start = Array(item.value.prefix(stamp))
+    let start = Array<UInt8>(item.value.prefix(stamp))
     let end = KeyRange.end(ofPrefix: start)
     return [.value(of: item.key, start, is: .greater)]
       + (end == [0] ? [] : [.value(of: item.key, end, is: .less)])
   }
+}
+
+extension KeyValue {
+  /// The conditions that the key is unchanged since it was read.
+  package var unchanged: [EtcdTransaction.Condition] { .unchanged([(key, self)]) }
 }

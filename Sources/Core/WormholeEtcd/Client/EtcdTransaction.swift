@@ -27,14 +27,12 @@ package struct EtcdTransaction: Hashable, Sendable {
       case version(Int64)
       case created(Int64)
       case modified(Int64)
-      case lease(Int64)
       case value([UInt8])
     }
 
     /// The property of the key that is compared.
     package enum Relation: String, Sendable {
       case equal = "EQUAL"
-      case notEqual = "NOT_EQUAL"
       case less = "LESS"
       case greater = "GREATER"
     }
@@ -59,23 +57,13 @@ package struct EtcdTransaction: Hashable, Sendable {
       Condition(key: key, relation: relation, target: .version(version))
     }
 
-    package static func created(
-      _ key: [UInt8], at revision: Int64, is relation: Relation = .equal
-    ) -> Condition {
-      Condition(key: key, relation: relation, target: .created(revision))
+    package static func created(_ key: [UInt8], at revision: Int64) -> Condition {
+      Condition(key: key, relation: .equal, target: .created(revision))
     }
 
     /// The key was last changed at a revision. For a key that must be unchanged, see `unchanged`.
-    package static func modified(
-      _ key: [UInt8], at revision: Int64, is relation: Relation = .equal
-    ) -> Condition {
-      Condition(key: key, relation: relation, target: .modified(revision))
-    }
-
-    package static func lease(
-      of key: [UInt8], _ lease: Int64, is relation: Relation = .equal
-    ) -> Condition {
-      Condition(key: key, relation: relation, target: .lease(lease))
+    package static func modified(_ key: [UInt8], at revision: Int64) -> Condition {
+      Condition(key: key, relation: .equal, target: .modified(revision))
     }
 
     package static func value(
@@ -105,16 +93,9 @@ package struct EtcdTransaction: Hashable, Sendable {
     /// The number of its history; see `EtcdMoment`.
     package let history: Int
     /// For each operation, or each range of `otherwise`, its result.
-    package let results: [Result]
+    package internal(set) var results: [Result]
 
     package var moment: EtcdMoment { EtcdMoment(history: history, revision: revision) }
-
-    package init(succeeded: Bool, revision: Int64, in history: Int = 0, results: [Result]) {
-      self.succeeded = succeeded
-      self.revision = revision
-      self.history = history
-      self.results = results
-    }
   }
 
   package enum Result: Hashable, Sendable {
@@ -122,5 +103,8 @@ package struct EtcdTransaction: Hashable, Sendable {
     /// The number of keys that existed.
     case deleted(Int64)
     case read([KeyValue])
+
+    /// The keys that were read.
+    var items: [KeyValue] { if case .read(let items) = self { items } else { [] } }
   }
 }

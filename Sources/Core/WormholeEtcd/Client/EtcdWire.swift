@@ -103,20 +103,6 @@ struct WireHeader: Decodable {
   }
 }
 
-/// An answer whose header names the cluster, the member and the revision.
-///
-/// An answer without a header is ignored, because its sender is not etcd. The closure of
-/// `EtcdCluster.call` checks everything else that an operation expects.
-protocol WireAnswer: Decodable {
-  var header: WireHeader? { get }
-  /// Whether the header has everything that etcd includes in this answer.
-  var isHeaded: Bool { get }
-}
-
-extension WireAnswer {
-  var isHeaded: Bool { header.map { $0.isIdentity && $0.revision?.value ?? 0 > 0 } ?? false }
-}
-
 struct WireError: Decodable {
   enum CodingKeys: String, CodingKey {
     case message, code
@@ -151,11 +137,42 @@ struct WireKeyValue: Decodable {
   }
 }
 
-struct WireRangeAnswer: WireAnswer {
+/// An answer, of which each request gets some members. Bytes are base64, numbers of 64 bits are text.
+///
+/// An answer without a header is ignored, because its sender is not etcd. The closure of
+/// `EtcdCluster.call` checks everything else that a request expects.
+struct WireAnswer: Decodable {
+  enum CodingKeys: String, CodingKey {
+    case header, kvs, more, count, succeeded, responses, deleted, grantedTTL, keys, result, error
+    case token, version, leader, dbSize, dbSizeInUse, members, alarms
+    case lease = "ID"
+    case timeToLive = "TTL"
+  }
+
   let header: WireHeader?
+  // Of a read.
   let kvs: [WireKeyValue]?
   let more: Bool?
   let count: WireInteger?
+  // Of a transaction.
+  let succeeded: Bool?
+  let responses: [WireResponse]?
+  let deleted: WireInteger?
+  // About a lease. The answer to a keep-alive is a stream of one message.
+  let lease: WireInteger?
+  let timeToLive: WireInteger?
+  let grantedTTL: WireInteger?
+  let keys: [Data]?
+  let result: WireRenewal?
+  let error: WireError?
+  // For operators.
+  let token: String?
+  let version: String?
+  let leader: String?
+  let dbSize: WireInteger?
+  let dbSizeInUse: WireInteger?
+  let members: [WireMember]?
+  let alarms: [WireAlarm]?
 
   /// Returns the keys of a range, as of a revision; nil if etcd cannot have sent them: they must be
   /// in the order of the keys, with existing revisions.
@@ -172,41 +189,6 @@ struct WireRangeAnswer: WireAnswer {
     }
     return items
   }
-}
-
-struct WireTransactionAnswer: WireAnswer {
-  struct Deleted: Decodable {
-    let deleted: WireInteger?
-  }
-
-  struct Response: Decodable {
-    enum CodingKeys: String, CodingKey {
-      case responsePut = "response_put"
-      case responseRange = "response_range"
-      case responseDeleteRange = "response_delete_range"
-    }
-
-    let responsePut: WirePlainAnswer?
-    let responseRange: WireRangeAnswer?
-    let responseDeleteRange: Deleted?
-
-    /// Returns the result of an operation; nil if this is the result of another one.
-    func result(
-      of operation: EtcdTransaction.Operation, at revision: Int64
-    ) -> EtcdTransaction.Result? {
-      switch (operation, responsePut, responseRange, responseDeleteRange) {
-      case (.put, .some, nil, nil): .put
-      case (.read(let range), nil, let found?, nil):
-        found.items(of: range, upTo: revision).map { .read($0) }
-      case (.delete, nil, nil, let found?): .deleted(found.deleted?.value ?? 0)
-      default: nil
-      }
-    }
-  }
-
-  let header: WireHeader?
-  let succeeded: Bool?
-  let responses: [Response]?
 
   /// Returns the result of a transaction; nil if the answer lacks a result of the right kind for an
   /// operation.
@@ -222,14 +204,40 @@ struct WireTransactionAnswer: WireAnswer {
     else { return nil }
     let results = zip(responses ?? [], asked).compactMap { $0.result(of: $1, at: revision) }
     guard results.count == asked.count else { return nil }
-    return .init(succeeded: succeeded, revision: revision, in: history, results: results)
+    return .init(succeeded: succeeded, revision: revision, history: history, results: results)
   }
 }
 
-/// The answers about leases.
-struct WireLeaseAnswer: WireAnswer {
+/// The result of an operation of a transaction.
+struct WireResponse: Decodable {
   enum CodingKeys: String, CodingKey {
-    case header, grantedTTL, keys
+    case put = "response_put"
+    case range = "response_range"
+    case deletion = "response_delete_range"
+  }
+
+  let put: WireAnswer?
+  let range: WireAnswer?
+  let deletion: WireAnswer?
+
+  /// Returns the result of an operation; nil if this is the result of another one.
+  func result(
+    of operation: EtcdTransaction.Operation, at revision: Int64
+  ) -> EtcdTransaction.Result? {
+    switch (operation, put, range, deletion) {
+    case (.put, .some, nil, nil): .put
+    case (.read(let range), nil, let found?, nil):
+      found.items(of: range, upTo: revision).map { .read($0) }
+    case (.delete, nil, nil, let found?): .deleted(found.deleted?.value ?? 0)
+    default: nil
+    }
+  }
+}
+
+/// The message of a keep-alive.
+struct WireRenewal: Decodable {
+  enum CodingKeys: String, CodingKey {
+    case header
     case lease = "ID"
     case timeToLive = "TTL"
   }
@@ -237,25 +245,20 @@ struct WireLeaseAnswer: WireAnswer {
   let header: WireHeader?
   let lease: WireInteger?
   let timeToLive: WireInteger?
-  let grantedTTL: WireInteger?
-  let keys: [Data]?
 }
 
-/// A message of a stream: its `result`, or the error that ends it.
-struct WireStreamed<Result: Decodable>: Decodable {
-  let result: Result?
-  let error: WireError?
+struct WireMember: Decodable {
+  enum CodingKeys: String, CodingKey {
+    case number = "ID"
+    case name
+    case addresses = "clientURLs"
+  }
+
+  let number: String?
+  let name: String?
+  let addresses: [String]?
 }
 
-struct WireKeepAliveAnswer: WireAnswer {
-  let result: WireLeaseAnswer?
-  let error: WireError?
-
-  var header: WireHeader? { result?.header }
-}
-
-/// An answer of which only the header counts.
-struct WirePlainAnswer: WireAnswer {
-  let header: WireHeader?
-  let token: String?
+struct WireAlarm: Decodable {
+  let alarm: String?
 }

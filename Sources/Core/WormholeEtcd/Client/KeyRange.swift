@@ -4,11 +4,6 @@ package struct KeyRange: Hashable, Sendable {
   /// The first key beyond; nil for a single key. etcd's sign for "no end" is a zero byte.
   let end: [UInt8]?
 
-  private init(first: [UInt8], end: [UInt8]?) {
-    self.first = first
-    self.end = end
-  }
-
   /// One key.
   package static func key(_ key: [UInt8]) -> KeyRange { KeyRange(first: key, end: nil) }
 
@@ -54,15 +49,4 @@ package struct KeyValue: Hashable, Sendable {
   package let version: Int64
   /// The lease that it ends with, or 0.
   package let lease: Int64
-
-  package init(
-    key: [UInt8], value: [UInt8], created: Int64, modified: Int64, version: Int64, lease: Int64
-  ) {
-    self.key = key
-    self.value = value
-    self.created = created
-    self.modified = modified
-    self.version = version
-    self.lease = lease
-  }
 }

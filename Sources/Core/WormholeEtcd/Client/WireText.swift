@@ -28,12 +28,13 @@ struct WireText: ExpressibleByDictionaryLiteral {
   static func word(_ word: String) -> WireText { WireText("\"\(word)\"") }
 
   /// Any text.
-  static func quoted(_ text: String) throws(EtcdError) -> WireText {
-    do {
-      return WireText(String(decoding: try JSONEncoder().encode(text), as: UTF8.self))
-    } catch {
-      throw EtcdError(.refused, "a text cannot be written as JSON: \(error)")
+  static func quoted(_ text: String) -> WireText {
+    let escaped = text.unicodeScalars.map { scalar in
+      let mustEscape = scalar == "\"" || scalar == "\\" || scalar.value < 32
+      return mustEscape ? "\\u00\(scalar.value < 16 ? "0" : "")\(String(scalar.value, radix: 16))"
+        : String(scalar)
     }
+    return WireText("\"" + escaped.joined() + "\"")
   }
 
   static func list(_ items: [WireText]) -> WireText {
@@ -69,7 +70,6 @@ struct WireText: ExpressibleByDictionaryLiteral {
       case .version(let number): ("VERSION", "version", .number(number))
       case .created(let number): ("CREATE", "create_revision", .number(number))
       case .modified(let number): ("MOD", "mod_revision", .number(number))
-      case .lease(let number): ("LEASE", "lease", .number(number))
       case .value(let bytes): ("VALUE", "value", .bytes(bytes))
       }
     self = [

@@ -272,7 +272,7 @@ extension EtcdContainer {
     }
 
     var conditions: [EtcdTransaction.Condition] {
-      EtcdTransaction.Condition.unchanged([(key, base)], stamp: stamp).map(\.comparing)
+      [EtcdTransaction.Condition].unchanged([(key, base)], stamp: stamp).map(\.comparing)
     }
 
     /// The key's state after the transaction.
@@ -305,12 +305,15 @@ extension EtcdContainer {
     var pause = Duration.milliseconds(5)
     while true {
       do throws(EtcdError) {
-        let outcome = try client.commit(whole, until: deadline)
-        if outcome.succeeded { return outcome.withoutFirstResult }
+        var outcome = try client.commit(whole, until: deadline)
+        if outcome.succeeded {
+          outcome.results.removeFirst()
+          return outcome
+        }
         guard doubt != nil, let revision = try ownChange(witness, until: deadline) else {
           return outcome
         }
-        return .init(succeeded: true, revision: revision, results: [])
+        return .init(succeeded: true, revision: revision, history: client.history, results: [])
       } catch {
         guard let first = doubt ?? (error.code == .outcomeUnknown ? error : nil) else {
           throw error
@@ -379,11 +382,5 @@ extension EtcdContainer {
         revision = oldest
       }
     }
-  }
-}
-
-extension EtcdTransaction.Outcome {
-  fileprivate var withoutFirstResult: Self {
-    .init(succeeded: succeeded, revision: revision, results: Array(results.dropFirst()))
   }
 }

@@ -56,7 +56,7 @@ extension EtcdContainer {
       if let last, abs(last) < Self.sameReplacement { return }
       _ = try repeating(
         EtcdTransaction(
-          if: [.exists(formatKey)] + EtcdTransaction.Condition.unchanged(historyKey, old),
+          if: [.exists(formatKey)] + .unchanged([(historyKey, old)]),
           then: [.put(key: historyKey, value: try HistoryRecord.bytes(replacement))]),
         until: deadline)
     } catch {

@@ -72,12 +72,12 @@ package final class KeyFollower: EtcdFollower {
 
   /// Looks, and begins to watch.
   package func begin(until deadline: ContinuousClock.Instant) throws(EtcdError) {
-    try begin(after: uses.look(deadline))
+    begin(after: try uses.look(deadline))
   }
 
   /// Begins to watch after a moment at which its user knows the keys.
-  package func begin(after moment: EtcdMoment) throws(EtcdError) {
-    try watch(from: moment)
+  package func begin(after moment: EtcdMoment) {
+    watch(from: moment)
     container.add(self)
   }
 
@@ -96,8 +96,8 @@ package final class KeyFollower: EtcdFollower {
   /// Looks once more, in case events were lost. Does not wait.
   package func check() { later(isWatch: false) }
 
-  private func watch(from moment: EtcdMoment) throws(EtcdError) {
-    let new = try container.client.watch(range, after: moment) { [weak self] in
+  private func watch(from moment: EtcdMoment) {
+    let new = container.client.watch(range, after: moment) { [weak self] in
       self?.hear($0, of: moment.history)
     }
     let old = state.withLock { state -> EtcdWatch? in
@@ -136,7 +136,7 @@ package final class KeyFollower: EtcdFollower {
     guard let isWatch else { return }
     do throws(EtcdError) {
       let moment = try uses.look(.now + CallLimit.standardWait)
-      if isWatch { try watch(from: moment) }
+      if isWatch { watch(from: moment) }
       uses.looked(isWatch)
     } catch {
       // It may be fixed, in etcd or on the way there. A watch that continues reports the changes.

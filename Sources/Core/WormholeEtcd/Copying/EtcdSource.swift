@@ -10,7 +10,7 @@ struct EtcdSource: CopySource {
     var moment: EtcdMoment?
     let start = container.formatKey.count - "format".utf8.count
     while true {
-      let page: EtcdClient.Page
+      let page: EtcdClient.Content
       do throws(EtcdError) {
         page = try client.page(
           rest, at: moment?.revision, limit: 64, until: .now + CallLimit.standardWait)

@@ -91,7 +91,7 @@ final class EtcdTarget: CopyTarget {
 
   private var soon: ContinuousClock.Instant { container.soon }
 
-  private var isOurs: [EtcdTransaction.Condition] { EtcdTransaction.Condition.unchanged(begun) }
+  private var isOurs: [EtcdTransaction.Condition] { begun.unchanged }
 
   // MARK: Writing
 

@@ -29,7 +29,8 @@ package final class HTTPClient: Sendable {
     let handle = try take()
     defer { giveBack(handle) }
     var content: [UInt8] = []
-    let transfer = Transfer(sending: request.content, maximumBytes: maximumBytes) { bytes in
+    let transfer = Transfer(sending: request.content, maximumBytes: maximumBytes)
+    transfer.receive = { bytes in
       guard content.count + bytes.count <= maximumBytes else { return false }
       content += bytes
       return true

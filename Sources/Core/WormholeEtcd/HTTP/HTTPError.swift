@@ -33,9 +33,6 @@ package struct HTTPError: Error, Hashable, CustomStringConvertible {
   }
 
   package var description: String { reason }
-
-  /// Whether the server may have got the request.
-  package var mayHaveBeenSent: Bool { [.inDoubt, .tooLarge, .ended, .cancelled].contains(code) }
 }
 
 extension HTTPError {

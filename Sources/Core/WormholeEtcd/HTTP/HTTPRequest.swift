@@ -42,11 +42,5 @@ package struct HTTPAnswer: Hashable, Sendable {
   package let status: Int
   package let content: [UInt8]
   /// Its header line `Date`; nil without one.
-  package let date: String?
-
-  package init(status: Int, content: [UInt8], date: String? = nil) {
-    self.status = status
-    self.content = content
-    self.date = date
-  }
+  package internal(set) var date: String?
 }

@@ -182,42 +182,36 @@ private final class Active {
   let stream: HTTPStream
   let handle: EasyHandle
   private let transfer: Transfer
-  private let answer: Answer
+  private var lines: LineSplitter
+  /// The content, if its status is not 200.
+  private var content: [UInt8] = []
 
   static let cancelled = HTTPStreamEnd.failed(HTTPError(.cancelled, "it was cancelled"))
 
-  /// The bytes received so far.
-  private final class Answer {
-    var lines: LineSplitter
-    /// The content, if its status is not 200.
-    var content: [UInt8] = []
-
-    init(_ stream: HTTPStream) { lines = LineSplitter(maximumBytes: stream.maximumLineBytes) }
-  }
-
   init(_ stream: HTTPStream, _ library: CurlLibrary) throws(HTTPError) {
-    let handle = try EasyHandle(library)
-    let answer = Answer(stream)
+    self.stream = stream
+    handle = try EasyHandle(library)
     transfer = Transfer(
       sending: stream.request.content, isOpen: stream.isOpen,
-      maximumBytes: stream.maximumLineBytes
-    ) { bytes in
-      // The remaining bytes of a fast server are not read.
-      guard !stream.isCancelled.load(ordering: .acquiring) else { return false }
-      guard handle.status == 200 else {
-        answer.content += bytes
-        return answer.content.count <= stream.maximumLineBytes
-      }
-      return answer.lines.take(bytes) { line in
-        if !stream.isCancelled.load(ordering: .acquiring) { stream.onLine(line) }
-      }
-    }
-    self.stream = stream
-    self.handle = handle
-    self.answer = answer
+      maximumBytes: stream.maximumLineBytes)
+    lines = LineSplitter(maximumBytes: stream.maximumLineBytes)
+    // The transfer ends before its stream is released.
+    transfer.receive = { [unowned self] in take($0) }
     try handle.prepare(
       stream.request, for: transfer, limit: nil,
       connectLimit: max(1, Int(stream.connectLimit.pollMilliseconds)))
+  }
+
+  private var isCancelled: Bool { stream.isCancelled.load(ordering: .acquiring) }
+
+  private func take(_ bytes: UnsafeRawBufferPointer) -> Bool {
+    // The remaining bytes of a fast server are not read.
+    guard !isCancelled else { return false }
+    guard handle.status == 200 else {
+      content += bytes
+      return content.count <= stream.maximumLineBytes
+    }
+    return lines.take(bytes) { line in if !isCancelled { stream.onLine(line) } }
   }
 
   /// - Returns: Whether it was paused.
@@ -230,10 +224,10 @@ private final class Active {
   }
 
   func result(_ code: Int32) -> HTTPStreamEnd {
-    guard !stream.isCancelled.load(ordering: .acquiring) else { return Self.cancelled }
+    guard !isCancelled else { return Self.cancelled }
     if let error = handle.error(code, of: transfer) { return .failed(error) }
     guard handle.status == 200 else {
-      return .answered(HTTPAnswer(status: handle.status, content: answer.content))
+      return .answered(HTTPAnswer(status: handle.status, content: content))
     }
     return .failed(HTTPError(.ended, "it ended the stream"))
   }

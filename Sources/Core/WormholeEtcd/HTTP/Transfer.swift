@@ -14,7 +14,7 @@ final class Transfer {
   var isPaused = false
   private var headerBytes = 0
   /// Receives the answer as it comes; false ends the transfer, because it is too long.
-  private let receive: (UnsafeRawBufferPointer) -> Bool
+  var receive: (UnsafeRawBufferPointer) -> Bool = { _ in false }
   let maximumBytes: Int
   private(set) var exceedsLimit = false
   /// Whether the header is complete. libcurl takes a connection that ends in the middle of a header
@@ -26,14 +26,10 @@ final class Transfer {
   /// - Parameters:
   ///   - isOpen: Whether more content may follow.
   ///   - maximumBytes: The limit that `receive` keeps.
-  init(
-    sending content: [UInt8], isOpen: Bool = false, maximumBytes: Int,
-    receiving receive: @escaping (UnsafeRawBufferPointer) -> Bool
-  ) {
+  init(sending content: [UInt8], isOpen: Bool = false, maximumBytes: Int) {
     self.content = content
     self.isOpen = isOpen
     self.maximumBytes = maximumBytes
-    self.receive = receive
   }
 
   /// Whether libcurl took some of the content, which it does once there is a connection.

@@ -40,7 +40,7 @@ extension EtcdContainer: InspectedEngine {
     let found = try client.page(.key(formatKey), limit: 1, until: deadline).items.first
     guard let found else { return }
     _ = try repeating(
-      EtcdTransaction(if: EtcdTransaction.Condition.unchanged(found), then: [.delete(keys)]),
+      EtcdTransaction(if: found.unchanged, then: [.delete(keys)]),
       until: deadline)
   }
 }

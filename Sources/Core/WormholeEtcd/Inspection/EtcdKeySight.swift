@@ -32,7 +32,7 @@ final class EtcdKeySight: ContainerSight {
       etcd, range,
       .init(
         look: { [weak self] deadline throws(EtcdError) in
-          try self?.list(until: deadline) ?? EtcdMoment(history: 0, revision: 0)
+          try self?.list(until: deadline) ?? EtcdMoment.none
         },
         events: { [weak self] events, history in
           self?.news.withLock { $0.append(.events(events, history: history)) }

@@ -21,7 +21,7 @@ struct EtcdKeys {
   private let prefix: [UInt8]
   private let hear: (ContainerEvent) -> Void
   /// Changes up to this moment were reported, or existed before.
-  private var moment = EtcdMoment(history: 0, revision: 0)
+  private var moment = EtcdMoment.none
   /// The revision of each key's last change.
   private var known: [[UInt8]: Int64] = [:]
   private var members = KnownMembers()

@@ -101,7 +101,7 @@ final class EtcdEntrance {
         .value(of: presence.heirKey, Array(record.id.utf8)),
       ]
     case .from(let other, let role):
-      transaction.conditions += EtcdTransaction.Condition.unchanged(role)
+      transaction.conditions += role.unchanged
       if let other {
         transaction.operations.append(.delete(.key(presence.memberKey(other.id))))
       }

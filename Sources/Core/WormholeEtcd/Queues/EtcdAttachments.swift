@@ -83,7 +83,7 @@ package struct EtcdAttachments: Sendable {
       let begun = try begin(
         id, manifest,
         change: .init(
-          if: conditions + EtcdTransaction.Condition.unchanged(item),
+          if: conditions + item.unchanged,
           then: [.delete(.key(item.key))]), session: session)
       guard var begun else { continue }
       let present = try client.read(pieces(found.content), keysOnly: true, until: soon).items
@@ -123,7 +123,7 @@ package struct EtcdAttachments: Sendable {
     let others = begun.present.prefix(EtcdContainer.maximumOperations / 2)
     let isWhole = try container.commit(
       .init(
-        if: EtcdTransaction.Condition.unchanged(begun.item),
+        if: begun.item.unchanged,
         then: others.map { .delete(.key($0)) }),
       .init(key: waitingKey(id), base: begun.item, value: begun.manifest.bytes()),
       until: soon
@@ -199,7 +199,7 @@ package struct EtcdAttachments: Sendable {
       guard let manifest = AttachmentManifest(item.value) else { return nil }
       let outcome = try container.commit(
         .init(
-          if: conditions + EtcdTransaction.Condition.unchanged(item), then: [.delete(.key(key))]),
+          if: conditions + item.unchanged, then: [.delete(.key(key))]),
         .init(key: other, base: nil, seen: item.modified, value: item.value), until: soon)
       if outcome.succeeded { return manifest }
       refused = item.modified
@@ -211,7 +211,7 @@ package struct EtcdAttachments: Sendable {
   package func givingBack(_ id: String) throws -> EtcdTransaction {
     guard let item = try item(takenKey(id)) else { return .init(if: [], then: []) }
     return .init(
-      if: EtcdTransaction.Condition.unchanged(item),
+      if: item.unchanged,
       then: [.delete(.key(item.key)), .put(key: waitingKey(id), value: item.value)])
   }
 
@@ -232,7 +232,7 @@ package struct EtcdAttachments: Sendable {
     let deadline = soon
     while let item = try item(waitingKey(id)) {
       let outcome = try container.repeating(
-        .init(if: EtcdTransaction.Condition.unchanged(item), then: removal(item)), until: soon)
+        .init(if: item.unchanged, then: removal(item)), until: soon)
       if outcome.succeeded { return }
       guard .now < deadline else {
         throw EtcdError(.unreachable, "others change the same all the time")
@@ -267,7 +267,7 @@ package struct EtcdAttachments: Sendable {
       let id = String(decoding: item.key.dropFirst(takenKey("").count), as: UTF8.self)
       guard !needed.contains(id) else { continue }
       _ = try container.repeating(
-        .init(if: EtcdTransaction.Condition.unchanged(item), then: removal(item)), until: soon)
+        .init(if: item.unchanged, then: removal(item)), until: soon)
     }
   }
 

@@ -140,7 +140,7 @@ final class EtcdOutlet: QueueOutlet {
   ) throws {
     let mark = store.markKey(sender, key)
     let old = try store.read([.key(mark)], until: deadline).items[0].first
-    change.conditions += EtcdTransaction.Condition.unchanged(mark, old)
+    change.conditions += .unchanged([(mark, old)])
     change.operations.append(
       .put(key: mark, value: Array("\(id.batch.text).\(id.index)".utf8)))
     guard let old, let oldID = OutcomeFile.id(String(decoding: old.value, as: UTF8.self)),
@@ -169,7 +169,7 @@ final class EtcdOutlet: QueueOutlet {
         let name = try store(
           bytes, [entry], position: .init(id.priority),
           alongside: .init(
-            if: EtcdTransaction.Condition.unchanged(kept) + (file?.conditions ?? []),
+            if: kept.unchanged + (file?.conditions ?? []),
             then: [.delete(.key(kept.key))] + (file?.operations ?? [])))
         return QueueEntryID(batch: name, index: 0)
       } catch let error as EtcdError where error.code == .unreachable {

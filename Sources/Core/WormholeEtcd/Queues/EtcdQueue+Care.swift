@@ -75,7 +75,7 @@ extension EtcdQueue: QueueStore {
       }
       return .change(
         .init(
-          if: EtcdTransaction.Condition.unchanged(item),
+          if: item.unchanged,
           then: [.delete(.key(key))] + (file ?? [])), true)
     }
   }
@@ -130,7 +130,7 @@ extension EtcdQueue: QueueStore {
       }
       let outcome = try container.repeating(
         .init(
-          if: EtcdTransaction.Condition.unchanged(items.map { ($0.key, $0) }),
+          if: .unchanged(items.map { ($0.key, $0) }),
           then: items.map { .delete(.key($0.key)) }), until: deadline)
       // A note of a processed entry is a part of its receipt.
       let records = items.filter {
@@ -145,7 +145,7 @@ extension EtcdQueue: QueueStore {
   func watchFirstUse(_ signal: @escaping @Sendable () -> Void) throws -> (any Cancelling)? {
     let found = try client.page(everything, keysOnly: true, limit: 1, until: soon)
     guard found.items.isEmpty else { return nil }
-    return try client.watch(everything, after: found.moment) { _ in signal() }
+    return client.watch(everything, after: found.moment) { _ in signal() }
   }
 
   func sweep() throws {
@@ -153,7 +153,7 @@ extension EtcdQueue: QueueStore {
     let deadline = soon
     for mark in try client.read(range(.marks), until: deadline).items {
       let id = OutcomeFile.id(String(decoding: mark.value, as: UTF8.self))
-      var conditions = EtcdTransaction.Condition.unchanged(mark)
+      var conditions = mark.unchanged
       if let id { conditions.append(.absent(entryKey(id.batch))) }
       _ = try container.repeating(
         .init(if: conditions, then: [.delete(.key(mark.key))]), until: deadline)

@@ -130,7 +130,7 @@ extension EtcdQueue {
       }
       guard !operations.isEmpty else { return .done(()) }
       return .change(
-        .init(if: EtcdTransaction.Condition.unchanged(items), then: operations), ())
+        .init(if: .unchanged(items), then: operations), ())
     }
   }
 
@@ -197,7 +197,7 @@ extension EtcdQueue {
       batch.entries[index] = .init(withdrawnAs: status)
     }
     var change = EtcdTransaction(
-      if: EtcdTransaction.Condition.unchanged(item) + [.absent(claimKey(name))], then: [])
+      if: item.unchanged + [.absent(claimKey(name))], then: [])
     // The consumer handles those beyond a transaction's limit, which it finds withdrawn.
     if batch.isWithdrawn, name.count <= Self.maximumCount {
       change.operations.append(.delete(.key(item.key)))

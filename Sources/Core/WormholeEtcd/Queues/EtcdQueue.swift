@@ -155,7 +155,3 @@ enum Changing<Result> {
   case done(Result)
   case change(EtcdTransaction, Result)
 }
-
-extension EtcdTransaction.Result {
-  var items: [KeyValue] { if case .read(let items) = self { items } else { [] } }
-}

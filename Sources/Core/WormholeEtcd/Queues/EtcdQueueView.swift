@@ -16,7 +16,7 @@ final class EtcdQueueView: Sendable {
   }
 
   private struct State {
-    var moment = EtcdMoment(history: 0, revision: 0)
+    var moment = EtcdMoment.none
     /// With the revision of each one's creation.
     var entries: [EntryFile: Int64] = [:]
     /// The arrival times of batches that this consumer has seen arrive (`bootTimeNanoseconds`).
@@ -51,7 +51,7 @@ final class EtcdQueueView: Sendable {
       .init(
         look: { [weak self] deadline throws(EtcdError) in
           try self?.refresh(until: deadline)
-          return self?.state.withLock(\.moment) ?? EtcdMoment(history: 0, revision: 0)
+          return self?.state.withLock(\.moment) ?? EtcdMoment.none
         },
         events: { [weak self] in self?.hear($0, of: $1) },
         looked: { [weak self] _ in self?.raise() }))

@@ -196,7 +196,7 @@ final class EtcdTaken: TakenStore {
         try store.changing(until: deadline) { inDoubt in
           let outcome = try self.fenced(until: deadline) { fence throws(EtcdError) in
             let change = EtcdTransaction(
-              if: fence + EtcdTransaction.Condition.unchanged(base), then: steps)
+              if: fence + base.unchanged, then: steps)
             return try self.store.client.commit(change, until: deadline)
           }
           if outcome.succeeded { return .done(()) }

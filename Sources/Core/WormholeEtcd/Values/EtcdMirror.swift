@@ -12,7 +12,7 @@ package final class EtcdMirror: Watching {
   private struct State {
     var items: [[UInt8]: KeyValue] = [:]
     /// The earliest moment of the items.
-    var moment = EtcdMoment(history: 0, revision: 0)
+    var moment = EtcdMoment.none
     var failure: EtcdError?
     /// Whether the last look has found changes.
     var isNew = false
@@ -41,7 +41,7 @@ package final class EtcdMirror: Watching {
       container, range,
       .init(
         look: { [weak self] deadline throws(EtcdError) in
-          try self?.look(until: deadline) ?? EtcdMoment(history: 0, revision: 0)
+          try self?.look(until: deadline) ?? EtcdMoment.none
         },
         events: { [weak self] in self?.hear($0, of: $1) },
         looked: { [weak self] in self?.looked(isNewWatch: $0) },

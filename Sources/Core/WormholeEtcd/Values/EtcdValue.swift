@@ -176,7 +176,7 @@ extension EtcdContainer {
     {
       let outcome = try repeating(
         EtcdTransaction(
-          if: EtcdTransaction.Condition.unchanged(item), then: [.delete(.key(item.key))]),
+          if: item.unchanged, then: [.delete(.key(item.key))]),
         until: deadline)
       if outcome.succeeded { removed.append(location(of: item.key)) }
     }

@@ -82,7 +82,7 @@ final class EtcdValuesChange<Result: Sendable>: Waiting {
       others.append((value.key, state.item))
       transaction.operations.append(.put(key: value.key, value: content))
     }
-    transaction.conditions += EtcdTransaction.Condition.unchanged(others, stamp: Stamp.bytes)
+    transaction.conditions += .unchanged(others, stamp: Stamp.bytes)
     if let witness, try etcd.commit(transaction, witness, until: deadline).succeeded { return true }
     try update.role?.check(on: etcd, until: deadline)
     return witness == nil

@@ -41,7 +41,7 @@ final class ChangeWatch: Sendable {
         state.reported = ReportedChanges(found)
         state.mustRead = false
       }
-      let watch = try client.watch(range, after: found.moment) { [weak self] in self?.hear($0) }
+      let watch = client.watch(range, after: found.moment) { [weak self] in self?.hear($0) }
       state.withLock { $0.watch = watch }
     } catch {
       // It is tried again.

@@ -1,8 +1,9 @@
 import Synchronization
 import Testing
-import WormholeEtcd
 import WormholeSystem
 import WormholeTestSupport
+
+@testable import WormholeEtcd
 
 /// A cluster that is restored from a snapshot: its number stays, and its revisions come a second time.
 @Suite(
@@ -33,7 +34,7 @@ struct HistoryTests {
     let heard = HeardEvents()
     let first = try set("kept")
     try node.endAndSave()
-    _ = try client.watch(.key(key), from: first, onNews: heard.take)
+    _ = client.watch(.key(key), from: first, onNews: heard.take)
     for number in 0..<20 { try set("\(number)") }
     try eventually("all is heard") { heard.values.last == "19" }
     let replacements = Mutex<[EtcdReplacement]>([])
@@ -47,8 +48,8 @@ struct HistoryTests {
     #expect(found.moment == EtcdMoment(history: 1, revision: first))
     // A watch of what was read before learns the same; one of the present goes on.
     let (late, next) = (HeardEvents(), HeardEvents())
-    _ = try client.watch(.key(key), from: first + 21, of: 0, onNews: late.take)
-    _ = try client.watch(.key(key), after: found.moment, onNews: next.take)
+    _ = client.watch(.key(key), from: first + 21, of: 0, onNews: late.take)
+    _ = client.watch(.key(key), after: found.moment, onNews: next.take)
     try eventually("it is reported") { late.end?.code == .compacted }
     try set("new")
     try next.wait(for: ["new"])

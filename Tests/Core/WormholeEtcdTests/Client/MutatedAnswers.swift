@@ -1,6 +1,7 @@
 import Synchronization
-import WormholeEtcd
 import WormholeTestSupport
+
+@testable import WormholeEtcd
 
 /// Writes down what etcd answers.
 final class AnswerRecorder: EtcdTransport {

@@ -55,9 +55,9 @@ struct SecurityTests {
     #expect(try second.read(.key(Array("p/1".utf8)), until: soon).items.count == 1)
 
     let (heard, refused, later) = (HeardEvents(), HeardEvents(), HeardEvents())
-    _ = try client.watch(.prefix(Array("p/".utf8)), from: 1, onNews: heard.take)
-    _ = try client.watch(.prefix(Array("q/".utf8)), from: 1, onNews: refused.take)
-    _ = try client.watch(.prefix(Array("p/2".utf8)), from: 1, onNews: later.take)
+    _ = client.watch(.prefix(Array("p/".utf8)), from: 1, onNews: heard.take)
+    _ = client.watch(.prefix(Array("q/".utf8)), from: 1, onNews: refused.take)
+    _ = client.watch(.prefix(Array("p/2".utf8)), from: 1, onNews: later.take)
     try eventually("the watch is refused") { refused.end != nil }
     #expect(refused.end?.code == .permissionDenied)
     // Afterwards no earlier token is valid.
@@ -81,7 +81,7 @@ struct SecurityTests {
       // Longer than a check of a password takes.
       $0.patience = .seconds(1)
     }
-    _ = try patient.watch(.key([1]), from: 1, onNews: unheard.take)
+    _ = patient.watch(.key([1]), from: 1, onNews: unheard.take)
     try eventually("the watch gives up") { unheard.end != nil }
     #expect(unheard.end?.code == .credentialsRefused)
     #expect(patient.lostConnections > 1)
@@ -99,7 +99,7 @@ struct SecurityTests {
     let client = node.client { $0.security = whole }
     #expect(try client.commit(create("a"), until: soon).succeeded)
     let heard = HeardEvents()
-    _ = try client.watch(.key(Array("a".utf8)), from: 1, onNews: heard.take)
+    _ = client.watch(.key(Array("a".utf8)), from: 1, onNews: heard.take)
     try eventually("the watch hears") { heard.events.count == 1 }
 
     var (foreign, anonymous, keyless) = (whole, whole, whole)
@@ -123,7 +123,7 @@ struct SecurityTests {
       $0.security = foreign
       $0.patience = .milliseconds(200)
     }
-    _ = try stranger.watch(.key([1]), from: 1, onNews: unheard.take)
+    _ = stranger.watch(.key([1]), from: 1, onNews: unheard.take)
     try eventually("the watch gives up") { unheard.end != nil }
     #expect(unheard.end?.reason.contains("certificate") == true)
     let other = node.endpoint.replacing("127.0.0.1", with: "localhost")

@@ -1,8 +1,9 @@
 import Synchronization
 import Testing
-import WormholeEtcd
 import WormholeSystem
 import WormholeTestSupport
+
+@testable import WormholeEtcd
 
 @Suite("A client of etcd", .blocking, .needsEtcd)
 struct TransactionTests {
@@ -44,7 +45,6 @@ struct TransactionTests {
         if: [
           .exists(key), .modified(key, at: first.revision), .created(key, at: first.revision),
           .version(of: key, 2, is: .less), .value(of: key, Array("one".utf8)),
-          .lease(of: key, 5, is: .notEqual),
         ],
         then: [.read(.key(key)), .delete(scene.all), .read(.key(key))]), until: soon)
     #expect(third.succeeded)

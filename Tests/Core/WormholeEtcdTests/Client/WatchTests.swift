@@ -36,13 +36,13 @@ struct WatchTests {
     let scene = try Scene()
     let before = try scene.set("a", "1")
     let (all, one, rest) = (HeardEvents(), HeardEvents(), HeardEvents())
-    _ = try scene.client.watch(scene.all, from: before, onNews: all.take)
-    _ = try scene.client.watch(.key(scene.key("b")), from: before, onNews: one.take)
+    _ = scene.client.watch(scene.all, from: before, onNews: all.take)
+    _ = scene.client.watch(.key(scene.key("b")), from: before, onNews: one.take)
     try scene.set("b", "2")
     try all.wait(for: ["1", "2"])
     try one.wait(for: ["2"])
     // Joins while the others are served, which hear nothing twice.
-    let third = try scene.client.watch(
+    let third = scene.client.watch(
       .range(from: scene.key("b"), to: scene.key("z")), from: before, onNews: rest.take)
     try scene.set("c", "3")
     try rest.wait(for: ["2", "3"])
@@ -67,8 +67,8 @@ struct WatchTests {
     let scene = try Scene()
     let first = try scene.set("start", "x")
     let heard = (0..<1_000).map { _ in HeardEvents() }
-    let watches = try heard.enumerated().map { number, heard in
-      try scene.client.watch(.key(scene.key("\(number)")), from: first, onNews: heard.take)
+    let watches = heard.enumerated().map { number, heard in
+      scene.client.watch(.key(scene.key("\(number)")), from: first, onNews: heard.take)
     }
     for start in stride(from: 0, to: 1_000, by: 125) {
       _ = try scene.client.commit(
@@ -83,7 +83,7 @@ struct WatchTests {
     // What is cancelled is heard no longer, what is added is.
     for watch in watches.dropLast() { watch.cancel() }
     let late = HeardEvents()
-    let last = try scene.client.watch(.key(scene.key("0")), from: first, onNews: late.take)
+    let last = scene.client.watch(.key(scene.key("0")), from: first, onNews: late.take)
     try scene.set("0", "again")
     try late.wait(for: ["0", "again"])
     #expect(heard[0].values == ["0"])
@@ -106,7 +106,7 @@ struct WatchTests {
     let batches = Mutex<[[EtcdEvent]]>([])
     _ = try scene.client.commit(
       EtcdTransaction(if: [.exists(scene.key("a1"))], then: [.delete(scene.all)]), until: soon)
-    _ = try scene.client.watch(scene.all, from: first) { news in
+    _ = scene.client.watch(scene.all, from: first) { news in
       if case .events(let events) = news { batches.withLock { $0.append(events) } }
     }
     try eventually("all is heard") { batches.withLock { $0.joined().count } == 8 }
@@ -153,7 +153,7 @@ struct FaultTests {
   func restart() throws {
     let heard = HeardEvents()
     let first = try set("1")
-    _ = try client.watch(.key(key), from: first, onNews: heard.take)
+    _ = client.watch(.key(key), from: first, onNews: heard.take)
     try heard.wait(for: ["1"])
     node.end()
     do {
@@ -173,7 +173,7 @@ struct FaultTests {
   func hanging() throws {
     let heard = HeardEvents()
     let first = try set("1")
-    _ = try client.watch(.key(key), from: first, onNews: heard.take)
+    _ = client.watch(.key(key), from: first, onNews: heard.take)
     try heard.wait(for: ["1"])
     // A busy machine may have lost some already.
     let lost = client.lostConnections
@@ -212,7 +212,7 @@ struct FaultTests {
     let last = try set("3")
     try node.ask("kv/compaction", "{\"revision\":\(last)}")
     let heard = HeardEvents()
-    _ = try client.watch(.key(key), from: first, onNews: heard.take)
+    _ = client.watch(.key(key), from: first, onNews: heard.take)
     try eventually("it is reported") { heard.end != nil }
     #expect(heard.end?.code == .compacted)
     #expect(heard.end?.revision == last)

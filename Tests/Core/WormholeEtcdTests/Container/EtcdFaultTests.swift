@@ -90,7 +90,9 @@ struct EtcdFaultTests {
     case .compactedLater:
       let error = #expect(throws: EtcdError.self) { try change.get() }
       #expect(error?.code == .outcomeUnknown && error?.reason.contains("compacted") == true)
-    default: #expect(try change.get() == .init(succeeded: true, revision: changed, results: []))
+    default:
+      #expect(
+        try change.get() == .init(succeeded: true, revision: changed, history: 0, results: []))
     }
     #expect(proxy.lost == 1)
   }

@@ -277,7 +277,7 @@ final class EtcdHistoryTests: RestoredEtcd {
     let hasEnded = Atomic(false)
     let handler = session.onEnd { hasEnded.store(true, ordering: .relaxed) }
     let etcd = etcd
-    let watch = try etcd.client.watch(.key(etcd.formatKey), after: moment) { news in
+    let watch = etcd.client.watch(.key(etcd.formatKey), after: moment) { news in
       guard case .ended = news else { return }
       let belief = session.isAlive || session.isCertain || session.limits.stop > .now
       beliefs.withLock { $0.append(belief) }

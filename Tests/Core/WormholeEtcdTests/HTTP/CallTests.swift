@@ -1,9 +1,10 @@
 import Glibc
 import Synchronization
 import Testing
-import WormholeEtcd
 import WormholeSystem
 import WormholeTestSupport
+
+@testable import WormholeEtcd
 
 /// A wrong answer, and the error that the caller gets.
 struct WrongAnswer: Sendable, CustomTestStringConvertible {

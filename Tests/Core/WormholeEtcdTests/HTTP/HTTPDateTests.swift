@@ -1,6 +1,7 @@
 import Testing
-import WormholeEtcd
 import WormholeTestSupport
+
+@testable import WormholeEtcd
 
 @Suite("The time in an answer's header", .blocking) struct HTTPDateTests {
   @Test("is read to the second, and anything else is none")

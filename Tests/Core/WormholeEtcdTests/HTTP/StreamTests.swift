@@ -1,8 +1,9 @@
 import Synchronization
 import Testing
-import WormholeEtcd
 import WormholeSystem
 import WormholeTestSupport
+
+@testable import WormholeEtcd
 
 /// What a stream handed out.
 final class Received: Sendable {

@@ -10,11 +10,6 @@ package struct EtcdEvent: Hashable, Sendable {
   package let kind: Kind
   /// The key as the change left it. After a deletion only the key and the revision count.
   package let keyValue: KeyValue
-
-  package init(kind: Kind, keyValue: KeyValue) {
-    self.kind = kind
-    self.keyValue = keyValue
-  }
 }
 
 /// The news of a watch.

@@ -1,8 +1,8 @@
+import Dispatch
 import Synchronization
 import WormholeSystem
 
-/// The connection of a client's watches, and the thread that makes it and checks the member that
-/// serves it.
+/// The connection of a client's watches, and the queue on which it is made and its member checked.
 ///
 /// Its request never ends: watches are added and cancelled on the existing connection.
 final class EtcdWatches: Sendable {
@@ -10,7 +10,6 @@ final class EtcdWatches: Sendable {
     var table = WatchTable()
     var handlers: [Int: @Sendable (EtcdNews) -> Void] = [:]
     var nextNumber = 1
-    var hasThread = false
     var hasEnded = false
 
     var stream: HTTPStream?
@@ -19,9 +18,9 @@ final class EtcdWatches: Sendable {
     /// The number of the current stream; earlier ones do not count.
     var generation = 0
     /// The known history when the stream began.
-    var moment = EtcdMoment(history: 0, revision: 0)
-    /// When to connect; nil if it is connected or there is no watch.
-    var start: ContinuousClock.Instant?
+    var moment = EtcdMoment.none
+    /// Whether it will be connected.
+    var isStarting = false
     /// The watch that had no confirmation at the last probe.
     var stalled: Int?
     /// How often in a row connecting failed.
@@ -31,31 +30,38 @@ final class EtcdWatches: Sendable {
 
     var lostConnections = 0
     var madeConnections = 0
+
+    /// Gives the stream up; its news does not count from now on.
+    mutating func takeStream() -> HTTPStream? {
+      generation += 1
+      defer { stream = nil }
+      return stream
+    }
+
+    /// Gives it up if it has no watch.
+    mutating func takeIdleStream() -> HTTPStream? { table.entries.isEmpty ? takeStream() : nil }
   }
 
   private let cluster: EtcdCluster
   private let state = Mutex(State())
-  private let wakeUp = Mutex<SharedDescriptor?>(nil)
+  private let queue = Blocking.queue()
 
   init(_ cluster: EtcdCluster) { self.cluster = cluster }
 
   func add(
     _ range: KeyRange, from first: EtcdMoment, _ onNews: @escaping @Sendable (EtcdNews) -> Void
-  ) throws(EtcdError) -> EtcdWatch {
-    try startThreadOnce()
+  ) -> EtcdWatch {
     let (number, mustConnect) = state.withLock { state in
       let number = state.nextNumber
       state.nextNumber += 1
       state.handlers[number] = onNews
       state.table.add(number, range, from: first)
-      if let stream = state.stream {
-        stream.send(state.table.ask(for: number))
-      } else if state.start == nil {
-        state.start = .now
-      }
-      return (number, state.stream == nil)
+      state.stream?.send(state.table.ask(for: number))
+      let mustConnect = state.stream == nil && !state.isStarting
+      state.isStarting = state.isStarting || mustConnect
+      return (number, mustConnect)
     }
-    if mustConnect { wake() }
+    if mustConnect { connectLater() }
     if first.history != cluster.moment.history { endFormer() }
     return EtcdWatch(number: number, watches: self)
   }
@@ -65,13 +71,13 @@ final class EtcdWatches: Sendable {
   var madeConnections: Int { state.withLock { $0.madeConnections } }
 
   func remove(_ number: Int) {
-    let isLast = state.withLock { state in
-      guard state.handlers.removeValue(forKey: number) != nil else { return false }
+    let idle = state.withLock { state -> HTTPStream? in
+      guard state.handlers.removeValue(forKey: number) != nil else { return nil }
       state.table.remove(number)
       state.stream?.send(WatchTable.refrain(from: number))
-      return state.handlers.isEmpty
+      return state.takeIdleStream()
     }
-    if isLast { wake() }
+    idle?.cancel()
   }
 
   /// Ends the watches of former histories, in which their revisions count, and the connection.
@@ -82,124 +88,61 @@ final class EtcdWatches: Sendable {
       let handlers = former.compactMap { state.handlers.removeValue(forKey: $0) }
       for number in former { state.table.remove(number) }
       state.table.lose()
-      state.generation += 1
-      if state.hasThread { state.start = .now }
-      defer { state.stream = nil }
-      return (state.stream, handlers)
+      return (state.takeStream(), handlers)
     }
     stream?.cancel()
-    wake()
+    connectLater()
     for handler in handlers { handler(.ended(.replaced)) }
   }
 
-  /// Ends all watches and the thread.
+  /// Ends all watches and the connection.
   func end() {
-    state.withLock { state in
+    let stream = state.withLock { state in
       state.hasEnded = true
       state.handlers = [:]
+      return state.takeStream()
     }
-    wake()
+    stream?.cancel()
   }
 
-  private func startThreadOnce() throws(EtcdError) {
-    guard !state.withLock({ $0.hasThread }) else { return }
-    do throws(Errno) {
-      let counter = SharedDescriptor(try FileDescriptor.wakeUpCounter())
-      // If two threads get here at once, one has started it.
-      let isFirst = state.withLock { state in
-        defer { state.hasThread = true }
-        return !state.hasThread
-      }
-      guard isFirst else { return }
-      wakeUp.withLock { $0 = counter }
-      try startThread(name: "etcd watches") { [self] in run(counter) }
-    } catch {
-      state.withLock { $0.hasThread = false }
-      throw EtcdError(.refused, "the process cannot watch: \(error)")
-    }
-  }
-
-  private func wake() {
-    guard let counter = wakeUp.withLock({ $0 }) else { return }
-    do throws(Errno) {
-      try counter.descriptor.raiseCounter()
-    } catch {
-      // The counter is full, so the thread has been woken.
-      return
-    }
-  }
-
-  private func run(_ counter: SharedDescriptor) {
-    var nextProbe = ContinuousClock.now + cluster.configuration.probeInterval
-    while true {
-      let (isDue, idle, hasEnded) = state.withLock { takeDue(&$0) }
-      idle?.cancel()
-      if hasEnded { return }
-      if isDue { connect() }
-      if ContinuousClock.now >= nextProbe {
-        probe()
-        nextProbe = .now + cluster.configuration.probeInterval
-      }
-      do throws(Errno) {
-        _ = try waitReadable([counter.descriptor.rawValue], until: nextDeadline(nextProbe))
-        try counter.descriptor.lowerCounter()
-      } catch {
-        // No memory for the call; the deadlines are looked at again.
-        pauseThread(.milliseconds(100))
-      }
-    }
-  }
-
-  private func nextDeadline(_ nextProbe: ContinuousClock.Instant) -> ContinuousClock.Instant? {
-    state.withLock { state in
-      [state.start, state.stream == nil ? nil : nextProbe].compactMap { $0 }.min()
-    }
-  }
-
-  /// Returns whether to connect now, the stream to cancel, and whether the watches have ended.
-  private func takeDue(_ state: inout State) -> (Bool, HTTPStream?, Bool) {
-    guard state.hasEnded || state.table.entries.isEmpty else {
-      return (state.start.map { $0 <= .now } ?? false, nil, false)
-    }
-    state.generation += 1
-    state.start = nil
-    defer { state.stream = nil }
-    return (false, state.stream, state.hasEnded)
+  private func connectLater(after pause: Duration = .zero) {
+    queue.asyncAfter(deadline: .now() + pause.dispatchInterval) { [weak self] in self?.connect() }
   }
 
   private func connect() {
     let endpoint = cluster.preferred
-    state.withLock { $0.endpoint = endpoint }
-    do throws(EtcdCluster.StreamFailure) {
+    let isWanted = state.withLock { state in
+      state.isStarting = false
+      guard state.stream == nil, !state.hasEnded, !state.table.entries.isEmpty else { return false }
+      state.isStarting = true
+      state.endpoint = endpoint
+      return true
+    }
+    guard isWanted else { return }
+    do throws(MemberFailure) {
       let (request, token) = try cluster.stream("watch", at: endpoint)
-      let made = state.withLock { state in
-        Result { () throws(EtcdError) in
-          try self.begin(&state, token: token, request)
-        }
+      let generation = try state.withLock { state throws(MemberFailure) in
+        try begin(&state, token: token, request)
       }
-      do throws(EtcdError) {
-        try made.get()
-      } catch {
-        throw EtcdCluster.StreamFailure(error: error, isFinal: true)
-      }
+      probeLater(generation)
     } catch {
-      lose(nil, refusal: error.isFinal ? error.error : nil)
+      lose(nil, refusal: error.refusal(by: endpoint))
     }
   }
 
   // Under the lock, so that a watch that is added meanwhile is in its request or sent after it.
   private func begin(
     _ state: inout State, token: String?, _ request: ([UInt8]) -> HTTPRequest
-  ) throws(EtcdError) {
-    state.start = nil
+  ) throws(MemberFailure) -> Int {
+    state.isStarting = false
     state.generation += 1
     state.token = token
     state.stalled = nil
     state.moment = cluster.moment
     let content = state.table.begin()
-    // The last one has been cancelled.
-    guard !content.isEmpty else { return }
     let generation = state.generation
+    // The last one has been cancelled.
+    guard !content.isEmpty, !state.hasEnded else { return generation }
     do throws(HTTPError) {
       state.stream = try HTTPStream(
         request(content),
@@ -207,8 +150,10 @@ final class EtcdWatches: Sendable {
         connectLimit: cluster.configuration.patience, isOpen: true,
         onLine: { [self] in take($0, generation) }, onEnd: { [self] in ended($0, generation) })
       state.madeConnections += 1
+      return generation
     } catch {
-      throw EtcdError(error.code == .libraryMissing ? .libraryMissing : .refused, error.reason)
+      throw .final(
+        EtcdError(error.code == .libraryMissing ? .libraryMissing : .refused, error.reason))
     }
   }
 
@@ -219,23 +164,22 @@ final class EtcdWatches: Sendable {
   ///   - refusal: An error that the next attempt will also have. It may be fixed, so the watches
   ///     learn of it, and end, only after a while.
   private func lose(_ generation: Int?, refusal: EtcdError? = nil) {
-    typealias Lost = (HTTPStream?, String, [@Sendable (EtcdNews) -> Void])
+    typealias Lost = (HTTPStream?, String, Duration, [@Sendable (EtcdNews) -> Void])
     let lost = state.withLock { state -> Lost? in
       guard generation.map({ state.generation == $0 }) ?? true else { return nil }
       state.lostConnections += 1
       state.table.lose()
       let pause = Duration.milliseconds(10) * (1 << min(state.failures, 7))
       state.failures += 1
-      state.generation += 1
-      state.start = .now + min(pause, .seconds(1))
-      defer { state.stream = nil }
-      return (state.stream, state.endpoint, takeRefused(&state, by: refusal))
+      state.isStarting = true
+      let refused = takeRefused(&state, by: refusal)
+      return (state.takeStream(), state.endpoint, min(pause, .seconds(1)), refused)
     }
-    guard let (stream, endpoint, refused) = lost else { return }
+    guard let (stream, endpoint, pause, refused) = lost else { return }
     stream?.cancel()
     cluster.dislike(endpoint)
     if let refusal { for handler in refused { handler(.ended(refusal)) } }
-    wake()
+    connectLater(after: pause)
   }
 
   private func takeRefused(
@@ -255,12 +199,17 @@ final class EtcdWatches: Sendable {
     typealias Report = (news: EtcdNews, handler: @Sendable (EtcdNews) -> Void)
     var tokenExpired: Bool?
     var token: String?
+    var idle: HTTPStream?
     let reports = state.withLock { state -> [Report] in
       guard state.generation == generation else { return [] }
       let (endpoint, moment) = (state.endpoint, state.moment)
       let actions = state.table.take(line) { header in
-        let taken = cluster.take(header, from: endpoint, asked: moment, isOfNewest: false)
-        if case .success = taken { return true } else { return false }
+        do throws(EtcdError) {
+          _ = try cluster.take(header, from: endpoint, asked: moment, isOfNewest: false)
+          return true
+        } catch {
+          return false
+        }
       }
       token = state.token
       var reports: [Report] = []
@@ -274,8 +223,10 @@ final class EtcdWatches: Sendable {
         }
       }
       if tokenExpired == nil { (state.failures, state.refused) = (0, nil) }
+      idle = state.takeIdleStream()
       return reports
     }
+    idle?.cancel()
     for report in reports { report.handler(report.news) }
     guard let tokenExpired else { return }
     if tokenExpired, let token { cluster.forget(token) }
@@ -285,17 +236,24 @@ final class EtcdWatches: Sendable {
   private func ended(_ end: HTTPStreamEnd, _ generation: Int) {
     let (endpoint, token) = state.withLock { ($0.endpoint, $0.token) }
     if case .answered(let answer) = end, answer.status == 401, let token { cluster.forget(token) }
-    lose(generation, refusal: cluster.refusal(of: end, from: endpoint))
+    lose(generation, refusal: MemberFailure(end).refusal(by: endpoint))
+  }
+
+  private func probeLater(_ generation: Int) {
+    let pause = cluster.configuration.probeInterval.dispatchInterval
+    queue.asyncAfter(deadline: .now() + pause) { [weak self] in self?.probe(generation) }
   }
 
   /// Checks the member that serves the stream, which also shows whether the history was replaced.
   /// If it does not answer, or has not confirmed a watch since then, the stream moves to another.
-  private func probe() {
-    let serving = state.withLock { state -> (String, Int, [UInt8])? in
-      guard state.stream != nil, let watched = state.table.entries.first else { return nil }
-      return (state.endpoint, state.generation, watched.value.range.first)
+  private func probe(_ generation: Int) {
+    let serving = state.withLock { state -> (String, [UInt8])? in
+      guard state.generation == generation, state.stream != nil,
+        let watched = state.table.entries.first
+      else { return nil }
+      return (state.endpoint, watched.value.range.first)
     }
-    guard let (endpoint, generation, key) = serving else { return }
+    guard let (endpoint, key) = serving else { return }
     do throws(EtcdError) {
       try cluster.look(at: endpoint, reading: key)
     } catch {
@@ -307,6 +265,6 @@ final class EtcdWatches: Sendable {
       defer { state.stalled = state.table.unconfirmed }
       return state.stalled != nil && state.stalled == state.table.unconfirmed
     }
-    if isStalled { lose(generation) }
+    if isStalled { lose(generation) } else { probeLater(generation) }
   }
 }

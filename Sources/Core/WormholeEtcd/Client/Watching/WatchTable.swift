@@ -82,7 +82,13 @@ struct WatchTable {
     return cancellation.bytes
   }
 
+  /// A line: news, or the error that ends the stream.
   private struct Line: Decodable {
+    let result: News?
+    let error: WireError?
+  }
+
+  private struct News: Decodable {
     struct Event: Decodable {
       let type: String?
       let kv: WireKeyValue?
@@ -109,11 +115,10 @@ struct WatchTable {
   ///
   /// - Parameter isOurs: Whether the cluster and the history are the watches' own.
   mutating func take(_ line: [UInt8], isOurs: (WireHeader?) -> Bool) -> [Action] {
-    guard let message = EtcdWire.decode(line, as: WireStreamed<Line>.self),
-      let result = message.result
-    else {
-      // An error of the member, which ends the stream, or a line that is not etcd's.
-      let error = EtcdWire.decode(line, as: WireStreamed<Line>.self)?.error
+    let line = EtcdWire.decode(line, as: Line.self)
+    guard let result = line?.result else {
+      // An error of the member, or a line that is not etcd's.
+      let error = line?.error
       return [.reconnect(tokenExpired: (error?.grpcCode ?? error?.code) == 16)]
     }
     guard isOurs(result.header) else { return [.reconnect(tokenExpired: false)] }
@@ -137,7 +142,7 @@ struct WatchTable {
   }
 
   private mutating func takeEvents(
-    _ events: [Line.Event], isPart: Bool, of number: Int
+    _ events: [News.Event], isPart: Bool, of number: Int
   ) -> [Action] {
     guard var entry = entries[number] else { return [] }
     for event in events {
@@ -153,7 +158,7 @@ struct WatchTable {
     return [.report(number, .events(complete))]
   }
 
-  private mutating func end(_ number: Int, _ result: Line) -> [Action] {
+  private mutating func end(_ number: Int, _ result: News) -> [Action] {
     let reason = result.cancelReason ?? ""
     let error: EtcdError
     if let first = result.compactRevision?.value {
