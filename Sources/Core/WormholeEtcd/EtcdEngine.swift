@@ -81,7 +81,5 @@ extension EtcdContainer: ContainerEngine {
 
   package func queue(_ queue: Queue) -> any QueueStore { EtcdQueue(queue, in: self) }
 
-  package func attachments(of queue: Queue) -> any AttachmentStore {
-    EtcdQueueAttachments(queue, EtcdQueue(queue, in: self).attachments)
-  }
+  package func attachments(of queue: Queue) -> any AttachmentStore { EtcdQueue(queue, in: self) }
 }

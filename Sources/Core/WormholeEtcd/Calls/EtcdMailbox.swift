@@ -12,7 +12,7 @@ import WormholeSystem
 /// deletion; a complete look covers all events up to its moment. Entries that hang on another
 /// session than the owner's current one, or that were read in another history than the one in which
 /// it began, are ignored: a snapshot has brought them back.
-final class EtcdMailbox: MailboxHold {
+final class EtcdMailbox: MailboxHold, KeyFollowing {
   /// The owner's key.
   private struct Place: Sendable {
     let handler: EtcdSession.EndHandler
@@ -25,7 +25,6 @@ final class EtcdMailbox: MailboxHold {
     var place: Place?
     /// The session on which its entries hang.
     var session: EtcdSession?
-    var follower: KeyFollower?
     var isClosed = false
     /// Delivered entries that still have to be deleted.
     var delivered: [[UInt8]] = []
@@ -50,6 +49,7 @@ final class EtcdMailbox: MailboxHold {
   private let delivery = Mutex(Delivery())
   private let queue = Blocking.queue()
   private let deleting = Blocking.queue()
+  private let follower: KeyFollower
 
   /// How long a complete look may take before it is postponed.
   private static let lookWait: Duration = .seconds(2)
@@ -66,42 +66,30 @@ final class EtcdMailbox: MailboxHold {
     self.etcd = etcd
     self.keys = keys
     self.deliver = deliver
+    follower = KeyFollower(etcd, keys.entries, on: queue)
   }
 
   // MARK: Making
 
   /// Creates it, and follows its entries.
   func begin() throws {
-    let moment = try make(until: .now + CallLimit.standardWait)
-    let follower = KeyFollower(
-      etcd, keys.entries, on: queue,
-      .init(
-        look: { [weak self] _ throws(EtcdError) in
-          try self?.look() ?? EtcdMoment.none
-        },
-        events: { [weak self] in self?.hear($0, of: $1) }))
-    follower.begin(after: moment)
-    let isWanted = state.withLock { state in
-      if !state.isClosed { state.follower = follower }
-      return !state.isClosed
-    }
-    if !isWanted { follower.cancel() }
+    follower.begin(for: self, after: try make())
   }
 
   /// Creates the owner's key.
   ///
   /// - Returns: The moment.
-  private func make(until deadline: ContinuousClock.Instant) throws -> EtcdMoment {
-    let session = try etcd.session(until: deadline)
+  private func make() throws -> EtcdMoment {
+    let call = etcd.until(.now + CallLimit.standardWait)
+    let session = try call.session()
     state.withLock { $0.session = session }
     let owner: PropertyListValue = [
       "pid": .integer(Int64(process.processID)), "program": .string(ProcessIdentity.program),
       "host": .string(Program.hostName), "stamp": .string(Nonce.next()),
     ]
-    let outcome = try etcd.commit(
+    let outcome = try call.commit(
       EtcdTransaction(if: [], then: []),
-      .init(key: keys.owner, base: nil, value: try owner.binaryBytes()),
-      lease: session.lease, until: deadline)
+      .init(key: keys.owner, base: nil, value: try owner.binaryBytes()), lease: session.lease)
     guard outcome.succeeded else { throw EtcdError(.refused, "its address is in use") }
     let place = Place(
       handler: session.onEnd { [weak self] in self?.sessionEnded() }, created: outcome.revision)
@@ -117,7 +105,7 @@ final class EtcdMailbox: MailboxHold {
     guard process == .current, !state.withLock(\.isClosed) else { return }
     do {
       // Its entries are still followed.
-      _ = try make(until: .now + CallLimit.standardWait)
+      _ = try make()
     } catch {
       queue.asyncAfter(deadline: .now() + Self.retry.dispatchInterval) { [weak self] in
         self?.sessionEnded()
@@ -139,11 +127,11 @@ final class EtcdMailbox: MailboxHold {
   }
 
   private func takePlace() -> Place? {
-    let (follower, place) = state.withLock { state in
-      defer { (state.follower, state.place, state.session, state.isClosed) = (nil, nil, nil, true) }
-      return (state.follower, state.place)
+    let place = state.withLock { state in
+      defer { (state.place, state.session, state.isClosed) = (nil, nil, true) }
+      return state.place
     }
-    follower?.cancel()
+    follower.cancel()
     return process == .current ? place : nil
   }
 
@@ -151,29 +139,28 @@ final class EtcdMailbox: MailboxHold {
 
   private static func remove(_ place: Place, _ keys: MailboxKeys, in etcd: EtcdContainer) {
     place.session.insist { deadline in
-      _ = try etcd.repeating(
+      _ = try etcd.until(deadline).repeating(
         EtcdTransaction(
-          if: [.created(keys.owner, at: place.created)], then: [.delete(keys.everything)]),
-        until: deadline)
+          if: [.created(keys.owner, at: place.created)], then: [.delete(keys.everything)]))
     }
   }
 
   // MARK: Delivering
 
   // On the thread of the watches.
-  private func hear(_ events: [EtcdEvent], of history: Int) {
+  func hear(_ events: [EtcdEvent], of history: Int) {
     let posts = events.filter { $0.kind == .put }.map(\.keyValue)
     if !posts.isEmpty { queue.async { [weak self] in self?.take(posts, of: history) } }
   }
 
-  func lookAgain() { state.withLock(\.follower)?.check() }
+  func lookAgain() { follower.check() }
 
   func catchUp() {
     let end = DispatchSemaphore(value: 0)
     queue.async { [weak self] in
       defer { end.signal() }
       do throws(EtcdError) {
-        _ = try self?.look()
+        _ = try self?.look(until: .now + Self.lookWait)
       } catch {
         self?.lookAgain()
       }
@@ -182,8 +169,8 @@ final class EtcdMailbox: MailboxHold {
   }
 
   /// Looks at all existing entries.
-  private func look() throws(EtcdError) -> EtcdMoment {
-    let found = try etcd.client.read(keys.entries, until: .now + Self.lookWait)
+  func look(until deadline: ContinuousClock.Instant) throws(EtcdError) -> EtcdMoment {
+    let found = try etcd.until(min(deadline, .now + Self.lookWait)).read(keys.entries)
     let items = found.items.sorted { $0.created < $1.created }
     take(items, of: found.moment.history, seen: found.moment)
     return found.moment
@@ -239,9 +226,8 @@ final class EtcdMailbox: MailboxHold {
     }) {
       do throws(EtcdError) {
         // Without an owner they have ended with it. No other process uses their keys.
-        _ = try etcd.repeating(
-          EtcdTransaction(if: [.exists(keys.owner)], then: batch.map { .delete(.key($0)) }),
-          until: .now + CallLimit.standardWait)
+        _ = try etcd.until(.now + CallLimit.standardWait).repeating(
+          EtcdTransaction(if: [.exists(keys.owner)], then: batch.map { .delete(.key($0)) }))
       } catch {
         return deleteLater(after: Self.retry)
       }

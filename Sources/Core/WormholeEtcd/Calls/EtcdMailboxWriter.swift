@@ -50,25 +50,20 @@ final class EtcdMailboxWriter: MailboxWriter {
   func post(
     _ bytes: [UInt8], until deadline: ContinuousClock.Instant?
   ) throws -> MailboxOutlet.Outcome {
-    let deadline = etcd.soon(within: deadline)
-    guard try admits(bytes.count, until: deadline) else { return .full }
-    guard bytes.count <= EtcdContainer.maximumBytes else {
-      throw AppGroupError(
-        .tooLarge, "post into a mailbox", path: path,
-        reason: "it has \(bytes.count) bytes, and a key on etcd at most "
-          + "\(EtcdContainer.maximumBytes)",
-        remedy: "send large content as a file, or raise --max-request-bytes")
-    }
+    let etcd = etcd.call(within: deadline)
+    guard try admits(bytes.count, on: etcd) else { return .full }
+    try EtcdContainer.requireSize(
+      of: bytes, "post into a mailbox", path: path, remedy: ", or raise --max-request-bytes")
     let entry = state.withLock { state in
       state.last = EntryFile.order(after: state.last, now: bootTimeNanoseconds())
       return EntryFile(order: state.last, sender: sender, count: 1, bytes: bytes.count)
     }
-    var owner = try knownOwner(until: deadline)
+    var owner = try knownOwner(on: etcd)
     // It may be created again now and then, after its session has ended.
     for _ in 0..<3 {
       guard let current = owner else { return .gone }
       var lane = takeLane(current)
-      switch try attempt(entry, bytes, in: lane, until: deadline) {
+      switch try attempt(entry, bytes, in: lane, on: etcd) {
       case .posted(let revision):
         lane.base = revision
         state.withLock { state in
@@ -88,7 +83,7 @@ final class EtcdMailboxWriter: MailboxWriter {
   ///
   /// - Throws: `EtcdError`: `.outcomeUnknown` if it remains unknown; otherwise nothing was posted.
   private func attempt(
-    _ entry: EntryFile, _ bytes: [UInt8], in lane: Lane, until deadline: ContinuousClock.Instant
+    _ entry: EntryFile, _ bytes: [UInt8], in lane: Lane, on etcd: EtcdContainer
   ) throws(EtcdError) -> Attempt {
     let key = keys.lane(lane.number, of: sender)
     let mark = Array(entry.text.utf8)
@@ -98,36 +93,22 @@ final class EtcdMailboxWriter: MailboxWriter {
         .put(key: keys.entry(entry), value: bytes, lease: lane.owner.lease),
         .put(key: key, value: mark, lease: lane.owner.lease),
       ], otherwise: [.key(keys.owner), .key(key)])
-    var doubt: EtcdError?
-    var pause = Duration.milliseconds(5)
-    while true {
+    return try etcd.settling { inDoubt throws(EtcdError) in
       let outcome: EtcdTransaction.Outcome
       do throws(EtcdError) {
-        outcome = try etcd.client.commit(transaction, until: deadline)
+        outcome = try etcd.commit(transaction)
       } catch {
-        switch error.code {
         // The owner's, so the mailbox has ended.
-        case .leaseGone where doubt == nil: return .refused(nil)
-        case .outcomeUnknown where doubt == nil: doubt = error
-        case .unreachable where doubt != nil, .outcomeUnknown: break
-        default: throw error
-        }
-        guard ContinuousClock.now + pause < deadline else {
-          throw EtcdError(.outcomeUnknown, error.reason)
-        }
-        pauseThread(pause)
-        pause = min(pause * 2, .milliseconds(200))
-        continue
+        guard error.code == .leaseGone, !inDoubt else { throw error }
+        return .refused(nil)
       }
       if outcome.succeeded { return .posted(revision: outcome.revision) }
-      let found = outcome.results.map { result in
-        if case .read(let items) = result { items.first } else { nil as KeyValue? }
-      }
+      let found = outcome.results.map(\.items.first)
       if let last = found.last ?? nil, last.value == mark {
         return .posted(revision: last.modified)
       }
       // It may have been delivered before its mailbox ended.
-      if let doubt { throw EtcdError(.outcomeUnknown, doubt.reason) }
+      guard !inDoubt else { throw EtcdError(.leaseGone, "the mailbox has ended") }
       return .refused(found.first ?? nil)
     }
   }
@@ -140,10 +121,9 @@ final class EtcdMailboxWriter: MailboxWriter {
     }
   }
 
-  private func knownOwner(until deadline: ContinuousClock.Instant) throws(EtcdError) -> KeyValue? {
+  private func knownOwner(on etcd: EtcdContainer) throws(EtcdError) -> KeyValue? {
     if let known = state.withLock({ $0.owner }) { return known }
-    let found = try etcd.client.page(.key(keys.owner), limit: 1, until: deadline)
-    let owner = found.items.first
+    let owner = try etcd.item(keys.owner)
     know(owner)
     return owner
   }
@@ -156,9 +136,9 @@ final class EtcdMailboxWriter: MailboxWriter {
     }
   }
 
-  private func admits(_ size: Int, until deadline: ContinuousClock.Instant) throws -> Bool {
+  private func admits(_ size: Int, on etcd: EtcdContainer) throws -> Bool {
     if state.withLock({ $0.admission.allows(1, size) }) { return true }
-    let waiting = try etcd.client.read(keys.entries, keysOnly: true, until: deadline).items
+    let waiting = try etcd.read(keys.entries, keysOnly: true).items
       .compactMap { keys.entry(of: $0.key) }
     return state.withLock { $0.admission.note(waiting: waiting, for: 1, size) }
   }

@@ -20,8 +20,8 @@ extension RoleProof {
   var conditions: [EtcdTransaction.Condition] { condition.onEtcd }
 
   /// Checks the conditions after a change was refused because of them or of others.
-  func check(on etcd: EtcdContainer, until deadline: ContinuousClock.Instant) throws {
-    let outcome = try etcd.repeating(EtcdTransaction(if: conditions, then: []), until: deadline)
+  func check(on etcd: EtcdContainer) throws {
+    let outcome = try etcd.repeating(EtcdTransaction(if: conditions, then: []))
     guard outcome.succeeded else { throw lost }
   }
 }

@@ -45,6 +45,11 @@ package struct EtcdContainer: Sendable {
     /// Whether there ever was a session.
     var isFollowed = false
     var lasting: EtcdSession?
+
+    subscript(isLasting isLasting: Bool) -> EtcdSession? {
+      get { isLasting ? lasting : ofProcess }
+      set { if isLasting { lasting = newValue } else { ofProcess = newValue } }
+    }
   }
 
   private struct WeakContainer: Sendable {
@@ -54,17 +59,28 @@ package struct EtcdContainer: Sendable {
   let shared: Shared
   /// The end of calls that have no deadline of their own.
   private let limit: CallLimit
+  /// The end of all requests of one call; nil outside of a call.
+  private var end: ContinuousClock.Instant?
 
   package var location: EtcdLocation { shared.location }
   package var client: EtcdClient { shared.client }
   private var prefix: [UInt8] { shared.prefix }
 
-  /// The deadline of a call that begins now and has none of its own.
-  var soon: ContinuousClock.Instant { limit.deadline() }
+  /// The deadline of a request that begins now.
+  var soon: ContinuousClock.Instant { end ?? limit.deadline() }
 
+  /// Returns the same container for one call, whose requests have one deadline.
+  ///
   /// - Parameter caller: As in `CallLimit.deadline`.
-  func soon(within caller: ContinuousClock.Instant?) -> ContinuousClock.Instant {
-    limit.deadline(within: caller)
+  func call(within caller: ContinuousClock.Instant? = nil) -> EtcdContainer {
+    until(caller.map { limit.deadline(within: $0) } ?? soon)
+  }
+
+  /// Returns the same container for requests that end at a deadline.
+  func until(_ deadline: ContinuousClock.Instant) -> EtcdContainer {
+    var call = self
+    call.end = deadline
+    return call
   }
 
   /// The containers of this process: one for each location, so that all share its connections and
@@ -117,7 +133,7 @@ package struct EtcdContainer: Sendable {
     if let known { return EtcdContainer(known, limit) }
     let new = EtcdContainer(try Shared(location, through: nil), limit)
     let isThere = try reporting("open the container", path: location.description) {
-      try new.check(creating: creates, until: new.soon)
+      try new.call().check(creating: creates)
     }
     guard isThere else { return nil }
     return all.withLock { all in
@@ -132,16 +148,16 @@ package struct EtcdContainer: Sendable {
   ///
   /// It reads first: the server identifies itself before anything is written, and a failure leaves
   /// nothing in doubt.
-  private func check(creating: Bool, until deadline: ContinuousClock.Instant) throws -> Bool {
+  private func check(creating: Bool) throws -> Bool {
     let key = formatKey
-    var found = try client.page(.key(key), limit: 1, until: deadline).items.first
+    var found = try item(key)
     if found == nil {
       guard creating else { return false }
-      let outcome = try repeating(
+      let version = Array("\(Self.formatVersion)".utf8)
+      found = try repeating(
         EtcdTransaction(
-          if: [.absent(key)], then: [.put(key: key, value: Array("\(Self.formatVersion)".utf8))],
-          otherwise: [.key(key)]), until: deadline)
-      if case .read(let items) = outcome.results.first { found = items.first }
+          if: [.absent(key)], then: [.put(key: key, value: version)], otherwise: [.key(key)])
+      ).results.first?.items.first
     }
     guard let found else { return true }
     let text = String(decoding: found.value.prefix(64), as: UTF8.self)
@@ -244,39 +260,58 @@ extension NameKind {
   fileprivate var letters: [String] { primitive == .notification ? ["n", "s"] : [letter] }
 }
 
+extension EtcdContainer {
+  /// Refuses a content that no key can have.
+  static func requireSize(
+    of content: [UInt8], _ action: String, path: String, remedy: String
+  ) throws(AppGroupError) {
+    guard content.count > maximumBytes else { return }
+    throw AppGroupError(
+      .tooLarge, action, path: path,
+      reason: "it has \(content.count) bytes, and a key on etcd at most \(maximumBytes)",
+      remedy: "send large content as a file" + remedy)
+  }
+}
+
+// Reading, until the deadline.
+extension EtcdContainer {
+  /// Returns a key; nil if it does not exist.
+  package func item(_ key: [UInt8]) throws(EtcdError) -> KeyValue? {
+    try client.item(key, until: soon)
+  }
+
+  /// Returns all keys of a range.
+  func read(_ range: KeyRange, keysOnly: Bool = false) throws(EtcdError) -> EtcdClient.Content {
+    try client.read(range, keysOnly: keysOnly, until: soon)
+  }
+
+  /// Returns at most one key of a range, without its value.
+  func glance(at range: KeyRange) throws(EtcdError) -> EtcdClient.Content {
+    try client.page(range, keysOnly: true, limit: 1, until: soon)
+  }
+}
+
 // Transactions.
 extension EtcdContainer {
   /// A key that a transaction replaces, which shows its outcome later: it puts the key with a value
   /// that no other transaction puts, and only if the key is unchanged.
-  package struct Witness: Sendable {
-    package let key: [UInt8]
+  struct Witness: Sendable {
+    let key: [UInt8]
     /// The key's state; nil if it does not exist.
-    package let base: KeyValue?
-    /// The revision of that state.
-    package let seen: Int64
+    let base: KeyValue?
+    /// The revision of that state; nil for that of its last change.
+    var seen: Int64?
     /// The content that the transaction puts.
-    package let value: [UInt8]
+    let value: [UInt8]
     /// The number of bytes of the stamp at the beginning of a content.
-    private let stamp: Int
-
-    /// - Parameter seen: By default the revision of its last change.
-    package init(
-      key: [UInt8], base: KeyValue?, seen: Int64? = nil, value: [UInt8],
-      stamp: Int = EtcdTransaction.Condition.comparedBytes
-    ) {
-      self.key = key
-      self.base = base
-      self.seen = seen ?? base?.modified ?? 0
-      self.value = value
-      self.stamp = stamp
-    }
+    var stamp = EtcdTransaction.Condition.comparedBytes
 
     var conditions: [EtcdTransaction.Condition] {
       [EtcdTransaction.Condition].unchanged([(key, base)], stamp: stamp).map(\.comparing)
     }
 
     /// The key's state after the transaction.
-    package func item(at revision: Int64, lease: Int64 = 0) -> KeyValue {
+    func item(at revision: Int64, lease: Int64 = 0) -> KeyValue {
       KeyValue(key: key, value: value, created: 0, modified: revision, version: 0, lease: lease)
     }
   }
@@ -293,60 +328,60 @@ extension EtcdContainer {
   ///   result of the witness's operation.
   /// - Throws: `EtcdError`: `.outcomeUnknown` if the deadline passed first, or the history that
   ///   shows it was compacted; otherwise nothing has changed.
-  package func commit(
-    _ transaction: EtcdTransaction, _ witness: Witness, lease: Int64 = 0,
-    until deadline: ContinuousClock.Instant
+  func commit(
+    _ transaction: EtcdTransaction, _ witness: Witness, lease: Int64 = 0
   ) throws(EtcdError) -> EtcdTransaction.Outcome {
     var whole = transaction
     whole.conditions.insert(contentsOf: witness.conditions, at: 0)
     whole.operations.insert(
       .put(key: witness.key, value: witness.value, lease: lease), at: 0)
-    var doubt: EtcdError?
-    var pause = Duration.milliseconds(5)
-    while true {
-      do throws(EtcdError) {
-        var outcome = try client.commit(whole, until: deadline)
-        if outcome.succeeded {
-          outcome.results.removeFirst()
-          return outcome
-        }
-        guard doubt != nil, let revision = try ownChange(witness, until: deadline) else {
-          return outcome
-        }
-        return .init(succeeded: true, revision: revision, history: client.history, results: [])
-      } catch {
-        guard let first = doubt ?? (error.code == .outcomeUnknown ? error : nil) else {
-          throw error
-        }
-        doubt = first
-        let mayPass = error.code == .outcomeUnknown || error.code == .unreachable
-        guard mayPass, ContinuousClock.now + pause < deadline else {
-          let last = error == first ? "" : "; then: \(error.reason)"
-          throw EtcdError(.outcomeUnknown, first.reason + last)
-        }
-        pauseThread(pause)
-        pause = min(pause * 2, .milliseconds(200))
+    let call = call()
+    return try call.settling { inDoubt throws(EtcdError) in
+      var outcome = try call.commit(whole)
+      if outcome.succeeded {
+        outcome.results.removeFirst()
+        return outcome
       }
+      guard inDoubt, let revision = try call.ownChange(witness) else { return outcome }
+      return .init(succeeded: true, revision: revision, history: client.history, results: [])
     }
   }
 
+  /// Makes a change under conditions, once.
+  func commit(
+    _ transaction: EtcdTransaction
+  ) throws(EtcdError) -> EtcdTransaction.Outcome { try client.commit(transaction, until: soon) }
+
   /// Makes a change that may be made twice.
-  package func repeating(
-    _ transaction: EtcdTransaction, until deadline: ContinuousClock.Instant
+  func repeating(
+    _ transaction: EtcdTransaction
   ) throws(EtcdError) -> EtcdTransaction.Outcome {
+    let call = call()
+    return try call.settling { _ throws(EtcdError) in try call.commit(transaction) }
+  }
+
+  /// Makes a change until its outcome is known: one whose answer is lost is made again.
+  ///
+  /// - Parameter change: Makes it. Its argument says whether an earlier one may have been made.
+  /// - Throws: What the change throws; `EtcdError.outcomeUnknown` if the outcome remains unknown.
+  func settling<Result, Failure: Error>(
+    _ change: (_ inDoubt: Bool) throws(Failure) -> Result
+  ) throws(Failure) -> Result {
+    let deadline = soon
     var doubt: EtcdError?
     var pause = Duration.milliseconds(5)
     while true {
-      do throws(EtcdError) {
-        return try client.commit(transaction, until: deadline)
+      do throws(Failure) {
+        return try change(doubt != nil)
       } catch {
-        guard error.code == .outcomeUnknown || doubt != nil && error.code == .unreachable else {
-          throw error
-        }
-        let first = doubt ?? error
+        guard let last = error as? EtcdError,
+          let first = doubt ?? (last.code == .outcomeUnknown ? last : nil)
+        else { throw error }
         doubt = first
-        guard ContinuousClock.now + pause < deadline else {
-          throw EtcdError(.outcomeUnknown, first.reason)
+        let mayPass = last.code == .outcomeUnknown || last.code == .unreachable
+        guard mayPass, ContinuousClock.now + pause < deadline else {
+          let then = last == first ? "" : "; then: \(last.reason)"
+          throw EtcdError(.outcomeUnknown, first.reason + then) as? Failure ?? error
         }
         pauseThread(pause)
         pause = min(pause * 2, .milliseconds(200))
@@ -357,10 +392,9 @@ extension EtcdContainer {
   /// Returns the revision of our change of a witness; nil if another one came first, or none did.
   ///
   /// - Throws: `EtcdError`: `.compacted` if the history that shows it was compacted.
-  private func ownChange(
-    _ witness: Witness, until deadline: ContinuousClock.Instant
-  ) throws(EtcdError) -> Int64? {
-    var seen = witness.seen
+  private func ownChange(_ witness: Witness) throws(EtcdError) -> Int64? {
+    let deadline = soon
+    var seen = witness.seen ?? witness.base?.modified ?? 0
     // After a compaction its revision, at which the state is still known; at first the current one.
     var revision: Int64?
     while true {

@@ -5,7 +5,7 @@ import WormholeSystem
 
 /// A follower of a container's keys by a watch, which also reads them now and then, because old
 /// servers may lose events, and because only a read shows that the history was replaced.
-package protocol EtcdFollower: AnyObject, Sendable {
+protocol EtcdFollower: AnyObject, Sendable {
   /// Reads its keys again. Must not block.
   func check()
 }
@@ -21,6 +21,7 @@ final class EtcdFollowers: Sendable {
 
   private let all = Mutex<[Weak]>([])
 
+  /// Lets a follower read again now and then, as long as it is in use.
   func add(_ follower: any EtcdFollower) {
     let isFirst = all.withLock { all in
       defer { all.append(Weak(follower: follower)) }
@@ -46,11 +47,6 @@ final class EtcdFollowers: Sendable {
   }
 }
 
-extension EtcdContainer {
-  /// Lets a follower read again now and then, as long as it is in use.
-  package func add(_ follower: any EtcdFollower) { shared.followers.add(follower) }
-}
-
 /// A process that has a session but makes no other requests detects a replaced history in this way.
 extension EtcdContainer.Shared: EtcdFollower {
   func check() {
@@ -59,7 +55,7 @@ extension EtcdContainer.Shared: EtcdFollower {
       guard let self else { return }
       let container = EtcdContainer(self)
       // A look that fails changes nothing, because the next one follows half a minute later.
-      _ = try? client.page(.key(container.formatKey), limit: 1, until: container.soon)
+      _ = try? container.item(container.formatKey)
     }
   }
 }

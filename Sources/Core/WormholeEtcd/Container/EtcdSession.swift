@@ -203,4 +203,26 @@ package final class EtcdSession: Sendable {
       _ = try? session.client.revokeLease(session.lease, until: deadline)
     }
   }
+
+  // MARK: The end of a part
+
+  /// How long the caller of `insist` waits before the work continues in the background.
+  private static let endWait: Duration = .seconds(2)
+  /// The pause before each retry there.
+  private static let retry: Duration = .seconds(1)
+
+  /// Runs the end of a part of the session; in the background, if etcd does not answer soon. The
+  /// session is kept until then, and its end has the same effect at the latest.
+  package func insist(
+    _ body: @escaping @Sendable (ContinuousClock.Instant) throws -> Void
+  ) {
+    do {
+      try body(.now + Self.endWait)
+    } catch {
+      guard (error as? EtcdError)?.code != .leaseGone, isAlive else { return }
+      Blocking.queue().asyncAfter(deadline: .now() + Self.retry.dispatchInterval) { [self] in
+        insist(body)
+      }
+    }
+  }
 }

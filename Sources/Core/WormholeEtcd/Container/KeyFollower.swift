@@ -1,7 +1,30 @@
-package import Dispatch
+import Dispatch
 import Synchronization
 import Wormhole
 import WormholeSystem
+
+/// The user of a follower of keys.
+protocol KeyFollowing: AnyObject, Sendable {
+  /// Reads the range, as the user needs it, and returns the moment of the read; on the follower's
+  /// queue, the first time on the caller's thread.
+  func look(until deadline: ContinuousClock.Instant) throws(EtcdError) -> EtcdMoment
+
+  /// Takes events; on the thread of the watches, so it must not wait.
+  func hear(_ events: [EtcdEvent], of history: Int)
+
+  /// Called after each look but the first.
+  ///
+  /// - Parameter isNewWatch: False if the look was only a precaution.
+  func looked(isNewWatch: Bool)
+
+  /// Called when the watch has ended and could not begin again yet.
+  func failed(_ error: EtcdError)
+}
+
+extension KeyFollowing {
+  func looked(isNewWatch: Bool) {}
+  func failed(_ error: EtcdError) {}
+}
 
 /// Follows a range of keys: reads it once, and then hears of each change by a watch.
 ///
@@ -15,33 +38,9 @@ import WormholeSystem
 ///
 /// A look that fails is tried again after a pause that doubles, from 100 ms to 5 s, and a watch that ended
 /// begins again in the same way. It never waits on the thread of the watches.
-package final class KeyFollower: EtcdFollower {
-  /// The actions of a follower on reads and events.
-  package struct Uses: Sendable {
-    /// Reads the range, as its user needs it, and returns the moment of the read; on the follower's
-    /// queue, the first time on the caller's thread.
-    package var look: @Sendable (ContinuousClock.Instant) throws(EtcdError) -> EtcdMoment
-    /// Takes events; on the thread of the watches, so it must not wait.
-    package var events: @Sendable ([EtcdEvent], _ history: Int) -> Void
-    /// Called after each look but the first; false if the look was only a precaution.
-    package var looked: @Sendable (_ isNewWatch: Bool) -> Void
-    /// Called when the watch has ended and could not begin again yet.
-    package var failed: @Sendable (EtcdError) -> Void
-
-    package init(
-      look: @escaping @Sendable (ContinuousClock.Instant) throws(EtcdError) -> EtcdMoment,
-      events: @escaping @Sendable ([EtcdEvent], _ history: Int) -> Void,
-      looked: @escaping @Sendable (_ isNewWatch: Bool) -> Void = { _ in },
-      failed: @escaping @Sendable (EtcdError) -> Void = { _ in }
-    ) {
-      self.look = look
-      self.events = events
-      self.looked = looked
-      self.failed = failed
-    }
-  }
-
+final class KeyFollower: EtcdFollower {
   private struct State {
+    weak var user: (any KeyFollowing)?
     var watch: EtcdWatch?
     var isCancelled = false
     /// Whether a look is pending, and whether a watch begins with it.
@@ -50,7 +49,6 @@ package final class KeyFollower: EtcdFollower {
 
   private let container: EtcdContainer
   private let range: KeyRange
-  private let uses: Uses
   private let queue: DispatchQueue
   private let state = Mutex(State())
 
@@ -58,31 +56,32 @@ package final class KeyFollower: EtcdFollower {
   private static let longestPause: Duration = .seconds(5)
 
   /// - Parameter queue: The queue of its looks, one after another.
-  package init(
-    _ container: EtcdContainer, _ range: KeyRange, on queue: DispatchQueue = Blocking.queue(),
-    _ uses: Uses
+  init(
+    _ container: EtcdContainer, _ range: KeyRange, on queue: DispatchQueue = Blocking.queue()
   ) {
     self.container = container
     self.range = range
     self.queue = queue
-    self.uses = uses
   }
 
   deinit { cancel() }
 
   /// Looks, and begins to watch.
-  package func begin(until deadline: ContinuousClock.Instant) throws(EtcdError) {
-    begin(after: try uses.look(deadline))
+  func begin(
+    for user: any KeyFollowing, until deadline: ContinuousClock.Instant
+  ) throws(EtcdError) {
+    begin(for: user, after: try user.look(until: deadline))
   }
 
   /// Begins to watch after a moment at which its user knows the keys.
-  package func begin(after moment: EtcdMoment) {
+  func begin(for user: any KeyFollowing, after moment: EtcdMoment) {
+    state.withLock { $0.user = user }
     watch(from: moment)
-    container.add(self)
+    container.shared.followers.add(self)
   }
 
   /// Ends the watch.
-  package func cancel() {
+  func cancel() {
     let watch = state.withLock { state in
       state.isCancelled = true
       defer { state.watch = nil }
@@ -91,10 +90,12 @@ package final class KeyFollower: EtcdFollower {
     watch?.cancel()
   }
 
-  package var isWatching: Bool { state.withLock { $0.watch != nil } }
+  var isWatching: Bool { state.withLock { $0.watch != nil } }
 
   /// Looks once more, in case events were lost. Does not wait.
-  package func check() { later(isWatch: false) }
+  func check() { later(isWatch: false) }
+
+  private var user: (any KeyFollowing)? { state.withLock(\.user) }
 
   private func watch(from moment: EtcdMoment) {
     let new = container.client.watch(range, after: moment) { [weak self] in
@@ -111,10 +112,10 @@ package final class KeyFollower: EtcdFollower {
   // On the thread of the watches.
   private func hear(_ news: EtcdNews, of history: Int) {
     switch news {
-    case .events(let events): uses.events(events, history)
+    case .events(let events): user?.hear(events, of: history)
     case .resumed: later(isWatch: false)
     case .ended(let error):
-      if error.code != .compacted { uses.failed(error) }
+      if error.code != .compacted { user?.failed(error) }
       later(isWatch: true)
     }
   }
@@ -133,14 +134,14 @@ package final class KeyFollower: EtcdFollower {
       defer { state.pending = (false, false) }
       return state.isCancelled ? nil : state.pending.isWatch
     }
-    guard let isWatch else { return }
+    guard let isWatch, let user else { return }
     do throws(EtcdError) {
-      let moment = try uses.look(.now + CallLimit.standardWait)
+      let moment = try user.look(until: .now + CallLimit.standardWait)
       if isWatch { watch(from: moment) }
-      uses.looked(isWatch)
+      user.looked(isNewWatch: isWatch)
     } catch {
       // It may be fixed, in etcd or on the way there. A watch that continues reports the changes.
-      if isWatch { uses.failed(error) }
+      if isWatch { user.failed(error) }
       later(isWatch: isWatch, after: min(max(pause * 2, Self.firstPause), Self.longestPause))
     }
   }

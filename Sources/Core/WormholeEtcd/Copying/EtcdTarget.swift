@@ -28,9 +28,9 @@ final class EtcdTarget: CopyTarget {
     container = try EtcdContainer.unopened(location)
     (session, begun) = try reporting("copy the container", path: location.description) {
       [container] in
-      let deadline = CallLimit(deadline).deadline()
-      let session = try container.session(until: deadline)
-      return (session, try Self.begin(container, session, until: deadline))
+      let call = container.call(within: deadline)
+      let session = try call.session()
+      return (session, try Self.begin(call, session))
     }
     directory = try Companion.path(of: container)
   }
@@ -40,13 +40,13 @@ final class EtcdTarget: CopyTarget {
   }
 
   private static func begin(
-    _ container: EtcdContainer, _ session: EtcdSession, until deadline: ContinuousClock.Instant
+    _ container: EtcdContainer, _ session: EtcdSession
   ) throws -> KeyValue {
     let (format, living) = (container.formatKey, livingKey(container))
-    let found = try container.client.page(.key(format), limit: 1, until: deadline).items.first
+    let found = try container.item(format)
     let text = found.map { String(decoding: $0.value.prefix(64), as: UTF8.self) }
     if found == nil {
-      guard try container.client.count(container.keys, until: deadline) == 0 else {
+      guard try container.client.count(container.keys, until: container.soon) == 0 else {
         throw refused(
           container, "there are keys of something else", remedy: "choose another prefix")
       }
@@ -62,7 +62,7 @@ final class EtcdTarget: CopyTarget {
         if: [.absent(living)],
         then: [.put(key: living, value: stamp, lease: session.lease)]
           + (found == nil ? [] : everythingElse(container).map { .delete($0) })),
-      witness, until: deadline)
+      witness)
     guard outcome.succeeded else {
       throw refused(
         container, "another process copies a container to this place, or did a moment ago",
@@ -89,8 +89,6 @@ final class EtcdTarget: CopyTarget {
     ]
   }
 
-  private var soon: ContinuousClock.Instant { container.soon }
-
   private var isOurs: [EtcdTransaction.Condition] { begun.unchanged }
 
   // MARK: Writing
@@ -98,13 +96,9 @@ final class EtcdTarget: CopyTarget {
   func put(_ item: CopiedKey) throws {
     let key = item.key(in: container)
     try reporting("copy the container", path: container.location(of: key)) {
-      guard item.value.count <= EtcdContainer.maximumBytes else {
-        throw AppGroupError(
-          .tooLarge, "copy the container", path: container.location(of: key),
-          reason: "it has \(item.value.count) bytes, and a key on etcd at most "
-            + "\(EtcdContainer.maximumBytes)",
-          remedy: "send large content as a file, or remove it first")
-      }
+      try EtcdContainer.requireSize(
+        of: item.value, "copy the container", path: container.location(of: key),
+        remedy: ", or remove it first")
       let size = key.count + item.value.count
       if waitingBytes + size > Self.stepBytes || waiting.count == Self.stepCount { try flush() }
       guard let lease = try lease(of: item) else { return }
@@ -118,18 +112,12 @@ final class EtcdTarget: CopyTarget {
     guard item.letter == .value else { return 0 }
     var bytes = Array(item.value.dropFirst(CopiedKey.stampBytes))
     guard let expiry = PublicationRecord.take(from: &bytes)?.expiry else { return 0 }
-    let nanoseconds = expiry - PublicationRecord.now
-    guard nanoseconds > 0 else { return nil }
-    // etcd counts whole seconds; never early.
-    let seconds = nanoseconds / 1_000_000_000 + 1
-    return try container.client.grantLease(
-      lifetime: .seconds(min(seconds, EtcdContainer.longestLease)), until: soon)
+    return try container.grantLease(until: expiry)
   }
 
   private func flush() throws {
     guard !waiting.isEmpty else { return }
-    let outcome = try container.repeating(
-      EtcdTransaction(if: isOurs, then: waiting), until: soon)
+    let outcome = try container.repeating(EtcdTransaction(if: isOurs, then: waiting))
     guard outcome.succeeded else { throw overtaken }
     waiting = []
     waitingBytes = 0
@@ -150,7 +138,7 @@ final class EtcdTarget: CopyTarget {
         EtcdTransaction(if: isOurs, then: [.delete(.key(Self.livingKey(container)))]),
         .init(
           key: container.formatKey, base: begun,
-          value: Array("\(EtcdContainer.formatVersion)".utf8)), until: soon)
+          value: Array("\(EtcdContainer.formatVersion)".utf8)))
       guard outcome.succeeded else { throw overtaken }
     }
   }
@@ -158,7 +146,7 @@ final class EtcdTarget: CopyTarget {
   func abandon() {
     do {
       _ = try container.repeating(
-        EtcdTransaction(if: isOurs, then: [.delete(container.keys)]), until: soon)
+        EtcdTransaction(if: isOurs, then: [.delete(container.keys)]))
     } catch {
       // No process can open it, and the next copy to this place removes it.
       return

@@ -36,12 +36,9 @@ extension EtcdContainer: InspectedEngine {
 
   /// Removes the keys of the container that was opened, not of one that was created after it.
   package func removeContent() throws {
-    let deadline = soon
-    let found = try client.page(.key(formatKey), limit: 1, until: deadline).items.first
-    guard let found else { return }
-    _ = try repeating(
-      EtcdTransaction(if: found.unchanged, then: [.delete(keys)]),
-      until: deadline)
+    let call = call()
+    guard let found = try call.item(formatKey) else { return }
+    _ = try call.repeating(EtcdTransaction(if: found.unchanged, then: [.delete(keys)]))
   }
 }
 

@@ -7,7 +7,7 @@ import WormholeSystem
 ///
 /// After a compaction that was faster than the watch, and now and then, the keys are listed again,
 /// and keys with changed revisions are reported.
-final class EtcdKeySight: ContainerSight {
+final class EtcdKeySight: ContainerSight, KeyFollowing {
   private let etcd: EtcdContainer
   private let range: KeyRange
   /// The events to report, in the order of arrival.
@@ -15,32 +15,23 @@ final class EtcdKeySight: ContainerSight {
   /// Whether the first listing, of the existing keys, is still to come.
   private let isBeginning = Mutex(false)
   private let keys: Mutex<EtcdKeys>
-  private let follower = Mutex<KeyFollower?>(nil)
+  private let follower: KeyFollower
+  private let signal = Mutex<@Sendable () -> Void>({})
 
   init(_ etcd: EtcdContainer, _ hear: @escaping @Sendable (ContainerEvent) -> Void) {
     self.etcd = etcd
     let prefix = Array(etcd.formatKey.dropLast("format".utf8.count))
     range = .prefix(prefix)
     keys = Mutex(EtcdKeys(prefix, hear))
+    follower = KeyFollower(etcd, range)
   }
 
   var detection: ChangeDetection { .events }
 
   func begin(isNew: Bool, _ signal: @escaping @Sendable () -> Void) throws {
     isBeginning.withLock { $0 = !isNew }
-    let follower = KeyFollower(
-      etcd, range,
-      .init(
-        look: { [weak self] deadline throws(EtcdError) in
-          try self?.list(until: deadline) ?? EtcdMoment.none
-        },
-        events: { [weak self] events, history in
-          self?.news.withLock { $0.append(.events(events, history: history)) }
-          signal()
-        },
-        looked: { _ in signal() }))
-    try follower.begin(until: .now + CallLimit.standardWait)
-    self.follower.withLock { $0 = follower }
+    self.signal.withLock { $0 = signal }
+    try follower.begin(for: self, until: .now + CallLimit.standardWait)
     look()
   }
 
@@ -52,12 +43,19 @@ final class EtcdKeySight: ContainerSight {
     keys.withLock { keys in for next in news { keys.take(next) } }
   }
 
-  func cancel() { follower.withLock { $0 }?.cancel() }
+  func cancel() { follower.cancel() }
+
+  func hear(_ events: [EtcdEvent], of history: Int) {
+    news.withLock { $0.append(.events(events, history: history)) }
+    signal.withLock { $0 }()
+  }
+
+  func looked(isNewWatch: Bool) { signal.withLock { $0 }() }
 
   /// Lists all keys, and reads those that differ from the known state.
-  private func list(until deadline: ContinuousClock.Instant) throws(EtcdError) -> EtcdMoment {
-    let client = etcd.client
-    let found = try client.read(range, keysOnly: true, until: deadline)
+  func look(until deadline: ContinuousClock.Instant) throws(EtcdError) -> EtcdMoment {
+    let call = etcd.until(deadline)
+    let found = try call.read(range, keysOnly: true)
     let isBeginning = isBeginning.withLock { isBeginning in
       defer { isBeginning = false }
       return isBeginning
@@ -65,11 +63,11 @@ final class EtcdKeySight: ContainerSight {
     var values: [KeyValue] = []
     if isBeginning {
       for range in EtcdKeys.begin.map({ KeyRange.prefix(etcd.key($0.letter, isOwn: $0.isOwn)) }) {
-        values += try client.read(range, until: deadline).items
+        values += try call.read(range).items
       }
     } else {
       for item in keys.withLock({ $0.changed(in: found.items) }) {
-        values += try client.page(.key(item.key), limit: 1, until: deadline).items
+        values += try call.read(.key(item.key)).items
       }
     }
     news.withLock { $0.append(.listing(found, values: values, isBeginning: isBeginning)) }

@@ -14,16 +14,10 @@ struct EtcdBell: BellStore {
   func ring() throws {
     let always = EtcdTransaction.Condition.version(of: key, -1, is: .greater)
     _ = try etcd.repeating(
-      EtcdTransaction(if: [always], then: [.put(key: key, value: Array(Nonce.next().utf8))]),
-      until: etcd.soon)
+      EtcdTransaction(if: [always], then: [.put(key: key, value: Array(Nonce.next().utf8))]))
   }
 
-  func sound() throws -> BellSound {
-    try BellSound(
-      etcd.client.page(
-        .key(key), keysOnly: true, limit: 1, until: etcd.soon
-      ).items.first)
-  }
+  func sound() throws -> BellSound { BellSound(try etcd.glance(at: .key(key)).items.first) }
 
   func listen(_ signal: @escaping @Sendable () -> Void) throws -> any BellWatching {
     EtcdBellWatch(key: key, mirror: try EtcdMirror(etcd, range: .key(key), signal))

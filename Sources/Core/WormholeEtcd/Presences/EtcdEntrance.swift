@@ -23,9 +23,8 @@ struct EtcdPlace: Sendable {
 final class EtcdEntrance {
   /// How the role is taken.
   enum Terms {
-    case free
-    /// From the registration that has it by this key.
-    case from(PresenceMember?, KeyValue)
+    /// From the registration that has it; nil if it is free.
+    case over(EtcdPresence.Role?)
     /// Once more, because no other process had it since a revision.
     case again(since: Int64)
   }
@@ -49,31 +48,21 @@ final class EtcdEntrance {
   /// Tries to enter; a transaction whose outcome is unknown is made again.
   ///
   /// - Parameter terms: How the role is taken; nil without it.
-  func attempt(
-    _ terms: Terms?, until deadline: ContinuousClock.Instant
-  ) throws -> Outcome {
+  func attempt(_ terms: Terms?, on etcd: EtcdContainer) throws -> Outcome {
     let bytes = try record.bytes()
-    var pause = Duration.milliseconds(5)
-    while true {
-      let session = try presence.etcd.session(until: deadline)
-      if doubt !== session { doubt = nil }
-      do throws(EtcdError) {
-        let outcome = try presence.etcd.client.commit(
-          transaction(bytes, terms, lease: session.lease), until: deadline)
-        return self.outcome(outcome, bytes, isExclusive: terms != nil, session: session)
-      } catch {
-        switch error.code {
-        // With all of its keys, so no copy can arrive later.
-        case .leaseGone: session.end()
-        case .outcomeUnknown: doubt = session
-        case .unreachable where doubt != nil: break
-        default: throw error
+    return try etcd.settling { _ throws(EtcdError) in
+      while true {
+        let session = try etcd.session()
+        if doubt !== session { doubt = nil }
+        do throws(EtcdError) {
+          let outcome = try etcd.commit(transaction(bytes, terms, lease: session.lease))
+          return self.outcome(outcome, bytes, isExclusive: terms != nil, session: session)
+        } catch {
+          if error.code == .outcomeUnknown { doubt = session }
+          guard error.code == .leaseGone else { throw error }
+          // With all of its keys, so no copy can arrive later.
+          session.end()
         }
-        guard ContinuousClock.now + pause < deadline else {
-          throw doubt == nil ? error : EtcdError(.outcomeUnknown, error.reason)
-        }
-        pauseThread(pause)
-        pause = min(pause * 2, .milliseconds(200))
       }
     }
   }
@@ -94,15 +83,15 @@ final class EtcdEntrance {
       .put(key: presence.heirKey, value: Array(record.id.utf8)),
     ]
     switch terms {
-    case .free: transaction.conditions.append(.absent(presence.roleKey))
+    case .over(nil): transaction.conditions.append(.absent(presence.roleKey))
     case .again(let revision):
       transaction.conditions += [
         .absent(presence.roleKey), .modified(presence.heirKey, at: revision),
         .value(of: presence.heirKey, Array(record.id.utf8)),
       ]
-    case .from(let other, let role):
-      transaction.conditions += role.unchanged
-      if let other {
+    case .over(let role?):
+      transaction.conditions += role.item.unchanged
+      if let other = role.member {
         transaction.operations.append(.delete(.key(presence.memberKey(other.id))))
       }
     }
@@ -118,9 +107,7 @@ final class EtcdEntrance {
         EtcdPlace(session: session, revision: revision, isDoubtful: doubt != nil))
     }
     if outcome.succeeded { return entered(outcome.revision) }
-    guard case .read(let items) = outcome.results.first else {
-      return .refused(.init(moment: outcome.moment, items: []))
-    }
+    let items = outcome.results.first?.items ?? []
     // An earlier copy of our own, whose answer was lost.
     if let own = items.first(where: { $0.key == presence.memberKey(record.id) }),
       own.lease == session.lease, own.value == bytes,
@@ -150,13 +137,12 @@ extension EtcdPresence {
     record.ended = Date()
     let leaving = record
     place.session.insist { deadline in
-      try erase(leaving, place, asDeath: asDeath, until: deadline)
+      try erase(leaving, place, asDeath: asDeath, on: etcd.until(deadline))
     }
   }
 
   private func erase(
-    _ record: PresenceRecord, _ place: EtcdPlace, asDeath: Bool,
-    until deadline: ContinuousClock.Instant
+    _ record: PresenceRecord, _ place: EtcdPlace, asDeath: Bool, on etcd: EtcdContainer
   ) throws(EtcdError) {
     let member = memberKey(record.id)
     var transaction = EtcdTransaction(
@@ -170,7 +156,7 @@ extension EtcdPresence {
     if !asDeath, let bytes = try? record.bytes() {
       transaction.operations.append(.put(key: lastKey, value: bytes))
     }
-    _ = try etcd.repeating(transaction, until: deadline)
+    _ = try etcd.repeating(transaction)
   }
 
   /// The conditions that hold as long as a registration does: never both in another history,
@@ -184,16 +170,16 @@ extension EtcdPresence {
   fileprivate func bury(_ record: PresenceRecord, _ session: EtcdSession) {
     let member = memberKey(record.id)
     session.insist { deadline in
+      let etcd = etcd.until(deadline)
       let outcome = try etcd.repeating(
         EtcdTransaction(
           if: [.absent(member)], then: [.put(key: member, value: [], lease: session.lease)],
-          otherwise: [.key(member)]), until: deadline)
-      guard !outcome.succeeded, case .read(let items) = outcome.results.first,
-        let item = items.first, !item.value.isEmpty
+          otherwise: [.key(member)]))
+      guard !outcome.succeeded, let item = outcome.results.first?.items.first, !item.value.isEmpty
       else { return }
       try erase(
         record, EtcdPlace(session: session, revision: item.created, isDoubtful: true),
-        asDeath: true, until: deadline)
+        asDeath: true, on: etcd)
     }
   }
 }

@@ -37,47 +37,63 @@ final class EtcdEntry: Waiting {
 
   deinit { entrance.giveUp() }
 
-  private enum Choice {
-    case take(EtcdEntrance.Terms)
-    case wait(PresenceMember)
+  func step() throws -> WaitingStep<any PresenceHold> {
+    let role = presence.role(in: newest)
+    // A dead process of this machine need not delay the entry until its session has ended.
+    guard let member = role?.member, member.state != .gone,
+      !stopped.mayOvertake(member, overtaking)
+    else { return try take(role) }
+    return try wait(for: member)
   }
 
-  func step() throws -> WaitingStep<any PresenceHold> {
-    switch choice() {
-    case .take(let terms):
-      switch try entrance.attempt(terms, until: CallLimit.callDeadline(deadline)) {
-      case .entered(let place):
-        noteTakeover(terms)
-        return .done(EtcdRegistration(presence, entrance.record, place: place))
-      case .refused(let found):
-        refusal = found
-        guard ContinuousClock.now < limit else { throw busy(found.items) }
-        return .again
+  /// The newest known keys of the presence.
+  private var newest: [KeyValue] {
+    guard let content = mirror?.content, refusal.map({ $0.moment <= content.moment }) ?? true else {
+      return refusal?.items ?? []
+    }
+    return content.items
+  }
+
+  private func take(_ role: EtcdPresence.Role?) throws -> WaitingStep<any PresenceHold> {
+    switch try entrance.attempt(.over(role), on: call) {
+    case .entered(let place):
+      if let other = role?.member {
+        Diagnostics.noteTakeover(
+          of: presence.title.role, presence.path, from: other.holder,
+          in: presence.etcd.location.description)
       }
-    case .wait(let member):
-      let now = ContinuousClock.now
-      // The first answer may have come late. A waiting entry still sees that this process is
-      // stopped, which is certain a grace later.
-      let isAboutToLose =
-        isPatient && overtaking == .suspended && member.state == .suspended
-      guard now < deadline || isAboutToLose else {
-        if let failure = mirror?.failure { throw failure }
-        throw presence.title.busy(member, path: presence.path)
-      }
-      guard mirror != nil else {
-        mirror = try EtcdMirror(
-          presence.etcd, range: presence.everything, until: CallLimit.callDeadline(deadline)
-        ) { [latch] in latch.raise() }
-        return .again
-      }
-      let end = now + pause(for: member)
-      return .wait(for: latch, until: isAboutToLose ? end : min(deadline, end))
+      return .done(EtcdRegistration(presence, entrance.record, place: place))
+    case .refused(let found):
+      refusal = found
+      guard ContinuousClock.now < limit else { throw busy(found.items) }
+      return .again
     }
   }
 
+  private func wait(for member: PresenceMember) throws -> WaitingStep<any PresenceHold> {
+    let now = ContinuousClock.now
+    // The first answer may have come late. A waiting entry still sees that this process is
+    // stopped, which is certain a grace later.
+    let isAboutToLose = isPatient && overtaking == .suspended && member.state == .suspended
+    guard now < deadline || isAboutToLose else {
+      if let failure = mirror?.failure { throw failure }
+      throw presence.title.busy(member, path: presence.path)
+    }
+    guard mirror != nil else {
+      mirror = try EtcdMirror(presence.etcd, range: presence.everything, until: call.soon) {
+        [latch] in latch.raise()
+      }
+      return .again
+    }
+    let end = now + pause(for: member)
+    return .wait(for: latch, until: isAboutToLose ? end : min(deadline, end))
+  }
+
+  private var call: EtcdContainer { presence.etcd.until(CallLimit.callDeadline(deadline)) }
+
   /// The error at the deadline, if others were faster all the time.
   private func busy(_ items: [KeyValue]) -> AppGroupError {
-    guard case .held(let member, _) = presence.role(in: items) else {
+    guard let member = presence.role(in: items)?.member else {
       return AppGroupError(
         .timedOut, presence.title.action, path: presence.path,
         reason: "others came and went all the time", remedy: "wait longer")
@@ -92,28 +108,5 @@ final class EtcdEntry: Waiting {
     case .unknown: .seconds(60)
     case .suspended, .running, .gone: Self.lookInterval
     }
-  }
-
-  /// The next step, by the newest known state.
-  private func choice() -> Choice {
-    var items = refusal?.items ?? []
-    if let content = mirror?.content, refusal.map({ $0.moment <= content.moment }) ?? true {
-      items = content.items
-    }
-    switch presence.role(in: items) {
-    case .free: return .take(.free)
-    case .orphaned(let role): return .take(.from(nil, role))
-    case .held(let member, let role):
-      // A dead process of this machine need not delay the entry until its session has ended.
-      return member.state == .gone || stopped.mayOvertake(member, overtaking)
-        ? .take(.from(member, role)) : .wait(member)
-    }
-  }
-
-  private func noteTakeover(_ terms: EtcdEntrance.Terms) {
-    guard case .from(let other?, _) = terms else { return }
-    Diagnostics.noteTakeover(
-      of: presence.title.role, presence.path, from: other.holder,
-      in: presence.etcd.location.description)
   }
 }

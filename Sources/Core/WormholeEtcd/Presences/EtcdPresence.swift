@@ -54,7 +54,7 @@ struct EtcdPresence: PresenceStore {
   // MARK: Looking
 
   func look() throws -> PresenceLook {
-    look(in: try etcd.client.read(members, until: etcd.soon).items)
+    look(in: try etcd.read(members).items)
   }
 
   /// Returns the members among keys, in the order of entering.
@@ -81,8 +81,7 @@ struct EtcdPresence: PresenceStore {
   }
 
   func last(after look: PresenceLook) throws -> PresenceStatus {
-    let found = try etcd.client.page(.key(lastKey), limit: 1, until: etcd.soon)
-    guard let item = found.items.first else { return .neverSeen }
+    guard let item = try etcd.item(lastKey) else { return .neverSeen }
     guard let record = PresenceRecord(item.value, id: nil) else {
       return .gone(last: nil, ended: nil)
     }
@@ -101,22 +100,19 @@ struct EtcdPresence: PresenceStore {
       location: etcd.location.description, lost: title.fenced(path: path))
   }
 
-  /// The holder of the role.
-  enum Role {
-    case free
-    /// An existing registration.
-    case held(PresenceMember, by: KeyValue)
-    /// A missing registration: it was removed, or never written.
-    case orphaned(KeyValue)
+  /// The role, as long as it is not free.
+  struct Role {
+    let item: KeyValue
+    /// The registration that has it; nil if it was removed, or never written.
+    let member: PresenceMember?
   }
 
-  func role(in items: [KeyValue]) -> Role {
-    guard let item = items.first(where: { $0.key == roleKey }) else { return .free }
+  /// - Returns: Nil if it is free.
+  func role(in items: [KeyValue]) -> Role? {
+    guard let item = items.first(where: { $0.key == roleKey }) else { return nil }
     let id = String(decoding: item.value.prefix(64), as: UTF8.self)
-    guard let registration = items.first(where: { $0.key == memberKey(id) }),
-      let member = member(registration)
-    else { return .orphaned(item) }
-    return .held(member, by: item)
+    let registration = items.first { $0.key == memberKey(id) }
+    return Role(item: item, member: registration.flatMap { member($0) })
   }
 
   // MARK: Entering
@@ -124,7 +120,7 @@ struct EtcdPresence: PresenceStore {
   func enter(_ record: PresenceRecord, tidies: Bool) throws -> any PresenceHold {
     let entrance = EtcdEntrance(self, record)
     do {
-      guard case .entered(let place) = try entrance.attempt(nil, until: etcd.soon)
+      guard case .entered(let place) = try entrance.attempt(nil, on: etcd.call())
       else { throw EtcdError(.refused, "somebody has used its key") }
       return EtcdRegistration(self, entrance.record, place: place)
     } catch {
@@ -145,12 +141,11 @@ extension Presence {
   /// Removes the records of the last process from etcd, unless a process has the role.
   ///
   /// - Complexity: One round trip.
-  package func removeRecords(from etcd: EtcdContainer) throws {
+  func removeRecords(from etcd: EtcdContainer) throws {
     let keys = EtcdPresence(etcd, name: name, kind: kind)
-    _ = try etcd.client.commit(
+    _ = try etcd.commit(
       EtcdTransaction(
         if: [.absent(keys.roleKey)],
-        then: [.delete(.key(keys.heirKey)), .delete(.key(keys.lastKey))]),
-      until: etcd.soon)
+        then: [.delete(.key(keys.heirKey)), .delete(.key(keys.lastKey))]))
   }
 }

@@ -87,12 +87,11 @@ final class EtcdRegistration: PresenceHold {
   func confirm(until deadline: ContinuousClock.Instant?) throws {
     guard record.identity == .current else { return }
     let place = try standing()
-    let deadline = presence.etcd.soon(within: deadline)
+    let etcd = presence.etcd.call(within: deadline)
     try reporting("confirm being present", path: presence.path) {
-      let outcome = try presence.etcd.repeating(
-        EtcdTransaction(if: presence.fence(of: record, at: place.revision), then: []),
-        until: deadline)
-      if !outcome.succeeded { try enterAgain(insteadOf: place, until: deadline) }
+      let outcome = try etcd.repeating(
+        EtcdTransaction(if: presence.fence(of: record, at: place.revision), then: []))
+      if !outcome.succeeded { try enterAgain(insteadOf: place, on: etcd) }
     }
     _ = try standing()
   }
@@ -132,7 +131,7 @@ final class EtcdRegistration: PresenceHold {
     guard record.identity == .current, let place else { return }
     lossHandlers.report(presence.title.unheard(path: presence.path))
     do {
-      try enterAgain(insteadOf: place, until: presence.etcd.soon)
+      try enterAgain(insteadOf: place, on: presence.etcd.call())
     } catch {
       // No caller could get the error, and it may pass.
       Blocking.queue().asyncAfter(deadline: .now() + Self.retry.dispatchInterval) {
@@ -141,13 +140,11 @@ final class EtcdRegistration: PresenceHold {
     }
   }
 
-  private func enterAgain(
-    insteadOf old: EtcdPlace, until deadline: ContinuousClock.Instant
-  ) throws {
+  private func enterAgain(insteadOf old: EtcdPlace, on etcd: EtcdContainer) throws {
     try entering.withLock { _ in
       // Another thread may have been faster.
       guard place?.moment == old.moment else { return }
-      guard !record.isExclusive || old.moment.history == presence.etcd.client.history else {
+      guard !record.isExclusive || old.moment.history == etcd.client.history else {
         // The heir's revision means nothing in another history.
         _ = replace(old, by: .overtaken(nil))
         return
@@ -156,7 +153,7 @@ final class EtcdRegistration: PresenceHold {
       let outcome: EtcdEntrance.Outcome
       do {
         outcome = try entrance.attempt(
-          record.isExclusive ? .again(since: old.revision) : nil, until: deadline)
+          record.isExclusive ? .again(since: old.revision) : nil, on: etcd)
       } catch {
         entrance.giveUp()
         throw error
@@ -170,12 +167,8 @@ final class EtcdRegistration: PresenceHold {
         guard record.isExclusive else {
           throw EtcdError(.refused, "its former registration has not ended yet")
         }
-        guard case .held(let member, _) = presence.role(in: found.items), member.id != record.id
-        else {
-          _ = replace(old, by: .overtaken(nil))
-          return
-        }
-        _ = replace(old, by: .overtaken(member.holder))
+        let member = presence.role(in: found.items)?.member
+        _ = replace(old, by: .overtaken(member?.id == record.id ? nil : member?.holder))
       }
     }
   }

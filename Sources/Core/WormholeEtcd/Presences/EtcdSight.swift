@@ -41,29 +41,35 @@ final class EtcdSight: PresenceSight {
 
 /// The watch for new names of presences: the first registration of a name creates its key `last`, which
 /// stays.
-final class EtcdNameWatch: Cancelling {
+final class EtcdNameWatch: Cancelling, KeyFollowing {
+  private let etcd: EtcdContainer
+  private let range: KeyRange
+  private let signal: @Sendable () -> Void
   private let follower: KeyFollower
 
   init(
     _ etcd: EtcdContainer, isOwn: Bool, _ signal: @escaping @Sendable () -> Void
   ) throws(EtcdError) {
-    let range = KeyRange.prefix(etcd.key("p", isOwn: isOwn))
-    follower = KeyFollower(
-      etcd, range,
-      .init(
-        look: { deadline throws(EtcdError) in
-          try etcd.client.page(range, keysOnly: true, limit: 1, until: deadline).moment
-        },
-        events: { events, _ in
-          let isNew = events.contains { event in
-            event.kind == .put && event.keyValue.created == event.keyValue.modified
-              && event.keyValue.key.suffix(5).elementsEqual("/last".utf8)
-          }
-          if isNew { signal() }
-        },
-        looked: { _ in signal() }))
-    try follower.begin(until: etcd.soon)
+    self.etcd = etcd
+    self.signal = signal
+    range = .prefix(etcd.key("p", isOwn: isOwn))
+    follower = KeyFollower(etcd, range)
+    try follower.begin(for: self, until: etcd.soon)
   }
+
+  func look(until deadline: ContinuousClock.Instant) throws(EtcdError) -> EtcdMoment {
+    try etcd.until(deadline).glance(at: range).moment
+  }
+
+  func hear(_ events: [EtcdEvent], of history: Int) {
+    let isNew = events.contains { event in
+      event.kind == .put && event.keyValue.created == event.keyValue.modified
+        && event.keyValue.key.suffix(5).elementsEqual("/last".utf8)
+    }
+    if isNew { signal() }
+  }
+
+  func looked(isNewWatch: Bool) { signal() }
 
   func cancel() { follower.cancel() }
 }

@@ -34,20 +34,20 @@ struct EtcdConsumer: ConsumerSource {
     try own.confirm(until: deadline)
     if let taking = try takeSeen(until: deadline) { return taking }
     // Entries that were stored before this call exist, whether or not the watch has reported them.
-    try own.view.refresh(until: store.soon(within: deadline))
+    try own.view.refresh(until: store.call(within: deadline).container.soon)
     try own.confirm(until: deadline)
     return try takeSeen(until: deadline) ?? .nothing
   }
 
   /// - Returns: nil if the view shows no batch that may be taken.
   private mutating func takeSeen(until deadline: ContinuousClock.Instant?) throws -> Taking? {
-    let deadline = store.soon(within: deadline)
+    let store = store.call(within: deadline)
     let view = own.view
     var turns = SenderTurns(taken: terms.keepsOrder ? view.takenByOthers() : [])
     for (name, claim) in view.left(besides: taken) {
       // It is among the batches of others, and blocks only later ones.
       guard turns.mayDeliver(name) else { continue }
-      return try takeOver(name, from: claim.consumer, until: deadline)
+      return try takeOver(name, from: claim.consumer, store)
     }
     let mine = taken
     guard
@@ -58,25 +58,25 @@ struct EtcdConsumer: ConsumerSource {
       return nil
     }
     waiting.remove(name)
-    return try take(name, BatchClaim(consumer: own.id), over: nil, until: deadline)
+    return try take(name, BatchClaim(consumer: own.id), over: nil, store)
   }
 
   private mutating func takeOver(
-    _ name: EntryFile, from consumer: String, until deadline: ContinuousClock.Instant
+    _ name: EntryFile, from consumer: String, _ store: EtcdQueue
   ) throws -> Taking {
-    let look = try store.look(at: name, until: deadline)
+    let look = try store.look(at: name)
     guard var claim = look.claim, look.entry != nil else {
       own.view.noteEnd(of: name)
       return .again
     }
     guard claim.consumer == consumer else { return .again }
     claim.consumer = own.id
-    return try take(name, claim, over: (consumer, look.claimed), until: deadline)
+    return try take(name, claim, over: (consumer, look.claimed), store)
   }
 
   private mutating func take(
     _ name: EntryFile, _ claim: BatchClaim, over last: (consumer: String, claimed: KeyValue?)?,
-    until deadline: ContinuousClock.Instant
+    _ store: EtcdQueue
   ) throws -> Taking {
     let (entry, key) = (store.entryKey(name), store.claimKey(name))
     let consumer = store.consumerKey(own.id)
@@ -90,7 +90,7 @@ struct EtcdConsumer: ConsumerSource {
     let witness = EtcdContainer.Witness(
       key: key, base: base, seen: base?.modified ?? own.view.revision,
       value: try claim.bytes(stamp: Nonce.next()))
-    let outcome = try store.container.commit(change, witness, until: deadline)
+    let outcome = try store.container.commit(change, witness)
     guard outcome.succeeded else {
       let found = outcome.results.map(\.items)
       guard found.first?.isEmpty == false else { throw store.queue.replaced() }
@@ -104,7 +104,7 @@ struct EtcdConsumer: ConsumerSource {
     let isNew = store.container.shared.taken.withLock { $0.insert(entry) }
     let isBack = last == nil && !isNew
     let read = outcome.results.first?.items.first
-    let item = try read ?? store.read([.key(entry)], until: deadline).items[0].first
+    let item = try read ?? store.item(entry)
     // No other process ends this consumer's batches.
     guard let item else { throw store.queue.replaced() }
     let record = EtcdTaken(own, name, claim: claim, claimed: witness.item(at: outcome.revision))
@@ -124,7 +124,7 @@ struct EtcdConsumer: ConsumerSource {
         ))
     } catch {
       let reason = "it could not be read: \(error.reason)"
-      try record.putAside(item.value, as: .failed(reason: reason), until: deadline)
+      try record.putAside(item.value, as: .failed(reason: reason), store)
       return .again
     }
   }

@@ -16,8 +16,6 @@ final class EtcdConsumerPlace: ConsumerPlace {
   private let session: EtcdSession
   private let sessionEnd = Mutex<EtcdSession.EndHandler?>(nil)
   private let isEnded = Atomic(false)
-  /// How long the end of a consumer waits for etcd; after that it continues in the background.
-  private static let endWait: Duration = .seconds(2)
   private static let alone = Array("alone".utf8)
   private static let beside = Array("beside".utf8)
 
@@ -26,13 +24,13 @@ final class EtcdConsumerPlace: ConsumerPlace {
     until deadline: ContinuousClock.Instant?
   ) throws {
     self.store = store
-    let deadline = store.soon(within: deadline)
-    session = try store.container.session(until: deadline)
+    let call = store.call(within: deadline)
+    session = try call.container.session()
     view = EtcdQueueView(store, own: id, keepsOrder: keepsOrder)
-    try register(role, until: deadline)
+    try register(role, call)
     // Listed before the consumers, so that no directory of a later consumer is in the list.
     let directories = try store.queue.open()?.etcdConsumers() ?? []
-    try view.begin(until: deadline)
+    try view.begin(until: call.container.soon)
     let gone = directories.filter { !view.isThere(String($0.dropFirst(Self.prefix.count))) }
     removeDirectories(gone, withFiles: true)
   }
@@ -57,12 +55,12 @@ final class EtcdConsumerPlace: ConsumerPlace {
   }
 
   /// A consumer that has the queue alone ends the right of its predecessor.
-  private func register(_ role: ConsumerRole, until deadline: ContinuousClock.Instant) throws {
+  private func register(_ role: ConsumerRole, _ store: EtcdQueue) throws {
     let key = store.consumerKey(id)
     let (isAlone, registration, fence) = try role.terms()
     let kind = isAlone ? Self.alone : Self.beside
     while true {
-      let (items, revision) = try store.read([store.range(.consumers)], until: deadline)
+      let (items, revision) = try store.read([store.range(.consumers)])
       let others = items[0].filter { isAlone && $0.value.starts(with: Self.alone) }
         .prefix(EtcdContainer.maximumOperations / 2)
       let outcome = try store.container.commit(
@@ -70,7 +68,7 @@ final class EtcdConsumerPlace: ConsumerPlace {
         .init(
           key: key, base: nil, seen: revision,
           value: kind + Array(" \(Nonce.next()) \(registration)".utf8)),
-        lease: session.lease, until: deadline)
+        lease: session.lease)
       guard outcome.succeeded else { throw store.queue.replaced() }
       if others.count < EtcdContainer.maximumOperations / 2 { return }
     }
@@ -84,9 +82,8 @@ final class EtcdConsumerPlace: ConsumerPlace {
     until deadline: ContinuousClock.Instant?
   ) throws(EtcdError) -> Bool {
     guard isEnded.load(ordering: .sequentiallyConsistent) else { return false }
-    let deadline = store.soon(within: deadline)
-    return try store.client.read(store.range(.consumers), keysOnly: true, until: deadline).items
-      .isEmpty
+    return try store.container.call(within: deadline)
+      .read(store.range(.consumers), keysOnly: true).items.isEmpty
   }
 
   /// Verifies that no other consumer can have this one's batches.
@@ -97,7 +94,7 @@ final class EtcdConsumerPlace: ConsumerPlace {
       if EtcdFault.forgettingFence.isActive { return }
     #endif
     do throws(EtcdError) {
-      try session.confirm(until: store.soon(within: deadline))
+      try session.confirm(until: store.container.call(within: deadline).soon)
     } catch {
       guard error.code == .leaseGone else { throw error }
       throw store.queue.replaced()
@@ -109,9 +106,9 @@ final class EtcdConsumerPlace: ConsumerPlace {
   }
 
   func isIdle() throws -> Bool {
-    let deadline = store.soon
     let found = try store.client.read(
-      [.init(store.range(.claims)), .init(store.range(.entries), keysOnly: true)], until: deadline
+      [.init(store.range(.claims)), .init(store.range(.entries), keysOnly: true)],
+      until: store.container.soon
     ).items
     let (claims, entries) = (found[0], found[1])
     let owners = claims.map { BatchClaim($0.value).consumer }
@@ -135,23 +132,11 @@ final class EtcdConsumerPlace: ConsumerPlace {
     sessionEnd.withLock { $0 = nil }
     // Files whose entries have not ended can still be claimed, until another process consumes.
     removeDirectories([directory], withFiles: false)
-    Self.end(store, id, session: session, until: .now + Self.endWait)
-  }
-
-  // Its batches go to the next consumer, so this is done before it returns, if possible.
-  private static func end(
-    _ store: EtcdQueue, _ id: String, session: EtcdSession,
-    until deadline: ContinuousClock.Instant
-  ) {
-    let key = store.consumerKey(id)
-    do throws(EtcdError) {
-      _ = try store.container.repeating(
-        .init(if: [.exists(key)], then: [.delete(.key(key))]), until: deadline)
-    } catch {
-      guard session.isAlive else { return }
-      Blocking.queue().asyncAfter(deadline: .now() + 1) {
-        end(store, id, session: session, until: .now + endWait)
-      }
+    // Its batches go to the next consumer, so this is done before it returns, if possible.
+    let (store, key) = (store, store.consumerKey(id))
+    session.insist { deadline in
+      _ = try store.container.until(deadline).repeating(
+        .init(if: [.exists(key)], then: [.delete(.key(key))]))
     }
   }
 }

@@ -28,15 +28,9 @@ extension EtcdQueue {
   /// How many batches are looked at in one request.
   static let looksAtOnce = 32
 
-  func look(
-    at batch: EntryFile, until deadline: ContinuousClock.Instant
-  ) throws(EtcdError) -> EtcdLook {
-    try looks(at: [batch], until: deadline)[0]
-  }
+  func look(at batch: EntryFile) throws(EtcdError) -> EtcdLook { try looks(at: [batch])[0] }
 
-  func looks(
-    at batches: [EntryFile], until deadline: ContinuousClock.Instant
-  ) throws(EtcdError) -> [EtcdLook] {
+  func looks(at batches: [EntryFile]) throws(EtcdError) -> [EtcdLook] {
     var looks: [EtcdLook] = []
     var rest = batches[...]
     while !rest.isEmpty {
@@ -45,7 +39,7 @@ extension EtcdQueue {
       let ranges = some.flatMap {
         [.key(entryKey($0)), .key(claimKey($0)), outcomes(of: $0)] as [KeyRange]
       }
-      let items = try read(ranges, until: deadline).items
+      let items = try read(ranges).items
       for (number, batch) in some.enumerated() {
         looks.append(look(at: batch, Array(items.dropFirst(number * 3).prefix(3))))
       }

@@ -58,8 +58,7 @@ final class EtcdOutlet: QueueOutlet {
   func admits(_ count: Int, _ size: Int) throws -> Bool {
     if state.withLock({ $0.admission.allows(count, size) }) { return true }
     return try reporting("look at what waits in \"\(queue.name)\"", path: queue.path) {
-      let items = try store.client.read(store.range(.entries), keysOnly: true, until: store.soon)
-        .items
+      let items = try store.container.read(store.range(.entries), keysOnly: true).items
       let waiting = items.compactMap { store.batch($0.key) }
       return state.withLock { $0.admission.note(waiting: waiting, for: count, size) }
     }
@@ -84,9 +83,9 @@ final class EtcdOutlet: QueueOutlet {
         .tooLarge,
         "an entry of \(bytes.count) bytes\(keepsReceipt ? ", stored with a receipt," : "")")
     }
-    let deadline = store.soon
+    let store = store.call()
     repeat {
-      let last = try state.withLock(\.last) ?? readLast(until: deadline)
+      let last = try state.withLock(\.last) ?? readLast(store)
       // Unless this succeeds, the state is read again.
       state.withLock { $0.last = nil }
       let order = EntryFile.order(after: last.order, now: queue.clock())
@@ -101,16 +100,16 @@ final class EtcdOutlet: QueueOutlet {
       }
       for (index, entry) in entries.enumerated() {
         guard let key = entry.key else { continue }
-        try supersede(key, by: .init(batch: name, index: index), in: &change, until: deadline)
+        try supersede(key, by: .init(batch: name, index: index), in: &change, store)
       }
       let witness = EtcdContainer.Witness(
         key: store.key(.senders, sender), base: last.item, seen: last.seen,
         value: Array("\(Nonce.next()) \(String(order, radix: 16))".utf8))
-      let outcome = try store.container.commit(change, witness, until: deadline)
+      let outcome = try store.container.commit(change, witness)
       guard outcome.succeeded else {
         // Another process sends under this name, or a superseded entry was just taken; or another
         // condition no longer holds.
-        try role?.check(on: store.container, until: deadline)
+        try role?.check(on: store.container)
         continue
       }
       state.withLock { state in
@@ -120,12 +119,12 @@ final class EtcdOutlet: QueueOutlet {
       }
       expire()
       return name
-    } while .now < deadline && other == nil
+    } while .now < store.container.soon && other == nil
     throw EtcdError(.unreachable, "others send under the same name all the time")
   }
 
-  private func readLast(until deadline: ContinuousClock.Instant) throws(EtcdError) -> Last {
-    let (items, revision) = try store.read([.key(store.key(.senders, sender))], until: deadline)
+  private func readLast(_ store: EtcdQueue) throws(EtcdError) -> Last {
+    let (items, revision) = try store.read([.key(store.key(.senders, sender))])
     guard let item = items[0].first else { return Last(seen: revision) }
     let words = String(decoding: item.value, as: UTF8.self).split(separator: " ")
     let order = words.last.flatMap { UInt64($0, radix: 16) } ?? 0
@@ -135,18 +134,17 @@ final class EtcdOutlet: QueueOutlet {
   /// Adds the steps by which the sender's newest entry with a key gives way to a newer one, unless a
   /// consumer has it.
   private func supersede(
-    _ key: String, by id: QueueEntryID, in change: inout EtcdTransaction,
-    until deadline: ContinuousClock.Instant
+    _ key: String, by id: QueueEntryID, in change: inout EtcdTransaction, _ store: EtcdQueue
   ) throws {
     let mark = store.markKey(sender, key)
-    let old = try store.read([.key(mark)], until: deadline).items[0].first
+    let old = try store.item(mark)
     change.conditions += .unchanged([(mark, old)])
     change.operations.append(
       .put(key: mark, value: Array("\(id.batch.text).\(id.index)".utf8)))
     guard let old, let oldID = OutcomeFile.id(String(decoding: old.value, as: UTF8.self)),
       oldID.batch.sender == sender
     else { return }
-    let look = try store.look(at: oldID.batch, until: deadline)
+    let look = try store.look(at: oldID.batch)
     guard look.status(oldID.index) == .stored, let item = look.entry, let batch = look.batch else {
       return
     }
@@ -163,7 +161,7 @@ final class EtcdOutlet: QueueOutlet {
   func adopt(
     _ file: EtcdTransaction?, _ entry: Batch.Entry, id: QueueEntryID, kept: KeyValue
   ) throws -> QueueEntryID? {
-    let (bytes, deadline) = (try Batch([entry]).bytes(), store.soon)
+    let (bytes, deadline) = (try Batch([entry]).bytes(), store.container.soon)
     while true {
       do {
         let name = try store(
@@ -173,8 +171,7 @@ final class EtcdOutlet: QueueOutlet {
             then: [.delete(.key(kept.key))] + (file?.operations ?? [])))
         return QueueEntryID(batch: name, index: 0)
       } catch let error as EtcdError where error.code == .unreachable {
-        let now = try store.read([.key(kept.key)], until: store.soon).items[0].first
-        guard now == kept else { return nil }
+        guard try store.item(kept.key) == kept else { return nil }
         if .now >= deadline { throw error }
       }
     }

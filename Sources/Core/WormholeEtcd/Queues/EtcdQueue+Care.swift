@@ -24,7 +24,7 @@ extension EtcdQueue: QueueStore {
   // MARK: Failures
 
   func failures() throws -> [QueueFailure] {
-    try client.read(range(.failures), until: soon).items.compactMap { failure($0) }
+    try container.read(range(.failures)).items.compactMap { failure($0) }
       .sorted { $0.id.isBefore($1.id) }
   }
 
@@ -57,26 +57,19 @@ extension EtcdQueue: QueueStore {
   }
 
   func retry(_ id: QueueEntryID) throws -> QueueEntryID? {
-    let item = try read([.key(failureKey(id))], until: soon).items[0].first
-    guard let item, let failure = failure(item) else { return nil }
-    let attachment = try failure.payload.attachmentID.map { try attachments.givingBack($0) }
+    guard let item = try item(failureKey(id)), let failure = failure(item) else { return nil }
+    let attachment = try failure.payload.attachmentID.map { try givingBack(attachment: $0) }
     return try EtcdOutlet(self, id.batch.sender, limits: .standard)
       .adopt(attachment, Batch.Entry(payload: failure.payload), id: id, kept: item)
   }
 
   func forgetFailure(_ id: QueueEntryID) throws -> Bool {
-    let (key, deadline) = (failureKey(id), soon)
-    return try changing(until: deadline) { inDoubt in
-      guard let item = try read([.key(key)], until: deadline).items[0].first else {
-        return .done(inDoubt)
-      }
-      let file = try failure(item)?.payload.attachmentID.map {
-        try attachments.removal(ofTaken: $0)
-      }
+    let (key, call) = (failureKey(id), call())
+    return try call.changing { inDoubt in
+      guard let item = try call.item(key) else { return .done(inDoubt) }
+      let file = try failure(item)?.payload.attachmentID.map { try removal(ofTakenAttachment: $0) }
       return .change(
-        .init(
-          if: item.unchanged,
-          then: [.delete(.key(key))] + (file ?? [])), true)
+        .init(if: item.unchanged, then: [.delete(.key(key))] + (file ?? [])), true)
     }
   }
 
@@ -97,11 +90,11 @@ extension EtcdQueue: QueueStore {
   ///   - limit: how many are removed at most.
   /// - Returns: the removed keys, for people.
   func expire(of sender: String?, later: UInt64, limit: Int) throws -> [String] {
-    let deadline = soon
+    let call = call()
     let now = queue.clock() + later
     let part = sender.map { $0 + "/" } ?? ""
     let found = try client.read(
-      [.init(range(.outcomes, part)), .init(range(.receipts, part))], until: deadline
+      [.init(range(.outcomes, part)), .init(range(.receipts, part))], until: call.container.soon
     ).items
     let notes = found[0].filter { note in
       guard let ended = OutcomeFile.ended(note.value) else { return false }
@@ -128,10 +121,10 @@ extension EtcdQueue: QueueStore {
         else { continue }
         items.append(receipt)
       }
-      let outcome = try container.repeating(
+      let outcome = try call.container.repeating(
         .init(
           if: .unchanged(items.map { ($0.key, $0) }),
-          then: items.map { .delete(.key($0.key)) }), until: deadline)
+          then: items.map { .delete(.key($0.key)) }))
       // A note of a processed entry is a part of its receipt.
       let records = items.filter {
         OutcomeFile.status($0.value) != .processed || $0.key == receiptKey(batch)
@@ -141,22 +134,21 @@ extension EtcdQueue: QueueStore {
     return removed
   }
 
-  /// Removes the marks of entries that are gone, and files that no entry names.
   func watchFirstUse(_ signal: @escaping @Sendable () -> Void) throws -> (any Cancelling)? {
-    let found = try client.page(everything, keysOnly: true, limit: 1, until: soon)
+    let found = try container.glance(at: everything)
     guard found.items.isEmpty else { return nil }
     return client.watch(everything, after: found.moment) { _ in signal() }
   }
 
+  /// Removes the marks of entries that are gone, and files that no entry names.
   func sweep() throws {
-    try attachments.sweep()
-    let deadline = soon
-    for mark in try client.read(range(.marks), until: deadline).items {
+    try sweepAttachments()
+    let container = container.call()
+    for mark in try container.read(range(.marks)).items {
       let id = OutcomeFile.id(String(decoding: mark.value, as: UTF8.self))
       var conditions = mark.unchanged
       if let id { conditions.append(.absent(entryKey(id.batch))) }
-      _ = try container.repeating(
-        .init(if: conditions, then: [.delete(.key(mark.key))]), until: deadline)
+      _ = try container.repeating(.init(if: conditions, then: [.delete(.key(mark.key))]))
     }
   }
 }

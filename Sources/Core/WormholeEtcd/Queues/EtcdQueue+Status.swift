@@ -7,14 +7,14 @@ extension EtcdQueue {
   // MARK: Looking
 
   func status(of id: QueueEntryID) throws -> QueueEntryStatus {
-    try look(at: id.batch, until: soon).status(id.index)
+    try look(at: id.batch).status(id.index)
   }
 
   func receipt(of id: QueueEntryID) throws -> QueueReceipt? {
-    let deadline = soon
-    let kept = try receipts([.key(receiptKey(id.batch))], deadline).first { $0.id == id }
+    let call = call()
+    let kept = try call.receipts(in: .key(receiptKey(id.batch))).first { $0.id == id }
     if let kept { return kept }
-    let look = try look(at: id.batch, until: deadline)
+    let look = try call.look(at: id.batch)
     guard let entry = look.batch?.entries[id.index], let payload = entry.payload,
       look.claim?.settled.contains(id.index) != true
     else { return nil }
@@ -22,20 +22,13 @@ extension EtcdQueue {
   }
 
   func receipts(of sender: String) throws -> [QueueReceipt] {
-    try receipts([range(.receipts, "\(sender)/")], soon)
+    try call().receipts(in: range(.receipts, "\(sender)/"))
   }
 
-  private func receipts(
-    _ ranges: [KeyRange], _ deadline: ContinuousClock.Instant
-  ) throws -> [QueueReceipt] {
-    var kept: [(batch: EntryFile, content: Batch)] = []
-    for range in ranges {
-      for item in try client.read(range, until: deadline).items {
-        if let (batch, content) = receipt(item) { kept.append((batch, content)) }
-      }
-    }
-    kept.sort { $0.batch < $1.batch }
-    let looks = try looks(at: kept.map(\.batch), until: deadline)
+  private func receipts(in range: KeyRange) throws -> [QueueReceipt] {
+    let kept = try container.read(range).items.compactMap { receipt($0) }
+      .sorted { $0.batch < $1.batch }
+    let looks = try looks(at: kept.map(\.batch))
     return zip(kept, looks).flatMap { kept, look in
       kept.content.kept.compactMap { index in
         let entry = kept.content.entries[index]
@@ -48,7 +41,7 @@ extension EtcdQueue {
   }
 
   /// - Returns: nil if it cannot be read.
-  private func receipt(_ item: KeyValue) -> (EntryFile, Batch)? {
+  private func receipt(_ item: KeyValue) -> (batch: EntryFile, content: Batch)? {
     let name = item.key.reversed().prefix { $0 != UInt8(ascii: "/") }.reversed()
     guard let batch = EntryFile(bytes: Array(name)) else { return nil }
     do throws(Batch.Unreadable) {
@@ -59,22 +52,20 @@ extension EtcdQueue {
   }
 
   func unfinished(of sender: String) throws -> [QueueReceipt] {
-    let deadline = soon
-    return try unfinished(waiting(until: deadline).filter { $0.sender == sender }, deadline)
+    let call = call()
+    return try call.unfinished(call.waiting().filter { $0.sender == sender })
   }
 
   func unfinished(limit: Int) throws -> [QueueReceipt] {
-    let deadline = soon
-    let taken = Set(
-      try client.read(range(.claims), keysOnly: true, until: deadline).items.compactMap {
-        batch($0.key)
-      })
-    let waiting = try waiting(until: deadline).filter { !taken.contains($0) }
-    var found = try unfinished(Array(taken), deadline)
+    let call = call()
+    let claims = try call.container.read(range(.claims), keysOnly: true).items
+    let taken = Set(claims.compactMap { batch($0.key) })
+    let waiting = try call.waiting().filter { !taken.contains($0) }
+    var found = try call.unfinished(Array(taken))
     var rest = waiting[...]
     var count = 0
     while count < limit, !rest.isEmpty {
-      let next = try unfinished(Array(rest.prefix(Self.looksAtOnce)), deadline)
+      let next = try call.unfinished(Array(rest.prefix(Self.looksAtOnce)))
       rest = rest.dropFirst(Self.looksAtOnce)
       count += next.count
       found += next
@@ -83,15 +74,13 @@ extension EtcdQueue {
   }
 
   /// Returns the unsettled batches, in the order of delivery.
-  private func waiting(until deadline: ContinuousClock.Instant) throws -> [EntryFile] {
-    try client.read(range(.entries), keysOnly: true, until: deadline).items
+  private func waiting() throws -> [EntryFile] {
+    try container.read(range(.entries), keysOnly: true).items
       .compactMap { batch($0.key) }.sorted { $0.precedes($1) }
   }
 
-  private func unfinished(
-    _ batches: [EntryFile], _ deadline: ContinuousClock.Instant
-  ) throws -> [QueueReceipt] {
-    zip(batches, try looks(at: batches, until: deadline)).flatMap { batch, look in
+  private func unfinished(_ batches: [EntryFile]) throws -> [QueueReceipt] {
+    zip(batches, try looks(at: batches)).flatMap { batch, look in
       (look.batch?.entries ?? []).enumerated().compactMap { index, entry in
         let status = look.status(index)
         guard !status.isEnd, let payload = entry.payload else { return nil }
@@ -102,7 +91,7 @@ extension EtcdQueue {
   }
 
   func outcomes(of sender: String) throws -> [QueueOutcome] {
-    try client.read(range(.outcomes, "\(sender)/"), until: soon).items.compactMap { item in
+    try container.read(range(.outcomes, "\(sender)/")).items.compactMap { item in
       guard let id = id(item.key) else { return nil }
       let status = OutcomeFile.status(item.value)
       return status == .processed ? nil : QueueOutcome(id: id, status: status)
@@ -110,16 +99,16 @@ extension EtcdQueue {
   }
 
   func hasEntries() throws -> Bool {
-    try !client.page(range(.entries), keysOnly: true, limit: 1, until: soon).items.isEmpty
+    try !container.glance(at: range(.entries)).items.isEmpty
   }
 
   // MARK: Forgetting
 
   func forget(_ id: QueueEntryID) throws {
-    let deadline = soon
+    let call = call()
     let (receipt, outcome) = (receiptKey(id.batch), outcomeKey(id))
-    try changing(until: deadline) { _ in
-      let found = try read([.key(receipt), .key(outcome)], until: deadline).items
+    try call.changing { _ in
+      let found = try call.read([.key(receipt), .key(outcome)]).items
       let item = found[0].first
       var items: [(key: [UInt8], item: KeyValue?)] = [(receipt, item)]
       var operations: [EtcdTransaction.Operation] = []
@@ -129,8 +118,7 @@ extension EtcdQueue {
         operations.append(.delete(.key(outcome)))
       }
       guard !operations.isEmpty else { return .done(()) }
-      return .change(
-        .init(if: .unchanged(items), then: operations), ())
+      return .change(.init(if: .unchanged(items), then: operations), ())
     }
   }
 
@@ -147,10 +135,10 @@ extension EtcdQueue {
   // MARK: Withdrawing
 
   func cancel(_ id: QueueEntryID, until deadline: ContinuousClock.Instant?) throws -> Bool {
-    let deadline = CallLimit.callDeadline(deadline ?? soon)
+    let call = until(CallLimit.callDeadline(deadline ?? container.soon))
     return try reporting("cancel an entry of \"\(queue.name)\"", path: queue.path) {
-      try changing(until: deadline) { _ in
-        let look = try look(at: id.batch, until: deadline)
+      try call.changing { _ in
+        let look = try call.look(at: id.batch)
         guard look.status(id.index) == .stored, let item = look.entry, let batch = look.batch else {
           return .done(look.status(id.index) == .cancelled)
         }
@@ -165,18 +153,17 @@ extension EtcdQueue {
   }
 
   func cancelAll(until deadline: ContinuousClock.Instant?) throws -> Int {
-    try waiting(until: soon).reduce(0) { count, batch in
-      try count + cancelAll(of: batch, until: CallLimit.callDeadline(deadline ?? soon))
+    try waiting().reduce(0) { count, batch in
+      let call = until(CallLimit.callDeadline(deadline ?? container.soon))
+      return try count + call.cancelAll(of: batch)
     }
   }
 
-  private func cancelAll(
-    of name: EntryFile, until deadline: ContinuousClock.Instant
-  ) throws -> Int {
+  private func cancelAll(of name: EntryFile) throws -> Int {
     // How many entries an earlier change of unknown outcome withdraws.
     var doubtful = 0
-    return try changing(until: deadline) { inDoubt in
-      let look = try look(at: name, until: deadline)
+    return try changing { inDoubt in
+      let look = try look(at: name)
       let waiting = (0..<name.count).filter { look.status($0) == .stored }
       guard !waiting.isEmpty, let item = look.entry, let batch = look.batch else {
         return .done(inDoubt && look.claim == nil ? doubtful : 0)

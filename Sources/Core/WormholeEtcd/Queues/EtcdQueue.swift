@@ -31,8 +31,8 @@ import WormholeSystem
 /// taken.
 struct EtcdQueue: Sendable {
   let queue: Queue
-  let container: EtcdContainer
-  private let prefix: [UInt8]
+  private(set) var container: EtcdContainer
+  let prefix: [UInt8]
 
   init(_ queue: Queue, in container: EtcdContainer) {
     self.queue = queue
@@ -45,14 +45,17 @@ struct EtcdQueue: Sendable {
 
   var path: String { container.location(of: Array(prefix.dropLast())) }
 
-  var attachments: EtcdAttachments { EtcdAttachments(container, prefix: prefix) }
-
   var client: EtcdClient { container.client }
 
-  var soon: ContinuousClock.Instant { container.soon }
+  /// Returns the same queue for one call; see `EtcdContainer`.
+  func call(within caller: ContinuousClock.Instant? = nil) -> EtcdQueue {
+    until(container.call(within: caller).soon)
+  }
 
-  func soon(within caller: ContinuousClock.Instant?) -> ContinuousClock.Instant {
-    container.soon(within: caller)
+  func until(_ deadline: ContinuousClock.Instant) -> EtcdQueue {
+    var call = self
+    call.container = container.until(deadline)
+    return call
   }
 
   // MARK: Keys
@@ -113,12 +116,15 @@ struct EtcdQueue: Sendable {
 
   /// Reads ranges at one revision.
   func read(
-    _ ranges: [KeyRange], until deadline: ContinuousClock.Instant
+    _ ranges: [KeyRange]
   ) throws(EtcdError) -> (items: [[KeyValue]], revision: Int64) {
-    let outcome = try container.repeating(
-      EtcdTransaction(if: [], then: ranges.map { .read($0) }), until: deadline)
+    let outcome = try container.commit(
+      EtcdTransaction(if: [], then: ranges.map { .read($0) }))
     return (outcome.results.map(\.items), outcome.revision)
   }
+
+  /// Returns a key; nil if it does not exist.
+  func item(_ key: [UInt8]) throws(EtcdError) -> KeyValue? { try read([.key(key)]).items[0].first }
 
   /// Makes a change that depends on the current keys, until it succeeds: a change that is refused,
   /// or whose outcome is unknown, is computed again.
@@ -126,27 +132,18 @@ struct EtcdQueue: Sendable {
   /// - Parameter change: reads, and returns the change, or the result if no change is needed. Its
   ///   argument says whether an earlier change may have been made.
   func changing<Result>(
-    until deadline: ContinuousClock.Instant,
     _ change: (_ inDoubt: Bool) throws -> Changing<Result>
   ) throws -> Result {
-    var doubt: EtcdError?
-    while true {
-      do {
-        switch try change(doubt != nil) {
+    let deadline = container.soon
+    return try container.settling { inDoubt in
+      repeat {
+        switch try change(inDoubt) {
         case .done(let result): return result
         case .change(let transaction, let result):
-          if try client.commit(transaction, until: deadline).succeeded { return result }
+          if try container.commit(transaction).succeeded { return result }
         }
-      } catch let error as EtcdError
-        where error.code == .outcomeUnknown || doubt != nil && error.code == .unreachable
-      {
-        doubt = doubt ?? error
-      }
-      guard .now < deadline else {
-        throw doubt.map { EtcdError(.outcomeUnknown, $0.reason) }
-          ?? EtcdError(.unreachable, "others change the same all the time")
-      }
-      if doubt != nil { pauseThread(.milliseconds(5)) }
+      } while .now < deadline
+      throw EtcdError(.unreachable, "others change the same all the time")
     }
   }
 }

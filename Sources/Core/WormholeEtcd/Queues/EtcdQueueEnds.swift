@@ -7,7 +7,7 @@ import WormholeSystem
 /// The watch that notifies callers waiting for the end of entries which batches to look at again:
 /// one for all callers, for as long as any of them waits. Each end changes or deletes `e/<batch>`
 /// or `d/<batch>`.
-final class EtcdQueueEnds: QueueEnds {
+final class EtcdQueueEnds: QueueEnds, KeyFollowing {
   private struct State {
     var waiting: [EntryFile: [WakeLatch]] = [:]
     var follower: KeyFollower?
@@ -51,30 +51,25 @@ final class EtcdQueueEnds: QueueEnds {
   var watches: Int { state.withLock { $0.follower?.isWatching == true ? 1 : 0 } }
 
   private func begin() throws {
-    let store = store
-    // A waiter that looks learns why a look fails.
-    let follower = KeyFollower(
-      store.container, store.range(from: .claims, through: .entries),
-      .init(
-        look: { deadline throws(EtcdError) in
-          try store.client.page(store.range(.claims), keysOnly: true, limit: 1, until: deadline)
-            .moment
-        },
-        events: { [weak self] events, _ in self?.hear(events) },
-        looked: { [weak self] _ in self?.raiseAll() }))
-    try follower.begin(until: store.soon)
+    let follower = KeyFollower(store.container, store.range(from: .claims, through: .entries))
+    try follower.begin(for: self, until: store.container.soon)
     state.withLock { $0.follower = follower }
   }
 
+  // A waiter that looks learns why a look fails.
+  func look(until deadline: ContinuousClock.Instant) throws(EtcdError) -> EtcdMoment {
+    try store.container.until(deadline).glance(at: store.range(.claims)).moment
+  }
+
   // On the thread of the watches.
-  private func hear(_ events: [EtcdEvent]) {
+  func hear(_ events: [EtcdEvent], of history: Int) {
     for event in events {
       guard let batch = store.batch(event.keyValue.key) else { continue }
       for latch in state.withLock({ $0.waiting[batch] ?? [] }) { latch.raise() }
     }
   }
 
-  private func raiseAll() {
+  func looked(isNewWatch: Bool) {
     for latch in state.withLock({ $0.waiting.values.flatMap { $0 } }) { latch.raise() }
   }
 }

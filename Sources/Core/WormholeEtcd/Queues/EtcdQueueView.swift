@@ -8,7 +8,7 @@ import WormholeSystem
 /// once, then followed by a watch; the transaction that follows repeats each decision made by it.
 ///
 /// The contents of entries are not kept. In a history it never goes back: older news is dropped.
-final class EtcdQueueView: Sendable {
+final class EtcdQueueView: KeyFollowing {
   /// The part of a claim that others have to know.
   struct Claim {
     let consumer: String
@@ -32,38 +32,34 @@ final class EtcdQueueView: Sendable {
   private let state = Mutex(State())
   private let signal = Mutex<(@Sendable () -> Void)?>(nil)
   let arrivals = Arrivals()
-  private let follower = Mutex<KeyFollower?>(nil)
+  private let follower: KeyFollower
 
   /// - Parameter own: the name of this consumer.
   init(_ store: EtcdQueue, own: String, keepsOrder: Bool) {
     self.store = store
     self.own = own
     self.keepsOrder = keepsOrder
+    follower = KeyFollower(store.container, store.range(from: .consumers, through: .entries))
   }
-
-  deinit { cancel() }
 
   /// Reads, and begins to follow.
   func begin(until deadline: ContinuousClock.Instant) throws(EtcdError) {
-    // The call that takes the next entry reports why a look fails.
-    let follower = KeyFollower(
-      store.container, store.range(from: .consumers, through: .entries),
-      .init(
-        look: { [weak self] deadline throws(EtcdError) in
-          try self?.refresh(until: deadline)
-          return self?.state.withLock(\.moment) ?? EtcdMoment.none
-        },
-        events: { [weak self] in self?.hear($0, of: $1) },
-        looked: { [weak self] _ in self?.raise() }))
-    try follower.begin(until: deadline)
-    self.follower.withLock { $0 = follower }
+    try follower.begin(for: self, until: deadline)
   }
+
+  // The call that takes the next entry reports why a look fails.
+  func look(until deadline: ContinuousClock.Instant) throws(EtcdError) -> EtcdMoment {
+    try refresh(until: deadline)
+    return state.withLock(\.moment)
+  }
+
+  func looked(isNewWatch: Bool) { raise() }
 
   /// - Parameter signal: called when there may be a batch to take; on the thread of the watches.
   func onNews(_ signal: @escaping @Sendable () -> Void) { self.signal.withLock { $0 = signal } }
 
   func cancel() {
-    follower.withLock { $0 }?.cancel()
+    follower.cancel()
     signal.withLock { $0 = nil }
   }
 
@@ -193,7 +189,7 @@ final class EtcdQueueView: Sendable {
   }
 
   // On the thread of the watches.
-  private func hear(_ events: [EtcdEvent], of history: Int) {
+  func hear(_ events: [EtcdEvent], of history: Int) {
     var isNews = false
     state.withLock { state in
       guard history == state.moment.history else { return }

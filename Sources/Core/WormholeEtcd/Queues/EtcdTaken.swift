@@ -32,8 +32,7 @@ final class EtcdTaken: TakenStore {
 
   func confirmNow() throws {
     try own.confirm(until: nil)
-    let isThere = try !store.read([.key(store.consumerKey(own.id))], until: store.soon).items[0]
-      .isEmpty
+    let isThere = try store.item(store.consumerKey(own.id)) != nil
     guard try isThere || own.isClosedWithoutSuccessor(until: nil) else {
       throw store.queue.replaced()
     }
@@ -42,24 +41,22 @@ final class EtcdTaken: TakenStore {
   var fence: EtcdTransaction.Condition { own.fence }
 
   func successor() throws -> LeaseHolder? {
-    let deadline = store.soon
-    let claims = try store.read([.key(store.claimKey(name))], until: deadline).items
-    guard let claim = claims.first?.first else { return nil }
-    let key = store.consumerKey(BatchClaim(claim.value).consumer)
-    let consumer = try store.read([.key(key)], until: deadline).items.first?.first
+    let store = store.call()
+    guard let claim = try store.item(store.claimKey(name)) else { return nil }
+    let consumer = try store.item(store.consumerKey(BatchClaim(claim.value).consumer))
     let words = consumer.map { String(decoding: $0.value, as: UTF8.self).split(separator: " ") }
     guard let words, words.count > 2 else { return nil }
     return try store.queue.role.members().first { $0.id == words[2] }?.holder
   }
 
   func takeAttachment(_ id: String) throws {
-    let found = try store.attachments.take(id, if: own.fence)
+    let found = try store.takeAttachment(id, if: own.fence)
     let isClaimed = try knownClaim().marks[BatchClaim.claimedMark + id] != nil
     let place = try store.queue.openOrMake()
     try place.prepare(own.directory)
     guard let found else { return }
     try place.receive(id, by: own.directory, isClaimed: isClaimed, parts: own.parts) {
-      try store.attachments.download(found, into: $0, continuing: $1)
+      try store.download(found, into: $0, continuing: $1)
     }
   }
 
@@ -68,7 +65,7 @@ final class EtcdTaken: TakenStore {
   }
 
   func log(_ line: String, until deadline: ContinuousClock.Instant?) throws -> Bool {
-    try change(until: deadline) { $0.deliveries += line }
+    try change([], store.call(within: deadline)) { $0.deliveries += line }
     return false
   }
 
@@ -103,13 +100,14 @@ final class EtcdTaken: TakenStore {
     if isNoted { operations.append(try store.noting(end.status, of: end.id)) }
     if let file = end.entry.payload?.attachmentID, !end.isKept {
       // It still waits if the entry was not delivered.
-      _ = try store.attachments.take(file, if: own.fence)
-      operations += try store.attachments.removal(ofTaken: file)
+      _ = try store.takeAttachment(file, if: own.fence)
+      operations += try store.removal(ofTakenAttachment: file)
     }
+    let call = store.call(within: deadline)
     if end.isLast {
-      try finish(operations, until: deadline)
+      try finish(operations, call)
     } else {
-      try change(operations, until: deadline) { claim in
+      try change(operations, call) { claim in
         claim.settled.insert(end.id.index)
         claim.marks["\(end.id.index)"] = nil
       }
@@ -117,7 +115,7 @@ final class EtcdTaken: TakenStore {
   }
 
   func finish(hasNotes: Bool, until deadline: ContinuousClock.Instant?) throws {
-    try finish([], until: deadline)
+    try finish([], store.call(within: deadline))
   }
 
   func clear(_ end: Settlement) {
@@ -132,18 +130,15 @@ final class EtcdTaken: TakenStore {
   }
 
   /// Ends an invalid batch, with the failure of each of its entries.
-  func putAside(
-    _ bytes: [UInt8], as status: QueueEntryStatus, until deadline: ContinuousClock.Instant?
-  ) throws {
+  func putAside(_ bytes: [UInt8], as status: QueueEntryStatus, _ store: EtcdQueue) throws {
     var rest = Set(0..<name.count).subtracting(state.withLock { $0.claim.settled }).sorted()[...]
     while rest.count > EtcdQueue.maximumCount {
       let some = rest.prefix(EtcdQueue.maximumCount)
       rest = rest.dropFirst(some.count)
-      try change(notes(some, status), until: deadline) { $0.settled.formUnion(some) }
+      try change(notes(some, status), store) { $0.settled.formUnion(some) }
     }
     try finish(
-      notes(rest, status) + [.put(key: store.key(.foreign, name.text), value: bytes)],
-      until: deadline)
+      notes(rest, status) + [.put(key: store.key(.foreign, name.text), value: bytes)], store)
   }
 
   private func notes(
@@ -154,22 +149,24 @@ final class EtcdTaken: TakenStore {
 
   // MARK: Changing
 
+  private func change(_ edit: (inout BatchClaim) -> Void) throws {
+    try change([], store.call(), edit)
+  }
+
   /// Changes the claim, with further steps at once.
   private func change(
-    _ operations: [EtcdTransaction.Operation] = [],
-    until deadline: ContinuousClock.Instant? = nil, _ edit: (inout BatchClaim) -> Void
+    _ operations: [EtcdTransaction.Operation], _ store: EtcdQueue,
+    _ edit: (inout BatchClaim) -> Void
   ) throws {
     try state.withLock { state in
-      let deadline = store.soon(within: deadline)
-      try settleDoubt(&state, until: deadline)
+      try settleDoubt(&state, store)
       var claim = state.claim
       edit(&claim)
       let witness = EtcdContainer.Witness(
         key: state.claimed.key, base: state.claimed, value: try claim.bytes(stamp: Nonce.next()))
       do throws(EtcdError) {
-        let outcome = try fenced(until: deadline) { fence throws(EtcdError) in
-          try store.container.commit(
-            EtcdTransaction(if: fence, then: operations), witness, until: deadline)
+        let outcome = try fenced(store) { fence throws(EtcdError) in
+          try store.container.commit(EtcdTransaction(if: fence, then: operations), witness)
         }
         guard outcome.succeeded else { throw EtcdError(.leaseGone, "") }
         state.claim = claim
@@ -182,28 +179,22 @@ final class EtcdTaken: TakenStore {
   }
 
   /// Removes the batch and the claim, with further steps at once.
-  private func finish(
-    _ operations: [EtcdTransaction.Operation], until deadline: ContinuousClock.Instant?
-  ) throws {
+  private func finish(_ operations: [EtcdTransaction.Operation], _ store: EtcdQueue) throws {
     try state.withLock { state in
-      let deadline = store.soon(within: deadline)
-      try settleDoubt(&state, until: deadline)
+      try settleDoubt(&state, store)
       let base = state.claimed
       let steps = [.delete(.key(base.key)), .delete(.key(store.entryKey(name)))] + operations
+      let wasInDoubt = state.doubt != nil
       do {
-        let queue = store.queue
-        let wasInDoubt = state.doubt != nil
-        try store.changing(until: deadline) { inDoubt in
-          let outcome = try self.fenced(until: deadline) { fence throws(EtcdError) in
-            let change = EtcdTransaction(
-              if: fence + base.unchanged, then: steps)
-            return try self.store.client.commit(change, until: deadline)
+        try store.container.settling { inDoubt in
+          let outcome = try self.fenced(store) { fence throws(EtcdError) in
+            try store.container.commit(EtcdTransaction(if: fence + base.unchanged, then: steps))
           }
-          if outcome.succeeded { return .done(()) }
-          if try (inDoubt || wasInDoubt) && self.wasDeleted(since: base.modified, until: deadline) {
-            return .done(())
+          if outcome.succeeded { return }
+          let mayBeOwn = inDoubt || wasInDoubt
+          guard try mayBeOwn && self.wasDeleted(since: base.modified, store) else {
+            throw store.queue.replaced()
           }
-          throw queue.replaced()
         }
         state.doubt = nil
       } catch let error as EtcdError {
@@ -217,11 +208,11 @@ final class EtcdTaken: TakenStore {
   /// Makes a step of this consumer. A closed consumer still ends its entries while no other process
   /// consumes; the claim's revision proves in the same step that no other got them.
   private func fenced(
-    until deadline: ContinuousClock.Instant,
+    _ store: EtcdQueue,
     _ step: ([EtcdTransaction.Condition]) throws(EtcdError) -> EtcdTransaction.Outcome
   ) throws(EtcdError) -> EtcdTransaction.Outcome {
     let outcome = try step([own.fence])
-    guard !outcome.succeeded, try own.isClosedWithoutSuccessor(until: deadline) else {
+    guard !outcome.succeeded, try own.isClosedWithoutSuccessor(until: store.container.soon) else {
       return outcome
     }
     return try step([])
@@ -231,30 +222,27 @@ final class EtcdTaken: TakenStore {
   /// successor replaces it first, and there is none while the consumer's key exists.
   ///
   /// - Throws: `EtcdError`: `.compacted` if the history that shows it was compacted.
-  private func wasDeleted(
-    since base: Int64, until deadline: ContinuousClock.Instant
-  ) throws(EtcdError) -> Bool {
+  private func wasDeleted(since base: Int64, _ store: EtcdQueue) throws(EtcdError) -> Bool {
     let key = store.claimKey(name)
-    let items = try store.read([.key(key), .key(store.consumerKey(own.id))], until: deadline).items
+    let items = try store.read([.key(key), .key(store.consumerKey(own.id))]).items
     guard items[0].first?.modified != base else { return false }
     if items[0].isEmpty, !items[1].isEmpty { return true }
-    return try store.client.firstChange(of: key, from: base + 1, until: deadline).kind == .delete
+    return try store.client.firstChange(of: key, from: base + 1, until: store.container.soon).kind
+      == .delete
   }
 
   /// Returns the current claim.
   private func knownClaim() throws -> BatchClaim {
     try state.withLock { state in
-      try settleDoubt(&state, until: store.soon)
+      try settleDoubt(&state, store)
       return state.claim
     }
   }
 
   /// Determines the outcome of an earlier change.
-  private func settleDoubt(
-    _ state: inout State, until deadline: ContinuousClock.Instant
-  ) throws {
+  private func settleDoubt(_ state: inout State, _ store: EtcdQueue) throws {
     guard let doubt = state.doubt, let claim = doubt.claim else { return }
-    let now = try store.read([.key(store.claimKey(name))], until: deadline).items[0].first
+    let now = try store.item(store.claimKey(name))
     if let now, now.value == doubt.value {
       state.claim = claim
       state.claimed = now

@@ -31,17 +31,17 @@ final class EtcdChange<Result: Sendable>: Waiting {
 
   func step() throws -> WaitingStep<Result> {
     try reporting("change the value", path: value.path) {
-      let deadline = CallLimit.callDeadline(terms.deadline)
+      let etcd = value.etcd.until(CallLimit.callDeadline(terms.deadline))
       let state: EtcdValue.State
       if let known {
         state = known
       } else {
-        state = try value.read(until: deadline)
+        state = try value.read(on: etcd)
         isFresh = true
       }
       known = state
       do {
-        return try attempt(state, until: deadline)
+        return try attempt(state, on: etcd)
       } catch let error as BodyError {
         guard isFresh else { return readAgain() }
         throw error.cause
@@ -50,7 +50,7 @@ final class EtcdChange<Result: Sendable>: Waiting {
   }
 
   private func attempt(
-    _ state: EtcdValue.State, until deadline: ContinuousClock.Instant
+    _ state: EtcdValue.State, on etcd: EtcdContainer
   ) throws -> WaitingStep<Result> {
     let old = value.snapshot(of: state)
     let edit: Edit
@@ -60,7 +60,7 @@ final class EtcdChange<Result: Sendable>: Waiting {
     }
     if case .keep = edit { return isFresh ? .done(result) : readAgain() }
     let stamp = Stamp.unique()
-    let lease = try grantLease(for: edit, until: deadline)
+    let lease = try grantLease(for: edit, on: etcd)
     let content =
       try lease == nil
       ? stamp.wire : value.content(edit, stamp, terms: terms, after: needsContent ? old : nil)
@@ -68,9 +68,9 @@ final class EtcdChange<Result: Sendable>: Waiting {
     let witness = value.witness(state, content)
     let outcome: EtcdTransaction.Outcome
     do throws(EtcdError) {
-      outcome = try value.etcd.commit(
+      outcome = try etcd.commit(
         EtcdTransaction(if: [], then: [], otherwise: [.key(value.key)]), witness,
-        lease: lease ?? 0, until: deadline)
+        lease: lease ?? 0)
     } catch {
       guard error.code == .leaseGone, ContinuousClock.now < terms.deadline else { throw error }
       // This process was stopped for longer than the lease lasts.
@@ -100,8 +100,8 @@ final class EtcdChange<Result: Sendable>: Waiting {
         reason: "other processes change it all the time, and the deadline passed",
         remedy: "try again, or with a later deadline")
     }
-    guard case .read(let items) = outcome.results.last else { return readAgain() }
-    let state = EtcdValue.State(item: items.first, seen: outcome.moment)
+    guard let result = outcome.results.last else { return readAgain() }
+    let state = EtcdValue.State(item: result.items.first, seen: outcome.moment)
     value.know(state)
     known = state
     isFresh = true
@@ -111,18 +111,10 @@ final class EtcdChange<Result: Sendable>: Waiting {
   /// The lease of a value that expires; 0 for one that does not, nil for one that has expired by now.
   ///
   /// The only look at the clock: a second one could find it expired, and put it without a lease.
-  private func grantLease(
-    for edit: Edit, until deadline: ContinuousClock.Instant
-  ) throws -> Int64? {
+  private func grantLease(for edit: Edit, on etcd: EtcdContainer) throws -> Int64? {
     guard case .replace = edit, let expiry = terms.expiry else { return 0 }
     if let lease { return lease }
-    let nanoseconds = expiry - PublicationRecord.now
-    guard nanoseconds > 0 else { return nil }
-    // etcd counts whole seconds; never early.
-    let seconds = nanoseconds / 1_000_000_000 + (nanoseconds % 1_000_000_000 == 0 ? 0 : 1)
-    let granted = try value.etcd.client.grantLease(
-      lifetime: .seconds(min(seconds, EtcdContainer.longestLease)), until: deadline)
-    lease = granted
-    return granted
+    lease = try etcd.grantLease(until: expiry)
+    return lease
   }
 }

@@ -8,7 +8,7 @@ package import WormholeSystem
 /// It never goes back in a history: events no newer than the last revision are dropped. After a
 /// break it continues, and reads the range once more, because old servers may lose events; after a
 /// compaction, or if the history was replaced, it reads the range again and watches from there.
-package final class EtcdMirror: Watching {
+package final class EtcdMirror: Watching, KeyFollowing {
   private struct State {
     var items: [[UInt8]: KeyValue] = [:]
     /// The earliest moment of the items.
@@ -22,7 +22,7 @@ package final class EtcdMirror: Watching {
   private let range: KeyRange
   private let signal: @Sendable () -> Void
   private let state = Mutex(State())
-  private let follower = Mutex<KeyFollower?>(nil)
+  private let follower: KeyFollower
 
   /// - Parameters:
   ///   - deadline: The end of the first look; nil for that of the container's calls.
@@ -37,17 +37,8 @@ package final class EtcdMirror: Watching {
     self.container = container
     self.range = range
     self.signal = signal
-    let follower = KeyFollower(
-      container, range,
-      .init(
-        look: { [weak self] deadline throws(EtcdError) in
-          try self?.look(until: deadline) ?? EtcdMoment.none
-        },
-        events: { [weak self] in self?.hear($0, of: $1) },
-        looked: { [weak self] in self?.looked(isNewWatch: $0) },
-        failed: { [weak self] in self?.fail($0) }))
-    try follower.begin(until: deadline ?? container.soon)
-    self.follower.withLock { $0 = follower }
+    follower = KeyFollower(container, range)
+    try follower.begin(for: self, until: deadline ?? container.soon)
   }
 
   /// The keys in their order, of one revision at the earliest.
@@ -73,9 +64,9 @@ package final class EtcdMirror: Watching {
   package var detection: ChangeDetection { .events }
 
   /// Ends the watch.
-  package func cancel() { follower.withLock { $0 }?.cancel() }
+  package func cancel() { follower.cancel() }
 
-  private func look(until deadline: ContinuousClock.Instant) throws(EtcdError) -> EtcdMoment {
+  func look(until deadline: ContinuousClock.Instant) throws(EtcdError) -> EtcdMoment {
     let found = try container.client.read(range, until: deadline)
     state.withLock { state in
       guard found.moment >= state.moment else { return }
@@ -86,7 +77,7 @@ package final class EtcdMirror: Watching {
     return found.moment
   }
 
-  private func looked(isNewWatch: Bool) {
+  func looked(isNewWatch: Bool) {
     let isNew = state.withLock { state in
       if isNewWatch { state.failure = nil }
       defer { state.isNew = false }
@@ -96,7 +87,7 @@ package final class EtcdMirror: Watching {
   }
 
   // On the thread of the watches.
-  private func hear(_ events: [EtcdEvent], of history: Int) {
+  func hear(_ events: [EtcdEvent], of history: Int) {
     let isNew = state.withLock { state in
       guard let last = events.last?.keyValue.modified, history == state.moment.history,
         last > state.moment.revision
@@ -111,7 +102,7 @@ package final class EtcdMirror: Watching {
   }
 
   /// Notifies its users once that it has stopped following.
-  private func fail(_ error: EtcdError) {
+  func failed(_ error: EtcdError) {
     let isFirst = state.withLock { state in
       defer { state.failure = error }
       return state.failure == nil

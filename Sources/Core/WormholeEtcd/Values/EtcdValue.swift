@@ -1,5 +1,5 @@
 import Synchronization
-package import Wormhole
+import Wormhole
 import WormholePropertyLists
 import WormholeSystem
 
@@ -47,16 +47,16 @@ final class EtcdValue: ValueStore {
   // MARK: Reading
 
   func snapshot(limits: PropertyListLimits) throws -> ValueSnapshot {
-    snapshot(of: try read(until: etcd.soon), limits: limits)
+    snapshot(of: try read(on: etcd), limits: limits)
   }
 
   func version() throws -> Version? {
-    try read(until: etcd.soon).item.flatMap(Version.init)
+    try read(on: etcd).item.flatMap(Version.init)
   }
 
   /// Reads the key as a majority of the cluster knows it.
-  func read(until deadline: ContinuousClock.Instant) throws(EtcdError) -> State {
-    let found = try etcd.client.page(.key(key), limit: 1, until: deadline)
+  func read(on etcd: EtcdContainer) throws(EtcdError) -> State {
+    let found = try etcd.client.page(.key(key), limit: 1, until: etcd.soon)
     let state = State(item: found.items.first, seen: found.moment)
     know(state)
     return state
@@ -123,13 +123,7 @@ final class EtcdValue: ValueStore {
       nil, peer: terms.peer ?? ActivePeers.single(in: container.root.path), after: old?.publication,
       expiry: terms.expiry)
     let content = stamp.wire + PublishedContent(bytes, record).bytes
-    guard content.count <= EtcdContainer.maximumBytes else {
-      throw AppGroupError(
-        .tooLarge, "change the value", path: path,
-        reason: "it has \(content.count) bytes, and a key on etcd at most "
-          + "\(EtcdContainer.maximumBytes)",
-        remedy: "send large content as a file")
-    }
+    try EtcdContainer.requireSize(of: content, "change the value", path: path, remedy: "")
     return content
   }
 }
@@ -162,22 +156,17 @@ extension EtcdContainer {
     guard kind.primitive == .notification else { return key(kind, identifier) }
     return key("s", isOwn: kind.isOwn) + key(ofName: identifier)
   }
-}
 
-extension EtcdContainer {
   /// Removes the keys of removed values, unless another process has written them again.
   ///
   /// - Returns: Descriptions of the keys.
-  package func removeEmptyValues(of kind: NameKind) throws -> [String] {
-    let deadline = soon
-    let range = KeyRange.prefix(key("v", isOwn: kind.isOwn))
+  func removeEmptyValues(of kind: NameKind) throws -> [String] {
+    let call = call()
+    let all = try call.read(.prefix(key("v", isOwn: kind.isOwn))).items
     var removed: [String] = []
-    for item in try client.read(range, until: deadline).items where item.value.count <= Stamp.bytes
-    {
-      let outcome = try repeating(
-        EtcdTransaction(
-          if: item.unchanged, then: [.delete(.key(item.key))]),
-        until: deadline)
+    for item in all where item.value.count <= Stamp.bytes {
+      let outcome = try call.repeating(
+        EtcdTransaction(if: item.unchanged, then: [.delete(.key(item.key))]))
       if outcome.succeeded { removed.append(location(of: item.key)) }
     }
     return removed

@@ -29,8 +29,8 @@ final class EtcdValuesChange<Result: Sendable>: Waiting {
             + "\(Self.maximumConditions) in one step",
           remedy: "change fewer at once, or raise --max-txn-ops")
       }
-      let deadline = CallLimit.callDeadline(update.terms.deadline)
-      let states = try read(until: deadline)
+      let etcd = etcd.until(CallLimit.callDeadline(update.terms.deadline))
+      let states = try read(on: etcd)
       let found = zip(values, states).map { $0.snapshot(of: $1) }
       let edits: [Edit]
       let result: Result
@@ -39,7 +39,7 @@ final class EtcdValuesChange<Result: Sendable>: Waiting {
       } catch let error as BodyError {
         throw error.cause
       }
-      guard try publish(edits, states, found: found, until: deadline) else {
+      guard try publish(edits, states, found: found, on: etcd) else {
         return try beginAgain()
       }
       return .done(result)
@@ -48,21 +48,16 @@ final class EtcdValuesChange<Result: Sendable>: Waiting {
 
   private var roleConditions: [EtcdTransaction.Condition] { update.role?.conditions ?? [] }
 
-  private func read(until deadline: ContinuousClock.Instant) throws -> [EtcdValue.State] {
-    let outcome = try etcd.client.commit(
-      EtcdTransaction(if: [], then: values.map { .read(.key($0.key)) }), until: deadline)
-    return outcome.results.map { result in
-      guard case .read(let items) = result else {
-        return EtcdValue.State(item: nil, seen: outcome.moment)
-      }
-      return EtcdValue.State(item: items.first, seen: outcome.moment)
-    }
+  private func read(on etcd: EtcdContainer) throws -> [EtcdValue.State] {
+    let outcome = try etcd.commit(
+      EtcdTransaction(if: [], then: values.map { .read(.key($0.key)) }))
+    return outcome.results.map { .init(item: $0.items.first, seen: outcome.moment) }
   }
 
   /// - Returns: False if another process was faster.
   private func publish(
     _ edits: [Edit], _ states: [EtcdValue.State], found: [ValueSnapshot],
-    until deadline: ContinuousClock.Instant
+    on etcd: EtcdContainer
   ) throws -> Bool {
     var transaction = EtcdTransaction(if: roleConditions, then: [])
     var witness: EtcdContainer.Witness?
@@ -83,8 +78,8 @@ final class EtcdValuesChange<Result: Sendable>: Waiting {
       transaction.operations.append(.put(key: value.key, value: content))
     }
     transaction.conditions += .unchanged(others, stamp: Stamp.bytes)
-    if let witness, try etcd.commit(transaction, witness, until: deadline).succeeded { return true }
-    try update.role?.check(on: etcd, until: deadline)
+    if let witness, try etcd.commit(transaction, witness).succeeded { return true }
+    try update.role?.check(on: etcd)
     return witness == nil
   }
 

@@ -79,12 +79,11 @@ struct EtcdFaultTests {
     }
     // The answers are counted in pairs, of which the second is lost.
     if proxy.answers.isMultiple(of: 2) {
-      _ = try etcd.repeating(.init(if: [], then: []), until: soon)
+      _ = try etcd.until(soon).repeating(.init(if: [], then: []))
     }
     let change = Result { () throws(EtcdError) in
-      try etcd.commit(
-        .init(if: [], then: []), .init(key: key, base: base, value: [2]),
-        until: soon)
+      try etcd.until(soon).commit(
+        .init(if: [], then: []), .init(key: key, base: base, value: [2]))
     }
     switch meanwhile {
     case .compactedLater:

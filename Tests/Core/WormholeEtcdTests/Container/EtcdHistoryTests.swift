@@ -123,7 +123,7 @@ final class EtcdHistoryTests: RestoredEtcd {
     )
     let loss = Mutex<AppGroupError?>(nil)
     role.onLoss { error in loss.withLock { $0 = error } }
-    let session = try etcd.session(until: soon)
+    let session = try etcd.until(soon).session()
     try node.endAndSave()
     try grow()
     try role.confirm()
@@ -163,7 +163,7 @@ final class EtcdHistoryTests: RestoredEtcd {
     // Until its key has ended, the claim that the snapshot has brought back holds.
     let keys = try #require(queue.store as? EtcdQueue)
     try eventually("its right has ended") {
-      try keys.read([keys.range(.consumers)], until: soon).items[0].isEmpty
+      try keys.until(soon).read([keys.range(.consumers)]).items[0].isEmpty
     }
     #expect(etcd.client.history == 1)
     let error = #expect(throws: AppGroupError.self) { try claimed.acknowledge() }
@@ -209,7 +209,7 @@ final class EtcdHistoryTests: RestoredEtcd {
     }
     defer { mailbox.close() }
     let outlet = try #require(MailboxOutlet(in: container, to: mailbox.address))
-    let session = try farEtcd.session(until: soon)
+    let session = try farEtcd.until(soon).session()
     proxy.block()
     #expect(try outlet.post(1) == .posted)
     try node.endAndSave()
@@ -259,7 +259,7 @@ final class EtcdHistoryTests: RestoredEtcd {
     let owner = KeyRange.key(MailboxKeys(etcd, mailbox.address).owner)
     try eventually("its mailbox is made again") {
       try etcd.client.read(owner, until: soon).items.first?.lease
-        == farEtcd.session(until: soon).lease
+        == farEtcd.until(soon).session().lease
     }
     #expect(try outlet.post(3) == .posted)
     try eventually("what is new is delivered") { delivered.withLock { $0.last } == 3 }
@@ -268,7 +268,7 @@ final class EtcdHistoryTests: RestoredEtcd {
 
   @Test("ends sessions before anything else learns of it")
   func certainty() throws {
-    let session = try etcd.session(until: soon)
+    let session = try etcd.until(soon).session()
     try node.endAndSave()
     try grow()
     let moment = try etcd.client.read(.key(etcd.formatKey), until: soon).moment
@@ -282,7 +282,7 @@ final class EtcdHistoryTests: RestoredEtcd {
       let belief = session.isAlive || session.isCertain || session.limits.stop > .now
       beliefs.withLock { $0.append(belief) }
       do {
-        let new = try etcd.session(until: soon)
+        let new = try etcd.until(soon).session()
         next.withLock { $0 = new }
       } catch {
         Issue.record(error)
@@ -320,7 +320,7 @@ final class EtcdHistoryTests: RestoredEtcd {
     try node.endAndSave()
     far.withLock { $0 = etcd }
     try container.value("growth").replace(with: 1)
-    let session = try etcd.session(until: soon)
+    let session = try etcd.until(soon).session()
     let hasEnded = Atomic(false)
     let handler = session.onEnd { hasEnded.store(true, ordering: .relaxed) }
     try eventually("it is noticed") { etcd.client.history == 1 }

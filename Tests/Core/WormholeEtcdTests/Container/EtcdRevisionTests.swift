@@ -67,7 +67,7 @@ final class EtcdRevisionTests: RestoredEtcd {
     try container.queue("q").sender("a").enqueue(1)
     try node.endAndSave()
     let claimed = try #require(try consumer.next(until: soon))
-    let claim = try #require(try store.read([store.range(.claims)], until: soon).items[0].first)
+    let claim = try #require(try store.until(soon).read([store.range(.claims)]).items[0].first)
     proxy.block()
     try node.endAndRestore()
     try node.grow(before: claim.modified)
@@ -89,7 +89,7 @@ final class EtcdRevisionTests: RestoredEtcd {
     let proxy = try LossyProxy(to: node.endpoint)
     let (far, farEtcd) = try far(proxy)
     // Both have a session, whose making has no revision.
-    let sessions = [try farEtcd.session(until: soon), try etcd.session(until: soon)]
+    let sessions = [try farEtcd.until(soon).session(), try etcd.until(soon).session()]
     try node.endAndSave()
     let role = try far.presence("p").enterExclusively(until: soon)
     let revision = Int64(role.fence.number)

@@ -47,7 +47,7 @@ struct EtcdPresenceTests {
   }
 
   private func endSession() throws {
-    let session = try etcd.session(until: soon)
+    let session = try etcd.until(soon).session()
     try etcd.client.revokeLease(session.lease, until: soon)
   }
 
@@ -359,7 +359,7 @@ struct EtcdPresenceTests {
     let end = try Mailbox.observeEnd(of: mailbox.address, in: container) {
       ended.withLock { $0 += 1 }
     }
-    let session = try etcd.session(until: soon)
+    let session = try etcd.until(soon).session()
     try etcd.client.revokeLease(session.lease, until: soon)
     try eventually("its end is reported") { ended.withLock { $0 } == 1 }
     try eventually("it is there again") { try outlet.post(2) == .posted }

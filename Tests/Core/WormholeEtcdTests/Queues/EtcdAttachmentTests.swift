@@ -104,9 +104,8 @@ struct EtcdAttachmentTests {
     let attachment = try #require(try consumer.next(until: soon)?.attachment)
     let keys = try keys(queue)
     // What the next one that has the queue alone does first; nobody closed this one.
-    _ = try keys.container.repeating(
-      .init(if: [.exists(keys.container.formatKey)], then: [.delete(keys.range(.consumers))]),
-      until: soon)
+    _ = try keys.container.until(soon).repeating(
+      .init(if: [.exists(keys.container.formatKey)], then: [.delete(keys.range(.consumers))]))
     let error = #expect(throws: AppGroupError.self) {
       try attachment.claim(to: directory.path + "/stolen")
     }
@@ -159,8 +158,8 @@ struct EtcdAttachmentTests {
       ]
       operation = .put(key: keys.key(.waitingFiles, "x"), value: try manifest.binaryBytes())
     }
-    _ = try keys.container.repeating(
-      .init(if: [.exists(keys.container.formatKey)], then: [operation]), until: soon)
+    _ = try keys.container.until(soon).repeating(
+      .init(if: [.exists(keys.container.formatKey)], then: [operation]))
     let consumer = try queue.consume()
     let entry = try #require(try consumer.next(until: soon))
     let condition = try entry.attachment?.condition()
@@ -327,8 +326,8 @@ struct EtcdAttachmentTests {
     let keys = try keys(queue)
     let first = try pieces(queue)[0].key
     // It is not asked for.
-    _ = try keys.container.repeating(
-      .init(if: [.exists(first)], then: [.delete(.key(first))]), until: soon)
+    _ = try keys.container.until(soon).repeating(
+      .init(if: [.exists(first)], then: [.delete(.key(first))]))
     #expect(try received(queue) == content)
     #expect(!directory.listing.contains("etcd-gone"), "\(directory.listing)")
   }
@@ -337,7 +336,7 @@ struct EtcdAttachmentTests {
   func lostSession() throws {
     let queue = try queue("here")
     let stage = try queue.sender("a").stage("x", bytes: Int64(content.count))
-    try keys(queue).container.lastingSession(until: soon).end()
+    try keys(queue).container.until(soon).session(isLasting: true).end()
     let source = try self.source()
     let error = #expect(throws: AppGroupError.self) {
       try stage.copy(source, source.status(), durability: .standard, check: {}, copied: { _ in })

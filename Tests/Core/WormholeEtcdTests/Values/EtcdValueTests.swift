@@ -109,7 +109,7 @@ struct EtcdValueTests {
         EtcdTransaction.Operation.put(key: etcd.key(.value, $0), value: [1])
       }
       let always = EtcdTransaction.Condition.version(of: etcd.formatKey, -1, is: .greater)
-      _ = try etcd.repeating(EtcdTransaction(if: [always], then: puts), until: soon)
+      _ = try etcd.until(soon).repeating(EtcdTransaction(if: [always], then: puts))
     }
     #expect(try Set(container.valueIdentifiers()) == Set(names))
     #expect(try container.valueIdentifiers().count == Set(names).count)
@@ -149,8 +149,8 @@ struct EtcdValueTests {
 
   private func put(_ bytes: [UInt8], _ key: [UInt8]) throws {
     let always = EtcdTransaction.Condition.version(of: key, -1, is: .greater)
-    _ = try etcd.repeating(
-      EtcdTransaction(if: [always], then: [.put(key: key, value: bytes)]), until: soon)
+    _ = try etcd.until(soon).repeating(
+      EtcdTransaction(if: [always], then: [.put(key: key, value: bytes)]))
   }
 }
 

@@ -171,8 +171,8 @@ struct CopyTests {
     let place = try scene.place(.etcd, "other")
     let container = try EtcdContainer.unopened(EtcdLocation(place))
     let key = container.key("z") + Array("theirs".utf8)
-    _ = try container.repeating(
-      .init(if: [.absent(key)], then: [.put(key: key, value: [1])]), until: soon)
+    _ = try container.until(soon).repeating(
+      .init(if: [.absent(key)], then: [.put(key: key, value: [1])]))
     let error = #expect(throws: AppGroupError.self) { try copy(source, to: place) }
     #expect(error?.code == .nameCollision)
     #expect(try container.client.count(container.keys, until: soon) == 1)
@@ -219,8 +219,8 @@ struct CopyTests {
     }
     for key in keys + others {
       let bytes: [UInt8] = Array(repeating: 7, count: 40)
-      _ = try container.repeating(
-        .init(if: [.absent(key)], then: [.put(key: key, value: bytes)]), until: soon)
+      _ = try container.until(soon).repeating(
+        .init(if: [.absent(key)], then: [.put(key: key, value: bytes)]))
     }
     let before = try names(scene.directory.path)
     let other = try copy(source, to: scene.place(.directory, "other"))

@@ -169,7 +169,7 @@ struct ContainerMonitorTests {
     ]
     func change(_ operation: EtcdTransaction.Operation) throws {
       let always = EtcdTransaction.Condition.version(of: etcd.formatKey, -1, is: .greater)
-      _ = try etcd.repeating(EtcdTransaction(if: [always], then: [operation]), until: soon)
+      _ = try etcd.until(soon).repeating(EtcdTransaction(if: [always], then: [operation]))
     }
     for value in [[], [0], Array(repeating: UInt8(ascii: "("), count: 100)] as [[UInt8]] {
       for name in names { try change(.put(key: prefix + Array(name.utf8), value: value)) }

@@ -2,10 +2,10 @@ import FoundationEssentials
 import Synchronization
 import Testing
 import Wormhole
-import WormholeEtcd
 import WormholeSystem
 import WormholeTestSupport
 
+@testable import WormholeEtcd
 @testable import WormholePeers
 
 @Suite(
@@ -165,8 +165,8 @@ struct FileContinuedTests {
     // The first piece is not asked for any more.
     let keys = try container()
     let first = try #require(try pieces().first).key
-    _ = try keys.repeating(
-      .init(if: [.exists(first)], then: [.delete(.key(first))]), until: soon)
+    _ = try keys.until(soon).repeating(
+      .init(if: [.exists(first)], then: [.delete(.key(first))]))
     #expect(try claimed(by: process(etcd)) == content)
     #expect(!directory.listing.contains("/incoming"), "\(directory.listing)")
   }

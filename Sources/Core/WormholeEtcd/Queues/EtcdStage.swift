@@ -1,0 +1,94 @@
+import Wormhole
+import WormholeInspection
+import WormholeSystem
+
+/// An attachment that is being uploaded: a manifest under a lasting session, and its pieces.
+final class EtcdStage: AttachmentStage {
+  let id: String
+  private let store: EtcdQueue
+  private let begun: EtcdQueue.Begun
+  /// The manifest lasts as long as this, until the content is whole.
+  private let session: EtcdSession
+  /// Shows others that it is being sent.
+  private let life: EtcdSession
+
+  init(
+    _ id: String, _ bytes: Int64, sender: String, in store: EtcdQueue, continuing old: [String],
+    for entry: QueueEntry?
+  ) throws {
+    self.id = id
+    self.store = store
+    let (queue, limit) = (store.queue, store.container.location.fileLimit)
+    guard bytes <= limit else {
+      throw AppGroupError(
+        .tooLarge, "send a file to \"\(queue.name)\"", path: queue.path,
+        reason: "it has \(bytes) bytes, and a file on etcd at most \(limit)",
+        remedy: "raise file-limit in the container's location, or send the place of the file")
+    }
+    life = try store.files.session()
+    session = try store.files.session(isLasting: true)
+    let manifest = AttachmentManifest(
+      content: id, size: bytes, sender: sender, session: life.lease)
+    // The consumer that has the entry was not replaced.
+    let fence = (entry?.batch.store as? EtcdTaken).map { [$0.fence] } ?? []
+    guard let begun = try store.begin(id, manifest, continuing: old, if: fence, session: session)
+    else {
+      throw (entry?.batch.queue ?? queue).replaced()
+    }
+    self.begun = begun
+  }
+
+  func copy(
+    _ source: borrowing FileDescriptor, _ status: FileStatus, durability: Durability,
+    check: @escaping () throws -> Void, copied: @escaping (Int64) -> Void
+  ) throws -> UInt64? {
+    let action = "copy a file into \"\(store.queue.name)\""
+    return try reporting(action, path: store.location(of: id)) {
+      let buffer = UnsafeMutableRawBufferPointer.allocate(
+        byteCount: AttachmentManifest.piece, alignment: 64)
+      defer { buffer.deallocate() }
+      var (begun, hash, done) = (self.begun, XXH64(), Int64(0))
+      var whole = AttachmentManifest.Whole()
+      let size = begun.manifest.size
+      while done < size {
+        try check()
+        // A piece has no condition, and one put after the end of the session stays until a sweep.
+        try session.confirm(until: store.files.soon)
+        let room = Int(min(Int64(buffer.count), size - done))
+        let count = try source.fill(UnsafeMutableRawBufferPointer(rebasing: buffer[..<room]))
+        // It has become shorter; the caller notices the change.
+        guard count > 0 else { break }
+        let piece = UnsafeRawBufferPointer(rebasing: buffer[..<count])
+        hash.update(piece)
+        let bytes = Array(piece)
+        let checksum = XXH64.checksum(of: bytes)
+        try store.put(bytes, whole.pieces.count, checksum: checksum, of: &begun)
+        whole.pieces.append(checksum)
+        done += Int64(count)
+        copied(done)
+      }
+      whole.checksum = hash.value
+      begun.manifest.whole = whole
+      guard try store.complete(id, begun) else { throw lost() }
+      return hash.value
+    }
+  }
+
+  /// No file becomes a key by a rename.
+  func move(from source: String, durability: Durability) throws -> Bool { false }
+
+  private func lost() -> AppGroupError {
+    AppGroupError(
+      .leaseLost, "send a file to \"\(store.queue.name)\"", path: store.location(of: id),
+      reason:
+        "this process was not heard of for too long, or another one has taken this transfer over")
+  }
+}
+
+extension EtcdQueue {
+  func stage(
+    _ id: String, bytes: Int64, sender: String, continuing old: [String], for entry: QueueEntry?
+  ) throws -> any AttachmentStage {
+    try EtcdStage(id, bytes, sender: sender, in: self, continuing: old, for: entry)
+  }
+}
