@@ -55,8 +55,6 @@ extension EtcdContainer: ContainerEngine {
 
   package func limited(_ limit: CallLimit) -> any ContainerEngine { with(limit) }
 
-  package func localDirectory() throws -> String { try Companion.path(of: self) }
-
   package func value(
     _ identifier: String, _ kind: NameKind, in container: SharedContainer
   ) -> any ValueStore { EtcdValue(self, container: container, identifier, kind: kind) }

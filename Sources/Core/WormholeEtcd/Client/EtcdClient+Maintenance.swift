@@ -15,14 +15,6 @@ extension EtcdClient {
     package let roundTrip: Duration
   }
 
-  /// A member as the cluster knows it.
-  package struct Member: Hashable, Sendable {
-    package let memberID: String
-    package let name: String
-    /// The addresses that it announces to clients.
-    package let endpoints: [String]
-  }
-
   /// The addresses of the configuration.
   package var endpoints: [String] { cluster.configuration.endpoints }
 
@@ -93,24 +85,17 @@ extension EtcdClient {
   }
 
   /// Returns all members of the cluster.
-  package func members(until deadline: ContinuousClock.Instant) throws(EtcdError) -> [Member] {
+  func members(until deadline: ContinuousClock.Instant) throws(EtcdError) -> [WireMember] {
     // It has no revision: the members do not belong to the history.
-    try cluster.call(
-      .init("cluster/member/list", header: .identity), effect: .repeatable, until: deadline
-    ) { answer, _ in
-      (answer.members ?? []).map {
-        Member(
-          memberID: $0.number ?? "", name: EtcdWire.shown($0.name ?? ""),
-          endpoints: ($0.addresses ?? []).map { EtcdWire.shown($0) })
-      }
+    try cluster.call(.init("cluster/member/list", header: .identity), until: deadline) {
+      answer, _ in answer.members ?? []
     }
   }
 
   /// Returns the raised alarms: "NOSPACE", "CORRUPT".
   package func alarms(until deadline: ContinuousClock.Instant) throws(EtcdError) -> [String] {
     try cluster.call(
-      .init("maintenance/alarm", ["action": .word("GET")], header: .optional),
-      effect: .repeatable, until: deadline
+      .init("maintenance/alarm", ["action": .word("GET")], header: .optional), until: deadline
     ) { answer, _ in
       (answer.alarms ?? []).map { EtcdWire.shown($0.alarm ?? "") }.filter { !$0.isEmpty }
     }
@@ -120,9 +105,8 @@ extension EtcdClient {
   package func count(
     _ range: KeyRange, until deadline: ContinuousClock.Instant
   ) throws(EtcdError) -> Int {
-    try cluster.call(
-      .init("kv/range", .range(range, countOnly: true)), effect: .repeatable, until: deadline
-    ) { answer, _ in
+    try cluster.call(.init("kv/range", .range(range, countOnly: true)), until: deadline) {
+      answer, _ in
       let count = answer.count?.value ?? 0
       return count >= 0 && (answer.kvs ?? []).isEmpty ? Int(exactly: count) : nil
     }

@@ -117,8 +117,7 @@ package final class EtcdClient: Sendable {
         return try cluster.call(
           .init(
             "kv/range", .range(range, revision: revision, limit: limit, keysOnly: keysOnly),
-            maximumBytes: limit == 1 ? AnswerLimit.key : AnswerLimit.keys), effect: .repeatable,
-          until: deadline
+            maximumBytes: limit == 1 ? AnswerLimit.key : AnswerLimit.keys), until: deadline
         ) { answer, history in
           guard let newest = answer.header?.revision?.value,
             let items = answer.items(of: range, limit: limit, upTo: revision ?? newest)
@@ -183,9 +182,11 @@ package final class EtcdClient: Sendable {
   package func commit(
     _ transaction: EtcdTransaction, until deadline: ContinuousClock.Instant
   ) throws(EtcdError) -> EtcdTransaction.Outcome {
-    try cluster.call(
-      .init("kv/txn", WireText(transaction), maximumBytes: transaction.maximumAnswerBytes),
-      effect: transaction.operations.allSatisfy(\.isRead) ? .repeatable : .once, until: deadline
+    let isRead = transaction.operations.allSatisfy(\.isRead)
+    return try cluster.call(
+      .init(
+        "kv/txn", WireText(transaction), maximumBytes: transaction.maximumAnswerBytes,
+        effect: isRead ? .repeatable : .once), until: deadline
     ) { answer, history in answer.outcome(of: transaction, in: history) }
   }
 
@@ -200,7 +201,7 @@ package final class EtcdClient: Sendable {
     _ key: [UInt8], _ value: [UInt8], until deadline: ContinuousClock.Instant
   ) throws(EtcdError) {
     try cluster.call(
-      .init("kv/put", .put(key, value)), effect: .repeatableWrite, until: deadline
+      .init("kv/put", .put(key, value), effect: .repeatableWrite), until: deadline
     ) { _, _ in () }
   }
 
@@ -256,8 +257,7 @@ extension EtcdClient {
     let seconds = max(1, lifetime.components.seconds)
     do throws(EtcdError) {
       try cluster.call(
-        .init("lease/grant", ["ID": .number(number), "TTL": .number(seconds)]), effect: .repeatable,
-        until: deadline
+        .init("lease/grant", ["ID": .number(number), "TTL": .number(seconds)]), until: deadline
       ) { answer, _ in answer.lease?.value == number ? () : nil }
     } catch {
       // Our own lease, by an earlier try whose answer was lost.
@@ -273,7 +273,7 @@ extension EtcdClient {
     _ lease: Int64, until deadline: ContinuousClock.Instant
   ) throws(EtcdError) {
     let isAlive = try cluster.call(
-      .init("lease/keepalive", ["ID": .number(lease)]), effect: .repeatable, until: deadline
+      .init("lease/keepalive", ["ID": .number(lease)]), until: deadline
     ) { answer, _ -> Result<Bool, EtcdError>? in
       if let error = answer.error {
         return .failure(EtcdError(.refused, EtcdWire.shown(error.message ?? "no reason")))
@@ -289,9 +289,8 @@ extension EtcdClient {
     _ lease: Int64, until deadline: ContinuousClock.Instant
   ) throws(EtcdError) {
     do throws(EtcdError) {
-      try cluster.call(
-        .init("lease/revoke", ["ID": .number(lease)]), effect: .repeatable, until: deadline
-      ) { _, _ in () }
+      try cluster.call(.init("lease/revoke", ["ID": .number(lease)]), until: deadline) { _, _ in ()
+      }
     } catch {
       guard error.code == .leaseGone else { throw error }
     }
@@ -306,7 +305,7 @@ extension EtcdClient {
     let answer = try cluster.call(
       .init(
         "lease/timetolive", ["ID": .number(lease), "keys": .yes], maximumBytes: AnswerLimit.keys),
-      effect: .repeatable, until: deadline
+      until: deadline
     ) { answer, _ in answer.lease?.value == lease ? answer : nil }
     guard answer.timeToLive?.value ?? 0 >= 0 else {
       throw EtcdError(.leaseGone, "the lease has ended")

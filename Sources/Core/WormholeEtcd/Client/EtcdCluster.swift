@@ -30,17 +30,19 @@ final class EtcdCluster: Sendable {
     let path: String
     let content: [UInt8]
     let maximumBytes: Int
+    let effect: Effect
     let header: Header
     /// Whether the answer has at least the newest revision that the cluster agreed on.
     var isOfNewest: Bool { path.hasPrefix("kv/") }
 
     init(
       _ path: String, _ message: WireText = [:], maximumBytes: Int = AnswerLimit.plain,
-      header: Header = .whole
+      effect: Effect = .repeatable, header: Header = .whole
     ) {
       self.path = path
       content = message.bytes
       self.maximumBytes = maximumBytes
+      self.effect = effect
       self.header = header
     }
 
@@ -77,7 +79,7 @@ final class EtcdCluster: Sendable {
   /// - Parameter understand: Makes the result from an answer with a header, and the number of its
   ///   history; nil if it does not fit the request, which leaves the outcome unknown.
   func call<Result>(
-    _ question: Question, effect: Effect, until deadline: ContinuousClock.Instant,
+    _ question: Question, until deadline: ContinuousClock.Instant,
     _ understand: (WireAnswer, Int) -> Result?
   ) throws(EtcdError) -> Result {
     let begin = ContinuousClock.now
@@ -88,15 +90,16 @@ final class EtcdCluster: Sendable {
       for endpoint in endpointsInOrder {
         guard ContinuousClock.now < deadline else { throw unreachable(reasons) }
         do throws(MemberFailure) {
-          return try ask(endpoint, question, effect: effect, until: deadline, understand)
+          return try ask(endpoint, question, until: deadline, understand)
         } catch {
           switch error {
           case .final(let error): throw error
-          case .doubtful(let reason, _) where effect == .once:
+          case .doubtful(let reason, _) where question.effect == .once:
             dislike(endpoint)
             throw EtcdError(.outcomeUnknown, "\(endpoint): \(reason)")
           case .tooLarge(let reason):
-            throw EtcdError(effect == .once ? .outcomeUnknown : .tooLarge, "\(endpoint): \(reason)")
+            let code: EtcdError.Code = question.effect == .once ? .outcomeUnknown : .tooLarge
+            throw EtcdError(code, "\(endpoint): \(reason)")
           case .failed, .doubtful, .tokenExpired: break
           }
           reasons[endpoint] = error.reason
@@ -130,32 +133,30 @@ final class EtcdCluster: Sendable {
 
   private var endpointsInOrder: [String] {
     let all = configuration.endpoints
-    let first = state.withLock { $0.preferred } % all.count
+    let first = state.withLock { $0.preferred }
     return Array(all[first...] + all[..<first])
   }
 
   /// The endpoint that answered last.
-  var preferred: String {
-    configuration.endpoints[state.withLock { $0.preferred } % configuration.endpoints.count]
-  }
+  var preferred: String { endpointsInOrder[0] }
 
   /// From now on another endpoint is asked first.
   func dislike(_ endpoint: String) {
+    let all = configuration.endpoints
     state.withLock { state in
-      if configuration.endpoints[state.preferred % configuration.endpoints.count] == endpoint {
-        state.preferred = (state.preferred + 1) % configuration.endpoints.count
-      }
+      guard all[state.preferred] == endpoint else { return }
+      state.preferred = (state.preferred + 1) % all.count
     }
   }
 
   private func ask<Result>(
-    _ endpoint: String, _ question: Question, effect: Effect,
-    until deadline: ContinuousClock.Instant, _ understand: (WireAnswer, Int) -> Result?
+    _ endpoint: String, _ question: Question, until deadline: ContinuousClock.Instant,
+    _ understand: (WireAnswer, Int) -> Result?
   ) throws(MemberFailure) -> Result {
     let deadline = ContinuousClock.now + configuration.patience(until: deadline)
     // Another cluster would accept a write, too, and even a server other than etcd may answer. The
     // first member shows which cluster is ours.
-    if effect != .repeatable, !state.withLock({ $0.verified.contains(endpoint) }) {
+    if question.effect != .repeatable, !state.withLock({ $0.verified.contains(endpoint) }) {
       do throws(MemberFailure) {
         try send(endpoint, Question("maintenance/status"), until: deadline) { _, _ in () }
       } catch {

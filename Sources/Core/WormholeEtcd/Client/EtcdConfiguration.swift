@@ -47,13 +47,8 @@ extension HTTPClient: EtcdTransport {}
 
 /// A user of etcd. Its description has no password.
 package struct Credentials: Sendable, CustomStringConvertible, CustomReflectable {
-  package let user: String
+  let user: String
   let password: String
-
-  package init(user: String, password: String) {
-    self.user = user
-    self.password = password
-  }
 
   package var description: String { user }
 

@@ -23,7 +23,7 @@ extension [EtcdTransaction.Condition] {
 
   private static func same(_ item: KeyValue, _ stamp: Int) -> Self {
     guard item.value.count > stamp else { return [.value(of: item.key, item.value)] }
-    let start = Array<UInt8>(item.value.prefix(stamp))
+    let start = [UInt8](item.value.prefix(stamp))
     let end = KeyRange.end(ofPrefix: start)
     return [.value(of: item.key, start, is: .greater)]
       + (end == [0] ? [] : [.value(of: item.key, end, is: .less)])

@@ -247,6 +247,7 @@ struct WireRenewal: Decodable {
   let timeToLive: WireInteger?
 }
 
+/// A member as the cluster knows it, with the addresses that it announces to clients.
 struct WireMember: Decodable {
   enum CodingKeys: String, CodingKey {
     case number = "ID"

@@ -31,7 +31,8 @@ struct WireText: ExpressibleByDictionaryLiteral {
   static func quoted(_ text: String) -> WireText {
     let escaped = text.unicodeScalars.map { scalar in
       let mustEscape = scalar == "\"" || scalar == "\\" || scalar.value < 32
-      return mustEscape ? "\\u00\(scalar.value < 16 ? "0" : "")\(String(scalar.value, radix: 16))"
+      return mustEscape
+        ? "\\u00\(scalar.value < 16 ? "0" : "")\(String(scalar.value, radix: 16))"
         : String(scalar)
     }
     return WireText("\"" + escaped.joined() + "\"")

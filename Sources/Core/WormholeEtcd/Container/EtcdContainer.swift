@@ -200,10 +200,13 @@ extension EtcdContainer {
   package func key(ofName name: String) -> [UInt8] { EncodedName.key(name) }
 
   /// All keys of the container.
-  package var keys: KeyRange { .prefix(prefix + [UInt8(ascii: "/")]) }
+  package var keys: KeyRange { .prefix(start) }
+
+  /// The beginning of all keys: "<prefix>/".
+  var start: [UInt8] { prefix + [UInt8(ascii: "/")] }
 
   /// The key of the version.
-  package var formatKey: [UInt8] { prefix + Array("/format".utf8) }
+  package var formatKey: [UInt8] { start + Array("format".utf8) }
 
   /// Returns a description of a key for messages: "etcd://h1:2379/cinema v/tickets".
   package func location(of key: [UInt8]) -> String {

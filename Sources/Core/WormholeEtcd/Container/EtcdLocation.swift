@@ -41,7 +41,7 @@ public struct EtcdLocation: Sendable, Hashable {
   /// The file with the key of the client's certificate, in PEM.
   public var key: String?
   /// The password itself; never part of a description.
-  private var password: Secret?
+  var password: Secret?
 
   /// Creates a location.
   ///
@@ -59,66 +59,10 @@ public struct EtcdLocation: Sendable, Hashable {
   private static let firstPatience: Duration = .seconds(2)
 
   /// A text that no description shows.
-  private struct Secret: Sendable, Hashable, CustomStringConvertible, CustomReflectable {
+  struct Secret: Sendable, Hashable, CustomStringConvertible, CustomReflectable {
     let text: String
     var description: String { "(secret)" }
     var customMirror: Mirror { Mirror(self, children: []) }
-  }
-}
-
-// Text.
-extension EtcdLocation {
-  /// Parses a text; see `EtcdLocation`.
-  ///
-  /// - Throws: `AppGroupError.containerMissing` for any other text.
-  public init(_ text: String) throws {
-    func invalid(_ reason: String) -> AppGroupError {
-      AppGroupError(
-        .containerMissing, "open the container", path: Engines.withoutPassword(text),
-        reason: reason,
-        remedy: "write etcd://HOST:PORT,HOST:PORT/PREFIX, or etcds:// for TLS")
-    }
-    func number(_ text: String, _ name: String, range: ClosedRange<Int64>) throws -> Int64 {
-      guard let number = Int64(text), range.contains(number) else {
-        let bounds = "\(range.lowerBound) to \(range.upperBound)"
-        throw invalid("\(name) is \"\(text)\", and \(bounds) is possible")
-      }
-      return number
-    }
-    let address: EtcdAddress
-    do throws(EtcdAddress.Invalid) {
-      address = try EtcdAddress(text)
-    } catch {
-      throw invalid(error.reason)
-    }
-    (endpoints, prefix, user) = (address.endpoints, address.prefix, address.user)
-    password = address.password.map { Secret(text: $0) }
-    for (name, value) in address.parameters {
-      switch name {
-      case "ca": authorities = value
-      case "cert": certificate = value
-      case "key": key = value
-      case "password-file": passwordFile = value
-      case "ttl": lifetime = .seconds(try number(value, "ttl", range: 2...60))
-      case "file-limit": fileLimit = try number(value, "file-limit", range: 1...4_096) << 20
-      default: throw invalid("there is no parameter \"\(name)\"")
-      }
-    }
-  }
-
-  /// Whether an address belongs to this machine.
-  package static func isLoopback(_ endpoint: String) -> Bool {
-    let host = endpoint.drop { $0 != "/" }.dropFirst(2)
-    return ["127.", "localhost:", "[::1]"].contains { host.hasPrefix($0) }
-  }
-}
-
-extension EtcdLocation: CustomStringConvertible {
-  /// The location without parameters and password: "etcds://h1:2379,h2:2379/cinema".
-  public var description: String {
-    let isSecure = endpoints.first?.hasPrefix("https:") ?? false
-    let hosts = endpoints.map { $0.drop { $0 != ":" }.dropFirst(3) }.joined(separator: ",")
-    return "\(isSecure ? "etcds" : "etcd")://\(hosts)/\(prefix)"
   }
 }
 

@@ -8,7 +8,7 @@ struct EtcdSource: CopySource {
   func read(_ body: (CopiedKey) throws -> Void) throws -> Bool {
     var rest = container.keys
     var moment: EtcdMoment?
-    let start = container.formatKey.count - "format".utf8.count
+    let start = container.start.count
     while true {
       let page: EtcdClient.Content
       do throws(EtcdError) {

@@ -32,11 +32,11 @@ final class EtcdTarget: CopyTarget {
       let session = try call.session()
       return (session, try Self.begin(call, session))
     }
-    directory = try Companion.path(of: container)
+    directory = try container.localDirectory()
   }
 
   private static func livingKey(_ container: EtcdContainer) -> [UInt8] {
-    container.formatKey.dropLast("format".utf8.count) + Array("copying".utf8)
+    container.start + Array("copying".utf8)
   }
 
   private static func begin(
@@ -82,10 +82,9 @@ final class EtcdTarget: CopyTarget {
   /// All keys except the two of this copy.
   private static func everythingElse(_ container: EtcdContainer) -> [KeyRange] {
     let (living, format) = (livingKey(container), container.formatKey)
-    let start = Array(format.dropLast("format".utf8.count))
     return [
-      .range(from: start, to: living), .range(from: living + [0], to: format),
-      .range(from: format + [0], to: KeyRange.end(ofPrefix: start)),
+      .range(from: container.start, to: living), .range(from: living + [0], to: format),
+      .range(from: format + [0], to: KeyRange.end(ofPrefix: container.start)),
     ]
   }
 
@@ -151,5 +150,12 @@ final class EtcdTarget: CopyTarget {
       // No process can open it, and the next copy to this place removes it.
       return
     }
+  }
+}
+
+extension CopiedKey {
+  func key(in container: EtcdContainer) -> [UInt8] {
+    container.key(letter.rawValue, isOwn: isOwn) + container.key(ofName: name)
+      + Array((part.isEmpty ? "" : "/" + part).utf8)
   }
 }

@@ -121,11 +121,6 @@ final class EasyHandle: @unchecked Sendable {
     ccurl_number(library.functions, raw, Int32(ccurl_INFO_RESPONSE_CODE))
   }
 
-  /// The kernel's error number of the last connection that failed.
-  var errorNumber: Int {
-    ccurl_number(library.functions, raw, Int32(ccurl_INFO_OS_ERRNO))
-  }
-
   /// The error of a transfer that ended with a code; nil if there is a whole answer.
   func error(_ code: Int32, of transfer: Transfer) -> HTTPError? {
     if code == 0 {
@@ -136,8 +131,9 @@ final class EasyHandle: @unchecked Sendable {
       return HTTPError(.tooLarge, "its answer has more than \(transfer.maximumBytes) bytes")
     }
     let text = errorText.pointee == 0 ? library.text(ofCode: code) : String(cString: errorText)
-    return .transfer(
-      code, text, contentWasTaken: transfer.contentWasTaken, errorNumber: errorNumber)
+    // The kernel's error number of the last connection that failed.
+    let number = ccurl_number(library.functions, raw, Int32(ccurl_INFO_OS_ERRNO))
+    return .transfer(code, text, contentWasTaken: transfer.contentWasTaken, errorNumber: number)
   }
 
   private func set(_ option: ccurl_option, _ value: Int) throws(HTTPError) {

@@ -123,7 +123,9 @@ final class HTTPStreams: Sendable {
       }
       var running: Int32 = 0
       _ = library.functions.pointee.multi_perform(multi.raw, &running)
-      if resume(active.values) {
+      // Streams that wait for content go on even if there is none: libcurl does not report the end
+      // of a paused one.
+      if active.values.count(where: { $0.resume() }) > 0 {
         _ = library.functions.pointee.multi_perform(multi.raw, &running)
       }
       var code: Int32 = 0
@@ -154,16 +156,6 @@ final class HTTPStreams: Sendable {
         stream.onEnd(.failed(error))
       }
     }
-  }
-
-  /// Continues streams that wait for content, even if there is none: libcurl does not report the
-  /// end of a paused one.
-  ///
-  /// - Returns: Whether there is one.
-  private func resume(_ active: some Sequence<Active>) -> Bool {
-    var isAny = false
-    for stream in active where stream.resume() { isAny = true }
-    return isAny
   }
 
   private func end(

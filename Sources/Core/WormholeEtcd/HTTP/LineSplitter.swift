@@ -1,9 +1,7 @@
 /// Cuts a stream of bytes into lines. Each byte is examined once, however long a line is.
 struct LineSplitter {
-  private var line: [UInt8] = []
   let maximumBytes: Int
-
-  init(maximumBytes: Int) { self.maximumBytes = maximumBytes }
+  var line: [UInt8] = []
 
   /// Takes the next bytes.
   ///

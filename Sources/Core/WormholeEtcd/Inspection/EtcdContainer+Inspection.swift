@@ -7,13 +7,33 @@ extension EtcdContainer: InspectedEngine {
     on container: SharedContainer,
     _ problem: @escaping (_ name: String, _ content: PropertyListValue) -> String?
   ) throws -> ContainerReport {
-    try EtcdInspection.report(on: container, self, problem)
+    var inspection = EtcdInspection(container, on: self, problem)
+    inspection.lookAtCluster()
+    inspection.lookAtNames()
+    return inspection.report
   }
 
+  /// Removes unneeded keys: records of queues that are older than a day, and the keys of values that
+  /// were removed.
   package func sweep(
     _ container: SharedContainer, patience: Duration, expiring expire: () throws -> [String]
   ) throws -> SharedContainer.SweepReport {
-    try container.sweepKeys(self, expiring: expire)
+    var outcome = SharedContainer.SweepReport()
+    let (queues, own) = try (container.queueNames(), container.own.queueNames())
+    for queue in queues.map({ container.queue($0) }) + own.map({ container.own.queue($0) }) {
+      try outcome.attempt("sweep a queue", path: queue.path) { outcome in
+        outcome.removed += try queue.expire()
+        try queue.sweep()
+      }
+    }
+    let path = container.location
+    try outcome.attempt("sweep what has expired", path: path) { $0.removed += try expire() }
+    try outcome.attempt("sweep the values", path: path) { outcome in
+      for kind in [NameKind.value, .ownValue] {
+        outcome.names += try removeEmptyValues(of: kind)
+      }
+    }
+    return outcome
   }
 
   package func sight(

@@ -14,19 +14,9 @@ struct EtcdInspection {
   private let etcd: EtcdContainer
   private let problem: (_ name: String, _ content: PropertyListValue) -> String?
   private let deadline: ContinuousClock.Instant
-  private var report: ContainerReport
+  private(set) var report: ContainerReport
 
-  static func report(
-    on container: SharedContainer, _ etcd: EtcdContainer,
-    _ problem: @escaping (String, PropertyListValue) -> String?
-  ) throws -> ContainerReport {
-    var inspection = Self(container, on: etcd, problem)
-    inspection.lookAtCluster()
-    inspection.lookAtNames()
-    return inspection.report
-  }
-
-  private init(
+  init(
     _ container: SharedContainer, on etcd: EtcdContainer,
     _ problem: @escaping (String, PropertyListValue) -> String?
   ) {
@@ -53,25 +43,31 @@ struct EtcdInspection {
 
   // MARK: The cluster
 
-  private mutating func lookAtCluster() {
+  mutating func lookAtCluster() {
     var cluster = ClusterReport()
     cluster.user = etcd.location.user
     cluster.lifetime = etcd.location.lifetime
     let endpoints = etcd.client.endpoints
     cluster.isEncrypted = endpoints.allSatisfy { $0.hasPrefix("https:") }
     cluster.isLoopback = endpoints.allSatisfy(EtcdLocation.isLoopback)
-    var known: [EtcdClient.Member] = []
-    var statuses: [String: EtcdClient.MemberStatus] = [:]
+    var known: [WireMember] = []
+    var ids: [String: String] = [:]
     for endpoint in endpoints {
       var member = ClusterReport.Member(endpoint: endpoint)
       do throws(EtcdError) {
-        let status = try etcd.client.status(
-          of: endpoint, until: min(deadline, .now + Self.memberPatience))
-        statuses[endpoint] = status
-        member.take(status)
+        let status = try etcd.client.status(of: endpoint, until: memberDeadline)
+        ids[endpoint] = status.memberID
+        member.version = status.version
+        member.isLeader = status.leaderID == status.memberID
+        member.revision = status.revision
+        member.databaseBytes = status.databaseBytes
+        member.usedBytes = status.usedBytes
+        member.roundTrip = status.roundTrip
         cluster.revision = max(cluster.revision, status.revision)
         if status.leaderID != nil { cluster.hasLeader = true }
-        lookAtClock(of: &member)
+        // It answered a moment ago, and is asked again below.
+        member.clockDifference = try? etcd.client.clockDifference(
+          of: endpoint, until: memberDeadline)
         lookAtWatches(of: &member)
       } catch {
         let prefix = endpoint + ": "
@@ -85,21 +81,18 @@ struct EtcdInspection {
       known = try inspection.etcd.client.members(until: inspection.deadline)
       cluster.alarms = try inspection.etcd.client.alarms(until: inspection.deadline)
       cluster.oldestRevision = try inspection.oldestRevision()
-      cluster.replacement = try inspection.etcd.historyRecord().map {
-        .init(
-          date: $0.date, known: $0.replacement.known, found: $0.replacement.found, host: $0.host)
-      }
+      cluster.replacement = try inspection.etcd.historyRecord()
     }
-    let answered = Set(statuses.values.map(\.memberID))
     for member in known {
+      let (id, name) = (member.number ?? "", EtcdWire.shown(member.name ?? ""))
+      let addresses = (member.addresses ?? []).map { EtcdWire.shown($0) }
       if let index = cluster.members.firstIndex(where: {
-        statuses[$0.endpoint]?.memberID == member.memberID
-          || member.endpoints.contains($0.endpoint)
+        ids[$0.endpoint] == id || addresses.contains($0.endpoint)
       }) {
-        cluster.members[index].name = member.name
-      } else if !answered.contains(member.memberID), let endpoint = member.endpoints.first {
+        cluster.members[index].name = name
+      } else if !ids.values.contains(id), let endpoint = addresses.first {
         var other = ClusterReport.Member(endpoint: endpoint)
-        other.name = member.name
+        other.name = name
         other.isNamed = false
         cluster.members.append(other)
       }
@@ -107,22 +100,13 @@ struct EtcdInspection {
     report.cluster = cluster
   }
 
-  private func lookAtClock(of member: inout ClusterReport.Member) {
-    do throws(EtcdError) {
-      member.clockDifference = try etcd.client.clockDifference(
-        of: member.endpoint, until: min(deadline, .now + Self.memberPatience))
-    } catch {
-      // It answered a moment ago, and is asked again below.
-      member.clockDifference = nil
-    }
-  }
+  private var memberDeadline: ContinuousClock.Instant { min(deadline, .now + Self.memberPatience) }
 
   /// Lets a member report something by a watch.
   private func lookAtWatches(of member: inout ClusterReport.Member) {
     do throws(EtcdError) {
       member.watchDelay = try etcd.client.watchDelay(
-        of: etcd.formatKey, at: member.endpoint,
-        until: min(deadline, .now + Self.memberPatience))
+        of: etcd.formatKey, at: member.endpoint, until: memberDeadline)
     } catch {
       member.watchFailure = error.reason
     }
@@ -141,7 +125,7 @@ struct EtcdInspection {
 
   // MARK: The content
 
-  private mutating func lookAtNames() {
+  mutating func lookAtNames() {
     for kind in NameKind.users + NameKind.owns {
       switch kind.primitive {
       case .value:
@@ -246,16 +230,5 @@ struct EtcdInspection {
     found.consumer = members.first(where: \.isExclusive)
     found.workers = members.filter { !$0.isExclusive }
     return found
-  }
-}
-
-extension ClusterReport.Member {
-  fileprivate mutating func take(_ status: EtcdClient.MemberStatus) {
-    version = status.version
-    isLeader = status.leaderID == status.memberID
-    revision = status.revision
-    databaseBytes = status.databaseBytes
-    usedBytes = status.usedBytes
-    roundTrip = status.roundTrip
   }
 }

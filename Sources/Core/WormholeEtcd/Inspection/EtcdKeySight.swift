@@ -20,9 +20,8 @@ final class EtcdKeySight: ContainerSight, KeyFollowing {
 
   init(_ etcd: EtcdContainer, _ hear: @escaping @Sendable (ContainerEvent) -> Void) {
     self.etcd = etcd
-    let prefix = Array(etcd.formatKey.dropLast("format".utf8.count))
-    range = .prefix(prefix)
-    keys = Mutex(EtcdKeys(prefix, hear))
+    range = etcd.keys
+    keys = Mutex(EtcdKeys(etcd.start, hear))
     follower = KeyFollower(etcd, range)
   }
 

@@ -20,21 +20,15 @@ struct EtcdBell: BellStore {
   func sound() throws -> BellSound { BellSound(try etcd.glance(at: .key(key)).items.first) }
 
   func listen(_ signal: @escaping @Sendable () -> Void) throws -> any BellWatching {
-    EtcdBellWatch(key: key, mirror: try EtcdMirror(etcd, range: .key(key), signal))
+    try EtcdMirror(etcd, range: .key(key), signal)
   }
 }
 
-private struct EtcdBellWatch: BellWatching {
-  let key: [UInt8]
-  let mirror: EtcdMirror
-
-  var detection: ChangeDetection { mirror.detection }
-
-  func cancel() { mirror.cancel() }
-
+/// A mirror of a notification's key.
+extension EtcdMirror: BellWatching {
   func sound() throws -> BellSound {
-    if let failure = mirror.failure { throw failure }
-    return BellSound(mirror.item(key))
+    if let failure { throw failure }
+    return BellSound(item(range.first))
   }
 }
 

@@ -120,9 +120,8 @@ final class EtcdEntrance {
   }
 
   /// Makes sure, in the background, that no copy of a transaction enters later.
-  func giveUp() {
+  deinit {
     guard let session = doubt else { return }
-    doubt = nil
     let (presence, record) = (presence, record)
     Blocking.queue().async { presence.bury(record, session) }
   }

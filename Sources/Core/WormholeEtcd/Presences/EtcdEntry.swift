@@ -35,8 +35,6 @@ final class EtcdEntry: Waiting {
     limit = CallLimit.callDeadline(deadline)
   }
 
-  deinit { entrance.giveUp() }
-
   func step() throws -> WaitingStep<any PresenceHold> {
     let role = presence.role(in: newest)
     // A dead process of this machine need not delay the entry until its session has ended.

@@ -118,15 +118,10 @@ struct EtcdPresence: PresenceStore {
   // MARK: Entering
 
   func enter(_ record: PresenceRecord, tidies: Bool) throws -> any PresenceHold {
-    let entrance = EtcdEntrance(self, record)
-    do {
-      guard case .entered(let place) = try entrance.attempt(nil, on: etcd.call())
-      else { throw EtcdError(.refused, "somebody has used its key") }
-      return EtcdRegistration(self, entrance.record, place: place)
-    } catch {
-      entrance.giveUp()
-      throw error
-    }
+    guard
+      case .entered(let place) = try EtcdEntrance(self, record).attempt(nil, on: etcd.call())
+    else { throw EtcdError(.refused, "somebody has used its key") }
+    return EtcdRegistration(self, record, place: place)
   }
 
   func exclusiveEntry(

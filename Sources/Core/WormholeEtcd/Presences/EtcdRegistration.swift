@@ -149,21 +149,12 @@ final class EtcdRegistration: PresenceHold {
         _ = replace(old, by: .overtaken(nil))
         return
       }
-      let entrance = EtcdEntrance(presence, record)
-      let outcome: EtcdEntrance.Outcome
-      do {
-        outcome = try entrance.attempt(
-          record.isExclusive ? .again(since: old.revision) : nil, on: etcd)
-      } catch {
-        entrance.giveUp()
-        throw error
-      }
-      switch outcome {
+      let terms = record.isExclusive ? EtcdEntrance.Terms.again(since: old.revision) : nil
+      switch try EtcdEntrance(presence, record).attempt(terms, on: etcd) {
       case .entered(let new):
         let isWanted = replace(old, by: here(new))
         if !isWanted { presence.end(record, new, asDeath: false) }
       case .refused(let found):
-        entrance.giveUp()
         guard record.isExclusive else {
           throw EtcdError(.refused, "its former registration has not ended yet")
         }

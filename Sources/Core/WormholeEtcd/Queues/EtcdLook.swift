@@ -12,10 +12,6 @@ struct EtcdLook {
   var claimed: KeyValue?
   var outcomes: [Int: QueueEntryStatus] = [:]
 
-  func statuses(_ indices: some Sequence<Int>) -> [Int: QueueEntryStatus] {
-    Dictionary(indices.map { ($0, status($0)) }) { $1 }
-  }
-
   func status(_ index: Int) -> QueueEntryStatus {
     guard entry != nil else { return outcomes[index] ?? .processed }
     if claim?.settled.contains(index) == true { return outcomes[index] ?? .processed }
@@ -47,18 +43,20 @@ extension EtcdQueue {
     return looks
   }
 
+  /// The content of a batch; nil if it cannot be read. Its consumer gets the error, and reports it.
+  func content(_ item: KeyValue, of batch: EntryFile) -> Batch? {
+    do throws(Batch.Unreadable) {
+      return try Batch(bytes: item.value, count: batch.count)
+    } catch {
+      return nil
+    }
+  }
+
   private func look(at batch: EntryFile, _ items: [[KeyValue]]) -> EtcdLook {
     var look = EtcdLook()
     guard items.count == 3 else { return look }
     look.entry = items[0].first
-    do throws(Batch.Unreadable) {
-      look.batch = try look.entry.map { item throws(Batch.Unreadable) in
-        try Batch(bytes: item.value, count: batch.count)
-      }
-    } catch {
-      // Its consumer gets the same error, and reports it.
-      look.batch = nil
-    }
+    look.batch = look.entry.flatMap { content($0, of: batch) }
     if let claim = items[1].first {
       look.claim = BatchClaim(claim.value)
       look.claimed = claim

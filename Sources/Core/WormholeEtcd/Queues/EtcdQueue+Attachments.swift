@@ -69,7 +69,8 @@ extension EtcdQueue: AttachmentStore {
     if conditions: [EtcdTransaction.Condition], session: EtcdSession
   ) throws -> Begun? {
     for other in old {
-      guard let item = try files.item(waitingKey(other)), let found = AttachmentManifest(item.value),
+      guard let item = try files.item(waitingKey(other)),
+        let found = AttachmentManifest(item.value),
         !found.isWhole, found.size == manifest.size
       else { continue }
       var manifest = manifest
@@ -168,7 +169,8 @@ extension EtcdQueue: AttachmentStore {
   /// - Parameter fence: Holds as long as the consumer was not replaced.
   /// - Returns: The attachment; nil if it does not exist.
   /// - Throws: `EtcdError.leaseGone` if the consumer was replaced.
-  func takeAttachment(_ id: String, if fence: EtcdTransaction.Condition) throws -> AttachmentManifest?
+  func takeAttachment(_ id: String, if fence: EtcdTransaction.Condition) throws
+    -> AttachmentManifest?
   {
     if let taken = try files.item(takenKey(id)) { return AttachmentManifest(taken.value) }
     // No other process moves it between these two looks: the entry is this consumer's.

@@ -15,7 +15,7 @@ import WormholeSystem
 /// k/<sender>/<key>         the sender's newest entry with the key, which the next one supersedes
 /// f/<batch>.<n>            an entry that its consumer gave up and kept
 /// x/<batch>                what was no batch, put aside
-/// a/ u/ t/                 the files that accompany entries: see `EtcdAttachments`
+/// a/ u/ t/                 the files that accompany entries: see EtcdQueue+Attachments
 /// ```
 ///
 /// **Stored once.** Each store replaces `s/<sender>` if it is unchanged, which identifies a repeat

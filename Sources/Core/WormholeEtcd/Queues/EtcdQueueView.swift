@@ -162,30 +162,21 @@ final class EtcdQueueView: KeyFollowing {
 
   private func put(_ item: KeyValue, in state: inout State) {
     guard let (part, name) = store.part(item.key) else { return }
-    switch part {
-    case .consumers: state.consumers.insert(String(decoding: name, as: UTF8.self))
-    case .claims:
-      guard let batch = EntryFile(bytes: Array(name)) else { return }
-      guard state.claims[batch].map({ $0.modified < item.modified }) ?? true else { return }
-      state.claims[batch] = Claim(
-        consumer: BatchClaim(item.value).consumer, modified: item.modified)
-    case .entries:
-      if let batch = EntryFile(bytes: Array(name)) { state.entries[batch] = item.created }
-    default: return
+    if part == .consumers { state.consumers.insert(String(decoding: name, as: UTF8.self)) }
+    guard let batch = EntryFile(bytes: Array(name)) else { return }
+    if part == .entries { state.entries[batch] = item.created }
+    guard part == .claims, state.claims[batch].map({ $0.modified < item.modified }) ?? true else {
+      return
     }
+    state.claims[batch] = Claim(consumer: BatchClaim(item.value).consumer, modified: item.modified)
   }
 
   private func delete(_ key: [UInt8], in state: inout State) {
     guard let (part, name) = store.part(key) else { return }
-    switch part {
-    case .consumers: state.consumers.remove(String(decoding: name, as: UTF8.self))
-    case .claims: EntryFile(bytes: Array(name)).map { state.claims[$0] = nil }
-    case .entries:
-      guard let batch = EntryFile(bytes: Array(name)) else { return }
-      state.entries[batch] = nil
-      state.arrived[batch] = nil
-    default: return
-    }
+    if part == .consumers { state.consumers.remove(String(decoding: name, as: UTF8.self)) }
+    guard let batch = EntryFile(bytes: Array(name)) else { return }
+    if part == .claims { state.claims[batch] = nil }
+    if part == .entries { (state.entries[batch], state.arrived[batch]) = (nil, nil) }
   }
 
   // On the thread of the watches.

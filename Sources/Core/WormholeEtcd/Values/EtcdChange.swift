@@ -89,17 +89,8 @@ final class EtcdChange<Result: Sendable>: Waiting {
   }
 
   private func beginAgain(_ outcome: EtcdTransaction.Outcome) throws -> WaitingStep<Result> {
-    guard terms.repeatsAfterLoss || !needsContent else {
-      throw AppGroupError(
-        .leaseLost, "change the value", path: value.path,
-        reason: "another process has changed it in the meantime", remedy: "begin again")
-    }
-    guard ContinuousClock.now < terms.deadline else {
-      throw AppGroupError(
-        .timedOut, "change the value", path: value.path,
-        reason: "other processes change it all the time, and the deadline passed",
-        remedy: "try again, or with a later deadline")
-    }
+    try terms.requireTime(
+      to: "change the value", path: value.path, repeats: terms.repeatsAfterLoss || !needsContent)
     guard let result = outcome.results.last else { return readAgain() }
     let state = EtcdValue.State(item: result.items.first, seen: outcome.moment)
     value.know(state)
@@ -116,5 +107,22 @@ final class EtcdChange<Result: Sendable>: Waiting {
     if let lease { return lease }
     lease = try etcd.grantLease(until: expiry)
     return lease
+  }
+}
+
+extension ChangeTerms {
+  /// Throws the error of a change that may not begin again after another process was faster.
+  func requireTime(to action: String, path: String, repeats: Bool) throws(AppGroupError) {
+    guard repeats else {
+      throw AppGroupError(
+        .leaseLost, action, path: path,
+        reason: "another process has changed the same in the meantime", remedy: "begin again")
+    }
+    guard ContinuousClock.now < deadline else {
+      throw AppGroupError(
+        .timedOut, action, path: path,
+        reason: "other processes change the same all the time, and the deadline passed",
+        remedy: "try again, or with a later deadline")
+    }
   }
 }

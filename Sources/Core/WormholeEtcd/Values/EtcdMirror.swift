@@ -1,14 +1,14 @@
 import Dispatch
 import Synchronization
 import Wormhole
-package import WormholeSystem
+import WormholeSystem
 
 /// A range of keys, kept up to date in memory: read once, then followed by a watch.
 ///
 /// It never goes back in a history: events no newer than the last revision are dropped. After a
 /// break it continues, and reads the range once more, because old servers may lose events; after a
 /// compaction, or if the history was replaced, it reads the range again and watches from there.
-package final class EtcdMirror: Watching, KeyFollowing {
+final class EtcdMirror: Watching, KeyFollowing {
   private struct State {
     var items: [[UInt8]: KeyValue] = [:]
     /// The earliest moment of the items.
@@ -19,7 +19,7 @@ package final class EtcdMirror: Watching, KeyFollowing {
   }
 
   private let container: EtcdContainer
-  private let range: KeyRange
+  let range: KeyRange
   private let signal: @Sendable () -> Void
   private let state = Mutex(State())
   private let follower: KeyFollower
@@ -29,7 +29,7 @@ package final class EtcdMirror: Watching, KeyFollowing {
   ///   - signal: Called when something has changed, on the thread of the watches, so it must not
   ///     block: raise a latch, enqueue work.
   /// - Throws: `EtcdError`: `.unreachable`, and etcd's refusals.
-  package init(
+  init(
     _ container: EtcdContainer, range: KeyRange,
     until deadline: ContinuousClock.Instant? = nil,
     _ signal: @escaping @Sendable () -> Void
@@ -42,7 +42,7 @@ package final class EtcdMirror: Watching, KeyFollowing {
   }
 
   /// The keys in their order, of one revision at the earliest.
-  package var content: EtcdClient.Content {
+  var content: EtcdClient.Content {
     state.withLock { state in
       EtcdClient.Content(
         moment: state.moment,
@@ -51,20 +51,20 @@ package final class EtcdMirror: Watching, KeyFollowing {
   }
 
   /// One key of it, nil if it does not exist, and the moment of that knowledge.
-  package func state(of key: [UInt8]) -> (item: KeyValue?, seen: EtcdMoment) {
+  func state(of key: [UInt8]) -> (item: KeyValue?, seen: EtcdMoment) {
     state.withLock { ($0.items[key], $0.moment) }
   }
 
   /// One key of it; nil if it does not exist.
-  package func item(_ key: [UInt8]) -> KeyValue? { state.withLock { $0.items[key] } }
+  func item(_ key: [UInt8]) -> KeyValue? { state.withLock { $0.items[key] } }
 
   /// Why it has stopped following, as long as it has.
-  package var failure: EtcdError? { state.withLock { $0.failure } }
+  var failure: EtcdError? { state.withLock { $0.failure } }
 
-  package var detection: ChangeDetection { .events }
+  var detection: ChangeDetection { .events }
 
   /// Ends the watch.
-  package func cancel() { follower.cancel() }
+  func cancel() { follower.cancel() }
 
   func look(until deadline: ContinuousClock.Instant) throws(EtcdError) -> EtcdMoment {
     let found = try container.client.read(range, until: deadline)

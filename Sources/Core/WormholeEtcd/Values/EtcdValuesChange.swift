@@ -39,10 +39,10 @@ final class EtcdValuesChange<Result: Sendable>: Waiting {
       } catch let error as BodyError {
         throw error.cause
       }
-      guard try publish(edits, states, found: found, on: etcd) else {
-        return try beginAgain()
-      }
-      return .done(result)
+      if try publish(edits, states, found: found, on: etcd) { return .done(result) }
+      try update.terms.requireTime(
+        to: "change several values", path: location, repeats: update.terms.repeatsAfterLoss)
+      return .again
     }
   }
 
@@ -81,20 +81,5 @@ final class EtcdValuesChange<Result: Sendable>: Waiting {
     if let witness, try etcd.commit(transaction, witness).succeeded { return true }
     try update.role?.check(on: etcd)
     return witness == nil
-  }
-
-  private func beginAgain() throws -> WaitingStep<Result> {
-    guard update.terms.repeatsAfterLoss else {
-      throw AppGroupError(
-        .leaseLost, "change several values", path: location,
-        reason: "another process has changed one of them in the meantime", remedy: "begin again")
-    }
-    guard ContinuousClock.now < update.terms.deadline else {
-      throw AppGroupError(
-        .timedOut, "change several values", path: location,
-        reason: "other processes change them all the time, and the deadline passed",
-        remedy: "try again, or with a later deadline")
-    }
-    return .again
   }
 }

@@ -1,7 +1,8 @@
 import Testing
-import WormholeEtcd
 import WormholeSystem
 import WormholeTestSupport
+
+@testable import WormholeEtcd
 
 @Suite(
   "Who is who", .blocking, .needsEtcd)

@@ -10,6 +10,12 @@ struct WatchTable {
     var next: Int64
     /// The events of partly reported revisions.
     var fragments: [EtcdEvent] = []
+    /// Whether a connection has served it.
+    var isServed = false
+    /// Whether that connection was lost.
+    var isLost = false
+    /// Whether it was refused once.
+    var isRefused = false
   }
 
   /// What to do after a line.
@@ -25,27 +31,16 @@ struct WatchTable {
   private var asked: ArraySlice<Int> = []
   /// The watch whose confirmation comes next; nil if all are confirmed.
   var unconfirmed: Int? { asked.first }
-  /// The watches that a connection has served.
-  private var served: Set<Int> = []
-  /// The watches among them whose connection was lost.
-  private var lost: Set<Int> = []
-  /// The watches that were refused once.
-  private var refused: Set<Int> = []
 
   mutating func add(_ number: Int, _ range: KeyRange, from first: EtcdMoment) {
     entries[number] = Entry(range: range, history: first.history, next: first.revision)
   }
 
-  mutating func remove(_ number: Int) {
-    entries[number] = nil
-    served.remove(number)
-    lost.remove(number)
-    refused.remove(number)
-  }
+  mutating func remove(_ number: Int) { entries[number] = nil }
 
   /// The connection was lost: its watches learn of it when they continue.
   mutating func lose() {
-    lost = served
+    for (number, entry) in entries { entries[number]?.isLost = entry.isServed }
     asked = []
   }
 
@@ -56,7 +51,9 @@ struct WatchTable {
     asked = []
     var content: [UInt8] = []
     #if DEBUG
-      if EtcdFault.resumingLate.isActive { for number in lost { entries[number]?.next += 1 } }
+      if EtcdFault.resumingLate.isActive {
+        for (number, entry) in entries where entry.isLost { entries[number]?.next += 1 }
+      }
     #endif
     for number in entries.keys.sorted() { content += ask(for: number) }
     return content
@@ -129,10 +126,11 @@ struct WatchTable {
         // etcd 3.4 reads no further requests of the connection after one that it refuses.
         return end(number, result) + [.reconnect(tokenExpired: false)]
       }
-      guard entries[number] != nil else { return [] }
-      served.insert(number)
-      refused.remove(number)
-      return lost.remove(number) == nil ? [] : [.report(number, .resumed)]
+      guard let entry = entries[number] else { return [] }
+      entries[number]?.isServed = true
+      entries[number]?.isRefused = false
+      entries[number]?.isLost = false
+      return entry.isLost ? [.report(number, .resumed)] : []
     }
     // News of a watch that was cancelled here is ignored.
     guard let number = result.watchId.flatMap({ Int(exactly: $0.value) }), entries[number] != nil
@@ -166,7 +164,10 @@ struct WatchTable {
         .compacted, "changes before revision \(first) were given up", revision: first)
     } else if reason.contains("permission denied") {
       // etcd 3.4 also sends this if the token is no longer valid.
-      guard !refused.insert(number).inserted else { return [.reconnect(tokenExpired: true)] }
+      guard entries[number]?.isRefused ?? true else {
+        entries[number]?.isRefused = true
+        return [.reconnect(tokenExpired: true)]
+      }
       error = EtcdError(.permissionDenied, reason)
     } else {
       return [.reconnect(tokenExpired: reason.contains("auth token"))]

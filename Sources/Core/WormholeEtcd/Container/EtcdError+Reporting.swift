@@ -1,16 +1,15 @@
 package import Wormhole
 
-extension AppGroupError {
-  /// Creates the error for a call that failed on etcd.
-  package static func refused(_ action: String, path: String, _ error: EtcdError) -> AppGroupError {
-    let (code, remedy) = advice(for: error)
-    return AppGroupError(code, action, path: path, reason: error.reason, remedy: remedy)
+extension EtcdError: EngineError {
+  package func reported(_ action: String, path: String) -> AppGroupError {
+    let (code, remedy) = advice
+    return AppGroupError(code, action, path: path, reason: reason, remedy: remedy)
   }
 
-  private static func advice(for error: EtcdError) -> (Code, String?) {
-    switch error.code {
+  private var advice: (AppGroupError.Code, String?) {
+    switch code {
     // A server says "bad certificate" for an expired one, too.
-    case .unreachable where error.reason.contains("certificate"):
+    case .unreachable where reason.contains("certificate"):
       (
         .unreachable,
         "look whether ca= and cert= are valid now and of one authority: "
@@ -29,7 +28,7 @@ extension AppGroupError {
         "give the user's role the prefix: "
           + "etcdctl role grant-permission ROLE readwrite PREFIX/ --prefix=true"
       )
-    case .credentialsRefused where error.reason.contains(EtcdError.commonName):
+    case .credentialsRefused where reason.contains(Self.commonName):
       (
         .permissionDenied,
         "where etcd has users, the certificate of cert= must have no common name (CN): "
@@ -47,11 +46,5 @@ extension AppGroupError {
     case .libraryMissing: (.notSupported, "install libcurl (Debian: apt-get install libcurl4)")
     case .compacted, .refused: (.inputOutput, nil)
     }
-  }
-}
-
-extension EtcdError: EngineError {
-  package func reported(_ action: String, path: String) -> AppGroupError {
-    .refused(action, path: path, self)
   }
 }

@@ -1,0 +1,54 @@
+import FoundationEssentials
+import Wormhole
+import WormholeInspection
+import WormholePropertyLists
+import WormholeSystem
+
+// `<prefix>/history`: the note of the first process that found the history of the cluster replaced.
+// For people; no program uses it.
+extension EtcdContainer {
+  /// How long further discoveries count as the same replacement.
+  private static let sameReplacement: TimeInterval = 60
+
+  /// The key of the record.
+  var historyKey: [UInt8] { start + Array("history".utf8) }
+
+  /// Returns the record of the last replacement; nil if there was none.
+  func historyRecord() throws(EtcdError) -> ClusterReport.Replacement? {
+    try item(historyKey).flatMap { .init($0.value) }
+  }
+
+  func note(_ replacement: EtcdReplacement) {
+    do {
+      let call = call()
+      let old = try call.item(historyKey)
+      let last = old.flatMap { ClusterReport.Replacement($0.value) }?.date.timeIntervalSinceNow
+      if let last, abs(last) < Self.sameReplacement { return }
+      let record: PropertyListValue = [
+        "date": .date(Date()), "known": .integer(replacement.known),
+        "found": .integer(replacement.found), "host": .string(Program.hostName),
+      ]
+      _ = try call.repeating(
+        EtcdTransaction(
+          if: [.exists(formatKey)] + .unchanged([(historyKey, old)]),
+          then: [.put(key: historyKey, value: try record.binaryBytes())]))
+    } catch {
+      // Each other process of the container tries it, too.
+      return
+    }
+  }
+}
+
+extension ClusterReport.Replacement {
+  fileprivate init?(_ bytes: [UInt8]) {
+    do throws(PropertyListError) {
+      let value = try PropertyListValue(bytes: bytes)
+      guard let date = value["date"]?.dateValue, let known = value["known"]?.int64Value,
+        let found = value["found"]?.int64Value
+      else { return nil }
+      self.init(date: date, known: known, found: found, host: value["host"]?.stringValue ?? "")
+    } catch {
+      return nil
+    }
+  }
+}
