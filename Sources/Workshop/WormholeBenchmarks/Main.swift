@@ -15,7 +15,7 @@ struct Main {
       } else {
         let options = try Options(arguments)
         if let file = options.plotted {
-          Terminal.print(try Plot(file: file).svg)
+          try write(try Plot(file: file).svg)
         } else {
           try run(options)
         }
@@ -26,6 +26,9 @@ struct Main {
       Program.exit(error is Misuse ? 64 : 1)
     }
   }
+
+  /// Writes what was asked for; an error ends the program, which would otherwise report half a result.
+  private static func write(_ text: String) throws { try Program.write(text + "\n", to: 1) }
 
   /// Measures all requested rows, in order.
   private static func run(_ options: Options) throws {
@@ -52,9 +55,9 @@ struct Main {
       let encoder = JSONEncoder()
       encoder.outputFormatting = [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes]
       let report = Report(fileSystem: try bench.fileSystemName(), rows: rows)
-      Terminal.print(String(decoding: try encoder.encode(report), as: UTF8.self))
+      try write(String(decoding: try encoder.encode(report), as: UTF8.self))
     } else {
-      for line in rows.table() { Terminal.print(line) }
+      for line in rows.table() { try write(line) }
     }
   }
 }

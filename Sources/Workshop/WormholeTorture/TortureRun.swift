@@ -66,6 +66,7 @@ struct TortureRun {
   }
 
   private func work() throws -> Report {
+    try Pulse.begin()
     let nemesis = try options.members.map { _ in try Nemesis(options, self.directory) }
     var directory = self.directory
     directory.etcd = nemesis?.location(0)
@@ -84,6 +85,7 @@ struct TortureRun {
     let presence = PresenceWatch.sum(chaos.workers.map(\.processID))
     let missed = try chaos.finish(
       jsonText(values.merging([PresenceWatch.key: presence]) { $1 }))
+    checks += try final.checkEnded()
     try final.drain()
     let records = try Records(directory, lives: final.life)
     checks += HistoryChecks(records: records, last: values, isOnEtcd: nemesis != nil).all
@@ -113,7 +115,7 @@ struct FinalWork {
 
   /// Changes every value once more, which observers must see in the end; returns the last values.
   func changeValues() throws -> [String: HistoryValue] {
-    let recorder = try Recorder(directory, life: life, .values)
+    let recorder = try Recorder(directory, life: life, .values, isAlone: true)
     let operations = Operations(container: container, recorder: recorder)
     let terms = Operations.Terms()
     let keys = Workload.values(processes: options.processes)
@@ -126,9 +128,18 @@ struct FinalWork {
     try operations.setState(recorder.newNumber(), terms)
     for bell in Workload.bells { try operations.post(bell, terms.disturbance) }
     return try Dictionary(
-      uniqueKeysWithValues: keys.compactMap { key in
-        try operations.read(key).map { (key, $0) }
+      uniqueKeysWithValues: keys.map { key in
+        guard let last = try operations.read(key) else {
+          throw Failure(description: "\(key) has no value after its last change")
+        }
+        return (key, last)
       })
+  }
+
+  /// Checks what others see of the workers that have ended, before this process takes their names.
+  func checkEnded() throws -> [Check] {
+    guard options.kinds.contains(.requests) else { return [] }
+    return [try RequestChecks.deadPeers(container, options.processes)]
   }
 
   /// Completes all pending deliveries, after all workers have ended.
@@ -156,7 +167,6 @@ struct FinalWork {
     if options.kinds.contains(.requests) {
       let journals = records.journals.filter { $0.strand == .requests }
       checks += RequestChecks(journals: journals, isOnEtcd: options.members != nil).all
-      checks.append(try RequestChecks.deadPeers(container, options.processes))
     }
     if options.kinds.contains(.queues) {
       let messages = DeliveryChecks("message", records.deliveries(.queues))

@@ -11,12 +11,12 @@ struct EtcdCheckTests {
   // MARK: Outcomes
 
   private func journal(
-    of code: AppGroupError.Code, _ call: HistoryOperation.Call = .write(7)
+    of code: AppGroupError.Code, _ call: HistoryOperation.Call = .write(7), isAlone: Bool = false
   ) throws -> [JournalEntry] {
     let directory = RunDirectory(
       path: try TemporaryDirectory().path + "-run", etcd: "etcd://127.0.0.1/x")
     try directory.create()
-    let recorder = try Recorder(directory, life: 1, .values)
+    let recorder = try Recorder(directory, life: 1, .values, isAlone: isAlone)
     _ = try recorder.perform("replace", key: "register/0", call: call, patience: .seconds(1)) {
       throw AppGroupError(code, "change the value", path: "x", reason: "it is a test")
     }
@@ -38,6 +38,16 @@ struct EtcdCheckTests {
       #expect(journal.contains(entry))
       #expect(!journal.contains { if case .broke = $0 { true } else { false } })
     }
+  }
+
+  // They used to be tolerated as those of a worker, so that a value that cannot be changed any more
+  // went unnoticed.
+  @Test(
+    "take any error of the last changes for a fault",
+    arguments: [AppGroupError.Code.timedOut, .leaseLost, .unreachable, .outcomeUnknown])
+  func lastChanges(code: AppGroupError.Code) throws {
+    let journal = try journal(of: code, isAlone: true)
+    #expect(journal.contains { if case .broke(.noFault, _) = $0 { true } else { false } })
   }
 
   @Test("find a message that was delivered, though it was reported as not stored")

@@ -25,6 +25,7 @@ enum LatencyRows {
           return times.median
         }
       })
+    for game in games { try game.end() }
     // The workers play until they are released.
     withExtendedLifetime(workers) {}
     func row(_ what: String, _ ours: Int, limit: Double) -> Row {

@@ -26,6 +26,12 @@ enum QueueRivalRows {
       rows += try measure(
         bench, "sqlite NORMAL", floorEach: 2_000, expected: .oursAtMost(10)
       ) { _ in { try normal.send() } }
+    } else {
+      let many = try bench.container("queue-many").queue("q").sender("a")
+      let times = try (0..<5).map { _ in
+        try inTasks(bench.scaled(2_000)) { try await many.enqueue(payload) }
+      }
+      rows.append(Row("queue: send, 50 tasks", ours: times, expected: .oursAtMost(10)))
     }
     if let full = try sqlite(.full) {
       rows += try measure(

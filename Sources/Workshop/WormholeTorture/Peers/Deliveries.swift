@@ -171,13 +171,15 @@ extension PeerReceiver<PeerFile>: DeliverySource {
   func take(until deadline: ContinuousClock.Instant) throws -> TakenEntry? {
     guard let file = try next(until: deadline) else { return nil }
     let number = file.metadata?.uint64Value ?? 0
-    // A file is available until this process was stopped and replaced; the acknowledgement will
-    // report that.
-    let isWhole = try ifPresent(FileDeliveries.isWhole(number, at: file.url.path)) ?? true
     return TakenEntry(
       slot: Int(file.sender.dropFirst("worker-".count)) ?? -1, number: number,
       isRedelivery: file.isRedelivery,
-      damage: isWhole ? nil : "file \(number) came with bytes that are not its own",
+      damage: {
+        // A file is available until this process was stopped and replaced; the acknowledgement will
+        // report that.
+        let isWhole = try ifPresent(FileDeliveries.isWhole(number, at: file.url.path)) ?? true
+        return isWhole ? nil : "file \(number) came with bytes that are not its own"
+      },
       acknowledge: { try file.acknowledge() })
   }
 }

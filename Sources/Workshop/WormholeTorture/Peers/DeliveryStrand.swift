@@ -48,8 +48,8 @@ struct TakenEntry {
   let slot: Int
   let number: UInt64
   let isRedelivery: Bool
-  /// Nil if it is complete.
-  var damage: String?
+  /// Returns what is wrong with it; nil if it is complete.
+  var damage: () throws -> String? = { nil }
   /// Whether asking for the next one acknowledges it.
   var isSettledByNext = false
   let acknowledge: () throws -> Void
@@ -226,7 +226,7 @@ final class DeliveryStrand: Sendable {
         .taken(
           tenure: tenure, slot: entry.slot, isRedelivery: entry.isRedelivery, from: beginning,
           to: bootTimeNanoseconds()))
-      if let damage = entry.damage { try strand.recorder.note(.broke(.whole, damage)) }
+      if let damage = try entry.damage() { try strand.recorder.note(.broke(.whole, damage)) }
       return entry
     }
   }

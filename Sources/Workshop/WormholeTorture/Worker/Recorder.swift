@@ -15,6 +15,8 @@ final class Recorder: Sendable {
   private let lastNumber: Atomic<UInt64>
   private let tenures = Atomic(0)
   let isOnEtcd: Bool
+  /// Whether all workers rest or have ended, so that no error has an excuse.
+  private let isAlone: Bool
 
   /// The time by which an operation may exceed its deadline, because the machine may be busy. Time when
   /// the process itself did not run is subtracted (`Pulse`).
@@ -24,8 +26,11 @@ final class Recorder: Sendable {
   /// seconds.
   var patienceOfReads: Duration { isOnEtcd ? CallLimit.standardWait : .zero }
 
-  init(_ directory: RunDirectory, life: Int, _ strand: Kind) throws(Errno) {
+  init(
+    _ directory: RunDirectory, life: Int, _ strand: Kind, isAlone: Bool = false
+  ) throws(Errno) {
     self.life = life
+    self.isAlone = isAlone
     isOnEtcd = directory.etcd != nil
     lastNumber = Atomic(Workload.firstNumber(life: life))
     let path = directory.journal(life: life, strand)
@@ -116,7 +121,7 @@ final class Recorder: Sendable {
     case is Deliberate, is CancellationError:
       try note(.withoutEffect)
       try note(.did(error is Deliberate ? kind : "cancelled " + kind))
-    case let error as AppGroupError where error.code == .outcomeUnknown:
+    case let error as AppGroupError where error.code == .outcomeUnknown && !isAlone:
       try note(.unknown)
       try note(.inDoubt)
     case let error as AppGroupError where passing(error) != nil:
@@ -138,6 +143,7 @@ extension Recorder {
   /// Returns the entry for an expected error; nil for a fault. A missing answer is a fault in a
   /// directory.
   func passing(_ error: any Error) -> JournalEntry? {
+    guard !isAlone else { return nil }
     // The codes of both have the same names.
     let code = (error as? AppGroupError)?.code.rawValue ?? (error as? PeerError)?.code.rawValue
     return switch code {

@@ -58,8 +58,11 @@ package final class Game: Sendable {
     return state.withLock { $0.times }
   }
 
-  /// Ends the threads of both sides.
-  func end() throws { try side.send(Self.last) }
+  /// Ends the threads and tasks of both sides, with a last ball.
+  package func end() throws {
+    state.withLock { $0.number = Self.last - 1 }
+    _ = try play(1)
+  }
 
   private func serve() throws {
     let number = state.withLock { state in
@@ -118,7 +121,11 @@ package final class SharedSide: Side {
       observation.withLock { $0 = token }
     case .task:
       let snapshots = try heard.snapshots()
-      Task { for await snapshot in snapshots { _ = hear(snapshot) } }
+      Task {
+        for await snapshot in snapshots {
+          guard hear(snapshot) != Game.last else { return }
+        }
+      }
     }
   }
 }
