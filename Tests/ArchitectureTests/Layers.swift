@@ -124,7 +124,6 @@ enum Layers {
       "Messages": ["Launching", "Receiving", "Files"],
       "Files": ["Launching", "Receiving"],
       "Receiving": ["Launching", "Files", "Messages"],
-      "Activities": ["Launching", "Peers", "Requests"],
     ],
   ]
 

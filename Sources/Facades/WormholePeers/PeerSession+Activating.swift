@@ -6,8 +6,6 @@ import WormholeSystem
 extension PeerSession {
   struct State {
     var registration: PresenceRegistration?
-    /// The registration of the offered activity.
-    var offer: PresenceRegistration?
     var observation: ObservationToken?
     /// Requests may arrive as soon as others see the registration, before it is noted here.
     var isActivating = false
@@ -156,7 +154,6 @@ extension PeerSession {
       return state
     }
     old.observation?.cancel()
-    old.offer.map(leave)?()
     self.leave(old.registration, leave)
     close(calls)
   }

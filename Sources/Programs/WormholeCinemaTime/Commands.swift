@@ -45,12 +45,6 @@ enum Commands {
         verb == "buy" ? ("bought", "already bought") : ("deleted", "no ticket for")
       return ["\(hasChanged ? done : notDone) \(movie.id) \(movie.title)"]
     case "show": return show(try movie(argument))
-    case "close":
-      Handoff.show(nil)
-      return ["closed"]
-    case "offers":
-      return Handoff.offers.isEmpty ? ["nothing to continue"] : Handoff.invitations
-    case "continue": return [Handoff.goOn()]
     case "state": return [state]
     case "echo": return [argument]
     case "quit": exit(0)
@@ -68,7 +62,6 @@ enum Commands {
   private static func line(_ movie: Movie) -> String { "\(movie.time) \(movie.id) \(movie.title)" }
 
   private static func show(_ movie: Movie) -> [String] {
-    Handoff.show(movie)
     var lines = ["\(movie.title)", "\(movie.time), directed by \(movie.director)"]
     if Cinema.isPhone { lines += ["with \(movie.actors.joined(separator: ", "))", movie.synopsis] }
     guard office.isPurchased(movie) else { return lines + ["no ticket"] }

@@ -10,8 +10,6 @@ struct LaunchOptions: Sendable {
   var watchName = "watch"
   /// Whether the other side started the program, so that no user types.
   var isInBackground = false
-  /// Whether a film that is open on a watch is handed over to the phone.
-  var isContinuing = false
   var wantsHelp = false
   /// The options that name the same container for another process.
   private(set) var containerArguments: [String] = []
@@ -19,11 +17,10 @@ struct LaunchOptions: Sendable {
   private static let usualContainer = ["--group", "group.cinematime"]
 
   static let help = """
-    usage: cinematime [--group ID | --container DIRECTORY] [phone | watch [--name NAME] | continue]
+    usage: cinematime [--group ID | --container DIRECTORY] [phone | watch [--name NAME]]
 
     Tickets for nine films, on a phone and on a watch: two processes that share a directory.
     Without "phone" or "watch" the program plays a story with both, in a temporary directory.
-    "continue" opens the film that is open on a watch on the phone, and starts that if need be.
 
       --group ID            the container of this group (default: group.cinematime)
       --container DIRECTORY the container in this directory, which must exist, or etcd://HOST/PREFIX
@@ -39,9 +36,7 @@ struct LaunchOptions: Sendable {
     Without a terminal, one command per line on standard input:
       list, tickets         the films without a ticket, by time; the tickets
       buy ID, delete ID     buys a ticket, gives it back
-      show ID               a film; with its QR code if there is a ticket. It is open, and
-                            offered to the other side, until 'close'
-      offers, continue      what is open on the other side; opens it here
+      show ID               a film; with its QR code if there is a ticket
       state                 the state of the other side
       echo TEXT             prints TEXT, so that a script can find the end of an answer
       quit
@@ -53,7 +48,6 @@ struct LaunchOptions: Sendable {
     while let argument = rest.popFirst() {
       switch argument {
       case "phone", "watch": role = WCSession.Role(rawValue: argument)
-      case "continue": isContinuing = true
       case "--group", "--container": try take(argument, try Self.value(of: argument, &rest))
       case "--name": watchName = try Self.value(of: argument, &rest)
       case "--background": isInBackground = true

@@ -17,9 +17,6 @@ enum Main {
       let options = try LaunchOptions(
         Array(CommandLine.arguments.dropFirst()), environment: ProcessInfo.processInfo.environment)
       if options.wantsHelp { return print(LaunchOptions.help, terminator: "") }
-      if options.isContinuing {
-        exit(try Handoff.handOverToPhone(in: options.openContainer()) ? 0 : 1)
-      }
       guard let role = options.role else { exit(try Story().play() ? 0 : 1) }
       try Cinema.begin(as: role, options)
     } catch let refusal as Refusal {
@@ -37,7 +34,6 @@ enum Main {
     do {
       try TicketOffice.shared.open()
       try Installation.register()
-      try Handoff.begin()
       if Cinema.options.isInBackground {
         try BackgroundStay.begin()
       } else if Cinema.isPhone {

@@ -62,7 +62,6 @@ enum ScreenScene: String, CaseIterable {
     _ = state.press(keys)
     switch self {
     case .ticket: state.message = .success("Bought “Africa Screams” at 15:00.")
-    case .watchFilms, .film: state.offer = .init(title: "The Royal Bed", side: state.otherName)
     case .obstacle:
       state.isOtherReachable = false
       state.obstacle =
@@ -82,8 +81,6 @@ enum ScreenScene: String, CaseIterable {
 }
 
 extension ScreenState {
-  var otherName: String { isPhone ? "watch" : "phone" }
-
   /// Presses keys as a terminal sends them.
   mutating func press(_ keys: String) -> [Action] {
     var reader = KeyReader()

@@ -84,23 +84,6 @@ struct ScreenTests {
     #expect(state.press("j").isEmpty && state.message == nil)
   }
 
-  @Test("goes on with what is open on the other side, from any page")
-  func goingOn() {
-    for keys in ["c", "fbc", "\rc", "?c", "tc"] {
-      var state = state()
-      #expect(state.press(keys) == [.goOn])
-    }
-  }
-
-  @Test("names what is open on the other side, unless it is open here, too")
-  func invitation() {
-    var state = state()
-    state.offer = .init(title: Self.films[0].title, side: "watch")
-    #expect(state.invitation?.side == "watch")
-    _ = state.press("\r")
-    #expect(state.invitation == nil)
-  }
-
   @Test(
     "goes back from every page, by each key for it",
     arguments: ["\u{1B}", "h", "\u{7F}", "\u{1B}[D"])
@@ -177,16 +160,6 @@ struct ScreenTests {
     #expect(state.press("bdy").isEmpty)
     #expect(state.page == .help)
     #expect(state.press("qq") == [.quit])
-  }
-
-  @Test("opens a film that is continued from the other side, and goes back to the list from it")
-  func opening() {
-    var state = state()
-    _ = state.press("t\r?")
-    state.open(Self.films[5])
-    #expect(state.opened == [.tickets, .film(Self.films[5])])
-    _ = state.press("h")
-    #expect(state.page == .tickets)
   }
 }
 

@@ -23,8 +23,6 @@ extension PeerNames {
       }
     case .launching:
       OwnUse("the notes on the starts of \(peer)", is: "notes on starts", isDictionary)
-    case .continuing:
-      OwnUse("the activity that is handed over to \(peer)", is: "activity", isDictionary)
     }
   }
 

@@ -4,7 +4,6 @@ import Wormhole
 ///
 /// ```
 /// presence  peer/<peer>                 the process that is reached under the name
-/// presence  peer/<peer>/activity        what it offers
 /// queue     peer/<peer>/messages        guaranteed messages to it
 /// queue     peer/<peer>/files           files to it
 /// queue     peer/<peer>/outgoing        files that it means to send; it is its only consumer
@@ -13,7 +12,6 @@ import Wormhole
 /// value     peer/seen/<from>/<to>       which of these the other was handed last
 /// value     peer/launch/<peer>          how it is started
 /// value     peer/launching/<peer>       how often it was, and the start under way
-/// value     peer/continuing/<peer>      the activity that is handed over to it
 /// ```
 ///
 /// `WatchNames` has two more of the values.
@@ -24,14 +22,13 @@ package enum PeerNames {
   package static let maximumBytes = 100
 
   package static func presence(_ peer: String) -> String { name(peer) }
-  package static func activity(_ peer: String) -> String { name(peer, "activity") }
   package static func messages(_ peer: String) -> String { name(peer, "messages") }
   package static func files(_ peer: String) -> String { name(peer, "files") }
   package static func outgoingFiles(_ peer: String) -> String { name(peer, "outgoing") }
 
   /// The kinds of values that the package keeps of peers.
   enum Kept: String {
-    case outgoing, context, seen, launch, launching, continuing
+    case outgoing, context, seen, launch, launching
   }
 
   package static func outgoingState(_ peer: String) -> String { name(.outgoing, peer) }
@@ -46,7 +43,6 @@ package enum PeerNames {
 
   package static func launch(_ peer: String) -> String { name(.launch, peer) }
   package static func launching(_ peer: String) -> String { name(.launching, peer) }
-  package static func continuing(_ peer: String) -> String { name(.continuing, peer) }
 
   private static func name(_ kept: Kept, _ peers: String...) -> String {
     name(of: [kept.rawValue] + peers)
@@ -63,9 +59,6 @@ package enum PeerNames {
 
   /// The peer of a presence; nil for any other name.
   package static func peer(ofPresence name: String) -> String? { peer(of: name) }
-
-  /// The peer whose activity a presence offers; nil for any other name.
-  package static func peer(ofActivity name: String) -> String? { peer(of: name, "activity") }
 
   /// The peer whose messages a queue holds; nil for any other queue.
   package static func peer(ofMessages name: String) -> String? { peer(of: name, "messages") }

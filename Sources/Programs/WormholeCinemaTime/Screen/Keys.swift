@@ -8,18 +8,17 @@ extension ScreenState {
   var keys: [KeyHint] {
     let help = KeyHint("?", "help")
     let rest: [KeyHint] = (opened.isEmpty ? [] : [("Esc", "back")]) + [("q", "quit")]
-    let goOn: [KeyHint] = invitation == nil ? [] : [("c", "continue")]
     let change: [KeyHint] =
       subject.map { isPurchased($0) ? [("d", "give back")] : [("b", "buy")] } ?? []
     let other: KeyHint = page == .films ? ("t", "tickets") : ("f", "films")
     return switch page {
-    case .face: [("Enter", "open"), help] + goOn + [("t", "tickets")] + rest
+    case .face: [("Enter", "open"), help] + [("t", "tickets")] + rest
     case .films, .tickets:
       // Without a film, the other list is the only way.
       list.isEmpty
-        ? [other, help] + goOn + rest
-        : [("Enter", "open"), help] + change + [other] + goOn + rest + [("↑↓", "choose")]
-    case .film: change + [help] + goOn + rest
+        ? [other, help] + rest
+        : [("Enter", "open"), help] + change + [other] + rest + [("↑↓", "choose")]
+    case .film: change + [help] + rest
     case .confirmation: [("y", "buy"), ("n", "no"), help]
     case .help: [("Esc", "close")]
     }
@@ -50,7 +49,6 @@ extension ScreenState {
     ("f  t  Tab", "the films, the tickets, the other list"),
     ("b", "buy a ticket; y confirms it"),
     ("d", "give the ticket back"),
-    ("c", "continue with the film that is open on the other side"),
     ("?", "this help"),
     ("q", "quit"),
   ]

@@ -1,6 +1,5 @@
 import Foundation
 import WatchConnectivity
-import WormholePeers
 import WormholeSystem
 import WormholeWorkshop
 
@@ -38,7 +37,6 @@ final class Screen {
       }
     }
     TicketOffice.shared.didChange = { Screen.shared.draw() }
-    Handoff.opened = { movie in Screen.shared.state.open(movie) }
     draw()
     tick()
   }
@@ -98,8 +96,6 @@ final class Screen {
     state.isOtherReachable = session.activationState == .activated && session.isReachable
     state.time = TimeOfDay.now
     state.nextShow = state.isPhone ? nil : Complication.movie()
-    state.offer = Handoff.offers.first.map { .init(title: $0.title, side: $0.peer) }
-    Handoff.show(state.movie)
     state.code = state.movie.flatMap { state.isPurchased($0) ? TicketCodes.lines(of: $0) : nil }
     let canvas = ScreenDrawing.draw(
       &state, columns: Program.terminalColumns(1) ?? 80, rows: Program.terminalRows(1) ?? 24)
@@ -141,9 +137,6 @@ final class Screen {
     case .buy(let movie):
       try change(movie, isBought: true, "Bought \(movie.quoted) at \(movie.time).")
     case .delete(let movie): try change(movie, isBought: false, "Gave back \(movie.quoted).")
-    case .goOn:
-      if Handoff.offers.isEmpty { state.message = .notice("Nothing is open on the other side.") }
-      _ = Handoff.goOn()
     case .quit: end(0)
     }
   }

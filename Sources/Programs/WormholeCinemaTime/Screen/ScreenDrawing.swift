@@ -104,7 +104,6 @@ struct ScreenDrawing {
       }
     }
     drawHead(frame.inset(rows: 0, columns: 2))
-    drawInvitation(frame.inset(rows: 0, columns: 2))
     drawScrollBar(frame.inset(rows: 1, columns: 0))
   }
 
@@ -122,19 +121,6 @@ struct ScreenDrawing {
     canvas.put(
       " \(reach) ", state.isOtherReachable ? Look.good : Look.faint, row: area.row,
       column: area.column + max(0, area.columns - reach.count - 2))
-  }
-
-  /// The invitations, in the lower border.
-  private mutating func drawInvitation(_ area: Canvas.Area) {
-    guard let invitation = state.invitation else { return }
-    let row = area.row + area.rows - 1
-    let room = area.columns - 3
-    let short = "continue “\(invitation.title)” "
-    let full = short + "from the \(invitation.side) "
-    canvas.put(" c ", Look.key, row: row, column: area.column)
-    canvas.put(
-      full.terminalColumns <= room ? full : short, Look.notice, row: row, column: area.column + 3,
-      room: room)
   }
 
   /// A bar at the right edge, if the page is longer than its area.

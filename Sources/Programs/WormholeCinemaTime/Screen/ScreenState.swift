@@ -19,15 +19,7 @@ struct ScreenState: Equatable {
   enum Action: Equatable {
     case buy(Movie)
     case delete(Movie)
-    /// Open here the film that is open on the other side.
-    case goOn
     case quit
-  }
-
-  /// A film that is open on another side, and the name of that side.
-  struct Invitation: Equatable {
-    let title: String
-    let side: String
   }
 
   let isPhone: Bool
@@ -49,8 +41,6 @@ struct ScreenState: Equatable {
   var message: Message?
   /// Why the other side cannot be reached, and the remedy.
   var obstacle: String?
-  /// The film that is open on the other side.
-  var offer: Invitation?
   /// The QR code of the shown film, if it has a ticket and the code is here.
   var code: [String]?
 
@@ -95,9 +85,6 @@ struct ScreenState: Equatable {
 
   func isPurchased(_ movie: Movie) -> Bool { tickets.contains(movie) }
 
-  /// The offer, unless that film is open here, too.
-  var invitation: Invitation? { offer?.title == movie?.title ? nil : offer }
-
   /// The obstacle, unless the other side has become reachable.
   var visibleObstacle: String? { isOtherReachable ? nil : obstacle }
 
@@ -141,7 +128,6 @@ struct ScreenState: Equatable {
     let page = page
     switch (key, page) {
     case (.interrupt, _): return .quit
-    case (.letter("c"), _): return .goOn
     // As in a pager, this leaves the help and not the program.
     case (.quit, _) where page != .help: return .quit
     case (.help, _) where page != .help: opened.append(.help)

@@ -26,7 +26,7 @@ final class Story {
   func play() throws -> Bool {
     defer { cast.end() }
     try stage.show("CinemaTime: a phone and a watch, two processes that share a directory")
-    for step in [purchase, sleep, conflict, transfer, suspension, handOver, close] { try step() }
+    for step in [purchase, sleep, conflict, transfer, suspension, close] { try step() }
     try stage.title("What held")
     for claim in claims { try stage.check(claim.text, claim.holds, took: claim.duration) }
     return claims.allSatisfy(\.holds)
@@ -128,28 +128,8 @@ final class Story {
     claim("a continued watch has missed nothing", holds: true, took: caughtUp)
   }
 
-  private func handOver() throws {
-    try stage.title("6. The film that is open on the watch is opened on the phone")
-    try cast.side(.phone).quit()
-    _ = try cast.side(.watch).answer("show \(Self.general)")
-    var line = ""
-    let duration = try ContinuousClock().measure { line = try cast.handOver() }
-    try stage.act("user", line, took: duration)
-    try cast.waitForPhone(toPrint: "opens The General, continued from watch")
-    try stage.act("phone", "is started, and opens it")
-    try stage.explain(
-      "The watch offers the film for as long as its process lives. What is handed over is one "
-        + "value, which the phone takes when it runs.")
-    claim("the film that is open on the watch is opened on the phone", holds: true, took: duration)
-    try cast.kill(.watch)
-    try stage.act("watch", "is killed by SIGKILL")
-    let gone = try cast.handOver()
-    try stage.act("user", gone)
-    claim("a dead watch offers nothing", holds: gone == "nothing to continue")
-  }
-
   private func close() throws {
-    let sides = [try cast.start(.phone), try cast.start(.watch)]
+    let sides = [try cast.side(.phone), try cast.side(.watch)]
     let lists = try sides.map { try $0.answer(lines: "tickets") }
     for (name, list) in zip(["phone", "watch"], lists) {
       try stage.title("The tickets on the \(name)")

@@ -3,7 +3,6 @@ import Foundation
 import WatchConnectivity
 import Wormhole
 import WormholeInspection
-import WormholePeers
 import WormholeSystem
 import WormholeWorkshop
 
@@ -73,35 +72,6 @@ final class StoryCast {
   }
 
   func kill(_ role: WCSession.Role) throws { try side(role).process.kill() }
-
-  /// Hands the watch's open film over to the phone, by the program that a user would start.
-  ///
-  /// - Returns: Its output.
-  func handOver() throws -> String {
-    try stage.act("user", "$ cinematime continue")
-    let program = try launch(["continue"])
-    let deadline = ContinuousClock.now + StorySide.patience
-    let line = try program.line(until: deadline)
-    _ = try program.waitForEnd(until: deadline)
-    return line
-  }
-
-  /// Waits until the phone that was started in the background has printed a text.
-  func waitForPhone(toPrint text: String) throws {
-    let registry = PeerLaunch.Registry(in: container)
-    let deadline = ContinuousClock.now + StorySide.patience
-    while true {
-      let output = try registry.output(of: "phone").flatMap {
-        FileManager.default.contents(atPath: $0)
-      }
-      let lines = String(decoding: output ?? Data(), as: UTF8.self)
-      if lines.contains(text) { return }
-      guard ContinuousClock.now < deadline else {
-        throw StoryFailure(description: "the phone did not print '\(text)', but \(lines)")
-      }
-      pauseThread(.milliseconds(2))
-    }
-  }
 
   private func phones() throws -> [Int32] {
     try container.own.presence("peer/phone").members().map(\.processID)

@@ -20,7 +20,6 @@ enum OwnTitles {
     case .consumer: "the consumer of " + queue(name)
     case .presence:
       PeerNames.peer(ofPresence: name).map { "the peer \($0.quoted)" }
-        ?? PeerNames.peer(ofActivity: name).map { "what \($0.quoted) offers" }
         ?? Log.use(ofOwnValue: name)?.title ?? presence(name)
     }
   }

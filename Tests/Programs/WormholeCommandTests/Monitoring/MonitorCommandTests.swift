@@ -61,7 +61,7 @@ struct MonitorCommandTests {
   func peers() throws {
     let outcome = try run(
       """
-      monitors --except 'peer/till/activity'
+      monitors --except 'peer/till/files'
       wormhole peer serve till -- cat 2>"$T/said" & peer=$!
       sees 'till entered'
       says "$T/said" listening
