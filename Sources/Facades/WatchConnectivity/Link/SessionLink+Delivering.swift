@@ -21,7 +21,7 @@ extension SessionLink {
     do {
       let url = try inbox.put(file)
       defer { inbox.remove(file) }
-      let received = WCSessionFile(url, file.metadata)
+      let received = WCSessionFile(url, .value(file.metadata))
       return end(
         file.end, session.offer { $0.session(session, didReceive: received) },
         "session(_:didReceive:)")

@@ -110,7 +110,8 @@ extension WCSession {
       if isUrgent { queue.async { link.compare() } }
       return transfer
     } catch {
-      let transfer = WCSessionUserInfoTransfer(refused: userInfo)
+      let transfer = WCSessionUserInfoTransfer(
+        TransferCourse(isTransferring: false), .given(userInfo))
       refuse(transfer, error)
       return transfer
     }

@@ -2,6 +2,7 @@ import Foundation
 import Synchronization
 import Wormhole
 import WormholePeers
+import WormholePropertyLists
 
 /// A transfer of either kind, on its way to the counterpart.
 protocol OutgoingTransfer: AnyObject, Sendable {
@@ -21,16 +22,22 @@ final class TransferCourse: Sendable {
     case takenBack
   }
 
-  /// Nil for a transfer that was refused, and never sent.
-  let sent: (any PeerTransfer)?
+  /// Nil for a transfer that was never sent: it was refused, or made for a test.
+  private let sent: (any PeerTransfer)?
   private let stage: Mutex<Stage>
 
-  init(_ sent: (any PeerTransfer)?) {
+  init(_ sent: any PeerTransfer) {
     self.sent = sent
-    stage = Mutex(sent == nil ? .ended : .underWay)
+    stage = Mutex(.underWay)
   }
 
-  /// Its id among the peers' transfers; nil for one that was refused.
+  /// The course of a transfer that no session sends.
+  init(isTransferring: Bool) {
+    sent = nil
+    stage = Mutex(isTransferring ? .underWay : .ended)
+  }
+
+  /// Its id among the peers' transfers; nil for one that was never sent.
   var id: String? { sent?.id }
 
   var isTransferring: Bool { stage.withLock { $0 == .underWay || $0 == .takingBack } }
@@ -56,16 +63,16 @@ final class TransferCourse: Sendable {
 
   /// Takes it back, unless the counterpart has it already.
   ///
-  /// - Parameter takenBack: called if that was in time.
-  func cancel(_ takenBack: (String) -> Void) {
+  /// - Parameter takenBack: called if that was in time, as it always is if it was never sent.
+  func cancel(_ takenBack: (_ id: String?) -> Void) {
     let isMine = stage.withLock { stage in
       guard stage == .underWay else { return false }
       stage = .takingBack
       return true
     }
-    guard let sent, isMine else { return }
+    guard isMine else { return }
     do {
-      let isTakenBack = try sent.cancel()
+      let isTakenBack = try sent?.cancel() ?? true
       stage.withLock { stage in
         if isTakenBack {
           stage = .takenBack
@@ -74,8 +81,8 @@ final class TransferCourse: Sendable {
         }
       }
       guard isTakenBack else { return }
-      takenBack(sent.id)
-      try sent.removeReceipt()
+      takenBack(id)
+      try removeReceipt()
     } catch {
       stage.withLock { if $0 == .takingBack { $0 = .underWay } }
       Diagnostics.report(error)
@@ -90,8 +97,29 @@ final class TransferCourse: Sendable {
   var hashValue: Int { id?.hashValue ?? ObjectIdentifier(self).hashValue }
 }
 
-/// The objects of a refused transfer, unchanged.
-// They are only handed back to the caller that passed them, and never read or changed here.
-struct GivenObjects: @unchecked Sendable {
-  let objects: [String: Any]?
+/// The objects of a transfer or a file.
+// Objects that were given are only handed back to the caller that passed them, and never read or
+// changed here.
+enum CarriedObjects: @unchecked Sendable {
+  /// As a property list, on which several threads may look.
+  case value(PropertyListValue?)
+  /// Unchanged: a session has refused them, or would.
+  case given([String: Any]?)
+
+  /// Objects from a test: as a session would carry them, if it could.
+  init(made objects: [String: Any]?) {
+    do {
+      self = .value(try objects.map { try Payload.value($0, maximumBytes: .max) })
+    } catch {
+      // A test may give its delegate an object that no session would.
+      self = .given(objects)
+    }
+  }
+
+  var objects: [String: Any]? {
+    switch self {
+    case .value(let value): Payload.objects(value)
+    case .given(let objects): objects
+    }
+  }
 }

@@ -51,7 +51,9 @@ final class Outstanding<Transfer: OutgoingTransfer>: Sendable {
   }
 
   /// Removes a transfer from the list: its app has cancelled it.
-  func remove(_ id: String) { state.withLock { _ = $0.transfers.removeValue(forKey: id) } }
+  func remove(_ id: String?) {
+    if let id { state.withLock { _ = $0.transfers.removeValue(forKey: id) } }
+  }
 
   /// Begins to report ends to the delegate.
   func start(_ link: SessionLink) {
@@ -115,17 +117,9 @@ final class Outstanding<Transfer: OutgoingTransfer>: Sendable {
     // The receipt of a transfer that was taken back is removed, and without one it counts as processed.
     guard !state.withLock({ $0.hasEnded }), !transfer.course.isCancelled else { return }
     transfer.course.finish()
-    if let id = transfer.course.id { remove(id) }
-    switch session.offer({ transfer.notify($0, of: session, failure) }) {
-    case .handled, .declined: conclude(transfer)
-    // Reported at the next activation.
-    case .noDelegate: return
-    }
-  }
-
-  private func conclude(_ transfer: Transfer) {
-    transfer.course.finish()
-    if let id = transfer.course.id { remove(id) }
+    remove(transfer.course.id)
+    // Without a delegate it is reported at the next activation.
+    guard session.offer({ transfer.notify($0, of: session, failure) }) != .noDelegate else { return }
     do {
       try transfer.course.removeReceipt()
     } catch {

@@ -1,5 +1,4 @@
 public import Foundation
-import WormholePropertyLists
 
 /// A file that is sent, or that arrived.
 ///
@@ -23,27 +22,18 @@ public final class WCSessionFile: NSObject, Sendable {
   /// Its path; a received file stays there until the delegate's method returns, and the last
   /// component is its name at the sender.
   public let fileURL: URL
-  private let content: PropertyListValue?
-  private let given: GivenObjects?
+  private let content: CarriedObjects
 
-  init(_ url: URL, _ metadata: PropertyListValue?) {
+  init(_ url: URL, _ metadata: CarriedObjects) {
     fileURL = url
     content = metadata
-    given = nil
   }
 
-  init(_ url: URL, made metadata: MadeObjects?) {
-    fileURL = url
-    content = metadata?.value
-    given = metadata?.given
-  }
-
-  init(_ url: URL, refused metadata: [String: Any]?) {
-    fileURL = url
-    content = nil
-    given = GivenObjects(objects: metadata)
+  /// Makes a file for the test of a delegate.
+  package static func made(_ url: URL, metadata: [String: Any]?) -> WCSessionFile {
+    WCSessionFile(url, CarriedObjects(made: metadata))
   }
 
   /// The metadata that was sent with it.
-  public var metadata: [String: Any]? { Payload.objects(content) ?? given?.objects }
+  public var metadata: [String: Any]? { content.objects }
 }

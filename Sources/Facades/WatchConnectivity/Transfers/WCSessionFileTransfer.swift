@@ -20,13 +20,20 @@ public final class WCSessionFileTransfer: NSObject, Sendable {
   private let observation: ObservationToken?
   private weak let link: SessionLink?
 
-  init(_ sent: PeerFileTransfer, in link: SessionLink) {
+  /// - Parameters:
+  ///   - sent: the transfer between the peers; nil for one that was never sent.
+  ///   - isComplete: whether it is one that is complete.
+  private init(
+    _ course: TransferCourse, _ file: WCSessionFile, _ sent: PeerFileTransfer? = nil,
+    in link: SessionLink? = nil, isComplete: Bool = false
+  ) {
+    self.course = course
+    self.file = file
     self.link = link
-    course = TransferCourse(sent)
-    file = WCSessionFile(sent.source, sent.metadata)
-    let progress = ObservedProgress(totalUnitCount: max(sent.progress.totalBytes, 1))
+    let progress = ObservedProgress(totalUnitCount: max(sent?.progress.totalBytes ?? 1, 1))
     self.progress = progress
-    observation = sent.observeProgress { now in
+    progress.completedUnitCount = isComplete ? 1 : 0
+    observation = sent?.observeProgress { now in
       // The 0 bytes of an empty file would be a divisor.
       progress.totalUnitCount = max(now.totalBytes, 1)
       progress.completedUnitCount = now.totalBytes > 0 ? now.completedBytes : 1
@@ -35,23 +42,19 @@ public final class WCSessionFileTransfer: NSObject, Sendable {
     progress.cancellationHandler = { [weak self] in self?.cancel() }
   }
 
-  init(made course: TransferCourse, _ file: WCSessionFile) {
-    self.course = course
-    link = nil
-    observation = nil
-    self.file = file
-    progress = ObservedProgress(totalUnitCount: 1)
-    progress.completedUnitCount = course.isTransferring ? 0 : 1
-    super.init()
-    progress.cancellationHandler = { [weak self] in self?.cancel() }
+  convenience init(_ sent: PeerFileTransfer, in link: SessionLink) {
+    self.init(
+      TransferCourse(sent), WCSessionFile(sent.source, .value(sent.metadata)), sent, in: link)
   }
 
-  init(refused url: URL, _ metadata: [String: Any]?) {
-    course = TransferCourse(nil)
-    link = nil
-    observation = nil
-    file = WCSessionFile(url, refused: metadata)
-    progress = ObservedProgress(totalUnitCount: 1)
+  convenience init(refused url: URL, _ metadata: [String: Any]?) {
+    self.init(TransferCourse(isTransferring: false), WCSessionFile(url, .given(metadata)))
+  }
+
+  /// Makes a transfer for the test of a delegate.
+  package static func made(_ file: WCSessionFile, isTransferring: Bool) -> WCSessionFileTransfer {
+    WCSessionFileTransfer(
+      TransferCourse(isTransferring: isTransferring), file, isComplete: !isTransferring)
   }
 
   /// Whether it has neither been delivered nor failed nor been cancelled.

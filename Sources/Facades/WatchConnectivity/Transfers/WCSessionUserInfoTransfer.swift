@@ -1,7 +1,6 @@
 public import Foundation
 import Wormhole
 import WormholePeers
-import WormholePropertyLists
 
 /// A dictionary on its way to the counterpart; made by `transferUserInfo`. Two objects for one
 /// transfer are equal.
@@ -12,42 +11,39 @@ import WormholePropertyLists
 /// ```
 public final class WCSessionUserInfoTransfer: NSObject, Sendable {
   let course: TransferCourse
-  private let content: PropertyListValue?
-  private let given: GivenObjects?
+  private let content: CarriedObjects
   private let complications: ComplicationTransfers?
   private weak let link: SessionLink?
   /// Whether it was made as the current one for the complication.
   private let isMadeCurrent: Bool
 
-  init(_ sent: PeerMessageTransfer, in link: SessionLink) {
-    course = TransferCourse(sent)
-    content = sent.value
-    given = nil
-    complications = link.complications
-    self.link = link
-    isMadeCurrent = false
-  }
-
-  init(made course: TransferCourse, _ userInfo: MadeObjects, isCurrent: Bool) {
+  /// - Parameter link: nil for a transfer that was never sent.
+  init(
+    _ course: TransferCourse, _ content: CarriedObjects, in link: SessionLink? = nil,
+    isMadeCurrent: Bool = false
+  ) {
     self.course = course
-    content = userInfo.value
-    given = userInfo.given
-    complications = nil
-    link = nil
-    isMadeCurrent = isCurrent
+    self.content = content
+    self.link = link
+    self.isMadeCurrent = isMadeCurrent
+    complications = link?.complications
   }
 
-  init(refused userInfo: [String: Any]) {
-    course = TransferCourse(nil)
-    content = nil
-    given = GivenObjects(objects: userInfo)
-    complications = nil
-    link = nil
-    isMadeCurrent = false
+  convenience init(_ sent: PeerMessageTransfer, in link: SessionLink) {
+    self.init(TransferCourse(sent), .value(sent.value), in: link)
+  }
+
+  /// Makes a transfer for the test of a delegate.
+  package static func made(
+    _ userInfo: [String: Any], isTransferring: Bool, isCurrent: Bool
+  ) -> WCSessionUserInfoTransfer {
+    WCSessionUserInfoTransfer(
+      TransferCourse(isTransferring: isTransferring), CarriedObjects(made: userInfo),
+      isMadeCurrent: isCurrent)
   }
 
   /// The dictionary that is sent.
-  public var userInfo: [String: Any] { Payload.objects(content) ?? given?.objects ?? [:] }
+  public var userInfo: [String: Any] { content.objects ?? [:] }
 
   /// Whether it has neither been delivered nor failed nor been cancelled.
   public var isTransferring: Bool { course.isTransferring }
