@@ -22,7 +22,7 @@ struct PairingTests {
     let state = try pairing.state()
     #expect(state.companions == [.init(name: "watch")] && state.active?.name == "watch")
     #expect(try pairing.activate("watch") && !pairing.activate("other"))
-    #expect(try pairing.container.own.value(WatchNames.pairing("phone")).read() == nil)
+    #expect(try pairing.container.own.value(PeerNames.pairing("phone")).read() == nil)
   }
 
   // The default used to stay, paired and active, so that the only paired watch was refused.
@@ -94,7 +94,7 @@ struct PairingTests {
       }
       seen.withLock { $0.append(line) }
     }
-    let value = pairing.container.own.value(WatchNames.pairing("phone"))
+    let value = pairing.container.own.value(PeerNames.pairing("phone"))
     try pairing.pair(.init(name: "second"))
     try eventually("the second") { seen.withLock { $0.last } == #"["watch", "second"] watch"# }
     try pairing.activate("second")

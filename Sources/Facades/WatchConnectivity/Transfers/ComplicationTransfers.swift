@@ -14,7 +14,7 @@ struct ComplicationTransfers: Sendable {
   private let value: Value
 
   init(_ container: SharedContainer, watch: String) {
-    value = container.own.value(WatchNames.complication(watch))
+    value = container.own.value(PeerNames.complication(watch))
   }
 
   func remaining() throws -> Int {

@@ -87,7 +87,8 @@ public final class PeerFileTransfer: Sendable {
   public func waitUntilStored() async throws {
     try confirmStored(
       await betweenPeers(action("store"), peer) {
-        try await runSuspending { FileStoring(self, until: nil) }
+        let intentions = try files.intentions()
+        return try await runSuspending { FileStoring(self, in: intentions, until: nil) }
       })
   }
 
@@ -97,7 +98,9 @@ public final class PeerFileTransfer: Sendable {
   ///   continues nevertheless.
   public func waitUntilStored(until deadline: ContinuousClock.Instant) throws {
     try confirmStored(
-      betweenPeers(action("store"), peer) { try FileStoring(self, until: deadline).run() })
+      betweenPeers(action("store"), peer) {
+        try FileStoring(self, in: files.intentions(), until: deadline).run()
+      })
   }
 
   private func confirmStored(_ status: QueueEntryStatus) throws(PeerError) {
@@ -221,6 +224,47 @@ public final class PeerFileTransfer: Sendable {
       try removeAttachments(sender.queue)
       for receipt in try receipts() { try sender.forget(receipt.id) }
       try files.intentions().forget(entry)
+    }
+  }
+}
+
+/// The wait until a file's content is safe in the container.
+private final class FileStoring: Waiting {
+  private let transfer: PeerFileTransfer
+  private let ending: QueueEndWait
+  private let latch = WakeLatch()
+  private var failures = 0
+
+  /// How often to look whether this process has given up.
+  private static let slice: Duration = .seconds(1)
+  /// How long to wait for descriptors, and how often.
+  private static let pause: Duration = .milliseconds(200)
+  private static let pauses = 50
+
+  init(
+    _ transfer: PeerFileTransfer, in intentions: Queue.Sender, until deadline: ContinuousClock.Instant?
+  ) {
+    self.transfer = transfer
+    ending = QueueEndWait(for: transfer.entry, of: intentions, until: deadline)
+  }
+
+  func step() throws -> WaitingStep<QueueEntryStatus> {
+    do {
+      let step = try ending.step()
+      guard case .wait(let latch, let until) = step else { return step }
+      failures = 0
+      if let halt = transfer.state.withLock(\.halt) { throw halt }
+      let slice = ContinuousClock.now + Self.slice
+      return .wait(for: latch, until: min(until ?? slice, slice))
+    } catch {
+      let known = transfer.state.withLock { $0 }
+      // This process knows it, although it cannot look.
+      if known.isStored { return .done(.processed) }
+      failures += 1
+      guard (error as? AppGroupError)?.code == .tooManyOpenFiles, known.halt == nil,
+        failures < Self.pauses
+      else { throw known.halt ?? error }
+      return .wait(for: latch, until: .now + Self.pause)
     }
   }
 }

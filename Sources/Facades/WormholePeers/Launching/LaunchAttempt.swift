@@ -1,30 +1,24 @@
+import Dispatch
 import Wormhole
 import WormholeSystem
 
 /// One call's way to a peer that is active; see `Launcher` for the rules.
 final class LaunchAttempt: Waiting {
-  /// What a call waits for.
-  enum Goal {
-    /// The peer's process exists, even if this process ends right after.
-    case process
-    /// The peer is active.
-    case activity
-  }
-
   /// How often a start under way is looked at: the kernel has no event for a process that is
   /// stopped, nor for the end of another process's child.
   private static let look: Duration = .milliseconds(100)
   /// How long a process has to be stopped, or missing, until it counts as such.
   private static let grace: Duration = .milliseconds(50)
   /// After this time a start without a process will get none, or one that is not visible here.
-  private static let patience: UInt64 = 10_000_000_000
+  private static let patience: Duration = .seconds(10)
 
   /// Raised when the program that this call started has ended.
   private let latch = WakeLatch()
   private let launch: PeerLaunch
   private let peer: String
   private let action: String
-  private let goal: Goal
+  /// Whether it waits until the peer is active, or only until its process exists.
+  private let isForActivity: Bool
   private let deadline: ContinuousClock.Instant
   private let presence: Presence
   private let book: LaunchBook
@@ -39,9 +33,9 @@ final class LaunchAttempt: Waiting {
 
   init(
     _ launch: PeerLaunch, _ peer: String, container: SharedContainer, action: String,
-    for goal: Goal, until deadline: ContinuousClock.Instant
+    isForActivity: Bool, until deadline: ContinuousClock.Instant
   ) {
-    self.goal = goal
+    self.isForActivity = isForActivity
     self.deadline = deadline
     self.launch = launch
     self.peer = peer
@@ -58,9 +52,9 @@ final class LaunchAttempt: Waiting {
   func step() throws -> WaitingStep<Void> {
     guard let (start, isSettled) = try underWay() else { return .done(()) }
     // Another process that is about to start it could die first.
-    if goal == .process, isSettled { return .done(()) }
+    if !isForActivity, isSettled { return .done(()) }
     guard ContinuousClock.now < deadline else { throw timedOut(start) }
-    let pause = goal == .process ? Self.grace : Self.look
+    let pause = isForActivity ? Self.look : Self.grace
     return .wait(for: latch, until: min(deadline, .now + pause))
   }
 
@@ -73,9 +67,12 @@ final class LaunchAttempt: Waiting {
       // In this order: a program that has ended by now was active before, if it ever was.
       let last = try book.read().start
       let standing: Standing = if let last { try self.standing(of: last) } else { .abandoned }
-      let status = try presence.status()
-      if status.isPresent { return nil }
-      let wasActive = last.map { self.wasActive(status, since: $0) } ?? false
+      let wasActive: Bool
+      switch try presence.status() {
+      case .running, .suspended, .unknown: return nil
+      case .gone(let member, _): wasActive = last?.isBefore(member) ?? false
+      case .neverSeen: wasActive = false
+      }
       if wasActive, last?.nonce == followed { return nil }
       switch (standing, last) {
       case (.underWay(let isSettled), let start?) where !wasActive:
@@ -104,10 +101,9 @@ final class LaunchAttempt: Waiting {
 
   private func standing(of start: LaunchState.Start) throws -> Standing {
     guard start.ending == nil else { return .ended }
-    let age = bootTimeNanoseconds().subtractingReportingOverflow(start.uptime)
-    // Later than now: from before the machine was restarted.
-    guard !age.overflow else { return .abandoned }
-    let isOld = age.partialValue > Self.patience
+    // From before the machine was restarted.
+    guard let age = start.age else { return .abandoned }
+    let isOld = age > Self.patience
     guard let process = start.process else {
       guard isOld || start.nonce == overtaken || mayBeOver(start.launcher, start.nonce) else {
         return .underWay(isSettled: false)
@@ -148,11 +144,6 @@ final class LaunchAttempt: Waiting {
     return .underWay(isSettled: true)
   }
 
-  private func wasActive(_ status: PresenceStatus, since start: LaunchState.Start) -> Bool {
-    guard case .gone(let last?, _) = status else { return false }
-    return last.enteredAt > start.uptime && last.enteredAt <= bootTimeNanoseconds()
-  }
-
   // MARK: Starting
 
   private static func variable(_ nonce: String) -> String { "WORMHOLE_LAUNCH=" + nonce }
@@ -180,19 +171,15 @@ final class LaunchAttempt: Waiting {
       state.begin(start, at: now)
       return .mine
     }
-    switch turn {
-    case .mine:
+    if case .mine = turn {
       try place.sweepOthers()
       return try run(start, at: place)
-    case .anothers:
-      _ = try place.prevent()
-      return nil
-    case .exhausted(let count):
-      _ = try place.prevent()
-      throw notLaunched(
-        "it was started \(count) times today (UTC), as often as its registration allows",
-        remedy: "start it by hand, or register it with a larger budget")
     }
+    _ = try place.prevent()
+    guard case .exhausted(let count) = turn else { return nil }
+    throw notLaunched(
+      "it was started \(count) times today (UTC), as often as its registration allows",
+      remedy: "start it by hand, or register it with a larger budget")
   }
 
   private func run(
@@ -260,9 +247,8 @@ final class LaunchAttempt: Waiting {
   }
 
   private func timedOut(_ start: LaunchState.Start) -> PeerError {
-    let held = bootTimeNanoseconds().subtractingReportingOverflow(start.uptime)
-    let age = Duration.nanoseconds(Int64(clamping: held.overflow ? 0 : held.partialValue))
-    let holder = LeaseHolder(identity: start.process ?? start.launcher, held: age)
+    let holder = LeaseHolder(
+      identity: start.process ?? start.launcher, held: start.age ?? .zero)
     let reason =
       start.process == nil ? "\(holder) is about to start it" : "\(holder) is not active yet"
     return PeerError(
@@ -272,11 +258,44 @@ final class LaunchAttempt: Waiting {
   }
 }
 
-extension PresenceStatus {
-  fileprivate var isPresent: Bool {
+/// Waits for a child's end without a thread, so that the child never stays a zombie.
+///
+/// - Parameter ended: called once, on a thread that may block; gets nil when another part of this
+///   process has waited for all its children, which loses how this child ended.
+private func follow(
+  _ child: consuming ChildProcess, ended: @escaping @Sendable (Termination?) -> Void
+) {
+  let followed = FollowedChild(child)
+  let source = DispatchSource.makeReadSource(
+    fileDescriptor: followed.process.descriptor, queue: Blocking.queue())
+  source.setEventHandler {
+    do {
+      guard let end = try followed.process.wait(until: .now) else { return }
+      source.cancel()
+      ended(end)
+    } catch {
+      // The child does not exist any more, see above.
+      source.cancel()
+      ended(nil)
+    }
+  }
+  // The descriptor stays open as long as the source uses it.
+  source.setCancelHandler { withExtendedLifetime(followed) {} }
+  source.activate()
+}
+
+private final class FollowedChild: Sendable {
+  let process: ChildProcess
+
+  init(_ process: consuming ChildProcess) { self.process = process }
+}
+
+extension Termination {
+  /// "exited with status 3".
+  fileprivate var clause: String {
     switch self {
-    case .running, .suspended, .unknown: true
-    case .gone, .neverSeen: false
+    case .exited(let status): "exited with status \(status)"
+    case .killed(let signal): "was killed by signal \(signal)"
     }
   }
 }

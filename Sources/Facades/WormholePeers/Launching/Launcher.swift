@@ -53,7 +53,7 @@ package enum Launcher {
     _ peer: String, for occasion: PeerLaunch.Occasions, in container: SharedContainer,
     until deadline: ContinuousClock.Instant
   ) throws -> Bool {
-    try start(peer, for: occasion, in: container, .activity, until: deadline)
+    try start(peer, for: occasion, in: container, isForActivity: true, until: deadline)
   }
 
   /// Starts a peer without waiting until it is active, for queued work. The caller gets the errors.
@@ -62,12 +62,13 @@ package enum Launcher {
   package static func begin(
     _ peer: String, for occasion: PeerLaunch.Occasions, in container: SharedContainer
   ) throws -> Bool {
-    try start(peer, for: occasion, in: container, .process, until: .now + Value.standardWait)
+    try start(
+      peer, for: occasion, in: container, isForActivity: false, until: .now + Value.standardWait)
   }
 
   private static func start(
     _ peer: String, for occasion: PeerLaunch.Occasions, in container: SharedContainer,
-    _ goal: LaunchAttempt.Goal, until deadline: ContinuousClock.Instant
+    isForActivity: Bool, until deadline: ContinuousClock.Instant
   ) throws -> Bool {
     let action = "start \"\(peer)\""
     return try betweenPeers(action, peer) {
@@ -76,9 +77,10 @@ package enum Launcher {
         launch.isFor(occasion)
       else { return false }
       let attempt = LaunchAttempt(
-        launch, peer, container: container, action: action, for: goal, until: deadline)
+        launch, peer, container: container, action: action, isForActivity: isForActivity,
+        until: deadline)
       // Watch first, then look.
-      let watching = try goal == .activity ? attempt.watchPresence() : nil
+      let watching = try isForActivity ? attempt.watchPresence() : nil
       defer { watching?.cancel() }
       try attempt.run()
       return true

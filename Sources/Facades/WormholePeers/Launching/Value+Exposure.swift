@@ -3,24 +3,15 @@ import WormholePropertyLists
 import WormholeSystem
 
 /// A value was not read, because other users may have written it.
-struct Exposure: Error, Hashable {
-  /// The file or directory through which other users may write.
-  let path: String
-  /// The owner's number.
-  let owner: UInt32
-  /// The permission bits.
-  let permissions: UInt32
+struct Exposure: Error, CustomStringConvertible {
+  /// "PATH belongs to user 0 and has mode 664".
+  let description: String
 
+  /// - Parameter path: the file or directory through which other users may write.
   static func check(_ status: FileStatus, path: String) throws(Exposure) {
     guard status.owner != Program.effectiveUser || status.permissions & 0o022 != 0 else { return }
-    throw Exposure(path: path, owner: status.owner, permissions: status.permissions)
-  }
-}
-
-extension Exposure: CustomStringConvertible {
-  /// "PATH belongs to user 0 and has mode 664".
-  var description: String {
-    "\(path) belongs to user \(owner) and has mode \(String(permissions, radix: 8))"
+    let mode = String(status.permissions, radix: 8)
+    throw Exposure(description: "\(path) belongs to user \(status.owner) and has mode \(mode)")
   }
 }
 
@@ -55,17 +46,24 @@ extension Value {
   private func privateBytes(
     at place: borrowing FileDescriptor, _ limits: PropertyListLimits
   ) throws -> [UInt8]? {
-    guard let bytes = try privateBytes(fileName, path, at: place, limits: limits) else {
-      return nil
+    let bytes = try privateBytes(fileName, path, at: place, limits)
+    guard let bytes, KeptVersion.isMissing(bytes) else { return bytes }
+    guard
+      let lease = try ifPresent(
+        FileDescriptor.openBeneath(LeaseSite.lease, at: place.rawValue, [.readOnly, .directory])),
+      let standIn = try KeptVersion.standIn(in: lease)
+    else {
+      // The first publication after a loss of power may just have removed it.
+      return try privateBytes(fileName, path, at: place, limits)
     }
-    guard KeptVersion.isMissing(bytes) else { return bytes }
-    // Without a stand-in, the first publication after a loss of power may just have removed it.
-    return try privateStandIn(at: place, limits)
-      ?? privateBytes(fileName, path, at: place, limits: limits)
+    // The copy that is read after a loss of power is checked like the value, with its directory.
+    let path = directory.path + "/" + LeaseSite.lease
+    try Exposure.check(lease.status(), path: path)
+    return try privateBytes(standIn, path + "/" + standIn, at: lease, limits)
   }
 
   private func privateBytes(
-    _ name: String, _ path: String, at place: borrowing FileDescriptor, limits: PropertyListLimits
+    _ name: String, _ path: String, at place: borrowing FileDescriptor, _ limits: PropertyListLimits
   ) throws -> [UInt8]? {
     guard
       let file = try ifPresent(
@@ -76,20 +74,5 @@ extension Value {
     try Exposure.check(status, path: path)
     return try file.readToEnd(
       expectedBytes: Int(status.size), maximumBytes: limits.maximumBytes)
-  }
-
-  // The copy that is read after a loss of power is checked like the value, with its parent
-  // directory.
-  private func privateStandIn(
-    at place: borrowing FileDescriptor, _ limits: PropertyListLimits
-  ) throws -> [UInt8]? {
-    guard
-      let lease = try ifPresent(
-        FileDescriptor.openBeneath(LeaseSite.lease, at: place.rawValue, [.readOnly, .directory])),
-      let name = try KeptVersion.standIn(in: lease)
-    else { return nil }
-    let path = directory.path + "/" + LeaseSite.lease
-    try Exposure.check(lease.status(), path: path)
-    return try privateBytes(name, path + "/" + name, at: lease, limits: limits)
   }
 }

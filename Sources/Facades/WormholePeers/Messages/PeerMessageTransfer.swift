@@ -1,6 +1,35 @@
 public import Wormhole
 public import WormholePropertyLists
 
+/// The calls that a message and a file on its way to a peer share; see `PeerMessageTransfer` and
+/// `PeerFileTransfer` for the errors and costs of each call.
+///
+/// ```swift
+/// let phone = try PeerSession("phone", in: container)
+/// let transfers: [any PeerTransfer] = [
+///   try await phone.enqueue(["film": "Metropolis"], to: "watch"),
+///   try phone.transfer(fileAt: file, to: "watch"),
+/// ]
+/// for transfer in transfers { print(transfer.id, try transfer.status()) }
+/// ```
+public protocol PeerTransfer: Sendable {
+  /// Its name in this container, by which a later process of the sender finds it.
+  var id: String { get }
+  /// The receiver.
+  var peer: String { get }
+  /// The current status.
+  func status() throws -> QueueEntryStatus
+  /// Waits until it has ended.
+  func finalStatus(until deadline: ContinuousClock.Instant?) async throws -> QueueEntryStatus
+  /// Takes it back unless the peer has it already; returns whether that was in time.
+  func cancel() throws -> Bool
+  /// Forgets it once it has ended.
+  func removeReceipt() throws
+}
+
+extension PeerMessageTransfer: PeerTransfer {}
+extension PeerFileTransfer: PeerTransfer {}
+
 /// A guaranteed message on its way: it outlives the processes of both sides.
 ///
 /// ```swift
@@ -96,5 +125,36 @@ public struct PeerMessageTransfer: Sendable {
     try betweenPeers("forget a message to \"\(peer)\"", peer) {
       if try by.status(of: entry).isEnd { try by.forget(entry) }
     }
+  }
+}
+
+/// Identifies a guaranteed message among all transfers of a container, as text that can be stored:
+/// the peer's name, encoded as the names of values are, and the entry's:
+/// `peer/<peer>/messages/<batch>/<number>`. The entry of a file is named so, too, with `files`.
+///
+/// It is one line of ASCII that no shell splits, whatever the peer's name is.
+struct MessageID: CustomStringConvertible {
+  let peer: String
+  let entry: QueueEntryID
+  let isFile: Bool
+
+  init(peer: String, entry: QueueEntryID, isFile: Bool = false) {
+    self.peer = peer
+    self.entry = entry
+    self.isFile = isFile
+  }
+
+  /// Reads the text that `description` returned; nil for any other text.
+  init?(_ text: String) {
+    let parts = text.split(separator: "/", omittingEmptySubsequences: false)
+    guard parts.count == 5, case .identifier(let peer) = EncodedName.decode(parts[1].utf8),
+      PeerNames.isName(peer), let entry = QueueEntryID("\(parts[3])/\(parts[4])")
+    else { return nil }
+    self.init(peer: peer, entry: entry, isFile: parts[2] == "files")
+    guard description.utf8.elementsEqual(text.utf8) else { return nil }
+  }
+
+  var description: String {
+    "peer/\(EncodedName(peer).component)/\(isFile ? "files" : "messages")/\(entry)"
   }
 }

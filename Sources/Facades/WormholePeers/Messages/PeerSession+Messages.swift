@@ -1,4 +1,4 @@
-import Wormhole
+public import Wormhole
 public import WormholePropertyLists
 import WormholeSystem
 
@@ -77,4 +77,100 @@ extension PeerSession {
   }
 
   private func sending(to peer: String) -> String { "send a message to \"\(peer)\"" }
+
+  /// The messages that were sent under this session's name with a receipt that was not removed:
+  /// messages that wait or are taken, and messages that have ended, also of an earlier process of
+  /// this name. In the order of sending to each peer.
+  ///
+  /// - Parameter peer: only messages to this peer.
+  /// - Throws: `PeerError`: an error of the container.
+  /// - Complexity: a listing of each peer's queue, and reading each file that has such messages.
+  public func messageTransfers(to peer: String? = nil) throws -> [PeerMessageTransfer] {
+    try transfers(to: peer) { try $0.receipts() }
+  }
+
+  private func transfers(
+    to peer: String?, _ look: (Queue.Sender) throws -> [QueueReceipt]
+  ) throws -> [PeerMessageTransfer] {
+    try betweenPeers("look for messages of \"\(name)\"", peer) {
+      let peers = try peer.map { [$0] } ?? receivers()
+      return try peers.flatMap { peer in
+        let sender = try outbox.sender(to: peer)
+        return try look(sender).map {
+          PeerMessageTransfer($0.id, to: peer, $0.payload, by: sender)
+        }
+      }
+    }
+  }
+
+  /// The messages of `messageTransfers(to:)`, and waiting or taken ones without a receipt.
+  ///
+  /// - Parameter peer: only messages to this peer.
+  /// - Throws: `PeerError`: an error of the container.
+  /// - Complexity: as `messageTransfers(to:)`, and reading each file of this sender that waits or is taken.
+  public func outstandingMessageTransfers(to peer: String? = nil) throws -> [PeerMessageTransfer] {
+    try transfers(to: peer) { try $0.outstanding() }
+  }
+
+  /// The message of an id, of any sender; nil for any other text, and for a message that has left
+  /// no trace: it has ended, and no receipt was kept or the receipt was removed.
+  ///
+  /// - Throws: `PeerError`: an error of the container.
+  public func messageTransfer(id: String) throws -> PeerMessageTransfer? {
+    guard let id = MessageID(id), !id.isFile else { return nil }
+    return try betweenPeers("look for a message to \"\(id.peer)\"", id.peer) {
+      let sender = try sender(of: id)
+      return try sender.receipt(of: id.entry).map {
+        PeerMessageTransfer(id.entry, to: id.peer, $0.payload, by: sender)
+      }
+    }
+  }
+
+  /// The progress of the message of an id, of any sender, as `PeerMessageTransfer.status()`; nil
+  /// for any other text. A message that has left no trace counts as processed.
+  ///
+  /// - Throws: `PeerError`: an error of the container.
+  public func status(ofMessage id: String) throws -> QueueEntryStatus? {
+    guard let id = MessageID(id), !id.isFile else { return nil }
+    return try betweenPeers("look for a message to \"\(id.peer)\"", id.peer) {
+      try sender(of: id).status(of: id.entry)
+    }
+  }
+
+  /// Removes the note of how the message of an id ended, of any sender, as
+  /// `PeerMessageTransfer.removeReceipt()`, even if it was sent without a receipt. No effect on a
+  /// message that has not ended.
+  ///
+  /// - Returns: whether there was a note.
+  /// - Throws: `PeerError`: an error of the container.
+  @discardableResult
+  public func removeReceipt(ofMessage id: String) throws -> Bool {
+    guard let id = MessageID(id), !id.isFile else { return false }
+    return try betweenPeers("forget a message to \"\(id.peer)\"", id.peer) {
+      let sender = try sender(of: id)
+      let status = try sender.status(of: id.entry)
+      guard status.isEnd else { return false }
+      let isKnown = try status != .processed || sender.receipt(of: id.entry) != nil
+      try sender.forget(id.entry)
+      return isKnown
+    }
+  }
+
+  private func sender(of id: MessageID) throws -> Queue.Sender {
+    let sender = id.entry.sender
+    guard sender.utf8.elementsEqual(name.utf8) else {
+      return try container.own.queue(PeerNames.messages(id.peer)).sender(sender)
+    }
+    return try outbox.sender(to: id.peer)
+  }
+
+  /// The peers for which something was ever queued.
+  func receivers() throws -> [String] {
+    // A planted queue with any other name does not belong to a peer.
+    let names = try container.own.queueNames().compactMap { PeerNames.peer(ofQueue: $0) }
+      .filter { PeerNames.isName($0) }
+    // By bytes: two names may be equal as strings.
+    var known: Set<[UInt8]> = []
+    return names.filter { known.insert(Array($0.utf8)).inserted }.sorted()
+  }
 }

@@ -1,3 +1,4 @@
+public import Dispatch
 public import FoundationEssentials
 public import Wormhole
 
@@ -56,13 +57,11 @@ public enum PeerReachability: Sendable, Hashable {
   /// The reason, as a clause for people: "process 4711 (watchd) is stopped".
   public var reason: String {
     switch self {
-    case .reachable(let member):
-      "process \(member.processID) (\(member.program)) is active and runs"
-    case .suspended(let member):
-      "process \(member.processID) (\(member.program)) is stopped"
+    case .reachable(let member): "\(member.process) is active and runs"
+    case .suspended(let member): "\(member.process) is stopped"
     case .launchable: "nobody is active under that name, and a request would start it"
     case .gone(let last, let ended):
-      (last.map { "process \($0.processID) (\($0.program))" } ?? "the process that was active")
+      (last?.process ?? "the process that was active")
         + (ended.map { " has left at \($0.formatted(.iso8601))" } ?? " has ended without leaving")
     case .neverSeen: "nobody was ever active under that name"
     }
@@ -106,4 +105,105 @@ extension PeerReachability {
 
   /// The process in the way of an answer.
   var holder: LeaseHolder? { member?.holder }
+}
+
+extension PeerSession {
+  /// Whether a peer can be asked now, or why not.
+  ///
+  /// If the answer differs from the last report to an observer of this session, the observer hears
+  /// it too: see `observeReachability`.
+  ///
+  /// - Complexity: a look at its presence; if no process is present, another at the registration of
+  ///   how it is started.
+  public func reachability(of peer: String) throws -> PeerReachability {
+    try PeerNames.check(peer)
+    let now = try betweenPeers("look for \"\(peer)\"", peer) {
+      try PeerReachability.of(peer, in: container)
+    }
+    reachabilities.answered(peer, now)
+    return now
+  }
+
+  /// Calls a handler with the reachability of a peer, now and whenever it changes.
+  ///
+  /// The handler is called at once when a process becomes active under the name or ends, because
+  /// these are events. The kernel has no event for a process that is stopped or continues: that is
+  /// seen within a second. A different answer of `reachability(of:)` or `peers()` of this session
+  /// is reported at once, and so is the state that follows from a request or a message of the peer.
+  /// A new registration of how the peer is started is reported only with the next answer.
+  ///
+  /// - Parameters:
+  ///   - peer: the peer to observe.
+  ///   - queue: where the handler is called, one call at a time.
+  ///   - handler: gets the result of a look.
+  /// - Returns: the observation; it ends when it is cancelled or released.
+  /// - Complexity: a look for each event. While a process is active under the name, open, read and
+  ///   close of one file of /proc once a second; otherwise nothing.
+  public func observeReachability(
+    of peer: String, on queue: DispatchQueue,
+    _ handler: @escaping @Sendable (PeerReachability) -> Void
+  ) throws -> ObservationToken {
+    try PeerNames.check(peer)
+    return try betweenPeers("look for \"\(peer)\"", peer) {
+      try ReachabilityWatch.observe(
+        peer, in: container, of: reachabilities, on: queue, handler)
+    }
+  }
+
+  /// All peers that this container knows of, by name, including this one once it was active.
+  ///
+  /// - Complexity: lists the container's names, and looks at the presence of each peer.
+  public func peers() throws -> [Peer] {
+    let peers = try betweenPeers("look for peers") { try Self.peers(in: container) }
+    for peer in peers { reachabilities.answered(peer.name, peer.reachability) }
+    return peers
+  }
+
+  /// The peers, now and whenever one appears, leaves, dies, stops or continues, for `for await`.
+  ///
+  /// Watching begins when this returns, and ends with the sequence. Each peer is watched as by
+  /// `observeReachability`, at the same cost; after a change of one, all are looked at.
+  public func peerChanges() throws -> AsyncStream<[Peer]> {
+    try betweenPeers("look for peers") {
+      try PeerCrowd.changes(in: container, of: reachabilities)
+    }
+  }
+
+  /// The names of the peers that can be asked at once, without a start.
+  func activePeers() throws -> [String] {
+    try betweenPeers("look for peers") {
+      try container.own.presenceNames().compactMap { PeerNames.peer(ofPresence: $0) }.filter {
+        try container.own.presence(PeerNames.presence($0)).members().active != nil
+      }
+    }
+  }
+
+  static func peers(in container: SharedContainer) throws -> [Peer] {
+    var names = Set(try container.own.presenceNames().compactMap { PeerNames.peer(ofPresence: $0) })
+    let others =
+      try container.own.queueNames().compactMap { PeerNames.peer(ofQueue: $0) }
+      + container.own.valueIdentifiers().compactMap { PeerNames.peer(ofLaunch: $0) }
+    names.formUnion(others)
+    return try names.compactMap { name -> Peer? in
+      let reachability = try PeerReachability.of(name, in: container)
+      // The name was only looked for.
+      guard reachability != .neverSeen || others.contains(name) else { return nil }
+      return Peer(name: name, reachability: reachability)
+    }.sorted { $0.name.utf8.lexicographicallyPrecedes($1.name.utf8) }
+  }
+}
+
+extension [PresenceMember] {
+  /// The process that is reached under a peer's name.
+  var active: PresenceMember? { last { $0.isExclusive && $0.mailbox != nil } }
+}
+
+extension PresenceMember {
+  /// Where it is reached.
+  var mailbox: String? { content?["mailbox"]?.stringValue }
+
+  static func content(mailbox: String) -> PropertyListValue { ["mailbox": .string(mailbox)] }
+
+  /// "process 4711 (watchd)".
+  var process: String { "process \(processID) (\(program))" }
 }

@@ -1,6 +1,59 @@
+public import Dispatch
+public import FoundationEssentials
 import Synchronization
 import Wormhole
 import WormholeSystem
+
+/// A delivery of a queue, to be acknowledged when it is handled: a `PeerMessage` or a `PeerFile`.
+///
+/// A delivery that is neither acknowledged, failed nor released is delivered again, marked, to the
+/// next receiver. The first of these calls counts; further calls have no effect.
+///
+/// ```swift
+/// func acknowledgeLate(_ delivery: any PeerDelivery) throws {
+///   if delivery.isRedelivery { print("again, from \(delivery.sender)") }
+///   try delivery.acknowledge()
+/// }
+/// ```
+public protocol PeerDelivery: Sendable {
+  /// The transfer's id.
+  var id: String { get }
+  /// The sender, by the name that it gave itself.
+  var sender: String { get }
+  /// When it was sent, by its sender's clock, which never goes back.
+  var sent: Date { get }
+  /// Whether it was delivered before, and perhaps handled: to a process that ended, was replaced,
+  /// or gave it back.
+  var isRedelivery: Bool { get }
+  /// How often it was delivered, this time included.
+  var deliveries: Int { get }
+
+  /// Ends it as processed: it is never delivered again.
+  ///
+  /// - Throws: `PeerError`: `replaced` when another process receives now, which then gets it; or an
+  ///   error of the container: the call may be repeated.
+  func acknowledge() throws
+
+  /// Ends it as failed: it is never delivered again, and its sender learns why.
+  ///
+  /// - Parameters:
+  ///   - reason: the reason for the sender.
+  ///   - isKept: whether it is kept, so that `PeerSession.failures(for:)` lists it, and
+  ///     `retry(failure:)` sends it again.
+  /// - Throws: as `acknowledge()`.
+  func fail(_ reason: String, isKept: Bool) throws
+
+  /// Gives it back: it is delivered again after a pause. Meanwhile other deliveries are made,
+  /// including later ones of its sender.
+  ///
+  /// If the receiver has `maximumDeliveries`, and this was delivered that often, it ends as failed,
+  /// and is kept.
+  ///
+  /// - Parameter pause: the minimum time before it is delivered again.
+  /// - Throws: as `acknowledge()`.
+  /// - Complexity: an open, a write and a close.
+  func release(after pause: Duration) throws
+}
 
 /// The receiver of the messages, or of the files, for a name, until it is closed or released.
 /// Thread-safe.
@@ -105,4 +158,119 @@ public final class PeerReceiver<Delivered: PeerDelivery>: Sendable {
   var isAwaited: Bool { consumer.isAwaited }
 
   var action: String { "receive \(opening.what) for \"\(name)\"" }
+}
+
+// No thread and no task waits for the next delivery: a look for it is enqueued when the consumer is
+// woken, and after each delivery.
+extension PeerReceiver {
+  /// The calls of a handler.
+  struct Handling {
+    /// Makes the looks, one at a time.
+    var looks: ChangeDelivery<Void>?
+    /// A delivery that was handled and could not be settled yet, perhaps for lack of space.
+    fileprivate var unsettled: Handled?
+    var isEnded = false
+  }
+
+  fileprivate struct Handled: Sendable {
+    let delivered: Delivered
+    /// Why its handler failed; nil if it did not.
+    let failure: String?
+
+    func settle() throws {
+      guard let failure else { return try delivered.acknowledge() }
+      try delivered.fail(failure, isKept: false)
+    }
+  }
+
+  /// The pause after a lack of space or descriptors.
+  private static var retry: DispatchTimeInterval { .milliseconds(200) }
+
+  /// Calls a handler with each delivery from now on, one at a time and in order. A delivery is
+  /// acknowledged when the handler returns, and fails with an error that the handler throws. Then a
+  /// file is deleted, unless it was claimed or moved away.
+  ///
+  /// The look for the next one and the acknowledgement run on the handler's queue, too; nothing
+  /// waits there. A lack of space or of descriptors only delays.
+  ///
+  /// - Parameters:
+  ///   - queue: where the handler is called.
+  ///   - failure: called once, there, if receiving ends without `close()`: `replaced`, or an error
+  ///     of the container.
+  ///   - handler: gets the delivery. It may acknowledge, fail or release it itself, earlier.
+  /// - Precondition: it is called once.
+  public func handle(
+    on queue: DispatchQueue, failure: @escaping @Sendable (PeerError) -> Void = { _ in },
+    _ handler: @escaping @Sendable (Delivered) throws -> Void
+  ) {
+    let looks = ChangeDelivery<Void>(initial: (), on: queue) { [weak self] _ in
+      ((), self?.look(handler, failure))
+    }
+    handling.withLock { handling in
+      precondition(handling.looks == nil, "a receiver has one handler")
+      handling.looks = looks
+    }
+    // Wake-ups count from now on; then a first look at the entries that wait already.
+    consumer.onWake { [weak looks] in looks?.signal() }
+    looks.open(signalled: true)
+  }
+
+  /// - Returns: the next call; nil when there is nothing to do before the next wake-up.
+  private func look(
+    _ handler: @escaping @Sendable (Delivered) throws -> Void,
+    _ failure: @escaping @Sendable (PeerError) -> Void
+  ) -> (@Sendable () -> Void)? {
+    do {
+      if let handled = handling.withLock({ $0.unsettled }) { try settle(handled) }
+      while let entry = try consumer.next(until: .now) {
+        guard let delivered = try opening.open(entry) else { continue }
+        return { self.handle(delivered, handler, failure) }
+      }
+      return nil
+    } catch {
+      return { self.stop(error, failure) }
+    }
+  }
+
+  private func handle(
+    _ delivered: Delivered, _ handler: (Delivered) throws -> Void, _ failure: (PeerError) -> Void
+  ) {
+    var reason: String?
+    do {
+      try handler(delivered)
+    } catch {
+      reason = "\(error)"
+    }
+    do {
+      try settle(Handled(delivered: delivered, failure: reason))
+      signal()
+    } catch {
+      stop(error, failure)
+    }
+  }
+
+  private func settle(_ handled: Handled) throws {
+    handling.withLock { $0.unsettled = handled }
+    try handled.settle()
+    handling.withLock { $0.unsettled = nil }
+  }
+
+  /// Tries again later if that may help; otherwise receiving has ended.
+  private func stop(_ error: any Error, _ failure: (PeerError) -> Void) {
+    let error = PeerError(any: error, action)
+    if [.noSpace, .tooManyOpenFiles].contains(error.underlying?.code) {
+      Blocking.timers.asyncAfter(deadline: .now() + Self.retry) { [weak self] in self?.signal() }
+      return
+    }
+    let isFirst = handling.withLock { handling in
+      // Excludes: a failure that is reported after `close()`, or twice.
+      defer { handling.isEnded = true }
+      return !handling.isEnded
+    }
+    guard isFirst else { return }
+    consumer.close()
+    failure(error)
+  }
+
+  private func signal() { handling.withLock { $0.looks }?.signal() }
 }

@@ -53,25 +53,18 @@ final class PeerLink: Sendable {
 
   // MARK: In order
 
-  /// - Returns: whether the caller has to post.
-  func add(_ id: UInt64, _ question: Question) -> Bool {
-    outbox.withLock { outbox in
+  /// Posts a call after all that were added before it: on another thread, or on this one if that may
+  /// block and no other thread is posting.
+  func add(_ id: UInt64, _ question: Question, mayBlock: Bool) {
+    let mustPost = outbox.withLock { outbox in
       outbox.calls.append((id, question))
       defer { outbox.isPosting = true }
       return !outbox.isPosting
     }
-  }
-
-  /// Adds a call for another thread to post.
-  func addForLater(_ id: UInt64, _ question: Question) {
-    if add(id, question) { posting.async { while self.postNext() {} } }
-  }
-
-  /// Posts the call that the caller has added; blocks. The caller does not wait for calls that
-  /// others have added meanwhile.
-  func postOwn() {
-    // No thread was posting, so the queue was empty: the caller's call comes first.
-    if postNext() { posting.async { while self.postNext() {} } }
+    guard mustPost else { return }
+    // No thread was posting, so this call comes first. Its caller does not wait for calls that others
+    // have added meanwhile.
+    if !mayBlock || postNext() { posting.async { while self.postNext() {} } }
   }
 
   // One at a time, so the order of the calls is that of the files.
@@ -99,12 +92,16 @@ final class PeerLink: Sendable {
     while calls.isUnderWay(id), ContinuousClock.now < question.deadline {
       let target = try resolve(seen: seen.take(), until: question.deadline)
       let outcome = try calls.post(
-        id, question.propertyList(from: name), expires: question.expiry, to: target.outlet,
-        until: question.deadline
+        id, question.propertyList(from: name),
+        expires: Expiry(after: ContinuousClock.now.duration(to: question.deadline)),
+        to: target.outlet, until: question.deadline
       ) { isCurrent(target) }
       switch outcome {
       case .posted: return
-      case .full: throw PeerError.full(peer, target.member)
+      case .full:
+        throw PeerError.asking(
+          peer, .queueFull, "too much waits for \(target.member.process) already",
+          remedy: "wait until it has caught up; it may be stopped")
       case .gone:
         try look(until: question.deadline)
         if isCurrent(target) { WakeLatch().block(until: .now + Self.pause) }
@@ -153,7 +150,10 @@ final class PeerLink: Sendable {
       return update(found)
     }
     guard let (old, reason) = ended else { return }
-    calls.endCalls(to: old.outlet, as: .failed(PeerError.ended(peer, old.member, reason: reason)))
+    let error = PeerError.asking(
+      peer, .unreachable, "\(old.member.process) did not answer before \(reason)",
+      remedy: "it may have handled the request: ask again only if that does no harm")
+    calls.endCalls(to: old.outlet, as: .failed(error))
   }
 
   private func observe(_ presence: Presence) throws {
@@ -187,16 +187,4 @@ final class PeerLink: Sendable {
     let reason = found.map { "\($0) has taken its place" } ?? "it has ended"
     return (old, reason)
   }
-}
-
-extension [PresenceMember] {
-  /// The process that is reached under a peer's name.
-  var active: PresenceMember? { last { $0.isExclusive && $0.mailbox != nil } }
-}
-
-extension PresenceMember {
-  /// Where it is reached.
-  var mailbox: String? { content?["mailbox"]?.stringValue }
-
-  static func content(mailbox: String) -> PropertyListValue { ["mailbox": .string(mailbox)] }
 }

@@ -1,5 +1,8 @@
+public import Dispatch
+import Synchronization
 import Wormhole
 public import WormholePropertyLists
+import WormholeSystem
 
 /// A request of another peer, to be answered once. Thread-safe.
 ///
@@ -81,5 +84,163 @@ public final class PeerRequest: Sendable {
   func acknowledge() {
     // After an error its sender has that error, if it can be reached; the handler has it anyway.
     _ = try? answer(.reply([:]))
+  }
+}
+
+extension PeerSession {
+  /// Handles the requests of other peers, while the session is active, with a function that replies
+  /// or throws. Each runs in a task of its own, which is cancelled when its sender stops waiting.
+  /// They begin in no order.
+  ///
+  /// There is one handler at a time. Requests that arrive before a handler is set wait for it, as
+  /// long as their senders do. The session keeps its handler, which should hold the session weakly.
+  ///
+  /// An error of the handler reaches the sender as `failed`, with its description as reason.
+  /// A sender that expects no reply gets its receipt when the task begins; the reply is ignored.
+  ///
+  /// - Parameter handler: replaces the previous handler.
+  public func handleRequests(
+    _ handler: @escaping @Sendable (PeerRequest) async throws -> PropertyListValue
+  ) {
+    incoming.handleAsTasks { request in { try await handler(request) } }
+  }
+
+  /// Handles requests on a queue, in the order in which each sender sent them; the handler answers
+  /// then or later.
+  ///
+  /// A sender that expects no reply gets its receipt when the handler returns, unless it has answered before.
+  ///
+  /// - Parameters:
+  ///   - queue: a serial queue if the order matters.
+  ///   - handler: replaces the previous handler.
+  public func handleRequests(
+    on queue: DispatchQueue, _ handler: @escaping @Sendable (PeerRequest) -> Void
+  ) {
+    incoming.handle { request in queue.async { IncomingRequests.call(handler, request) } }
+  }
+
+  /// Handles requests of one type with a function that returns another.
+  ///
+  /// A request of another type is answered with `unexpectedValue`, and the handler is not called.
+  public func handleRequests<Request: Decodable & Sendable, Reply: Encodable & Sendable>(
+    of type: Request.Type,
+    _ handler: @escaping @Sendable (Request, PeerRequest) async throws -> Reply
+  ) {
+    incoming.handleAsTasks { request throws(PeerError) in
+      let value = try request.value.decoded(
+        as: type, "handle a request", from: request.sender)
+      return { try PropertyListValue(encoding: await handler(value, request)) }
+    }
+  }
+
+  /// Answers requests with `notHandled` from now on, including those that wait.
+  public func refuseRequests() {
+    incoming.handle { request in
+      let code = PeerError.Code.notHandled.rawValue
+      request.call.refuse(code: code, "the peer handles no requests")
+    }
+  }
+}
+
+/// The requests of other processes to one session: they wait for a handler, and are handed over.
+final class IncomingRequests: Sendable {
+  /// Begins to handle a request; enqueues, and never blocks.
+  typealias Handler = @Sendable (PeerRequest) -> Void
+  typealias Work = @Sendable () async throws -> PropertyListValue
+
+  private struct State {
+    /// None yet: they wait.
+    var handler: Handler?
+    var waiting: [PeerRequest] = []
+  }
+
+  private let state = Mutex(State())
+
+  /// Takes a request; on the thread that has read it, which may be the monitor's.
+  func receive(_ request: PeerRequest) {
+    let waits = state.withLock { state in
+      // Under the lock, so that none overtakes another.
+      state.handler?(request)
+      if state.handler == nil { state.waiting.append(request) }
+      return state.handler == nil
+    }
+    guard waits else { return }
+    let key = request.call.key
+    request.onCancel { [weak self] in self?.leave(key) }
+  }
+
+  /// A request without a caller need not wait for a handler.
+  private func leave(_ key: CallKey) {
+    let waiting = state.withLock { state in
+      defer { state.waiting.removeAll { $0.call.key == key } }
+      return state.waiting
+    }
+    // Released outside the lock.
+    _ = waiting
+  }
+
+  // MARK: Handing over
+
+  func handle(_ handler: @escaping Handler) {
+    let (waiting, last) = state.withLock { state in
+      let before = (state.waiting, state.handler)
+      state = State(handler: handler)
+      for request in before.0 { handler(request) }
+      return before
+    }
+    _ = (waiting, last)
+  }
+
+  static func call(_ handler: (PeerRequest) -> Void, _ request: PeerRequest) {
+    guard !request.isCancelled else { return request.call.end() }
+    handler(request)
+    // Unless the handler has refused it.
+    if !request.expectsReply { request.acknowledge() }
+  }
+
+  /// Handles each request in a task of its own.
+  ///
+  /// - Parameter prepare: short; refuses a request of a different type, and returns the work.
+  func handleAsTasks(
+    _ prepare: @escaping @Sendable (PeerRequest) throws(PeerError) -> Work
+  ) {
+    handle { request in
+      let task = Task {
+        guard !request.isCancelled else { return request.call.end() }
+        let answer = await Self.answer(to: request, prepare)
+        // After an error its sender has that error, if it can be reached.
+        _ = try? await Blocking.run { try request.answer(answer) }
+      }
+      request.onCancel { task.cancel() }
+    }
+  }
+
+  private static func answer(
+    to request: PeerRequest, _ prepare: (PeerRequest) throws(PeerError) -> Work
+  ) async -> CallAnswer {
+    let work: Work
+    do throws(PeerError) {
+      work = try prepare(request)
+    } catch {
+      return .failure(code: error.code.rawValue, reason: error.reason)
+    }
+    do {
+      if !request.expectsReply { try await Blocking.run { request.acknowledge() } }
+      return .reply(try await work())
+    } catch {
+      return .failure(code: PeerError.Code.failed.rawValue, reason: "\(error)")
+    }
+  }
+}
+
+extension PeerSession {
+  func receive(_ call: IncomingCall) {
+    guard let request = PeerRequest(call) else { return }
+    reachabilities.heard(from: request.sender)
+    guard state.withLock({ $0.registration != nil || $0.isActivating }) else {
+      let code = PeerError.Code.unreachable.rawValue
+      return call.refuse(code: code, "the session is not active any more")
+    }
+    incoming.receive(request)
   }
 }

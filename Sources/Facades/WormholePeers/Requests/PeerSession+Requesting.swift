@@ -64,9 +64,9 @@ extension PeerSession {
     until deadline: ContinuousClock.Instant? = nil, on queue: DispatchQueue? = nil,
     completion: @escaping @Sendable (Result<PropertyListValue, PeerError>) -> Void
   ) -> PeerCall {
-    request(
-      Question(value, to: peer, expectsReply: expectsReply, until: deadline),
-      on: queue ?? callbacks, completion)
+    let question = Question(value, to: peer, expectsReply: expectsReply, until: deadline)
+    let queue = queue ?? callbacks
+    return PeerCall(begin(question) { result in queue.async { completion(result) } }, of: self)
   }
 
   /// Asks a peer whose presence the caller has just listed, without listing it again.
@@ -77,14 +77,7 @@ extension PeerSession {
   ) {
     var question = Question(value, to: peer, expectsReply: expectsReply, until: deadline)
     question.seen = reachability.member
-    _ = request(question, on: queue, completion)
-  }
-
-  private func request(
-    _ question: Question, on queue: DispatchQueue,
-    _ completion: @escaping @Sendable (PeerResult) -> Void
-  ) -> PeerCall {
-    PeerCall(begin(question) { result in queue.async { completion(result) } }, of: self)
+    _ = begin(question) { result in queue.async { completion(result) } }
   }
 
   /// Ends the requests to a peer that have not ended, as `cancelled`; the peer's handlers learn of it.
@@ -158,8 +151,6 @@ struct Question: Sendable {
   let peer: String
   let expectsReply: Bool
   let deadline: ContinuousClock.Instant
-  /// The deadline, in a form that holds for the peer.
-  let expiry: Expiry
   /// The process of the peer, if its caller has just looked.
   var seen: PresenceMember?
 
@@ -173,9 +164,7 @@ struct Question: Sendable {
     self.value = value
     self.peer = peer
     self.expectsReply = expectsReply
-    let now = ContinuousClock.now
-    self.deadline = deadline ?? now + Self.standardWait
-    expiry = Expiry(after: now.duration(to: self.deadline))
+    self.deadline = deadline ?? .now + Self.standardWait
   }
 
   /// The value of the call, as `PeerRequest` reads it.
@@ -195,8 +184,7 @@ extension PeerSession {
     let answer = Awaited<PeerResult>()
     do {
       let id = try beginCall(question, looksAtClock: false) { answer.settle($0) }
-      let link = link(peer)
-      if link.add(id, question) { link.postOwn() }
+      link(peer).add(id, question, mayBlock: true)
       if let result = answer.wait(until: deadline) { return result }
       // Without effect if it is just ending: then that end is its result.
       calls.end(id, as: .timedOut)
@@ -226,7 +214,7 @@ extension PeerSession {
     let peer = question.peer
     do {
       let id = try beginCall(question, looksAtClock: true, end)
-      link(peer).addForLater(id, question)
+      link(peer).add(id, question, mayBlock: false)
       return id
     } catch {
       end(.failure(PeerError(any: error, "ask \"\(peer)\"", peer: peer)))
@@ -277,13 +265,14 @@ extension PeerResult {
         .notHandled, .notAnswered, .unreachable, .queueFull, .unexpectedValue,
       ]
       let code = codes.first { $0.rawValue == code } ?? .failed
-      self = .failure(PeerError(code, "ask \"\(peer)\"", peer: peer, reason: reason))
+      self = .failure(.asking(peer, code, reason))
     case .timedOut:
       // The request is late even if this process cannot find out why.
       let reachability = try? PeerReachability.of(peer, in: container.limited(until: .now))
       self = .failure(.timedOut(peer, reachability))
     case .cancelled: self = .failure(.cancelled(peer))
-    case .closed: self = .failure(.closed(peer))
+    case .closed:
+      self = .failure(.asking(peer, .cancelled, "the session was closed meanwhile"))
     case .died: self = .failure(.unreachable(peer, "it has ended"))
     case .failed(let error):
       self = .failure(PeerError(any: error, "ask \"\(peer)\"", peer: peer))

@@ -8,8 +8,7 @@ import WormholePeers
 enum OwnTitles {
   static func use(ofValue name: String) -> OwnUse {
     GroupDefaults.use(ofOwnValue: name) ?? PeerNames.use(ofOwnValue: name)
-      ?? Log.use(ofOwnValue: name) ?? WatchNames.use(ofOwnValue: name)
-      ?? OwnUse("the package's own value \(name.quoted)")
+      ?? Log.use(ofOwnValue: name) ?? OwnUse("the package's own value \(name.quoted)")
   }
 
   /// The title of one of the package's own names.

@@ -3,6 +3,39 @@ import Synchronization
 public import Wormhole
 import WormholeSystem
 
+/// How much of a file is copied.
+///
+/// ```swift
+/// let phone = try PeerSession("phone", in: container)
+/// let transfer = try phone.transfer(fileAt: file, to: "watch")
+/// let token = transfer.observeProgress { progress in print(Int(progress.fraction * 100), "%") }
+/// ```
+public struct PeerFileProgress: Sendable, Hashable {
+  /// Bytes copied.
+  public let completedBytes: Int64
+  /// Bytes of the whole.
+  public let totalBytes: Int64
+  /// Between 0 and 1; 1 for an empty file.
+  public var fraction: Double {
+    totalBytes > 0 ? Double(completedBytes) / Double(totalBytes) : 1
+  }
+}
+
+/// A file that is being copied for a peer.
+///
+/// ```swift
+/// let watch = try PeerSession("watch", in: container)
+/// for incoming in try watch.incomingFiles() {
+///   print(incoming.sender, incoming.progress.completedBytes, "of", incoming.progress.totalBytes)
+/// }
+/// ```
+public struct PeerIncomingFile: Sendable, Hashable {
+  /// The peer that sends it.
+  public let sender: String
+  /// How much of it is copied.
+  public let progress: PeerFileProgress
+}
+
 /// This process's part in a transfer, and its progress.
 extension PeerFileTransfer {
   /// What this process knows of the transfer.

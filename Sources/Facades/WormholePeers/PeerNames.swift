@@ -1,4 +1,6 @@
 import Wormhole
+package import WormholeInspection
+import WormholePropertyLists
 
 /// The package's own names for a peer's data: the only place that knows them.
 ///
@@ -12,44 +14,42 @@ import Wormhole
 /// value     peer/seen/<from>/<to>       which of these the other was handed last
 /// value     peer/launch/<peer>          how it is started
 /// value     peer/launching/<peer>       how often it was, and the start under way
+/// value     peer/pairing/<side>         the companions of a phone or a watch
+/// value     peer/complication/<watch>   the transfers for a watch's complication
 /// ```
-///
-/// `WatchNames` has two more of the values.
 ///
 /// In a peer's name "/" is written as `%2F` and "%" as `%25`, so that no two peers share a name.
 package enum PeerNames {
   /// The maximum length of a peer's name in bytes, encoded as the names of values are.
   package static let maximumBytes = 100
 
+  /// The kinds of values that the package keeps of peers.
+  private enum Kept: String {
+    case outgoing, context, seen, launch, launching, pairing, complication
+  }
+
   package static func presence(_ peer: String) -> String { name(peer) }
   package static func messages(_ peer: String) -> String { name(peer, "messages") }
   package static func files(_ peer: String) -> String { name(peer, "files") }
   package static func outgoingFiles(_ peer: String) -> String { name(peer, "outgoing") }
 
-  /// The kinds of values that the package keeps of peers.
-  enum Kept: String {
-    case outgoing, context, seen, launch, launching
-  }
-
   package static func outgoingState(_ peer: String) -> String { name(.outgoing, peer) }
-
   package static func context(from sender: String, to receiver: String) -> String {
     name(.context, sender, receiver)
   }
-
   package static func seen(from sender: String, to receiver: String) -> String {
     name(.seen, sender, receiver)
   }
-
   package static func launch(_ peer: String) -> String { name(.launch, peer) }
   package static func launching(_ peer: String) -> String { name(.launching, peer) }
+  package static func pairing(_ side: String) -> String { name(.pairing, side) }
+  package static func complication(_ watch: String) -> String { name(.complication, watch) }
 
   private static func name(_ kept: Kept, _ peers: String...) -> String {
     name(of: [kept.rawValue] + peers)
   }
 
-  /// The name that consists of these parts, after "peer".
-  package static func name(_ parts: String...) -> String { name(of: parts) }
+  private static func name(_ parts: String...) -> String { name(of: parts) }
 
   private static func name(of parts: [String]) -> String {
     "peer/" + parts.map(encoded).joined(separator: "/")
@@ -87,7 +87,7 @@ package enum PeerNames {
   }
 
   /// The kind of a value, and its peers; nil for any other value.
-  static func kept(_ name: String) -> (kept: Kept, peers: [String])? {
+  private static func kept(_ name: String) -> (kept: Kept, peers: [String])? {
     guard let parts = parts(of: name), let kept = Kept(rawValue: parts[0]),
       parts.count == (kept == .context || kept == .seen ? 3 : 2)
     else { return nil }
@@ -95,7 +95,7 @@ package enum PeerNames {
   }
 
   /// The parts from which `name` made a name, at least one; nil for any other name.
-  package static func parts(of name: String) -> [String]? {
+  private static func parts(of name: String) -> [String]? {
     // By bytes: a combining mark at the beginning of a part would swallow the slash before it.
     let parts = name.utf8.split(separator: UInt8(ascii: "/"), omittingEmptySubsequences: false)
     guard parts.count > 1, parts[0].elementsEqual("peer".utf8) else { return nil }
@@ -109,13 +109,12 @@ package enum PeerNames {
 
   /// Refuses a name that is invalid for a peer.
   package static func check(_ peer: String) throws(PeerError) {
+    guard !isName(peer) else { return }
     let bytes = EncodedName(peer).component.utf8.count
-    guard !peer.isEmpty, bytes <= maximumBytes else {
-      throw PeerError(
-        .unsupportedValue, "use \"\(peer)\" as a peer's name", peer: peer,
-        reason: peer.isEmpty ? "it is empty" : "it has \(bytes) bytes once encoded",
-        remedy: "take one of 1 to \(maximumBytes) bytes")
-    }
+    throw PeerError(
+      .unsupportedValue, "use \"\(peer)\" as a peer's name", peer: peer,
+      reason: peer.isEmpty ? "it is empty" : "it has \(bytes) bytes once encoded",
+      remedy: "take one of 1 to \(maximumBytes) bytes")
   }
 
   private static func encoded(_ peer: String) -> String {
@@ -146,5 +145,39 @@ package enum PeerNames {
       }
     }
     return String(validating: peer, as: UTF8.self)
+  }
+
+  // MARK: For people
+
+  /// What the package uses one of its own values for; nil for any other name.
+  package static func use(ofOwnValue name: String) -> OwnUse? {
+    guard let (kept, peers) = kept(name) else { return nil }
+    let peer = "\"\(peers[0])\""
+    let isDictionary: @Sendable (PropertyListValue) -> Bool = { $0.dictionaryValue != nil }
+    return switch kept {
+    case .outgoing:
+      OwnUse("the state of the files that \(peer) sends", is: "state of files", isDictionary)
+    case .context: OwnUse("the context from \(peer) for \"\(peers[1])\"")
+    case .seen:
+      OwnUse(
+        "the note which context from \(peer) \"\(peers[1])\" has seen", is: "version of a context"
+      ) { $0.stringValue != nil }
+    case .launch:
+      OwnUse("the registration of how \(peer) is started", is: "registration of a program") {
+        PeerLaunch($0) != nil
+      }
+    case .launching:
+      OwnUse("the notes on the starts of \(peer)", is: "notes on starts", isDictionary)
+    case .pairing: OwnUse("the pairing of \(peer)", is: "pairing") { Pairing.State($0) != nil }
+    case .complication:
+      OwnUse("the complication transfers of \(peer)", is: "count of transfers", isDictionary)
+    }
+  }
+
+  /// What the package uses one of its own queues for; nil for any other name.
+  package static func title(ofOwnQueue name: String) -> String? {
+    if let peer = peer(ofOutgoingFiles: name) { return "the files that \"\(peer)\" sends" }
+    if let peer = peer(ofMessages: name) { return "the messages for \"\(peer)\"" }
+    return peer(ofQueue: name).map { "the files for \"\($0)\"" }
   }
 }
