@@ -13,3 +13,34 @@ public protocol Cancellable: Sendable {
 
 extension WCSessionUserInfoTransfer: Cancellable {}
 extension WCSessionFileTransfer: Cancellable {}
+
+/// A transfer under way. Its completion is called when it is cancelled, because the session does
+/// not report that to its delegate.
+struct Transfer<Underlying: CancellableTransfer>: Cancellable {
+  let underlying: Underlying
+  let completions: Completions<Underlying>
+
+  func cancel() {
+    underlying.cancel()
+    // If the counterpart has it already, the session reports the end.
+    guard underlying.isCancelled else { return }
+    if let file = (underlying as? WCSessionFileTransfer)?.file {
+      TemporaryContent.blob.remove(file.fileURL)
+    }
+    completions.end(underlying, .failure(CancellationError()))
+  }
+}
+
+/// The common interface of both kinds of transfer.
+protocol CancellableTransfer: Hashable, Cancellable {
+  /// Whether it was cancelled before the counterpart had it.
+  var isCancelled: Bool { get }
+}
+
+extension WCSessionUserInfoTransfer: CancellableTransfer {}
+extension WCSessionFileTransfer: CancellableTransfer {}
+
+extension TemporaryContent {
+  /// The files of blobs on their way.
+  static let blob = TemporaryContent(prefix: "communicator-blob", name: "blob")
+}

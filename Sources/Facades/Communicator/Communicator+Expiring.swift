@@ -16,12 +16,9 @@ extension Communicator {
     _ immediateMessage: ImmediateMessage, expiresAfter lifetime: Duration,
     errorHandler: ImmediateMessage.ErrorHandler? = nil
   ) {
-    do {
-      let message = try dictionary(immediateMessage.wire, .immediatelyReachable)
+    pass(immediateMessage.wire, .immediatelyReachable, errorHandler) { message in
       session.sendMessage(
         message, expiresAfter: lifetime, replyHandler: nil, errorHandler: errorHandler)
-    } catch {
-      errorHandler?(error)
     }
   }
 
@@ -41,14 +38,10 @@ extension Communicator {
     _ guaranteedMessage: GuaranteedMessage, expiresAfter lifetime: Duration?, key: String? = nil,
     completion: GuaranteedMessage.Completion? = nil
   ) -> (any Cancellable)? {
-    do {
-      let message = try dictionary(guaranteedMessage.wire, .backgroundOnly)
-      return sessionDelegate.userInfoTransfers.begin(completion) {
+    pass(guaranteedMessage.wire, .backgroundOnly, { completion?(.failure($0)) }) { message in
+      sessionDelegate.userInfoTransfers.begin(completion) {
         session.transferUserInfo(message, expiresAfter: lifetime, key: key)
       }
-    } catch {
-      completion?(.failure(error))
-      return nil
     }
   }
 
@@ -64,15 +57,11 @@ extension Communicator {
   public func transfer(
     _ blob: Blob, expiresAfter lifetime: Duration?, completion: Blob.Completion? = nil
   ) -> (any Cancellable)? {
-    do {
-      let metadata = try dictionary(blob.wireMetadata, .backgroundOnly)
+    pass(blob.wireMetadata, .backgroundOnly, { completion?(.failure($0)) }) { metadata in
       let file = try TemporaryContent.blob.write(blob.content)
       return sessionDelegate.fileTransfers.begin(completion) {
         session.transferFile(file, metadata: metadata, expiresAfter: lifetime)
       }
-    } catch {
-      completion?(.failure(error))
-      return nil
     }
   }
 }

@@ -15,11 +15,8 @@ extension Communicator {
   public func send(
     _ immediateMessage: ImmediateMessage, errorHandler: ImmediateMessage.ErrorHandler? = nil
   ) {
-    do {
-      let message = try dictionary(immediateMessage.wire, .immediatelyReachable)
+    pass(immediateMessage.wire, .immediatelyReachable, errorHandler) { message in
       session.sendMessage(message, replyHandler: nil, errorHandler: errorHandler)
-    } catch {
-      errorHandler?(error)
     }
   }
 
@@ -36,9 +33,8 @@ extension Communicator {
     _ interactiveImmediateMessage: InteractiveImmediateMessage,
     errorHandler: ImmediateMessage.ErrorHandler? = nil
   ) {
-    do {
-      let message = try dictionary(interactiveImmediateMessage.wire, .immediatelyReachable)
-      let reply = interactiveImmediateMessage.reply
+    let reply = interactiveImmediateMessage.reply
+    pass(interactiveImmediateMessage.wire, .immediatelyReachable, errorHandler) { message in
       session.sendMessage(
         message,
         replyHandler: { content in
@@ -49,8 +45,6 @@ extension Communicator {
           reply(message)
         },
         errorHandler: errorHandler)
-    } catch {
-      errorHandler?(error)
     }
   }
 
@@ -109,22 +103,15 @@ extension Communicator {
   public func transfer(
     _ complicationInfo: ComplicationInfo, completion: ComplicationInfo.Completion? = nil
   ) -> (any Cancellable)? {
-    do {
-      let info = try dictionary(complicationInfo.wire, .backgroundOnly)
-      return sessionDelegate.userInfoTransfers.begin(completion.map(countingUpdates)) {
+    let counting = completion.map { completion -> GuaranteedMessage.Completion in
+      { [self] result in
+        completion(result.map { currentWatchState.numberOfComplicationUpdatesAvailableToday })
+      }
+    }
+    return pass(complicationInfo.wire, .backgroundOnly, { counting?(.failure($0)) }) { info in
+      sessionDelegate.userInfoTransfers.begin(counting) {
         session.transferCurrentComplicationUserInfo(info)
       }
-    } catch {
-      completion?(.failure(error))
-      return nil
-    }
-  }
-
-  private func countingUpdates(
-    _ completion: @escaping ComplicationInfo.Completion
-  ) -> Completions<WCSessionUserInfoTransfer>.Completion {
-    { [self] result in
-      completion(result.map { currentWatchState.numberOfComplicationUpdatesAvailableToday })
     }
   }
 
@@ -144,8 +131,23 @@ extension Communicator {
       userInfo: [NSLocalizedFailureReasonErrorKey: "The counterpart's reply is not a message."])
   }
 
+  /// Passes content on to the session, if the counterpart is reachable enough; an error goes to the
+  /// handler.
+  @discardableResult
+  func pass<Result>(
+    _ payload: SharedContent, _ minimum: Reachability, _ failed: ((any Swift.Error) -> Void)?,
+    _ body: (Content) throws -> Result
+  ) -> Result? {
+    do {
+      return try body(dictionary(payload, minimum))
+    } catch {
+      failed?(error)
+      return nil
+    }
+  }
+
   /// - Throws: `Communicator.Error`, or `WCError` for content that no property list can hold.
-  func dictionary(_ payload: SharedContent, _ minimum: Reachability) throws -> Content {
+  private func dictionary(_ payload: SharedContent, _ minimum: Reachability) throws -> Content {
     let actual = currentReachability
     guard actual.suffices(for: minimum) else {
       throw Error.sessionIsNotReachable(minimumReachability: minimum, actual: actual)

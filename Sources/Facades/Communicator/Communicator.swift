@@ -65,3 +65,64 @@ public final class Communicator: NSObject, Sendable {
   /// A process that was started to receive may end when this is false.
   public var hasPendingDataToBeReceived: Bool { session.hasContentPending }
 }
+
+extension Communicator {
+  /// The state of the session.
+  ///
+  /// Observers are called whenever it is activated, becomes inactive, is deactivated, or cannot be
+  /// activated.
+  ///
+  /// ```swift
+  /// Communicator.State.observe { state in if state == .activated { print("ready") } }
+  /// ```
+  public enum State: Sendable {
+    /// Not activated yet, or between two watches: nothing can be sent.
+    case notActivated
+    /// Changing to another watch: earlier messages still arrive, but nothing can be sent.
+    case inactive
+    /// The session sends and receives.
+    case activated
+  }
+}
+
+extension Communicator.State {
+  init(_ state: WCSessionActivationState) {
+    switch state {
+    case .notActivated: self = .notActivated
+    case .inactive: self = .inactive
+    case .activated: self = .activated
+    }
+  }
+}
+
+extension Communicator.State: Observable {
+  /// The observers of the session's state.
+  public static let observations = Observations<Self>()
+}
+
+extension Communicator {
+  /// The reason why the communicator did not hand a message over to the session. A later failure is
+  /// a `WCError`.
+  ///
+  /// ```swift
+  /// Communicator.shared.send(ImmediateMessage(identifier: "lights")) { error in
+  ///   if case Communicator.Error.sessionIsNotReachable(let needed, let actual) = error {
+  ///     print("it is \(actual), and has to be \(needed)")
+  ///   }
+  /// }
+  /// ```
+  public enum Error: Swift.Error, Sendable, Hashable {
+    /// The counterpart is less reachable than this kind of message requires.
+    case sessionIsNotReachable(minimumReachability: Reachability, actual: Reachability)
+  }
+}
+
+extension Communicator.Error: CustomStringConvertible {
+  public var description: String {
+    switch self {
+    case .sessionIsNotReachable(let minimum, let actual):
+      "cannot send: the counterpart is \(actual.words), and this needs it to be \(minimum.words); "
+        + "wait until Reachability.observe reports it"
+    }
+  }
+}

@@ -76,17 +76,18 @@ open class MMWormhole: NSObject, MMWormholeTransitingDelegate {
     transitingType: MMWormholeTransitingType
   ) {
     self.init(applicationGroupIdentifier: identifier, optionalDirectory: directory)
-    let kind: MMWormholeFileTransiting.Type
+    let make: (String?, String?) -> MMWormholeFileTransiting
     switch transitingType {
     case .file: return
-    case .coordinatedFile: kind = MMWormholeCoordinatedFileTransiting.self
-    case .sessionContext: kind = MMWormholeSessionContextTransiting.self
-    case .sessionMessage: kind = MMWormholeSessionMessageTransiting.self
-    case .sessionFile: kind = MMWormholeSessionFileTransiting.self
+    case .coordinatedFile: make = MMWormholeCoordinatedFileTransiting.init
+    case .sessionContext: make = MMWormholeSessionContextTransiting.init
+    case .sessionMessage: make = MMWormholeSessionMessageTransiting.init
+    case .sessionFile: make = MMWormholeSessionFileTransiting.init
     }
-    let messenger = Shared<any MMWormholeTransiting>(
-      object: kind.make(identifier, directory, files.reporter))
-    state.withLock { $0.messenger = messenger }
+    let messenger = make(identifier, directory)
+    messenger.reporter = files.reporter
+    let shared = Shared<any MMWormholeTransiting>(object: messenger)
+    state.withLock { $0.messenger = shared }
   }
 
   /// Creates a wormhole through any container.

@@ -26,7 +26,8 @@ open class MMWormholeFileTransiting: NSObject, MMWormholeTransiting {
   private let directory: String?
   /// The container in the directory of a subclass.
   private let elsewhere = Mutex<SharedContainer?>(nil)
-  private(set) var reporter = ErrorReporter()
+  /// Replaced only by a wormhole that makes the messenger, so that both have one handler.
+  var reporter = ErrorReporter()
 
   /// The manager of the files that a subclass keeps.
   public let fileManager = FileManager()
@@ -53,19 +54,6 @@ open class MMWormholeFileTransiting: NSObject, MMWormholeTransiting {
   /// Creates a messenger without a group, which reports every use.
   public override convenience init() {
     self.init(applicationGroupIdentifier: nil, optionalDirectory: nil)
-  }
-
-  /// Creates a messenger of this kind, which reports errors to the handler of another one.
-  class func make(
-    _ identifier: String?, _ directory: String?, _ reporter: ErrorReporter
-  ) -> MMWormholeFileTransiting {
-    let messenger = new(identifier, directory)
-    messenger.reporter = reporter
-    return messenger
-  }
-
-  class func new(_ identifier: String?, _ directory: String?) -> MMWormholeFileTransiting {
-    MMWormholeFileTransiting(applicationGroupIdentifier: identifier, optionalDirectory: directory)
   }
 
   /// The receiver of errors; by default they are events of `Diagnostics`.
@@ -273,4 +261,19 @@ open class MMWormholeFileTransiting: NSObject, MMWormholeTransiting {
       }
     }
   }
+}
+
+/// A messenger whose accesses are coordinated. So are those of `MMWormholeFileTransiting`: each
+/// change takes the value's lease, and a reader gets a whole message without waiting. So the two
+/// kinds share their messages, as in the original.
+///
+/// ```swift
+/// let wormhole = MMWormhole(
+///   applicationGroupIdentifier: "group.com.example.cinema", optionalDirectory: "wormhole",
+///   transitingType: .coordinatedFile)
+/// ```
+open class MMWormholeCoordinatedFileTransiting: MMWormholeFileTransiting {
+  /// Kept for its callers: a message is always written in one step, and Linux has no data
+  /// protection classes.
+  open var additionalFileWritingOptions: NSData.WritingOptions = []
 }

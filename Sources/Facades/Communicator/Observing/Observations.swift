@@ -1,4 +1,5 @@
 internal import Dispatch
+internal import Foundation
 internal import Synchronization
 
 /// The observers of one type. Thread-safe.
@@ -72,4 +73,19 @@ public final class Observations<Value: Sendable>: Sendable {
   private func isObserving(_ observation: Observation) -> Bool {
     state.withLock { $0.observers.contains { $0.observation == observation } }
   }
+}
+
+/// A token for one observer, to end it with `unobserve`.
+///
+/// ```swift
+/// let observation = GuaranteedMessage.observe { print($0) }
+/// GuaranteedMessage.unobserve(observation)
+/// ```
+public struct Observation: Hashable, Sendable {
+  let uuid = UUID()
+  let queue: DispatchQueue
+
+  public static func == (left: Self, right: Self) -> Bool { left.uuid == right.uuid }
+
+  public func hash(into hasher: inout Hasher) { hasher.combine(uuid) }
 }

@@ -102,18 +102,7 @@ public final class Counterpart: Sendable {
 
   /// Becomes reachable; see the form without `async`.
   public func arrive(until deadline: ContinuousClock.Instant? = nil) async throws {
-    guard !isPresent else { return }
-    let peer = try PeerSession(name, in: container)
-    handleRequests(of: peer)
-    try await peer.activate(until: deadline)
-    do {
-      let messages = try await peer.receiveMessages(until: deadline)
-      let files = try await peer.receiveFiles(until: deadline)
-      try await Blocking.run { try self.begin(peer, messages, files: files) }
-    } catch {
-      peer.close()
-      throw error
-    }
+    try await Blocking.run { try self.arrive(until: deadline) }
   }
 
   /// Leaves as a program that ends in order. Unacknowledged deliveries wait for its next arrival.

@@ -105,12 +105,12 @@ public final class SideProcess: Sendable {
   /// - Throws: `TestingError`: `timedOut` or `ended`, each with the output so far.
   @available(*, noasync, message: "it blocks; await the other form, in an async function")
   public func line(until deadline: ContinuousClock.Instant? = nil) throws -> String {
-    try next(deadline ?? .now + TestScene.patience, "a line")
+    try next("a line", until: deadline)
   }
 
   /// The next line that it prints; see the form without `async`.
   public func line(until deadline: ContinuousClock.Instant? = nil) async throws -> String {
-    try await Blocking.run { try self.next(deadline ?? .now + TestScene.patience, "a line") }
+    try await Blocking.run { try self.line(until: deadline) }
   }
 
   /// The next line that contains a text; the lines before it are skipped, and stay in `output`.
@@ -121,7 +121,11 @@ public final class SideProcess: Sendable {
   public func line(
     containing text: String, until deadline: ContinuousClock.Instant? = nil
   ) throws -> String {
-    try next(containing: text, deadline ?? .now + TestScene.patience)
+    let deadline = deadline ?? .now + TestScene.patience
+    while true {
+      let line = try next("\"\(text)\"", until: deadline)
+      if line.contains(text) { return line }
+    }
   }
 
   /// The next line that contains a text; see the form without `async`.
@@ -129,22 +133,13 @@ public final class SideProcess: Sendable {
   public func line(
     containing text: String, until deadline: ContinuousClock.Instant? = nil
   ) async throws -> String {
-    try await Blocking.run {
-      try self.next(containing: text, deadline ?? .now + TestScene.patience)
-    }
+    try await Blocking.run { try self.line(containing: text, until: deadline) }
   }
 
-  private func next(containing text: String, _ deadline: ContinuousClock.Instant) throws -> String {
-    while true {
-      let line = try next(deadline, "\"\(text)\"")
-      if line.contains(text) { return line }
-    }
-  }
-
-  private func next(_ deadline: ContinuousClock.Instant, _ what: String) throws -> String {
+  private func next(_ what: String, until deadline: ContinuousClock.Instant?) throws -> String {
     let action = "read \(what) of \(name)"
     do {
-      guard let line = try process.lineIfAny(until: deadline) else {
+      guard let line = try process.lineIfAny(until: deadline ?? .now + TestScene.patience) else {
         throw failure(.timedOut, action, reason: "it did not print that in time")
       }
       lines.withLock { $0.append(line) }
@@ -161,15 +156,6 @@ public final class SideProcess: Sendable {
   /// - Throws: `TestingError`: `timedOut`, or `ended`.
   @available(*, noasync, message: "it blocks; await the other form, in an async function")
   public func stop(until deadline: ContinuousClock.Instant? = nil) throws {
-    try stopNow(deadline)
-  }
-
-  /// Suspends it; see the form without `async`.
-  public func stop(until deadline: ContinuousClock.Instant? = nil) async throws {
-    try await Blocking.run { try self.stopNow(deadline) }
-  }
-
-  private func stopNow(_ deadline: ContinuousClock.Instant?) throws {
     let deadline = deadline ?? .now + TestScene.patience
     do {
       try process.send(.stop)
@@ -178,6 +164,11 @@ public final class SideProcess: Sendable {
       throw failure(
         ContinuousClock.now < deadline ? .ended : .timedOut, "stop \(name)", reason: "\(error)")
     }
+  }
+
+  /// Suspends it; see the form without `async`.
+  public func stop(until deadline: ContinuousClock.Instant? = nil) async throws {
+    try await Blocking.run { try self.stop(until: deadline) }
   }
 
   /// Continues it (SIGCONT).
@@ -210,15 +201,7 @@ public final class SideProcess: Sendable {
   /// - Throws: `TestingError`: `timedOut`, with the output so far.
   @available(*, noasync, message: "it blocks; await the other form, in an async function")
   public func waitForEnd(until deadline: ContinuousClock.Instant? = nil) throws -> End {
-    try endNow(deadline ?? .now + TestScene.patience)
-  }
-
-  /// Waits until it has ended by itself; see the form without `async`.
-  public func waitForEnd(until deadline: ContinuousClock.Instant? = nil) async throws -> End {
-    try await Blocking.run { try self.endNow(deadline ?? .now + TestScene.patience) }
-  }
-
-  private func endNow(_ deadline: ContinuousClock.Instant) throws -> End {
+    let deadline = deadline ?? .now + TestScene.patience
     if let known = outcome.withLock({ $0 }) { return known }
     let action = "wait for the end of \(name)"
     do {
@@ -239,6 +222,11 @@ public final class SideProcess: Sendable {
     }
     outcome.withLock { $0 = end }
     return end
+  }
+
+  /// Waits until it has ended by itself; see the form without `async`.
+  public func waitForEnd(until deadline: ContinuousClock.Instant? = nil) async throws -> End {
+    try await Blocking.run { try self.waitForEnd(until: deadline) }
   }
 
   private func failure(

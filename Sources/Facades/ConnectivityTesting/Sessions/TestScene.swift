@@ -52,11 +52,10 @@ public final class TestScene: Sendable {
   }
 
   deinit {
-    let (content, directory) = (content.withLock { $0.take() }, directory)
-    Task.detached {
+    let (content, directory) = (content.withLock { $0 }, directory)
+    Blocking.queue().async {
       do {
-        try await content.end(until: .now + Self.patience)
-        try await content.remove(directory)
+        try content.end(until: .now + Self.patience, removing: directory)
       } catch {
         Diagnostics.report(error)
       }
@@ -85,60 +84,33 @@ public final class TestScene: Sendable {
   ///
   /// - Throws: `TestingError`: `timedOut` when a delegate's method does not return; `directory`.
   ///   Everything else has ended nevertheless.
-  public func end(until deadline: ContinuousClock.Instant? = nil) async throws {
-    let content = content.withLock { $0.take() }
-    try await content.end(until: deadline ?? .now + Self.patience)
-    try await content.remove(directory)
-  }
-
-  /// Ends everything; see the form with `async`. Blocks the calling thread.
   @available(*, noasync, message: "it blocks; await the other form, in an async function")
   public func end(until deadline: ContinuousClock.Instant? = nil) throws {
-    let content = content.withLock { $0.take() }
-    try content.end(until: deadline ?? .now + Self.patience)
-    try content.remove(directory)
+    let content = content.withLock { content in
+      defer { content = Content() }
+      return content
+    }
+    try content.end(until: deadline ?? .now + Self.patience, removing: directory)
+  }
+
+  /// Ends everything; see the form without `async`.
+  public func end(until deadline: ContinuousClock.Instant? = nil) async throws {
+    try await Blocking.run { try self.end(until: deadline) }
   }
 }
 
 extension TestScene.Content {
-  mutating func take() -> Self {
-    defer { self = Self() }
-    return self
-  }
-
-  // The processes first, because they communicate with the others.
-  private func endOthers() {
+  /// Blocks. The processes end first, because they communicate with the others.
+  fileprivate func end(
+    until deadline: ContinuousClock.Instant, removing directory: URL
+  ) throws {
     for process in processes { process.kill() }
     for counterpart in counterparts { counterpart.leave() }
-  }
-
-  func end(until deadline: ContinuousClock.Instant) async throws {
-    try await Blocking.run { self.endOthers() }
-    var failure: (any Error)?
-    for session in sessions {
-      do { try await session.end(until: deadline) } catch { failure = error }
-    }
-    if let failure { throw failure }
-  }
-
-  @available(*, noasync, message: "it blocks")
-  func end(until deadline: ContinuousClock.Instant) throws {
-    endOthers()
     var failure: (any Error)?
     for session in sessions {
       do { try session.end(until: deadline) } catch { failure = error }
     }
     if let failure { throw failure }
-  }
-
-  func remove(_ directory: URL) async throws {
-    try await Blocking.run { try self.removeNow(directory) }
-  }
-
-  @available(*, noasync, message: "it blocks")
-  func remove(_ directory: URL) throws { try removeNow(directory) }
-
-  private func removeNow(_ directory: URL) throws {
     do {
       try FileManager.default.removeItem(at: directory)
     } catch CocoaError.fileNoSuchFile {
@@ -147,5 +119,32 @@ extension TestScene.Content {
     } catch {
       throw TestingError(.directory, "remove \(directory.path)", reason: "\(error)")
     }
+  }
+}
+
+extension TestScene {
+  /// Starts a program as one side, on the scene's container: it finds its place in its environment,
+  /// without a call of `WCSession.configure`.
+  ///
+  /// - Parameters:
+  ///   - program: its path; see `SideProcess.built(_:)`.
+  ///   - arguments: its arguments, without the program's name.
+  ///   - role: its side.
+  ///   - watchName: on the watch: its name.
+  ///   - environment: further variables.
+  /// - Returns: the process, which ends with the scene.
+  /// - Throws: `TestingError`: `process`.
+  public func start(
+    _ program: String, _ arguments: [String] = [], as role: WCSession.Role,
+    watchName: String = "watch", environment: [String: String] = [:]
+  ) throws -> SideProcess {
+    let place = [
+      "WATCHCONNECTIVITY_ROLE": role.rawValue, "WATCHCONNECTIVITY_WATCH": watchName,
+      "WORMHOLE_CONTAINER": directory.path,
+    ]
+    let process = try SideProcess(
+      program, arguments, environment: place.merging(environment) { $1 })
+    content.withLock { $0.processes.append(process) }
+    return process
   }
 }

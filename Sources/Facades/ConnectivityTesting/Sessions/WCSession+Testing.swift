@@ -1,6 +1,4 @@
-import Synchronization
 public import WatchConnectivity
-import Wormhole
 import WormholeSystem
 
 // Sessions that end: an app has one for as long as its process runs, a test has its own.
@@ -20,28 +18,35 @@ extension WCSession {
   ///   seconds from now.
   /// - Throws: `TestingError`: `timedOut`. The next session exists nevertheless.
   public static func reset(until deadline: ContinuousClock.Instant? = nil) async throws {
-    let old = replaceDefault()
-    try await old.end(until: deadline)
+    try await replaceDefault().end(until: deadline)
   }
 
   /// Ends the session of this process; see the form with `async`. Blocks the calling thread.
   @available(*, noasync, message: "it blocks; await the other form, in an async function")
   public static func reset(until deadline: ContinuousClock.Instant? = nil) throws {
-    let old = replaceDefault()
-    try old.end(until: deadline)
+    try replaceDefault().end(until: deadline)
   }
 
   /// Ends this session permanently; see `reset`. Further calls have no effect.
   ///
   /// - Throws: `TestingError`: `timedOut`, when a method of its delegate does not return.
   public func end(until deadline: ContinuousClock.Instant? = nil) async throws {
-    try await runSuspending { SessionEnd(of: self, until: deadline) }
+    try await Blocking.run { try self.end(until: deadline) }
   }
 
   /// Ends this session permanently; see the form with `async`. Blocks the calling thread.
   @available(*, noasync, message: "it blocks; await the other form, in an async function")
   public func end(until deadline: ContinuousClock.Instant? = nil) throws {
-    try SessionEnd(of: self, until: deadline).run()
+    let end = Awaited<Void>()
+    Task {
+      await endForGood()
+      end.settle(())
+    }
+    guard end.wait(until: deadline ?? .now + TestScene.patience) != nil else {
+      throw TestingError(
+        .timedOut, "end a session",
+        reason: "a method of its delegate, or a handler, does not return")
+    }
   }
 
   /// Makes this session `WCSession.default` within a function, and in the tasks that it begins.
@@ -62,41 +67,5 @@ extension WCSession {
     isolation: isolated (any Actor)? = #isolation, _ body: () async throws -> Result
   ) async rethrows -> Result {
     try await withDefault(isolation: isolation, body)
-  }
-}
-
-/// One caller's wait for the end of a session.
-private final class SessionEnd: Waiting, Sendable {
-  private let session: WCSession
-  private let deadline: ContinuousClock.Instant
-  private let hasEnded = Atomic(false)
-  private let latch = WakeLatch()
-  private let task = Mutex<Task<Void, Never>?>(nil)
-
-  init(of session: WCSession, until deadline: ContinuousClock.Instant?) {
-    self.session = session
-    self.deadline = deadline ?? .now + TestScene.patience
-  }
-
-  func step() throws -> WaitingStep<Void> {
-    begin()
-    if hasEnded.load(ordering: .acquiring) { return .done(()) }
-    guard ContinuousClock.now < deadline else {
-      throw TestingError(
-        .timedOut, "end a session",
-        reason: "a method of its delegate, or a handler, does not return")
-    }
-    return .wait(for: latch, until: deadline)
-  }
-
-  private func begin() {
-    task.withLock { task in
-      guard task == nil else { return }
-      task = Task {
-        await self.session.endForGood()
-        self.hasEnded.store(true, ordering: .releasing)
-        self.latch.raise()
-      }
-    }
   }
 }

@@ -20,13 +20,6 @@ open class MMWormholeSessionContextTransiting: MMWormholeFileTransiting {
   // Held during each change of the context: it excludes that two threads lose a message.
   private let waiting = Mutex<[String: PropertyListValue]>([:])
 
-  override class func new(
-    _ identifier: String?, _ directory: String?
-  ) -> MMWormholeFileTransiting {
-    MMWormholeSessionContextTransiting(
-      applicationGroupIdentifier: identifier, optionalDirectory: directory)
-  }
-
   /// Adds a message to the context; nil does nothing. A message that the session refuses is
   /// reported, and sent with the next one.
   ///

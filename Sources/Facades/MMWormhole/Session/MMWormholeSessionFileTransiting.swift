@@ -16,13 +16,6 @@ import WormholePropertyLists
 /// wormhole.passMessageObject(["poster": "large"] as NSCoding, identifier: "poster")
 /// ```
 open class MMWormholeSessionFileTransiting: MMWormholeFileTransiting {
-  override class func new(
-    _ identifier: String?, _ directory: String?
-  ) -> MMWormholeFileTransiting {
-    MMWormholeSessionFileTransiting(
-      applicationGroupIdentifier: identifier, optionalDirectory: directory)
-  }
-
   /// Sends a message as a file of its own; nil does nothing. In the original two successive
   /// messages share one file.
   ///

@@ -16,13 +16,6 @@ import WormholePropertyLists
 /// wormhole.passMessageObject(["pressed": 3] as NSCoding, identifier: "button")
 /// ```
 open class MMWormholeSessionMessageTransiting: MMWormholeFileTransiting {
-  override class func new(
-    _ identifier: String?, _ directory: String?
-  ) -> MMWormholeFileTransiting {
-    MMWormholeSessionMessageTransiting(
-      applicationGroupIdentifier: identifier, optionalDirectory: directory)
-  }
-
   /// Returns nil: there are no files.
   open override func messagePassingDirectoryPath() -> String? { nil }
 

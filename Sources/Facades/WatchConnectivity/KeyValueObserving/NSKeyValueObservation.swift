@@ -27,3 +27,70 @@ public final class NSKeyValueObservation: NSObject, Sendable {
 
   deinit { invalidate() }
 }
+
+/// The content and the time of change reports; Foundation on Linux lacks the name.
+///
+/// ```swift
+/// let observation = WCSession.default.observe(\.isReachable, options: [.initial, .new]) { _, change in
+///   print(change.newValue ?? false)
+/// }
+/// ```
+public struct NSKeyValueObservingOptions: OptionSet, Sendable {
+  /// Apple's number.
+  public let rawValue: UInt
+
+  /// The options of a number.
+  public init(rawValue: UInt) { self.rawValue = rawValue }
+
+  /// The change has the new value.
+  public static let new = NSKeyValueObservingOptions(rawValue: 1)
+  /// The change has the previous value.
+  public static let old = NSKeyValueObservingOptions(rawValue: 2)
+  /// The handler is also called at once, before `observe` returns, in the thread of that call.
+  public static let initial = NSKeyValueObservingOptions(rawValue: 4)
+  /// The handler is called twice for each change; in the first call `isPrior` is true, and `newValue` nil.
+  public static let prior = NSKeyValueObservingOptions(rawValue: 8)
+}
+
+/// How a value changed; Foundation on Linux lacks the name.
+///
+/// ```swift
+/// let observation = WCSession.default.observe(\.isReachable) { _, change in
+///   if change.kind == .setting { print("it was set") }
+/// }
+/// ```
+public enum NSKeyValueChange: UInt, Sendable {
+  /// The property has a new value; the only kind that occurs here.
+  case setting = 1
+  /// Elements were inserted.
+  case insertion = 2
+  /// Elements were removed.
+  case removal = 3
+  /// Elements were replaced.
+  case replacement = 4
+}
+
+/// A change of an observed property; Foundation on Linux lacks the name.
+///
+/// ```swift
+/// let observation = WCSession.default.observe(\.isReachable, options: [.old, .new]) { _, change in
+///   print(change.oldValue ?? false, "became", change.newValue ?? false)
+/// }
+/// ```
+public struct NSKeyValueObservedChange<Value> {
+  /// The type of `kind`.
+  public typealias Kind = NSKeyValueChange
+
+  /// Always `setting`.
+  public let kind: Kind
+  /// The value that the handler gets; nil without the option `new`.
+  public let newValue: Value?
+  /// The last value reported to the handler; nil without the option `old`, and in the initial call.
+  public let oldValue: Value?
+  /// Always nil: no property that can be observed is a collection.
+  public let indexes: IndexSet?
+  /// Whether this is the first of the two calls that the option `prior` asks for.
+  public let isPrior: Bool
+}
+
+extension NSKeyValueObservedChange: Sendable where Value: Sendable {}

@@ -36,7 +36,7 @@ enum Payload {
   }
 
   /// The objects of a dictionary; nil for any other value.
-  static func objects(_ value: PropertyListValue?) -> [String: Any]? {
+  @Sendable static func objects(_ value: PropertyListValue?) -> [String: Any]? {
     guard case .dictionary(let dictionary) = value else { return nil }
     return dictionary.mapValues(\.propertyListObject)
   }

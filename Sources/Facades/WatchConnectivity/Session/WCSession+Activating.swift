@@ -78,7 +78,7 @@ extension WCSession {
 
   /// The phone's active watch differs from the link's; on the session's queue.
   func change(from link: SessionLink) {
-    guard state.withLock({ $0.becomeInactive(link) }) else { return }
+    guard change(link, onlyActivated: true, { $0.activation = .inactive }) else { return }
     if let counterpart = link.counterpart { link.place.peer.cancelCalls(to: counterpart) }
     notifyObservers()
     notify { $0.sessionDidBecomeInactive(self) }
@@ -91,7 +91,11 @@ extension WCSession {
   private func deactivate(_ link: SessionLink) {
     link.end()
     link.place.peer.close()
-    let activatesAgain = state.withLock { $0.deactivate() }
+    let activatesAgain = state.withLock { state in
+      (state.activation, state.link) = (.notActivated, nil)
+      defer { state.activatesAgain = false }
+      return state.activatesAgain
+    }
     notifyObservers()
     notify { $0.sessionDidDeactivate(self) }
     if activatesAgain { activate() }
@@ -105,7 +109,9 @@ extension WCSession {
       do {
         let next = try await SessionLink.open(self, link.place)
         self.queue.async {
-          guard self.state.withLock({ $0.exchange(link, next) }) else { return next.end() }
+          guard self.change(link, onlyActivated: true, { $0.link = next }) else {
+            return next.end()
+          }
           next.start()
           self.notify { $0.sessionWatchStateDidChange(self) }
         }
@@ -117,12 +123,26 @@ extension WCSession {
 
   /// Another process is this side now, because this one was stopped; on the session's queue.
   func lose(_ link: SessionLink, _ error: any Error) {
-    guard state.withLock({ $0.lose(link) }) else { return }
+    let isLost = change(link) { ($0.activation, $0.link) = (.notActivated, nil) }
+    guard isLost else { return }
     link.end()
     link.place.peer.close()
     let error = WCError(error, of: .activation)
     notifyObservers()
     notify { $0.session(self, activationDidCompleteWith: .notActivated, error: error) }
+  }
+
+  /// Changes the state, unless the session has another link by now.
+  private func change(
+    _ link: SessionLink, onlyActivated: Bool = false, _ change: (inout State) -> Void
+  ) -> Bool {
+    state.withLock { state in
+      guard state.link === link, !onlyActivated || state.activation == .activated else {
+        return false
+      }
+      change(&state)
+      return true
+    }
   }
 }
 
@@ -144,31 +164,5 @@ extension WCSession.State {
       isActivating = true
       return .begin
     }
-  }
-
-  fileprivate mutating func becomeInactive(_ link: SessionLink) -> Bool {
-    guard activation == .activated, self.link === link else { return false }
-    activation = .inactive
-    return true
-  }
-
-  fileprivate mutating func deactivate() -> Bool {
-    defer { activatesAgain = false }
-    activation = .notActivated
-    self.link = nil
-    return activatesAgain
-  }
-
-  fileprivate mutating func exchange(_ link: SessionLink, _ next: SessionLink) -> Bool {
-    guard activation == .activated, self.link === link else { return false }
-    self.link = next
-    return true
-  }
-
-  fileprivate mutating func lose(_ link: SessionLink) -> Bool {
-    guard self.link === link else { return false }
-    activation = .notActivated
-    self.link = nil
-    return true
   }
 }

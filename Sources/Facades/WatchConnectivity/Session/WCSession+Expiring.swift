@@ -60,7 +60,7 @@ extension WCSessionMessaging where Self == WCSession {
     replyHandler: (@isolated(any) ([String: Any]) -> Void)?,
     errorHandler: (@isolated(any) (any Error) -> Void)? = nil
   ) {
-    self.send(.init(dictionaries: replyHandler, error: errorHandler), within: lifetime) {
+    self.send(.init(replyHandler, errorHandler, Payload.objects), within: lifetime) {
       try Payload.value(message, maximumBytes: Payload.maximumMessageBytes)
     }
   }

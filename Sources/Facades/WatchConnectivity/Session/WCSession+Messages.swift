@@ -43,7 +43,7 @@ extension WCSessionMessaging where Self == WCSession {
     _ message: [String: Any], replyHandler: (@isolated(any) ([String: Any]) -> Void)?,
     errorHandler: (@isolated(any) (any Error) -> Void)? = nil
   ) {
-    self.send(.init(dictionaries: replyHandler, error: errorHandler)) {
+    self.send(.init(replyHandler, errorHandler, Payload.objects)) {
       try Payload.value(message, maximumBytes: Payload.maximumMessageBytes)
     }
   }
@@ -53,16 +53,7 @@ extension WCSessionMessaging where Self == WCSession {
     _ data: Data, replyHandler: (@isolated(any) (Data) -> Void)?,
     errorHandler: (@isolated(any) (any Error) -> Void)? = nil
   ) {
-    let handlers = MessageHandlers(
-      reply: replyHandler.map { handler in
-        let handler = IsolatedHandler(handler)
-        return { value in
-          guard case .data(let reply) = value else { return false }
-          handler(reply)
-          return true
-        }
-      }, error: errorHandler.map { IsolatedHandler($0) })
-    self.send(handlers) { try Payload.value(data) }
+    self.send(.init(replyHandler, errorHandler, \.dataValue)) { try Payload.value(data) }
   }
 }
 
@@ -114,21 +105,16 @@ struct MessageHandlers: Sendable {
   let reply: (@Sendable (PropertyListValue) -> Bool)?
   let error: IsolatedHandler<any Error>?
 
-  init(reply: (@Sendable (PropertyListValue) -> Bool)?, error: IsolatedHandler<any Error>?) {
-    self.reply = reply
-    self.error = error
-  }
-
-  /// Creates the handlers of a message whose content and reply are dictionaries.
-  init(
-    dictionaries reply: (@isolated(any) ([String: Any]) -> Void)?,
-    error: (@isolated(any) (any Error) -> Void)?
+  /// - Parameter read: gets the reply from a value; nil for a value of another kind.
+  init<Reply>(
+    _ reply: (@isolated(any) (Reply) -> Void)?, _ error: (@isolated(any) (any Error) -> Void)?,
+    _ read: @escaping @Sendable (PropertyListValue) -> Reply?
   ) {
-    self.init(
-      reply: reply.map { handler in
-        let handler = IsolatedHandler(handler)
-        return { value in Payload.objects(value).map { handler($0) } != nil }
-      }, error: error.map { IsolatedHandler($0) })
+    self.reply = reply.map { handler in
+      let handler = IsolatedHandler(handler)
+      return { value in read(value).map { handler($0) } != nil }
+    }
+    self.error = error.map { IsolatedHandler($0) }
   }
 
   var expectsReply: Bool { reply != nil }

@@ -14,8 +14,25 @@ extension WCSession {
         return
       }
       switch request.value {
-      case .dictionary: try receive(request, Payload.objects(request.value) ?? [:])
-      case .data(let data): try receive(request, data)
+      case .dictionary:
+        let message = Payload.objects(request.value) ?? [:]
+        try hand(
+          request, "didReceiveMessage", { $0.session(self, didReceiveMessage: message) },
+          replying: {
+            $0.session(self, didReceiveMessage: message) { reply in
+              request.answer {
+                try Payload.value(reply, maximumBytes: Payload.maximumMessageBytes)
+              }
+            }
+          })
+      case .data(let data):
+        try hand(
+          request, "didReceiveMessageData", { $0.session(self, didReceiveMessageData: data) },
+          replying: {
+            $0.session(self, didReceiveMessageData: data) { reply in
+              request.answer { try Payload.value(reply) }
+            }
+          })
       default: try request.refuse("a session takes dictionaries and data only")
       }
     } catch {
@@ -31,40 +48,18 @@ extension WCSession {
     for request in early { receive(request) }
   }
 
-  private func receive(_ request: PeerRequest, _ message: [String: Any]) throws {
-    guard request.expectsReply else {
-      return try end(
-        request, offer { $0.session(self, didReceiveMessage: message) },
-        method: "session(_:didReceiveMessage:)")
-    }
-    let offer = offer {
-      $0.session(self, didReceiveMessage: message) { reply in
-        request.answer { try Payload.value(reply, maximumBytes: Payload.maximumMessageBytes) }
-      }
-    }
-    try end(request, offer, method: "session(_:didReceiveMessage:replyHandler:)")
-  }
-
-  private func receive(_ request: PeerRequest, _ data: Data) throws {
-    guard request.expectsReply else {
-      return try end(
-        request, offer { $0.session(self, didReceiveMessageData: data) },
-        method: "session(_:didReceiveMessageData:)")
-    }
-    let offer = offer {
-      $0.session(self, didReceiveMessageData: data) { reply in
-        request.answer { try Payload.value(reply) }
-      }
-    }
-    try end(request, offer, method: "session(_:didReceiveMessageData:replyHandler:)")
-  }
-
-  private func end(_ request: PeerRequest, _ offer: Offer, method: String) throws {
-    switch offer {
+  /// - Parameter name: the argument by which the delegate's methods for it are called.
+  private func hand(
+    _ request: PeerRequest, _ name: String, _ notify: (any WCSessionDelegate) -> Void,
+    replying: (any WCSessionDelegate) -> Void
+  ) throws {
+    switch offer(request.expectsReply ? replying : notify) {
     case .handled:
       // This reports to the sender that the message was delivered.
       if !request.expectsReply { try request.reply(.dictionary([:])) }
-    case .declined: try request.refuse("the delegate does not implement \(method)")
+    case .declined:
+      let method = "session(_:\(name):\(request.expectsReply ? "replyHandler:" : ""))"
+      try request.refuse("the delegate does not implement \(method)")
     case .noDelegate: try request.refuse("the session has no delegate")
     }
   }

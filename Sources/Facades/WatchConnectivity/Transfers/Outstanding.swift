@@ -119,7 +119,9 @@ final class Outstanding<Transfer: OutgoingTransfer>: Sendable {
     transfer.course.finish()
     remove(transfer.course.id)
     // Without a delegate it is reported at the next activation.
-    guard session.offer({ transfer.notify($0, of: session, failure) }) != .noDelegate else { return }
+    guard session.offer({ transfer.notify($0, of: session, failure) }) != .noDelegate else {
+      return
+    }
     do {
       try transfer.course.removeReceipt()
     } catch {

@@ -242,7 +242,8 @@ private final class FileStoring: Waiting {
   private static let pauses = 50
 
   init(
-    _ transfer: PeerFileTransfer, in intentions: Queue.Sender, until deadline: ContinuousClock.Instant?
+    _ transfer: PeerFileTransfer, in intentions: Queue.Sender,
+    until deadline: ContinuousClock.Instant?
   ) {
     self.transfer = transfer
     ending = QueueEndWait(for: transfer.entry, of: intentions, until: deadline)
