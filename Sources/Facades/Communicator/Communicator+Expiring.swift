@@ -38,7 +38,7 @@ extension Communicator {
     _ guaranteedMessage: GuaranteedMessage, expiresAfter lifetime: Duration?, key: String? = nil,
     completion: GuaranteedMessage.Completion? = nil
   ) -> (any Cancellable)? {
-    pass(guaranteedMessage.wire, .backgroundOnly, { completion?(.failure($0)) }) { message in
+    pass(guaranteedMessage.wire, .backgroundOnly, failure(of: completion)) { message in
       sessionDelegate.userInfoTransfers.begin(completion) {
         session.transferUserInfo(message, expiresAfter: lifetime, key: key)
       }
@@ -57,7 +57,7 @@ extension Communicator {
   public func transfer(
     _ blob: Blob, expiresAfter lifetime: Duration?, completion: Blob.Completion? = nil
   ) -> (any Cancellable)? {
-    pass(blob.wireMetadata, .backgroundOnly, { completion?(.failure($0)) }) { metadata in
+    pass(blob.wireMetadata, .backgroundOnly, failure(of: completion)) { metadata in
       let file = try TemporaryContent.blob.write(blob.content)
       return sessionDelegate.fileTransfers.begin(completion) {
         session.transferFile(file, metadata: metadata, expiresAfter: lifetime)

@@ -108,7 +108,7 @@ extension Communicator {
         completion(result.map { currentWatchState.numberOfComplicationUpdatesAvailableToday })
       }
     }
-    return pass(complicationInfo.wire, .backgroundOnly, { counting?(.failure($0)) }) { info in
+    return pass(complicationInfo.wire, .backgroundOnly, failure(of: counting)) { info in
       sessionDelegate.userInfoTransfers.begin(counting) {
         session.transferCurrentComplicationUserInfo(info)
       }
@@ -144,6 +144,13 @@ extension Communicator {
       failed?(error)
       return nil
     }
+  }
+
+  /// Returns the part of a completion that gets errors.
+  func failure<Success>(
+    of completion: ((Result<Success, any Swift.Error>) -> Void)?
+  ) -> (any Swift.Error) -> Void {
+    { completion?(.failure($0)) }
   }
 
   /// - Throws: `Communicator.Error`, or `WCError` for content that no property list can hold.

@@ -27,8 +27,8 @@ import WormholeSystem
 /// wormhole.passMessageObject(["pressed": 3] as NSCoding, identifier: "button")
 /// ```
 open class MMWormhole: NSObject, MMWormholeTransitingDelegate {
-  /// A messenger, which need not be Sendable, because the original's are not.
-  // The original calls it from the same threads, so it must be ready for that.
+  /// A messenger or a message, which need not be Sendable, because the original's are not.
+  // The original calls a messenger from the same threads, so it must be ready for that.
   private struct Shared<Object>: @unchecked Sendable {
     let object: Object
   }
@@ -215,20 +215,15 @@ open class MMWormhole: NSObject, MMWormholeTransitingDelegate {
   /// this.
   open func notifyListenerForMessage(withIdentifier identifier: String?, message: (any NSCoding)?) {
     guard let identifier else { return }
-    let delivery = Delivery(message: message)
+    // A message is created for one delivery, and the messenger that fetched it gives it away.
+    let delivery = Shared(object: message)
     let owner = Owner(wormhole: self)
     DispatchQueue.main.async {
       let listener = owner.wormhole?.state.withLock {
         $0.listeners[Array(identifier.utf8)]?.handler
       }
-      listener?(delivery.message)
+      listener?(delivery.object)
     }
-  }
-
-  /// A message on its way to the main queue.
-  // A message is created for one delivery, and the messenger that fetched it gives it away.
-  private struct Delivery: @unchecked Sendable {
-    let message: (any NSCoding)?
   }
 
   private func observed(_ identifier: String) -> ObservationToken? {

@@ -27,14 +27,15 @@ enum Cinema {
 
   // MARK: Events
 
-  typealias ScreenChange = @Sendable (inout ScreenState) -> Void
-
-  private static let screen = Mutex<(@Sendable (@escaping ScreenChange) -> Void)?>(nil)
+  /// Whether events change a screen instead of being written as lines.
+  static let hasScreen = Atomic(false)
   private static let obstacle = Mutex<String?>(nil)
 
-  /// From now on events change a screen instead of being written as lines.
-  static func sendEvents(to screen: @escaping @Sendable (@escaping ScreenChange) -> Void) {
-    self.screen.withLock { $0 = screen }
+  /// - Returns: false without a screen.
+  private static func show(_ change: @escaping @Sendable (inout ScreenState) -> Void) -> Bool {
+    guard hasScreen.load(ordering: .acquiring) else { return false }
+    DispatchQueue.main.async { Screen.shared.show(change) }
+    return true
   }
 
   /// Logs an event, once.
@@ -43,11 +44,9 @@ enum Cinema {
   ///   - line: Without a screen, a line for standard error; nil if the log has it already.
   ///   - message: At a screen, a sentence; nil if the screen shows it, or no user needs it.
   static func log(_ line: String?, _ message: Message? = nil) {
-    if let screen = screen.withLock({ $0 }) {
-      if let message { screen { $0.message = message } }
-    } else if let line {
-      FileHandle.standardError.write(Data("\(isPhone ? "phone" : "watch"): \(line)\n".utf8))
-    }
+    if let message, show({ $0.message = message }) { return }
+    guard let line, !hasScreen.load(ordering: .acquiring) else { return }
+    FileHandle.standardError.write(Data("\(isPhone ? "phone" : "watch"): \(line)\n".utf8))
   }
 
   static func log(failure sentence: String) { log(sentence, .failure(sentence.asSentence)) }
@@ -62,8 +61,7 @@ enum Cinema {
     }
     guard isNew else { return }
     let sentence = now?.asSentence
-    if let screen = screen.withLock({ $0 }) { return screen { $0.obstacle = sentence } }
-    log(now)
+    if !show({ $0.obstacle = sentence }) { log(now) }
   }
 }
 

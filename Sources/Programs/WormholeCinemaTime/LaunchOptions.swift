@@ -94,7 +94,7 @@ struct LaunchOptions: Sendable {
   }
 }
 
-/// The program cannot do what a user asked for.
+/// The program cannot do what a user asked for, or what its story waits for.
 struct Refusal: Error, CustomStringConvertible {
   let description: String
 }

@@ -72,23 +72,17 @@ extension Counterpart {
   /// - Throws: `TestingError`: `timedOut`, with the earlier deliveries.
   @available(*, noasync, message: "it blocks; await the other form, in an async function")
   public func next(until deadline: ContinuousClock.Instant? = nil) throws -> Received {
-    try NextArrival(of: arrivals, until: deadline, late).run()
+    if let next = arrivals.next(until: deadline ?? .now + TestScene.patience) { return next }
+    let before = arrivals.all.map { "\($0.kind) \($0.value)" }
+    throw TestingError(
+      .timedOut, "wait for what \"\(name)\" gets",
+      reason: before.isEmpty
+        ? "the deadline passed, and it got nothing"
+        : "the deadline passed; it got before: " + before.joined(separator: ", "))
   }
 
   /// Takes the next delivery; see the form without `async`.
   public func next(until deadline: ContinuousClock.Instant? = nil) async throws -> Received {
-    let (arrivals, late) = (arrivals, late)
-    return try await runSuspending { NextArrival(of: arrivals, until: deadline, late) }
-  }
-
-  private var late: @Sendable () -> TestingError {
-    { [name, arrivals] in
-      let before = arrivals.all.map { "\($0.kind) \($0.value)" }
-      return TestingError(
-        .timedOut, "wait for what \"\(name)\" gets",
-        reason: before.isEmpty
-          ? "the deadline passed, and it got nothing"
-          : "the deadline passed; it got before: " + before.joined(separator: ", "))
-    }
+    try await Blocking.run { try self.next(until: deadline) }
   }
 }

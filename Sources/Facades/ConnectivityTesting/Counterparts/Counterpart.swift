@@ -200,13 +200,14 @@ public final class Counterpart: Sendable {
     switch step.action {
     case .answer(let reply, let gate):
       let answer: @Sendable () -> Void = {
-        Self.attempt { try request.reply(reply(received)) }
+        // After an error its sender has stopped waiting, or is gone.
+        Diagnostics.reporting { try request.reply(reply(received)) }
       }
       // Noted first: a test that opens the gate when it sees the message opens it for this one.
       arrivals.add(received)
       gate.map { $0.pass(answer) } ?? answer()
     case .refuse:
-      Self.attempt { try request.refuse("the counterpart has no method for it") }
+      Diagnostics.reporting { try request.refuse("the counterpart has no method for it") }
       arrivals.add(received)
     case .letGo: arrivals.add(received)
     case .ignore:
@@ -215,15 +216,6 @@ public final class Counterpart: Sendable {
     case .die:
       die()
       arrivals.add(received)
-    }
-  }
-
-  private static func attempt(_ answer: () throws -> Bool) {
-    do {
-      _ = try answer()
-    } catch {
-      // Its sender has stopped waiting, or is gone.
-      Diagnostics.report(error)
     }
   }
 

@@ -25,47 +25,24 @@ final class Arrivals<Element: Sendable>: Sendable {
     for latch in waiting { latch.raise() }
   }
 
-  /// Takes the next one.
+  /// Takes the next one, and waits for it if there is none; blocks the calling thread.
   ///
-  /// - Returns: the element; nil, after the latch was noted, if there is none yet.
-  fileprivate func take(orRaise latch: WakeLatch) -> Element? {
-    state.withLock { state in
-      guard state.taken < state.all.count else {
-        if !state.waiting.contains(where: { $0 === latch }) { state.waiting.append(latch) }
-        return nil
+  /// - Returns: nil when the deadline has passed.
+  func next(until deadline: ContinuousClock.Instant) -> Element? {
+    let latch = WakeLatch()
+    defer { state.withLock { $0.waiting.removeAll { $0 === latch } } }
+    while true {
+      let element = state.withLock { state -> Element? in
+        guard state.taken < state.all.count else {
+          state.waiting.append(latch)
+          return nil
+        }
+        defer { state.taken += 1 }
+        return state.all[state.taken]
       }
-      defer { state.taken += 1 }
-      return state.all[state.taken]
+      if let element { return element }
+      guard ContinuousClock.now < deadline else { return nil }
+      latch.block(until: deadline)
     }
-  }
-
-  fileprivate func leave(_ latch: WakeLatch) {
-    state.withLock { $0.waiting.removeAll { $0 === latch } }
-  }
-}
-
-/// One caller's wait for the next element.
-final class NextArrival<Element: Sendable>: Waiting {
-  private let arrivals: Arrivals<Element>
-  private let deadline: ContinuousClock.Instant
-  private let late: @Sendable () -> TestingError
-  private let latch = WakeLatch()
-
-  /// - Parameter late: the error for a deadline that has passed.
-  init(
-    of arrivals: Arrivals<Element>, until deadline: ContinuousClock.Instant?,
-    _ late: @escaping @Sendable () -> TestingError
-  ) {
-    self.arrivals = arrivals
-    self.deadline = deadline ?? .now + TestScene.patience
-    self.late = late
-  }
-
-  deinit { arrivals.leave(latch) }
-
-  func step() throws -> WaitingStep<Element> {
-    if let element = arrivals.take(orRaise: latch) { return .done(element) }
-    guard ContinuousClock.now < deadline else { throw late() }
-    return .wait(for: latch, until: deadline)
   }
 }

@@ -54,10 +54,8 @@ public final class TestScene: Sendable {
   deinit {
     let (content, directory) = (content.withLock { $0 }, directory)
     Blocking.queue().async {
-      do {
+      Diagnostics.reporting {
         try content.end(until: .now + Self.patience, removing: directory)
-      } catch {
-        Diagnostics.report(error)
       }
     }
   }

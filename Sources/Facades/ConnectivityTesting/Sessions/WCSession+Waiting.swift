@@ -1,6 +1,4 @@
-import Synchronization
 public import WatchConnectivity
-import Wormhole
 import WormholeSystem
 
 extension WCSession {
@@ -15,7 +13,7 @@ extension WCSession {
     _ property: any KeyPath<WCSession, Bool> & Sendable,
     until deadline: ContinuousClock.Instant? = nil
   ) async throws {
-    try await runSuspending { PropertyWait(self, { $0[keyPath: property] }, until: deadline) }
+    try await Blocking.run { try self.waitUntil(property, until: deadline) }
   }
 
   /// Waits until a property is true; see the form with `async`. Blocks the calling thread.
@@ -24,7 +22,7 @@ extension WCSession {
     _ property: any KeyPath<WCSession, Bool> & Sendable,
     until deadline: ContinuousClock.Instant? = nil
   ) throws {
-    try PropertyWait(self, { $0[keyPath: property] }, until: deadline).run()
+    try wait(until: { $0[keyPath: property] }, deadline)
   }
 
   /// Waits until the activation state is the given one.
@@ -33,7 +31,7 @@ extension WCSession {
   public func waitUntil(
     _ state: WCSessionActivationState, until deadline: ContinuousClock.Instant? = nil
   ) async throws {
-    try await runSuspending { PropertyWait(self, { $0.activationState == state }, until: deadline) }
+    try await Blocking.run { try self.waitUntil(state, until: deadline) }
   }
 
   /// Waits until the activation state is the given one; see the form with `async`. Blocks the calling thread.
@@ -41,46 +39,32 @@ extension WCSession {
   public func waitUntil(
     _ state: WCSessionActivationState, until deadline: ContinuousClock.Instant? = nil
   ) throws {
-    try PropertyWait(self, { $0.activationState == state }, until: deadline).run()
+    try wait(until: { $0.activationState == state }, deadline)
   }
-}
 
-/// One caller's wait for a condition of a session: a look after each reported change.
-private final class PropertyWait: Waiting {
-  private let session: WCSession
-  private let holds: @Sendable (WCSession) -> Bool
-  private let deadline: ContinuousClock.Instant
-  private let latch: WakeLatch
-  private let observations: [NSKeyValueObservation]
-
-  init(
-    _ session: WCSession, _ holds: @escaping @Sendable (WCSession) -> Bool,
-    until deadline: ContinuousClock.Instant?
-  ) {
+  /// Looks after each reported change.
+  private func wait(
+    until holds: (WCSession) -> Bool, _ deadline: ContinuousClock.Instant?
+  ) throws {
+    let deadline = deadline ?? .now + TestScene.patience
     let latch = WakeLatch()
-    self.session = session
-    self.holds = holds
-    self.latch = latch
-    self.deadline = deadline ?? .now + TestScene.patience
     func observe<Value>(_ property: KeyPath<WCSession, Value>) -> NSKeyValueObservation {
-      session.observe(property) { _, _ in latch.raise() }
+      self.observe(property) { _, _ in latch.raise() }
     }
-    observations = [
+    let observations = [
       observe(\.activationState), observe(\.isReachable), observe(\.isPaired),
       observe(\.isWatchAppInstalled), observe(\.isComplicationEnabled),
       observe(\.isCompanionAppInstalled), observe(\.hasContentPending),
     ]
-  }
-
-  func step() throws -> WaitingStep<Void> {
-    if holds(session) { return .done(()) }
-    guard ContinuousClock.now < deadline else {
-      throw TestingError(
-        .timedOut, "wait for a session",
-        reason: "the deadline passed; it is \(session.activationState), and "
-          + (session.isReachable
-            ? "its counterpart is reachable" : "its counterpart is not reachable"))
+    defer { for observation in observations { observation.invalidate() } }
+    while !holds(self) {
+      guard ContinuousClock.now < deadline else {
+        throw TestingError(
+          .timedOut, "wait for a session",
+          reason: "the deadline passed; it is \(activationState), and its counterpart is "
+            + (isReachable ? "reachable" : "not reachable"))
+      }
+      latch.block(until: deadline)
     }
-    return .wait(for: latch, until: deadline)
   }
 }

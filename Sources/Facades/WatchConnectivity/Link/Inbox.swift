@@ -27,11 +27,7 @@ struct Inbox {
   }
 
   func remove(_ file: PeerFile) {
-    do {
-      try FileManager.default.removeItem(at: home(of: file))
-    } catch {
-      Diagnostics.report(error)
-    }
+    Diagnostics.reporting { try FileManager.default.removeItem(at: home(of: file)) }
   }
 
   func clear() throws {

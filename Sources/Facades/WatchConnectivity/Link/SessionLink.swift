@@ -132,11 +132,8 @@ final class SessionLink: Sendable {
   func isExpected(from sender: String) -> Bool {
     guard isCurrent else { return false }
     guard place.role == .phone, sender != counterpart else { return true }
-    do {
-      return try place.phonePairing.state()[sender] == nil
-    } catch {
-      Diagnostics.report(error)
-      return false
+    return Diagnostics.reporting(otherwise: false) {
+      try place.phonePairing.state()[sender] == nil
     }
   }
 
@@ -145,11 +142,8 @@ final class SessionLink: Sendable {
   /// Notes the first state, which is reported only when it changes: before the activation is reported,
   /// because the program may ask for it from then on.
   private func notePresent() {
-    var reachability: PeerReachability?
-    do {
-      reachability = try counterpart.map { try place.peer.reachability(of: $0) }
-    } catch {
-      Diagnostics.report(error)
+    let reachability = Diagnostics.reporting(otherwise: nil) {
+      try counterpart.map { try place.peer.reachability(of: $0) }
     }
     let known = CounterpartState(self, reachability)
     watching.withLock {

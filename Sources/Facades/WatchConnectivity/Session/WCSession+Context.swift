@@ -34,14 +34,11 @@ extension WCSession {
     _ read: (PeerSession, String) throws -> PropertyListValue?
   ) -> [String: Any] {
     guard let place = knownPlace else { return [:] }
-    do {
+    return Diagnostics.reporting(otherwise: [:]) {
       guard let counterpart = try link?.counterpart ?? PairingView(place).counterpart else {
         return [:]
       }
       return Payload.objects(try read(place.peer, counterpart)) ?? [:]
-    } catch {
-      Diagnostics.report(error)
-      return [:]
     }
   }
 }

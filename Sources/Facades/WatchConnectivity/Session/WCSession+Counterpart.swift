@@ -66,12 +66,7 @@ extension WCSession {
     _ otherwise: Answer, _ body: (SessionPlace, PairingView) throws -> Answer
   ) -> Answer {
     guard let place = knownPlace else { return otherwise }
-    do {
-      return try body(place, PairingView(place))
-    } catch {
-      Diagnostics.report(error)
-      return otherwise
-    }
+    return Diagnostics.reporting(otherwise: otherwise) { try body(place, PairingView(place)) }
   }
 
   // MARK: Before sending

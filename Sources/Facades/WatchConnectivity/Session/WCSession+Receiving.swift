@@ -68,15 +68,13 @@ extension WCSession {
 extension PeerRequest {
   /// Replies, on any thread; for a value that is not a valid reply the sender gets an error.
   fileprivate func answer(_ payload: () throws -> PropertyListValue) {
-    do {
+    // If the sender is gone, or the disk is full, the peers' session gives it its error.
+    Diagnostics.reporting {
       do {
         try reply(payload())
       } catch let error as WCError {
         try fail("\(error)")
       }
-    } catch {
-      // The sender is gone, or the disk is full: the peers' session gives it its error.
-      Diagnostics.report(error)
     }
   }
 }

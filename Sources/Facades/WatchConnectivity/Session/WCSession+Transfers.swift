@@ -83,12 +83,7 @@ extension WCSession {
   /// both queues. Contexts and messages do not count: contexts can be read at any time, and senders
   /// wait for messages.
   public var hasContentPending: Bool {
-    do {
-      return try link?.hasContentPending() ?? false
-    } catch {
-      Diagnostics.report(error)
-      return false
-    }
+    Diagnostics.reporting(otherwise: false) { try link?.hasContentPending() ?? false }
   }
 
   func transfer(

@@ -122,12 +122,8 @@ final class Outstanding<Transfer: OutgoingTransfer>: Sendable {
     guard session.offer({ transfer.notify($0, of: session, failure) }) != .noDelegate else {
       return
     }
-    do {
-      try transfer.course.removeReceipt()
-    } catch {
-      // The end is reported again at the next activation, which is the lesser evil.
-      Diagnostics.report(error)
-    }
+    // After an error the end is reported again at the next activation, which is the lesser evil.
+    Diagnostics.reporting { try transfer.course.removeReceipt() }
   }
 }
 

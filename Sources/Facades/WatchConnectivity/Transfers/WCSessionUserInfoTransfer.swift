@@ -56,12 +56,7 @@ public final class WCSessionUserInfoTransfer: NSObject, Sendable {
   /// `transferCurrentComplicationUserInfo`. Costs reading one file.
   public var isCurrentComplicationInfo: Bool {
     guard let id = course.id, let complications else { return isMadeCurrent }
-    do {
-      return try complications.currentID() == id
-    } catch {
-      Diagnostics.report(error)
-      return false
-    }
+    return Diagnostics.reporting(otherwise: false) { try complications.currentID() == id }
   }
 
   /// Takes it back, unless the counterpart has it already: then this does nothing. The delegate is

@@ -172,16 +172,8 @@ extension PeerReceiver {
     var isEnded = false
   }
 
-  fileprivate struct Handled: Sendable {
-    let delivered: Delivered
-    /// Why its handler failed; nil if it did not.
-    let failure: String?
-
-    func settle() throws {
-      guard let failure else { return try delivered.acknowledge() }
-      try delivered.fail(failure, isKept: false)
-    }
-  }
+  /// A delivery, and why its handler failed; nil if it did not.
+  fileprivate typealias Handled = (delivered: Delivered, failure: String?)
 
   /// The pause after a lack of space or descriptors.
   private static var retry: DispatchTimeInterval { .milliseconds(200) }
@@ -242,7 +234,7 @@ extension PeerReceiver {
       reason = "\(error)"
     }
     do {
-      try settle(Handled(delivered: delivered, failure: reason))
+      try settle((delivered, reason))
       signal()
     } catch {
       stop(error, failure)
@@ -251,7 +243,11 @@ extension PeerReceiver {
 
   private func settle(_ handled: Handled) throws {
     handling.withLock { $0.unsettled = handled }
-    try handled.settle()
+    if let failure = handled.failure {
+      try handled.delivered.fail(failure, isKept: false)
+    } else {
+      try handled.delivered.acknowledge()
+    }
     handling.withLock { $0.unsettled = nil }
   }
 

@@ -1,4 +1,5 @@
 import Foundation
+import Synchronization
 import WatchConnectivity
 import WormholeSystem
 import WormholeWorkshop
@@ -30,12 +31,7 @@ final class Screen {
       Main.fail("the terminal cannot be used: \(error)", 74)
     }
     listen(0) { Screen.shared.takeKeys() }
-    Cinema.sendEvents { change in
-      DispatchQueue.main.async {
-        change(&Screen.shared.state)
-        Screen.shared.draw()
-      }
-    }
+    Cinema.hasScreen.store(true, ordering: .releasing)
     TicketOffice.shared.didChange = { Screen.shared.draw() }
     draw()
     tick()
@@ -88,6 +84,11 @@ final class Screen {
       Screen.shared.draw()
       Screen.shared.tick()
     }
+  }
+
+  func show(_ change: (inout ScreenState) -> Void) {
+    change(&state)
+    draw()
   }
 
   private func draw() {

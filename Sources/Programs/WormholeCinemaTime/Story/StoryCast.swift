@@ -6,11 +6,6 @@ import WormholeInspection
 import WormholeSystem
 import WormholeWorkshop
 
-/// A story cannot continue: a side did not do what the story waits for.
-struct StoryFailure: Error, CustomStringConvertible {
-  let description: String
-}
-
 /// The processes of a story, and the container that they share.
 final class StoryCast {
   private let stage: Stage
@@ -59,7 +54,7 @@ final class StoryCast {
   /// Returns the side that was started last.
   func side(_ role: WCSession.Role) throws -> StorySide {
     guard let side = sides.last(where: { $0.role == role }) else {
-      throw StoryFailure(description: "no \(role.rawValue) runs")
+      throw Refusal(description: "no \(role.rawValue) runs")
     }
     return side
   }

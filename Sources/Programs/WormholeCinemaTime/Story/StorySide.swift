@@ -87,7 +87,7 @@ final class StorySide {
         return ContinuousClock.now - start
       }
       guard ContinuousClock.now < deadline else {
-        throw StoryFailure(
+        throw Refusal(
           description:
             "the \(role.rawValue) \(isShown ? "did not show" : "shows") '\(text)', but \(lines)")
       }
