@@ -26,10 +26,9 @@ enum EngineRules {
 
   /// Files of façades and programs that may ask for the container's path.
   static let pathUsers: [(prefix: String, reason: String)] = [
-    ("Sources/Facades/WatchConnectivity/Link/WatchDirectory.swift", "Apple's `watchDirectoryURL`"),
     (
-      "Sources/Facades/WatchConnectivity/Link/Inbox.swift",
-      "received files lie beside the container"
+      "Sources/Facades/WatchConnectivity/Link/SessionDirectories.swift",
+      "received files and Apple's `watchDirectoryURL` lie beside the container"
     ),
     (
       "Sources/Facades/MMWormhole/MMWormholeFileTransiting.swift",

@@ -9,7 +9,7 @@ extension WCSessionFile {
   ///   - url: the file's place; the test makes and removes it.
   ///   - metadata: the metadata of the file.
   public static func making(_ url: URL, metadata: [String: Any]? = nil) -> WCSessionFile {
-    made(url, metadata: metadata)
+    WCSessionFile(url, CarriedObjects(made: metadata))
   }
 }
 
@@ -24,7 +24,9 @@ extension WCSessionUserInfoTransfer {
     _ userInfo: [String: Any] = [:], isTransferring: Bool = false,
     isCurrentComplicationInfo: Bool = false
   ) -> WCSessionUserInfoTransfer {
-    made(userInfo, isTransferring: isTransferring, isCurrent: isCurrentComplicationInfo)
+    WCSessionUserInfoTransfer(
+      CarriedObjects(made: userInfo), isTransferring: isTransferring,
+      isCurrent: isCurrentComplicationInfo)
   }
 }
 
@@ -39,6 +41,8 @@ extension WCSessionFileTransfer {
   public static func making(
     _ url: URL, metadata: [String: Any]? = nil, isTransferring: Bool = false
   ) -> WCSessionFileTransfer {
-    made(.making(url, metadata: metadata), isTransferring: isTransferring)
+    WCSessionFileTransfer(
+      .making(url, metadata: metadata), isTransferring: isTransferring,
+      isComplete: !isTransferring)
   }
 }

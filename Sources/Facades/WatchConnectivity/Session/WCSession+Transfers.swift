@@ -69,7 +69,7 @@ extension WCSession {
       route.link.fileTransfers.add(transfer, endsInOrder: options.expiry == nil)
       return transfer
     } catch {
-      let transfer = WCSessionFileTransfer(refused: file, metadata)
+      let transfer = WCSessionFileTransfer(WCSessionFile(file, .given(metadata)))
       refuse(transfer, error)
       return transfer
     }
@@ -85,6 +85,48 @@ extension WCSession {
   public var hasContentPending: Bool {
     Diagnostics.reporting(otherwise: false) { try link?.hasContentPending() ?? false }
   }
+
+  // MARK: As long as they are useful, which Apple's framework does not offer
+
+  /// Sends a dictionary as `transferUserInfo(_:)` does, but only as long as it has not expired, and only
+  /// the newest of its key.
+  ///
+  /// ```swift
+  /// WCSession.default.transferUserInfo(["position": 17], expiresAfter: .seconds(60), key: "position")
+  /// ```
+  ///
+  /// - Parameters:
+  ///   - userInfo: the dictionary.
+  ///   - lifetime: how long it may be delivered; nil for no limit. A counterpart that receives
+  ///     later does not get it, and the delegate here then gets `transferTimedOut`.
+  ///   - key: a newer dictionary with the same key replaces a waiting one; nil for none. The
+  ///     delegate here gets `deliveryFailed` for the older one. A dictionary that the counterpart
+  ///     already has is delivered.
+  /// - Complexity: as `PeerSession.enqueue`.
+  @discardableResult
+  public func transferUserInfo(
+    _ userInfo: [String: Any], expiresAfter lifetime: Duration?, key: String? = nil
+  ) -> WCSessionUserInfoTransfer {
+    transfer(userInfo, .init(expiry: lifetime, key: key, keepsReceipt: true))
+  }
+
+  /// Sends a file as `transferFile(_:metadata:)` does, but only as long as it has not expired.
+  ///
+  /// Files have no keys: a file whose copying has begun is sent.
+  ///
+  /// - Parameters:
+  ///   - file: a regular file.
+  ///   - metadata: a property list that is sent with it.
+  ///   - lifetime: how long it may be copied and delivered; nil for no limit. A counterpart
+  ///     that receives later does not get it, and the delegate here then gets `transferTimedOut`.
+  @discardableResult
+  public func transferFile(
+    _ file: URL, metadata: [String: Any]?, expiresAfter lifetime: Duration?
+  ) -> WCSessionFileTransfer {
+    transfer(file, metadata, options: .init(expiry: lifetime))
+  }
+
+  // MARK: Sending
 
   func transfer(
     _ userInfo: [String: Any], _ options: PeerMessageOptions = .init(keepsReceipt: true),
@@ -105,8 +147,7 @@ extension WCSession {
       if isUrgent { queue.async { link.compare() } }
       return transfer
     } catch {
-      let transfer = WCSessionUserInfoTransfer(
-        TransferCourse(isTransferring: false), .given(userInfo))
+      let transfer = WCSessionUserInfoTransfer(.given(userInfo))
       refuse(transfer, error)
       return transfer
     }

@@ -46,18 +46,14 @@ public final class WCSession: NSObject, Sendable {
   let queue = DispatchQueue(label: "WatchConnectivity.session")
   let state: Mutex<State>
   let observers = KeyValueObservers(of: WCSession.observable)
-  private let place: Mutex<Place>
+  /// Nil until `configure` or the environment sets it.
+  private let place: Mutex<Result<SessionPlace, WCError>?>
   /// The object over the session that lasts as long as the session does.
   let layer = Mutex<(any AnyObject & Sendable)?>(nil)
 
-  private enum Place {
-    case environment
-    case known(Result<SessionPlace, WCError>)
-  }
-
   /// - Parameter place: nil for the place that `configure` or the environment sets.
   init(_ place: SessionPlace?) {
-    self.place = Mutex(place.map { .known(.success($0)) } ?? .environment)
+    self.place = Mutex(place.map { .success($0) })
     state = Mutex(State())
   }
 
@@ -83,12 +79,11 @@ public final class WCSession: NSObject, Sendable {
         role: role, container: container, watchName: watchName, replyTimeout: replyTimeout)
     }.mapError { WCError($0, of: .activation) }
     ofProcess.place.withLock {
-      guard case .environment = $0 else {
-        preconditionFailure(
-          "WCSession.configure must be called once, before the session is used; in tests, after a reset"
-        )
-      }
-      $0 = .known(place)
+      precondition(
+        $0 == nil,
+        "WCSession.configure must be called once, before the session is used; in tests, after a reset"
+      )
+      $0 = place
     }
   }
 
@@ -105,11 +100,11 @@ public final class WCSession: NSObject, Sendable {
   /// Where the session is; the environment is read once.
   func placed() throws(WCError) -> SessionPlace {
     let (result, isFirst) = place.withLock { place -> (Result<SessionPlace, WCError>, Bool) in
-      if case .known(let result) = place { return (result, false) }
+      if let place { return (place, false) }
       let result = Result {
         try SessionPlace(environment: ProcessInfo.processInfo.environment)
       }.mapError { WCError($0, of: .activation) }
-      place = .known(result)
+      place = result
       return (result, true)
     }
     if isFirst, case .failure(let error) = result { Diagnostics.report(error) }
@@ -118,7 +113,7 @@ public final class WCSession: NSObject, Sendable {
 
   /// The place of the session, if it was asked before.
   var placeIfKnown: SessionPlace? {
-    guard case .known(.success(let place)) = place.withLock({ $0 }) else { return nil }
+    guard case .success(let place) = place.withLock({ $0 }) else { return nil }
     return place
   }
 

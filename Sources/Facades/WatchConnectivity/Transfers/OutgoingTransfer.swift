@@ -2,7 +2,7 @@ import Foundation
 import Synchronization
 import Wormhole
 import WormholePeers
-import WormholePropertyLists
+package import WormholePropertyLists
 
 /// A transfer of either kind, on its way to the counterpart.
 protocol OutgoingTransfer: AnyObject, Sendable {
@@ -100,14 +100,14 @@ final class TransferCourse: Sendable {
 /// The objects of a transfer or a file.
 // Objects that were given are only handed back to the caller that passed them, and never read or
 // changed here.
-enum CarriedObjects: @unchecked Sendable {
+package enum CarriedObjects: @unchecked Sendable {
   /// As a property list, on which several threads may look.
   case value(PropertyListValue?)
   /// Unchanged: a session has refused them, or would.
   case given([String: Any]?)
 
   /// Objects from a test: as a session would carry them, if it could.
-  init(made objects: [String: Any]?) {
+  package init(made objects: [String: Any]?) {
     do {
       self = .value(try objects.map { try Payload.value($0, maximumBytes: .max) })
     } catch {

@@ -24,14 +24,9 @@ public final class WCSessionFile: NSObject, Sendable {
   public let fileURL: URL
   private let content: CarriedObjects
 
-  init(_ url: URL, _ metadata: CarriedObjects) {
+  package init(_ url: URL, _ metadata: CarriedObjects) {
     fileURL = url
     content = metadata
-  }
-
-  /// Makes a file for the test of a delegate.
-  package static func made(_ url: URL, metadata: [String: Any]?) -> WCSessionFile {
-    WCSessionFile(url, CarriedObjects(made: metadata))
   }
 
   /// The metadata that was sent with it.

@@ -47,14 +47,13 @@ public final class WCSessionFileTransfer: NSObject, Sendable {
       TransferCourse(sent), WCSessionFile(sent.source, .value(sent.metadata)), sent, in: link)
   }
 
-  convenience init(refused url: URL, _ metadata: [String: Any]?) {
-    self.init(TransferCourse(isTransferring: false), WCSessionFile(url, .given(metadata)))
-  }
-
-  /// Makes a transfer for the test of a delegate.
-  package static func made(_ file: WCSessionFile, isTransferring: Bool) -> WCSessionFileTransfer {
-    WCSessionFileTransfer(
-      TransferCourse(isTransferring: isTransferring), file, isComplete: !isTransferring)
+  /// Makes a transfer that is never sent: it was refused, or a test makes it.
+  ///
+  /// - Parameter isComplete: whether its content was copied.
+  package convenience init(
+    _ file: WCSessionFile, isTransferring: Bool = false, isComplete: Bool = false
+  ) {
+    self.init(TransferCourse(isTransferring: isTransferring), file, isComplete: isComplete)
   }
 
   /// Whether it has neither been delivered nor failed nor been cancelled.

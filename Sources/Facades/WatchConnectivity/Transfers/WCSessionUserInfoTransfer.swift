@@ -17,29 +17,21 @@ public final class WCSessionUserInfoTransfer: NSObject, Sendable {
   /// Whether it was made as the current one for the complication.
   private let isMadeCurrent: Bool
 
-  /// - Parameter link: nil for a transfer that was never sent.
-  init(
-    _ course: TransferCourse, _ content: CarriedObjects, in link: SessionLink? = nil,
-    isMadeCurrent: Bool = false
-  ) {
-    self.course = course
-    self.content = content
+  init(_ sent: PeerMessageTransfer, in link: SessionLink) {
+    course = TransferCourse(sent)
+    content = .value(sent.value)
     self.link = link
-    self.isMadeCurrent = isMadeCurrent
-    complications = link?.complications
+    isMadeCurrent = false
+    complications = link.complications
   }
 
-  convenience init(_ sent: PeerMessageTransfer, in link: SessionLink) {
-    self.init(TransferCourse(sent), .value(sent.value), in: link)
-  }
-
-  /// Makes a transfer for the test of a delegate.
-  package static func made(
-    _ userInfo: [String: Any], isTransferring: Bool, isCurrent: Bool
-  ) -> WCSessionUserInfoTransfer {
-    WCSessionUserInfoTransfer(
-      TransferCourse(isTransferring: isTransferring), CarriedObjects(made: userInfo),
-      isMadeCurrent: isCurrent)
+  /// Makes a transfer that is never sent: it was refused, or a test makes it.
+  package init(_ content: CarriedObjects, isTransferring: Bool = false, isCurrent: Bool = false) {
+    course = TransferCourse(isTransferring: isTransferring)
+    self.content = content
+    link = nil
+    isMadeCurrent = isCurrent
+    complications = nil
   }
 
   /// The dictionary that is sent.

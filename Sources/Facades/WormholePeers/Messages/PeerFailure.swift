@@ -115,7 +115,7 @@ extension PeerSession {
     }
   }
 
-  private func queue(of peer: String, isFile: Bool) -> Queue {
+  func queue(of peer: String, isFile: Bool) -> Queue {
     container.own.queue(isFile ? PeerNames.files(peer) : PeerNames.messages(peer))
   }
 }

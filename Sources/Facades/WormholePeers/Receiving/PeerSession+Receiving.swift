@@ -17,7 +17,7 @@ extension PeerSession {
   public func receiveMessages(
     until deadline: ContinuousClock.Instant? = nil, maximumDeliveries: Int? = nil
   ) throws -> PeerReceiver<PeerMessage> {
-    try receiver(messages) { try $0.join(.receiver(maximumDeliveries), until: deadline) }
+    try receiver(messages, until: deadline, maximumDeliveries)
   }
 
   /// Becomes the receiver of the messages for this name; see the form without `async`. Cancelling the
@@ -25,9 +25,7 @@ extension PeerSession {
   public func receiveMessages(
     until deadline: ContinuousClock.Instant? = nil, maximumDeliveries: Int? = nil
   ) async throws -> PeerReceiver<PeerMessage> {
-    try await receiver(messages) {
-      try await $0.join(.receiver(maximumDeliveries), until: deadline)
-    }
+    try await receiver(messages, until: deadline, maximumDeliveries)
   }
 
   /// Becomes the receiver of the files for this name; as `receiveMessages`.
@@ -35,7 +33,7 @@ extension PeerSession {
   public func receiveFiles(
     until deadline: ContinuousClock.Instant? = nil, maximumDeliveries: Int? = nil
   ) throws -> PeerReceiver<PeerFile> {
-    try receiver(files) { try $0.join(.receiver(maximumDeliveries), until: deadline) }
+    try receiver(files, until: deadline, maximumDeliveries)
   }
 
   /// Becomes the receiver of the files for this name; see the form without `async`. Cancelling the task
@@ -43,27 +41,16 @@ extension PeerSession {
   public func receiveFiles(
     until deadline: ContinuousClock.Instant? = nil, maximumDeliveries: Int? = nil
   ) async throws -> PeerReceiver<PeerFile> {
-    try await receiver(files) {
-      try await $0.join(.receiver(maximumDeliveries), until: deadline)
-    }
+    try await receiver(files, until: deadline, maximumDeliveries)
   }
 
-  /// Calls a closure that receives messages, and reports whether it has received any. If nothing
-  /// was ever sent to this name, before or during the call, its traces are removed afterwards.
-  package func leavingNoMessageName(_ body: (_ hasReceived: inout Bool) throws -> Void) throws {
-    try leavingNoName(messages, body)
-  }
-
-  /// Calls a closure that receives files; as for messages.
-  package func leavingNoFileName(_ body: (_ hasReceived: inout Bool) throws -> Void) throws {
-    try leavingNoName(files, body)
-  }
-
-  private func leavingNoName<Delivered>(
-    _ opening: PeerReceiver<Delivered>.Opening, _ body: (_ hasReceived: inout Bool) throws -> Void
+  /// Calls a closure that receives messages or files, and reports whether it has received any. If
+  /// nothing was ever sent to this name, before or during the call, its traces are removed afterwards.
+  package func leavingNoName(
+    forFiles: Bool, _ body: (_ hasReceived: inout Bool) throws -> Void
   ) throws {
-    let queue = opening.queue
-    var isUsed = try betweenPeers("receive \(opening.what) for \"\(name)\"") {
+    let queue = queue(of: name, isFile: forFiles)
+    var isUsed = try betweenPeers("receive \(forFiles ? "files" : "messages") for \"\(name)\"") {
       try queue.awaitFirstUse(until: .now, willWait: {})
     }
     defer { if !isUsed { queue.container.removeUnusedQueue(queue.name, isOwn: true) } }
@@ -72,7 +59,7 @@ extension PeerSession {
 
   private var messages: PeerReceiver<PeerMessage>.Opening {
     let (name, reachabilities) = (name, reachabilities)
-    let queue = container.own.queue(PeerNames.messages(name))
+    let queue = queue(of: name, isFile: false)
     return .init(what: "messages", queue: queue, blocks: false) { entry in
       let message = PeerMessage(entry, for: name)
       // Its sender was active just now.
@@ -82,26 +69,30 @@ extension PeerSession {
   }
 
   private var files: PeerReceiver<PeerFile>.Opening {
-    let queue = container.own.queue(PeerNames.files(name))
-    return .init(what: "files", queue: queue, blocks: true, open: PeerFile.open)
+    .init(
+      what: "files", queue: queue(of: name, isFile: true), blocks: true, open: PeerFile.open)
   }
 
   private func receiver<Delivered>(
-    _ opening: PeerReceiver<Delivered>.Opening, _ consume: (Queue) throws -> Queue.Consumer
+    _ opening: PeerReceiver<Delivered>.Opening, until deadline: ContinuousClock.Instant?,
+    _ maximumDeliveries: Int?
   ) throws -> PeerReceiver<Delivered> {
     do {
-      return PeerReceiver(try consume(opening.queue), for: name, opening)
+      // One process receives for a name: one that was replaced ends, and does not wait for its turn.
+      let terms = ConsumerTerms(maximumDeliveries, joinsAgain: false)
+      return PeerReceiver(try opening.queue.join(terms, until: deadline), for: name, opening)
     } catch {
       throw refused(error, opening)
     }
   }
 
   private func receiver<Delivered>(
-    _ opening: PeerReceiver<Delivered>.Opening,
-    _ consume: (Queue) async throws -> Queue.Consumer
+    _ opening: PeerReceiver<Delivered>.Opening, until deadline: ContinuousClock.Instant?,
+    _ maximumDeliveries: Int?
   ) async throws -> PeerReceiver<Delivered> {
     do {
-      return PeerReceiver(try await consume(opening.queue), for: name, opening)
+      let terms = ConsumerTerms(maximumDeliveries, joinsAgain: false)
+      return PeerReceiver(try await opening.queue.join(terms, until: deadline), for: name, opening)
     } catch {
       throw refused(error, opening)
     }
@@ -118,12 +109,5 @@ extension PeerSession {
     return PeerError(
       .replaced, action, reason: error.reason, remedy: error.remedy, holder: error.holder,
       underlying: error)
-  }
-}
-
-extension ConsumerTerms {
-  /// One process receives for a name: one that was replaced ends, and does not wait for its turn.
-  fileprivate static func receiver(_ maximumDeliveries: Int?) -> ConsumerTerms {
-    ConsumerTerms(maximumDeliveries, joinsAgain: false)
   }
 }

@@ -153,7 +153,7 @@ extension CommandDescription {
     let directory = try ReceivingDirectory(arguments.requiredText("into"))
     let session = try PeerSession(arguments.requiredText("name"), in: arguments.container.open())
     let interruption = try Interruption(endsWithReader: true)
-    try session.leavingNoFileName { hasReceived in
+    try session.leavingNoName(forFiles: true) { hasReceived in
       let found = try interruption.wait {
         try session.receiveFiles(until: min(deadline, .now + .seconds(10)))
       }

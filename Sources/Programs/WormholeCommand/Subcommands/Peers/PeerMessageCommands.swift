@@ -147,7 +147,7 @@ extension CommandDescription {
     let deadline = arguments.deadline()
     let session = try PeerSession(arguments.requiredText("name"), in: arguments.container.open())
     let interruption = try Interruption(endsWithReader: arguments.tail == nil)
-    try session.leavingNoMessageName { hasReceived in
+    try session.leavingNoName(forFiles: false) { hasReceived in
       let found = try interruption.wait {
         try session.receiveMessages(
           until: min(deadline, .now + .seconds(10)), maximumDeliveries: arguments.maximumDeliveries)
