@@ -161,6 +161,16 @@ struct ScreenTests {
     #expect(state.page == .help)
     #expect(state.press("qq") == [.quit])
   }
+
+  @Test("opens a film above the list that was shown, and goes back to the list from it")
+  func opening() {
+    var state = state()
+    _ = state.press("t\r?")
+    state.open(Self.films[5])
+    #expect(state.opened == [.tickets, .film(Self.films[5])])
+    _ = state.press("h")
+    #expect(state.page == .tickets)
+  }
 }
 
 @Suite("Words for people", .blocking)
