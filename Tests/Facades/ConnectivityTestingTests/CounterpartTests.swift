@@ -58,6 +58,21 @@ struct CounterpartTests {
     try await scene.end()
   }
 
+  @Test("is no longer waited for by a task that was cancelled")
+  func cancellation() async throws {
+    let watch = try await watch([.isDeaf])
+    let waits: [@Sendable () async throws -> Void] = [
+      { _ = try await watch.next(until: .now + .seconds(30)) },
+      { try await phone.waitUntil(.inactive, until: .now + .seconds(30)) },
+    ]
+    for wait in waits {
+      let task = Task { try await wait() }
+      task.cancel()
+      await #expect(throws: CancellationError.self) { try await task.value }
+    }
+    try await scene.end()
+  }
+
   @Test("is deaf: reachable, and silent until the sender's time has passed")
   func deaf() async throws {
     let watch = try await watch([.isDeaf])

@@ -214,13 +214,21 @@ extension Diagnostics {
   }
 
   /// Runs a closure whose error changes nothing for the caller: it is only reported.
-  package static func reporting(_ body: () throws -> Void) {
+  ///
+  /// - Returns: Its result; after an error the other one.
+  package static func reporting<Result>(
+    otherwise: Result, _ body: () throws -> Result
+  ) -> Result {
     do {
-      try body()
+      return try body()
     } catch {
       report(error)
+      return otherwise
     }
   }
+
+  /// Runs a closure whose error changes nothing for the caller; see the other form.
+  package static func reporting(_ body: () throws -> Void) { reporting(otherwise: (), body) }
 
   /// Reports an event. Costs one load if there is no handler.
   ///

@@ -49,7 +49,7 @@ extension Counterpart {
   public func comeBack(
     as newName: String, script: [Step] = [], until deadline: ContinuousClock.Instant? = nil
   ) async throws -> Counterpart {
-    try await Blocking.run { try self.comeBack(as: newName, script: script, until: deadline) }
+    try await Blocking.wait { try self.comeBack(as: newName, script: script, until: deadline) }
   }
 
   private var phonePairing: Pairing { Pairing(of: Pairing.phone, in: container) }

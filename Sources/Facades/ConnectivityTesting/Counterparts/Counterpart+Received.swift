@@ -83,6 +83,6 @@ extension Counterpart {
 
   /// Takes the next delivery; see the form without `async`.
   public func next(until deadline: ContinuousClock.Instant? = nil) async throws -> Received {
-    try await Blocking.run { try self.next(until: deadline) }
+    try await Blocking.wait { try self.next(until: deadline) }
   }
 }

@@ -102,7 +102,7 @@ public final class Counterpart: Sendable {
 
   /// Becomes reachable; see the form without `async`.
   public func arrive(until deadline: ContinuousClock.Instant? = nil) async throws {
-    try await Blocking.run { try self.arrive(until: deadline) }
+    try await Blocking.wait { try self.arrive(until: deadline) }
   }
 
   /// Leaves as a program that ends in order. Unacknowledged deliveries wait for its next arrival.

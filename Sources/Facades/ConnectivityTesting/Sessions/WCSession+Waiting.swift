@@ -13,7 +13,7 @@ extension WCSession {
     _ property: any KeyPath<WCSession, Bool> & Sendable,
     until deadline: ContinuousClock.Instant? = nil
   ) async throws {
-    try await Blocking.run { try self.waitUntil(property, until: deadline) }
+    try await Blocking.wait { try self.waitUntil(property, until: deadline) }
   }
 
   /// Waits until a property is true; see the form with `async`. Blocks the calling thread.
@@ -31,7 +31,7 @@ extension WCSession {
   public func waitUntil(
     _ state: WCSessionActivationState, until deadline: ContinuousClock.Instant? = nil
   ) async throws {
-    try await Blocking.run { try self.waitUntil(state, until: deadline) }
+    try await Blocking.wait { try self.waitUntil(state, until: deadline) }
   }
 
   /// Waits until the activation state is the given one; see the form with `async`. Blocks the calling thread.
