@@ -20,7 +20,7 @@ enum PresenceVerbs {
   static let all: Set<String> = [
     "enter", "alone", "leave", "confirm", "lost", "while", "members", "mailbox-make",
   ]
-  private static let mailboxes = Mutex<[Mailbox]>([])
+  private static let mailboxes = Mutex<[any Mailbox]>([])
   private static let losses = Mutex<[String: Awaited<String>]>([:])
   private static let registrations = Mutex<[String: PresenceRegistration]>([:])
 
@@ -43,7 +43,7 @@ enum PresenceVerbs {
       guard let role = registrations.withLock({ $0[name] }) else { return "error no role" }
       try change(argument ?? "", role.fence)
     case "mailbox-make":
-      let mailbox = try Mailbox(in: presence.container) { _ in }
+      let mailbox = try presence.container.makeMailbox { _ in }
       mailboxes.withLock { $0.append(mailbox) }
       return "address \(mailbox.address)"
     default:

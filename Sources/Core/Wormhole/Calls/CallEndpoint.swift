@@ -42,7 +42,7 @@ package final class CallEndpoint: Sendable {
   private let handler: Handler
   private let noticeHandler: @Sendable (PropertyListValue) -> Void
   private let calls: CallTable
-  private let mailbox = Mutex<Mailbox?>(nil)
+  private let mailbox = Mutex<(any Mailbox)?>(nil)
   private let state = Mutex(State())
 
   /// Creates an endpoint; it takes no calls before `open()`.
@@ -73,13 +73,13 @@ package final class CallEndpoint: Sendable {
   @discardableResult
   package func open() throws -> String {
     if let address { return address }
-    let new = try Mailbox(in: container) { [weak self] in self?.receive($0) }
+    let new = try container.makeMailbox { [weak self] in self?.receive($0) }
     let first = mailbox.withLock { mailbox in
       if mailbox == nil { mailbox = new }
       return mailbox ?? new
     }
     // Another thread was quicker.
-    if first !== new { new.close() }
+    if first !== new { new.end(asDeath: false) }
     return first.address
   }
 
@@ -88,13 +88,13 @@ package final class CallEndpoint: Sendable {
 
   /// Ends all calls: those under way here as `closed`, those of other processes as if this process
   /// had died. The endpoint may be opened again, with a new address.
-  package func close() { end { $0.close() } }
+  package func close() { end(asDeath: false) }
 
   /// Ends all calls as the death of its process would, for the other processes; here as `close`.
-  package func abandon() { end { $0.abandon() } }
+  package func abandon() { end(asDeath: true) }
 
-  private func end(_ end: (Mailbox) -> Void) {
-    if let mailbox = mailbox.withLock({ $0.take() }) { end(mailbox) }
+  private func end(asDeath: Bool) {
+    mailbox.withLock { $0.take() }?.end(asDeath: asDeath)
     // Their callees see that the mailbox is gone.
     for (_, call) in calls.removeAll() { call.end(.closed) }
     let (incoming, outlets) = state.withLock { state in
@@ -122,24 +122,20 @@ package final class CallEndpoint: Sendable {
   /// - Complexity: for a new one, two opens, a watch and a flock.
   package func watchedOutlet(to address: String) throws -> MailboxOutlet? {
     if let known = state.withLock({ $0.outlets[address] }) { return known }
-    let end = try Mailbox.observeEnd(of: address, in: container) { [weak self] in
-      self?.ended(address)
-    }
+    let end = try container.observeEnd(ofMailbox: address) { [weak self] in self?.ended(address) }
     guard let end, let new = MailboxOutlet(in: container, to: address, notifying: end) else {
       return nil
     }
-    let superfluous = state.withLock { state -> [String: MailboxOutlet] in
-      var old: [String: MailboxOutlet] = [:]
-      if state.outlets.count >= Self.maximumOutlets {
+    // Released outside the lock, because that ends their watches.
+    _ = state.withLock { state in
+      let old = state.outlets
+      if old.count >= Self.maximumOutlets {
         let needed = Set(state.open.keys.map(\.replyTo))
-        old = state.outlets.filter { !needed.contains($0.key) }
-        for address in old.keys { state.outlets[address] = nil }
+        state.outlets = old.filter { needed.contains($0.key) }
       }
       state.outlets[address] = new
       return old
     }
-    // Released outside the lock, because that ends their watches.
-    _ = superfluous
     return new
   }
 
@@ -263,12 +259,12 @@ package final class CallEndpoint: Sendable {
         [weak self] key in
         self?.state.withLock { _ = $0.open.removeValue(forKey: key) }
       }
-      let isRefused = state.withLock { state in
-        guard state.open.count < Self.maximumOpen else { return true }
-        state.open[key] = Open(call: call)
-        return false
+      let hasRoom = state.withLock { state in
+        let hasRoom = state.open.count < Self.maximumOpen
+        if hasRoom { state.open[key] = Open(call: call) }
+        return hasRoom
       }
-      guard !isRefused else {
+      guard hasRoom else {
         return call.refuse(code: "queueFull", "\(Self.maximumOpen) requests are not answered yet")
       }
       handler(call)

@@ -26,8 +26,6 @@ final class CallTable: Sendable {
     /// Calls that ended without an answer while they were being posted; their callees are still to
     /// be notified.
     var endedWhilePosted: Set<UInt64> = []
-    /// The earliest deadline that a timer is set for.
-    var timer: ContinuousClock.Instant?
 
     mutating func take(where matches: (Call) -> Bool) -> [(UInt64, Call)] {
       let taken = calls.filter { matches($0.value) }.sorted { $0.key < $1.key }
@@ -46,24 +44,23 @@ final class CallTable: Sendable {
 
   private let state = Mutex(State())
   private let timedOut: @Sendable ([(UInt64, Call)]) -> Void
+  /// One timer for all: a timer per call would remain behind for as long as the call's timeout.
+  private let alarm = AlarmLatch()
 
   /// - Parameter timedOut: called with the calls whose deadline has passed, which are no longer in
   ///   the table; may block.
   init(timedOut: @escaping @Sendable ([(UInt64, Call)]) -> Void) {
     self.timedOut = timedOut
+    alarm.call { [weak self] in self?.endOverdue() }
   }
 
   func insert(_ call: Call) -> UInt64 {
-    let (id, timer) = state.withLock { state in
+    let id = state.withLock { state in
       state.last += 1
       state.calls[state.last] = call
-      guard let deadline = call.deadline, state.timer.map({ deadline < $0 }) ?? true else {
-        return (state.last, nil as ContinuousClock.Instant?)
-      }
-      state.timer = deadline
-      return (state.last, deadline)
+      return state.last
     }
-    if let timer { wake(at: timer) }
+    if let deadline = call.deadline { alarm.raise(at: deadline) }
     return id
   }
 
@@ -118,24 +115,13 @@ final class CallTable: Sendable {
 
   // MARK: Deadlines
 
-  private func wake(at moment: ContinuousClock.Instant) {
-    let wait = max(ContinuousClock.now.duration(to: moment), .zero)
-    Blocking.timers.asyncAfter(deadline: .now() + wait.dispatchInterval) { [weak self] in
-      self?.endOverdue(moment)
-    }
-  }
-
-  // One timer for all: a timer per call would remain behind for as long as the call's timeout.
-  private func endOverdue(_ moment: ContinuousClock.Instant) {
-    let (overdue, timer) = state.withLock { state -> ([(UInt64, Call)], ContinuousClock.Instant?) in
-      // A later timer than the current one, which does the work.
-      guard state.timer == moment else { return ([], nil) }
-      let now = ContinuousClock.now
+  private func endOverdue() {
+    let now = ContinuousClock.now
+    let (overdue, next) = state.withLock { state in
       let overdue = state.take { $0.deadline.map { $0 <= now } ?? false }
-      state.timer = state.calls.values.compactMap(\.deadline).min()
-      return (overdue, state.timer)
+      return (overdue, state.calls.values.compactMap(\.deadline).min())
     }
-    if let timer { wake(at: timer) }
+    if let next { alarm.raise(at: next) }
     guard !overdue.isEmpty else { return }
     let timedOut = timedOut
     Blocking.queue().async { timedOut(overdue) }

@@ -26,13 +26,13 @@ package final class IncomingCall: Sendable {
   package static let undelivered = "its answer could not be delivered"
 
   private let state = Mutex(State())
-  private weak let mailbox: Mailbox?
+  private weak let mailbox: (any Mailbox)?
   /// Called when it is released.
   private let released: @Sendable (CallKey) -> Void
 
   init(
     _ key: CallKey, _ value: PropertyListValue, expiry: Expiry, from caller: MailboxOutlet,
-    in mailbox: Mailbox?, released: @escaping @Sendable (CallKey) -> Void
+    in mailbox: (any Mailbox)?, released: @escaping @Sendable (CallKey) -> Void
   ) {
     self.key = key
     self.value = value

@@ -19,6 +19,9 @@ package final class MailboxOutlet: Sendable {
   /// The mailbox's.
   package let address: String
   private let end: ObservationToken?
+  /// The size of the largest entry.
+  package static let maximumBytes = 16 << 20
+
   /// Whether a caller is notified of the end of the mailbox's owner.
   var isWatched: Bool { end != nil }
 
@@ -31,10 +34,16 @@ package final class MailboxOutlet: Sendable {
     in container: SharedContainer, to address: String, entries: Int = 10_000,
     bytes: Int = 256 << 20, notifying end: ObservationToken? = nil
   ) {
-    guard Mailbox.isAddress(address) else { return nil }
+    guard Self.isAddress(address) else { return nil }
     self.address = address
     self.end = end
     writer = container.mailboxes.outlet(to: address, entries: entries, bytes: bytes)
+  }
+
+  /// Returns whether a text is an address; other programs may have written it.
+  static func isAddress(_ text: String) -> Bool {
+    (1...64).contains(text.utf8.count)
+      && text.utf8.allSatisfy { Nonce.isDigit($0) || $0 == UInt8(ascii: "-") }
   }
 
   func post(
@@ -66,10 +75,10 @@ package final class MailboxOutlet: Sendable {
     let bytes: [UInt8]
     do throws(PropertyListError) {
       bytes = try value.binaryBytes(limits: .standard)
-      guard bytes.count <= Mailbox.maximumBytes else {
+      guard bytes.count <= Self.maximumBytes else {
         throw PropertyListError(
           .tooManyBytes, at: .keyPath(""),
-          "it has \(bytes.count) bytes, and at most \(Mailbox.maximumBytes) are taken")
+          "it has \(bytes.count) bytes, and at most \(Self.maximumBytes) are taken")
       }
     } catch {
       throw AppGroupError.unacceptable(error, action, path: path)

@@ -12,7 +12,7 @@ import WormholeSystem
 /// deletion; a complete look covers all events up to its moment. Entries that hang on another
 /// session than the owner's current one, or that were read in another history than the one in which
 /// it began, are ignored: a snapshot has brought them back.
-final class EtcdMailbox: MailboxHold, KeyFollowing {
+final class EtcdMailbox: Mailbox, KeyFollowing {
   /// The owner's key.
   private struct Place: Sendable {
     let handler: EtcdSession.EndHandler
@@ -41,6 +41,7 @@ final class EtcdMailbox: MailboxHold, KeyFollowing {
     var deleted = LatestKeys()
   }
 
+  let address: String
   private let etcd: EtcdContainer
   private let keys: MailboxKeys
   private let deliver: @Sendable (PropertyListValue) -> Void
@@ -60,9 +61,10 @@ final class EtcdMailbox: MailboxHold, KeyFollowing {
   private static let batch = 100
 
   init(
-    _ etcd: EtcdContainer, _ keys: MailboxKeys,
+    _ address: String, _ etcd: EtcdContainer, _ keys: MailboxKeys,
     _ deliver: @escaping @Sendable (PropertyListValue) -> Void
   ) {
+    self.address = address
     self.etcd = etcd
     self.keys = keys
     self.deliver = deliver

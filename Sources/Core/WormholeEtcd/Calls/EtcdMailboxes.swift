@@ -21,9 +21,9 @@ struct EtcdMailboxes: MailboxStore {
 
   func make(
     _ address: String, deliver: @escaping @Sendable (PropertyListValue) -> Void
-  ) throws -> any MailboxHold {
+  ) throws -> any Mailbox {
     let keys = MailboxKeys(etcd, address)
-    let mailbox = EtcdMailbox(etcd, keys, deliver)
+    let mailbox = EtcdMailbox(address, etcd, keys, deliver)
     try reporting("make a mailbox", path: keys.path) { try mailbox.begin() }
     return mailbox
   }

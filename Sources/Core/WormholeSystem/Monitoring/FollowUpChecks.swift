@@ -59,8 +59,16 @@ package final class FollowUpChecks: Cancelling {
     condition.withLock { !$0.isEnded && $0.round == round }
   }
 
-  package func cancel() {
-    condition.withLock { $0.isEnded = true }
+  package func cancel() { _ = end() }
+
+  /// Ends the checks.
+  ///
+  /// - Returns: false if they had ended before.
+  package func end() -> Bool {
+    condition.withLock { condition in
+      defer { condition.isEnded = true }
+      return !condition.isEnded
+    }
   }
 
   /// Whether an event came since the last call; the check that follows has seen it then.

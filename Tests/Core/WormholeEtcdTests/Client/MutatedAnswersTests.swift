@@ -117,7 +117,7 @@ struct MutatedAnswersTests {
     for name in ["v", "w"] { try container.value(name).replace(with: 1) }
     try container.queue("q").sender("a").enqueue(1, keepsReceipt: true)
     let present = try container.presence("p").enter()
-    let mailbox = try Mailbox(in: container) { _ in }
+    let mailbox = try container.makeMailbox { _ in }
     return try withExtendedLifetime((present, mailbox)) {
       try Operation.all(mailbox: mailbox.address).map { operation in
         try record(operation)

@@ -200,14 +200,14 @@ final class EtcdHistoryTests: RestoredEtcd {
     guard let farEtcd = far.engine as? EtcdContainer else { throw Errno.invalidArgument }
     let delivered = Mutex<[PropertyListValue]>([])
     let others = Atomic(0)
-    let mailbox = try Mailbox(in: far) { value in
+    let mailbox = try far.makeMailbox { value in
       guard value != 0 else {
         _ = others.wrappingAdd(1, ordering: .relaxed)
         return
       }
       delivered.withLock { $0.append(value) }
     }
-    defer { mailbox.close() }
+    defer { mailbox.end(asDeath: false) }
     let outlet = try #require(MailboxOutlet(in: container, to: mailbox.address))
     let session = try farEtcd.until(soon).session()
     proxy.block()

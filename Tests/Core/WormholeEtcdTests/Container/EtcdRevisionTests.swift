@@ -108,8 +108,8 @@ final class EtcdRevisionTests: RestoredEtcd {
 
   @Test("lets no message be meant for a session that has its mailbox no longer")
   func owners() throws {
-    let mailbox = try Mailbox(in: container) { _ in }
-    mailbox.close()
+    let mailbox = try container.makeMailbox { _ in }
+    mailbox.end(asDeath: false)
     let keys = MailboxKeys(etcd, mailbox.address)
     let client = node.client()
     try eventually("nobody has it") {

@@ -327,7 +327,7 @@ struct EtcdPresenceTests {
   @Test("an entry whose answer is lost is delivered once, and in its order")
   func lostPosts() throws {
     let delivered = Mutex<[PropertyListValue]>([])
-    let mailbox = try Mailbox(in: container) { value in delivered.withLock { $0.append(value) } }
+    let mailbox = try container.makeMailbox { value in delivered.withLock { $0.append(value) } }
     let (proxy, other) = try lossy(3)
     let outlet = try #require(MailboxOutlet(in: other, to: mailbox.address))
     let all = (0..<60).map { PropertyListValue($0) }
@@ -335,7 +335,7 @@ struct EtcdPresenceTests {
     mailbox.catchUp()
     #expect(delivered.withLock { $0 } == all)
     #expect(proxy.lost > 15)
-    mailbox.close()
+    mailbox.end(asDeath: false)
     // Without an answer it would not be known whether the mailbox got it before its end.
     proxy.lose(oneIn: 1)
     let inDoubt = #expect(throws: AppGroupError.self) {
@@ -351,12 +351,12 @@ struct EtcdPresenceTests {
   @Test("a mailbox whose session has ended is made again under its address")
   func mailboxAgain() throws {
     let delivered = Mutex<[PropertyListValue]>([])
-    let mailbox = try Mailbox(in: container) { value in delivered.withLock { $0.append(value) } }
+    let mailbox = try container.makeMailbox { value in delivered.withLock { $0.append(value) } }
     let outlet = try #require(MailboxOutlet(in: container, to: mailbox.address))
     #expect(try outlet.post(1) == .posted)
     try eventually("it is delivered") { delivered.withLock { $0 } == [1] }
     let ended = Mutex(0)
-    let end = try Mailbox.observeEnd(of: mailbox.address, in: container) {
+    let end = try container.observeEnd(ofMailbox: mailbox.address) {
       ended.withLock { $0 += 1 }
     }
     let session = try etcd.until(soon).session()
@@ -378,13 +378,13 @@ struct EtcdPresenceTests {
     let outlet = try #require(MailboxOutlet(in: container, to: address))
     #expect(try outlet.post(1) == .posted)
     let ended = Mutex(0)
-    let end = try Mailbox.observeEnd(of: address, in: container) { ended.withLock { $0 += 1 } }
+    let end = try container.observeEnd(ofMailbox: address) { ended.withLock { $0 += 1 } }
     #expect(end != nil)
     try a.end()
     try eventually("its end is reported", within: Self.lifetime + Self.margin) {
       ended.withLock { $0 } == 1
     }
     #expect(try outlet.post(2) == .gone)
-    #expect(try Mailbox.observeEnd(of: address, in: container) {} == nil)
+    #expect(try container.observeEnd(ofMailbox: address) {} == nil)
   }
 }

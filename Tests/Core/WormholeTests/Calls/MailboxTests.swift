@@ -16,11 +16,11 @@ import WormholeTestSupport
     var all: [PropertyListValue] { values.withLock { $0 } }
   }
 
-  private func scene() throws -> (TemporaryDirectory, SharedContainer, Mailbox, Delivered) {
+  private func scene() throws -> (TemporaryDirectory, SharedContainer, any Mailbox, Delivered) {
     let directory = try TemporaryDirectory()
     let container = try directory.container()
     let delivered = Delivered()
-    return (directory, container, try Mailbox(in: container) { delivered.add($0) }, delivered)
+    return (directory, container, try container.makeMailbox { delivered.add($0) }, delivered)
   }
 
   @Test("Each sender's order is kept, and each entry is delivered once, even by complete looks")
@@ -43,7 +43,7 @@ import WormholeTestSupport
       }
     }
     // As an overflow of the kernel's queue would.
-    while group.wait(timeout: .now()) == .timedOut { mailbox.hold.lookAgain() }
+    while group.wait(timeout: .now()) == .timedOut { mailbox.lookAgain() }
     try eventually("all are delivered") { delivered.all.count >= senders * each }
     #expect(delivered.all.count == senders * each)
     for sender in 0..<senders {
@@ -75,7 +75,7 @@ import WormholeTestSupport
     try link(
       directory.path + "/other", at: Directory.current,
       to: path + "/0000000000000001-aa-1-\(bytes.count).plist", at: Directory.current)
-    mailbox.hold.lookAgain()
+    mailbox.lookAgain()
     try eventually("it is delivered") { delivered.all == [1, 2] }
   }
 
@@ -84,7 +84,7 @@ import WormholeTestSupport
     let (directory, container, mailbox, _) = try scene()
     let outlet = try #require(MailboxOutlet(in: container, to: mailbox.address))
     #expect(try outlet.post(1) == .posted)
-    mailbox.close()
+    mailbox.end(asDeath: false)
     #expect(try outlet.post(2) == .gone)
     if TestEngine.current == .directory {
       #expect(
@@ -117,22 +117,22 @@ import WormholeTestSupport
   func end() throws {
     let (directory, container, mailbox, _) = try scene()
     let ended = Mutex(0)
-    let observation = try Mailbox.observeEnd(of: mailbox.address, in: container) {
+    let observation = try container.observeEnd(ofMailbox: mailbox.address) {
       ended.withLock { $0 += 1 }
     }
     #expect(observation != nil)
     // Other looks cause no event.
     #expect(try MailboxDirectory.dead(in: container.root).isEmpty)
     #expect(ended.withLock { $0 } == 0)
-    mailbox.close()
+    mailbox.end(asDeath: false)
     try eventually("its end is reported") { ended.withLock { $0 } == 1 }
     let other = try Participant(directory.path)
     let address = try String(other.ask("mailbox-make 1").dropFirst("address ".count))
-    let second = try Mailbox.observeEnd(of: address, in: container) { ended.withLock { $0 += 1 } }
+    let second = try container.observeEnd(ofMailbox: address) { ended.withLock { $0 += 1 } }
     #expect(second != nil)
     try other.end()
     try eventually("its end is reported") { ended.withLock { $0 } == 2 }
-    #expect(try Mailbox.observeEnd(of: address, in: container) {} == nil)
+    #expect(try container.observeEnd(ofMailbox: address) {} == nil)
     if TestEngine.current == .directory {
       #expect(try MailboxDirectory.dead(in: container.root) == ["mailboxes/" + address])
     }
@@ -161,8 +161,8 @@ import WormholeTestSupport
   ///
   /// - Returns: Whether the monitor was creating the mailbox again when its owner released it.
   private func isLeftWhileMade(_ round: Int, in directory: TemporaryDirectory) throws -> Bool {
-    var mailbox: Mailbox? = try Mailbox(in: directory.container()) { _ in }
-    weak let former = mailbox?.hold
+    var mailbox: (any Mailbox)? = try directory.container().makeMailbox { _ in }
+    weak let former = mailbox
     let address = try #require(mailbox?.address)
     let stranger = directory.path + "/stranger-\(round)"
     try makeDirectory(stranger)

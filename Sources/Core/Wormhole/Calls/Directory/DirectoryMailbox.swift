@@ -7,7 +7,7 @@ import WormholeSystem
 ///
 /// A few small entries are read on the monitor's own thread, because each hop to another thread costs
 /// more than reading them; many entries, large ones and complete scans go to a queue.
-final class DirectoryMailbox: MailboxHold {
+final class DirectoryMailbox: Mailbox {
   /// How many entries are read on the monitor's thread at most.
   private static let promptEntries = 8
   private static let promptBytes = 65_536
@@ -33,6 +33,7 @@ final class DirectoryMailbox: MailboxHold {
     var watch: (watch: Watch, directory: MailboxDirectory.LockedDirectory)?
   }
 
+  var address: String { place.address }
   private let place: MailboxDirectory
   private let deliver: @Sendable (PropertyListValue) -> Void
   private let state = Mutex(State())
@@ -61,11 +62,7 @@ final class DirectoryMailbox: MailboxHold {
   deinit { end(asDeath: false) }
 
   func end(asDeath: Bool) {
-    let watch = state.withLock { state in
-      defer { state.watch = nil }
-      return state.watch
-    }
-    watch?.cancel()
+    state.withLock { $0.watch.take() }?.cancel()
     let old = ownership.withLock { ownership in
       // Excludes: the monitor recreating it after this.
       defer { ownership = Ownership(isClosed: true) }
@@ -91,11 +88,10 @@ final class DirectoryMailbox: MailboxHold {
       }
       let new = try place.make()
       let isWanted = ownership.withLock { ownership in
-        guard !ownership.isClosed else { return false }
-        ownership.directory = new
-        return true
+        if !ownership.isClosed { ownership.directory = new }
+        return !ownership.isClosed
       }
-      guard !isWanted else { return }
+      if isWanted { return }
       try place.remove()
       throw Errno.noSuchFile
     }
@@ -134,13 +130,9 @@ final class DirectoryMailbox: MailboxHold {
   }
 
   private func makeAgain() {
-    do {
-      try prepare()
-      hear(.everything)
-    } catch {
-      // Closed; or an error of the file system: the monitor tries again when the directory is gone.
-      return
-    }
+    // Closed; or an error of the file system: the monitor tries again when the directory is gone.
+    guard (try? prepare()) != nil else { return }
+    hear(.everything)
   }
 
   // MARK: Reading
@@ -188,8 +180,7 @@ final class DirectoryMailbox: MailboxHold {
       if news.isEverything || !news.own.isEmpty {
         lookAtEverything()
       } else {
-        let names = news.names.keys.compactMap { EntryFile(bytes: $0.bytes) }
-        for name in names.sorted() { take(name) }
+        for name in Self.entries(in: news) { take(name) }
       }
     }
   }
@@ -206,8 +197,13 @@ final class DirectoryMailbox: MailboxHold {
     guard !news.isEverything, news.own.isEmpty, news.names.count <= Self.promptEntries else {
       return nil
     }
+    let names = Self.entries(in: news)
+    return names.reduce(0) { $0 + $1.bytes } <= Self.promptBytes ? names : nil
+  }
+
+  /// The entries that have come, in their order.
+  private static func entries(in news: WatchNews) -> [EntryFile] {
     let names = news.names.keys.compactMap { EntryFile(bytes: $0.bytes) }
-    guard names.reduce(0, { $0 + $1.bytes }) <= Self.promptBytes else { return nil }
     return names.count > 1 ? names.sorted() : names
   }
 
@@ -244,7 +240,7 @@ final class DirectoryMailbox: MailboxHold {
     let directory = mailbox.directory.rawValue
     do throws(Errno) {
       let content = try place.root.readEntry(
-        text, at: directory, beside: mailbox.status, maximumBytes: Mailbox.maximumBytes)
+        text, at: directory, beside: mailbox.status, maximumBytes: MailboxOutlet.maximumBytes)
       switch content {
       // Read already, or the whole mailbox is gone.
       case .missing: return

@@ -13,12 +13,12 @@ struct DirectoryMailboxes: MailboxStore {
 
   func make(
     _ address: String, deliver: @escaping @Sendable (PropertyListValue) -> Void
-  ) throws -> any MailboxHold {
+  ) throws -> any Mailbox {
     try DirectoryMailbox(place(address), deliver: deliver)
   }
 
   func outlet(to address: String, entries: Int, bytes: Int) -> any MailboxWriter {
-    DirectoryOutlet(place(address), entries: entries, bytes: bytes)
+    DirectoryMailboxWriter(place(address), entries: entries, bytes: bytes)
   }
 
   func sweep() throws {
@@ -33,55 +33,80 @@ struct DirectoryMailboxes: MailboxStore {
     of address: String, ended: @escaping @Sendable () -> Void
   ) throws -> ObservationToken? {
     let place = place(address)
+    let queue = Blocking.queue()
     let looks = FollowUpChecks()
-    let end = MailboxEnd(place, looks: looks, ended)
-    looks.use { end.lookSoon() }
-    let watch: Watch
-    do {
-      let owner = try FileDescriptor.openBeneath(
-        place.relativePath + "/" + MailboxDirectory.owner,
-        at: place.root.handle().descriptor.rawValue, [.readOnly, .nonBlocking])
-      // Unlinking changes the link count, which IN_ATTRIB reports.
-      watch = ChangeMonitor.shared.watchOpen(
-        owner, [.closedAfterWriting, .attributes, .selfDeleted]
-      ) { _ in looks.begin() }
-    } catch let error as Errno where error == .noSuchFile {
-      return nil
+    // Neither on the monitor's thread nor on that of the timers, because those must not wait for
+    // files.
+    looks.use { [weak looks] in
+      queue.async { [looks] in
+        // After an error, a lack of descriptors for example, the next check reports it.
+        guard (try? place.isDead()) == true, looks?.end() == true else { return }
+        ended()
+      }
     }
+    // Unlinking changes the link count, which IN_ATTRIB reports.
+    guard let owner = try place.openOwner() else { return nil }
+    let watch = ChangeMonitor.shared.watchOpen(
+      owner, [.closedAfterWriting, .attributes, .selfDeleted]
+    ) { _ in looks.begin() }
     let observation = ObservationToken(watch: watch, delivery: looks)
     // First the watch, then the check.
     return try place.isDead() ? nil : observation
   }
 }
 
-/// Checks whether the owner of a mailbox has ended, and reports it once.
-private final class MailboxEnd: Sendable {
-  private let place: MailboxDirectory
-  private let ended: @Sendable () -> Void
-  private let isOver = Mutex(false)
-  private weak let looks: FollowUpChecks?
-  private let queue = Blocking.queue()
-
-  init(
-    _ place: MailboxDirectory, looks: FollowUpChecks, _ ended: @escaping @Sendable () -> Void
-  ) {
-    self.place = place
-    self.looks = looks
-    self.ended = ended
+/// A writer into the directory of a mailbox.
+private final class DirectoryMailboxWriter: MailboxWriter {
+  private struct State {
+    /// The order of the last entry.
+    var last: UInt64 = 0
+    var admission: Admission
   }
 
-  // Neither on the monitor's thread nor on that of the timers, because those must not wait for files.
-  func lookSoon() { queue.async { self.look() } }
+  private let place: MailboxDirectory
+  private let sender = Nonce.next()
+  private let state: Mutex<State>
 
-  private func look() {
-    // After an error, a lack of descriptors for example, the next check reports it.
-    guard (try? place.isDead()) == true else { return }
-    let isFirst = isOver.withLock { isOver in
-      defer { isOver = true }
-      return !isOver
+  var path: String { place.path }
+  let spansMachines = false
+
+  init(_ place: MailboxDirectory, entries: Int, bytes: Int) {
+    self.place = place
+    state = Mutex(State(admission: Admission(entries: entries, bytes: bytes)))
+  }
+
+  func post(
+    _ bytes: [UInt8], until deadline: ContinuousClock.Instant?
+  ) throws -> MailboxOutlet.Outcome {
+    do {
+      let handle = try place.root.handle()
+      return try withExtendedLifetime(handle) {
+        let container = handle.descriptor.rawValue
+        guard try admits(bytes.count, at: container) else { return .full }
+        try store(bytes, at: container)
+        return .posted
+      }
+    } catch let error as Errno where error == .noSuchFile {
+      return .gone
     }
-    guard isFirst else { return }
-    looks?.cancel()
-    ended()
+  }
+
+  private func store(_ bytes: [UInt8], at container: Int32) throws(Errno) {
+    let staging = place.relativePath + "/" + MailboxDirectory.stagedPrefix
+    try place.root.store(bytes, staging: staging, at: container) { staged, _ throws(Errno) in
+      let entry = state.withLock { state in
+        state.last = EntryFile.order(after: state.last, now: bootTimeNanoseconds())
+        return EntryFile(order: state.last, sender: sender, count: 1, bytes: bytes.count)
+      }
+      try rename(staged, at: container, to: place.relativePath + "/" + entry.text, at: container)
+      state.withLock { $0.admission.noteStored(entry) }
+    }
+  }
+
+  private func admits(_ size: Int, at container: Int32) throws(Errno) -> Bool {
+    if state.withLock({ $0.admission.allows(1, size) }) { return true }
+    let waiting = try SharedContainer.entries(place.relativePath, at: container)?
+      .compactMap { EntryFile(bytes: $0.name.bytes) }
+    return state.withLock { $0.admission.note(waiting: waiting ?? [], for: 1, size) }
   }
 }

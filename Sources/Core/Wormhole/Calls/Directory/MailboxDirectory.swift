@@ -95,22 +95,27 @@ package struct MailboxDirectory: Sendable {
 
   // MARK: Its end
 
+  /// Opens the lock's file; nil if there is none.
+  func openOwner() throws -> FileDescriptor? {
+    let container = try root.handle().descriptor.rawValue
+    return try ifPresent(Self.openOwner(relativePath, at: container))
+  }
+
+  private static func openOwner(
+    _ path: String, at container: Int32
+  ) throws(Errno) -> FileDescriptor {
+    try .openBeneath(path + "/" + owner, at: container, [.readOnly, .nonBlocking])
+  }
+
   /// Returns whether it no longer has an owner.
   func isDead() throws -> Bool {
     try Self.isDead(relativePath, at: root.handle().descriptor.rawValue)
   }
 
   private static func isDead(_ path: String, at container: Int32) throws(Errno) -> Bool {
-    do throws(Errno) {
-      let owner = try FileDescriptor.openBeneath(
-        path + "/" + Self.owner, at: container, [.readOnly, .nonBlocking])
-      return try owner.tryLock(.shared)
-    } catch {
-      switch error {
-      case .noSuchFile, .notDirectory, .tooManyLinks, .noSuchDevice: return true
-      default: throw error
-      }
-    }
+    try tolerating(
+      [.noSuchFile, .notDirectory, .tooManyLinks, .noSuchDevice],
+      openOwner(path, at: container).tryLock(.shared)) ?? true
   }
 
   /// Removes all of it, repeatedly: new entries may arrive as long as the directory exists.
@@ -145,7 +150,7 @@ package struct MailboxDirectory: Sendable {
       let isNew = entry.name.hasPrefix(newPrefix)
       // A new mailbox that cannot be examined has its final name by now.
       let isAbandoned = try? !isNew || fileStatus(path, at: container).isStale
-      guard isNew || Mailbox.isAddress(entry.name.text), try isDead(path, at: container),
+      guard isNew || MailboxOutlet.isAddress(entry.name.text), try isDead(path, at: container),
         isAbandoned == true
       else { return nil }
       return path
