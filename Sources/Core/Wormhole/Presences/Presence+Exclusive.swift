@@ -1,5 +1,5 @@
 public import WormholePropertyLists
-package import WormholeSystem
+import WormholeSystem
 
 extension Presence {
   /// The registrations that another process may take over.
@@ -38,18 +38,9 @@ extension Presence {
     content: PropertyListValue? = nil, overtaking: Overtaking = .suspended,
     until deadline: ContinuousClock.Instant? = nil
   ) throws -> PresenceRegistration {
-    let registration = try ExclusiveEntry(self, content, overtaking: overtaking, until: deadline)
-      .run()
+    let registration = try exclusiveEntry(content, overtaking, until: deadline).run()
     try registration.watch()
     return registration
-  }
-
-  /// Returns the wait of `enterExclusively`, for a wait that contains it; the registration is watched
-  /// once it is needed for long.
-  package func exclusiveEntry(
-    until deadline: ContinuousClock.Instant?
-  ) -> any Waiting<PresenceRegistration> {
-    ExclusiveEntry(self, nil, overtaking: .suspended, until: deadline)
   }
 
   /// Registers this process as the exclusive one; see the form without `async`. Cancelling the task
@@ -59,39 +50,29 @@ extension Presence {
     until deadline: ContinuousClock.Instant? = nil
   ) async throws -> PresenceRegistration {
     let registration = try await runSuspending {
-      ExclusiveEntry(self, content, overtaking: overtaking, until: deadline)
+      exclusiveEntry(content, overtaking, until: deadline)
     }
     try registration.watch()
     return registration
   }
-}
 
-/// The wait of one call for the exclusive role.
-private final class ExclusiveEntry: Waiting {
-  private let presence: Presence
-  private let record: PresenceRecord
-  private let entry: any Waiting<any PresenceHold>
-  private var isChecked = false
-  private var meter = WaitMeter()
-
-  init(
-    _ presence: Presence, _ content: PropertyListValue?, overtaking: Presence.Overtaking,
+  /// Returns the wait of `enterExclusively`; the registration is watched once it is needed for long.
+  func exclusiveEntry(
+    _ content: PropertyListValue? = nil, _ overtaking: Overtaking = .suspended,
     until deadline: ContinuousClock.Instant?
-  ) {
-    self.presence = presence
-    record = PresenceRecord(isExclusive: true, content: content, host: presence.store.host)
-    entry = presence.store.exclusiveEntry(
+  ) -> sending any Waiting<PresenceRegistration> {
+    let record = PresenceRecord(isExclusive: true, content: content, host: store.host)
+    let entry = store.exclusiveEntry(
       record, overtaking, until: deadline ?? .now + Value.standardWait)
-  }
-
-  func step() throws -> WaitingStep<PresenceRegistration> {
-    try meter.take(
-      presence.title.role, path: presence.path, in: presence.container.place
-    ) {
-      try reporting(presence.title.action, path: presence.path) {
-        if !isChecked { try presence.check(record) }
-        isChecked = true
-        return try entry.step().then { .done(PresenceRegistration(presence, $0)) }
+    var isChecked = false
+    var meter = WaitMeter()
+    return StepwiseWait {
+      try meter.take(title.role, path: path, in: container.place) {
+        try reporting(title.action, path: path) {
+          if !isChecked { try check(record) }
+          isChecked = true
+          return try entry.step().then { .done(PresenceRegistration(self, $0)) }
+        }
       }
     }
   }

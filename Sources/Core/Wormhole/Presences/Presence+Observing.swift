@@ -103,7 +103,7 @@ public struct PresenceChanges: AsyncSequence, Sendable {
     public mutating func next() async -> [PresenceMember]? {
       let (sequence, last) = (sequence, known)
       do {
-        known = try await runSuspending(after: sequence.latch) { NextMembers(of: sequence, last) }
+        known = try await runSuspending(after: sequence.latch) { sequence.next(after: last) }
         return known
       } catch {
         // Its steps throw nothing, so the task was cancelled.
@@ -112,25 +112,16 @@ public struct PresenceChanges: AsyncSequence, Sendable {
     }
   }
 
-  /// One wait for members that differ from the known ones.
-  private final class NextMembers: Waiting {
-    private let sequence: PresenceChanges
-    private let known: [PresenceMember]?
-
-    init(of sequence: PresenceChanges, _ known: [PresenceMember]?) {
-      self.sequence = sequence
-      self.known = known
-    }
-
-    func step() -> WaitingStep<[PresenceMember]> {
+  /// Returns one wait for members that differ from the known ones.
+  private func next(after known: [PresenceMember]?) -> sending any Waiting<[PresenceMember]> {
+    StepwiseWait { [sight, latch] in
       do {
-        let sight = sequence.sight
         let look = try sight.look(last: known)
         if !look.dead.isEmpty { Blocking.queue().async { sight.retire(look.dead) } }
-        return look.live == known ? .wait(for: sequence.latch, until: nil) : .done(look.live)
+        return look.live == known ? .wait(for: latch, until: nil) : .done(look.live)
       } catch {
         // Perhaps a lack of descriptors, which may pass.
-        return .wait(for: sequence.latch, until: .now + Presence.retry)
+        return .wait(for: latch, until: .now + Presence.retry)
       }
     }
   }

@@ -35,7 +35,10 @@ public final class PresenceRegistration: Sendable {
   ///
   /// - Complexity: Five cheap calls for the record of the last registration, unlink, close. On etcd
   ///   one transaction.
-  public func close() { hold.end(asDeath: false) }
+  public func close() { end(asDeath: false) }
+
+  /// - Parameter asDeath: see `abandon`.
+  func end(asDeath: Bool) { hold.end(asDeath: asDeath) }
 
   /// Begins to notice when a program removes it, or another process takes its role; once.
   func watch() throws {
@@ -44,7 +47,7 @@ public final class PresenceRegistration: Sendable {
 
   /// Ends the registration as the death of its process would: the file remains, unlocked, so other
   /// processes find one that has ended without leaving. For tests of those processes.
-  package func abandon() { hold.end(asDeath: true) }
+  package func abandon() { end(asDeath: true) }
 
   /// Checks that the registration still exists. A removed registration is created again
   /// automatically, when there was no removal in the container for two seconds.

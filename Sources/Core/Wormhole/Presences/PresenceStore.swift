@@ -1,3 +1,5 @@
+import Dispatch
+import Synchronization
 import WormholeSystem
 
 /// The registrations of one name: the part of a presence that depends on the engine of the
@@ -87,6 +89,26 @@ package protocol PresenceHold: AnyObject, Sendable {
 extension PresenceHold {
   var condition: (any EngineCondition)? { nil }
   var limits: HoldLimits? { nil }
+}
+
+/// The handlers of the loss of a registration, each of which is called once.
+package final class LossHandlers: Sendable {
+  package typealias Handler = @Sendable (AppGroupError) -> Void
+
+  private let handlers = Mutex<[Handler]>([])
+
+  package init() {}
+
+  package var isEmpty: Bool { handlers.withLock(\.isEmpty) }
+
+  package func add(_ handler: @escaping Handler) { handlers.withLock { $0.append(handler) } }
+
+  /// Calls all handlers, and forgets them.
+  package func report(_ loss: AppGroupError) {
+    let all = handlers.withLock { exchange(&$0, with: []) }
+    guard !all.isEmpty else { return }
+    Blocking.queue().async { for handler in all { handler(loss) } }
+  }
 }
 
 /// The end of a registration that depends on a clock.
@@ -196,18 +218,20 @@ package struct PresenceTitle: Sendable {
 }
 
 /// The processes that a waiter has seen stopped, and since when: they may lose their role.
-package struct StoppedHolders: Sendable {
-  private var since: [String: ContinuousClock.Instant] = [:]
+package final class StoppedHolders: Sendable {
+  private let since = Mutex<[String: ContinuousClock.Instant]>([:])
 
   package init() {}
 
   /// Returns whether a holder has been stopped for long enough.
-  package mutating func mayOvertake(_ member: PresenceMember, _ overtaking: Presence.Overtaking)
-    -> Bool
-  {
+  package func mayOvertake(
+    _ member: PresenceMember, _ overtaking: Presence.Overtaking
+  ) -> Bool {
     guard overtaking == .suspended, member.state == .suspended else { return false }
-    let first = since[member.id] ?? .now
-    since = [member.id: first]
-    return ContinuousClock.now - first >= LeaseRequest.grace
+    return since.withLock { since in
+      let first = since[member.id] ?? .now
+      since = [member.id: first]
+      return ContinuousClock.now - first >= LeaseRequest.grace
+    }
   }
 }

@@ -23,6 +23,20 @@ extension Waiting {
   package func promptStep() -> WaitingStep<Outcome>? { nil }
 }
 
+/// A wait whose steps are a closure.
+package final class StepwiseWait<Outcome: Sendable>: Waiting {
+  private let body: () throws -> WaitingStep<Outcome>
+
+  package init(_ body: @escaping () throws -> WaitingStep<Outcome>) { self.body = body }
+
+  package func step() throws -> WaitingStep<Outcome> { try body() }
+}
+
+extension ContinuousClock.Instant? {
+  /// Whether there is a deadline, and it has passed.
+  package var hasPassed: Bool { map { ContinuousClock.now >= $0 } ?? false }
+}
+
 /// The state of a wait.
 package enum WaitingStep<Outcome> {
   case done(Outcome)

@@ -1,25 +1,12 @@
-import Synchronization
 import WormholePropertyLists
 import WormholeSystem
 
 /// One attempt after another to become exclusively present, until it succeeds or the deadline has
 /// passed.
-final class DirectoryEntry: Waiting, Sendable {
+final class DirectoryEntry: Waiting {
   /// The interval at which a waiter checks whether the present process is stopped, which causes no
   /// event.
   private static let lookInterval: Duration = .seconds(1)
-
-  private struct State {
-    var hasBegun = false
-    var watch: Watch?
-    /// The present process, and the last registration before it, as of the latest look.
-    var waitsFor: (member: PresenceMember, last: String?)?
-    /// The process that was present when its file was removed.
-    var removed: PresenceMember?
-    var stopped = StoppedHolders()
-    /// How often a file or the directory vanished under it.
-    var vanishings = 0
-  }
 
   private let latch: WakeLatch
   private let presence: DirectoryPresence
@@ -27,7 +14,15 @@ final class DirectoryEntry: Waiting, Sendable {
   private let overtaking: Presence.Overtaking
   private let deadline: ContinuousClock.Instant
   private let looks: FollowUpChecks
-  private let state = Mutex(State())
+  private var hasBegun = false
+  private var watch: Watch?
+  /// The present process, and the last registration before it, as of the latest look.
+  private var waitsFor: (member: PresenceMember, last: String?)?
+  /// The process that was present when its file was removed.
+  private var removed: PresenceMember?
+  private let stopped = StoppedHolders()
+  /// How often a file or the directory vanished under it.
+  private var vanishings = 0
 
   init(
     _ presence: DirectoryPresence, _ record: PresenceRecord,
@@ -45,36 +40,26 @@ final class DirectoryEntry: Waiting, Sendable {
   deinit { looks.cancel() }
 
   func step() throws -> WaitingStep<any PresenceHold> {
-    try begin()
+    if !hasBegun { try presence.place.sweep() }
+    hasBegun = true
     do {
       return try attempt()
-    } catch let error as Errno where error == .noSuchFile && mayRepeat() {
+    } catch let error as Errno where error == .noSuchFile {
       // The directory was removed meanwhile, and the removing process may not have finished; or this
       // process was stopped, and another has overtaken it before it had entered.
+      vanishings += 1
+      // After the deadline, too, because the next attempt names the process in the way.
+      guard ContinuousClock.now < deadline || vanishings < renameRaceLimit else { throw error }
       return .wait(for: latch, until: .now + .milliseconds(1))
     }
   }
 
-  // After the deadline, too, because the next attempt names the process in the way.
-  private func mayRepeat() -> Bool {
-    state.withLock { state in
-      state.vanishings += 1
-      return ContinuousClock.now < deadline || state.vanishings < renameRaceLimit
-    }
-  }
-
-  private func begin() throws {
-    guard !state.withLock(\.hasBegun) else { return }
-    try presence.place.sweep()
-    state.withLock { $0.hasBegun = true }
-  }
-
   private func attempt() throws -> WaitingStep<any PresenceHold> {
-    if let member = state.withLock(\.removed) {
+    if let member = removed {
       guard ChangeMonitor.shared.isSettled(presence.container.root.path) else {
         return try pause(for: member)
       }
-      state.withLock { $0.removed = nil }
+      removed = nil
     }
     switch try take() {
     case .taken(let post, let fence):
@@ -82,18 +67,20 @@ final class DirectoryEntry: Waiting, Sendable {
       registration.begin(with: post, fence)
       return .done(registration)
     case .removed(let member):
-      state.withLock { ($0.removed, $0.waitsFor) = (member, nil) }
+      (removed, waitsFor) = (member, nil)
       ChangeMonitor.shared.noteRemoval(in: presence.container.root.path)
       return try pause(for: member)
     case .busy(let member):
       let now = ContinuousClock.now
       guard now < deadline else { throw busy(member) }
-      if state.withLock({ $0.waitsFor?.member.id != member.id }) {
-        let last = try presence.place.lastRecord()?.id
-        state.withLock { $0.waitsFor = (member, last) }
+      if waitsFor?.member.id != member.id {
+        waitsFor = (member, try presence.place.lastRecord()?.id)
       }
       // First the watch, then the look.
-      guard try isWatching() else { return try attempt() }
+      guard watch != nil else {
+        watch = try presence.place.directory.watch { [looks] in looks.begin() }
+        return try attempt()
+      }
       let next =
         overtaking == .suspended && member.state == .suspended
         ? LeaseRequest.grace : Self.lookInterval
@@ -110,17 +97,17 @@ final class DirectoryEntry: Waiting, Sendable {
   private func take() throws -> DirectoryPresence.RoleOutcome {
     do {
       return try presence.takeRole(record, until: deadline, removedMember: removedMember) {
-        [self] in mayOvertake($0)
+        [stopped, overtaking] in stopped.mayOvertake($0, overtaking)
       }
     } catch let error as AppGroupError where error.code == .containerMissing {
-      guard let (member, _) = state.withLock(\.waitsFor) else { throw error }
+      guard let (member, _) = waitsFor else { throw error }
       return .removed(member)
     }
   }
 
   /// Returns the awaited process if a program has removed its file or its role.
   private func removedMember() throws -> PresenceMember? {
-    guard let (member, last) = state.withLock(\.waitsFor) else { return nil }
+    guard let (member, last) = waitsFor else { return nil }
     // A live process keeps its role, or loses it to another. One that leaves or dies is recorded as
     // last.
     if try presence.place.living(member.id) != nil {
@@ -128,18 +115,6 @@ final class DirectoryEntry: Waiting, Sendable {
     }
     let current = try presence.place.lastRecord()?.id
     return current == nil || current == last && current != member.id ? member : nil
-  }
-
-  private func mayOvertake(_ member: PresenceMember) -> Bool {
-    state.withLock { $0.stopped.mayOvertake(member, overtaking) }
-  }
-
-  /// - Returns: Whether there was a watch already.
-  private func isWatching() throws -> Bool {
-    guard state.withLock({ $0.watch == nil }) else { return true }
-    let watch = try presence.place.directory.watch { [looks] in looks.begin() }
-    state.withLock { $0.watch = watch }
-    return false
   }
 
   private func busy(_ member: PresenceMember) -> AppGroupError {

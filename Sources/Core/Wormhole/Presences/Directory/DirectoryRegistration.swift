@@ -42,8 +42,7 @@ final class DirectoryRegistration: PresenceHold {
 
   func end(asDeath: Bool) {
     let (watch, post) = condition.withLock { condition -> (Watch?, PresencePost?) in
-      let watch = condition.watch
-      condition.watch = nil
+      let watch = condition.watch.take()
       guard case .here(let post) = condition.phase else { return (watch, nil) }
       // Excludes: a check that creates the registration again after this.
       condition.phase = .left
@@ -67,7 +66,7 @@ final class DirectoryRegistration: PresenceHold {
   }
 
   func confirm(until deadline: ContinuousClock.Instant?) throws {
-    if try !stands(orMakeAgain: false) { noteRemoval() }
+    try look()
     switch condition.withLock({ $0.phase }) {
     case .here: return
     case .new, .left: throw presence.title.ended(path: presence.path)
@@ -116,19 +115,17 @@ final class DirectoryRegistration: PresenceHold {
     }
     guard isKept else { return watch.cancel() }
     // Removed just before.
-    if try !stands(orMakeAgain: false) { noteRemoval() }
+    try look()
   }
 
   private func checkAfterEvent() {
-    do {
-      if try !stands(orMakeAgain: false) { noteRemoval() }
-    } catch {
-      // A full disk, or no descriptor left: no caller could get the error, and it may pass.
-      makeAgainSoon()
-    }
+    // A full disk, or no descriptor left: no caller could get the error, and it may pass.
+    if (try? look()) == nil { makeAgainSoon() }
   }
 
-  private func noteRemoval() {
+  /// Looks whether a program has removed it; if so, it is soon made again.
+  private func look() throws {
+    guard try !stands(orMakeAgain: false) else { return }
     // Once for each removal: looks in between are not further removals.
     if !condition.withLock(\.isToBeMadeAgain) {
       ChangeMonitor.shared.noteRemoval(in: presence.container.root.path)
@@ -149,12 +146,8 @@ final class DirectoryRegistration: PresenceHold {
 
   private func makeAgain() {
     condition.withLock { $0.isToBeMadeAgain = false }
-    do {
-      _ = try stands(orMakeAgain: true)
-    } catch {
-      // As above.
-      makeAgainSoon()
-    }
+    // As above.
+    if (try? stands(orMakeAgain: true)) == nil { makeAgainSoon() }
   }
 
   /// Returns whether the registration exists; ends it if its role is gone.
@@ -245,15 +238,12 @@ extension PresenceDirectory {
 
   /// Removes a registration, and records it as the last one.
   func remove(_ record: PresenceRecord) {
-    do {
-      guard let place = try directory.open() else { return }
-      note(record, at: place)
-      try removeIfPresent(Self.memberName(record.id), at: place.rawValue)
-    } catch {
-      // Whatever the obstacle is, its lock ends now, and so the registration is gone for all
-      // processes.
-      return
-    }
+    // Whatever the obstacle is, its lock ends now, and so the registration is gone for all
+    // processes.
+    guard let place = try? directory.open() else { return }
+    note(record, at: place)
+    // As above.
+    _ = try? removeIfPresent(Self.memberName(record.id), at: place.rawValue)
   }
 
   private func note(_ record: PresenceRecord, at place: borrowing FileDescriptor) {
