@@ -149,7 +149,7 @@ struct FullDiskTests {
     // Stored together: that one has ended is noted beside them until all have.
     let d = try Participant(path)
     let together: [PropertyListValue] = [3, 4, 5]
-    queue.store.outlet(for: "s", .standard).write(
+    try queue.sender("s").write(
       together.map { Submission(Batch.Entry(payload: $0), durability: .standard) { _ in } })
     try fill()
     #expect(try d.ask("queue-join q") == "done" && d.ask("queue-next q") == "s 3")

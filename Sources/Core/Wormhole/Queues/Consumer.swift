@@ -72,18 +72,23 @@ extension Queue {
   package func join(
     _ terms: ConsumerTerms, until deadline: ContinuousClock.Instant?
   ) throws -> Consumer {
-    let wake = AlarmLatch()
-    return Consumer(
-      self, terms, wake: wake,
-      tenure: try ConsumerEntry(self, terms, wake: wake, until: deadline).run())
+    try joining(terms, until: deadline).run()
   }
 
   package func join(
     _ terms: ConsumerTerms, until deadline: ContinuousClock.Instant?
   ) async throws -> Consumer {
+    try await runSuspending { joining(terms, until: deadline) }
+  }
+
+  private func joining(
+    _ terms: ConsumerTerms, until deadline: ContinuousClock.Instant?
+  ) -> sending any Waiting<Consumer> {
     let wake = AlarmLatch()
-    let tenure = try await runSuspending { ConsumerEntry(self, terms, wake: wake, until: deadline) }
-    return Consumer(self, terms, wake: wake, tenure: tenure)
+    let entry = ConsumerTenure.entry(self, terms, wake, until: deadline)
+    return StepwiseWait {
+      try entry.step().then { .done(Consumer(self, terms, wake: wake, tenure: $0)) }
+    }
   }
 
   /// A queue's consumer, or one of its workers. Thread-safe.
@@ -99,8 +104,8 @@ extension Queue {
   public final class Consumer: Sendable {
     /// The queue.
     public let queue: Queue
-    let terms: ConsumerTerms
-    let wake: AlarmLatch
+    private let terms: ConsumerTerms
+    private let wake: AlarmLatch
     private let state: Mutex<State>
 
     private struct State {
@@ -114,9 +119,7 @@ extension Queue {
       var turn: WakeLatch?
     }
 
-    init(
-      _ queue: Queue, _ terms: ConsumerTerms, wake: AlarmLatch, tenure: ConsumerTenure
-    ) {
+    init(_ queue: Queue, _ terms: ConsumerTerms, wake: AlarmLatch, tenure: ConsumerTenure) {
       self.queue = queue
       self.terms = terms
       self.wake = wake
@@ -127,17 +130,17 @@ extension Queue {
 
     /// Closes the consumer: unacknowledged entries go to the next one. A caller waiting in `next`
     /// is woken with `invalidToken`. Further calls have no effect.
-    public func close() { end { $0.close() } }
+    public func close() { end(asDeath: false) }
 
     /// Closes the consumer as the death of its process would, for other processes; here as `close`.
-    package func abandon() { end { $0.abandon() } }
+    package func abandon() { end(asDeath: true) }
 
-    private func end(_ end: (PresenceRegistration) -> Void) {
+    private func end(asDeath: Bool) {
       let (tenure, turn) = state.withLock { state in
         state.isClosed = true
         return (state.tenure, state.turn)
       }
-      tenure.end(end)
+      tenure.end(asDeath: asDeath)
       turn?.raise()
       wake.raise()
     }
@@ -152,7 +155,7 @@ extension Queue {
     ///   again; otherwise as `next`.
     /// - Complexity: two listings, of waiting and of taken entries.
     public func isIdle() throws -> Bool {
-      try reporting("consume \"\(queue.name)\"", path: queue.path) {
+      try queue.attempt("consume") {
         try confirmOpen()
         let (tenure, loss) = state.withLock { ($0.tenure, $0.loss) }
         if let loss { throw loss }
@@ -184,13 +187,13 @@ extension Queue {
     ///   a second the queue's directory is opened again.
     @available(*, noasync, message: "it blocks; await the other form, in an async function")
     public func next(until deadline: ContinuousClock.Instant) throws -> QueueEntry? {
-      try NextEntry(of: self, until: deadline).run()
+      try nextEntry(until: deadline).run()
     }
 
     /// Takes the next entry; see the form without `async`. Cancelling the task ends the wait with
     /// `CancellationError`.
     public func next(until deadline: ContinuousClock.Instant) async throws -> QueueEntry? {
-      try await runSuspending { NextEntry(of: self, until: deadline) }
+      try await runSuspending { self.nextEntry(until: deadline) }
     }
 
     /// Takes the next entry, however long it takes. Cancelling the task ends the wait with
@@ -198,7 +201,7 @@ extension Queue {
     ///
     /// - Throws: As the form with a deadline.
     public func next() async throws -> QueueEntry {
-      guard let entry = try await runSuspending({ NextEntry(of: self, until: nil) }) else {
+      guard let entry = try await runSuspending({ self.nextEntry(until: nil) }) else {
         preconditionFailure("without a deadline none passes")
       }
       return entry
@@ -214,16 +217,34 @@ extension Queue {
     /// For tests: whether a caller waits in `next`.
     package var isAwaited: Bool { wake.latch.isAwaited }
 
+    // MARK: Taking
+
+    /// Returns one caller's wait for the next entry; nil once the deadline has passed.
+    private func nextEntry(
+      until deadline: ContinuousClock.Instant?
+    ) -> sending any Waiting<QueueEntry?> {
+      // While the consumer joins again.
+      var entry: (any Waiting<ConsumerTenure>)?
+      return StepwiseWait { [self] in
+        guard !isLost else { return try joinAgain(&entry, until: deadline) }
+        entry = nil
+        // One look before each wait: anything later raises the latch.
+        if let entry = try take(until: deadline) { return .done(entry) }
+        if isLost { return .again }
+        return deadline.hasPassed ? .done(nil) : .wait(for: wake.latch, until: deadline)
+      }
+    }
+
     /// Takes an entry; nil if there is none now, or if this consumer has to join again.
     ///
     /// - Parameter deadline: As in `ConsumerSource.take`.
-    func take(until deadline: ContinuousClock.Instant?) throws -> QueueEntry? {
-      try reporting("consume \"\(queue.name)\"", path: queue.path) {
+    private func take(until deadline: ContinuousClock.Instant?) throws -> QueueEntry? {
+      try queue.attempt("consume") {
         try confirmOpen()
         let tenure = state.withLock(\.tenure)
         do {
           return try tenure.take(until: deadline)
-        } catch  where tenure.isLoss(error) {
+        } catch  where error.isLossOfConsumer {
           // On etcd, or it was closed just now.
           try confirmOpen()
           let loss = try tenure.noteLoss(until: deadline)
@@ -231,17 +252,63 @@ extension Queue {
           Diagnostics.report(loss)
           // Excludes: a loss of the tenure that another caller has begun meanwhile.
           state.withLock { if $0.tenure === tenure { $0.loss = loss } }
-          tenure.end { $0.close() }
+          tenure.end()
           return nil
         }
       }
     }
 
     /// Whether it was replaced, and has not joined again.
-    var isLost: Bool { state.withLock { $0.loss != nil } }
+    private var isLost: Bool { state.withLock { $0.loss != nil } }
+
+    private func joinAgain(
+      _ entry: inout (any Waiting<ConsumerTenure>)?, until deadline: ContinuousClock.Instant?
+    ) throws -> WaitingStep<QueueEntry?> {
+      try confirmOpen()
+      guard ChangeMonitor.shared.isSettled(queue.container.root.path) else {
+        return later(ChangeMonitor.pollInterval, deadline)
+      }
+      // A day is as good as no deadline.
+      let current =
+        entry
+        ?? ConsumerTenure.entry(queue, terms, wake, until: deadline ?? .now + .seconds(86_400))
+      entry = current
+      do {
+        let step = try current.step().then { tenure -> WaitingStep<QueueEntry?> in
+          try goOn(tenure)
+          return .again
+        }
+        if case .wait(let latch, _) = step {
+          // Woken when this consumer is closed.
+          state.withLock { $0.turn = latch }
+          try confirmOpen()
+        }
+        return step
+      } catch let error as AppGroupError {
+        entry = nil
+        switch error.code {
+        case .timedOut where deadline.hasPassed: return .done(nil)
+        // Stopped once more while it joined, or the wait has reached its limit.
+        case .leaseLost, .timedOut: return .again
+        case .containerMissing: return later(ContainerRoot.recheck, deadline)
+        case .inputOutput where error.errorNumber == Errno.noSuchFile.rawValue:
+          return later(ContainerRoot.recheck, deadline)
+        default: throw error
+        }
+      }
+    }
+
+    /// A program removes files, which must not be created again meanwhile.
+    private func later(
+      _ pause: Duration, _ deadline: ContinuousClock.Instant?
+    ) -> WaitingStep<QueueEntry?> {
+      guard !deadline.hasPassed else { return .done(nil) }
+      let next = ContinuousClock.now + pause
+      return .wait(for: wake.latch, until: deadline.map { min($0, next) } ?? next)
+    }
 
     /// Continues with a new tenure, unless another caller was faster.
-    func goOn(_ tenure: ConsumerTenure) throws {
+    private func goOn(_ tenure: ConsumerTenure) throws {
       let isTaken = state.withLock { state in
         // Excludes: a tenure that begins after the consumer was closed, and never ends.
         guard state.loss != nil, !state.isClosed else { return false }
@@ -249,17 +316,11 @@ extension Queue {
         state.count += 1
         return true
       }
-      if !isTaken { tenure.end { $0.close() } }
+      if !isTaken { tenure.end() }
       try confirmOpen()
     }
 
-    /// Lets a caller that joins again be woken when this consumer is closed.
-    func willWait(for turn: WakeLatch) throws {
-      state.withLock { $0.turn = turn }
-      try confirmOpen()
-    }
-
-    func confirmOpen() throws {
+    private func confirmOpen() throws {
       guard state.withLock(\.isClosed) else { return }
       throw AppGroupError(
         .invalidToken, "consume \"\(queue.name)\"", path: queue.path, reason: "it was closed",

@@ -32,58 +32,76 @@ final class ConsumerTenure: Sendable {
   private let terms: ConsumerTerms
   /// Taken only by one caller of `next` at a time, for as long as its look lasts.
   private let steps: Mutex<ConsumerSteps>
-  /// Only for a worker that keeps the order.
-  private let obstacles: Obstacles?
   private let sight = Mutex(Sight())
 
-  /// The latch that wakes a caller of `next`. It begins with the second look, so that taking one
-  /// waiting entry does not cost any watch.
+  /// The latch that wakes a caller of `next`.
   private struct Sight {
-    var hasLooked = false
     /// The watches of the queue, and for a worker also of others that enter, leave or die.
     var watches: [any Cancelling]?
     var isEnded = false
   }
 
+  /// Returns the wait of a process that becomes a consumer, for the consumers in its way.
+  static func entry(
+    _ queue: Queue, _ terms: ConsumerTerms, _ wake: AlarmLatch,
+    until deadline: ContinuousClock.Instant?
+  ) -> sending any Waiting<ConsumerTenure> {
+    let role = queue.role.exclusiveEntry(until: deadline)
+    let action = terms.isWorker ? "work for" : "consume"
+    return StepwiseWait {
+      do {
+        return try role.step().then { gate in
+          try .done(
+            queue.attempt(action) {
+              try ConsumerTenure(of: queue, terms, wake, gate: gate, until: deadline)
+            })
+        }
+      } catch let error as AppGroupError where error.code == .noSpace && terms.isWorker {
+        // No other consumer has the queue alone: that was checked first.
+        return try .done(
+          queue.attempt(action) {
+            try ConsumerTenure(of: queue, terms, wake, role: .unregistered(error), until: deadline)
+          })
+      }
+    }
+  }
+
   /// - Parameter gate: the role of the only consumer. A worker has it while it begins, so that it
   ///   waits for a consumer that has the queue alone, and that consumer sees its directory.
-  convenience init(
+  private convenience init(
     of queue: Queue, _ terms: ConsumerTerms, _ wake: AlarmLatch, gate: PresenceRegistration,
     until deadline: ContinuousClock.Instant?
   ) throws {
-    if terms.isWorker {
-      defer { gate.close() }
-      // The gate has just tidied up.
-      let registration = try queue.limited(until: deadline).role.enter(nil, tidies: false)
-      try self.init(
-        of: queue, terms, wake, role: .worker(registration, gate: gate), registration: registration,
-        gate: gate, until: deadline)
-    } else {
+    guard terms.isWorker else {
       try self.init(
         of: queue, terms, wake, role: .alone(gate), registration: gate, gate: gate, until: deadline)
+      return
     }
+    defer { gate.close() }
+    // The gate has just tidied up.
+    let registration = try queue.limited(until: deadline).role.enter(nil, tidies: false)
+    try self.init(
+      of: queue, terms, wake, role: .worker(registration, gate: gate), registration: registration,
+      gate: gate, until: deadline)
   }
 
   /// - Parameters:
   ///   - registration: of this process, which ends with the tenure.
   ///   - gate: as above; none without a registration.
   ///   - deadline: As in `ConsumerSource.take`.
-  init(
+  private init(
     of queue: Queue, _ terms: ConsumerTerms, _ wake: AlarmLatch, role: ConsumerRole,
     registration: PresenceRegistration? = nil, gate: PresenceRegistration? = nil,
     until deadline: ContinuousClock.Instant?
   ) throws {
-    let deliveries = DeliveryTerms(
-      directory: OpenQueue(queue), consumer: terms, released: ReleasedEntries { wake.raise() })
+    let deliveries = DeliveryTerms(OpenQueue(queue), terms, wake)
     do {
       let source = try queue.store.source(for: role, deliveries, until: deadline)
-      let steps = ConsumerSteps(source, deliveries)
       // Stopped between the two steps, this may have replaced its own successor, which then begins
       // again. A process without a right to the role must begin again, too.
       try gate?.confirm(until: deadline)
-      place = steps.place
-      obstacles = terms.keepsOrder ? Obstacles(queue.store.endWatch(), wake.latch) : nil
-      self.steps = Mutex(steps)
+      place = source.place
+      steps = Mutex(ConsumerSteps(source, deliveries))
     } catch {
       registration?.close()
       throw error
@@ -99,24 +117,18 @@ final class ConsumerTenure: Sendable {
   /// - Parameter deadline: As in `ConsumerSource.take`.
   func take(until deadline: ContinuousClock.Instant?) throws -> QueueEntry? {
     try steps.withLock { steps in
-      if isFirstLook, let entry = try steps.next(until: deadline) { return entry }
-      if try watch(until: deadline) { steps.noteChange() }
-      if wake.takeChange() { steps.noteChange() }
-      while true {
-        if let entry = try steps.next(until: deadline) { return entry }
-        if let due = steps.due { wake.raise(at: due) }
-        guard let obstacles, try obstacles.watch(steps.obstacles) else { return nil }
-      }
+      if steps.isFirstLook, let entry = try steps.next(until: deadline) { return entry }
+      if try watch(until: deadline) { steps.source.noteChange() }
+      if wake.takeChange() { steps.source.noteChange() }
+      if let entry = try steps.next(until: deadline) { return entry }
+      if let due = steps.due { wake.raise(at: due) }
+      return nil
     }
   }
 
-  private var isFirstLook: Bool {
-    sight.withLock { sight in
-      defer { sight.hasLooked = true }
-      return !sight.hasLooked
-    }
-  }
-
+  /// Begins to wake the callers of `next`: with the second look, so that taking one waiting entry
+  /// does not cost any watch.
+  ///
   /// - Returns: Whether it has begun now: earlier events may be unknown.
   private func watch(until deadline: ContinuousClock.Instant?) throws -> Bool {
     guard sight.withLock({ $0.watches == nil && !$0.isEnded }) else { return false }
@@ -138,12 +150,6 @@ final class ConsumerTenure: Sendable {
     return true
   }
 
-  /// Whether an error means that its own directory, or the container, is gone; on etcd its key.
-  func isLoss(_ error: any Error) -> Bool {
-    let code = (error as? AppGroupError)?.code
-    return error as? Errno == .noSuchFile || code == .leaseLost || code == .containerMissing
-  }
-
   /// - Parameter deadline: As in `ConsumerSource.take`.
   /// - Returns: the description of the loss.
   func noteLoss(until deadline: ContinuousClock.Instant?) throws -> AppGroupError {
@@ -152,19 +158,40 @@ final class ConsumerTenure: Sendable {
       try registration?.confirm(until: deadline)
       try place.noteLoss()
       return queue.replaced(remedy: remedy)
-    } catch let error as AppGroupError where [.leaseLost, .containerMissing].contains(error.code) {
+    } catch let error as AppGroupError where error.isLossOfConsumer {
       return queue.replaced(by: error.holder, remedy: remedy)
     }
   }
 
-  /// - Parameter leave: how the registration ends.
-  func end(_ leave: (PresenceRegistration) -> Void) {
+  /// - Parameter asDeath: whether the registration ends as if this process had died.
+  func end(asDeath: Bool = false) {
     let watches = sight.withLock { sight in
       sight.isEnded = true
       return sight.watches
     }
     for watch in watches ?? [] { watch.cancel() }
     place.end()
-    if let registration { leave(registration) }
+    registration?.end(asDeath: asDeath)
+  }
+}
+
+extension Error {
+  /// Whether it means that a consumer's own directory, or the container, is gone; on etcd its key.
+  var isLossOfConsumer: Bool {
+    let code = (self as? AppGroupError)?.code
+    return self as? Errno == .noSuchFile || code == .leaseLost || code == .containerMissing
+  }
+}
+
+extension Queue {
+  package func replaced(
+    by holder: LeaseHolder? = nil, remedy: String = "go on with the next entry"
+  ) -> AppGroupError {
+    AppGroupError(
+      .leaseLost, "consume \"\(name)\"", path: path,
+      reason: (holder.map { "\($0)," } ?? "another consumer")
+        + " has replaced this one, because it was stopped, or the queue was removed; what was not "
+        + "acknowledged is delivered to it again",
+      remedy: remedy, holder: holder)
   }
 }

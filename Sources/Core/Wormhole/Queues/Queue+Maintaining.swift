@@ -12,9 +12,7 @@ extension Queue {
   /// - Throws: `AppGroupError` for errors of the file system. Unreadable entries are left out.
   /// - Complexity: Four listings or more, and reading each file that is returned.
   public func outstanding(limit: Int = .max) throws -> [QueueReceipt] {
-    let found = try reporting("look for entries of \"\(name)\"", path: path) {
-      try store.unfinished(limit: limit)
-    }
+    let found = try attempt("look for entries of") { try store.unfinished(limit: limit) }
     let taken = found.filter { $0.status == .taken }.sorted { $0.id.isBefore($1.id) }
     return taken + found.filter { $0.status == .stored }.sorted { $0.id.precedes($1.id) }
   }
@@ -36,9 +34,7 @@ extension Queue {
       var watch: (any Cancelling)?
       var pause = deadline
       do {
-        watch = try reporting("wait for \"\(name)\"", path: path) {
-          try queue.store.watchFirstUse { latch.raise() }
-        }
+        watch = try attempt("wait for") { try queue.store.watchFirstUse { latch.raise() } }
         if watch == nil { return true }
       } catch let error as AppGroupError where error.code == .containerMissing {
         pause = min(deadline, .now + ContainerRoot.recheck)
@@ -62,9 +58,7 @@ extension Queue {
   @available(*, noasync, message: "it blocks; await the other form, in an async function")
   @discardableResult
   public func cancelAll(until deadline: ContinuousClock.Instant? = nil) throws -> Int {
-    try reporting("cancel what waits in \"\(name)\"", path: path) {
-      try store.cancelAll(until: deadline)
-    }
+    try attempt("cancel what waits in") { try store.cancelAll(until: deadline) }
   }
 
   /// Cancels all waiting entries; see the form without `async`.
@@ -72,6 +66,49 @@ extension Queue {
   public func cancelAll(until deadline: ContinuousClock.Instant? = nil) async throws -> Int {
     try await Blocking.run { try self.cancelAll(until: deadline) }
   }
+
+  // MARK: Failures
+
+  /// Returns the failed entries that were kept, in the order of sending.
+  ///
+  /// - Throws: `AppGroupError` for errors of the file system. Unreadable entries are left out.
+  /// - Complexity: one listing, and one file read for each.
+  public func failures() throws -> [QueueFailure] {
+    try attempt("look for what has failed in") { try store.failures() }
+  }
+
+  /// Sends a failed entry that was kept again, as a new entry of the same sender and priority: with
+  /// another id, and without the key, the expiry, the delay and the receipt of the original, whose
+  /// outcome does not change.
+  ///
+  /// - Returns: the new entry's id; nil if the failed entry no longer exists.
+  /// - Throws: `AppGroupError` for errors of the file system; then the entry is still kept.
+  /// - Complexity: some cheap calls and one rename.
+  public func retry(_ id: QueueEntryID) throws -> QueueEntryID? {
+    try attempt("send again what has failed in") { try store.retry(id) }
+  }
+
+  /// Removes a failed entry that was kept, and the file that came with it.
+  ///
+  /// - Returns: false if the entry no longer exists.
+  /// - Throws: `AppGroupError` for errors of the file system.
+  @discardableResult
+  public func forgetFailure(_ id: QueueEntryID) throws -> Bool {
+    try attempt("forget what has failed in") { try store.forgetFailure(id) }
+  }
+
+  // MARK: Care
+
+  /// Removes expired records of all senders.
+  ///
+  /// - Parameter later: For tests: the time by which the clock is ahead.
+  /// - Returns: the removed paths.
+  package func expire(nanosecondsLater later: UInt64 = 0) throws -> [String] {
+    try store.expire(later: later)
+  }
+
+  /// Removes leftovers of dead senders and consumers, without disturbing live ones.
+  package func sweep() throws { try store.sweep() }
 }
 
 extension QueueEntryID {

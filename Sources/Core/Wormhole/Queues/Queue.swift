@@ -109,12 +109,19 @@ public struct Queue: Sendable {
     return Sender(self, name: sender, component: encoded.component, limits: limits)
   }
 
+  /// Runs a call; an error of it says what was to be done with the queue.
+  package func attempt<Result: ~Copyable>(
+    _ action: @autoclosure () -> String, _ body: () throws -> Result
+  ) throws -> Result {
+    try reporting("\(action()) \"\(name)\"", path: path, body)
+  }
+
   /// Returns whether any entry waits or is taken.
   ///
   /// - Throws: `AppGroupError` for errors of the file system.
   /// - Complexity: two or three listings.
   package func hasEntries() throws -> Bool {
-    try reporting("look at \"\(name)\"", path: path) { try store.hasEntries() }
+    try attempt("look at") { try store.hasEntries() }
   }
 
   static let nanosecondsSince1970: @Sendable () -> UInt64 = {

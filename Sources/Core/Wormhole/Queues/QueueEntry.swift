@@ -142,17 +142,12 @@ extension QueueEntry {
   /// Removes the note of an entry that has ended.
   func removeMark() {
     guard isMarked.load(ordering: .sequentiallyConsistent) else { return }
-    do {
-      try unmark()
-    } catch {
-      // Its end is final, and the next consumer sweeps notes without a batch.
-      return
-    }
+    // Its end is final, and the next consumer sweeps notes without a batch.
+    try? unmark()
   }
 
   private func marking<Result>(_ body: (any TakenStore) throws -> Result) throws -> Result {
-    let queue = batch.queue
-    return try reporting("note how far an entry of \"\(queue.name)\" is", path: queue.path) {
+    try batch.queue.attempt("note the progress of an entry of") {
       try batch.noticingLoss { try body(batch.store) }
     }
   }

@@ -90,8 +90,6 @@ extension Queue {
 package protocol ConsumerSource: Sendable {
   /// The part that does not need that thread.
   var place: any ConsumerPlace { get }
-  /// Batches of other workers that this one waits for, because it keeps the order of senders.
-  var obstacles: Set<EntryFile> { get }
   /// When an entry may become ready without an event; nil if never.
   var due: ContinuousClock.Instant? { get }
 

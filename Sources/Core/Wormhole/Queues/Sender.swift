@@ -25,6 +25,8 @@ extension Queue {
     let component: String
     private let outlet: any QueueOutlet
     private let gathering = Mutex(Gathering())
+    /// When expired records are next removed.
+    private let expiry = Mutex(ContinuousClock.now)
     /// Notifies callers that wait for the end of entries.
     let ends: any QueueEnds
     let store: any QueueStore
@@ -85,12 +87,11 @@ extension Queue {
       priority: EntryPriority = .standard, while fence: Presence.Fence? = nil
     ) throws -> QueueEntryID {
       let outcome = Awaited<Result<QueueEntryID, any Error>>()
-      let entry = Batch.Entry(
-        payload: payload, expiry: expiry.map { Expiry(after: $0) }, key: key,
-        keepsReceipt: keepsReceipt, receiptTerm: receiptTerm)
       let submission = Submission(
-        entry, durability: durability, place: .init(priority, delay), under: fence?.proof,
-        outcome.settle)
+        .init(
+          payload: payload, expiry: expiry.map { Expiry(after: $0) }, key: key,
+          keepsReceipt: keepsReceipt, receiptTerm: receiptTerm),
+        durability: durability, place: .init(priority, delay), under: fence?.proof, outcome.settle)
       // If no thread is writing, the caller writes, including later sends of others.
       if gather(submission) { write(until: { outcome.isSettled }) }
       let id = try outcome.wait().get()
@@ -106,26 +107,20 @@ extension Queue {
       receiptTerm: QueueReceipt.Term = .untilForgotten, delay: Duration? = nil,
       priority: EntryPriority = .standard, while fence: Presence.Fence? = nil
     ) async throws -> QueueEntryID {
-      let entry = Batch.Entry(
-        payload: payload, expiry: expiry.map { Expiry(after: $0) }, key: key,
-        keepsReceipt: keepsReceipt, receiptTerm: receiptTerm)
-      let id = try await store(
-        entry, durability, place: .init(priority, delay), under: fence?.proof)
+      let id = try await withCheckedThrowingContinuation { continuation in
+        let submission = Submission(
+          .init(
+            payload: payload, expiry: expiry.map { Expiry(after: $0) }, key: key,
+            keepsReceipt: keepsReceipt, receiptTerm: receiptTerm),
+          durability: durability, place: .init(priority, delay), under: fence?.proof
+        ) { continuation.resume(with: $0) }
+        if gather(submission) { writeLater() }
+      }
       if let key { try await Blocking.run { self.store.supersede(key, before: id) } }
       return id
     }
 
-    private func store(
-      _ entry: Batch.Entry, _ durability: Durability, place: Submission.Place,
-      under role: RoleProof?
-    ) async throws -> QueueEntryID {
-      try await withCheckedThrowingContinuation { continuation in
-        let submission = Submission(entry, durability: durability, place: place, under: role) {
-          continuation.resume(with: $0)
-        }
-        if gather(submission) { Blocking.queue().async { self.write(until: { false }) } }
-      }
-    }
+    // MARK: Gathering
 
     /// - Returns: whether the caller has to write.
     private func gather(_ submission: Submission) -> Bool {
@@ -151,11 +146,13 @@ extension Queue {
           return isDone() ? nil : Self.gather(&gathering.waiting)
         }
         // This caller must not wait for the sends of others.
-        guard let next else { return Blocking.queue().async { self.write(until: { false }) } }
+        guard let next else { return writeLater() }
         guard !next.isEmpty else { return }
-        outlet.write(next)
+        write(next)
       }
     }
+
+    private func writeLater() { Blocking.queue().async { self.write(until: { false }) } }
 
     private static func gather(_ waiting: inout [Submission]) -> [Submission] {
       var count = 0
@@ -173,5 +170,160 @@ extension Queue {
       waiting.removeFirst(count)
       return next
     }
+
+    // MARK: Writing
+
+    /// Stores entries, together if possible, and reports its outcome to each send.
+    func write(_ submissions: [Submission]) {
+      for part in outlet.parts(of: submissions) { writeTogether(part) }
+    }
+
+    private func writeTogether(_ submissions: [Submission]) {
+      guard submissions.count > 1 else { return writeEach(submissions) }
+      do {
+        let bytes = try Batch(submissions.map(\.entry)).bytes()
+        guard try outlet.admits(submissions.count, bytes.count) else { return writeEach(submissions) }
+        try store(submissions, bytes)
+      } catch is PropertyListError {
+        // One of them cannot be stored, or not all together.
+        writeEach(submissions)
+      } catch {
+        for submission in submissions { submission.settle(.failure(error)) }
+      }
+    }
+
+    // As many as the limits allow: after one refusal the rest are refused without a scan for each.
+    private func writeEach(_ submissions: [Submission]) {
+      var refusal: AppGroupError?
+      for submission in submissions {
+        if let refusal {
+          submission.settle(.failure(refusal))
+        } else {
+          refusal = writeOne(submission)
+        }
+      }
+    }
+
+    /// - Returns: the error if the queue is full.
+    private func writeOne(_ submission: Submission) -> AppGroupError? {
+      do {
+        let bytes = try Batch([submission.entry]).bytes()
+        guard try outlet.admits(1, bytes.count) else {
+          let refusal = full()
+          submission.settle(.failure(refusal))
+          return refusal
+        }
+        try store([submission], bytes)
+      } catch let error as PropertyListError {
+        let action = "send to \"\(queue.name)\""
+        submission.settle(.failure(AppGroupError.unacceptable(error, action, path: queue.path)))
+      } catch {
+        submission.settle(.failure(error))
+      }
+      return nil
+    }
+
+    private func store(_ submissions: [Submission], _ bytes: [UInt8]) throws {
+      let isDurable = submissions.contains { $0.durability == .durable }
+      let entries = submissions.map(\.entry)
+      let name = try queue.attempt("send to") {
+        try outlet.store(
+          bytes, entries, position: submissions[0].place, isDurable: isDurable,
+          under: submissions[0].role)
+      }
+      expire()
+      for (index, submission) in submissions.enumerated() {
+        submission.settle(.success(QueueEntryID(batch: name, index: index)))
+      }
+    }
+
+    // Once an hour, and only a few: a send must not wait for much.
+    private func expire() {
+      let isDue = expiry.withLock { expiry in
+        guard ContinuousClock.now >= expiry else { return false }
+        expiry = .now + .seconds(3_600)
+        return true
+      }
+      // The entry is stored. The next sender or a sweep tries this again.
+      if isDue { try? outlet.expire() }
+    }
+
+    private func full() -> AppGroupError {
+      let limits = outlet.admission
+      return AppGroupError(
+        .queueFull, "send to \"\(queue.name)\"", path: queue.path,
+        reason: "the limit of \(limits.maximumEntries) entries or \(limits.maximumBytes) bytes is "
+          + "reached",
+        remedy: "wait until its consumer has caught up")
+    }
   }
+}
+
+/// A send on its way.
+package struct Submission: Sendable {
+  package let entry: Batch.Entry
+  /// The bytes that it adds to its file.
+  let footprint: PropertyListFootprint
+  let durability: Durability
+  let place: Place
+  /// The role under which it is stored; nil for any process at any time.
+  let role: RoleProof?
+  let settle: @Sendable (Result<QueueEntryID, any Error>) -> Void
+
+  /// Its place in the queue.
+  package struct Place: Hashable {
+    package let priority: EntryPriority
+    /// Nanoseconds; nil for none.
+    package let delay: UInt64?
+
+    /// The longest delay: a century.
+    private static let longest: Int64 = 3_155_760_000
+
+    package init(_ priority: EntryPriority = .standard, _ delay: Duration? = nil) {
+      self.priority = priority
+      let delay = delay.flatMap { $0 > .zero ? min($0, .seconds(Self.longest)) : nil }
+      self.delay = delay.map { max(1, UInt64($0 / .nanoseconds(1))) }
+    }
+  }
+
+  init(
+    _ entry: Batch.Entry, durability: Durability, place: Place = .init(),
+    under role: RoleProof? = nil,
+    _ settle: @escaping @Sendable (Result<QueueEntryID, any Error>) -> Void
+  ) {
+    self.entry = entry
+    footprint = entry.footprint
+    self.durability = durability
+    self.place = place
+    self.role = role
+    self.settle = settle
+  }
+}
+
+/// The writer of a sender's batches, called by one thread at a time: it checks the limits, stamps, and
+/// stores.
+package protocol QueueOutlet: Sendable {
+  /// The limit on waiting entries.
+  var admission: Admission { get }
+
+  /// Returns sends in groups that may be stored together.
+  func parts(of submissions: [Submission]) -> [[Submission]]
+
+  /// Returns whether so many entries, with so many bytes, may still be stored.
+  func admits(_ count: Int, _ size: Int) throws -> Bool
+
+  /// Stores a batch, under a new name.
+  ///
+  /// - Parameter role: The role that is required for storing it.
+  func store(
+    _ bytes: [UInt8], _ entries: [Batch.Entry], position: Submission.Place, isDurable: Bool,
+    under role: RoleProof?
+  ) throws -> EntryFile
+
+  /// Removes some of the sender's expired records.
+  func expire() throws
+}
+
+extension QueueOutlet {
+  func parts(of submissions: [Submission]) -> [[Submission]] { [submissions] }
 }

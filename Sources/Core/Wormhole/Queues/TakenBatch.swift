@@ -21,9 +21,9 @@ package final class TakenBatch: Sendable {
 
   private struct State {
     var stages: [Stage]
-    /// The number of entries that are not settled.
-    var remaining: Int
     var log: DeliveryLog
+    /// The number of entries that are not settled.
+    var remaining: Int { stages.count { $0 != .settled } }
 
     /// - Returns: whether all other entries are settled already, and whether there are notes to
     ///   remove; nil if it is settled, or about to be.
@@ -37,9 +37,7 @@ package final class TakenBatch: Sendable {
     ///
     /// - Returns: whether all entries are settled now.
     mutating func end(_ index: Int, isSettled: Bool) -> Bool {
-      if stages[index] == .settled { remaining += 1 }
       stages[index] = isSettled ? .settled : .unsettled
-      if isSettled { remaining -= 1 }
       return remaining == 0
     }
   }
@@ -54,8 +52,7 @@ package final class TakenBatch: Sendable {
     entries = batch.entries
     self.store = store
     let stages = batch.entries.indices.map { settled.contains($0) ? Stage.settled : .unsettled }
-    let remaining = stages.count { $0 == .unsettled }
-    state = Mutex(State(stages: stages, remaining: remaining, log: log))
+    state = Mutex(State(stages: stages, log: log))
   }
 
   package var queue: Queue { terms.queue }
@@ -74,19 +71,9 @@ package final class TakenBatch: Sendable {
   func noticingLoss<Result>(_ step: () throws -> Result) throws -> Result {
     do {
       return try step()
-    } catch let error as Errno where error == .noSuchFile {
-      throw lost()
-    } catch let error as AppGroupError where [.leaseLost, .containerMissing].contains(error.code) {
-      throw lost()
-    }
-  }
-
-  private func lost() -> AppGroupError {
-    do {
-      return queue.replaced(by: try store.successor())
-    } catch {
+    } catch where error.isLossOfConsumer {
       // The loss matters more than the name of the new consumer.
-      return queue.replaced()
+      throw queue.replaced(by: try? store.successor())
     }
   }
 
@@ -129,7 +116,8 @@ package final class TakenBatch: Sendable {
       return try fail(index, after: count, until: nil)
     }
     try log(DeliveryLog.line(index, pause: pause), until: nil)
-    terms.released.giveBack(.init(batch: self, index: index, due: .now + pause))
+    terms.add(.init(batch: self, index: index, due: .now + pause))
+    terms.wake.raise()
   }
 
   private func fail(
@@ -141,7 +129,7 @@ package final class TakenBatch: Sendable {
   }
 
   private func log(_ line: String, until deadline: ContinuousClock.Instant?) throws {
-    try reporting("count a delivery of \"\(queue.name)\"", path: queue.path) {
+    try queue.attempt("count a delivery of") {
       let isWritten = try noticingLoss { try store.log(line, until: deadline) }
       if isWritten { state.withLock { $0.log.isWritten = true } }
     }
@@ -159,7 +147,7 @@ package final class TakenBatch: Sendable {
     _ index: Int, as status: QueueEntryStatus = .processed, isKept: Bool = false,
     until deadline: ContinuousClock.Instant? = nil
   ) throws {
-    try reporting("settle an entry of \"\(queue.name)\"", path: queue.path) {
+    try queue.attempt("settle an entry of") {
       guard let begun = state.withLock({ $0.begin(index) }) else { return }
       let settlement = Settlement(
         id: QueueEntryID(batch: name, index: index), entry: entries[index], status: status,
@@ -178,29 +166,5 @@ package final class TakenBatch: Sendable {
         throw error
       }
     }
-  }
-}
-
-/// The terms of a consumer's deliveries.
-package struct DeliveryTerms: Sendable {
-  /// The queue, and its directory on this machine.
-  let directory: OpenQueue
-  var consumer = ConsumerTerms()
-  let released: ReleasedEntries
-
-  package var queue: Queue { directory.queue }
-  package var keepsOrder: Bool { consumer.keepsOrder }
-}
-
-extension Queue {
-  package func replaced(
-    by holder: LeaseHolder? = nil, remedy: String = "go on with the next entry"
-  ) -> AppGroupError {
-    AppGroupError(
-      .leaseLost, "consume \"\(name)\"", path: path,
-      reason: (holder.map { "\($0)," } ?? "another consumer")
-        + " has replaced this one, because it was stopped, or the queue was removed; what was not "
-        + "acknowledged is delivered to it again",
-      remedy: remedy, holder: holder)
   }
 }

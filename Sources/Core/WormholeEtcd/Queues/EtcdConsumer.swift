@@ -23,9 +23,6 @@ struct EtcdConsumer: ConsumerSource {
 
   var place: any ConsumerPlace { own }
 
-  /// The view reports when one of them has ended.
-  var obstacles: Set<EntryFile> { [] }
-
   var due: ContinuousClock.Instant? { waiting.due }
 
   mutating func noteChange() {}

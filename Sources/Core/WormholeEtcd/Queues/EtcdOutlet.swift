@@ -12,8 +12,6 @@ final class EtcdOutlet: QueueOutlet {
     /// The sender's last batch; nil before the first look, and after an error.
     var last: Last?
     var admission: Admission
-    /// When expired records are next removed.
-    var sweep = ContinuousClock.now
   }
 
   /// `s/<sender>`.
@@ -39,7 +37,7 @@ final class EtcdOutlet: QueueOutlet {
           bytes: min(limits.bytes, Self.limits.bytes))))
   }
 
-  var queue: Queue { store.queue }
+  private var queue: Queue { store.queue }
   var admission: Admission { state.withLock(\.admission) }
 
   // An entry with a key takes steps to supersede others, so it is alone.
@@ -117,7 +115,6 @@ final class EtcdOutlet: QueueOutlet {
           order: order, item: witness.item(at: outcome.revision), seen: outcome.revision)
         state.admission.noteStored(name)
       }
-      expire()
       return name
     } while .now < store.container.soon && other == nil
     throw EtcdError(.unreachable, "others send under the same name all the time")
@@ -177,19 +174,5 @@ final class EtcdOutlet: QueueOutlet {
     }
   }
 
-  // Once an hour, and only a few: a send must not wait for much.
-  private func expire() {
-    let mustSweep = state.withLock { state in
-      guard ContinuousClock.now >= state.sweep else { return false }
-      state.sweep = .now + .seconds(3_600)
-      return true
-    }
-    guard mustSweep else { return }
-    do {
-      _ = try store.expire(of: sender, later: 0, limit: 64)
-    } catch {
-      // The entry is stored. The next sender or a sweep tries this again.
-      return
-    }
-  }
+  func expire() throws { _ = try store.expire(of: sender, later: 0, limit: 64) }
 }

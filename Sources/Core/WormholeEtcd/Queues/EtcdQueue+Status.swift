@@ -15,10 +15,10 @@ extension EtcdQueue {
     let kept = try call.receipts(in: .key(receiptKey(id.batch))).first { $0.id == id }
     if let kept { return kept }
     let look = try call.look(at: id.batch)
-    guard let entry = look.batch?.entries[id.index], let payload = entry.payload,
+    guard let entry = look.batch?.entries[id.index],
       look.claim?.settled.contains(id.index) != true
     else { return nil }
-    return QueueReceipt(id: id, payload: payload, key: entry.key, status: look.status(id.index))
+    return QueueReceipt(id, entry, look.status(id.index))
   }
 
   func receipts(of sender: String) throws -> [QueueReceipt] {
@@ -31,11 +31,8 @@ extension EtcdQueue {
     let looks = try looks(at: kept.map(\.batch))
     return zip(kept, looks).flatMap { kept, look in
       kept.content.kept.compactMap { index in
-        let entry = kept.content.entries[index]
-        guard let payload = entry.payload else { return nil }
-        return QueueReceipt(
-          id: .init(batch: kept.batch, index: index), payload: payload, key: entry.key,
-          status: look.status(index))
+        QueueReceipt(
+          .init(batch: kept.batch, index: index), kept.content.entries[index], look.status(index))
       }
     }
   }
@@ -79,9 +76,8 @@ extension EtcdQueue {
     zip(batches, try looks(at: batches)).flatMap { batch, look in
       (look.batch?.entries ?? []).enumerated().compactMap { index, entry in
         let status = look.status(index)
-        guard !status.isEnd, let payload = entry.payload else { return nil }
-        return QueueReceipt(
-          id: .init(batch: batch, index: index), payload: payload, key: entry.key, status: status)
+        return status.isEnd
+          ? nil : QueueReceipt(.init(batch: batch, index: index), entry, status)
       }
     }
   }

@@ -98,7 +98,7 @@ struct CopyScene {
         outcomes.withLock { $0.append(outcome) }
       }
     }
-    queue.store.outlet(for: "c", .standard).write(submissions)
+    try queue.sender("c").write(submissions)
     return try outcomes.withLock { $0 }.map { try $0.get() }
   }
 

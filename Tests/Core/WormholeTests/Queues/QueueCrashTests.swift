@@ -172,7 +172,7 @@ struct QueueCrashTests {
     let taken = try scene.names("taken")
     // In the place of a registration that somebody has overtaken.
     let other = try scene.queue.container.presence("other").enterExclusively(until: soon)
-    let terms = DeliveryTerms(directory: OpenQueue(scene.queue), released: ReleasedEntries {})
+    let terms = DeliveryTerms(OpenQueue(scene.queue))
     for role in [ConsumerRole.alone(other), .worker(other, gate: other)] {
       let error = #expect(throws: AppGroupError.self) {
         _ = try scene.queue.store.source(for: role, terms, until: nil)

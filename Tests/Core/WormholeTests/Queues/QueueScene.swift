@@ -40,7 +40,7 @@ struct QueueScene {
         outcome in outcomes.withLock { $0.append(outcome) }
       }
     }
-    queue.store.outlet(for: sender, .standard).write(submissions)
+    try queue.sender(sender).write(submissions)
     let ids = try outcomes.withLock { $0 }.map { try $0.get() }
     #expect(ids.count == numbers.count && Set(ids.map(\.batch)).count == 1)
     return ids

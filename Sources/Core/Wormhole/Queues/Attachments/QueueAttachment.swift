@@ -118,7 +118,7 @@ package struct QueueAttachment: Sendable {
   }
 
   private func confirm(at place: QueueDirectory) throws {
-    let consumer = QueueDirectory.taken + "/" + batch.consumer
+    let consumer = QueueDirectory.takenPath(batch.consumer)
     guard try place.exists(consumer) else { throw batch.queue.replaced() }
   }
 

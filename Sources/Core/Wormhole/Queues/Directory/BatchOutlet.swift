@@ -4,7 +4,7 @@ import WormholeSystem
 
 /// The writer of a sender's batches, one after another: stamps them, checks the limits, and stores.
 final class BatchOutlet: QueueOutlet {
-  let queue: Queue
+  private let queue: Queue
   private let directory: OpenQueue
   private let sender: String
   private let state: Mutex<State>
@@ -17,8 +17,6 @@ final class BatchOutlet: QueueOutlet {
     var admission: Admission
     /// The status of the queue's directory when it was last synchronized to the disk.
     var durable: FileStatus?
-    /// When expired files are next removed.
-    var sweep = ContinuousClock.now
   }
 
   init(_ queue: Queue, _ sender: String, limits: Queue.Limits) {
@@ -49,7 +47,7 @@ final class BatchOutlet: QueueOutlet {
   ) throws -> EntryFile {
     let count = entries.count
     let keepsReceipt = entries.contains(where: \.keepsReceipt)
-    let keys = keys(of: entries)
+    let keys = Batch(entries).keys
     for _ in 0..<renameRaceLimit {
       let place = try directory.openOrMake()
       let order = try nextStamp(at: place)
@@ -82,27 +80,14 @@ final class BatchOutlet: QueueOutlet {
       if isDurable {
         try synchronize(place, scope, keepsReceipt: keepsReceipt, hasKeys: !keys.isEmpty)
       }
-      expire(at: place)
       state.withLock { $0.admission.noteStored(name) }
       return name
     }
     throw Errno.deviceBusy
   }
 
-  // Once an hour, and only a few: a send must not wait for much.
-  private func expire(at place: QueueDirectory) {
-    let mustSweep = state.withLock { state in
-      guard ContinuousClock.now >= state.sweep else { return false }
-      state.sweep = .now + .seconds(3_600)
-      return true
-    }
-    guard mustSweep else { return }
-    do {
-      _ = try place.expire(of: sender, now: queue.clock(), limit: 64)
-    } catch {
-      // The entry is stored. The next sender or a sweep tries this again.
-      return
-    }
+  func expire() throws {
+    _ = try directory.openOrMake().expire(of: sender, now: queue.clock(), limit: 64)
   }
 
   /// Stores a file from elsewhere in the queue as a batch of one.
@@ -125,12 +110,6 @@ final class BatchOutlet: QueueOutlet {
       }
     }
     throw Errno.deviceBusy
-  }
-
-  private func keys(of entries: [Batch.Entry]) -> [Int: String] {
-    var keys: [Int: String] = [:]
-    for (index, entry) in entries.enumerated() { keys[index] = entry.key }
-    return keys
   }
 
   // The name in `pending/` must be on the disk; it does no harm if the name in `staged/` reappears,
@@ -177,7 +156,7 @@ final class BatchOutlet: QueueOutlet {
 
   func admits(_ count: Int, _ size: Int) throws -> Bool {
     if state.withLock({ $0.admission.allows(count, size) }) { return true }
-    return try reporting("look at what waits in \"\(queue.name)\"", path: queue.path) {
+    return try queue.attempt("look at what waits in") {
       let place = try directory.openOrMake()
       let waiting = try place.batches(QueueDirectory.pending) ?? []
       return state.withLock { state in

@@ -4,6 +4,16 @@ import WormholeSystem
 /// A consumer's place in `taken/`, and how batches get there: first abandoned ones, then waiting
 /// ones.
 struct DirectoryConsumer: ConsumerSource {
+  /// A batch in `taken/`.
+  private struct TakenFile {
+    /// The name of the consumer's directory.
+    let directory: String
+    let name: EntryFile
+    var isTakenBefore = false
+
+    var path: String { QueueDirectory.takenPath(directory) + "/" + name.text }
+  }
+
   private let queue: Queue
   /// The name of the directory in `taken/` that this consumer takes into.
   private let ownName: String
@@ -21,41 +31,39 @@ struct DirectoryConsumer: ConsumerSource {
   private let arrivals = Arrivals()
   /// Batches that others had taken before, with the next at the end; and batches that this consumer
   /// took and could not open.
-  private var left: [(directory: String, name: EntryFile, isTakenBefore: Bool)]
+  private var left: [TakenFile] = []
   private var waiting: WaitingEntries
-  /// Batches of other workers that this one waits for, because it keeps the order of senders.
-  private(set) var obstacles: Set<EntryFile> = []
+  /// For a worker that keeps the order.
+  private let obstacles: Obstacles?
 
   private var consumer: String {
     #if DEBUG
-      if let followed {
-        do throws(Errno) {
-          let target = try linkTarget("/proc/self/fd/\(followed.descriptor.rawValue)")
-          return String(target.split(separator: "/").last ?? "")
-        } catch {
-          // Without /proc it is not followed.
-          return ownName
-        }
+      // Without /proc it is not followed.
+      if let followed,
+        let target = try? linkTarget("/proc/self/fd/\(followed.descriptor.rawValue)")
+      {
+        return String(target.split(separator: "/").last ?? "")
       }
     #endif
     return ownName
   }
 
   /// This consumer's directory, relative to the queue's.
-  var takenPath: String { QueueDirectory.taken + "/" + consumer }
+  var takenPath: String { QueueDirectory.takenPath(consumer) }
 
   /// Begins to consume: takes over the batches of consumers that are gone.
   ///
   /// - Parameters:
   ///   - name: the name of its directory, which was never used.
-  ///   - others: the consumers that may consume beside it.
-  init(_ terms: DeliveryTerms, named name: String, beside others: OtherConsumers) throws {
-    queue = terms.directory.queue
+  ///   - role: the exclusive registration of this process, at the beginning.
+  init(_ terms: DeliveryTerms, named name: String, role: PresenceRegistration?) throws {
+    queue = terms.queue
     self.terms = terms
-    self.others = others
+    others = OtherConsumers(of: queue, role: role?.id)
     ownName = name
-    left = []
     waiting = WaitingEntries(clock: queue.clock, arrivals)
+    obstacles =
+      terms.keepsOrder ? Obstacles(QueueEndWatch(queue), terms.wake.latch) : nil
     for _ in 0..<renameRaceLimit {
       let place = try queue.openOrMake()
       if !isUnregistered { try place.makeParts() }
@@ -82,7 +90,7 @@ struct DirectoryConsumer: ConsumerSource {
     if let first = abandoned.first, try !isUnregistered || hasLocked(first, at: place) {
       // The rest is taken over with the first look.
       if abandoned.count > 1 { others.noteChange() }
-      let path = QueueDirectory.taken + "/" + first
+      let path = QueueDirectory.takenPath(first)
       guard try ifPresent(place.move(path, to: takenPath)) != nil else { return false }
       return try locked.map {
         try place.fileStatus(takenPath).isSameFile(as: $0.descriptor.status())
@@ -107,7 +115,7 @@ struct DirectoryConsumer: ConsumerSource {
   }
 
   private mutating func hasLocked(_ name: String, at place: QueueDirectory) throws(Errno) -> Bool {
-    let path = QueueDirectory.taken + "/" + name
+    let path = QueueDirectory.takenPath(name)
     guard let file = try ifPresent(place.openFile(path, [.readOnly, .directory])),
       try file.tryLock(.exclusive)
     else { return false }
@@ -119,26 +127,22 @@ struct DirectoryConsumer: ConsumerSource {
   private mutating func takeOver(at place: QueueDirectory) throws {
     for other in try others.abandoned(at: place, own: consumer) {
       let directory = "\(consumer).\(takeovers)"
-      let path = QueueDirectory.taken + "/" + directory
-      guard try ifPresent(place.move(QueueDirectory.taken + "/" + other, to: path)) != nil else {
+      let path = QueueDirectory.takenPath(directory)
+      guard try ifPresent(place.move(QueueDirectory.takenPath(other), to: path)) != nil else {
         continue
       }
       takeovers += 1
       try tidy(directory, at: place)
-      do throws(Errno) {
-        try place.removeEmpty(path)
-      } catch {
-        // Something is in it, which ends with the entries.
-        guard error == .directoryNotEmpty || error == .alreadyExists else { throw error }
-      }
+      // If something is in it, that ends with the entries.
+      _ = try tolerating([.directoryNotEmpty, .alreadyExists], place.removeEmpty(path))
     }
   }
 
   private mutating func tidy(_ directory: String, at place: QueueDirectory) throws {
-    let path = QueueDirectory.taken + "/" + directory
+    let path = QueueDirectory.takenPath(directory)
     let names = try place.list(path)?.map(\.name.text) ?? []
     let batches = names.compactMap { EntryFile($0) }
-    left += batches.map { (directory, $0, true) }
+    left += batches.map { TakenFile(directory: directory, name: $0, isTakenBefore: true) }
     sortLeft()
     let batchNames = Set(batches.map(\.text))
     for name in names {
@@ -161,11 +165,8 @@ struct DirectoryConsumer: ConsumerSource {
   private mutating func sortLeft() { left.sort { $1.name.precedes($0.name) } }
 
   var place: any ConsumerPlace {
-    Place(takenPath: takenPath, directory: directory, arrivals: arrivals, locked: locked)
+    Place(takenPath: takenPath, directory: terms.directory, arrivals: arrivals, locked: locked)
   }
-
-  /// The queue's directory, for as long as this consumer works.
-  private var directory: OpenQueue { terms.directory }
 
   /// Another consumer came, left or died.
   mutating func noteChange() { others.noteChange() }
@@ -174,15 +175,12 @@ struct DirectoryConsumer: ConsumerSource {
   var due: ContinuousClock.Instant? { [others.due, waiting.due].compactMap(\.self).min() }
 
   mutating func take(until deadline: ContinuousClock.Instant?) throws -> Taking {
-    let place = try directory.openForConsumer()
+    let place = try terms.directory.openForConsumer()
     try takeOver(at: place)
-    var turns = try turns(at: place)
-    defer { obstacles = turns.obstacles }
+    var turns = SenderTurns(
+      taken: terms.keepsOrder ? try others.taken(at: place, own: consumer) : [])
     if let index = left.indices.last(where: { turns.mayDeliver(left[$0].name) }) {
-      let next = left[index]
-      let path = QueueDirectory.taken + "/" + next.directory + "/" + next.name.text
-      let batch = try open(
-        next.name, path, in: next.directory, isTakenBefore: next.isTakenBefore, at: place)
+      let batch = try open(left[index], at: place)
       left.remove(at: index)
       return batch.map { .batch($0) } ?? .again
     }
@@ -192,30 +190,23 @@ struct DirectoryConsumer: ConsumerSource {
     else {
       // A replaced consumer must not wait forever.
       try confirm(at: place)
-      return .nothing
+      return try obstacles?.watch(turns.obstacles) == true ? .again : .nothing
     }
-    let file = name.text
-    let path = takenPath + "/" + file
-    if try ifPresent(place.move(QueueDirectory.pending + "/" + file, to: path)) == nil {
-      // It was cancelled, another worker has it, or this consumer was replaced.
-      try confirm(at: place)
-      waiting.remove(name)
-      return .again
-    }
+    let file = TakenFile(directory: consumer, name: name)
+    let isTaken = try ifPresent(place.move(QueueDirectory.pendingPath(name), to: file.path)) != nil
+    // It was cancelled, another worker has it, or this consumer was replaced.
+    if !isTaken { try confirm(at: place) }
     waiting.remove(name)
+    guard isTaken else { return .again }
     // If reading it fails now, for example for lack of descriptors, it is still the next.
-    left.append((consumer, name, false))
+    left.append(file)
     guard !terms.keepsOrder else {
       sortLeft()
       return .again
     }
-    let batch = try open(name, path, in: consumer, isTakenBefore: false, at: place)
+    let batch = try open(file, at: place)
     left.removeLast()
     return batch.map { .batch($0) } ?? .again
-  }
-
-  private func turns(at place: QueueDirectory) throws -> SenderTurns {
-    SenderTurns(taken: terms.keepsOrder ? try others.taken(at: place, own: consumer) : [])
   }
 
   private func confirm(at place: QueueDirectory) throws {
@@ -223,43 +214,40 @@ struct DirectoryConsumer: ConsumerSource {
   }
 
   /// - Returns: nil if it has no entry to deliver.
-  private func open(
-    _ name: EntryFile, _ path: String, in directory: String, isTakenBefore: Bool,
-    at place: QueueDirectory
-  ) throws -> TakenBatch? {
+  private func open(_ file: TakenFile, at place: QueueDirectory) throws -> TakenBatch? {
     do {
-      guard let bytes = try place.read(path) else {
+      guard let bytes = try place.read(file.path) else {
         // A program removed it, or the whole queue.
         try confirm(at: place)
         return nil
       }
       let batch: Batch
       do throws(Batch.Unreadable) {
-        batch = try Batch(bytes: bytes, count: name.count)
+        batch = try Batch(bytes: bytes, count: file.name.count)
       } catch {
-        guard Batch.isIncomplete(bytes, of: name.bytes) else { throw error }
-        try drop(name, in: directory, at: place)
+        guard Batch.isIncomplete(bytes, of: file.name.bytes) else { throw error }
+        try drop(file, at: place)
         return nil
       }
-      let settled =
-        isTakenBefore ? try self.settled(name, in: directory, batch, at: place) : []
+      let settled = file.isTakenBefore ? try settled(file, batch, at: place) : []
       guard settled.count < batch.entries.count else {
         // Its consumer died when everything was settled except for the last step.
-        try place.discard(path)
-        try place.discardNotes(beside: path)
+        try place.discard(file.path)
+        try place.discardNotes(beside: file.path)
         return nil
       }
       let log =
-        isTakenBefore
+        file.isTakenBefore
         ? DeliveryLog(
-          try place.readNote(path + QueueDirectory.deliveriesSuffix),
-          isTaken: name.count == 1) : DeliveryLog()
+          try place.readNote(file.path + QueueDirectory.deliveriesSuffix),
+          isTaken: file.name.count == 1) : DeliveryLog()
       return TakenBatch(
-        name, batch, settled: settled, log: log, by: directory,
-        in: DirectoryTaken(directory: terms.directory, consumer: directory, path: path),
+        file.name, batch, settled: settled, log: log, by: file.directory,
+        in: DirectoryTaken(
+          directory: terms.directory, consumer: file.directory, path: file.path),
         terms: terms)
     } catch let error as Batch.Unreadable {
-      try putAside(name, in: directory, error.reason, at: place)
+      try putAside(file, error.reason, at: place)
       return nil
     }
   }
@@ -267,65 +255,48 @@ struct DirectoryConsumer: ConsumerSource {
   // An entry with a note, or one that is kept, has ended, even if its consumer died before settling
   // it.
   private func settled(
-    _ name: EntryFile, in directory: String, _ batch: Batch? = nil, at place: QueueDirectory
+    _ file: TakenFile, _ batch: Batch? = nil, at place: QueueDirectory
   ) throws -> Set<Int> {
-    var settled = try place.settled(QueueDirectory.taken + "/" + directory + "/" + name.text)
+    var settled = try place.settled(file.path)
     let hasKept = try place.exists(QueueDirectory.failed)
-    for index in 0..<name.count {
-      let id = QueueEntryID(batch: name, index: index)
-      if hasKept, let entry = batch?.entries[index],
-        let failure = try place.failure(id)
-      {
+    for index in 0..<file.name.count {
+      let id = QueueEntryID(batch: file.name, index: index)
+      if hasKept, let entry = batch?.entries[index], let failure = try place.failure(id) {
         // The step that its consumer did not reach.
-        try place.keep(entry, id, reason: failure.reason, of: directory)
-        try place.note(.failed(reason: failure.reason), of: id, from: directory)
+        try place.keep(entry, id, reason: failure.reason, of: file.directory)
+        try place.note(.failed(reason: failure.reason), of: id, from: file.directory)
       }
       if try place.hasOutcome(id) { settled.insert(index) }
     }
-    return settled.intersection(0..<name.count)
+    return settled.intersection(0..<file.name.count)
   }
 
   // The power failed before it was on the disk, which was not promised to its sender: so it does
   // not exist. Only a sender that keeps a receipt may still ask for it.
-  private func drop(
-    _ name: EntryFile, in directory: String, at place: QueueDirectory
-  ) throws {
-    let path = QueueDirectory.taken + "/" + directory + "/" + name.text
-    do {
-      if try place.exists(QueueDirectory.sentPath(name)) {
-        try fail(name, in: directory, "the power failed before it was on the disk", at: place)
-      }
-      try place.remove(path)
-      try place.discardNotes(beside: path)
-    } catch let error as Errno where error == .noSuchFile {
-      throw queue.replaced()
+  private func drop(_ file: TakenFile, at place: QueueDirectory) throws {
+    if try place.exists(QueueDirectory.sentPath(file.name)) {
+      try fail(file, "the power failed before it was on the disk", at: place)
     }
+    try place.remove(file.path)
+    try place.discardNotes(beside: file.path)
   }
 
   /// Records the failure of every entry that has not ended.
-  private func fail(
-    _ name: EntryFile, in directory: String, _ reason: String, at place: QueueDirectory
-  ) throws {
-    let settled = try settled(name, in: directory, at: place)
-    for index in Set(0..<name.count).subtracting(settled).sorted() {
-      let id = QueueEntryID(batch: name, index: index)
-      try place.note(.failed(reason: reason), of: id, from: directory)
+  private func fail(_ file: TakenFile, _ reason: String, at place: QueueDirectory) throws {
+    let settled = try settled(file, at: place)
+    for index in 0..<file.name.count where !settled.contains(index) {
+      let id = QueueEntryID(batch: file.name, index: index)
+      try place.note(.failed(reason: reason), of: id, from: file.directory)
     }
   }
 
   // The notes first: its sender then learns of it, whatever happens next.
-  private func putAside(
-    _ name: EntryFile, in directory: String, _ reason: String, at place: QueueDirectory
-  ) throws {
-    let path = QueueDirectory.taken + "/" + directory
-    do {
-      try fail(name, in: directory, "it could not be read: \(reason)", at: place)
-      let taken = try place.openFile(path, [.pathOnly, .directory])
-      try Quarantine.take(FileName(name.text), at: taken.rawValue, root: queue.directory.root)
-      try place.discardNotes(beside: path + "/" + name.text)
-    } catch let error as Errno where error == .noSuchFile {
-      throw queue.replaced()
-    }
+  private func putAside(_ file: TakenFile, _ reason: String, at place: QueueDirectory) throws {
+    try fail(file, "it could not be read: \(reason)", at: place)
+    let directory = QueueDirectory.takenPath(file.directory)
+    let taken = try place.openFile(directory, [.pathOnly, .directory])
+    try Quarantine.take(FileName(file.name.text), at: taken.rawValue, root: queue.directory.root)
+    try place.discardNotes(beside: file.path)
   }
 }
 
@@ -343,7 +314,7 @@ extension DirectoryConsumer {
       let waiting = try place.batches(QueueDirectory.pending) ?? []
       guard waiting.isEmpty else { return false }
       guard let taken = try place.batches(takenPath) else { throw directory.queue.replaced() }
-      let others = try place.consumers().map { QueueDirectory.taken + "/" + $0 }
+      let others = try place.consumers().map { QueueDirectory.takenPath($0) }
       return try taken.isEmpty
         && others.filter { $0.hasPrefix(takenPath + ".") }.allSatisfy {
           try place.batches($0)?.isEmpty ?? true

@@ -1,3 +1,5 @@
+import Synchronization
+import WormholePropertyLists
 import WormholeSystem
 
 /// A queue in its directory; see `QueueDirectory`.
@@ -17,17 +19,11 @@ struct DirectoryQueue: QueueStore {
   ) throws -> any ConsumerSource {
     switch role {
     case .alone(let registration):
-      try DirectoryConsumer(
-        terms, named: "consumer-" + Nonce.next(),
-        beside: OtherConsumers(of: queue, role: registration.id))
+      try DirectoryConsumer(terms, named: "consumer-" + Nonce.next(), role: registration)
     case .worker(let registration, let gate):
-      try DirectoryConsumer(
-        terms, named: OtherConsumers.directory(of: registration),
-        beside: OtherConsumers(of: queue, role: gate.id))
+      try DirectoryConsumer(terms, named: OtherConsumers.directory(of: registration), role: gate)
     case .unregistered:
-      try DirectoryConsumer(
-        terms, named: OtherConsumers.unregisteredDirectory(),
-        beside: OtherConsumers(of: queue, role: nil))
+      try DirectoryConsumer(terms, named: OtherConsumers.unregisteredDirectory(), role: nil)
     }
   }
 
@@ -38,9 +34,53 @@ struct DirectoryQueue: QueueStore {
     return try queue.open() == nil ? watch : nil
   }
 
+  // MARK: Looking
+
   func hasEntries() throws -> Bool {
     guard let place = try queue.open() else { return false }
     return try place.search { try place.batches($0)?.isEmpty == false ? true : nil } ?? false
+  }
+
+  func status(of id: QueueEntryID) throws -> QueueEntryStatus {
+    try queue.open()?.status(of: id) ?? .processed
+  }
+
+  func receipt(of id: QueueEntryID) throws -> QueueReceipt? {
+    guard let place = try queue.open(), let entry = try place.entry(id) else { return nil }
+    return QueueReceipt(id, entry, try place.status(of: id))
+  }
+
+  func outcomes(of sender: String) throws -> [QueueOutcome] {
+    guard let place = try queue.open() else { return [] }
+    let ids = try place.ids(in: QueueDirectory.outcomes).filter { $0.batch.sender == sender }
+    // A cancelled entry that has not yet been removed is reported once it is.
+    return try ids.compactMap { id in
+      let status = try place.status(of: id)
+      return status.isEnd && status != .processed ? .init(id: id, status: status) : nil
+    }
+  }
+
+  func receipts(of sender: String) throws -> [QueueReceipt] {
+    guard let place = try queue.open() else { return [] }
+    let batches = try place.batches(QueueDirectory.sent) ?? []
+    return try batches.filter { $0.sender == sender }.sorted().flatMap { try place.receipts($0) }
+  }
+
+  func unfinished(of sender: String) throws -> [QueueReceipt] {
+    try queue.open()?.waiting(of: sender) ?? []
+  }
+
+  func unfinished(limit: Int) throws -> [QueueReceipt] {
+    try queue.open()?.waiting(limit: limit) ?? []
+  }
+
+  // MARK: Forgetting
+
+  func forget(_ id: QueueEntryID) throws {
+    guard let place = try queue.open() else { return }
+    // The note last: a receipt without its note would mean that it was processed.
+    try place.forgetReceipt(id)
+    try place.discard(QueueDirectory.outcomePath(id))
   }
 
   func expire(later: UInt64) throws -> [String] {
@@ -49,4 +89,106 @@ struct DirectoryQueue: QueueStore {
   }
 
   func sweep() throws { try queue.open()?.sweep() }
+
+  // MARK: Failures
+
+  func failures() throws -> [QueueFailure] {
+    guard let place = try queue.open() else { return [] }
+    return try place.ids(in: QueueDirectory.failed).compactMap { try place.failure($0) }
+  }
+
+  func retry(_ id: QueueEntryID) throws -> QueueEntryID? {
+    guard let place = try queue.open(), let failure = try place.failure(id) else { return nil }
+    // Its consumer may have died before recording it.
+    try place.note(.failed(reason: failure.reason), of: id, from: nil)
+    if let attachment = failure.payload.attachmentID {
+      try place.moveOnce(
+        QueueDirectory.failedAttachmentPath(attachment), to: AttachmentPlace.path(attachment))
+    }
+    return try BatchOutlet(queue, id.batch.sender, limits: .standard)
+      .adopt(QueueDirectory.failedPath(id), id.priority)
+  }
+
+  func forgetFailure(_ id: QueueEntryID) throws -> Bool {
+    guard let place = try queue.open() else { return false }
+    if let attachment = try place.failure(id)?.payload.attachmentID {
+      // In the second place if a process that was about to send it again was killed.
+      for path in [
+        QueueDirectory.failedAttachmentPath(attachment), AttachmentPlace.path(attachment),
+      ] { try place.removeAttachmentDirectory(path) }
+    }
+    return try place.discard(QueueDirectory.failedPath(id))
+  }
+
+  // MARK: Withdrawing
+
+  /// The number withdrawn under one lease: few enough for its term, because each may take two
+  /// fsyncs.
+  private static let withdrawnAtOnce = 16
+
+  func cancel(_ id: QueueEntryID, until deadline: ContinuousClock.Instant?) throws -> Bool {
+    try cancellation(id, deadline).run()
+  }
+
+  func cancel(_ id: QueueEntryID, until deadline: ContinuousClock.Instant?) async throws -> Bool {
+    try await runSuspending { self.cancellation(id, deadline) }
+  }
+
+  private func cancellation(
+    _ id: QueueEntryID, _ deadline: ContinuousClock.Instant?
+  ) -> sending Change<Bool> {
+    let queue = queue
+    return Change(queue.directory, .init(until: deadline)) { lease, _ in
+      try queue.open()?.withdraw([id.index], of: id.batch, as: .cancelled, lease).isComplete
+        ?? false
+    }
+  }
+
+  func cancelAll(until deadline: ContinuousClock.Instant?) throws -> Int {
+    let waiting = try queue.open()?.ordered(QueueDirectory.pending) ?? []
+    // Outside of the changes, which are repeated after a lost lease, and then find fewer.
+    let count = Mutex(0)
+    try changing(waiting, until: deadline) { batch, place, lease in
+      let all = Set(0..<batch.count)
+      let withdrawn = try place.withdraw(all, of: batch, as: .cancelled, lease).count
+      count.withLock { $0 += withdrawn }
+    }
+    return count.withLock { $0 }
+  }
+
+  func supersede(_ key: String, before id: QueueEntryID) {
+    do {
+      let older = try queue.open()?.marked(key, olderThan: id) ?? []
+      let batches = Dictionary(grouping: older, by: \.batch)
+      try changing(batches.keys.sorted(), until: nil) { batch, place, lease in
+        let ids = batches[batch] ?? []
+        _ = try place.withdraw(Set(ids.map(\.index)), of: batch, as: .superseded, lease)
+        // Including those that were taken or are gone: they no longer wait.
+        for id in ids { place.unmark(id, key) }
+      }
+    } catch {
+      // The new entry is stored, so the call has done its work.
+      Diagnostics.report(
+        AppGroupError(
+          .inputOutput, "withdraw older entries with the key \"\(key)\" from \"\(queue.name)\"",
+          path: path, reason: "\(error)",
+          remedy: "they may be delivered, too; the next send with the key tries again"))
+    }
+  }
+
+  /// Changes waiting batches, some of them under one lease.
+  private func changing(
+    _ batches: [EntryFile], until deadline: ContinuousClock.Instant?,
+    _ body: @escaping @Sendable (EntryFile, QueueDirectory, Lease) throws -> Void
+  ) throws {
+    let queue = queue
+    for start in stride(from: 0, to: batches.count, by: Self.withdrawnAtOnce) {
+      let some = batches[start...].prefix(Self.withdrawnAtOnce)
+      let change = Change(queue.directory, .init(until: deadline)) { lease, _ in
+        guard let place = try queue.open() else { return }
+        for batch in some { try body(batch, place, lease) }
+      }
+      try change.run()
+    }
+  }
 }

@@ -22,7 +22,7 @@ struct DirectoryTaken: TakenStore {
     let place = try open()
     let batch = path.dropFirst(ownPath.count)
     let owners = try place.consumers().filter {
-      try place.exists(QueueDirectory.taken + "/" + $0 + batch)
+      try place.exists(QueueDirectory.takenPath($0) + batch)
     }
     return try owners.first.flatMap {
       try OtherConsumers.owner(of: $0, in: directory.queue)?.holder
@@ -39,9 +39,8 @@ struct DirectoryTaken: TakenStore {
     do throws(Errno) {
       try place.append(line, to: path + QueueDirectory.deliveriesSuffix)
       return true
-    } catch {
+    } catch where error.isLackOfRoom {
       // Without free space it is still delivered, because processed entries make space.
-      guard error.isLackOfRoom else { throw error }
       return false
     }
   }
@@ -75,38 +74,26 @@ struct DirectoryTaken: TakenStore {
   }
 
   func finish(hasNotes: Bool, until deadline: ContinuousClock.Instant?) throws {
-    do {
-      try discard(hasNotes: hasNotes, at: open())
-    } catch let error as Errno where error == .noSuchFile {
-      // This consumer was replaced, and all entries have ended. The next one finds that.
-      return
-    }
+    // If this consumer was replaced, all entries have ended. The next one finds that.
+    let place = try open()
+    _ = try ifPresent(discard(hasNotes: hasNotes, at: place))
   }
 
   // The batch first: the record of settled entries means nothing without it. A batch of one that is
   // delivered for the first time has nothing beside it.
-  private func discard(hasNotes: Bool, at place: QueueDirectory) throws {
+  private func discard(hasNotes: Bool, at place: QueueDirectory) throws(Errno) {
     try place.remove(path)
-    guard hasNotes else { return }
-    do throws(Errno) {
-      try place.discardNotes(beside: path)
-    } catch {
-      // All are settled; the next consumer sweeps the leftovers.
-      return
-    }
+    // All are settled; the next consumer sweeps the leftovers.
+    if hasNotes { try? place.discardNotes(beside: path) }
   }
 
   func clear(_ end: Settlement) {
     guard end.entry.key != nil || end.entry.payload?.attachmentID != nil else { return }
-    do {
-      let place = try open()
-      if let key = end.entry.key { place.unmark(end.id, key) }
-      if let attachment = end.entry.payload?.attachmentID {
-        place.removeAttachment(attachment, of: consumer)
-      }
-    } catch {
-      // The next consumer sweeps the leftovers.
-      return
+    // The next consumer sweeps the leftovers.
+    guard let place = try? open() else { return }
+    if let key = end.entry.key { place.unmark(end.id, key) }
+    if let attachment = end.entry.payload?.attachmentID {
+      place.removeAttachment(attachment, of: consumer)
     }
   }
 
@@ -116,7 +103,7 @@ struct DirectoryTaken: TakenStore {
     "\(path).\(index)\(QueueDirectory.markSuffix)"
   }
 
-  private var ownPath: String { QueueDirectory.taken + "/" + consumer }
+  private var ownPath: String { QueueDirectory.takenPath(consumer) }
 
   func mark(_ index: Int, _ text: String, durability: Durability) throws {
     let place = try open()

@@ -88,7 +88,7 @@ struct OtherConsumers {
   private mutating func isGone(
     _ declaration: LeaseDeclaration, at place: QueueDirectory
   ) throws(Errno) -> Bool {
-    let path = QueueDirectory.taken + "/" + Self.prefix + declaration.name
+    let path = QueueDirectory.takenPath(Self.prefix + declaration.name)
     guard let file = try ifPresent(place.openFile(path, [.readOnly, .directory])),
       try !file.tryLock(.shared)
     else { return true }
@@ -104,7 +104,7 @@ struct OtherConsumers {
     for _ in 0..<renameRaceLimit {
       let all = try place.consumers()
       let others = all.filter { $0 != own && !$0.hasPrefix(own + ".") }
-      let taken = try others.flatMap { try place.batches(QueueDirectory.taken + "/" + $0) ?? [] }
+      let taken = try others.flatMap { try place.batches(QueueDirectory.takenPath($0)) ?? [] }
       // Otherwise one of them got another name meanwhile.
       if try place.consumers() == all { return taken }
     }

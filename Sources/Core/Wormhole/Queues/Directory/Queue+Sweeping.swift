@@ -15,8 +15,7 @@ extension Queue {
     // Workers are not exclusive. One that begins now waits for this process.
     guard try !role.members().contains(where: { !$0.isExclusive }) else { return false }
     let consumer = try DirectoryConsumer(
-      DeliveryTerms(directory: OpenQueue(self), released: ReleasedEntries {}),
-      named: "consumer-" + Nonce.next(), beside: OtherConsumers(of: self, role: registration.id))
+      DeliveryTerms(OpenQueue(self)), named: "consumer-" + Nonce.next(), role: registration)
     // As at the beginning of consuming.
     try registration.confirm()
     try sweep()
@@ -30,14 +29,9 @@ extension Queue {
           name != QueueDirectory.taken
         else { continue }
         let path = consumer.takenPath + "/../../" + name
-        do throws(Errno) {
-          try place.removeEmpty(path)
-        } catch {
-          // It may never have been created.
-          guard error == .noSuchFile, try place.exists(consumer.takenPath) else {
-            throw error
-          }
-        }
+        // It may never have been created.
+        guard try ifPresent(place.removeEmpty(path)) == nil else { continue }
+        guard try place.exists(consumer.takenPath) else { return false }
       }
       try place.removeEmpty(consumer.takenPath)
       try place.removeEmpty(QueueDirectory.taken)
@@ -46,20 +40,5 @@ extension Queue {
       guard [.noSuchFile, .directoryNotEmpty, .alreadyExists].contains(error) else { throw error }
       return false
     }
-  }
-}
-
-extension Queue {
-  /// Removes expired records of all senders.
-  ///
-  /// - Parameter later: For tests: the time by which the clock is ahead.
-  /// - Returns: the removed paths.
-  package func expire(nanosecondsLater later: UInt64 = 0) throws -> [String] {
-    try store.expire(later: later)
-  }
-
-  /// Removes leftovers of dead senders and consumers, without disturbing live ones.
-  package func sweep() throws {
-    try store.sweep()
   }
 }

@@ -79,7 +79,7 @@ final class QueueEndWatch: QueueEnds {
     var watches: [Watch] = []
     watches += try watch(QueueDirectory.pending, [.movedFrom], at: place)
     for consumer in try place.consumers() {
-      let taken = QueueDirectory.taken + "/" + consumer
+      let taken = QueueDirectory.takenPath(consumer)
       watches += try watch(taken, [.deleted, .movedFrom, .closedAfterWriting], at: place)
     }
     watches += try watch(QueueDirectory.outcomes, [.movedTo], at: place)

@@ -96,7 +96,7 @@ extension QueueDirectory {
       try move(AttachmentPlace.path(id), to: AttachmentPlace.takenPath(id, by: consumer), .keep)
     } catch {
       guard error == .noSuchFile || error == .alreadyExists else { throw error }
-      guard try exists(Self.taken + "/" + consumer) else { throw .noSuchFile }
+      guard try exists(Self.takenPath(consumer)) else { throw .noSuchFile }
     }
   }
 
@@ -151,7 +151,7 @@ extension QueueDirectory {
   /// - Parameter isNeeded: returns whether a taken entry names the attachment.
   package func sweepAttachments(takenBy consumer: String, isNeeded: (String) -> Bool) throws(Errno)
   {
-    let path = Self.taken + "/" + consumer
+    let path = Self.takenPath(consumer)
     for entry in try list(path) ?? [] {
       let name = entry.name.text
       guard name.hasPrefix(AttachmentPlace.takenPrefix),

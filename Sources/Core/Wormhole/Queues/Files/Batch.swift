@@ -72,6 +72,13 @@ package struct Batch: Sendable {
   /// The indices of the entries that keep a receipt.
   package var kept: [Int] { entries.indices.filter { entries[$0].keepsReceipt } }
 
+  /// The keys of its entries that are not withdrawn, by their indices.
+  package var keys: [Int: String] {
+    var keys: [Int: String] = [:]
+    for (index, entry) in entries.enumerated() where entry.payload != nil { keys[index] = entry.key }
+    return keys
+  }
+
   package var isWithdrawn: Bool { entries.allSatisfy { $0.payload == nil } }
 
   package init(_ entries: [Entry]) { self.entries = entries }

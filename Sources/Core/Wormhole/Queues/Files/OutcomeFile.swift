@@ -76,7 +76,7 @@ extension QueueDirectory {
         return try note(bytes, of: id, from: consumer)
       } catch {
         // A sweep may have removed parts of the queue while it was empty.
-        let writer = consumer.map { Self.taken + "/" + $0 } ?? "."
+        let writer = consumer.map { Self.takenPath($0) } ?? "."
         let isWhole = try exists(Self.outcomes) && exists(Self.staged)
         guard error == .noSuchFile, !isWhole, try exists(writer) else { throw error }
         try makeParts()

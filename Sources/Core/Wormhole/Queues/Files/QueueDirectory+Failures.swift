@@ -1,34 +1,5 @@
-public import FoundationEssentials
-public import WormholePropertyLists
-package import WormholeSystem
-
-/// A failed entry that its consumer has kept for inspection, to be sent again or cleared.
-///
-/// ```swift
-/// let jobs = container.queue("jobs")
-/// for failure in try jobs.failures() {
-///   print(failure.payload, failure.reason)
-///   let id = try jobs.retry(failure.id)       // or forgetFailure(_:)
-///   print("sent again as", id?.description ?? "nothing: it was gone")
-/// }
-/// ```
-public struct QueueFailure: Sendable, Hashable {
-  /// The id of the entry; an entry that is sent again gets a new one.
-  public let id: QueueEntryID
-  /// The content that was sent.
-  public let payload: PropertyListValue
-  /// The reason for the failure.
-  public let reason: String
-  /// The time of the failure.
-  public let date: Date
-
-  package init(id: QueueEntryID, payload: PropertyListValue, reason: String, date: Date) {
-    self.id = id
-    self.payload = payload
-    self.reason = reason
-    self.date = date
-  }
-}
+import WormholePropertyLists
+import WormholeSystem
 
 /// `failed/<batch>.<index>` is a batch of this one entry, with a `reason` beside its `entries`. So
 /// sending it again is a rename to a new name in `pending/`. A file that came with it waits in

@@ -47,13 +47,10 @@ extension QueueDirectory {
 
   /// Removes a mark, and the directory with the last one.
   package func unmark(_ id: QueueEntryID, _ key: String) {
-    do throws(Errno) {
-      try discard(Self.markPath(id, key))
-      try removeEmpty(Self.marksPath(id.batch.sender, key))
-    } catch {
-      // It contains others, or it is gone. A mark that stays does no harm, and is swept.
-      return
-    }
+    // A mark that stays does no harm, and is swept.
+    guard (try? discard(Self.markPath(id, key))) != nil else { return }
+    // It contains others, or it is gone.
+    try? removeEmpty(Self.marksPath(id.batch.sender, key))
   }
 
   /// Returns the entries of a sender with a key that are older than a given entry.

@@ -39,10 +39,8 @@ extension QueueDirectory {
   private func waiting(_ name: EntryFile, _ part: String) throws -> [QueueReceipt] {
     guard let entries = try batch(name, in: part)?.entries else { return [] }
     return try statuses(of: name, Set(entries.indices)).compactMap { index, status in
-      guard !status.isEnd, let payload = entries[index].payload else { return nil }
-      return QueueReceipt(
-        id: .init(batch: name, index: index), payload: payload, key: entries[index].key,
-        status: status)
+      status.isEnd
+        ? nil : QueueReceipt(.init(batch: name, index: index), entries[index], status)
     }
   }
 
@@ -53,11 +51,9 @@ extension QueueDirectory {
     guard !kept.isEmpty else { return [] }
     let statuses = try statuses(of: batch, kept)
     return kept.sorted().compactMap { index in
-      guard let payload = content.entries[index].payload, let status = statuses[index] else {
-        return nil
+      statuses[index].flatMap {
+        QueueReceipt(.init(batch: batch, index: index), content.entries[index], $0)
       }
-      let id = QueueEntryID(batch: batch, index: index)
-      return QueueReceipt(id: id, payload: payload, key: content.entries[index].key, status: status)
     }
   }
 

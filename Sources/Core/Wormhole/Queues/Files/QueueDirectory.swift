@@ -57,6 +57,8 @@ package final class QueueDirectory: Sendable {
 
   package static func pendingPath(_ batch: EntryFile) -> String { pending + "/" + batch.text }
 
+  package static func takenPath(_ consumer: String) -> String { taken + "/" + consumer }
+
   package static func sentPath(_ batch: EntryFile) -> String { sent + "/" + batch.text }
 
   package static func outcomePath(_ id: QueueEntryID) -> String {
@@ -284,7 +286,7 @@ package final class QueueDirectory: Sendable {
     for _ in 0..<renameRaceLimit {
       let consumers = try consumers()
       for consumer in consumers {
-        if let found = try look(Self.taken + "/" + consumer) { return found }
+        if let found = try look(Self.takenPath(consumer)) { return found }
       }
       // Otherwise one of them got another name meanwhile.
       if try self.consumers() == consumers { return nil }

@@ -1,3 +1,4 @@
+public import FoundationEssentials
 public import WormholePropertyLists
 
 /// An entry that its sender wanted to find again: its content and its status.
@@ -31,11 +32,60 @@ public struct QueueReceipt: Sendable, Hashable {
   /// The status of the entry.
   public let status: QueueEntryStatus
 
-  package init(id: QueueEntryID, payload: PropertyListValue, key: String?, status: QueueEntryStatus)
-  {
+  /// - Returns: nil for a withdrawn entry, which no longer has a payload.
+  package init?(_ id: QueueEntryID, _ entry: Batch.Entry, _ status: QueueEntryStatus) {
+    guard let payload = entry.payload else { return nil }
     self.id = id
     self.payload = payload
-    self.key = key
+    key = entry.key
     self.status = status
+  }
+}
+
+/// The outcome of an entry that was not processed.
+///
+/// ```swift
+/// let sender = try container.queue("jobs").sender("box office")
+/// for outcome in try sender.outcomes() {
+///   if case .failed(let reason) = outcome.status { print(outcome.id, reason) }
+/// }
+/// ```
+public struct QueueOutcome: Sendable, Hashable {
+  /// The entry's id.
+  public let id: QueueEntryID
+  /// How it ended.
+  public let status: QueueEntryStatus
+
+  package init(id: QueueEntryID, status: QueueEntryStatus) {
+    self.id = id
+    self.status = status
+  }
+}
+
+/// A failed entry that its consumer has kept for inspection, to be sent again or cleared.
+///
+/// ```swift
+/// let jobs = container.queue("jobs")
+/// for failure in try jobs.failures() {
+///   print(failure.payload, failure.reason)
+///   let id = try jobs.retry(failure.id)       // or forgetFailure(_:)
+///   print("sent again as", id?.description ?? "nothing: it was gone")
+/// }
+/// ```
+public struct QueueFailure: Sendable, Hashable {
+  /// The id of the entry; an entry that is sent again gets a new one.
+  public let id: QueueEntryID
+  /// The content that was sent.
+  public let payload: PropertyListValue
+  /// The reason for the failure.
+  public let reason: String
+  /// The time of the failure.
+  public let date: Date
+
+  package init(id: QueueEntryID, payload: PropertyListValue, reason: String, date: Date) {
+    self.id = id
+    self.payload = payload
+    self.reason = reason
+    self.date = date
   }
 }

@@ -58,11 +58,7 @@ final class QueueWriter {
     try write(bytes, as: path)
     if let claim { try putClaim(claim, path) }
     guard let batch = Batch(found: bytes, count: name.count) else { return }
-    var keys: [Int: String] = [:]
-    for (index, entry) in batch.entries.enumerated() where entry.payload != nil {
-      keys[index] = entry.key
-    }
-    try place.mark(path, as: name, keys)
+    try place.mark(path, as: name, batch.keys)
   }
 
   private func putClaim(_ claim: BatchClaim, _ path: String) throws {
