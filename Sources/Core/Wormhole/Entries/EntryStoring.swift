@@ -50,7 +50,7 @@ extension ContainerRoot {
 
 /// The content of a file with the name of an entry.
 package enum EntryContent {
-  case bytes([UInt8])
+  case bytes([UInt8], FileStatus)
   case missing
   /// Not a regular file of this container's users, or too large.
   case foreign(Errno)
@@ -65,10 +65,14 @@ extension ContainerRoot {
     _ path: String, at directory: Int32, beside status: FileStatus, maximumBytes: Int
   ) throws(Errno) -> EntryContent {
     do throws(Errno) {
+      var found = status
       let bytes = try FileDescriptor.readBeneath(
         path, at: directory, maximumBytes: maximumBytes
-      ) { access.trusts($0, in: status) }
-      return .bytes(bytes)
+      ) { file throws(Errno) in
+        found = file
+        return access.trusts(file, in: status)
+      }
+      return .bytes(bytes, found)
     } catch {
       switch error {
       case .noSuchFile: return .missing

@@ -102,15 +102,7 @@ public struct Log: Sendable {
     _ payload: PropertyListValue, durability: Durability = .standard,
     until deadline: ContinuousClock.Instant? = nil
   ) throws -> Int {
-    let bytes = try encoded(payload)
-    let deadline = deadline ?? .now + Value.standardWait
-    while true {
-      if let appended = try appending(bytes, durability, until: deadline).run() {
-        if appended.isTrimDue { try trim(until: deadline) }
-        return appended.number
-      }
-      try begin(until: deadline)
-    }
+    try appending(encoded(payload), durability, until: deadline).run()
   }
 
   /// Appends a message; see the form without `async`. Cancelling the task ends the wait for other
@@ -121,13 +113,24 @@ public struct Log: Sendable {
     until deadline: ContinuousClock.Instant? = nil
   ) async throws -> Int {
     let bytes = try encoded(payload)
+    return try await runSuspending { appending(bytes, durability, until: deadline) }
+  }
+
+  private func appending(
+    _ bytes: [UInt8], _ durability: Durability, until deadline: ContinuousClock.Instant?
+  ) -> sending any Waiting<Int> {
     let deadline = deadline ?? .now + Value.standardWait
-    while true {
-      if let appended = try await runSuspending({ appending(bytes, durability, until: deadline) }) {
-        if appended.isTrimDue { _ = try await Blocking.run { try trim(until: deadline) } }
-        return appended.number
+    var change = change(appending: bytes, durability, until: deadline)
+    return StepwiseWait {
+      try change.step().then { appended in
+        guard let appended else {
+          try begin(until: deadline)
+          change = self.change(appending: bytes, durability, until: deadline)
+          return .again
+        }
+        if appended.isTrimDue { try trim(until: deadline) }
+        return .done(appended.number)
       }
-      try await Blocking.run { try begin(until: deadline) }
     }
   }
 
@@ -151,7 +154,7 @@ public struct Log: Sendable {
 
   /// The bounds of the log; see the form without `async`.
   public func bounds() async throws -> Bounds {
-    try await Blocking.run { try memory.state(of: value)?.bounds ?? .standard }
+    try await Blocking.run { try bounds() }
   }
 
   /// Sets the bounds of the log, for all processes, and takes away the messages that exceed them.
@@ -174,11 +177,7 @@ public struct Log: Sendable {
   public func setBounds(
     _ bounds: Bounds, until deadline: ContinuousClock.Instant? = nil
   ) async throws {
-    let deadline = deadline ?? .now + Value.standardWait
-    try await Blocking.run {
-      try begin(bounds, until: deadline)
-      try trim(until: deadline)
-    }
+    try await Blocking.run { try setBounds(bounds, until: deadline) }
   }
 }
 

@@ -109,31 +109,10 @@ package struct LogDirectory: ~Copyable {
     return found
   }
 
-  enum Content {
-    case message([UInt8], FileStatus)
-    case missing
-    /// Not a file of this container's users, too large, or incomplete.
-    case unreadable
-  }
-
-  func read(_ number: Int) throws(Errno) -> Content {
-    do throws(Errno) {
-      let owner = try descriptor.status()
-      var found: FileStatus?
-      let bytes = try FileDescriptor.readBeneath(
-        Self.path(number), at: descriptor.rawValue, maximumBytes: Value.maximumFileBytes
-      ) { status throws(Errno) in
-        found = status
-        return root.access.trusts(status, in: owner)
-      }
-      return found.map { .message(bytes, $0) } ?? .missing
-    } catch {
-      switch error {
-      case .noSuchFile: return .missing
-      case .tooManyLinks, .noSuchDevice, .fileTooLarge, .isDirectory: return .unreadable
-      default: throw error
-      }
-    }
+  func read(_ number: Int) throws(Errno) -> EntryContent {
+    try root.readEntry(
+      Self.path(number), at: descriptor.rawValue, beside: descriptor.status(),
+      maximumBytes: Value.maximumFileBytes)
   }
 
   /// Unlinks messages that were taken away.
@@ -143,30 +122,19 @@ package struct LogDirectory: ~Copyable {
   package func remove(_ numbers: some Sequence<Int>) throws(Errno) -> [Int] {
     var removed: [Int] = []
     for number in numbers {
-      do throws(Errno) {
-        if try removeIfPresent(Self.path(number), at: descriptor.rawValue) {
-          removed.append(number)
-        }
-      } catch {
-        // Not a file, so we must not delete it; it is reported as foreign.
-        guard error == .isDirectory else { throw error }
-      }
+      // A directory is no file, so we must not delete it; it is reported as foreign.
+      let isRemoved = try tolerating(
+        [.isDirectory], removeIfPresent(Self.path(number), at: descriptor.rawValue))
+      if isRemoved == true { removed.append(number) }
     }
     return removed
   }
 
   /// Removes the directory of the messages if it is empty.
   package func removeEntries() throws(Errno) -> Bool {
-    do throws(Errno) {
-      try removeDirectory(Self.entries, at: descriptor.rawValue)
-      return true
-    } catch {
-      switch error {
-      case .noSuchFile: return true
-      case .directoryNotEmpty, .alreadyExists: return false
-      default: throw error
-      }
-    }
+    try tolerating(
+      [.directoryNotEmpty, .alreadyExists],
+      ifPresent(removeDirectory(Self.entries, at: descriptor.rawValue))) != nil
   }
 
   /// Returns whether a message is in the log.

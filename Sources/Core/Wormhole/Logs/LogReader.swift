@@ -96,23 +96,11 @@ extension Log {
     private let latch = WakeLatch()
     /// Set from the first wait on.
     private let watch = Mutex<Watch?>(nil)
-    /// What the kernel's events have reported since the last look.
-    private let news = News()
+    /// The highest number that has appeared since the last look, by the kernel's events.
+    private let highest = Atomic(0)
     /// Taken only by one caller at a time, for as long as its look lasts.
     private let state = Mutex(LogReading())
     private let isClosed = Atomic(false)
-
-    private final class News: Sendable {
-      /// The highest number that has appeared.
-      let highest = Atomic(0)
-
-      func note(_ news: WatchNews) {
-        let number =
-          news.isEverything || !news.own.isEmpty
-          ? LogState.largest : news.names.keys.compactMap(LogDirectory.number).max() ?? 0
-        highest.max(number, ordering: .sequentiallyConsistent)
-      }
-    }
 
     fileprivate init(_ log: Log, _ cursor: LogCursor?) {
       self.log = log
@@ -158,18 +146,18 @@ extension Log {
     ///   another one if it had to wait.
     @available(*, noasync, message: "it blocks; await the other form, in an async function")
     public func next(until deadline: ContinuousClock.Instant) throws -> LogMessage? {
-      try NextMessage(of: self, until: deadline).run()
+      try nextMessage(until: deadline).run()
     }
 
     /// Returns the next message; see the form without `async`. Cancelling the task ends the wait with
     /// `CancellationError`.
     public func next(until deadline: ContinuousClock.Instant) async throws -> LogMessage? {
-      try await runSuspending { NextMessage(of: self, until: deadline) }
+      try await runSuspending { self.nextMessage(until: deadline) }
     }
 
     /// Returns the next message, however long it takes; see the form with a deadline.
     public func next() async throws -> LogMessage {
-      guard let message = try await runSuspending({ NextMessage(of: self, until: nil) }) else {
+      guard let message = try await runSuspending({ self.nextMessage(until: nil) }) else {
         preconditionFailure("without a deadline none passes")
       }
       return message
@@ -196,12 +184,7 @@ extension Log {
 
     /// Counts the last message as read; see the form without `async`.
     public func acknowledge(durability: Durability = .standard) async throws {
-      try await Blocking.run {
-        try self.looking { reading in
-          reading.finish()
-          try self.save(&reading, durability)
-        }
-      }
+      try await Blocking.run { try self.acknowledge(durability: durability) }
     }
 
     /// Continues at another position: messages that were read are delivered again, or others are
@@ -219,46 +202,41 @@ extension Log {
 
     /// Continues at another position; see the form without `async`.
     public func seek(to start: LogStart) async throws {
-      try await Blocking.run {
-        try self.looking { reading in
-          try reading.seek(to: self.log.position(of: start))
-          try self.save(&reading)
-        }
-      }
+      try await Blocking.run { try self.seek(to: start) }
     }
 
-    private final class NextMessage: Waiting {
-      private let reader: Reader
-      private let deadline: ContinuousClock.Instant?
-
-      init(of reader: Reader, until deadline: ContinuousClock.Instant?) {
-        self.reader = reader
-        self.deadline = deadline
-      }
-
-      // One look before each wait: anything later raises the latch.
-      func step() throws -> WaitingStep<LogMessage?> {
-        if let message = try reader.take() { return .done(message) }
-        if let deadline, ContinuousClock.now >= deadline { return .done(nil) }
-        if reader.beginWatching() { return .again }
-        return .wait(for: reader.latch, until: deadline)
+    private func nextMessage(
+      until deadline: ContinuousClock.Instant?
+    ) -> sending any Waiting<LogMessage?> {
+      StepwiseWait { [self] in
+        // One look before each wait: anything later raises the latch.
+        if let message = try take() { return .done(message) }
+        if deadline.hasPassed { return .done(nil) }
+        if beginWatching() { return .again }
+        return .wait(for: latch, until: deadline)
       }
     }
 
     /// - Returns: whether it has just begun, so that the caller has to look once more.
     private func beginWatching() -> Bool {
       guard watch.withLock({ $0 == nil }) else { return false }
-      let (news, latch) = (news, latch)
-      let begun = log.value.directory.watch(part: LogDirectory.entries) {
-        news.note($0)
-        latch.raise()
+      let begun = log.value.directory.watch(part: LogDirectory.entries) { [weak self] in
+        self?.hear($0)
       }
       // No event reports a part that was removed before.
-      news.highest.store(LogState.largest, ordering: .sequentiallyConsistent)
+      highest.store(LogState.largest, ordering: .sequentiallyConsistent)
       // Another caller may have been faster; one watch is released.
       watch.withLock { $0 = begun }
       if isClosed.load(ordering: .sequentiallyConsistent) { close() }
       return true
+    }
+
+    private func hear(_ news: WatchNews) {
+      let number =
+        news.isEverything || !news.own.isEmpty
+        ? LogState.largest : news.names.keys.compactMap(LogDirectory.number).max() ?? 0
+      highest.max(number, ordering: .sequentiallyConsistent)
+      latch.raise()
     }
 
     /// For tests: whether a caller waits in `next`.
@@ -267,7 +245,7 @@ extension Log {
     private func take() throws -> LogMessage? {
       try looking { reading in
         reading.finish()
-        let highest = news.highest.exchange(0, ordering: .sequentiallyConsistent)
+        let highest = highest.exchange(0, ordering: .sequentiallyConsistent)
         guard let message = try reading.look(log, highest) else {
           try save(&reading)
           return nil

@@ -182,7 +182,9 @@ extension Queue {
       guard submissions.count > 1 else { return writeEach(submissions) }
       do {
         let bytes = try Batch(submissions.map(\.entry)).bytes()
-        guard try outlet.admits(submissions.count, bytes.count) else { return writeEach(submissions) }
+        guard try outlet.admits(submissions.count, bytes.count) else {
+          return writeEach(submissions)
+        }
         try store(submissions, bytes)
       } catch is PropertyListError {
         // One of them cannot be stored, or not all together.

@@ -65,13 +65,11 @@ package final class TakenBatch: Sendable {
     try noticingLoss(store.confirmNow)
   }
 
-  package func noteClaimed(_ attachment: String) throws { try store.noteClaimed(attachment) }
-
   /// Takes a step; if it shows that the batch is lost, the error names the new consumer.
   func noticingLoss<Result>(_ step: () throws -> Result) throws -> Result {
     do {
       return try step()
-    } catch where error.isLossOfConsumer {
+    } catch  where error.isLossOfConsumer {
       // The loss matters more than the name of the new consumer.
       throw queue.replaced(by: try? store.successor())
     }

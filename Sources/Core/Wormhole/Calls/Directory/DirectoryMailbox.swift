@@ -245,7 +245,7 @@ final class DirectoryMailbox: Mailbox {
       // Read already, or the whole mailbox is gone.
       case .missing: return
       case .foreign: try removeFile(text, at: directory)
-      case .bytes(let bytes):
+      case .bytes(let bytes, _):
         // The reason does not matter: its sender wrote no property list, and it can be looked at there.
         guard let value = try? PropertyListValue(bytes: bytes) else {
           return try Quarantine.take(FileName(text), at: directory, root: place.root)

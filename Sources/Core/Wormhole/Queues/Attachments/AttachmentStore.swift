@@ -90,12 +90,12 @@ extension Queue.Sender {
   package func stage(
     _ id: String, bytes: Int64, continuing old: [String] = [], for entry: QueueEntry? = nil
   ) throws -> any AttachmentStage {
-    let action = "begin an attachment of \"\(queue.name)\""
     guard AttachmentPlace.isID(id) else {
       throw AppGroupError(
-        .unsupportedValue, action, path: queue.path, reason: "\"\(id)\" cannot be its name")
+        .unsupportedValue, "begin an attachment of \"\(queue.name)\"", path: queue.path,
+        reason: "\"\(id)\" cannot be its name")
     }
-    return try reporting(action, path: queue.path) {
+    return try queue.attempt("begin an attachment of") {
       try queue.attachments.stage(
         id, bytes: bytes, sender: EncodedName(name).component, continuing: old, for: entry)
     }
@@ -139,7 +139,7 @@ extension Queue {
   fileprivate var attachments: any AttachmentStore { container.engine.attachments(of: self) }
 
   private func looking<Result>(_ body: (any AttachmentStore) throws -> Result) throws -> Result {
-    try reporting("look at the attachments of \"\(name)\"", path: path) { try body(attachments) }
+    try attempt("look at the attachments of") { try body(attachments) }
   }
 
   /// The place of a waiting attachment, for people.

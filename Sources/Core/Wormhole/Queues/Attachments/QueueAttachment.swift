@@ -19,12 +19,7 @@ package struct QueueAttachment: Sendable {
 
   /// Its name.
   package let id: String
-  private let batch: TakenBatch
-
-  fileprivate init(_ id: String, _ batch: TakenBatch) {
-    self.id = id
-    self.batch = batch
-  }
+  fileprivate let batch: TakenBatch
 
   private var relativePath: String { AttachmentPlace.takenPath(id, by: batch.consumer) }
   private var contentPath: String { relativePath + "/" + AttachmentPlace.content }
@@ -113,7 +108,7 @@ package struct QueueAttachment: Sendable {
   // For a consumer that does not see this directory.
   private func noteClaimed() throws {
     try reporting("claim an attachment of \"\(batch.queue.name)\"", path: path) {
-      try batch.noteClaimed(id)
+      try batch.store.noteClaimed(id)
     }
   }
 
@@ -134,6 +129,6 @@ package struct QueueAttachment: Sendable {
 extension QueueEntry {
   /// The file that was sent with the entry; nil if there is none.
   package var attachment: QueueAttachment? {
-    payload.attachmentID.map { QueueAttachment($0, batch) }
+    payload.attachmentID.map { QueueAttachment(id: $0, batch: batch) }
   }
 }

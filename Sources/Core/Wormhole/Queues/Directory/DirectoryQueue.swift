@@ -67,11 +67,11 @@ struct DirectoryQueue: QueueStore {
   }
 
   func unfinished(of sender: String) throws -> [QueueReceipt] {
-    try queue.open()?.waiting(of: sender) ?? []
+    try queue.open()?.unfinished(of: sender) ?? []
   }
 
   func unfinished(limit: Int) throws -> [QueueReceipt] {
-    try queue.open()?.waiting(limit: limit) ?? []
+    try queue.open()?.unfinished(limit: limit) ?? []
   }
 
   // MARK: Forgetting

@@ -39,7 +39,7 @@ struct DirectoryTaken: TakenStore {
     do throws(Errno) {
       try place.append(line, to: path + QueueDirectory.deliveriesSuffix)
       return true
-    } catch where error.isLackOfRoom {
+    } catch  where error.isLackOfRoom {
       // Without free space it is still delivered, because processed entries make space.
       return false
     }

@@ -40,63 +40,48 @@ package enum AttachmentChecksum {
 
 /// The checksum of a file that is being copied, computed by its own thread from bytes that have
 /// just been copied: they are still in memory, and the copy does not wait.
-package final class OverlappedChecksum: Sendable {
-  private struct State {
+final class OverlappedChecksum: Sendable {
+  private struct Progress {
     var available: Int64 = 0
     var isComplete = false
-    var result: Result<UInt64, any Error>?
   }
 
-  private let file: SharedDescriptor
-  private let state = Mutex(State())
-  private let more = DispatchSemaphore(value: 0)
-  private let done = DispatchSemaphore(value: 0)
+  private let file: Result<SharedDescriptor, any Error>
+  private let progress = Mutex(Progress())
+  private let more = WakeLatch()
+  private let result = Awaited<Result<UInt64, any Error>>()
 
-  /// - Parameter file: opened only for this, at its beginning.
-  package init(of file: consuming FileDescriptor) {
-    self.file = SharedDescriptor(file)
-    Blocking.queue().async { self.run() }
+  /// - Parameter path: the file's; it is opened only for this.
+  init(of path: String) {
+    file = Result { SharedDescriptor(try .open(path, .readOnly)) }
+    Blocking.queue().async { self.result.settle(Result { try self.hashAll() }) }
   }
 
   /// The number of bytes copied so far.
-  package func advance(to offset: Int64) {
-    state.withLock { $0.available = max($0.available, offset) }
-    more.signal()
+  func advance(to offset: Int64) {
+    progress.withLock { $0.available = max($0.available, offset) }
+    more.raise()
   }
 
   /// Ends the copy at a length; waits for the result.
-  package func finish(at offset: Int64) throws -> UInt64 {
-    state.withLock { state in
-      state.available = offset
-      state.isComplete = true
-    }
-    more.signal()
-    done.wait()
-    guard let result = state.withLock({ $0.result }) else { throw Errno.inputOutput }
-    return try result.get()
+  func finish(at offset: Int64) throws -> UInt64 {
+    progress.withLock { ($0.available, $0.isComplete) = (offset, true) }
+    more.raise()
+    return try result.wait().get()
   }
 
   /// The result is no longer needed. Without effect after `finish`.
-  package func abandon() {
-    state.withLock { state in
-      guard !state.isComplete else { return }
-      state.isComplete = true
-      state.available = -1
-    }
-    more.signal()
-  }
-
-  private func run() {
-    let result = Result { try hashAll() }
-    state.withLock { $0.result = result }
-    done.signal()
+  func abandon() {
+    progress.withLock { if !$0.isComplete { ($0.available, $0.isComplete) = (-1, true) } }
+    more.raise()
   }
 
   private func hashAll() throws -> UInt64 {
+    let file = try file.get()
     var hash = XXH64()
     var offset: Int64 = 0
     while true {
-      let (available, isComplete) = state.withLock { ($0.available, $0.isComplete) }
+      let (available, isComplete) = progress.withLock { ($0.available, $0.isComplete) }
       guard available >= 0 else { throw CancellationError() }
       if offset < available {
         let count = try AttachmentChecksum.read(
@@ -107,7 +92,7 @@ package final class OverlappedChecksum: Sendable {
       } else if isComplete {
         return hash.value
       } else {
-        more.wait()
+        more.block(until: nil)
       }
     }
   }

@@ -46,7 +46,7 @@ package enum AttachmentPlace {
   package static func path(_ id: String) -> String { directory + "/" + id }
 
   package static func takenPath(_ id: String, by consumer: String) -> String {
-    "\(QueueDirectory.taken)/\(consumer)/\(takenPrefix)\(id)"
+    QueueDirectory.takenPath(consumer) + "/" + takenPrefix + id
   }
 
   /// Parses the name of a file that is being copied; nil for any other name.
@@ -63,13 +63,9 @@ package enum AttachmentPlace {
   package static func isID(_ text: String) -> Bool {
     guard (1...maximumIDBytes).contains(text.utf8.count), text.utf8.first != UInt8(ascii: ".")
     else { return false }
-    return text.utf8.allSatisfy { byte in
-      switch byte {
-      case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
-        UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"), UInt8(ascii: "."):
-        true
-      default: false
-      }
+    return text.unicodeScalars.allSatisfy { scalar in
+      scalar == "-" || scalar == "."
+        || scalar.isASCII && (scalar.properties.isAlphabetic || scalar.properties.numericType != nil)
     }
   }
 }
@@ -92,12 +88,11 @@ extension QueueDirectory {
   ///
   /// - Throws: `.noSuchFile` if the consumer was replaced.
   package func takeAttachment(_ id: String, by consumer: String) throws(Errno) {
-    do throws(Errno) {
-      try move(AttachmentPlace.path(id), to: AttachmentPlace.takenPath(id, by: consumer), .keep)
-    } catch {
-      guard error == .noSuchFile || error == .alreadyExists else { throw error }
-      guard try exists(Self.takenPath(consumer)) else { throw .noSuchFile }
-    }
+    let path = AttachmentPlace.takenPath(id, by: consumer)
+    let isMoved =
+      try tolerating(
+        [.noSuchFile, .alreadyExists], move(AttachmentPlace.path(id), to: path, .keep)) != nil
+    if !isMoved, try !exists(Self.takenPath(consumer)) { throw .noSuchFile }
   }
 
   /// Removes the attachment of an entry that has ended.
@@ -105,13 +100,10 @@ extension QueueDirectory {
   /// The entry's end is final, so nothing here is an error: if the attachment cannot be removed
   /// now, for example because the consumer was just replaced, the next consumer removes it.
   package func removeAttachment(_ id: String, of consumer: String) {
-    do throws(Errno) {
-      try takeAttachment(id, by: consumer)
-      try removeAttachmentDirectory(AttachmentPlace.takenPath(id, by: consumer))
-    } catch {
-      // See above.
-      return
-    }
+    // See above.
+    guard (try? takeAttachment(id, by: consumer)) != nil else { return }
+    // See above.
+    try? removeAttachmentDirectory(AttachmentPlace.takenPath(id, by: consumer))
   }
 
   /// Removes an attachment and its content; a missing one is ignored.

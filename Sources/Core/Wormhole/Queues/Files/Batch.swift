@@ -75,7 +75,9 @@ package struct Batch: Sendable {
   /// The keys of its entries that are not withdrawn, by their indices.
   package var keys: [Int: String] {
     var keys: [Int: String] = [:]
-    for (index, entry) in entries.enumerated() where entry.payload != nil { keys[index] = entry.key }
+    for (index, entry) in entries.enumerated() where entry.payload != nil {
+      keys[index] = entry.key
+    }
     return keys
   }
 

@@ -9,44 +9,35 @@ package enum OutcomeFile {
     return QueueEntryID("\(name[..<dot])/\(name[name.index(after: dot)...])")
   }
 
+  /// The words of the ends without a reason.
+  private static let words: [QueueEntryStatus: String] = [
+    .processed: "processed", .cancelled: "cancelled", .superseded: "superseded",
+    .expired: "expired",
+  ]
+
   /// - Parameter moment: the time of its end, in nanoseconds since 1970, if nothing else shows it.
   package static func bytes(_ status: QueueEntryStatus, at moment: UInt64? = nil) throws -> [UInt8]
   {
-    var value: PropertyListValue = [:]
+    precondition(status.isEnd, "only an end is noted")
+    var value: PropertyListValue = ["outcome": .string(words[status] ?? "failed")]
     if let moment { value["ended"] = PropertyListValue(moment) }
-    switch status {
-    case .processed: value["outcome"] = "processed"
-    case .cancelled: value["outcome"] = "cancelled"
-    case .superseded: value["outcome"] = "superseded"
-    case .expired: value["outcome"] = "expired"
-    case .failed(let reason):
-      value["outcome"] = "failed"
-      value["reason"] = .string(reason)
-    case .stored, .taken: preconditionFailure("only an end is noted")
-    }
+    if let reason = status.reason { value["reason"] = .string(reason) }
     return try value.binaryBytes()
   }
 
   /// Returns the time of the entry's end, if its note has it.
   package static func ended(_ bytes: [UInt8]) -> UInt64? {
-    do throws(PropertyListError) {
-      return try PropertyListValue(bytes: bytes)["ended"]?.uint64Value
-    } catch {
-      return nil
-    }
+    // A damaged note has no time.
+    (try? PropertyListValue(bytes: bytes))?["ended"]?.uint64Value
   }
 
   /// Unknown content means failure: the entry was not processed, or the note would not exist.
   package static func status(_ bytes: [UInt8]) -> QueueEntryStatus {
     do throws(PropertyListError) {
       let value = try PropertyListValue(bytes: bytes)
-      switch value["outcome"]?.stringValue {
-      case "processed": return .processed
-      case "cancelled": return .cancelled
-      case "superseded": return .superseded
-      case "expired": return .expired
-      default: return .failed(reason: value["reason"]?.stringValue ?? "no reason was given")
-      }
+      let word = value["outcome"]?.stringValue
+      return words.first { $0.value == word }?.key
+        ?? .failed(reason: value["reason"]?.stringValue ?? "no reason was given")
     } catch {
       return .failed(reason: "the note of its end is damaged: \(error.reason)")
     }
@@ -73,7 +64,9 @@ extension QueueDirectory {
     let bytes = try OutcomeFile.bytes(status)
     for _ in 0..<renameRaceLimit {
       do throws(Errno) {
-        return try note(bytes, of: id, from: consumer)
+        _ = try tolerating(
+          [.alreadyExists], storeNote(bytes, as: Self.outcomePath(id), from: consumer))
+        return
       } catch {
         // A sweep may have removed parts of the queue while it was empty.
         let writer = consumer.map { Self.takenPath($0) } ?? "."
@@ -85,22 +78,15 @@ extension QueueDirectory {
     throw Errno.noSuchFile
   }
 
-  private func note(_ bytes: [UInt8], of id: QueueEntryID, from consumer: String?) throws(Errno) {
-    do throws(Errno) {
-      guard let consumer else {
-        return try store(bytes, as: Self.outcomePath(id))
-      }
-      try storeNote(bytes, as: Self.outcomePath(id), from: consumer)
-    } catch {
-      guard error == .alreadyExists else { throw error }
-    }
-  }
-
   /// Stores a file through the directory of a consumer.
   ///
+  /// - Parameter consumer: nil for no consumer.
   /// - Throws: `.noSuchFile` if that consumer was replaced; `.alreadyExists` if the name is taken.
-  package func storeNote(_ bytes: [UInt8], as path: String, from consumer: String) throws(Errno) {
-    let passing = "\(Self.taken)/\(consumer)/\(Self.passingPrefix)\(Nonce.next())"
+  package func storeNote(
+    _ bytes: [UInt8], as path: String, from consumer: String?
+  ) throws(Errno) {
+    guard let consumer else { return try store(bytes, as: path) }
+    let passing = "\(Self.takenPath(consumer))/\(Self.passingPrefix)\(Nonce.next())"
     try store(bytes, as: passing)
     do throws(Errno) {
       try move(passing, to: path, .keep)

@@ -42,12 +42,9 @@ extension QueueDirectory {
     let list: PropertyListValue = .array([Batch.Entry(payload: payload).value])
     let bytes = try PropertyListValue.dictionary(["entries": list, "reason": .string(reason)])
       .binaryBytes()
-    do throws(Errno) {
-      try makeDirectory(Self.failed)
-      try storeNote(bytes, as: Self.failedPath(id), from: consumer)
-    } catch {
-      guard error == .alreadyExists else { throw error }
-    }
+    try makeDirectory(Self.failed)
+    _ = try tolerating(
+      [.alreadyExists], storeNote(bytes, as: Self.failedPath(id), from: consumer))
     if let attachment = payload.attachmentID {
       try moveOnce(
         AttachmentPlace.takenPath(attachment, by: consumer),
@@ -57,11 +54,7 @@ extension QueueDirectory {
 
   /// Moves a file that may have been moved already.
   package func moveOnce(_ path: String, to other: String) throws(Errno) {
-    do throws(Errno) {
-      try move(path, to: other, .keep)
-    } catch {
-      guard [.noSuchFile, .alreadyExists].contains(error) else { throw error }
-    }
+    _ = try tolerating([.noSuchFile, .alreadyExists], move(path, to: other, .keep))
   }
 
   /// Moves a file that other processes may move to other names at the same moment.

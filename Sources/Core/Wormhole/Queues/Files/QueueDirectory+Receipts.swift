@@ -9,41 +9,7 @@ import WormholeSystem
 /// is not. Consumers never touch `sent/`; a cancelled entry is exchanged in `pending/`, so the
 /// payload stays here.
 extension QueueDirectory {
-  /// Returns the waiting and taken entries of one sender.
-  package func waiting(of sender: String) throws -> [QueueReceipt] {
-    var found: [QueueEntryID: QueueReceipt] = [:]
-    _ = try search { part -> Void? in
-      for batch in try batches(part) ?? [] where batch.sender == sender {
-        for receipt in try waiting(batch, part) { found[receipt.id] = receipt }
-      }
-      return nil
-    }
-    return Array(found.values)
-  }
-
-  /// Returns the taken entries of all senders, and those that wait, from the first to be delivered.
-  ///
-  /// - Parameter limit: How many waiting entries are enough.
-  package func waiting(limit: Int) throws -> [QueueReceipt] {
-    var found: [QueueEntryID: QueueReceipt] = [:]
-    _ = try search { part -> Void? in
-      for batch in part == Self.pending ? try ordered(part) : try batches(part) ?? [] {
-        if part == Self.pending, found.count >= limit { break }
-        for receipt in try waiting(batch, part) { found[receipt.id] = receipt }
-      }
-      return nil
-    }
-    return Array(found.values)
-  }
-
-  private func waiting(_ name: EntryFile, _ part: String) throws -> [QueueReceipt] {
-    guard let entries = try batch(name, in: part)?.entries else { return [] }
-    return try statuses(of: name, Set(entries.indices)).compactMap { index, status in
-      status.isEnd
-        ? nil : QueueReceipt(.init(batch: name, index: index), entries[index], status)
-    }
-  }
-
+  /// Returns the entries of a batch that keep a receipt, and are not cleared.
   package func receipts(_ batch: EntryFile) throws -> [QueueReceipt] {
     guard let content = try self.batch(batch, in: Self.sent) else { return [] }
     let forgotten = try numbers(Self.sentPath(batch) + Self.forgottenSuffix)
@@ -103,7 +69,7 @@ extension QueueDirectory {
         let content = try self.batch(batch, in: Self.sent),
         content.kept.allSatisfy({ content.entries[$0].receiptTerm == .dayAfterProcessing })
       else { continue }
-      let ends = try statuses(of: batch, Set(content.kept), readsContent: false)
+      let ends = try statuses(of: batch, Set(content.kept))
       guard ends.values.allSatisfy({ $0 == .processed }) else { continue }
       try discardReceipts(batch)
       removed.append(Self.sentPath(batch))

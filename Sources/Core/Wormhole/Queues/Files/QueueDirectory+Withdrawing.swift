@@ -1,13 +1,5 @@
 import WormholeSystem
 
-/// The result of one withdrawal.
-package struct Withdrawal {
-  /// Whether all entries have ended this way; false if they were taken, or have ended otherwise.
-  package var isComplete = false
-  /// How many entries it has withdrawn.
-  package var count = 0
-}
-
 /// Withdrawing entries from a waiting batch: it is exchanged with one in which they are withdrawn.
 /// A consumer takes one of the two.
 extension QueueDirectory {
@@ -15,26 +7,27 @@ extension QueueDirectory {
   ///   - status: how the entries end.
   ///   - lease: the queue's lease; if two processes withdrew at once, the second would bring back
   ///     entries that the first has withdrawn from the same batch.
+  /// - Returns: whether all entries have ended this way, not otherwise, and are not taken; and how
+  ///   many of them this call has withdrawn.
   package func withdraw(
     _ indices: Set<Int>, of name: EntryFile, as status: QueueEntryStatus, _ lease: Lease
-  ) throws -> Withdrawal {
+  ) throws -> (isComplete: Bool, count: Int) {
     let path = Self.pendingPath(name)
     var batch: Batch
     do {
       guard let bytes = try read(path) else {
-        return .init(
-          isComplete: try statuses(of: name, indices).values.allSatisfy { $0 == status })
+        return (try statuses(of: name, indices).values.allSatisfy { $0 == status }, 0)
       }
       batch = try Batch(bytes: bytes, count: name.count)
     } catch is Batch.Unreadable {
       // Its consumer puts it aside, and reports it.
-      return .init()
+      return (false, 0)
     }
     let waiting = indices.filter { batch.entries[$0].payload != nil }
     let keys = waiting.compactMap { index in batch.entries[index].key.map { (index, $0) } }
     if !waiting.isEmpty {
       for index in waiting { batch.entries[index] = .init(withdrawnAs: status) }
-      guard try lease.exchange(try batch.bytes(), with: path) else { return .init() }
+      guard try lease.exchange(try batch.bytes(), with: path) else { return (false, 0) }
       try synchronize(Self.pending)
     }
     for (index, key) in keys { unmark(.init(batch: name, index: index), key) }
@@ -45,9 +38,7 @@ extension QueueDirectory {
       }
       try discard(path)
     }
-    return .init(
-      isComplete: indices.allSatisfy { batch.entries[$0].withdrawal == status },
-      count: waiting.count)
+    return (indices.allSatisfy { batch.entries[$0].withdrawal == status }, waiting.count)
   }
 }
 

@@ -83,13 +83,11 @@ package final class QueueDirectory: Sendable {
   /// Creates missing parts of the queue's directory, if the directory itself exists; a caller that
   /// misses a part opens the directory again.
   package func makeParts() throws(Errno) {
-    do throws(Errno) {
-      for part in [Self.staged, Self.pending, Self.outcomes] { try makeDirectory(part) }
-      if try !exists(Self.taken) { try makeTaken() }
-    } catch {
-      // It is being removed, or a sweeper was faster.
-      guard error == .noSuchFile else { throw error }
+    // Nil if it is being removed, or a sweeper was faster.
+    for part in [Self.staged, Self.pending, Self.outcomes] {
+      guard try ifPresent(makeDirectory(part)) != nil else { return }
     }
+    if try !exists(Self.taken) { _ = try ifPresent(makeTaken()) }
   }
 
   // Created together with the one directory that it must contain, and never seen without it: if two
@@ -108,12 +106,8 @@ package final class QueueDirectory: Sendable {
 
   func discardStaged(_ path: String) {
     for path in [path + "/" + Self.free, path] {
-      do throws(Errno) {
-        try removeEmpty(path)
-      } catch {
-        // Swept already, or swept by the next consumer.
-        continue
-      }
+      // Swept already, or swept by the next consumer.
+      try? removeEmpty(path)
     }
   }
 
@@ -124,12 +118,8 @@ package final class QueueDirectory: Sendable {
   }
 
   package func removeEmptyTaken() throws(Errno) {
-    do throws(Errno) {
-      try removeEmpty(Self.taken)
-    } catch {
-      // Another process is doing the same, or has done it.
-      guard error == .noSuchFile || error == .directoryNotEmpty else { throw error }
-    }
+    // Another process may be doing the same, or have done it.
+    _ = try tolerating([.noSuchFile, .directoryNotEmpty], removeEmpty(Self.taken))
   }
 
   // MARK: Storing
@@ -301,7 +291,7 @@ package final class QueueDirectory: Sendable {
       path, at: descriptor.rawValue, beside: knownStatus(),
       maximumBytes: PropertyListLimits.standard.maximumBytes)
     switch content {
-    case .bytes(let bytes): return bytes
+    case .bytes(let bytes, _): return bytes
     case .missing: return nil
     case .foreign(let error):
       throw Batch.Unreadable(reason: "it is no file of this container's users (\(error))")

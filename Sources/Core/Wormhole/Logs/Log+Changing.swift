@@ -12,8 +12,8 @@ extension Log {
   private static let atOnce = 10_000
 
   /// - Returns: the change that appends a message; nil if the log has to be begun first.
-  func appending(
-    _ bytes: [UInt8], _ durability: Durability, until deadline: ContinuousClock.Instant
+  func change(
+    appending bytes: [UInt8], _ durability: Durability, until deadline: ContinuousClock.Instant
   ) -> sending Change<Appended?> {
     let log = self
     let record = PublicationRecord(
@@ -85,9 +85,17 @@ extension Log {
   /// - Returns: their numbers.
   @discardableResult
   package func removeLeftovers(below first: Int) throws -> [Int] {
-    try reporting("take old messages of \"\(name)\" away", path: path) {
+    try unlink(0..<first, atMost: 0)
+  }
+
+  /// - Parameter count: if there are more, the log is listed: a gap made by other programs may have any
+  ///   length.
+  private func unlink(_ gone: Range<Int>, atMost count: Int) throws -> [Int] {
+    guard !gone.isEmpty else { return [] }
+    return try reporting("take old messages of \"\(name)\" away", path: path) {
       guard let place = try LogDirectory(self) else { return [] }
-      return try place.remove(place.numbers().filter { $0 < first })
+      guard gone.count > count else { return try place.remove(gone) }
+      return try place.remove(place.numbers().filter { gone.contains($0) })
     }
   }
 
@@ -117,13 +125,57 @@ extension Log {
       guard state != old else { return (.keep, 0..<0) }
       return (.replace(try state.content.binaryBytes()), old.first..<state.first)
     }
-    guard !gone.isEmpty else { return [] }
-    return try reporting("take old messages of \"\(name)\" away", path: path) {
-      guard let place = try LogDirectory(self) else { return [] }
-      // A gap made by other programs may have any length.
-      guard gone.count > Self.atOnce else { return try place.remove(gone) }
-      return try place.remove(place.numbers().filter { gone.contains($0) })
+    return try unlink(gone, atMost: Self.atOnce)
+  }
+}
+
+extension Log {
+  /// The process that reads for a subscriber; nil if there is none.
+  package func member(for subscriber: String) throws -> PresenceMember? {
+    let presence = LogCursor.presence(subscriber, of: self)
+    return try presence.members().first { $0.isExclusive }
+  }
+
+  /// Takes away messages that are too old, and removes leftovers of dead processes.
+  ///
+  /// - Returns: the removed paths.
+  package func sweep(until deadline: ContinuousClock.Instant) throws -> [String] {
+    guard try memory.state(of: value) != nil else { return [] }
+    var gone = try trim(until: deadline)
+    if let first = try memory.state(of: value)?.first { gone += try removeLeftovers(below: first) }
+    return gone.sorted().map { path + "/" + LogDirectory.path($0) }
+  }
+
+  /// Removes the position of a subscriber whose log is gone.
+  ///
+  /// - Returns: the positions' identifiers.
+  package static func sweepPositions(
+    in container: SharedContainer, until deadline: ContinuousClock.Instant
+  ) throws -> [String] {
+    try container.own.valueIdentifiers().filter { identifier in
+      guard let (name, subscriber) = LogCursor.subscriber(ofOwnName: identifier) else {
+        return false
+      }
+      let log = container.log(name)
+      guard try log.value.directory.open() == nil, try log.member(for: subscriber) == nil else {
+        return false
+      }
+      return try container.own.value(identifier).remove(until: deadline)
     }
+  }
+
+  /// Removes the file of an empty log whose bounds were never set, under its lease.
+  ///
+  /// A process that appends at this moment waits, and then begins the log again, with another id: a
+  /// subscriber of the old one then reads the new one from its beginning.
+  ///
+  /// - Returns: whether the log no longer exists.
+  package func removeFile(_ lease: Lease) throws -> Bool {
+    guard try LogState.read(value.snapshot(), at: value.path)?.setBounds == nil,
+      let place = try LogDirectory(self), try place.removeEntries()
+    else { return false }
+    _ = try lease.remove(value.fileName, durability: .standard)
+    return true
   }
 }
 

@@ -1,0 +1,140 @@
+package import WormholeSystem
+
+/// Looking up the entries of batches, wherever they are by now.
+extension QueueDirectory {
+  /// Returns the status of an entry.
+  package func status(of id: QueueEntryID) throws -> QueueEntryStatus {
+    try statuses(of: id.batch, [id.index])[id.index] ?? .processed
+  }
+
+  /// Returns the statuses of entries of a batch.
+  package func statuses(
+    of batch: EntryFile, _ indices: Set<Int>
+  ) throws -> [Int: QueueEntryStatus] {
+    if let found = try search({ try look(batch, indices, in: $0)?.statuses }) { return found }
+    return try indices.reduce(into: [:]) { $0[$1] = try end(of: .init(batch: batch, index: $1)) }
+  }
+
+  /// Returns the content and the statuses of entries of a batch that waits or is taken. The content
+  /// is nil if it cannot be read: its consumer will get the same result.
+  ///
+  /// - Returns: nil if it is not in this part.
+  private func look(
+    _ name: EntryFile, _ indices: Set<Int>, in part: String
+  ) throws -> (content: Batch?, statuses: [Int: QueueEntryStatus])? {
+    let path = part + "/" + name.text
+    var content: Batch?
+    do {
+      guard let bytes = try read(path) else { return nil }
+      content = try Batch(bytes: bytes, count: name.count)
+    } catch is Batch.Unreadable {
+      content = nil
+    }
+    let isTaken = part != Self.pending
+    let settled = isTaken ? try settled(path) : []
+    var statuses: [Int: QueueEntryStatus] = [:]
+    for index in indices {
+      if let entry = content?.entries[index], entry.payload == nil {
+        statuses[index] = entry.withdrawal
+      } else if settled.contains(index) {
+        statuses[index] = try end(of: .init(batch: name, index: index))
+      } else {
+        statuses[index] = isTaken ? .taken : .stored
+      }
+    }
+    return (content, statuses)
+  }
+
+  /// Returns how an entry has ended that is neither waiting nor taken.
+  private func end(of id: QueueEntryID) throws -> QueueEntryStatus {
+    do {
+      return try read(Self.outcomePath(id)).map { OutcomeFile.status($0) } ?? .processed
+    } catch let error as Batch.Unreadable {
+      return .failed(reason: "the note of its end is damaged: \(error.reason)")
+    }
+  }
+
+  /// Returns the content of an entry as long as it exists.
+  package func entry(_ id: QueueEntryID) throws -> Batch.Entry? {
+    // Its receipt first, which does not move.
+    if let entry = try batch(id.batch, in: Self.sent)?.entries[id.index], entry.payload != nil,
+      try !numbers(Self.sentPath(id.batch) + Self.forgottenSuffix).contains(id.index)
+    {
+      return entry
+    }
+    return try search { part in
+      let look = try look(id.batch, [id.index], in: part)
+      return look?.statuses[id.index]?.isEnd == false ? look?.content?.entries[id.index] : nil
+    }
+  }
+
+  /// Returns the taken and waiting entries, in no order.
+  ///
+  /// - Parameters:
+  ///   - sender: their sender; nil for all senders.
+  ///   - limit: How many waiting entries are enough, from the first to be delivered.
+  package func unfinished(
+    of sender: String? = nil, limit: Int = .max
+  ) throws -> [QueueReceipt] {
+    var found: [QueueEntryID: QueueReceipt] = [:]
+    _ = try search { part -> Void? in
+      let isWaiting = part == Self.pending
+      for batch in isWaiting && limit < .max ? try ordered(part) : try batches(part) ?? []
+      where sender == nil || batch.sender == sender {
+        if isWaiting, found.count >= limit { break }
+        let look = try look(batch, Set(0..<batch.count), in: part)
+        for (index, status) in look?.statuses ?? [:] where !status.isEnd {
+          let id = QueueEntryID(batch: batch, index: index)
+          found[id] = look?.content.flatMap { QueueReceipt(id, $0.entries[index], status) }
+        }
+      }
+      return nil
+    }
+    return Array(found.values)
+  }
+
+  // MARK: Notes beside a batch
+
+  /// Returns the entries of a taken batch that are settled.
+  package func settled(_ path: String) throws -> Set<Int> {
+    try numbers(path + Self.doneSuffix)
+  }
+
+  /// Returns the numbers of entries in a file with one number per line.
+  package func numbers(_ path: String) throws -> Set<Int> {
+    guard let bytes = try readNote(path) else { return [] }
+    let lines = String(decoding: bytes, as: UTF8.self).split(separator: "\n")
+    return Set(lines.compactMap { Int($0) })
+  }
+
+  /// Returns the record beside a batch; nil if there is none.
+  package func readNote(_ path: String) throws -> [UInt8]? {
+    do {
+      return try read(path)
+    } catch is Batch.Unreadable {
+      // A planted file: it is ignored, and everything is delivered or reported again.
+      return nil
+    }
+  }
+
+  /// Removes the record beside a batch.
+  package func discardNotes(beside path: String) throws(Errno) {
+    try discard(path + Self.doneSuffix)
+    try discard(path + Self.deliveriesSuffix)
+  }
+
+  /// Appends a line to such a file, and creates the file if it is missing.
+  package func append(_ line: String, to path: String) throws(Errno) {
+    let line = Array(line.utf8)
+    for _ in 0..<renameRaceLimit {
+      if let file = try ifPresent(openFile(path, [.writeOnly, .append])) {
+        return try file.writeAll(line)
+      }
+      // Nil if another thread of its sender was faster.
+      if let file = try tolerating([.alreadyExists], createFile(path)) {
+        return try file.writeAll(line)
+      }
+    }
+    throw .deviceBusy
+  }
+}
