@@ -1,5 +1,7 @@
+import Dispatch
 import Synchronization
 package import WormholePropertyLists
+import WormholeSystem
 
 /// One end of calls between living processes: it makes calls and receives them. Thread-safe.
 ///
@@ -41,7 +43,9 @@ package final class CallEndpoint: Sendable {
   private let container: SharedContainer
   private let handler: Handler
   private let noticeHandler: @Sendable (PropertyListValue) -> Void
-  private let calls: CallTable
+  private let calls = Mutex(CallTable())
+  /// One timer for all calls: a timer per call would remain behind for as long as its timeout.
+  private let alarm = AlarmLatch()
   private let mailbox = Mutex<(any Mailbox)?>(nil)
   private let state = Mutex(State())
 
@@ -59,9 +63,7 @@ package final class CallEndpoint: Sendable {
     self.container = container
     self.handler = handler
     noticeHandler = notice
-    calls = CallTable { overdue in
-      for (id, call) in overdue { CallEndpoint.end(id, call, end: .timedOut) }
-    }
+    alarm.call { [weak self] in self?.endOverdue() }
   }
 
   deinit { close() }
@@ -96,7 +98,7 @@ package final class CallEndpoint: Sendable {
   private func end(asDeath: Bool) {
     mailbox.withLock { $0.take() }?.end(asDeath: asDeath)
     // Their callees see that the mailbox is gone.
-    for (_, call) in calls.removeAll() { call.end(.closed) }
+    for (_, call) in calls.withLock({ $0.take { _ in true } }) { call.end(.closed) }
     let (incoming, outlets) = state.withLock { state in
       defer { state.outlets = [:] }
       return (state.open.values.compactMap(\.call), state.outlets)
@@ -151,7 +153,24 @@ package final class CallEndpoint: Sendable {
     about subject: String = "", until deadline: ContinuousClock.Instant?,
     _ end: @escaping @Sendable (CallEnd) -> Void
   ) throws -> UInt64 {
-    calls.insert(.init(subject: subject, replyTo: try open(), deadline: deadline, end: end))
+    let call = CallTable.Call(
+      subject: subject, replyTo: try open(), deadline: deadline, end: end)
+    let id = calls.withLock { $0.insert(call) }
+    if let deadline { alarm.raise(at: deadline) }
+    return id
+  }
+
+  private func endOverdue() {
+    let now = ContinuousClock.now
+    let (overdue, next) = calls.withLock { calls in
+      let overdue = calls.take { $0.deadline.map { $0 <= now } ?? false }
+      return (overdue, calls.deadline)
+    }
+    if let next { alarm.raise(at: next) }
+    guard !overdue.isEmpty else { return }
+    Blocking.queue().async {
+      for (id, call) in overdue { Self.end(id, call, end: .timedOut) }
+    }
   }
 
   /// Posts a call that has begun; one that has ended in the meantime is not posted. Calls to one
@@ -169,11 +188,11 @@ package final class CallEndpoint: Sendable {
     _ id: UInt64, _ value: PropertyListValue, expires expiry: Expiry, to callee: MailboxOutlet,
     until deadline: ContinuousClock.Instant? = nil, isThere: () -> Bool = { true }
   ) throws -> MailboxOutlet.Outcome {
-    guard let replyTo = calls.beginPosting(id, to: callee) else { return .posted }
+    guard let replyTo = calls.withLock({ $0.beginPosting(id, to: callee) }) else { return .posted }
     let key = CallKey(id: id, replyTo: replyTo)
     var outcome = MailboxOutlet.Outcome.gone
     defer {
-      let hasEnded = calls.endPosting(id, isPosted: outcome == .posted)
+      let hasEnded = calls.withLock { $0.endPosting(id, isPosted: outcome == .posted) }
       if hasEnded, outcome == .posted { callee.postLater(.cancel(key)) }
     }
     if isThere() { outcome = try callee.post(.request(key, value, expiry), until: deadline) }
@@ -181,31 +200,34 @@ package final class CallEndpoint: Sendable {
   }
 
   /// Returns whether a call has not ended.
-  package func isUnderWay(_ id: UInt64) -> Bool { calls.contains(id) }
+  package func isUnderWay(_ id: UInt64) -> Bool { calls.withLock { $0.calls[id] != nil } }
 
   /// For tests: how many calls have not ended.
-  package var count: Int { calls.count }
+  package var count: Int { calls.withLock(\.calls.count) }
 
   /// Ends a call and notifies its callee. A call that has ended does not change.
   ///
   /// - Returns: whether this call ended it.
   @discardableResult
   package func end(_ id: UInt64, as end: CallEnd) -> Bool {
-    guard let call = calls.remove(id) else { return false }
+    guard let call = calls.withLock({ $0.take(id) }) else { return false }
     Self.end(id, call, end: end)
     return true
   }
 
   /// Ends the calls that were begun about a subject, and notifies their callees.
   package func endCalls(about subject: String, as end: CallEnd) {
-    for (id, call) in calls.removeAll(about: subject) { Self.end(id, call, end: end) }
+    let calls = calls.withLock { calls in
+      calls.take { $0.subject.utf8.elementsEqual(subject.utf8) }
+    }
+    for (id, call) in calls { Self.end(id, call, end: end) }
   }
 
   /// Ends a posted call, whether or not it was answered, and notifies its callee before this
   /// returns; see `IncomingCall.answer`. Blocks.
   package func release(_ id: UInt64, at callee: MailboxOutlet) throws {
     guard let address else { return }
-    calls.remove(id)?.end(.cancelled)
+    calls.withLock { $0.take(id) }?.end(.cancelled)
     _ = try callee.post(.cancel(CallKey(id: id, replyTo: address)))
   }
 
@@ -223,9 +245,12 @@ package final class CallEndpoint: Sendable {
   }
 
   private func takeCalls(where isConcerned: (MailboxOutlet) -> Bool) -> [(UInt64, CallTable.Call)] {
+    func matches(_ call: CallTable.Call) -> Bool { call.callee.map(isConcerned) ?? false }
     // The news of its end comes from a different watch, which may be faster.
-    if calls.hasCalls(where: isConcerned) { mailbox.withLock { $0 }?.catchUp() }
-    return calls.removeAll(where: isConcerned)
+    if calls.withLock({ $0.calls.values.contains(where: matches) }) {
+      mailbox.withLock { $0 }?.catchUp()
+    }
+    return calls.withLock { $0.take(where: matches) }
   }
 
   private static func end(_ id: UInt64, _ call: CallTable.Call, end: CallEnd) {
@@ -239,7 +264,7 @@ package final class CallEndpoint: Sendable {
 
   private func receive(_ message: PropertyListValue) {
     switch CallMessage(message) {
-    case .answer(let id, let answer): calls.answered(id)?.end(.answered(answer))
+    case .answer(let id, let answer): calls.withLock { $0.takeAnswered(id) }?.end(.answered(answer))
     case .cancel(let key):
       // Outside the lock together with the call: this may be its last reference.
       let call = state.withLock { $0.open[key]?.call }

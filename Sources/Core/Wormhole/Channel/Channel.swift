@@ -1,4 +1,5 @@
 public import FoundationEssentials
+import Synchronization
 
 /// Messages of one type under one identifier: the latest message is kept, and every listener
 /// receives it.
@@ -203,5 +204,24 @@ public struct Messages<Message: Codable & Sendable>: AsyncSequence, Sendable {
         return false
       }
     }
+  }
+}
+
+/// The publications of a channel, so that it can recognize its echoes. A stamp identifies a
+/// publication and is noted just before the message becomes visible.
+final class OwnStamps: Sendable {
+  // Only the latest publication can be current; the others are for slow listeners.
+  private static let remembered = 64
+  private let stamps = Mutex<[Stamp]>([])
+
+  func add(_ stamp: Stamp) {
+    stamps.withLock { stamps in
+      stamps.append(stamp)
+      if stamps.count > Self.remembered { stamps.removeFirst() }
+    }
+  }
+
+  func contains(_ stamp: Stamp) -> Bool {
+    stamps.withLock { $0.contains(stamp) }
   }
 }

@@ -59,9 +59,10 @@ public final class DarwinNotificationCenter: Sendable {
   private func remove(_ observer: AnyObject, _ name: EncodedName) {
     let owner = ObjectIdentifier(observer)
     let gone = observers.withLock { all -> [Observer] in
-      let (own, others) = (all[name] ?? []).separated { $0.owner == owner }
-      all[name] = others.isEmpty ? nil : others
-      return own
+      let own = all[name]?.filter { $0.owner == owner }
+      all[name]?.removeAll { $0.owner == owner }
+      if all[name]?.isEmpty == true { all[name] = nil }
+      return own ?? []
     }
     for observer in gone { observer.registration.cancel() }
   }
@@ -76,12 +77,5 @@ public final class DarwinNotificationCenter: Sendable {
   /// - Throws: `AppGroupError` for an error of the file system.
   public func postNotification(name: String) throws {
     try container.notification(name).post()
-  }
-}
-
-extension Array {
-  fileprivate func separated(_ isFirst: (Element) -> Bool) -> (first: [Element], second: [Element])
-  {
-    (filter(isFirst), filter { !isFirst($0) })
   }
 }

@@ -15,9 +15,13 @@ public final class NotificationRegistration: Sendable, Cancelling {
     var checked: BellSound?
     var suspensions = 0
     var isCancelled = false
-    var watch: (any BellWatching)?
-    var observation: ObservationToken?
-    var delivery: ChangeDelivery<BellSound?>?
+    var listening: Listening?
+  }
+
+  private struct Listening {
+    let watch: any BellWatching
+    let delivery: ChangeDelivery<BellSound?>
+    let observation: ObservationToken
   }
 
   /// The largest nesting depth of suspensions; further ones do not count (notify_suspend(3)).
@@ -56,16 +60,14 @@ public final class NotificationRegistration: Sendable, Cancelling {
     let watch = try reporting("listen", path: bell.path) { try bell.listen { delivery.signal() } }
     let observation = ObservationToken(watch: watch, delivery: delivery)
     condition.withLock {
-      $0.watch = watch
-      $0.observation = observation
-      $0.delivery = delivery
+      $0.listening = Listening(watch: watch, delivery: delivery, observation: observation)
     }
     let known = try reporting("listen", path: bell.path) { try watch.sound() }
     delivery.open(known: startsWithPast ? .silence : known, signalled: startsWithPast)
   }
 
   /// Nil after its end.
-  private func heardSound() throws -> BellSound? { try condition.withLock(\.watch)?.sound() }
+  private func heardSound() throws -> BellSound? { try condition.withLock(\.listening)?.watch.sound() }
 
   private var mayCall: Bool {
     condition.withLock { !$0.isCancelled && $0.suspensions == 0 }
@@ -73,7 +75,7 @@ public final class NotificationRegistration: Sendable, Cancelling {
 
   /// Takes a delivery back, because the registration was suspended after the look.
   private func holdBack(from last: BellSound?) {
-    condition.withLock(\.delivery)?.redeliver(from: last)
+    condition.withLock(\.listening)?.delivery.redeliver(from: last)
   }
 
   /// Returns whether there was a post since the last check; true at the first check.
@@ -108,7 +110,7 @@ public final class NotificationRegistration: Sendable, Cancelling {
     let delivery = condition.withLock { condition -> ChangeDelivery<BellSound?>? in
       guard condition.suspensions > 0 else { return nil }
       condition.suspensions -= 1
-      return condition.suspensions == 0 ? condition.delivery : nil
+      return condition.suspensions == 0 ? condition.listening?.delivery : nil
     }
     delivery?.signal()
   }
@@ -134,20 +136,15 @@ public final class NotificationRegistration: Sendable, Cancelling {
 
   /// The way in which posts are noticed; nil after `DarwinNotification.register`, which calls no
   /// handler.
-  public var detection: ChangeDetection? { condition.withLock { $0.observation?.detection } }
+  public var detection: ChangeDetection? { condition.withLock { $0.listening?.observation.detection } }
 
   /// Ends the registration; see `ObservationToken.cancel()`.
   public func cancel() {
-    let observation = condition.withLock { condition in
+    let listening = condition.withLock { condition in
       condition.isCancelled = true
-      defer {
-        condition.watch = nil
-        condition.observation = nil
-        condition.delivery = nil
-      }
-      return condition.observation
+      return condition.listening.take()
     }
-    observation?.cancel()
+    listening?.observation.cancel()
   }
 
   private func valid() throws {

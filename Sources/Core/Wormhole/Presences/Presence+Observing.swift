@@ -43,11 +43,16 @@ extension Presence {
       }
     }
     let watch = try sight.begin { [weak delivery] in delivery?.signal() }
-    let known = startsWithCurrent ? nil : try sight.current()
+    let known = startsWithCurrent ? nil : try current(sight)
     delivery.open(known: known, signalled: known == nil)
     // The event of a process that ended between the watch and the look may have come already.
     sight.lookAgain()
     return ObservationToken(ObservationToken(watch: watch, delivery: delivery), delivery: sight)
+  }
+
+  /// Returns the present members, for an observer that hears only of later changes.
+  private func current(_ sight: any PresenceSight) throws -> [PresenceMember] {
+    try reporting("look who is present", path: path) { try sight.look(last: nil).live }
   }
 
   /// The pause after which a failed look is repeated.
@@ -62,7 +67,7 @@ extension Presence {
     let latch = WakeLatch()
     let sight = store.sight()
     let watch = try sight.begin { latch.raise() }
-    let known = startsWithCurrent ? nil : try sight.current()
+    let known = startsWithCurrent ? nil : try current(sight)
     // The event of a process that ended between the watch and this look may have come already.
     sight.lookAgain()
     return PresenceChanges(

@@ -139,9 +139,6 @@ package protocol PresenceSight: Cancelling {
   /// - Returns: The watch, where the kernel or the monitor has one.
   func begin(_ signal: @escaping @Sendable () -> Void) throws -> (any Watching)?
 
-  /// Returns the present members, for an observer that hears only of later changes.
-  func current() throws -> [PresenceMember]
-
   /// Signals as if members had come or gone.
   func lookAgain()
 

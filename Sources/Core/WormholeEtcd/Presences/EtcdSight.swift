@@ -22,8 +22,6 @@ final class EtcdSight: PresenceSight {
     return mirror
   }
 
-  func current() throws -> [PresenceMember] { try look(last: nil).live }
-
   func lookAgain() { signal.withLock { $0 }() }
 
   func retry() { lookAgain() }

@@ -63,9 +63,7 @@ final class DirectoryEntry: Waiting {
     }
     switch try take() {
     case .taken(let post, let fence):
-      let registration = DirectoryRegistration(presence, record)
-      registration.begin(with: post, fence)
-      return .done(registration)
+      return .done(DirectoryRegistration(presence, record, post, fence: fence))
     case .removed(let member):
       (removed, waitsFor) = (member, nil)
       ChangeMonitor.shared.noteRemoval(in: presence.container.root.path)

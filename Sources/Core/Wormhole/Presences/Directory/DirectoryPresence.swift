@@ -33,9 +33,7 @@ package struct DirectoryPresence: PresenceStore {
 
   package func enter(_ record: PresenceRecord, tidies: Bool) throws -> any PresenceHold {
     if tidies { try place.sweep() }
-    let registration = DirectoryRegistration(self, record)
-    try registration.begin()
-    return registration
+    return DirectoryRegistration(self, record, try place.post(record))
   }
 
   package func exclusiveEntry(

@@ -8,7 +8,6 @@ import WormholeSystem
 /// has removed it.
 final class DirectoryRegistration: PresenceHold {
   private enum Phase {
-    case new
     case here(PresencePost)
     case left
     /// Another registration has the role.
@@ -16,9 +15,9 @@ final class DirectoryRegistration: PresenceHold {
   }
 
   private struct Condition {
-    var phase = Phase.new
+    var phase: Phase
     /// The number of its last exclusive entering.
-    var fence: UInt64 = 0
+    var fence: UInt64
     var watch: Watch?
     var isToBeMadeAgain = false
     /// Whether a thread is creating it again at this moment.
@@ -27,15 +26,20 @@ final class DirectoryRegistration: PresenceHold {
 
   private let presence: DirectoryPresence
   let record: PresenceRecord
-  private let condition = Mutex(Condition())
+  private let condition: Mutex<Condition>
   private let queue = Blocking.queue()
   /// Raised when an attempt to create it has ended.
   private let made = WakeLatch()
   let lossHandlers = LossHandlers()
 
-  init(_ presence: DirectoryPresence, _ record: PresenceRecord) {
+  /// - Parameter fence: The number of its entering, if it has the role.
+  init(
+    _ presence: DirectoryPresence, _ record: PresenceRecord, _ post: PresencePost,
+    fence: UInt64 = 0
+  ) {
     self.presence = presence
     self.record = record
+    condition = Mutex(Condition(phase: .here(post), fence: fence))
   }
 
   deinit { end(asDeath: false) }
@@ -69,7 +73,7 @@ final class DirectoryRegistration: PresenceHold {
     try look()
     switch condition.withLock({ $0.phase }) {
     case .here: return
-    case .new, .left: throw presence.title.ended(path: presence.path)
+    case .left: throw presence.title.ended(path: presence.path)
     case .overtaken(let holder):
       throw presence.title.overtaken(by: holder, path: presence.path)
     }
@@ -92,14 +96,7 @@ final class DirectoryRegistration: PresenceHold {
     }
   }
 
-  // MARK: Beginning, and beginning again
-
-  func begin() throws { begin(with: try presence.place.post(record)) }
-
-  /// - Parameter fence: The number of its entering, if it has the role.
-  func begin(with post: PresencePost, _ fence: UInt64 = 0) {
-    condition.withLock { ($0.phase, $0.fence) = (.here(post), fence) }
-  }
+  // MARK: Beginning again
 
   func watch() throws {
     guard condition.withLock({ $0.watch == nil }) else { return }

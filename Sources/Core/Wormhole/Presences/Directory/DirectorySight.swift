@@ -15,10 +15,6 @@ final class DirectorySight: PresenceSight {
     return try presence.place.directory.watch { [looks] in looks.begin() }
   }
 
-  func current() throws -> [PresenceMember] {
-    try reporting("look who is present", path: presence.path) { try presence.look().live }
-  }
-
   func lookAgain() { looks.begin() }
 
   func retry() { looks.check() }

@@ -1,3 +1,4 @@
+import Dispatch
 package import WormholePropertyLists
 import WormholeSystem
 
@@ -93,4 +94,89 @@ extension SharedContainer {
   ///
   /// - Complexity: one listing of the directory of mailboxes, and open, flock and close for each.
   package func sweepMailboxes() throws { try mailboxes.sweep() }
+}
+
+/// The other end of calls, a process that calls or is called: a writer into its mailbox, which keeps
+/// the order of posts made one after another. Thread-safe.
+package final class MailboxOutlet: Sendable {
+  /// How a post ended.
+  package enum Outcome: Sendable {
+    case posted
+    /// The mailbox's owner has ended, or has closed it.
+    case gone
+    /// The mailbox has reached its limits.
+    case full
+  }
+
+  private let writer: any MailboxWriter
+  var path: String { writer.path }
+  /// The mailbox's.
+  package let address: String
+  private let end: ObservationToken?
+  /// The size of the largest entry.
+  package static let maximumBytes = 16 << 20
+
+  /// Whether a caller is notified of the end of the mailbox's owner.
+  var isWatched: Bool { end != nil }
+
+  /// - Parameters:
+  ///   - entries: how many entries may wait in the mailbox before a post is refused.
+  ///   - bytes: how many bytes they may have together.
+  ///   - end: the observation of the owner's end, if a caller is notified of it.
+  /// - Returns: nil if the text cannot be an address.
+  package init?(
+    in container: SharedContainer, to address: String, entries: Int = 10_000,
+    bytes: Int = 256 << 20, notifying end: ObservationToken? = nil
+  ) {
+    guard Self.isAddress(address) else { return nil }
+    self.address = address
+    self.end = end
+    writer = container.mailboxes.outlet(to: address, entries: entries, bytes: bytes)
+  }
+
+  /// Returns whether a text is an address; other programs may have written it.
+  static func isAddress(_ text: String) -> Bool {
+    (1...64).contains(text.utf8.count)
+      && text.utf8.allSatisfy { Nonce.isDigit($0) || $0 == UInt8(ascii: "-") }
+  }
+
+  func post(
+    _ message: CallMessage, until deadline: ContinuousClock.Instant? = nil
+  ) throws -> Outcome {
+    try post(message.propertyList(spansMachines: writer.spansMachines), until: deadline)
+  }
+
+  /// Posts a message that the other end does not depend on.
+  func postLater(_ message: CallMessage) {
+    // On a queue, because this may be a task, or the monitor's thread. After an error (a full disk,
+    // for example) the other end times out, or learns that this one has ended.
+    Blocking.queue().async { [self] in _ = try? post(message) }
+  }
+
+  /// Posts an entry: it is in the mailbox when this returns `posted`.
+  ///
+  /// - Parameter deadline: The caller's deadline; nil for a caller without one.
+  /// - Throws: `AppGroupError`: `unsupportedValue` for a value outside property lists or too
+  ///   large, or errors of the file system; nothing is posted then. On etcd `tooLarge` beyond 1 MiB,
+  ///   and `outcomeUnknown` if an answer was lost and the mailbox ended, or no other answer came in
+  ///   10 seconds, or by the deadline.
+  /// - Complexity: create, flock, write, rename, close; a listing after each sixteenth of the
+  ///   limits. On etcd one transaction.
+  package func post(
+    _ value: PropertyListValue, until deadline: ContinuousClock.Instant? = nil
+  ) throws -> Outcome {
+    let action = "post into a mailbox"
+    let bytes: [UInt8]
+    do throws(PropertyListError) {
+      bytes = try value.binaryBytes(limits: .standard)
+      guard bytes.count <= Self.maximumBytes else {
+        throw PropertyListError(
+          .tooManyBytes, at: .keyPath(""),
+          "it has \(bytes.count) bytes, and at most \(Self.maximumBytes) are taken")
+      }
+    } catch {
+      throw AppGroupError.unacceptable(error, action, path: path)
+    }
+    return try reporting(action, path: path) { try writer.post(bytes, until: deadline) }
+  }
 }
