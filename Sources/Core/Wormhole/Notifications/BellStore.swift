@@ -23,12 +23,6 @@ package protocol BellWatching: Watching {
   func sound() throws -> BellSound
 }
 
-/// The marks of a bell at one moment; equal as long as no process has rung.
-package struct BellSound: Hashable, Sendable {
-  package let marks: Set<FileName>
-
-  package init(marks: Set<FileName>) { self.marks = marks }
-
-  /// The sound of a bell that was never rung.
-  package static let silence = BellSound(marks: [])
-}
+/// The marks of a bell at one moment; equal as long as no process has rung. A bell that was never
+/// rung has none.
+package typealias BellSound = Set<FileName>

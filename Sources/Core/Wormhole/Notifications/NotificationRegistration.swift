@@ -63,7 +63,7 @@ public final class NotificationRegistration: Sendable, Cancelling {
       $0.listening = Listening(watch: watch, delivery: delivery, observation: observation)
     }
     let known = try reporting("listen", path: bell.path) { try watch.sound() }
-    delivery.open(known: startsWithPast ? .silence : known, signalled: startsWithPast)
+    delivery.open(known: startsWithPast ? [] : known, signalled: startsWithPast)
   }
 
   /// Nil after its end.

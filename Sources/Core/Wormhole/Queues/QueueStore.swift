@@ -45,8 +45,8 @@ package protocol QueueStore: Sendable {
 
   func forget(_ id: QueueEntryID) throws
 
-  /// The watch that notifies callers which batches to look at again.
-  func endWatch() -> any QueueEnds
+  /// Begins to report which batches to look at again.
+  func watchEnds(_ ends: QueueEnds) throws -> any QueueEndWatching
 
   // MARK: Failures
 
@@ -153,14 +153,12 @@ package protocol TakenStore: Sendable {
   /// - Returns: whether the record has to be removed with the batch.
   func log(_ line: String, until deadline: ContinuousClock.Instant?) throws -> Bool
 
-  /// Records that an entry must not be delivered again, and how it ended if it was not processed.
+  /// Records that an entry must not be delivered again, and how it ended if it was not processed. Its
+  /// files go with it.
   func settle(_ settlement: Settlement, until deadline: ContinuousClock.Instant?) throws
 
   /// All entries are settled, by two threads at once.
   func finish(hasNotes: Bool, until deadline: ContinuousClock.Instant?) throws
-
-  /// Removes the files of an entry that has ended, which no process needs.
-  func clear(_ settlement: Settlement)
 
   /// Records a consumer's progress with an entry.
   func mark(_ index: Int, _ text: String, durability: Durability) throws

@@ -28,7 +28,7 @@ extension Queue {
     /// When expired records are next removed.
     private let expiry = Mutex(ContinuousClock.now)
     /// Notifies callers that wait for the end of entries.
-    let ends: any QueueEnds
+    let ends: QueueEnds
     let store: any QueueStore
 
     private struct Gathering {
@@ -45,7 +45,7 @@ extension Queue {
       self.name = name
       self.component = component
       store = queue.store
-      ends = store.endWatch()
+      ends = QueueEnds(store)
       outlet = store.outlet(for: component, limits)
     }
 

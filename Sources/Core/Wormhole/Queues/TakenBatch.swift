@@ -158,7 +158,6 @@ package final class TakenBatch: Sendable {
         if isOver, !begun.isLast {
           try noticingLoss { try store.finish(hasNotes: settlement.hasNotes, until: deadline) }
         }
-        store.clear(settlement)
       } catch {
         _ = state.withLock { $0.end(index, isSettled: false) }
         throw error

@@ -17,7 +17,11 @@ struct EtcdBell: BellStore {
       EtcdTransaction(if: [always], then: [.put(key: key, value: Array(Nonce.next().utf8))]))
   }
 
-  func sound() throws -> BellSound { BellSound(try etcd.glance(at: .key(key)).items.first) }
+  func sound() throws -> BellSound { Self.sound(try etcd.glance(at: .key(key)).items.first) }
+
+  fileprivate static func sound(_ item: KeyValue?) -> BellSound {
+    Set(item.map { [FileName("\($0.modified)")] } ?? [])
+  }
 
   func listen(_ signal: @escaping @Sendable () -> Void) throws -> any BellWatching {
     try EtcdMirror(etcd, range: .key(key), signal)
@@ -28,12 +32,6 @@ struct EtcdBell: BellStore {
 extension EtcdMirror: BellWatching {
   func sound() throws -> BellSound {
     if let failure { throw failure }
-    return BellSound(item(range.first))
-  }
-}
-
-extension BellSound {
-  fileprivate init(_ item: KeyValue?) {
-    self.init(marks: item.map { [FileName("\($0.modified)")] } ?? [])
+    return EtcdBell.sound(item(range.first))
   }
 }

@@ -12,8 +12,6 @@ extension EtcdQueue: QueueStore {
   /// Nothing is left to do: it was part of the store.
   func supersede(_ key: String, before id: QueueEntryID) {}
 
-  func endWatch() -> any QueueEnds { EtcdQueueEnds(self) }
-
   func source(
     for role: ConsumerRole, _ terms: DeliveryTerms, until deadline: ContinuousClock.Instant?
   ) throws -> any ConsumerSource {

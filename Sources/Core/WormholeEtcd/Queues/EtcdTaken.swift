@@ -112,21 +112,14 @@ final class EtcdTaken: TakenStore {
         claim.marks["\(end.id.index)"] = nil
       }
     }
+    guard let file = end.entry.payload?.attachmentID else { return }
+    // This consumer removes it, or the next one of this machine.
+    try? store.queue.open()?.removeAttachmentDirectory(
+      AttachmentPlace.takenPath(file, by: own.directory))
   }
 
   func finish(hasNotes: Bool, until deadline: ContinuousClock.Instant?) throws {
     try finish([], store.call(within: deadline))
-  }
-
-  func clear(_ end: Settlement) {
-    guard let file = end.entry.payload?.attachmentID else { return }
-    do {
-      try store.queue.open()?.removeAttachmentDirectory(
-        AttachmentPlace.takenPath(file, by: own.directory))
-    } catch {
-      // This consumer removes it, or the next one of this machine.
-      return
-    }
   }
 
   /// Ends an invalid batch, with the failure of each of its entries.

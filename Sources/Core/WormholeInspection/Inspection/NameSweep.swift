@@ -41,7 +41,7 @@ struct NameSweep {
       // Read before its age, because a later post gets another name.
       let sound = try bell.sound()
       guard let status = try look(at: directory, forgetting: { $0.role == .bell }),
-        sound == .silence || isForgotten(status),
+        sound == [] || isForgotten(status),
         try removeLease(of: directory), try bell.remove(sound)
       else { return false }
     case .presence, .consumer:

@@ -42,7 +42,7 @@ private final class SlowBell: BellStore, BellWatching {
       isLookedAt.signal()
       #expect(goesOn.wait(timeout: .now() + 30) == .success)
     }
-    return BellSound(marks: [FileName("\(rings)")])
+    return [FileName("\(rings)")]
   }
 
   func listen(_ signal: @escaping @Sendable () -> Void) -> any BellWatching {

@@ -70,7 +70,7 @@ package struct Bell: BellStore {
   /// - Returns: False if a process has rung since.
   package func remove(_ sound: BellSound) throws -> Bool {
     guard let place = try directory.open() else { return true }
-    for name in sound.marks {
+    for name in sound {
       guard try removeIfPresent(name, at: place.rawValue) else { return false }
     }
     return true
@@ -79,7 +79,7 @@ package struct Bell: BellStore {
   package static func isName(_ name: FileName) -> Bool { name.hasPrefix(prefix) }
 
   package func sound() throws -> BellSound {
-    try directory.look { BellSound(marks: Set(try names(in: $0))) } ?? .silence
+    try directory.look { Set(try names(in: $0)) } ?? []
   }
 
   private func names(in place: borrowing FileDescriptor) throws(Errno) -> [FileName] {

@@ -12,7 +12,9 @@ struct DirectoryQueue: QueueStore {
     BatchOutlet(queue, sender, limits: limits)
   }
 
-  func endWatch() -> any QueueEnds { QueueEndWatch(queue) }
+  func watchEnds(_ ends: QueueEnds) throws -> any QueueEndWatching {
+    try QueueEndWatch(queue, ends)
+  }
 
   func source(
     for role: ConsumerRole, _ terms: DeliveryTerms, until deadline: ContinuousClock.Instant?

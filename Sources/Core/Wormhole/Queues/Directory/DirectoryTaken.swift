@@ -69,7 +69,10 @@ struct DirectoryTaken: TakenStore {
       }
     } catch let error as Errno where error == .noSuchFile && isFinal {
       // This consumer was replaced. The next one completes the rest.
-      return
+    }
+    if let key = end.entry.key { place.unmark(end.id, key) }
+    if let attachment = end.entry.payload?.attachmentID {
+      place.removeAttachment(attachment, of: consumer)
     }
   }
 
@@ -85,16 +88,6 @@ struct DirectoryTaken: TakenStore {
     try place.remove(path)
     // All are settled; the next consumer sweeps the leftovers.
     if hasNotes { try? place.discardNotes(beside: path) }
-  }
-
-  func clear(_ end: Settlement) {
-    guard end.entry.key != nil || end.entry.payload?.attachmentID != nil else { return }
-    // The next consumer sweeps the leftovers.
-    guard let place = try? open() else { return }
-    if let key = end.entry.key { place.unmark(end.id, key) }
-    if let attachment = end.entry.payload?.attachmentID {
-      place.removeAttachment(attachment, of: consumer)
-    }
   }
 
   // MARK: Marking

@@ -2,8 +2,7 @@ import Dispatch
 import Synchronization
 import WormholeSystem
 
-/// The watches that notify callers waiting for the end of entries which files to look at again: one
-/// set for all callers, for as long as any of them waits.
+/// The watches of a queue's directory for the end of entries.
 ///
 /// The end of an entry appears in three directories, each watched by its inode:
 ///
@@ -15,63 +14,37 @@ import WormholeSystem
 ///
 /// A consumer's directory keeps its watch when it is renamed. A new directory, and the removal or
 /// replacement of one, is reported by a watch of the path of `taken/`; the watches are then created
-/// again, and all callers look. A caller first registers and then looks, so no end is missed.
-final class QueueEndWatch: QueueEnds {
+/// again, and all callers look.
+final class QueueEndWatch: QueueEndWatching {
   private struct State {
-    /// The keys are names of batches.
-    var waiting: [String: [WakeLatch]] = [:]
+    /// The watch of the path first; none before the beginning and after the end.
     var watches: [Watch] = []
     var isRenewing = false
   }
 
   private let queue: Queue
+  private weak let ends: QueueEnds?
   private let state = Mutex(State())
-  /// The queue on which watches are created and ended, one call after another.
+  /// The queue on which watches are created, one call after another.
   private let control = Blocking.queue()
 
   private var rootPath: String { queue.directory.root.path }
 
-  init(_ queue: Queue) { self.queue = queue }
-
-  /// Adds a latch that is raised whenever something happens to a batch from now on.
-  func add(_ latch: WakeLatch, _ batch: EntryFile) throws {
-    state.withLock { $0.waiting[batch.text, default: []].append(latch) }
-    do {
-      try control.sync { if state.withLock(\.watches.isEmpty) { try begin() } }
-    } catch {
-      remove(latch, batch)
-      throw error
+  init(_ queue: Queue, _ ends: QueueEnds) throws {
+    self.queue = queue
+    self.ends = ends
+    try control.sync {
+      let path = queue.directory.watch(part: QueueDirectory.taken) { [weak self] _ in self?.renew() }
+      let parts = try watchParts()
+      state.withLock { $0.watches = [path] + parts }
     }
   }
 
-  func remove(_ latch: WakeLatch, _ batch: EntryFile) {
-    let isLast = state.withLock { state in
-      state.waiting[batch.text]?.removeAll { $0 === latch }
-      if state.waiting[batch.text]?.isEmpty == true { state.waiting[batch.text] = nil }
-      return state.waiting.isEmpty
-    }
-    guard isLast else { return }
-    control.async { [self] in
-      // A waiter that arrived in the meantime has found watches, or creates its own after this.
-      let ended = state.withLock { state in
-        guard state.waiting.isEmpty else { return [Watch]() }
-        defer { state.watches = [] }
-        return state.watches
-      }
-      for watch in ended { watch.cancel() }
-    }
+  func cancel() {
+    for watch in state.withLock({ exchange(&$0.watches, with: []) }) { watch.cancel() }
   }
 
-  /// For tests: how many watches there are.
-  var watches: Int { state.withLock(\.watches.count) }
-
-  // MARK: Watching
-
-  private func begin() throws {
-    let path = queue.directory.watch(part: QueueDirectory.taken) { [weak self] _ in self?.renew() }
-    let parts = try watchParts()
-    state.withLock { $0.watches = [path] + parts }
-  }
+  var count: Int { state.withLock(\.watches.count) }
 
   private func watchParts() throws -> [Watch] {
     let place = try queue.openOrMake()
@@ -89,18 +62,12 @@ final class QueueEndWatch: QueueEnds {
   private func watch(
     _ path: String, _ events: WatchEvents, at place: QueueDirectory
   ) throws -> [Watch] {
-    do throws(Errno) {
-      let part = try place.openFile(path, [.pathOnly, .directory])
-      return [
-        ChangeMonitor.shared.watchOpen(part, events.union([.selfDeleted, .onlyDirectory])) {
-          [weak self] in self?.hear($0)
-        }
-      ]
-    } catch {
-      // Renamed or removed just now: the watch of the path reports it.
-      guard error == .noSuchFile else { throw error }
-      return []
-    }
+    // Nil if it was renamed or removed just now: the watch of the path reports it.
+    guard let part = try ifPresent(place.openFile(path, [.pathOnly, .directory])) else { return [] }
+    let watch = ChangeMonitor.shared.watchOpen(
+      part, events.union([.selfDeleted, .onlyDirectory])
+    ) { [weak self] in self?.hear($0) }
+    return [watch]
   }
 
   private func hear(_ news: WatchNews) {
@@ -109,16 +76,13 @@ final class QueueEndWatch: QueueEnds {
       return renew()
     }
     for name in news.names.keys {
-      guard let batch = Self.batch(name.text) else { continue }
-      for latch in state.withLock({ $0.waiting[batch] ?? [] }) { latch.raise() }
+      if let batch = Self.batch(name.text) { ends?.raise(batch) }
     }
   }
 
-  /// Returns the name of the batch that a file in any of the three directories belongs to.
-  private static func batch(_ name: String) -> String? {
-    if name.hasSuffix(EntryFile.suffix) { return name }
-    let batch = name.lastIndex(of: ".").map { name[..<$0] }
-    return batch.flatMap { $0.hasSuffix(EntryFile.suffix) ? String($0) : nil }
+  /// Returns the batch that a file in any of the three directories belongs to.
+  private static func batch(_ name: String) -> EntryFile? {
+    EntryFile(name) ?? name.lastIndex(of: ".").flatMap { EntryFile(name[..<$0]) }
   }
 
   // Off the monitor's thread: it opens files.
@@ -130,32 +94,22 @@ final class QueueEndWatch: QueueEnds {
     }
     guard mustRenew else { return }
     control.async { [self] in
-      let latches = state.withLock { state in
-        // Excludes: an event that happens while the watches are created, and is not reported.
-        state.isRenewing = false
-        return state.waiting.values.flatMap { $0 }
-      }
+      // Excludes: an event that happens while the watches are created, and is not reported.
+      state.withLock { $0.isRenewing = false }
       renewParts()
       // After a failure as well: the look then reports the fault.
-      for latch in latches { latch.raise() }
+      ends?.raiseAll()
     }
   }
 
   private func renewParts() {
     guard let path = state.withLock(\.watches.first) else { return }
-    guard ChangeMonitor.shared.isSettled(rootPath) else { return renewLater() }
-    do {
-      let parts = try watchParts()
-      state.withLock { state in if !state.watches.isEmpty { state.watches = [path] + parts } }
-    } catch {
+    guard ChangeMonitor.shared.isSettled(rootPath), let parts = try? watchParts() else {
       // A lack of descriptors, for example: retried until it succeeds or no caller waits.
-      renewLater()
+      return Blocking.timers.asyncAfter(
+        deadline: .now() + ChangeMonitor.pollInterval.dispatchInterval
+      ) { [weak self] in self?.renew() }
     }
-  }
-
-  private func renewLater() {
-    Blocking.timers.asyncAfter(deadline: .now() + ChangeMonitor.pollInterval.dispatchInterval) {
-      [weak self] in self?.renew()
-    }
+    state.withLock { state in if !state.watches.isEmpty { state.watches = [path] + parts } }
   }
 }

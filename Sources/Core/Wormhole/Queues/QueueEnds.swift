@@ -1,0 +1,99 @@
+import Dispatch
+import Synchronization
+package import WormholeSystem
+
+/// Notifies callers that wait for the end of entries which batches to look at again: one watch for
+/// all callers, for as long as any of them waits. A caller first registers and then looks, so no end
+/// is missed.
+package final class QueueEnds: Sendable {
+  private struct State {
+    var waiting: [EntryFile: [WakeLatch]] = [:]
+    var watch: (any QueueEndWatching)?
+  }
+
+  private let store: any QueueStore
+  private let state = Mutex(State())
+  /// The queue on which watches begin and end, one call after another.
+  private let control = Blocking.queue()
+
+  init(_ store: any QueueStore) { self.store = store }
+
+  /// Adds a latch that is raised whenever something happens to a batch from now on.
+  func add(_ latch: WakeLatch, _ batch: EntryFile) throws {
+    state.withLock { $0.waiting[batch, default: []].append(latch) }
+    do {
+      try control.sync {
+        guard state.withLock({ $0.watch == nil }) else { return }
+        let watch = try store.watchEnds(self)
+        state.withLock { $0.watch = watch }
+      }
+    } catch {
+      remove(latch, batch)
+      throw error
+    }
+  }
+
+  func remove(_ latch: WakeLatch, _ batch: EntryFile) {
+    let isLast = state.withLock { state in
+      state.waiting[batch]?.removeAll { $0 === latch }
+      if state.waiting[batch]?.isEmpty == true { state.waiting[batch] = nil }
+      return state.waiting.isEmpty
+    }
+    guard isLast else { return }
+    control.async { [self] in
+      // A waiter that arrived in the meantime has found the watch, or begins its own after this.
+      let ended = state.withLock { $0.waiting.isEmpty ? $0.watch.take() : nil }
+      ended?.cancel()
+    }
+  }
+
+  /// Something may have happened to a batch.
+  package func raise(_ batch: EntryFile) {
+    for latch in state.withLock({ $0.waiting[batch] ?? [] }) { latch.raise() }
+  }
+
+  /// Something may have happened to any batch.
+  package func raiseAll() {
+    for latch in state.withLock({ $0.waiting.values.flatMap { $0 } }) { latch.raise() }
+  }
+
+  /// For tests: how many watches there are.
+  var watches: Int { state.withLock { $0.watch?.count ?? 0 } }
+}
+
+/// The watch of the ends of a queue's entries.
+package protocol QueueEndWatching: Cancelling {
+  /// For tests: how many watches it consists of.
+  var count: Int { get }
+}
+
+/// A worker's wait for batches that others have taken. Used by one thread at a time.
+final class Obstacles: Sendable {
+  private let ends: QueueEnds
+  private let latch: WakeLatch
+  private let known = Mutex<Set<EntryFile>>([])
+
+  init(_ ends: QueueEnds, _ latch: WakeLatch) {
+    self.ends = ends
+    self.latch = latch
+  }
+
+  deinit { for name in known.withLock({ $0 }) { ends.remove(latch, name) } }
+
+  /// From now on the latch is raised when anything happens to these batches, and to no others.
+  ///
+  /// - Returns: whether one is new: the caller then looks again, because it may have ended before.
+  func watch(_ names: Set<EntryFile>) throws -> Bool {
+    let before = known.withLock { $0 }
+    for name in before.subtracting(names) {
+      ends.remove(latch, name)
+      known.withLock { _ = $0.remove(name) }
+    }
+    let new = names.subtracting(before)
+    for name in new {
+      try ends.add(latch, name)
+      known.withLock { _ = $0.insert(name) }
+    }
+    return !new.isEmpty
+  }
+}
