@@ -26,12 +26,12 @@ package struct DirectoryEngine: ContainerEngine {
 
   package func presence(
     _ name: String, _ kind: NameKind, in container: SharedContainer
-  ) -> any PresenceStore { DirectoryPresence(container: container, name: name, kind: kind) }
+  ) -> any PresenceStore { PresenceDirectory(container: container, name: name, kind: kind) }
 
   package func watchOwnPresenceNames(
     _ signal: @escaping @Sendable () -> Void
   ) throws -> any Cancelling {
-    try DirectoryPresence.watchNames(of: .ownPresence, in: root, signal)
+    try PresenceDirectory.watchNames(of: .ownPresence, in: root, signal)
   }
 
   package func bell(_ name: String) -> any BellStore { Bell(root: root, name: name) }

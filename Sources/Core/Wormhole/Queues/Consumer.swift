@@ -236,8 +236,6 @@ extension Queue {
     }
 
     /// Takes an entry; nil if there is none now, or if this consumer has to join again.
-    ///
-    /// - Parameter deadline: As in `ConsumerSource.take`.
     private func take(until deadline: ContinuousClock.Instant?) throws -> QueueEntry? {
       try queue.attempt("consume") {
         try confirmOpen()

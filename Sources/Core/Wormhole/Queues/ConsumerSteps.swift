@@ -32,7 +32,6 @@ struct ConsumerSteps {
   /// Returns the next entry to deliver; nil if nothing waits. Returned entries that are due come
   /// before waiting ones, but not twice in a row as long as something waits.
   ///
-  /// - Parameter deadline: As in `ConsumerSource.take`.
   /// - Throws: `leaseLost` if this consumer was replaced.
   mutating func next(until deadline: ContinuousClock.Instant?) throws -> QueueEntry? {
     if !wasReleased, let entry = try nextReleased(until: deadline) { return entry }

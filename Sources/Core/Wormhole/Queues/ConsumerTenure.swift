@@ -88,7 +88,6 @@ final class ConsumerTenure: Sendable {
   /// - Parameters:
   ///   - registration: of this process, which ends with the tenure.
   ///   - gate: as above; none without a registration.
-  ///   - deadline: As in `ConsumerSource.take`.
   private init(
     of queue: Queue, _ terms: ConsumerTerms, _ wake: AlarmLatch, role: ConsumerRole,
     registration: PresenceRegistration? = nil, gate: PresenceRegistration? = nil,
@@ -113,8 +112,6 @@ final class ConsumerTenure: Sendable {
   }
 
   /// Takes an entry; nil if there is none now.
-  ///
-  /// - Parameter deadline: As in `ConsumerSource.take`.
   func take(until deadline: ContinuousClock.Instant?) throws -> QueueEntry? {
     try steps.withLock { steps in
       if steps.isFirstLook, let entry = try steps.next(until: deadline) { return entry }
@@ -150,7 +147,6 @@ final class ConsumerTenure: Sendable {
     return true
   }
 
-  /// - Parameter deadline: As in `ConsumerSource.take`.
   /// - Returns: the description of the loss.
   func noteLoss(until deadline: ContinuousClock.Instant?) throws -> AppGroupError {
     let remedy = terms.joinsAgain ? "it joins again by itself" : "consume again"

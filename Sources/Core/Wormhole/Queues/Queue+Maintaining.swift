@@ -12,7 +12,9 @@ extension Queue {
   /// - Throws: `AppGroupError` for errors of the file system. Unreadable entries are left out.
   /// - Complexity: Four listings or more, and reading each file that is returned.
   public func outstanding(limit: Int = .max) throws -> [QueueReceipt] {
-    let found = try attempt("look for entries of") { try store.unfinished(limit: limit) }
+    let found = try attempt("look for entries of") {
+      try store.unfinished(of: nil, limit: limit)
+    }
     let taken = found.filter { $0.status == .taken }.sorted { $0.id.isBefore($1.id) }
     return taken + found.filter { $0.status == .stored }.sorted { $0.id.precedes($1.id) }
   }

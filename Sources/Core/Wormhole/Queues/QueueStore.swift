@@ -3,6 +3,9 @@ import WormholeSystem
 
 /// The engine of a queue: each operation of the public types, as an engine performs it. The public
 /// types document the promises, and have the code that does not depend on the engine.
+///
+/// `sender` is an encoded name. `deadline` is the caller's: requests end by then, too; nil for a caller
+/// without one. That holds for all steps of consumers.
 package protocol QueueStore: Sendable {
   /// Its place, for people.
   var path: String { get }
@@ -15,34 +18,25 @@ package protocol QueueStore: Sendable {
   /// Withdraws waiting entries with a key that are older than an entry that is stored by now.
   func supersede(_ key: String, before id: QueueEntryID)
 
-  func cancel(_ id: QueueEntryID, until deadline: ContinuousClock.Instant?) throws -> Bool
-  func cancel(_ id: QueueEntryID, until deadline: ContinuousClock.Instant?) async throws -> Bool
+  func cancellation(
+    of id: QueueEntryID, until deadline: ContinuousClock.Instant?
+  ) -> sending any Waiting<Bool>
 
   func status(of id: QueueEntryID) throws -> QueueEntryStatus
-
-  /// - Returns: nil if the entry no longer exists anywhere.
   func receipt(of id: QueueEntryID) throws -> QueueReceipt?
 
-  /// - Parameter sender: encoded, as in all of these.
   func receipts(of sender: String) throws -> [QueueReceipt]
 
-  /// Returns the waiting and taken entries of a sender, in no order.
-  func unfinished(of sender: String) throws -> [QueueReceipt]
-
-  /// Returns the waiting and taken entries of all senders, in no order.
-  ///
-  /// - Parameter limit: How many waiting entries are enough, from the first to be delivered.
-  func unfinished(limit: Int) throws -> [QueueReceipt]
-
-  /// Cancels the waiting entries.
-  ///
-  /// - Parameter deadline: How long to wait for other processes that cancel.
-  /// - Returns: The number of entries that this call has cancelled.
-  func cancelAll(until deadline: ContinuousClock.Instant?) throws -> Int
-
-  /// Returns the entries that ended without being processed, in the order of sending.
   func outcomes(of sender: String) throws -> [QueueOutcome]
 
+  /// Returns the waiting and taken entries, in no order.
+  ///
+  /// - Parameters:
+  ///   - sender: their sender; nil for all senders.
+  ///   - limit: How many waiting entries are enough, from the first to be delivered.
+  func unfinished(of sender: String?, limit: Int) throws -> [QueueReceipt]
+
+  func cancelAll(until deadline: ContinuousClock.Instant?) throws -> Int
   func forget(_ id: QueueEntryID) throws
 
   /// Begins to report which batches to look at again.
@@ -62,8 +56,6 @@ package protocol QueueStore: Sendable {
   func watchFirstUse(_ signal: @escaping @Sendable () -> Void) throws -> (any Cancelling)?
 
   /// Begins to consume, with the batches that consumers left that are gone.
-  ///
-  /// - Parameter deadline: As in `ConsumerSource.take`.
   func source(
     for role: ConsumerRole, _ terms: DeliveryTerms, until deadline: ContinuousClock.Instant?
   ) throws -> any ConsumerSource
@@ -72,13 +64,8 @@ package protocol QueueStore: Sendable {
 
   func hasEntries() throws -> Bool
 
-  /// Removes expired records of all senders.
-  ///
-  /// - Parameter later: for tests: the time in nanoseconds by which the clock is ahead.
-  /// - Returns: the removed paths.
   func expire(later: UInt64) throws -> [String]
 
-  /// Removes leftovers of dead senders and consumers.
   func sweep() throws
 }
 
@@ -98,8 +85,6 @@ package protocol ConsumerSource: Sendable {
 
   /// Takes the next batch, first abandoned ones, then waiting ones.
   ///
-  /// - Parameter deadline: The caller's deadline; requests end by then, too. Nil for a caller
-  ///   without one.
   /// - Throws: `leaseLost`, or `.noSuchFile`, if this consumer was replaced.
   mutating func take(until deadline: ContinuousClock.Instant?) throws -> Taking
 }
@@ -132,8 +117,6 @@ package protocol ConsumerPlace: Sendable {
 /// `leaseLost`, or `.noSuchFile`, once the consumer was replaced.
 package protocol TakenStore: Sendable {
   /// Verifies before each delivery that the batch is still ours. Free on a directory.
-  ///
-  /// - Parameter deadline: As in `ConsumerSource.take`.
   func confirm(until deadline: ContinuousClock.Instant?) throws
 
   /// The same, with a request if the loss could be known too late: the next step cannot be undone.

@@ -49,7 +49,9 @@ extension Queue.Sender {
   public func outstanding() throws -> [QueueReceipt] {
     let receipts = try receipts()
     let known = Set(receipts.map(\.id))
-    let others = try queue.attempt("look for entries of") { try store.unfinished(of: component) }
+    let others = try queue.attempt("look for entries of") {
+      try store.unfinished(of: component, limit: .max)
+    }
     return (receipts + others.filter { !known.contains($0.id) })
       .sorted { $0.id.isBefore($1.id) }
   }
@@ -100,7 +102,7 @@ extension Queue.Sender {
   public func cancel(
     _ id: QueueEntryID, until deadline: ContinuousClock.Instant? = nil
   ) throws -> Bool {
-    try store.cancel(id, until: deadline)
+    try store.cancellation(of: id, until: deadline).run()
   }
 
   /// Takes an entry back; see the form without `async`.
@@ -108,7 +110,7 @@ extension Queue.Sender {
   public func cancel(
     _ id: QueueEntryID, until deadline: ContinuousClock.Instant? = nil
   ) async throws -> Bool {
-    try await store.cancel(id, until: deadline)
+    try await runSuspending { self.store.cancellation(of: id, until: deadline) }
   }
 
   /// Clears an entry whose outcome the sender has dealt with: removes its receipt and, if it was

@@ -84,7 +84,6 @@ package final class TakenBatch: Sendable {
 
   /// Counts a delivery that is about to happen.
   ///
-  /// - Parameter deadline: As in `ConsumerSource.take`.
   /// - Returns: the number of deliveries including this one; nil if the limit is exceeded: the
   ///   entry has then failed, and is kept.
   /// - Throws: `leaseLost` if this consumer was replaced.
@@ -137,9 +136,7 @@ package final class TakenBatch: Sendable {
 
   /// Records that an entry must not be delivered again, and how it ended if it was not processed.
   ///
-  /// - Parameters:
-  ///   - isKept: whether it is kept for inspection, and possibly sent again.
-  ///   - deadline: As in `ConsumerSource.take`.
+  /// - Parameter isKept: whether it is kept for inspection, and possibly sent again.
   /// - Throws: `leaseLost` if this consumer was replaced; its successor then has the entry.
   func settle(
     _ index: Int, as status: QueueEntryStatus = .processed, isKept: Bool = false,

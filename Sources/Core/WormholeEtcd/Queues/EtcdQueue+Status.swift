@@ -44,13 +44,11 @@ extension EtcdQueue {
     return content(item, of: batch).map { (batch, $0) }
   }
 
-  func unfinished(of sender: String) throws -> [QueueReceipt] {
+  func unfinished(of sender: String?, limit: Int) throws -> [QueueReceipt] {
     let call = call()
-    return try call.unfinished(call.waiting().filter { $0.sender == sender })
-  }
-
-  func unfinished(limit: Int) throws -> [QueueReceipt] {
-    let call = call()
+    if let sender {
+      return try call.unfinished(call.waiting().filter { $0.sender == sender })
+    }
     let claims = try call.container.read(range(.claims), keysOnly: true).items
     let taken = Set(claims.compactMap { batch($0.key) })
     let waiting = try call.waiting().filter { !taken.contains($0) }
@@ -126,7 +124,15 @@ extension EtcdQueue {
 
   // MARK: Withdrawing
 
-  func cancel(_ id: QueueEntryID, until deadline: ContinuousClock.Instant?) throws -> Bool {
+  func cancellation(
+    of id: QueueEntryID, until deadline: ContinuousClock.Instant?
+  ) -> sending any Waiting<Bool> {
+    StepwiseWait { try .done(cancel(id, until: deadline)) }
+  }
+
+  private func cancel(
+    _ id: QueueEntryID, until deadline: ContinuousClock.Instant?
+  ) throws -> Bool {
     let call = until(CallLimit.callDeadline(deadline ?? container.soon))
     return try reporting("cancel an entry of \"\(queue.name)\"", path: queue.path) {
       try call.changing { _ in
@@ -138,10 +144,6 @@ extension EtcdQueue {
           try withdrawal([id.index], of: id.batch, batch, item: item, as: .cancelled), true)
       }
     }
-  }
-
-  func cancel(_ id: QueueEntryID, until deadline: ContinuousClock.Instant?) async throws -> Bool {
-    try await Blocking.run { try self.cancel(id, until: deadline) }
   }
 
   func cancelAll(until deadline: ContinuousClock.Instant?) throws -> Int {

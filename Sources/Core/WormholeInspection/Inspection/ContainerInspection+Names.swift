@@ -75,10 +75,10 @@ extension ContainerInspection {
 /// The inspection of the directory of one presence.
 extension ContainerInspection {
   mutating func lookAtPresence(_ owner: Owner) {
-    let presence = DirectoryPresence(
+    let presence = PresenceDirectory(
       container: container, name: owner.identifier, kind: owner.kind)
     attempt("look who is present", at: owner.path) { inspection in
-      guard let look = try presence.place.look(movesAside: false) else { return }
+      guard let look = try presence.look(movesAside: false) else { return }
       // A consumer's presence is reported with its queue.
       if owner.kind.primitive == .presence {
         let live = ContainerReport.NamedPresence(

@@ -116,7 +116,7 @@ struct NameSweep {
 
   private func removePresence(_ directory: NamedDirectory) throws -> Bool {
     let (name, kind) = (directory.identifier, directory.kind)
-    let presence = DirectoryPresence(container: container, name: name, kind: kind)
+    let presence = PresenceDirectory(container: container, name: name, kind: kind)
     guard
       let status = try look(at: directory, forgetting: { [.content, .last].contains($0.role) })
     else { return false }
@@ -124,7 +124,7 @@ struct NameSweep {
       // As long as there is a queue, its last consumer is reported.
       let queue = Queue(container: container, name: name, kind: NameKind(.queue, isOwn: kind.isOwn))
       guard try queue.open() == nil else { return false }
-    } else if try presence.place.hasLast() {
+    } else if try presence.hasLast() {
       guard isForgotten(status) else { return false }
     }
     guard try removeLease(of: directory, { try presence.removeRole($0) }) else { return false }

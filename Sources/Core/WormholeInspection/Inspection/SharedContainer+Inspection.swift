@@ -135,7 +135,7 @@ extension SharedContainer {
     let (kind, name) = (owner.kind, owner.identifier)
     switch leftover.kind {
     case .abandonedPresence:
-      try DirectoryPresence(container: self, name: name, kind: kind).place.sweep()
+      try PresenceDirectory(container: self, name: name, kind: kind).sweep()
     case .abandonedEntry where kind == .log:
       _ = try log(name).sweep(until: .now + patience)
     case .abandonedEntry:

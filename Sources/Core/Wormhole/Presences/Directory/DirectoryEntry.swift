@@ -9,7 +9,7 @@ final class DirectoryEntry: Waiting {
   private static let lookInterval: Duration = .seconds(1)
 
   private let latch: WakeLatch
-  private let presence: DirectoryPresence
+  private let presence: PresenceDirectory
   private let record: PresenceRecord
   private let overtaking: Presence.Overtaking
   private let deadline: ContinuousClock.Instant
@@ -25,7 +25,7 @@ final class DirectoryEntry: Waiting {
   private var vanishings = 0
 
   init(
-    _ presence: DirectoryPresence, _ record: PresenceRecord,
+    _ presence: PresenceDirectory, _ record: PresenceRecord,
     overtaking: Presence.Overtaking, until deadline: ContinuousClock.Instant
   ) {
     let latch = WakeLatch()
@@ -40,7 +40,7 @@ final class DirectoryEntry: Waiting {
   deinit { looks.cancel() }
 
   func step() throws -> WaitingStep<any PresenceHold> {
-    if !hasBegun { try presence.place.sweep() }
+    if !hasBegun { try presence.sweep() }
     hasBegun = true
     do {
       return try attempt()
@@ -72,11 +72,11 @@ final class DirectoryEntry: Waiting {
       let now = ContinuousClock.now
       guard now < deadline else { throw busy(member) }
       if waitsFor?.member.id != member.id {
-        waitsFor = (member, try presence.place.lastRecord()?.id)
+        waitsFor = (member, try presence.lastRecord()?.id)
       }
       // First the watch, then the look.
       guard watch != nil else {
-        watch = try presence.place.directory.watch { [looks] in looks.begin() }
+        watch = try presence.directory.watch { [looks] in looks.begin() }
         return try attempt()
       }
       let next =
@@ -92,7 +92,7 @@ final class DirectoryEntry: Waiting {
     return .wait(for: latch, until: min(deadline, .now + ChangeMonitor.pollInterval))
   }
 
-  private func take() throws -> DirectoryPresence.RoleOutcome {
+  private func take() throws -> PresenceDirectory.RoleOutcome {
     do {
       return try presence.takeRole(record, until: deadline, removedMember: removedMember) {
         [stopped, overtaking] in stopped.mayOvertake($0, overtaking)
@@ -108,10 +108,10 @@ final class DirectoryEntry: Waiting {
     guard let (member, last) = waitsFor else { return nil }
     // A live process keeps its role, or loses it to another. One that leaves or dies is recorded as
     // last.
-    if try presence.place.living(member.id) != nil {
+    if try presence.living(member.id) != nil {
       return try presence.roleID() == nil ? member : nil
     }
-    let current = try presence.place.lastRecord()?.id
+    let current = try presence.lastRecord()?.id
     return current == nil || current == last && current != member.id ? member : nil
   }
 

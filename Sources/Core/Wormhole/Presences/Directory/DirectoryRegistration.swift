@@ -24,7 +24,7 @@ final class DirectoryRegistration: PresenceHold {
     var isBeingMade = false
   }
 
-  private let presence: DirectoryPresence
+  private let presence: PresenceDirectory
   let record: PresenceRecord
   private let condition: Mutex<Condition>
   private let queue = Blocking.queue()
@@ -34,7 +34,7 @@ final class DirectoryRegistration: PresenceHold {
 
   /// - Parameter fence: The number of its entering, if it has the role.
   init(
-    _ presence: DirectoryPresence, _ record: PresenceRecord, _ post: PresencePost,
+    _ presence: PresenceDirectory, _ record: PresenceRecord, _ post: PresencePost,
     fence: UInt64 = 0
   ) {
     self.presence = presence
@@ -62,7 +62,7 @@ final class DirectoryRegistration: PresenceHold {
 
   private func end(_ post: PresencePost, asDeath: Bool) {
     if !asDeath, ChangeMonitor.shared.isSettled(presence.container.root.path) {
-      return withExtendedLifetime(post) { presence.place.remove(record) }
+      return withExtendedLifetime(post) { presence.remove(record) }
     }
     // In a container that is being removed its file is left to the removing program, which would
     // fail without it (`rm -r`). After an error closing it has the same effect, perhaps a moment later.
@@ -103,7 +103,7 @@ final class DirectoryRegistration: PresenceHold {
     let queue = queue
     let check: @Sendable () -> Void = { [weak self] in self?.checkAfterEvent() }
     // Not on the monitor's thread.
-    let watch = try presence.place.directory.watch { queue.async(execute: check) }
+    let watch = try presence.directory.watch { queue.async(execute: check) }
     let isKept = condition.withLock { condition in
       // Excludes: a watch that begins after `end`.
       guard case .here = condition.phase else { return false }
@@ -152,11 +152,11 @@ final class DirectoryRegistration: PresenceHold {
     guard record.identity == .current else { return true }
     guard case .here(let post) = condition.withLock(\.phase) else { return true }
     if record.isExclusive, let id = try presence.roleID(), id != record.id {
-      presence.place.remove(record)
-      _ = replace(post, by: .overtaken(try presence.place.living(id)?.holder))
+      presence.remove(record)
+      _ = replace(post, by: .overtaken(try presence.living(id)?.holder))
       return true
     }
-    if try presence.place.isThere(post, record) { return true }
+    if try presence.isThere(post, record) { return true }
     // It was left meanwhile, which removes it.
     guard case .here(let now) = condition.withLock(\.phase), now === post else { return true }
     guard orMakeAgain,
@@ -172,7 +172,7 @@ final class DirectoryRegistration: PresenceHold {
       made.raise()
     }
     let new = try madeAgain()
-    if !replace(post, by: new), case .here = new { presence.place.remove(record) }
+    if !replace(post, by: new), case .here = new { presence.remove(record) }
     return true
   }
 
@@ -190,7 +190,7 @@ final class DirectoryRegistration: PresenceHold {
   }
 
   private func madeAgain() throws -> Phase {
-    guard record.isExclusive else { return .here(try presence.place.post(record)) }
+    guard record.isExclusive else { return .here(try presence.post(record)) }
     switch try presence.takeRole(record, until: .now, overtakes: { _ in false }) {
     case .taken(let post, let fence):
       condition.withLock { $0.fence = fence }

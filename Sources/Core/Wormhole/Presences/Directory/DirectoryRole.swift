@@ -2,7 +2,7 @@ import WormholePropertyLists
 import WormholeSystem
 
 // The exclusive role: a value that names the registration that has it.
-extension DirectoryPresence {
+extension PresenceDirectory {
   enum RoleOutcome {
     case taken(PresencePost, fence: UInt64)
     case busy(PresenceMember)
@@ -58,12 +58,10 @@ extension DirectoryPresence {
       return .busy(holder)
     }
     if let member = try removedMember() { return .removed(member) }
-    let directory = SharedDescriptor(try place.directory.openOrMake())
-    let post = try PresencePost.stage(record, at: directory.descriptor, in: container.root)
+    let place = SharedDescriptor(try directory.openOrMake())
+    let post = try PresencePost.stage(record, at: place.descriptor, in: root)
     var hasEntered = false
-    defer {
-      if !hasEntered { place.discardStaged(record, at: directory.descriptor) }
-    }
+    defer { if !hasEntered { discardStaged(record, at: place.descriptor) } }
     let holders = try role.edit(.init(until: deadline)) {
       snapshot -> (Edit, (fence: UInt64?, other: PresenceMember?)) in
       let other = try livingHolder(try Self.id(in: snapshot), record)
@@ -83,9 +81,9 @@ extension DirectoryPresence {
     if let other = holders.other {
       Diagnostics.noteTakeover(
         of: title.role, path, from: other.holder, in: container.root.path)
-      try place.retire([other])
+      try retire([other])
     }
-    try place.publish(record, at: directory.descriptor)
+    try publish(record, at: place.descriptor)
     hasEntered = true
     return .taken(post, fence: fence)
   }
@@ -95,19 +93,19 @@ extension DirectoryPresence {
   /// - Parameter lease: The lease of the role.
   /// - Returns: False if a process has the role.
   package func removeRole(_ lease: Lease) throws -> Bool {
-    if let id = try roleID(), try place.living(id) != nil { return false }
+    if let id = try roleID(), try living(id) != nil { return false }
     _ = try lease.remove(role.fileName, durability: .standard)
     return true
   }
 
   /// Removes the record of the last registration.
   package func removeLast() throws {
-    guard let place = try place.directory.open() else { return }
+    guard let place = try directory.open() else { return }
     try removeIfPresent(PresenceDirectory.last, at: place.rawValue)
   }
 
   private func livingHolder(_ id: String?, _ record: PresenceRecord) throws -> PresenceMember? {
     guard let id, id != record.id else { return nil }
-    return try place.living(id)
+    return try living(id)
   }
 }

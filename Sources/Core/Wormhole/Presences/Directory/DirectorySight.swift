@@ -3,16 +3,16 @@ import WormholeSystem
 /// Looks at the members of a directory after its events, and a few times again. The dead are not
 /// moved aside: on ext4 that takes longest, and observers need not wait for it.
 final class DirectorySight: PresenceSight {
-  private let presence: DirectoryPresence
+  private let presence: PresenceDirectory
   private let looks = FollowUpChecks()
 
-  init(_ presence: DirectoryPresence) {
+  init(_ presence: PresenceDirectory) {
     self.presence = presence
   }
 
   func begin(_ signal: @escaping @Sendable () -> Void) throws -> (any Watching)? {
     looks.use(signal)
-    return try presence.place.directory.watch { [looks] in looks.begin() }
+    return try presence.directory.watch { [looks] in looks.begin() }
   }
 
   func lookAgain() { looks.begin() }
@@ -24,15 +24,19 @@ final class DirectorySight: PresenceSight {
   func look(last: [PresenceMember]?) throws -> PresenceLook {
     let mayHaveChanged = looks.takeEvent()
     do {
-      if let last, !mayHaveChanged, try presence.place.areLocked(last.map(\.id)) {
+      if let last, !mayHaveChanged, try presence.areLocked(last.map(\.id)) {
         return PresenceLook(live: last)
       }
-      let look = try presence.look(movesAside: false)
+      let look = try look()
       return mayHaveChanged && look.live == last ? try afterMoment(look) : look
     } catch {
       looks.noteFailure()
       throw error
     }
+  }
+
+  private func look() throws -> PresenceLook {
+    try presence.look(movesAside: false) ?? PresenceLook()
   }
 
   /// There was an event, but nothing has changed: most likely a lock is about to be free. Trying
@@ -41,8 +45,8 @@ final class DirectorySight: PresenceSight {
     guard !look.live.isEmpty else { return look }
     for tries in 0..<4 {
       pauseThread(.microseconds(20 << tries))
-      if try !presence.place.areLocked(look.live.map(\.id)) {
-        return try presence.look(movesAside: false)
+      if try !presence.areLocked(look.live.map(\.id)) {
+        return try self.look()
       }
     }
     return look
@@ -50,7 +54,7 @@ final class DirectorySight: PresenceSight {
 
   func retire(_ dead: [PresenceMember]) {
     // If it fails, the next look finds them again.
-    try? presence.place.retire(dead)
+    try? presence.retire(dead)
   }
 }
 

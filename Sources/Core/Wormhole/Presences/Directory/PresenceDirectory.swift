@@ -22,12 +22,16 @@ package import WormholeSystem
 ///
 /// **What a crash leaves**: an unlocked `entering-` file, which the next process that enters or a
 /// sweep of the container removes, or a dead member, which the next check moves aside.
-package struct PresenceDirectory: Sendable {
+package struct PresenceDirectory: PresenceStore {
+  let container: SharedContainer
+  let title: PresenceTitle
   let directory: NamedDirectory
   private let vacancy = Vacancy()
 
-  init(directory: NamedDirectory) {
-    self.directory = directory
+  package init(container: SharedContainer, name: String, kind: NameKind) {
+    self.container = container
+    title = PresenceTitle(name: name, kind: kind)
+    directory = NamedDirectory(root: container.root, kind: kind, identifier: name)
   }
 
   package static let memberPrefix = "member-"
@@ -61,12 +65,50 @@ package struct PresenceDirectory: Sendable {
     return isOurs && !id.isEmpty ? String(decoding: id, as: UTF8.self) : nil
   }
 
+  package var path: String { directory.path }
+  package var host: String? { nil }
+
+  package func look() throws -> PresenceLook { try look(movesAside: true) ?? PresenceLook() }
+
+  package func last(after look: PresenceLook) throws -> PresenceStatus {
+    if let record = try lastRecord() {
+      return .gone(last: PresenceMember(record, state: .gone), ended: record.ended)
+    }
+    // Only if it cannot be moved aside.
+    if let last = look.dead.last { return .gone(last: last, ended: nil) }
+    return try hasLast() ? .gone(last: nil, ended: nil) : .neverSeen
+  }
+
+  package func enter(_ record: PresenceRecord, tidies: Bool) throws -> any PresenceHold {
+    if tidies { try sweep() }
+    return DirectoryRegistration(self, record, try post(record))
+  }
+
+  package func exclusiveEntry(
+    _ record: PresenceRecord, _ overtaking: Presence.Overtaking,
+    until deadline: ContinuousClock.Instant
+  ) -> any Waiting<any PresenceHold> {
+    DirectoryEntry(self, record, overtaking: overtaking, until: deadline)
+  }
+
+  package func sight() -> any PresenceSight { DirectorySight(self) }
+
+  static func watchNames(
+    of kind: NameKind, in root: ContainerRoot, _ signal: @escaping @Sendable () -> Void
+  ) throws -> Watch {
+    let path = root.path + "/" + kind.path
+    return try reporting("watch the names of presences", path: path) {
+      _ = try root.handle()
+      return root.watch(path, below: kind.parents(in: root).dropLast()) { _ in signal() }
+    }
+  }
+
   // MARK: Looking
 
   /// - Parameter movesAside: Whether the last dead registration is recorded as such.
   /// - Returns: nil if there is no such directory.
   /// - Complexity: one system call if nothing has changed since a look that found no process.
-  package func look(movesAside: Bool = true) throws -> PresenceLook? {
+  package func look(movesAside: Bool) throws -> PresenceLook? {
     if try vacancy.isKnown(at: directory) { return PresenceLook() }
     return try directory.look([.readOnly, .directory]) { try look(at: $0, movesAside: movesAside) }
   }
@@ -157,7 +199,7 @@ package struct PresenceDirectory: Sendable {
   /// Moves the dead registrations aside, and removes the leftovers of processes that died while
   /// they entered.
   package func sweep() throws {
-    guard try look() != nil else { return }
+    guard try look(movesAside: true) != nil else { return }
     _ = try directory.look([.readOnly, .directory]) { try sweep(at: $0) }
   }
 
@@ -202,4 +244,18 @@ final class Vacancy: Sendable {
     let container = try directory.root.handle().descriptor.rawValue
     return try ifPresent(fileStatus(directory.relativePath, at: container)) == known
   }
+}
+
+// For the directory's other primitives, whose files name registrations, and for inspections.
+extension Presence {
+  /// The directory of registrations in the container's directory on this machine.
+  package var place: PresenceDirectory {
+    PresenceDirectory(container: container, name: name, kind: kind)
+  }
+
+  /// The value that names the registration with the exclusive role.
+  package var role: Value { place.role }
+
+  /// Returns the id of the registration with the role, or nil if there is none.
+  package func roleID() throws -> String? { try place.roleID() }
 }

@@ -68,12 +68,8 @@ struct DirectoryQueue: QueueStore {
     return try batches.filter { $0.sender == sender }.sorted().flatMap { try place.receipts($0) }
   }
 
-  func unfinished(of sender: String) throws -> [QueueReceipt] {
-    try queue.open()?.unfinished(of: sender) ?? []
-  }
-
-  func unfinished(limit: Int) throws -> [QueueReceipt] {
-    try queue.open()?.unfinished(limit: limit) ?? []
+  func unfinished(of sender: String?, limit: Int) throws -> [QueueReceipt] {
+    try queue.open()?.unfinished(of: sender, limit: limit) ?? []
   }
 
   // MARK: Forgetting
@@ -128,17 +124,9 @@ struct DirectoryQueue: QueueStore {
   /// fsyncs.
   private static let withdrawnAtOnce = 16
 
-  func cancel(_ id: QueueEntryID, until deadline: ContinuousClock.Instant?) throws -> Bool {
-    try cancellation(id, deadline).run()
-  }
-
-  func cancel(_ id: QueueEntryID, until deadline: ContinuousClock.Instant?) async throws -> Bool {
-    try await runSuspending { self.cancellation(id, deadline) }
-  }
-
-  private func cancellation(
-    _ id: QueueEntryID, _ deadline: ContinuousClock.Instant?
-  ) -> sending Change<Bool> {
+  func cancellation(
+    of id: QueueEntryID, until deadline: ContinuousClock.Instant?
+  ) -> sending any Waiting<Bool> {
     let queue = queue
     return Change(queue.directory, .init(until: deadline)) { lease, _ in
       try queue.open()?.withdraw([id.index], of: id.batch, as: .cancelled, lease).isComplete

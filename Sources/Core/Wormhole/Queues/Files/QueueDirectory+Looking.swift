@@ -73,9 +73,7 @@ extension QueueDirectory {
   /// - Parameters:
   ///   - sender: their sender; nil for all senders.
   ///   - limit: How many waiting entries are enough, from the first to be delivered.
-  package func unfinished(
-    of sender: String? = nil, limit: Int = .max
-  ) throws -> [QueueReceipt] {
+  func unfinished(of sender: String?, limit: Int) throws -> [QueueReceipt] {
     var found: [QueueEntryID: QueueReceipt] = [:]
     _ = try search { part -> Void? in
       let isWaiting = part == Self.pending

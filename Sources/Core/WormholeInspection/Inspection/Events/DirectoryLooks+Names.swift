@@ -66,11 +66,11 @@ extension DirectoryLooks {
   /// Lists the present processes. A look asks for the lock of each registration for a moment, like
   /// any look at a presence.
   mutating func lookAtPresence(_ place: Place, _ events: WatchEvents) {
-    let presence = DirectoryPresence(
+    let presence = PresenceDirectory(
       container: container, name: place.identifier, kind: place.kind)
     let look: PresenceLook?
     do {
-      look = try presence.place.look(movesAside: false)
+      look = try presence.look(movesAside: false)
     } catch {
       // Too many files, or none that may be read: no arrival or departure is known.
       return
