@@ -47,16 +47,11 @@ package struct Expiry: Sendable {
     namespace != 0 && namespace == ProcessIdentity.current.namespace
   }
 
-  package var hasPassed: Bool {
-    let here = ProcessIdentity.current.namespace
-    guard namespace == here, here != 0 else { return Date() >= date }
-    return bootTimeNanoseconds() >= uptime
-  }
+  package var hasPassed: Bool { remaining == .zero }
 
   /// The time left; zero once it has passed.
   package var remaining: Duration {
-    let here = ProcessIdentity.current.namespace
-    guard namespace == here, here != 0 else {
+    guard isOfThisMachine else {
       return .milliseconds(Int64(min(max(date.timeIntervalSinceNow, 0), 3e9) * 1_000))
     }
     return .nanoseconds(Int64(clamping: uptime - min(uptime, bootTimeNanoseconds())))

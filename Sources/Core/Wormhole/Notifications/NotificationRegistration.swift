@@ -58,16 +58,18 @@ public final class NotificationRegistration: Sendable, Cancelling {
       }
     }
     let watch = try reporting("listen", path: bell.path) { try bell.listen { delivery.signal() } }
-    let observation = ObservationToken(watch: watch, delivery: delivery)
-    condition.withLock {
-      $0.listening = Listening(watch: watch, delivery: delivery, observation: observation)
-    }
+    let listening = Listening(
+      watch: watch, delivery: delivery,
+      observation: ObservationToken(watch: watch, delivery: delivery))
+    condition.withLock { $0.listening = listening }
     let known = try reporting("listen", path: bell.path) { try watch.sound() }
     delivery.open(known: startsWithPast ? [] : known, signalled: startsWithPast)
   }
 
   /// Nil after its end.
-  private func heardSound() throws -> BellSound? { try condition.withLock(\.listening)?.watch.sound() }
+  private func heardSound() throws -> BellSound? {
+    try condition.withLock(\.listening)?.watch.sound()
+  }
 
   private var mayCall: Bool {
     condition.withLock { !$0.isCancelled && $0.suspensions == 0 }
@@ -136,7 +138,9 @@ public final class NotificationRegistration: Sendable, Cancelling {
 
   /// The way in which posts are noticed; nil after `DarwinNotification.register`, which calls no
   /// handler.
-  public var detection: ChangeDetection? { condition.withLock { $0.listening?.observation.detection } }
+  public var detection: ChangeDetection? {
+    condition.withLock { $0.listening?.observation.detection }
+  }
 
   /// Ends the registration; see `ObservationToken.cancel()`.
   public func cancel() {

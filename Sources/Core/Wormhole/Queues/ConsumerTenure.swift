@@ -48,52 +48,40 @@ final class ConsumerTenure: Sendable {
   ) -> sending any Waiting<ConsumerTenure> {
     let role = queue.role.exclusiveEntry(until: deadline)
     let action = terms.isWorker ? "work for" : "consume"
+    func begin(_ role: () throws -> ConsumerRole) throws -> WaitingStep<ConsumerTenure> {
+      try queue.attempt(action) {
+        try .done(ConsumerTenure(of: queue, terms, wake, role(), until: deadline))
+      }
+    }
     return StepwiseWait {
       do {
         return try role.step().then { gate in
-          try .done(
-            queue.attempt(action) {
-              try ConsumerTenure(of: queue, terms, wake, gate: gate, until: deadline)
-            })
+          try begin {
+            guard terms.isWorker else { return .alone(gate) }
+            // The gate has just tidied up.
+            let own = try queue.limited(until: deadline).role.enter(nil, tidies: false)
+            return .worker(own, gate: gate)
+          }
         }
       } catch let error as AppGroupError where error.code == .noSpace && terms.isWorker {
         // No other consumer has the queue alone: that was checked first.
-        return try .done(
-          queue.attempt(action) {
-            try ConsumerTenure(of: queue, terms, wake, role: .unregistered(error), until: deadline)
-          })
+        return try begin { .unregistered(error) }
       }
     }
   }
 
-  /// - Parameter gate: the role of the only consumer. A worker has it while it begins, so that it
-  ///   waits for a consumer that has the queue alone, and that consumer sees its directory.
-  private convenience init(
-    of queue: Queue, _ terms: ConsumerTerms, _ wake: AlarmLatch, gate: PresenceRegistration,
-    until deadline: ContinuousClock.Instant?
-  ) throws {
-    guard terms.isWorker else {
-      try self.init(
-        of: queue, terms, wake, role: .alone(gate), registration: gate, gate: gate, until: deadline)
-      return
-    }
-    defer { gate.close() }
-    // The gate has just tidied up.
-    let registration = try queue.limited(until: deadline).role.enter(nil, tidies: false)
-    try self.init(
-      of: queue, terms, wake, role: .worker(registration, gate: gate), registration: registration,
-      gate: gate, until: deadline)
-  }
-
-  /// - Parameters:
-  ///   - registration: of this process, which ends with the tenure.
-  ///   - gate: as above; none without a registration.
   private init(
-    of queue: Queue, _ terms: ConsumerTerms, _ wake: AlarmLatch, role: ConsumerRole,
-    registration: PresenceRegistration? = nil, gate: PresenceRegistration? = nil,
+    of queue: Queue, _ terms: ConsumerTerms, _ wake: AlarmLatch, _ role: ConsumerRole,
     until deadline: ContinuousClock.Instant?
   ) throws {
     let deliveries = DeliveryTerms(OpenQueue(queue), terms, wake)
+    let gate: PresenceRegistration?
+    switch role {
+    case .alone(let own): (registration, gate) = (own, own)
+    case .worker(let own, let shared): (registration, gate) = (own, shared)
+    case .unregistered: (registration, gate) = (nil, nil)
+    }
+    defer { if terms.isWorker { gate?.close() } }
     do {
       let source = try queue.store.source(for: role, deliveries, until: deadline)
       // Stopped between the two steps, this may have replaced its own successor, which then begins
@@ -106,7 +94,6 @@ final class ConsumerTenure: Sendable {
       throw error
     }
     self.queue = queue
-    self.registration = registration
     self.wake = wake
     self.terms = terms
   }

@@ -165,7 +165,8 @@ package struct Settlement {
 /// The right by which a consumer takes entries.
 package enum ConsumerRole {
   case alone(PresenceRegistration)
-  /// One of several, which has the exclusive role while it begins.
+  /// One of several, which has the exclusive role while it begins: so that it waits for a consumer
+  /// that has the queue alone, and that consumer sees its directory.
   case worker(PresenceRegistration, gate: PresenceRegistration)
   /// One of several, without room for its registration.
   case unregistered(AppGroupError)

@@ -31,7 +31,7 @@ struct NameSweepTests {
     try notification.post()
     let later = try bell.sound()
     #expect(try !bell.remove(look) && bell.sound() == later && later != look)
-    #expect(try bell.remove(later) && bell.sound() == .silence)
+    #expect(try bell.remove(later) && bell.sound() == [])
   }
 
   private func shell(_ command: String) throws {

@@ -13,6 +13,12 @@ struct QueueReceiptTests {
 
   init() throws { scene = try QueueScene() }
 
+  private func receipt(
+    _ id: QueueEntryID, _ payload: PropertyListValue, _ status: QueueEntryStatus
+  ) -> QueueReceipt? {
+    QueueReceipt(id, Batch.Entry(payload: payload), status)
+  }
+
   @Test("reports to a restarted sender its entries, in order, with their outcomes", .bothEngines)
   func restart() throws {
     let ids = try ["a", "a", "b", "a"].enumerated().map { number, name in
@@ -28,8 +34,8 @@ struct QueueReceiptTests {
     let others = try (1...3).map { _ in try #require(try consumer.next(until: .now)) }
     #expect(
       try sender.receipts() == [
-        .init(id: ids[0], payload: 0, key: nil, status: .failed(reason: "no paper")),
-        .init(id: ids[3], payload: 3, key: nil, status: .taken),
+        receipt(ids[0], 0, .failed(reason: "no paper")),
+        receipt(ids[3], 3, .taken),
       ])
     for other in others { try other.acknowledge() }
     #expect(try sender.receipts().map(\.status) == [.failed(reason: "no paper"), .processed])
@@ -50,8 +56,8 @@ struct QueueReceiptTests {
     try #require(try consumer.next(until: .now)).acknowledge()
     #expect(
       try sender.receipts() == [
-        .init(id: ids[1], payload: 1, key: nil, status: .processed),
-        .init(id: ids[3], payload: 3, key: nil, status: .cancelled),
+        receipt(ids[1], 1, .processed),
+        receipt(ids[3], 3, .cancelled),
       ])
     #expect(try scene.drain(consumer) == [.init("a", 2)])
     try sender.forget(ids[0])

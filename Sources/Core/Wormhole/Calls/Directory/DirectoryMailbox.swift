@@ -13,6 +13,11 @@ final class DirectoryMailbox: Mailbox {
   private static let promptBytes = 65_536
 
   private struct State {
+    var directory: MailboxDirectory.LockedDirectory?
+    /// The watch that reports the removal of the lock's file, and the directory that the file is
+    /// in.
+    var ownerWatch: (watch: Watch, directory: MailboxDirectory.LockedDirectory)?
+    var isClosed = false
     var watch: Watch?
     /// Whether entries may be read on the monitor's thread: not on a network's file system.
     var isPrompt = false
@@ -25,19 +30,10 @@ final class DirectoryMailbox: Mailbox {
     var waiting: [DispatchSemaphore] = []
   }
 
-  private struct Ownership {
-    var directory: MailboxDirectory.LockedDirectory?
-    var isClosed = false
-    /// The watch that reports the removal of the lock's file, and the directory that the file is
-    /// in.
-    var watch: (watch: Watch, directory: MailboxDirectory.LockedDirectory)?
-  }
-
   var address: String { place.address }
   private let place: MailboxDirectory
   private let deliver: @Sendable (PropertyListValue) -> Void
   private let state = Mutex(State())
-  private let ownership = Mutex(Ownership())
   private let making = Mutex(())
   private let queue = Blocking.queue()
 
@@ -62,14 +58,14 @@ final class DirectoryMailbox: Mailbox {
   deinit { end(asDeath: false) }
 
   func end(asDeath: Bool) {
-    state.withLock { $0.watch.take() }?.cancel()
-    let old = ownership.withLock { ownership in
+    let (watch, ownerWatch, directory) = state.withLock { state in
       // Excludes: the monitor recreating it after this.
-      defer { ownership = Ownership(isClosed: true) }
-      return ownership
+      state.isClosed = true
+      return (state.watch.take(), state.ownerWatch.take(), state.directory.take())
     }
-    old.watch?.watch.cancel()
-    guard old.directory != nil, !asDeath else { return }
+    watch?.cancel()
+    ownerWatch?.watch.cancel()
+    guard directory != nil, !asDeath else { return }
     // Its lock ends now in any case, and the next sweep tries again.
     try? place.remove()
   }
@@ -79,17 +75,17 @@ final class DirectoryMailbox: Mailbox {
     // Excludes: two threads creating it at once. Reading does not take this lock, so that the
     // monitor's thread does not wait for a file system that does not respond.
     try making.withLock { _ in
-      let old = ownership.withLock { $0 }
-      guard !old.isClosed else { throw Errno.noSuchFile }
-      if let directory = old.directory {
+      let (isClosed, old) = state.withLock { ($0.isClosed, $0.directory) }
+      guard !isClosed else { throw Errno.noSuchFile }
+      if let directory = old {
         // A directory that cannot be examined counts as missing.
         let found = try? fileStatus(place.path)
         if found?.isSameFile(as: directory.status) == true { return }
       }
       let new = try place.make()
-      let isWanted = ownership.withLock { ownership in
-        if !ownership.isClosed { ownership.directory = new }
-        return !ownership.isClosed
+      let isWanted = state.withLock { state in
+        if !state.isClosed { state.directory = new }
+        return !state.isClosed
       }
       if isWanted { return }
       try place.remove()
@@ -100,16 +96,15 @@ final class DirectoryMailbox: Mailbox {
   // An open directory, or a file in it, reports its own removal only when it is closed (inotify(7),
   // IN_DELETE_SELF); the lock's file reports at once that it has lost a name.
   private func watchOwner() {
-    let (current, watched) = ownership.withLock { ($0.directory, $0.watch?.directory) }
+    let (current, watched) = state.withLock { ($0.directory, $0.ownerWatch?.directory) }
     guard let current, watched !== current else { return }
     let queue = queue
     let look: @Sendable () -> Void = { [weak self] in self?.leaveIfRemoved(current) }
     let watch = ChangeMonitor.shared.watchOpen(current.owner, [.attributes]) { _ in
       queue.async(execute: look)
     }
-    let old = ownership.withLock { ownership in
-      defer { ownership.watch = ownership.isClosed ? nil : (watch, current) }
-      return ownership.watch
+    let old = state.withLock { state in
+      exchange(&state.ownerWatch, with: state.isClosed ? nil : (watch, current))
     }
     old?.watch.cancel()
     leaveIfRemoved(current)
@@ -117,12 +112,12 @@ final class DirectoryMailbox: Mailbox {
 
   private func leaveIfRemoved(_ directory: MailboxDirectory.LockedDirectory) {
     guard directory.isRemoved else { return }
-    let old = ownership.withLock { ownership -> Ownership? in
-      guard ownership.directory === directory else { return nil }
-      defer { ownership = Ownership(isClosed: ownership.isClosed) }
-      return ownership
+    let old = state.withLock { state in
+      guard state.directory === directory else { return nil as Watch? }
+      state.directory = nil
+      return state.ownerWatch.take()?.watch
     }
-    old?.watch?.watch.cancel()
+    old?.cancel()
     ChangeMonitor.shared.noteRemoval(in: place.root.path)
     ChangeMonitor.shared.whenSettled(place.root.path, on: queue) { [weak self] in
       self?.makeAgain()
@@ -211,7 +206,7 @@ final class DirectoryMailbox: Mailbox {
   private func lookAtEverything() {
     watchOwner()
     do {
-      guard let directory = ownership.withLock(\.directory) else { return }
+      guard let directory = state.withLock(\.directory) else { return }
       for name in try EntryFile.ordered({ (try entries(directory), false) }) { take(name) }
     } catch {
       // A lack of descriptors, for example, which may pass.
@@ -233,7 +228,7 @@ final class DirectoryMailbox: Mailbox {
   // MARK: One entry
 
   private func take(_ name: EntryFile) {
-    guard let mailbox = ownership.withLock(\.directory),
+    guard let mailbox = state.withLock(\.directory),
       !state.withLock({ $0.stuck.contains(name) })
     else { return }
     let text = name.text

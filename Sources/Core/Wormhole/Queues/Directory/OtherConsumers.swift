@@ -101,14 +101,14 @@ struct OtherConsumers {
   ///
   /// - Complexity: a listing for each of their directories.
   func taken(at place: QueueDirectory, own: String) throws -> [EntryFile] {
-    for _ in 0..<renameRaceLimit {
-      let all = try place.consumers()
-      let others = all.filter { $0 != own && !$0.hasPrefix(own + ".") }
-      let taken = try others.flatMap { try place.batches(QueueDirectory.takenPath($0)) ?? [] }
-      // Otherwise one of them got another name meanwhile.
-      if try place.consumers() == all { return taken }
+    let ownPath = QueueDirectory.takenPath(own)
+    var taken: Set<EntryFile> = []
+    _ = try place.search(pending: false) { part -> Void? in
+      guard part != ownPath, !part.hasPrefix(ownPath + ".") else { return nil }
+      taken.formUnion(try place.batches(part) ?? [])
+      return nil
     }
-    throw Errno.deviceBusy
+    return Array(taken)
   }
 
   /// - Returns: nil if it is no longer present.

@@ -34,7 +34,9 @@ final class QueueEndWatch: QueueEndWatching {
     self.queue = queue
     self.ends = ends
     try control.sync {
-      let path = queue.directory.watch(part: QueueDirectory.taken) { [weak self] _ in self?.renew() }
+      let path = queue.directory.watch(part: QueueDirectory.taken) { [weak self] _ in
+        self?.renew()
+      }
       let parts = try watchParts()
       state.withLock { $0.watches = [path] + parts }
     }

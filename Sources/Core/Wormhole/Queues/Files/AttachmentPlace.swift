@@ -63,10 +63,7 @@ package enum AttachmentPlace {
   package static func isID(_ text: String) -> Bool {
     guard (1...maximumIDBytes).contains(text.utf8.count), text.utf8.first != UInt8(ascii: ".")
     else { return false }
-    return text.unicodeScalars.allSatisfy { scalar in
-      scalar == "-" || scalar == "."
-        || scalar.isASCII && (scalar.properties.isAlphabetic || scalar.properties.numericType != nil)
-    }
+    return text.allSatisfy { $0.isASCII && ($0.isLetter || $0.isNumber) || "-.".contains($0) }
   }
 }
 

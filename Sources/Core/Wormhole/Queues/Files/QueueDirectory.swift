@@ -145,17 +145,27 @@ package final class QueueDirectory: Sendable {
     try root.store(bytes, staging: Self.staged + "/", at: here) { staged, file throws(Errno) in
       if durable, !isLast { try file.synchronize() }
       try prepare(staged)
+      // Some file systems have no second names; the receipt is then a copy (link(2)).
+      var isLinked = false
+      if receipt != nil, lease == nil {
+        isLinked =
+          try tolerating([.notPermitted, .unsupported, .noFunction], link(staged, to: path)) != nil
+      }
       if let lease {
         try move(staged, to: path, through: lease)
-        if let receipt {
-          try withdrawingAfterFailure(path) { () throws(Errno) in
+      } else if !isLinked {
+        try move(staged, to: path, .keep)
+      }
+      if let receipt {
+        try withdrawingAfterFailure(path) { () throws(Errno) in
+          // The staged name becomes the receipt's, so the file exists however fast the consumer
+          // handles the other name; and a receipt never exists before its entry is stored.
+          if isLinked {
+            try move(staged, to: receipt, .keep)
+          } else {
             try store(bytes, as: receipt, durable: durable)
           }
         }
-      } else if let receipt {
-        try publish(staged, as: path, receipt, bytes: bytes, isDurable: durable)
-      } else {
-        try move(staged, to: path, .keep)
       }
       guard isLast else { return }
       do throws(Errno) {
@@ -189,26 +199,6 @@ package final class QueueDirectory: Sendable {
   /// What an fsync of a file stored here flushes to the disk.
   package func commitScope() throws(Errno) -> CommitScope {
     try root.commitScope(on: knownStatus().device)
-  }
-
-  // The staged name becomes the receipt's, so the file exists however fast the consumer handles the
-  // other name; and a receipt never exists before its entry is stored.
-  private func publish(
-    _ staged: String, as path: String, _ receipt: String, bytes: [UInt8], isDurable: Bool
-  ) throws(Errno) {
-    do throws(Errno) {
-      try link(staged, to: path)
-    } catch {
-      // Some file systems have no second names; the receipt is then a copy (link(2)).
-      guard [.notPermitted, .unsupported, .noFunction].contains(error) else { throw error }
-      try move(staged, to: path, .keep)
-      return try withdrawingAfterFailure(path) { () throws(Errno) in
-        try store(bytes, as: receipt, durable: isDurable)
-      }
-    }
-    try withdrawingAfterFailure(path) { () throws(Errno) in
-      try move(staged, to: receipt, .keep)
-    }
   }
 
   // An entry that was not reported to its sender as stored must not be delivered.

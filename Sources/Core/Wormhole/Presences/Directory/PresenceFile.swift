@@ -28,11 +28,11 @@ extension PresenceDirectory {
       _ name: String, id: String?
     ) throws(Errno) -> (record: PresenceRecord, isLocked: Bool)? {
       do throws(Errno) {
-        let file = try FileDescriptor.openBeneath(name, at: place, [.readOnly, .nonBlocking])
+        let file = try open(name)
         let status = try file.status()
-        guard status.kind == .regular, root.access.trusts(status, in: owner),
-          status.size <= Int64(PresenceRecord.limits.maximumBytes)
-        else { return nil }
+        guard isOurs(status), status.size <= Int64(PresenceRecord.limits.maximumBytes) else {
+          return nil
+        }
         // Before the content, because an unlocked file is dead forever.
         let isLocked = try !file.tryLock(.shared)
         let bytes = try file.readToEnd(
@@ -54,14 +54,19 @@ extension PresenceDirectory {
       let isEntering = PresenceDirectory.id(in: name, after: enteringPrefix) != nil
       let member = PresenceDirectory.id(in: name, after: memberPrefix)
       guard isEntering || member != nil else { return false }
-      let file = try FileDescriptor.openBeneath(name.text, at: place, [.readOnly, .nonBlocking])
-      let status = try file.status()
-      guard status.kind == .regular, root.access.trusts(status, in: owner),
-        try file.tryLock(.shared)
-      else { return false }
+      let file = try open(name.text)
+      guard try isOurs(file.status()), try file.tryLock(.shared) else { return false }
       if let member, try read(name.text, id: member) != nil { return false }
       if removing { try removeFile(name, at: place) }
       return true
+    }
+
+    private func open(_ name: String) throws(Errno) -> FileDescriptor {
+      try .openBeneath(name, at: place, [.readOnly, .nonBlocking])
+    }
+
+    private func isOurs(_ status: FileStatus) -> Bool {
+      status.kind == .regular && root.access.trusts(status, in: owner)
     }
 
     /// Returns the state of a process whose file is locked.
@@ -83,5 +88,69 @@ extension PresenceDirectory {
       let directory = try FileDescriptor.open(".", at: place, [.pathOnly, .directory])
       return try directory.fileSystem().networkName != nil
     }
+  }
+}
+
+/// The file of one registration, open for writing and locked; the registration lives as long as
+/// this object.
+final class PresencePost: Sendable {
+  private let file: FileDescriptor
+  private let status: FileStatus
+
+  private init(_ file: consuming FileDescriptor) throws(Errno) {
+    status = try file.status()
+    self.file = file
+  }
+
+  /// Returns whether a path inside still names this file.
+  func isNamed(_ path: String, at directory: Int32) throws(Errno) -> Bool {
+    try ifPresent(fileStatus(path, at: directory).isSameFile(as: status)) ?? false
+  }
+
+  /// Ends the registration for all processes. Closing the file would not, as long as a child that is
+  /// being started shares the lock.
+  func unlock() throws(Errno) { try file.unlock() }
+
+  private var isRemoved: Bool {
+    get throws(Errno) { try file.status().links == 0 }
+  }
+
+  /// Creates, locks and writes `entering-<id>.plist`.
+  ///
+  /// - Parameter place: The named directory.
+  static func stage(
+    _ record: PresenceRecord, at place: borrowing FileDescriptor, in root: ContainerRoot
+  ) throws -> PresencePost {
+    let name = PresenceDirectory.enteringName(record.id)
+    var record = record
+    record.directory = try place.status().inode
+    let bytes = try record.bytes()
+    for _ in 0..<renameRaceLimit {
+      let made: FileDescriptor
+      do throws(Errno) {
+        made = try root.access.createFile(name, at: place.rawValue)
+      } catch {
+        guard error == .alreadyExists else { throw error }
+        // Our own file from a failed attempt, or a copy of it.
+        try removeIfPresent(name, at: place.rawValue)
+        continue
+      }
+      // A sweeper that has the lock now removes the file, or has removed it: create another one.
+      guard try made.tryLock(.exclusive) else {
+        try removeIfPresent(name, at: place.rawValue)
+        continue
+      }
+      let post = try PresencePost(made)
+      guard try !post.isRemoved else { continue }
+      do throws(Errno) {
+        try post.file.writeAll(bytes)
+      } catch {
+        // Otherwise it is swept as soon as it is unlocked, which is now.
+        _ = try? removeIfPresent(name, at: place.rawValue)
+        throw error
+      }
+      return post
+    }
+    throw Errno.deviceBusy
   }
 }
