@@ -188,21 +188,13 @@ public struct Messages<Message: Codable & Sendable>: AsyncSequence, Sendable {
     /// Returns the next message, or nil if the task was cancelled.
     public mutating func next() async -> Received<Message>? {
       while let snapshot = await snapshots.next() {
-        guard !isAbsence(snapshot) else { continue }
+        // A cleared message is not a message. An unreadable message is one, and the listener gets
+        // its error.
+        guard Seen.version(snapshot) != .absent else { continue }
         let isOwn = snapshot.version.map { own.contains($0.stamp) } ?? false
         return Received(snapshot: snapshot, isOwn: isOwn)
       }
       return nil
-    }
-
-    // A cleared message is not a message. An unreadable message is one, and the listener gets its
-    // error.
-    private func isAbsence(_ snapshot: ValueSnapshot) -> Bool {
-      do {
-        return try snapshot.bytes() == nil
-      } catch {
-        return false
-      }
     }
   }
 }

@@ -1,4 +1,5 @@
 import Synchronization
+import WormholePropertyLists
 import WormholeSystem
 
 /// How a consumer takes part in its queue, each time that it joins.
@@ -25,21 +26,14 @@ package struct ConsumerTerms: Sendable {
 /// The time of a consumer from joining to its end, or to its loss. Thread-safe.
 final class ConsumerTenure: Sendable {
   let place: any ConsumerPlace
-  private let queue: Queue
+  private let deliveries: DeliveryTerms
   /// Nil if there was no room for it.
   private let registration: PresenceRegistration?
-  private let wake: AlarmLatch
-  private let terms: ConsumerTerms
   /// Taken only by one caller of `next` at a time, for as long as its look lasts.
   private let steps: Mutex<ConsumerSteps>
-  private let sight = Mutex(Sight())
-
-  /// The latch that wakes a caller of `next`.
-  private struct Sight {
-    /// The watches of the queue, and for a worker also of others that enter, leave or die.
-    var watches: [any Cancelling]?
-    var isEnded = false
-  }
+  /// The watches of the queue, and for a worker also of others that enter, leave or die: they wake a
+  /// caller of `next`. Nil before their beginning, and none after their end.
+  private let watches = Mutex<[any Cancelling]?>(nil)
 
   /// Returns the wait of a process that becomes a consumer, for the consumers in its way.
   static func entry(
@@ -74,7 +68,7 @@ final class ConsumerTenure: Sendable {
     of queue: Queue, _ terms: ConsumerTerms, _ wake: AlarmLatch, _ role: ConsumerRole,
     until deadline: ContinuousClock.Instant?
   ) throws {
-    let deliveries = DeliveryTerms(OpenQueue(queue), terms, wake)
+    deliveries = DeliveryTerms(OpenQueue(queue), terms, wake)
     let gate: PresenceRegistration?
     switch role {
     case .alone(let own): (registration, gate) = (own, own)
@@ -93,10 +87,11 @@ final class ConsumerTenure: Sendable {
       registration?.close()
       throw error
     }
-    self.queue = queue
-    self.wake = wake
-    self.terms = terms
   }
+
+  private var queue: Queue { deliveries.queue }
+  private var terms: ConsumerTerms { deliveries.consumer }
+  private var wake: AlarmLatch { deliveries.wake }
 
   /// Takes an entry; nil if there is none now.
   func take(until deadline: ContinuousClock.Instant?) throws -> QueueEntry? {
@@ -115,22 +110,24 @@ final class ConsumerTenure: Sendable {
   ///
   /// - Returns: Whether it has begun now: earlier events may be unknown.
   private func watch(until deadline: ContinuousClock.Instant?) throws -> Bool {
-    guard sight.withLock({ $0.watches == nil && !$0.isEnded }) else { return false }
+    guard watches.withLock({ $0 == nil }) else { return false }
     try registration?.watch()
-    var watches: [any Cancelling] = []
+    let wake = wake
+    var begun: [any Cancelling] = []
     if terms.isWorker {
-      watches.append(
-        try queue.limited(until: deadline).role.observe(on: Blocking.queue()) { [wake] _ in
+      begun.append(
+        try queue.limited(until: deadline).role.observe(on: Blocking.queue()) { _ in
           wake.raiseForChange()
         })
     }
-    watches += place.watch { [wake] in wake.raise() }
-    let isKept = sight.withLock { sight in
+    begun += place.watch { wake.raise() }
+    let isKept = watches.withLock { watches in
       // Excludes: watches that begin after the end.
-      if !sight.isEnded { sight.watches = watches }
-      return !sight.isEnded
+      guard watches == nil else { return false }
+      watches = begun
+      return true
     }
-    if !isKept { for watch in watches { watch.cancel() } }
+    if !isKept { for watch in begun { watch.cancel() } }
     return true
   }
 
@@ -148,11 +145,7 @@ final class ConsumerTenure: Sendable {
 
   /// - Parameter asDeath: whether the registration ends as if this process had died.
   func end(asDeath: Bool = false) {
-    let watches = sight.withLock { sight in
-      sight.isEnded = true
-      return sight.watches
-    }
-    for watch in watches ?? [] { watch.cancel() }
+    for watch in watches.withLock({ exchange(&$0, with: []) }) ?? [] { watch.cancel() }
     place.end()
     registration?.end(asDeath: asDeath)
   }
@@ -177,4 +170,157 @@ extension Queue {
         + "acknowledged is delivered to it again",
       remedy: remedy, holder: holder)
   }
+}
+
+/// The steps of a consumer, none of which waits: due entries that were given back, then those that
+/// its source takes.
+struct ConsumerSteps {
+  private let terms: DeliveryTerms
+  var source: any ConsumerSource
+  private var hasLooked = false
+  /// Whether the last delivered entry had been given back before.
+  private var wasReleased = false
+  private var current: (batch: TakenBatch, next: Int)?
+
+  init(_ source: any ConsumerSource, _ terms: DeliveryTerms) {
+    self.source = source
+    self.terms = terms
+  }
+
+  /// True once.
+  var isFirstLook: Bool {
+    mutating get {
+      defer { hasLooked = true }
+      return !hasLooked
+    }
+  }
+
+  /// When an entry may be deliverable without an event: one that was given back or delayed is due,
+  /// or another consumer may be stopped; nil if neither can happen.
+  var due: ContinuousClock.Instant? { [terms.due, source.due].compactMap(\.self).min() }
+
+  /// Returns the next entry to deliver; nil if nothing waits. Returned entries that are due come
+  /// before waiting ones, but not twice in a row as long as something waits.
+  ///
+  /// - Throws: `leaseLost` if this consumer was replaced.
+  mutating func next(until deadline: ContinuousClock.Instant?) throws -> QueueEntry? {
+    if !wasReleased, let entry = try nextReleased(until: deadline) { return entry }
+    while true {
+      if let entry = try nextOfCurrent(until: deadline) {
+        wasReleased = false
+        return entry
+      }
+      switch try source.take(until: deadline) {
+      case .batch(let batch): current = (batch, 0)
+      case .again: continue
+      case .nothing: return try nextReleased(until: deadline)
+      }
+    }
+  }
+
+  private mutating func nextReleased(
+    until deadline: ContinuousClock.Instant?
+  ) throws -> QueueEntry? {
+    while let released = terms.takeDue() {
+      // Ended in the meantime by the consumer that had it first.
+      guard !released.batch.isSettled(released.index) else { continue }
+      do {
+        guard let entry = try deliver(released.batch, released.index, until: deadline) else {
+          continue
+        }
+        wasReleased = true
+        return entry
+      } catch {
+        terms.add(released)
+        throw error
+      }
+    }
+    return nil
+  }
+
+  private mutating func nextOfCurrent(
+    until deadline: ContinuousClock.Instant?
+  ) throws -> QueueEntry? {
+    while let (batch, index) = current, index < batch.entries.count {
+      var entry: QueueEntry?
+      if batch.isSettled(index) {
+        entry = nil
+      } else if let due = batch.due(index) {
+        terms.add(.init(batch: batch, index: index, due: due))
+      } else {
+        entry = try deliver(batch, index, until: deadline)
+      }
+      current = (batch, index + 1)
+      if let entry { return entry }
+    }
+    current = nil
+    return nil
+  }
+
+  /// - Returns: nil if it has ended instead.
+  private func deliver(
+    _ batch: TakenBatch, _ index: Int, until deadline: ContinuousClock.Instant?
+  ) throws -> QueueEntry? {
+    let entry = batch.entries[index]
+    guard let payload = entry.payload, entry.expiry?.hasPassed != true else {
+      try batch.settle(
+        index, as: entry.payload == nil ? entry.withdrawal : .expired, until: deadline)
+      return nil
+    }
+    if let id = payload.attachmentID { try batch.store.takeAttachment(id) }
+    guard let deliveries = try batch.deliver(index, until: deadline) else { return nil }
+    let isAgain = deliveries > 1
+    let queue = terms.queue
+    Diagnostics.note(
+      isAgain ? .redelivery : .delivery, at: isAgain ? .info : nil,
+      "an entry of \"\(queue.name)\" is delivered for the \(deliveries). time",
+      in: queue.container.root.path,
+      fields: [
+        "queue": queue.name, "entry": "\(QueueEntryID(batch: batch.name, index: index))",
+        "deliveries": "\(deliveries)",
+      ])
+    return QueueEntry(payload: payload, key: entry.key, deliveries: deliveries, batch, index)
+  }
+}
+
+/// The terms of a consumer's deliveries, and the entries that were given back to it, until they are
+/// due.
+package final class DeliveryTerms: Sendable {
+  /// An entry that was given back.
+  struct Released: Sendable {
+    let batch: TakenBatch
+    let index: Int
+    let due: ContinuousClock.Instant
+  }
+
+  /// The queue, and its directory on this machine.
+  let directory: OpenQueue
+  let consumer: ConsumerTerms
+  /// Wakes the consumer.
+  let wake: AlarmLatch
+  private let released = Mutex<[Released]>([])
+
+  init(_ directory: OpenQueue, _ consumer: ConsumerTerms = .init(), _ wake: AlarmLatch = .init()) {
+    self.directory = directory
+    self.consumer = consumer
+    self.wake = wake
+  }
+
+  package var queue: Queue { directory.queue }
+  package var keepsOrder: Bool { consumer.keepsOrder }
+
+  func add(_ entry: Released) { released.withLock { $0.append(entry) } }
+
+  /// Takes the entry that has been due longest; nil if none is due.
+  func takeDue() -> Released? {
+    let now = ContinuousClock.now
+    return released.withLock { entries in
+      let due = entries.indices.filter { entries[$0].due <= now }
+      guard let first = due.min(by: { entries[$0].due < entries[$1].due }) else { return nil }
+      return entries.remove(at: first)
+    }
+  }
+
+  /// When the first entry is due; nil if none was given back.
+  var due: ContinuousClock.Instant? { released.withLock { $0.map(\.due).min() } }
 }

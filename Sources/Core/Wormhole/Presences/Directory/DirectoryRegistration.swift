@@ -143,7 +143,7 @@ final class DirectoryRegistration: PresenceHold {
 
   private func makeAgain() {
     condition.withLock { $0.isToBeMadeAgain = false }
-    // As above.
+    // As above, the error may pass.
     if (try? stands(orMakeAgain: true)) == nil { makeAgainSoon() }
   }
 
@@ -239,7 +239,7 @@ extension PresenceDirectory {
     // processes.
     guard let place = try? directory.open() else { return }
     note(record, at: place)
-    // As above.
+    // Its lock ends now in any case.
     _ = try? removeIfPresent(Self.memberName(record.id), at: place.rawValue)
   }
 

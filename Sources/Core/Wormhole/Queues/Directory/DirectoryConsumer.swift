@@ -38,9 +38,9 @@ struct DirectoryConsumer: ConsumerSource {
 
   private var consumer: String {
     #if DEBUG
-      // Without /proc it is not followed.
-      if let followed,
-        let target = try? linkTarget("/proc/self/fd/\(followed.descriptor.rawValue)")
+      if let path = followed.map({ "/proc/self/fd/\($0.descriptor.rawValue)" }),
+        // Without /proc it is not followed.
+        let target = try? linkTarget(path)
       {
         return String(target.split(separator: "/").last ?? "")
       }

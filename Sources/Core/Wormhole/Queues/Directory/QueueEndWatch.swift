@@ -106,8 +106,8 @@ final class QueueEndWatch: QueueEndWatching {
 
   private func renewParts() {
     guard let path = state.withLock(\.watches.first) else { return }
+    // A lack of descriptors, for example: retried until it succeeds or no caller waits.
     guard ChangeMonitor.shared.isSettled(rootPath), let parts = try? watchParts() else {
-      // A lack of descriptors, for example: retried until it succeeds or no caller waits.
       return Blocking.timers.asyncAfter(
         deadline: .now() + ChangeMonitor.pollInterval.dispatchInterval
       ) { [weak self] in self?.renew() }

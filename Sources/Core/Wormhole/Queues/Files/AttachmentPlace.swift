@@ -94,12 +94,12 @@ extension QueueDirectory {
 
   /// Removes the attachment of an entry that has ended.
   ///
-  /// The entry's end is final, so nothing here is an error: if the attachment cannot be removed
-  /// now, for example because the consumer was just replaced, the next consumer removes it.
+  /// The entry's end is final, so nothing here is an error, for example if the consumer was just
+  /// replaced.
   package func removeAttachment(_ id: String, of consumer: String) {
-    // See above.
+    // If it stays, the next consumer removes it.
     guard (try? takeAttachment(id, by: consumer)) != nil else { return }
-    // See above.
+    // If it stays, the next consumer removes it.
     try? removeAttachmentDirectory(AttachmentPlace.takenPath(id, by: consumer))
   }
 
