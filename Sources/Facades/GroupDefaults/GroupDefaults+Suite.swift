@@ -20,8 +20,11 @@ extension GroupDefaults {
   ///
   /// - Parameters:
   ///   - type: A type that is encoded as a dictionary.
+  ///   - durability: What the change survives.
+  ///   - deadline: The latest instant to wait for other changes of the suite.
   ///   - body: Receives the suite, nil if nothing is stored, and leaves the new one there; nil removes
-  ///     the keys of the type. The others, and the rest, are those of `update(forKey:)`.
+  ///     the keys of the type. It runs again if the lease was lost.
+  /// - Returns: The result of `body`.
   /// - Throws: The error of `body`, or as `readSuite` and `write`.
   @available(*, noasync, message: "it blocks; await the other form, in an async function")
   public func updateSuite<Content: Codable & Sendable, Result: Sendable>(

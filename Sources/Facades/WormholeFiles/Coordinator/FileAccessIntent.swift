@@ -82,7 +82,10 @@ extension FileCoordinator {
   /// The original's form: returns at once, and calls the accessor on a queue.
   ///
   /// - Parameters:
-  ///   - queue: Where the accessor is called. The others are those of the forms above.
+  ///   - intents: The items; the accessor finds each at its intent's `url`.
+  ///   - queue: Where the accessor is called.
+  ///   - deadline: When to stop waiting for others; by default `standardWait` from now.
+  ///   - term: How long the copies and the accessor may take before others may take the access over.
   ///   - accessor: Called with nil if access was granted, otherwise with an error. If its changes
   ///     could not be published, it is called again with the error. The original, which changes
   ///     items in place, has no such case.
