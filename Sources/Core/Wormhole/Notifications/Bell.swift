@@ -102,7 +102,7 @@ private struct FileBellWatch: BellWatching {
 
   func cancel() { watch.cancel() }
 
-  func sound() throws -> BellSound { try bell.sound() }
+  func sound(ofNow: Bool) throws -> BellSound { try bell.sound() }
 }
 
 /// The implementation of a notification: a file that is renamed, or a key on etcd.
@@ -124,8 +124,10 @@ package protocol BellStore: Sendable {
 
 /// A bell that is being listened to.
 package protocol BellWatching: Watching {
-  /// Returns the sound as of now, or later than the last signal.
-  func sound() throws -> BellSound
+  /// Returns the sound.
+  ///
+  /// - Parameter ofNow: Whether posts count that ended before this call but caused no signal yet.
+  func sound(ofNow: Bool) throws -> BellSound
 }
 
 /// The marks of a bell at one moment; equal as long as no process has rung. A bell that was never

@@ -14,6 +14,8 @@ public final class NotificationRegistration: Sendable, Cancelling {
     /// The sound at the last check or call; nil before the first check.
     var checked: BellSound?
     var suspensions = 0
+    /// Whether it was resumed since the last look: the posts until then are one call.
+    var isResumed = false
     var isCancelled = false
     var listening: Listening?
   }
@@ -62,13 +64,17 @@ public final class NotificationRegistration: Sendable, Cancelling {
       watch: watch, delivery: delivery,
       observation: ObservationToken(watch: watch, delivery: delivery))
     condition.withLock { $0.listening = listening }
-    let known = try reporting("listen", path: bell.path) { try watch.sound() }
+    let known = try reporting("listen", path: bell.path) { try watch.sound(ofNow: false) }
     delivery.open(known: startsWithPast ? [] : known, signalled: startsWithPast)
   }
 
   /// Nil after its end.
   private func heardSound() throws -> BellSound? {
-    try condition.withLock(\.listening)?.watch.sound()
+    let (watch, isResumed) = condition.withLock { condition in
+      defer { condition.isResumed = false }
+      return (condition.listening?.watch, condition.isResumed)
+    }
+    return try watch?.sound(ofNow: isResumed)
   }
 
   private var mayCall: Bool {
@@ -112,7 +118,8 @@ public final class NotificationRegistration: Sendable, Cancelling {
     let delivery = condition.withLock { condition -> ChangeDelivery<BellSound?>? in
       guard condition.suspensions > 0 else { return nil }
       condition.suspensions -= 1
-      return condition.suspensions == 0 ? condition.listening?.delivery : nil
+      condition.isResumed = condition.suspensions == 0
+      return condition.isResumed ? condition.listening?.delivery : nil
     }
     delivery?.signal()
   }

@@ -30,7 +30,8 @@ struct EtcdBell: BellStore {
 
 /// A mirror of a notification's key.
 extension EtcdMirror: BellWatching {
-  func sound() throws -> BellSound {
+  func sound(ofNow: Bool) throws -> BellSound {
+    if ofNow { try catchUp() }
     if let failure { throw failure }
     return EtcdBell.sound(item(range.first))
   }

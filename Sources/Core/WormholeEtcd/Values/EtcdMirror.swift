@@ -66,6 +66,9 @@ final class EtcdMirror: Watching, KeyFollowing {
   /// Ends the watch.
   func cancel() { follower.cancel() }
 
+  /// Reads the range now, because the watch may be behind: costs a request.
+  func catchUp() throws(EtcdError) { _ = try look(until: container.soon) }
+
   func look(until deadline: ContinuousClock.Instant) throws(EtcdError) -> EtcdMoment {
     let found = try container.client.read(range, until: deadline)
     state.withLock { state in

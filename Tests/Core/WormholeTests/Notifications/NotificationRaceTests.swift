@@ -45,6 +45,8 @@ private final class SlowBell: BellStore, BellWatching {
     return [FileName("\(rings)")]
   }
 
+  func sound(ofNow: Bool) -> BellSound { sound() }
+
   func listen(_ signal: @escaping @Sendable () -> Void) -> any BellWatching {
     state.withLock { $0.signal = signal }
     return self
