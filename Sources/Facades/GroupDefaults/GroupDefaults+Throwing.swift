@@ -128,7 +128,8 @@ extension GroupDefaults {
   ///   - new: The new value; nil removes it.
   ///   - key: Any string.
   ///   - durability: What the write survives.
-  ///   - deadline: The latest instant to wait for other changes of the same suite.
+  ///   - deadline: The latest instant to wait for other changes of the same suite; by default 10
+  ///     seconds from now.
   /// - Returns: The previous value. The change was made if and only if it equals `expected`.
   /// - Throws: As `write`.
   public func compareAndSet(

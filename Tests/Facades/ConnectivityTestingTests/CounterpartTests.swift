@@ -58,18 +58,22 @@ struct CounterpartTests {
     try await scene.end()
   }
 
-  @Test("is no longer waited for by a task that was cancelled")
+  @Test("is no longer waited for by a task that was cancelled, which takes nothing")
   func cancellation() async throws {
-    let watch = try await watch([.isDeaf])
-    let waits: [@Sendable () async throws -> Void] = [
-      { _ = try await watch.next(until: .now + .seconds(30)) },
-      { try await phone.waitUntil(.inactive, until: .now + .seconds(30)) },
-    ]
-    for wait in waits {
+    let watch = try await watch([.answer([:])])
+    let next: @Sendable () async throws -> Void = {
+      _ = try await watch.next(until: .now + .seconds(30))
+    }
+    let reachable: @Sendable () async throws -> Void = {
+      try await phone.waitUntil(.inactive, until: .now + .seconds(30))
+    }
+    for wait in [next, next, next, next, reachable] {
       let task = Task { try await wait() }
       task.cancel()
       await #expect(throws: CancellationError.self) { try await task.value }
     }
+    #expect(await phone.ask(["n": 1]) == .reply(""))
+    #expect(try await watch.next().value == ["n": 1])
     try await scene.end()
   }
 

@@ -63,7 +63,8 @@ package final class CallEndpoint: Sendable {
     self.container = container
     self.handler = handler
     noticeHandler = notice
-    alarm.call { [weak self] in self?.endOverdue() }
+    // On a thread that may wait, because the endpoint may end there.
+    alarm.call { [weak self] in Blocking.queue().async { [weak self] in self?.endOverdue() } }
   }
 
   deinit { close() }
@@ -130,13 +131,15 @@ package final class CallEndpoint: Sendable {
     }
     // Released outside the lock, because that ends their watches.
     _ = state.withLock { state in
-      let old = state.outlets
-      if old.count >= Self.maximumOutlets {
+      var dropped: [MailboxOutlet] = []
+      if state.outlets.count >= Self.maximumOutlets {
         let needed = Set(state.open.keys.map(\.replyTo))
-        state.outlets = old.filter { needed.contains($0.key) }
+        for old in state.outlets.keys where !needed.contains(old) {
+          if let outlet = state.outlets.removeValue(forKey: old) { dropped.append(outlet) }
+        }
       }
-      state.outlets[address] = new
-      return old
+      if let former = state.outlets.updateValue(new, forKey: address) { dropped.append(former) }
+      return dropped
     }
     return new
   }
@@ -167,10 +170,7 @@ package final class CallEndpoint: Sendable {
       return (overdue, calls.deadline)
     }
     if let next { alarm.raise(at: next) }
-    guard !overdue.isEmpty else { return }
-    Blocking.queue().async {
-      for (id, call) in overdue { Self.end(id, call, end: .timedOut) }
-    }
+    for (id, call) in overdue { Self.end(id, call, end: .timedOut) }
   }
 
   /// Posts a call that has begun; one that has ended in the meantime is not posted. Calls to one

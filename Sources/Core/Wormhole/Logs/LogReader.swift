@@ -96,11 +96,23 @@ extension Log {
     private let latch = WakeLatch()
     /// Set from the first wait on.
     private let watch = Mutex<Watch?>(nil)
-    /// The highest number that has appeared since the last look, by the kernel's events.
-    private let highest = Atomic(0)
+    /// The monitor's thread has this and the latch, but not the reader, whose end may wait.
+    private let news = News()
     /// Taken only by one caller at a time, for as long as its look lasts.
     private let state = Mutex(LogReading())
     private let isClosed = Atomic(false)
+
+    private final class News: Sendable {
+      /// The highest number that has appeared since the last look, by the kernel's events.
+      let highest = Atomic(0)
+
+      func note(_ news: WatchNews) {
+        let number =
+          news.isEverything || !news.own.isEmpty
+          ? LogState.largest : news.names.keys.compactMap(LogDirectory.number).max() ?? 0
+        highest.max(number, ordering: .sequentiallyConsistent)
+      }
+    }
 
     fileprivate init(_ log: Log, _ cursor: LogCursor?) {
       self.log = log
@@ -220,23 +232,16 @@ extension Log {
     /// - Returns: whether it has just begun, so that the caller has to look once more.
     private func beginWatching() -> Bool {
       guard watch.withLock({ $0 == nil }) else { return false }
-      let begun = log.value.directory.watch(part: LogDirectory.entries) { [weak self] in
-        self?.hear($0)
+      let begun = log.value.directory.watch(part: LogDirectory.entries) { [news, latch] in
+        news.note($0)
+        latch.raise()
       }
       // No event reports a part that was removed before.
-      highest.store(LogState.largest, ordering: .sequentiallyConsistent)
+      news.highest.store(LogState.largest, ordering: .sequentiallyConsistent)
       // Another caller may have been faster; one watch is released.
       watch.withLock { $0 = begun }
       if isClosed.load(ordering: .sequentiallyConsistent) { close() }
       return true
-    }
-
-    private func hear(_ news: WatchNews) {
-      let number =
-        news.isEverything || !news.own.isEmpty
-        ? LogState.largest : news.names.keys.compactMap(LogDirectory.number).max() ?? 0
-      highest.max(number, ordering: .sequentiallyConsistent)
-      latch.raise()
     }
 
     /// For tests: whether a caller waits in `next`.
@@ -245,7 +250,7 @@ extension Log {
     private func take() throws -> LogMessage? {
       try looking { reading in
         reading.finish()
-        let highest = highest.exchange(0, ordering: .sequentiallyConsistent)
+        let highest = news.highest.exchange(0, ordering: .sequentiallyConsistent)
         guard let message = try reading.look(log, highest) else {
           try save(&reading)
           return nil

@@ -53,8 +53,13 @@ final class ConsumerTenure: Sendable {
           try begin {
             guard terms.isWorker else { return .alone(gate) }
             // The gate has just tidied up.
-            let own = try queue.limited(until: deadline).role.enter(nil, tidies: false)
-            return .worker(own, gate: gate)
+            do {
+              let own = try queue.limited(until: deadline).role.enter(nil, tidies: false)
+              return .worker(own, gate: gate)
+            } catch {
+              gate.close()
+              throw error
+            }
           }
         }
       } catch let error as AppGroupError where error.code == .noSpace && terms.isWorker {

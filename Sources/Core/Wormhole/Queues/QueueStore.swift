@@ -18,15 +18,19 @@ package protocol QueueStore: Sendable {
   /// Withdraws waiting entries with a key that are older than an entry that is stored by now.
   func supersede(_ key: String, before id: QueueEntryID)
 
+  /// - Returns: the wait that takes an entry back; true if it was still waiting.
   func cancellation(
     of id: QueueEntryID, until deadline: ContinuousClock.Instant?
   ) -> sending any Waiting<Bool>
 
   func status(of id: QueueEntryID) throws -> QueueEntryStatus
+
+  /// - Returns: nil if the entry no longer exists anywhere.
   func receipt(of id: QueueEntryID) throws -> QueueReceipt?
 
   func receipts(of sender: String) throws -> [QueueReceipt]
 
+  /// Returns the entries that ended without being processed, in the order of sending.
   func outcomes(of sender: String) throws -> [QueueOutcome]
 
   /// Returns the waiting and taken entries, in no order.
@@ -36,7 +40,12 @@ package protocol QueueStore: Sendable {
   ///   - limit: How many waiting entries are enough, from the first to be delivered.
   func unfinished(of sender: String?, limit: Int) throws -> [QueueReceipt]
 
+  /// Cancels the waiting entries.
+  ///
+  /// - Parameter deadline: How long to wait for other processes that cancel.
+  /// - Returns: The number of entries that this call has cancelled.
   func cancelAll(until deadline: ContinuousClock.Instant?) throws -> Int
+
   func forget(_ id: QueueEntryID) throws
 
   /// Begins to report which batches to look at again.
@@ -64,8 +73,13 @@ package protocol QueueStore: Sendable {
 
   func hasEntries() throws -> Bool
 
+  /// Removes expired records of all senders.
+  ///
+  /// - Parameter later: for tests: the time in nanoseconds by which the clock is ahead.
+  /// - Returns: the removed paths.
   func expire(later: UInt64) throws -> [String]
 
+  /// Removes leftovers of dead senders and consumers.
   func sweep() throws
 }
 

@@ -105,7 +105,8 @@ extension Queue.Sender {
     try store.cancellation(of: id, until: deadline).run()
   }
 
-  /// Takes an entry back; see the form without `async`.
+  /// Takes an entry back; see the form without `async`. Cancelling the task ends the wait with
+  /// `CancellationError`, and then the entry is unchanged.
   @discardableResult
   public func cancel(
     _ id: QueueEntryID, until deadline: ContinuousClock.Instant? = nil

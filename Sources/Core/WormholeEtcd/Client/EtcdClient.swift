@@ -120,7 +120,7 @@ package final class EtcdClient: Sendable {
             maximumBytes: limit == 1 ? AnswerLimit.key : AnswerLimit.keys), until: deadline
         ) { answer, history in
           guard let newest = answer.header?.revision?.value,
-            let items = answer.items(of: range, limit: limit, upTo: revision ?? newest)
+            let items = answer.read.items(of: range, limit: limit, upTo: revision ?? newest)
           else { return nil }
           return Content(
             moment: .init(history: history, revision: newest), items: items,
@@ -273,7 +273,7 @@ extension EtcdClient {
     _ lease: Int64, until deadline: ContinuousClock.Instant
   ) throws(EtcdError) {
     let isAlive = try cluster.call(
-      .init("lease/keepalive", ["ID": .number(lease)]), until: deadline
+      .init("lease/keepalive", ["ID": .number(lease)], header: .streamed), until: deadline
     ) { answer, _ -> Result<Bool, EtcdError>? in
       if let error = answer.error {
         return .failure(EtcdError(.refused, EtcdWire.shown(error.message ?? "no reason")))

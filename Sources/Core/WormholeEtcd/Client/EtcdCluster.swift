@@ -21,6 +21,8 @@ final class EtcdCluster: Sendable {
     enum Header {
       /// The cluster, the member and the revision.
       case whole
+      /// The same, within the first message of a stream.
+      case streamed
       /// The cluster and the member.
       case identity
       /// Nothing: etcd may leave it out.
@@ -48,7 +50,7 @@ final class EtcdCluster: Sendable {
 
     func accepts(_ answer: WireHeader?) -> Bool {
       switch header {
-      case .whole: answer.map { $0.isIdentity && $0.revision?.value ?? 0 > 0 } ?? false
+      case .whole, .streamed: answer.map { $0.isIdentity && $0.revision?.value ?? 0 > 0 } ?? false
       case .identity: answer?.isIdentity ?? false
       case .optional: answer?.isIdentity ?? true
       }
@@ -200,8 +202,11 @@ final class EtcdCluster: Sendable {
       throw MemberFailure(error)
     }
     guard answer.status == 200 else { throw MemberFailure(answer) }
-    let message = EtcdWire.decode(answer.content, as: WireAnswer.self)
-    let header = message?.header ?? message?.result?.header
+    let message =
+      question.path == "kv/txn"
+      ? EtcdWire.decode(answer.content, as: WireTransaction.self)?.answer
+      : EtcdWire.decode(answer.content, as: WireAnswer.self)
+    let header = question.header == .streamed ? message?.result?.header : message?.header
     guard let message, question.accepts(header) else {
       throw .doubtful("its answer is not what etcd says: \(EtcdWire.shown(answer.content))", .poor)
     }

@@ -143,7 +143,7 @@ struct WireKeyValue: Decodable {
 /// `EtcdCluster.call` checks everything else that a request expects.
 struct WireAnswer: Decodable {
   enum CodingKeys: String, CodingKey {
-    case header, kvs, more, count, succeeded, responses, deleted, grantedTTL, keys, result, error
+    case header, kvs, more, count, succeeded, grantedTTL, keys, result, error
     case token, version, leader, dbSize, dbSizeInUse, members, alarms
     case lease = "ID"
     case timeToLive = "TTL"
@@ -156,8 +156,8 @@ struct WireAnswer: Decodable {
   let count: WireInteger?
   // Of a transaction.
   let succeeded: Bool?
-  let responses: [WireResponse]?
-  let deleted: WireInteger?
+  /// Only `WireTransaction` decodes them.
+  var responses: [WireResponse]?
   // About a lease. The answer to a keep-alive is a stream of one message.
   let lease: WireInteger?
   let timeToLive: WireInteger?
@@ -174,21 +174,7 @@ struct WireAnswer: Decodable {
   let members: [WireMember]?
   let alarms: [WireAlarm]?
 
-  /// Returns the keys of a range, as of a revision; nil if etcd cannot have sent them: they must be
-  /// in the order of the keys, with existing revisions.
-  func items(of range: KeyRange, limit: Int = .max, upTo revision: Int64) -> [KeyValue]? {
-    let items = (kvs ?? []).map(\.keyValue)
-    guard items.count <= limit, !(more ?? false) || !items.isEmpty else { return nil }
-    var last: [UInt8]?
-    for item in items {
-      guard range.contains(item.key), last.map({ $0.lexicographicallyPrecedes(item.key) }) ?? true,
-        item.version > 0, item.created > 0, item.created <= item.modified,
-        item.modified <= revision
-      else { return nil }
-      last = item.key
-    }
-    return items
-  }
+  var read: WireResult { WireResult(kvs: kvs, more: more, deleted: nil) }
 
   /// Returns the result of a transaction; nil if the answer lacks a result of the right kind for an
   /// operation.
@@ -208,7 +194,46 @@ struct WireAnswer: Decodable {
   }
 }
 
-/// The result of an operation of a transaction.
+/// The answer to a transaction.
+struct WireTransaction: Decodable {
+  enum CodingKeys: CodingKey {
+    case responses
+  }
+
+  let answer: WireAnswer
+
+  init(from decoder: any Decoder) throws {
+    var answer = try WireAnswer(from: decoder)
+    answer.responses = try decoder.container(keyedBy: CodingKeys.self)
+      .decodeIfPresent([WireResponse].self, forKey: .responses)
+    self.answer = answer
+  }
+}
+
+/// The result of an operation. It is small, because a foreign program can send many.
+struct WireResult: Decodable {
+  let kvs: [WireKeyValue]?
+  let more: Bool?
+  let deleted: WireInteger?
+
+  /// Returns the keys of a range, as of a revision; nil if etcd cannot have sent them: they must be
+  /// in the order of the keys, with existing revisions.
+  func items(of range: KeyRange, limit: Int = .max, upTo revision: Int64) -> [KeyValue]? {
+    let items = (kvs ?? []).map(\.keyValue)
+    guard items.count <= limit, !(more ?? false) || !items.isEmpty else { return nil }
+    var last: [UInt8]?
+    for item in items {
+      guard range.contains(item.key), last.map({ $0.lexicographicallyPrecedes(item.key) }) ?? true,
+        item.version > 0, item.created > 0, item.created <= item.modified,
+        item.modified <= revision
+      else { return nil }
+      last = item.key
+    }
+    return items
+  }
+}
+
+/// The result of an operation of a transaction, under the name of its kind.
 struct WireResponse: Decodable {
   enum CodingKeys: String, CodingKey {
     case put = "response_put"
@@ -216,9 +241,9 @@ struct WireResponse: Decodable {
     case deletion = "response_delete_range"
   }
 
-  let put: WireAnswer?
-  let range: WireAnswer?
-  let deletion: WireAnswer?
+  let put: WireResult?
+  let range: WireResult?
+  let deletion: WireResult?
 
   /// Returns the result of an operation; nil if this is the result of another one.
   func result(

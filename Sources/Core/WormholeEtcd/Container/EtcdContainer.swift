@@ -345,8 +345,10 @@ extension EtcdContainer {
         outcome.results.removeFirst()
         return outcome
       }
+      // An old number is safe if it is replaced meanwhile: a watch from it begins again.
+      let history = client.history
       guard inDoubt, let revision = try call.ownChange(witness) else { return outcome }
-      return .init(succeeded: true, revision: revision, history: client.history, results: [])
+      return .init(succeeded: true, revision: revision, history: history, results: [])
     }
   }
 

@@ -51,8 +51,10 @@ final class EtcdEntrance {
   func attempt(_ terms: Terms?, on etcd: EtcdContainer) throws -> Outcome {
     let bytes = try record.bytes()
     return try etcd.settling { _ throws(EtcdError) in
+      var pause = Duration.milliseconds(5)
       while true {
         let session = try etcd.session()
+        // The error at the deadline still tells of the first doubt, although its session is gone.
         if doubt !== session { doubt = nil }
         do throws(EtcdError) {
           let outcome = try etcd.commit(transaction(bytes, terms, lease: session.lease))
@@ -62,6 +64,9 @@ final class EtcdEntrance {
           guard error.code == .leaseGone else { throw error }
           // With all of its keys, so no copy can arrive later.
           session.end()
+          guard ContinuousClock.now + pause < etcd.soon else { throw error }
+          pauseThread(pause)
+          pause = min(pause * 2, .milliseconds(200))
         }
       }
     }

@@ -21,7 +21,7 @@ final class EtcdEntry: Waiting {
   private var mirror: EtcdMirror?
   /// The result of the last refusal.
   private var refusal: EtcdClient.Content?
-  private var stopped = StoppedHolders()
+  private let stopped = StoppedHolders()
 
   init(
     _ presence: EtcdPresence, _ record: PresenceRecord, overtaking: Presence.Overtaking,

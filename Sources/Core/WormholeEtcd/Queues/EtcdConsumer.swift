@@ -40,6 +40,7 @@ struct EtcdConsumer: ConsumerSource {
   private mutating func takeSeen(until deadline: ContinuousClock.Instant?) throws -> Taking? {
     let store = store.call(within: deadline)
     let view = own.view
+    // Its obstacles need no watch: the view reports when one of them has ended.
     var turns = SenderTurns(taken: terms.keepsOrder ? view.takenByOthers() : [])
     for (name, claim) in view.left(besides: taken) {
       // It is among the batches of others, and blocks only later ones.
@@ -121,7 +122,8 @@ struct EtcdConsumer: ConsumerSource {
         ))
     } catch {
       let reason = "it could not be read: \(error.reason)"
-      try record.putAside(item.value, as: .failed(reason: reason), store)
+      try record.putAside(
+        item.value, as: .failed(reason: reason), until: store.container.soon)
       return .again
     }
   }

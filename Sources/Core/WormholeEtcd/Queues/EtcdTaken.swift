@@ -65,7 +65,7 @@ final class EtcdTaken: TakenStore {
   }
 
   func log(_ line: String, until deadline: ContinuousClock.Instant?) throws -> Bool {
-    try change([], store.call(within: deadline)) { $0.deliveries += line }
+    try change(until: deadline) { $0.deliveries += line }
     return false
   }
 
@@ -103,11 +103,10 @@ final class EtcdTaken: TakenStore {
       _ = try store.takeAttachment(file, if: own.fence)
       operations += try store.removal(ofTakenAttachment: file)
     }
-    let call = store.call(within: deadline)
     if end.isLast {
-      try finish(operations, call)
+      try finish(operations, until: deadline)
     } else {
-      try change(operations, call) { claim in
+      try change(operations, until: deadline) { claim in
         claim.settled.insert(end.id.index)
         claim.marks["\(end.id.index)"] = nil
       }
@@ -119,19 +118,22 @@ final class EtcdTaken: TakenStore {
   }
 
   func finish(hasNotes: Bool, until deadline: ContinuousClock.Instant?) throws {
-    try finish([], store.call(within: deadline))
+    try finish([], until: deadline)
   }
 
   /// Ends an invalid batch, with the failure of each of its entries.
-  func putAside(_ bytes: [UInt8], as status: QueueEntryStatus, _ store: EtcdQueue) throws {
+  func putAside(
+    _ bytes: [UInt8], as status: QueueEntryStatus, until deadline: ContinuousClock.Instant?
+  ) throws {
     var rest = Set(0..<name.count).subtracting(state.withLock { $0.claim.settled }).sorted()[...]
     while rest.count > EtcdQueue.maximumCount {
       let some = rest.prefix(EtcdQueue.maximumCount)
       rest = rest.dropFirst(some.count)
-      try change(notes(some, status), store) { $0.settled.formUnion(some) }
+      try change(notes(some, status), until: deadline) { $0.settled.formUnion(some) }
     }
     try finish(
-      notes(rest, status) + [.put(key: store.key(.foreign, name.text), value: bytes)], store)
+      notes(rest, status) + [.put(key: store.key(.foreign, name.text), value: bytes)],
+      until: deadline)
   }
 
   private func notes(
@@ -142,16 +144,14 @@ final class EtcdTaken: TakenStore {
 
   // MARK: Changing
 
-  private func change(_ edit: (inout BatchClaim) -> Void) throws {
-    try change([], store.call(), edit)
-  }
-
   /// Changes the claim, with further steps at once.
   private func change(
-    _ operations: [EtcdTransaction.Operation], _ store: EtcdQueue,
-    _ edit: (inout BatchClaim) -> Void
+    _ operations: [EtcdTransaction.Operation] = [],
+    until deadline: ContinuousClock.Instant? = nil, _ edit: (inout BatchClaim) -> Void
   ) throws {
     try state.withLock { state in
+      // Only here, because the thread may have waited for the lock.
+      let store = store.call(within: deadline)
       try settleDoubt(&state, store)
       var claim = state.claim
       edit(&claim)
@@ -172,8 +172,11 @@ final class EtcdTaken: TakenStore {
   }
 
   /// Removes the batch and the claim, with further steps at once.
-  private func finish(_ operations: [EtcdTransaction.Operation], _ store: EtcdQueue) throws {
+  private func finish(
+    _ operations: [EtcdTransaction.Operation], until deadline: ContinuousClock.Instant?
+  ) throws {
     try state.withLock { state in
+      let store = store.call(within: deadline)
       try settleDoubt(&state, store)
       let base = state.claimed
       let steps = [.delete(.key(base.key)), .delete(.key(store.entryKey(name)))] + operations

@@ -90,7 +90,8 @@ final class EtcdChange<Result: Sendable>: Waiting {
 
   private func beginAgain(_ outcome: EtcdTransaction.Outcome) throws -> WaitingStep<Result> {
     try terms.requireTime(
-      to: "change the value", path: value.path, repeats: terms.repeatsAfterLoss || !needsContent)
+      to: "change the value", path: value.path, others: "it",
+      repeats: terms.repeatsAfterLoss || !needsContent)
     guard let result = outcome.results.last else { return readAgain() }
     let state = EtcdValue.State(item: result.items.first, seen: outcome.moment)
     value.know(state)
@@ -112,16 +113,20 @@ final class EtcdChange<Result: Sendable>: Waiting {
 
 extension ChangeTerms {
   /// Throws the error of a change that may not begin again after another process was faster.
-  func requireTime(to action: String, path: String, repeats: Bool) throws(AppGroupError) {
+  ///
+  /// - Parameter changed: What the other process has changed.
+  func requireTime(
+    to action: String, path: String, others changed: String, repeats: Bool
+  ) throws(AppGroupError) {
     guard repeats else {
       throw AppGroupError(
         .leaseLost, action, path: path,
-        reason: "another process has changed the same in the meantime", remedy: "begin again")
+        reason: "another process has changed \(changed) in the meantime", remedy: "begin again")
     }
     guard ContinuousClock.now < deadline else {
       throw AppGroupError(
         .timedOut, action, path: path,
-        reason: "other processes change the same all the time, and the deadline passed",
+        reason: "other processes change \(changed) all the time, and the deadline passed",
         remedy: "try again, or with a later deadline")
     }
   }

@@ -41,7 +41,8 @@ final class EtcdValuesChange<Result: Sendable>: Waiting {
       }
       if try publish(edits, states, found: found, on: etcd) { return .done(result) }
       try update.terms.requireTime(
-        to: "change several values", path: location, repeats: update.terms.repeatsAfterLoss)
+        to: "change several values", path: location, others: "one of them",
+        repeats: update.terms.repeatsAfterLoss)
       return .again
     }
   }

@@ -22,21 +22,4 @@ package enum Blocking {
       }
     }
   }
-
-  /// Runs a call that waits until a deadline on such a thread. If the task is cancelled, it continues at
-  /// once with `CancellationError`, and the call ends in its own time.
-  package static func wait<Result: Sendable>(
-    _ body: @escaping @Sendable () throws -> Result
-  ) async throws -> Result {
-    let (results, source) = AsyncThrowingStream<Result, any Error>.makeStream()
-    queue().async {
-      do {
-        source.yield(try body())
-      } catch {
-        source.finish(throwing: error)
-      }
-    }
-    for try await result in results { return result }
-    throw CancellationError()
-  }
 }

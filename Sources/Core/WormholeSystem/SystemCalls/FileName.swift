@@ -94,7 +94,7 @@ package struct ComposedPath: PathText {
 
 /// Compares two names by their bytes; the result is negative, zero or positive. The corresponding C
 /// function is `memcmp`. Swift's own comparison of bytes is slow in a debug build.
-package func compareBytes(_ first: UnsafeRawBufferPointer, _ second: UnsafeRawBufferPointer) -> Int
+private func compareBytes(_ first: UnsafeRawBufferPointer, _ second: UnsafeRawBufferPointer) -> Int
 {
   let common = min(first.count, second.count)
   guard common > 0, let one = first.baseAddress, let other = second.baseAddress else {

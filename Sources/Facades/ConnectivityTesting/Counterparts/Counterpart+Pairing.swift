@@ -34,13 +34,7 @@ extension Counterpart {
   public func comeBack(
     as newName: String, script: [Step] = [], until deadline: ContinuousClock.Instant? = nil
   ) throws -> Counterpart {
-    precondition(role == .watch, "a phone has several watches, a watch has one phone")
-    leave()
-    // The first watch that is paired by name replaces the standard watch.
-    if try phonePairing.state()[name] != nil { try phonePairing.pair(.init(name: name)) }
-    try phonePairing.pair(.init(name: newName))
-    _ = try phonePairing.activate(newName)
-    let next = Counterpart(.watch, watchName: newName, in: container, script: script)
+    let next = try exchange(for: newName, script)
     try next.arrive(until: deadline)
     return next
   }
@@ -49,7 +43,19 @@ extension Counterpart {
   public func comeBack(
     as newName: String, script: [Step] = [], until deadline: ContinuousClock.Instant? = nil
   ) async throws -> Counterpart {
-    try await Blocking.wait { try self.comeBack(as: newName, script: script, until: deadline) }
+    let next = try await Blocking.run { try self.exchange(for: newName, script) }
+    try await next.arrive(until: deadline)
+    return next
+  }
+
+  private func exchange(for newName: String, _ script: [Step]) throws -> Counterpart {
+    precondition(role == .watch, "a phone has several watches, a watch has one phone")
+    leave()
+    // The first watch that is paired by name replaces the standard watch.
+    if try phonePairing.state()[name] != nil { try phonePairing.pair(.init(name: name)) }
+    try phonePairing.pair(.init(name: newName))
+    _ = try phonePairing.activate(newName)
+    return Counterpart(.watch, watchName: newName, in: container, script: script)
   }
 
   private var phonePairing: Pairing { Pairing(of: Pairing.phone, in: container) }

@@ -72,17 +72,29 @@ extension Counterpart {
   /// - Throws: `TestingError`: `timedOut`, with the earlier deliveries.
   @available(*, noasync, message: "it blocks; await the other form, in an async function")
   public func next(until deadline: ContinuousClock.Instant? = nil) throws -> Received {
-    if let next = arrivals.next(until: deadline ?? .now + TestScene.patience) { return next }
-    let before = arrivals.all.map { "\($0.kind) \($0.value)" }
-    throw TestingError(
-      .timedOut, "wait for what \"\(name)\" gets",
-      reason: before.isEmpty
-        ? "the deadline passed, and it got nothing"
-        : "the deadline passed; it got before: " + before.joined(separator: ", "))
+    try nextArrival(until: deadline).run()
   }
 
   /// Takes the next delivery; see the form without `async`.
   public func next(until deadline: ContinuousClock.Instant? = nil) async throws -> Received {
-    try await Blocking.wait { try self.next(until: deadline) }
+    try await runSuspending { self.nextArrival(until: deadline) }
+  }
+
+  private func nextArrival(
+    until deadline: ContinuousClock.Instant?
+  ) -> sending any Waiting<Received> {
+    let (deadline, latch) = (deadline ?? .now + TestScene.patience, WakeLatch())
+    return StepwiseWait { [name, arrivals] in
+      if let next = arrivals.take(orRaise: latch) { return .done(next) }
+      guard ContinuousClock.now < deadline else {
+        let before = arrivals.all.map { "\($0.kind) \($0.value)" }
+        throw TestingError(
+          .timedOut, "wait for what \"\(name)\" gets",
+          reason: before.isEmpty
+            ? "the deadline passed, and it got nothing"
+            : "the deadline passed; it got before: " + before.joined(separator: ", "))
+      }
+      return .wait(for: latch, until: deadline)
+    }
   }
 }

@@ -102,7 +102,18 @@ public final class Counterpart: Sendable {
 
   /// Becomes reachable; see the form without `async`.
   public func arrive(until deadline: ContinuousClock.Instant? = nil) async throws {
-    try await Blocking.wait { try self.arrive(until: deadline) }
+    guard !isPresent else { return }
+    let peer = try PeerSession(name, in: container)
+    handleRequests(of: peer)
+    try await peer.activate(until: deadline)
+    do {
+      let messages = try await peer.receiveMessages(until: deadline)
+      let files = try await peer.receiveFiles(until: deadline)
+      try await Blocking.run { try self.begin(peer, messages, files: files) }
+    } catch {
+      peer.close()
+      throw error
+    }
   }
 
   /// Leaves as a program that ends in order. Unacknowledged deliveries wait for its next arrival.

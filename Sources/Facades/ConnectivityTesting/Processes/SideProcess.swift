@@ -110,7 +110,7 @@ public final class SideProcess: Sendable {
 
   /// The next line that it prints; see the form without `async`.
   public func line(until deadline: ContinuousClock.Instant? = nil) async throws -> String {
-    try await Blocking.wait { try self.line(until: deadline) }
+    try await Blocking.run { try self.line(until: deadline) }
   }
 
   /// The next line that contains a text; the lines before it are skipped, and stay in `output`.
@@ -133,7 +133,7 @@ public final class SideProcess: Sendable {
   public func line(
     containing text: String, until deadline: ContinuousClock.Instant? = nil
   ) async throws -> String {
-    try await Blocking.wait { try self.line(containing: text, until: deadline) }
+    try await Blocking.run { try self.line(containing: text, until: deadline) }
   }
 
   private func next(_ what: String, until deadline: ContinuousClock.Instant?) throws -> String {
@@ -168,7 +168,7 @@ public final class SideProcess: Sendable {
 
   /// Suspends it; see the form without `async`.
   public func stop(until deadline: ContinuousClock.Instant? = nil) async throws {
-    try await Blocking.wait { try self.stop(until: deadline) }
+    try await Blocking.run { try self.stop(until: deadline) }
   }
 
   /// Continues it (SIGCONT).
@@ -226,7 +226,7 @@ public final class SideProcess: Sendable {
 
   /// Waits until it has ended by itself; see the form without `async`.
   public func waitForEnd(until deadline: ContinuousClock.Instant? = nil) async throws -> End {
-    try await Blocking.wait { try self.waitForEnd(until: deadline) }
+    try await Blocking.run { try self.waitForEnd(until: deadline) }
   }
 
   private func failure(

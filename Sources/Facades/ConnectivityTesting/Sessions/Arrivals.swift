@@ -25,24 +25,15 @@ final class Arrivals<Element: Sendable>: Sendable {
     for latch in waiting { latch.raise() }
   }
 
-  /// Takes the next one, and waits for it if there is none; blocks the calling thread.
-  ///
-  /// - Returns: nil when the deadline has passed.
-  func next(until deadline: ContinuousClock.Instant) -> Element? {
-    let latch = WakeLatch()
-    defer { state.withLock { $0.waiting.removeAll { $0 === latch } } }
-    while true {
-      let element = state.withLock { state -> Element? in
-        guard state.taken < state.all.count else {
-          state.waiting.append(latch)
-          return nil
-        }
-        defer { state.taken += 1 }
-        return state.all[state.taken]
+  /// Takes the next one; nil if there is none, and then the latch is raised at the next one.
+  func take(orRaise latch: WakeLatch) -> Element? {
+    state.withLock { state in
+      guard state.taken < state.all.count else {
+        if !state.waiting.contains(where: { $0 === latch }) { state.waiting.append(latch) }
+        return nil
       }
-      if let element { return element }
-      guard ContinuousClock.now < deadline else { return nil }
-      latch.block(until: deadline)
+      defer { state.taken += 1 }
+      return state.all[state.taken]
     }
   }
 }

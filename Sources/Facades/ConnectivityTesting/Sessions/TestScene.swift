@@ -93,7 +93,7 @@ public final class TestScene: Sendable {
 
   /// Ends everything; see the form without `async`.
   public func end(until deadline: ContinuousClock.Instant? = nil) async throws {
-    try await Blocking.wait { try self.end(until: deadline) }
+    try await Blocking.run { try self.end(until: deadline) }
   }
 }
 

@@ -31,7 +31,7 @@ extension WCSession {
   ///
   /// - Throws: `TestingError`: `timedOut`, when a method of its delegate does not return.
   public func end(until deadline: ContinuousClock.Instant? = nil) async throws {
-    try await Blocking.wait { try self.end(until: deadline) }
+    try await Blocking.run { try self.end(until: deadline) }
   }
 
   /// Ends this session permanently; see the form with `async`. Blocks the calling thread.

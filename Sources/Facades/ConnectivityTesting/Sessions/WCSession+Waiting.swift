@@ -13,7 +13,7 @@ extension WCSession {
     _ property: any KeyPath<WCSession, Bool> & Sendable,
     until deadline: ContinuousClock.Instant? = nil
   ) async throws {
-    try await Blocking.wait { try self.waitUntil(property, until: deadline) }
+    try await runSuspending { self.wait(until: { $0[keyPath: property] }, deadline) }
   }
 
   /// Waits until a property is true; see the form with `async`. Blocks the calling thread.
@@ -22,7 +22,7 @@ extension WCSession {
     _ property: any KeyPath<WCSession, Bool> & Sendable,
     until deadline: ContinuousClock.Instant? = nil
   ) throws {
-    try wait(until: { $0[keyPath: property] }, deadline)
+    try wait(until: { $0[keyPath: property] }, deadline).run()
   }
 
   /// Waits until the activation state is the given one.
@@ -31,7 +31,7 @@ extension WCSession {
   public func waitUntil(
     _ state: WCSessionActivationState, until deadline: ContinuousClock.Instant? = nil
   ) async throws {
-    try await Blocking.wait { try self.waitUntil(state, until: deadline) }
+    try await runSuspending { self.wait(until: { $0.activationState == state }, deadline) }
   }
 
   /// Waits until the activation state is the given one; see the form with `async`. Blocks the calling thread.
@@ -39,15 +39,14 @@ extension WCSession {
   public func waitUntil(
     _ state: WCSessionActivationState, until deadline: ContinuousClock.Instant? = nil
   ) throws {
-    try wait(until: { $0.activationState == state }, deadline)
+    try wait(until: { $0.activationState == state }, deadline).run()
   }
 
   /// Looks after each reported change.
   private func wait(
-    until holds: (WCSession) -> Bool, _ deadline: ContinuousClock.Instant?
-  ) throws {
-    let deadline = deadline ?? .now + TestScene.patience
-    let latch = WakeLatch()
+    until holds: @escaping @Sendable (WCSession) -> Bool, _ deadline: ContinuousClock.Instant?
+  ) -> sending any Waiting<Void> {
+    let (deadline, latch) = (deadline ?? .now + TestScene.patience, WakeLatch())
     func observe<Value>(_ property: KeyPath<WCSession, Value>) -> NSKeyValueObservation {
       self.observe(property) { _, _ in latch.raise() }
     }
@@ -56,15 +55,17 @@ extension WCSession {
       observe(\.isWatchAppInstalled), observe(\.isComplicationEnabled),
       observe(\.isCompanionAppInstalled), observe(\.hasContentPending),
     ]
-    defer { for observation in observations { observation.invalidate() } }
-    while !holds(self) {
-      guard ContinuousClock.now < deadline else {
-        throw TestingError(
-          .timedOut, "wait for a session",
-          reason: "the deadline passed; it is \(activationState), and its counterpart is "
-            + (isReachable ? "reachable" : "not reachable"))
+    return StepwiseWait {
+      try withExtendedLifetime(observations) {
+        if holds(self) { return .done(()) }
+        guard ContinuousClock.now < deadline else {
+          throw TestingError(
+            .timedOut, "wait for a session",
+            reason: "the deadline passed; it is \(self.activationState), and its counterpart is "
+              + (self.isReachable ? "reachable" : "not reachable"))
+        }
+        return .wait(for: latch, until: deadline)
       }
-      latch.block(until: deadline)
     }
   }
 }

@@ -196,7 +196,10 @@ extension AccessSurvey {
     _ location: ItemPath
   ) throws -> (claim: ClaimName, directory: ItemPath)? {
     for directory in location.coordinatedAncestors {
-      guard let site = try ItemSite.openIfPermitted(directory, isOwn: true) else { continue }
+      guard let site = try ItemSite.openIfPermitted(directory, isOwn: true) else {
+        claims[directory] = nil
+        continue
+      }
       // No access waits for a dead or overdue claim; the next access to the directory removes it.
       if case .present(let name) = try look(at: site, { $0.coversContents }) {
         return (name, directory)

@@ -53,13 +53,14 @@ extension Value {
         FileDescriptor.openBeneath(LeaseSite.lease, at: place.rawValue, [.readOnly, .directory])),
       let standIn = try KeptVersion.standIn(in: lease)
     else {
-      // The first publication after a loss of power may just have removed it.
       return try privateBytes(fileName, path, at: place, limits)
     }
-    // The copy that is read after a loss of power is checked like the value, with its directory.
-    let path = directory.path + "/" + LeaseSite.lease
-    try Exposure.check(lease.status(), path: path)
-    return try privateBytes(standIn, path + "/" + standIn, at: lease, limits)
+    // The copy that is read after a loss of power is checked like the value, with its directory. The
+    // first publication may just have removed it; then the value is whole.
+    let leasePath = directory.path + "/" + LeaseSite.lease
+    try Exposure.check(lease.status(), path: leasePath)
+    return try privateBytes(standIn, leasePath + "/" + standIn, at: lease, limits)
+      ?? privateBytes(fileName, path, at: place, limits)
   }
 
   private func privateBytes(

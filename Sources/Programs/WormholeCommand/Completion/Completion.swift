@@ -128,7 +128,8 @@ extension CommandDescription {
     case .words(let words): try environment.print(words: words)
     case .names(let kind):
       do {
-        let name = try ContainerSelection.Name.chosen(
+        // Two containers are none: the names of groups need none.
+        let name = try? ContainerSelection.Name.chosen(
           option: { completion.values[$0] }, variable: environment.variable)
         let container = try name.map { ContainerSelection($0) }?.existing()
         let names = try kind.names(in: container, suite: completion.values["suite"])

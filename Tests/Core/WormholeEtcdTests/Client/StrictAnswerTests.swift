@@ -172,6 +172,10 @@ private final class Stub: EtcdTransport {
     #expect(stub.maximumBytes <= 5 << 19)
     _ = try client.count(.prefix([1]), until: soon)
     #expect(stub.maximumBytes == 2 << 20)
+    // There may be some 260,000 of each; only a transaction's answer has the first.
+    #expect(MemoryLayout<WireResponse>.stride <= 200 && MemoryLayout<WireKeyValue>.stride <= 200)
+    #expect(
+      error("{\(Stub.header),\"responses\":[0]}") { _ = try $0.item([1], until: soon) } == nil)
     // The decoder needs some 60 bytes for each value.
     for part in ["[]", "null", "{\"b\":1}", "[[],[]]"] {
       let many = Array((Array(repeating: part, count: 1 << 20).joined(separator: ",")).utf8)

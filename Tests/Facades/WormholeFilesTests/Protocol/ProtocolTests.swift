@@ -56,6 +56,27 @@ struct ProtocolTests {
     Issue.record("more than \(Self.most) calls")
   }
 
+  /// It used to look again and again without a pause, because a missing item has nothing to watch.
+  @Test("The publication of a new item waits for those that share its place")
+  func publishedWhileShared() throws {
+    let (file, coordinator) = (scene.url("x"), FileCoordinator())
+    let terms = AccessTerms(
+      purpose: ClaimName.purpose(of: "other"), term: .seconds(60), until: .now + .seconds(60))
+    var closing: AccessClosing?
+    try FileCoordinator().hold(itemAt: file, for: .sharing, until: nil, term: nil) { _, _ in
+      let session = try AccessOpening([.writing(file, [])], under: terms, for: coordinator).run()
+      try Data("new".utf8).write(to: session.urls[0])
+      let work = AccessClosing(session)
+      closing = work
+      var steps = 0
+      while steps < 100, case .spin = try work.step() { steps += 1 }
+      #expect(steps < 10, "it never waits")
+    }
+    try closing?.run()
+    #expect(try scene.text("x") == "new")
+    #expect(try scene.names() == ["x"], "\(scene.directory.listing)")
+  }
+
   /// It used to end only by a deadline: the inner access gave way with the item that it was waiting
   /// for, but kept the others that the directory's owner waited for.
   @Test("An access to two items in a directory that another claims gives way with both")

@@ -196,7 +196,10 @@ final class DirectoryStage: AttachmentStage {
     var checksum: OverlappedChecksum?
     defer { checksum?.abandon() }
     let descriptor = source.rawValue
-    var copy = ContentCopy(check: check) { offset in
+    var copy = ContentCopy {
+      try check()
+      try checksum?.check()
+    } copied: { offset in
       // Begun with the first copied piece, because shared content is not read; through another
       // descriptor of the same file, with its own position.
       if isDense, checksum == nil {

@@ -120,8 +120,8 @@ struct DirectoryQueue: QueueStore {
 
   // MARK: Withdrawing
 
-  /// The number withdrawn under one lease: few enough for its term, because each may take two
-  /// fsyncs.
+  /// The number of batches that are changed under one lease: few enough for its term, because each
+  /// may take two fsyncs, and two calls for each of its entries.
   private static let withdrawnAtOnce = 16
 
   func cancellation(

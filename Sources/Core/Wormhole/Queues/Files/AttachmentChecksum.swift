@@ -57,6 +57,9 @@ final class OverlappedChecksum: Sendable {
     Blocking.queue().async { self.result.settle(Result { try self.hashAll() }) }
   }
 
+  /// - Throws: why the file cannot be read.
+  func check() throws { _ = try file.get() }
+
   /// The number of bytes copied so far.
   func advance(to offset: Int64) {
     progress.withLock { $0.available = max($0.available, offset) }

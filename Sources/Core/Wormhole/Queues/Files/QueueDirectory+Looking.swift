@@ -204,10 +204,10 @@ extension QueueDirectory {
       // The time of storing, or of settling, when the queue's own name of the file was removed.
       guard try changed(Self.sentPath(batch)) ?? past < past,
         let content = try self.batch(batch, in: Self.sent),
-        content.kept.allSatisfy({ content.entries[$0].receiptTerm == .dayAfterProcessing })
+        content.kept.allSatisfy({ content.entries[$0].receiptTerm == .dayAfterProcessing }),
+        try search({ try exists($0 + "/" + batch.text) ? true : nil }) == nil,
+        try content.kept.allSatisfy({ try end(of: .init(batch: batch, index: $0)) == .processed })
       else { continue }
-      let ends = try statuses(of: batch, Set(content.kept))
-      guard ends.values.allSatisfy({ $0 == .processed }) else { continue }
       try discardReceipts(batch)
       removed.append(Self.sentPath(batch))
     }

@@ -15,12 +15,11 @@ final class EtcdWatches: Sendable {
     var stream: HTTPStream?
     var endpoint = ""
     var token: String?
-    /// The number of the current stream; earlier ones do not count.
+    /// The number of the current stream, or of the attempt to make it; earlier ones do not count.
+    /// As long as there are watches there is one of the two.
     var generation = 0
     /// The known history when the stream began.
     var moment = EtcdMoment.none
-    /// Whether it will be connected.
-    var isStarting = false
     /// The watch that had no confirmation at the last probe.
     var stalled: Int?
     /// How often in a row connecting failed.
@@ -31,7 +30,7 @@ final class EtcdWatches: Sendable {
     var lostConnections = 0
     var madeConnections = 0
 
-    /// Gives the stream up; its news does not count from now on.
+    /// Gives the stream up, or the attempt; its news does not count from now on.
     mutating func takeStream() -> HTTPStream? {
       generation += 1
       defer { stream = nil }
@@ -51,17 +50,16 @@ final class EtcdWatches: Sendable {
   func add(
     _ range: KeyRange, from first: EtcdMoment, _ onNews: @escaping @Sendable (EtcdNews) -> Void
   ) -> EtcdWatch {
-    let (number, mustConnect) = state.withLock { state in
+    let number = state.withLock { state in
       let number = state.nextNumber
+      let isFirst = state.table.entries.isEmpty
       state.nextNumber += 1
       state.handlers[number] = onNews
       state.table.add(number, range, from: first)
       state.stream?.send(state.table.ask(for: number))
-      let mustConnect = state.stream == nil && !state.isStarting
-      state.isStarting = state.isStarting || mustConnect
-      return (number, mustConnect)
+      if isFirst { connectLater(&state) }
+      return number
     }
-    if mustConnect { connectLater() }
     if first.history != cluster.moment.history { endFormer() }
     return EtcdWatch(number: number, watches: self)
   }
@@ -88,10 +86,11 @@ final class EtcdWatches: Sendable {
       let handlers = former.compactMap { state.handlers.removeValue(forKey: $0) }
       for number in former { state.table.remove(number) }
       state.table.lose()
-      return (state.takeStream(), handlers)
+      let stream = state.takeStream()
+      connectLater(&state)
+      return (stream, handlers)
     }
     stream?.cancel()
-    connectLater()
     for handler in handlers { handler(.ended(.replaced)) }
   }
 
@@ -105,44 +104,44 @@ final class EtcdWatches: Sendable {
     stream?.cancel()
   }
 
-  private func connectLater(after pause: Duration = .zero) {
-    queue.asyncAfter(deadline: .now() + pause.dispatchInterval) { [weak self] in self?.connect() }
+  /// Begins an attempt, if there are watches; it takes the place of a former one.
+  private func connectLater(_ state: inout State, after pause: Duration = .zero) {
+    guard !state.hasEnded, !state.table.entries.isEmpty else { return }
+    state.generation += 1
+    let generation = state.generation
+    queue.asyncAfter(deadline: .now() + pause.dispatchInterval) { [weak self] in
+      self?.connect(generation)
+    }
   }
 
-  private func connect() {
+  private func connect(_ generation: Int) {
     let endpoint = cluster.preferred
     let isWanted = state.withLock { state in
-      state.isStarting = false
-      guard state.stream == nil, !state.hasEnded, !state.table.entries.isEmpty else { return false }
-      state.isStarting = true
+      guard state.generation == generation else { return false }
       state.endpoint = endpoint
       return true
     }
     guard isWanted else { return }
     do throws(MemberFailure) {
       let (request, token) = try cluster.stream("watch", at: endpoint)
-      let generation = try state.withLock { state throws(MemberFailure) in
-        try begin(&state, token: token, request)
+      try state.withLock { state throws(MemberFailure) in
+        try begin(&state, generation, token: token, request)
       }
-      probeLater(generation)
     } catch {
-      lose(nil, refusal: error.refusal(by: endpoint))
+      lose(generation, refusal: error.refusal(by: endpoint))
     }
   }
 
   // Under the lock, so that a watch that is added meanwhile is in its request or sent after it.
   private func begin(
-    _ state: inout State, token: String?, _ request: ([UInt8]) -> HTTPRequest
-  ) throws(MemberFailure) -> Int {
-    state.isStarting = false
-    state.generation += 1
+    _ state: inout State, _ generation: Int, token: String?, _ request: ([UInt8]) -> HTTPRequest
+  ) throws(MemberFailure) {
+    // The last watch has been cancelled, or there is a newer attempt.
+    guard state.generation == generation else { return }
     state.token = token
     state.stalled = nil
     state.moment = cluster.moment
     let content = state.table.begin()
-    let generation = state.generation
-    // The last one has been cancelled.
-    guard !content.isEmpty, !state.hasEnded else { return generation }
     do throws(HTTPError) {
       state.stream = try HTTPStream(
         request(content),
@@ -150,7 +149,7 @@ final class EtcdWatches: Sendable {
         connectLimit: cluster.configuration.patience, isOpen: true,
         onLine: { [self] in take($0, generation) }, onEnd: { [self] in ended($0, generation) })
       state.madeConnections += 1
-      return generation
+      probeLater(generation)
     } catch {
       throw .final(
         EtcdError(error.code == .libraryMissing ? .libraryMissing : .refused, error.reason))
@@ -160,26 +159,26 @@ final class EtcdWatches: Sendable {
   /// The connection failed; it is made again on the next endpoint, after a pause.
   ///
   /// - Parameters:
-  ///   - generation: The generation of the connection; nil if there is none.
+  ///   - generation: The number of the connection, or of the attempt.
   ///   - refusal: An error that the next attempt will also have. It may be fixed, so the watches
   ///     learn of it, and end, only after a while.
-  private func lose(_ generation: Int?, refusal: EtcdError? = nil) {
-    typealias Lost = (HTTPStream?, String, Duration, [@Sendable (EtcdNews) -> Void])
+  private func lose(_ generation: Int, refusal: EtcdError? = nil) {
+    typealias Lost = (HTTPStream?, [@Sendable (EtcdNews) -> Void])
     let lost = state.withLock { state -> Lost? in
-      guard generation.map({ state.generation == $0 }) ?? true else { return nil }
+      guard state.generation == generation else { return nil }
+      cluster.dislike(state.endpoint)
       state.lostConnections += 1
       state.table.lose()
       let pause = Duration.milliseconds(10) * (1 << min(state.failures, 7))
       state.failures += 1
-      state.isStarting = true
       let refused = takeRefused(&state, by: refusal)
-      return (state.takeStream(), state.endpoint, min(pause, .seconds(1)), refused)
+      let stream = state.takeStream()
+      connectLater(&state, after: min(pause, .seconds(1)))
+      return (stream, refused)
     }
-    guard let (stream, endpoint, pause, refused) = lost else { return }
+    guard let (stream, refused) = lost else { return }
     stream?.cancel()
-    cluster.dislike(endpoint)
     if let refusal { for handler in refused { handler(.ended(refusal)) } }
-    connectLater(after: pause)
   }
 
   private func takeRefused(

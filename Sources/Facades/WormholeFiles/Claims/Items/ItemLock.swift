@@ -90,8 +90,9 @@ struct ReadersWait {
 
   /// - Returns: whether it was watched already: then wait, otherwise look again.
   mutating func watch(_ latch: WakeLatch) -> Bool {
-    guard watch == nil else { return true }
-    watch = lock?.watch(latch)
+    // Without a lock there is nothing that could end.
+    guard watch == nil, let lock else { return true }
+    watch = lock.watch(latch)
     return false
   }
 }

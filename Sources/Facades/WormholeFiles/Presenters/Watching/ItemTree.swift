@@ -327,9 +327,10 @@ extension ItemTree {
       let directory = try FileDescriptor.openBeneath(
         path, at: root.descriptor.rawValue, [.readOnly, .directory])
       if node.parent != nil {
-        guard let entry, try directory.status().isSameFile(as: entry.known.status) else {
-          return nil
-        }
+        // Another node may have the name by now.
+        guard let entry, entry.node == id,
+          try directory.status().isSameFile(as: entry.known.status)
+        else { return nil }
       }
       return SharedDescriptor(directory)
     } catch {

@@ -156,7 +156,9 @@ extension CommandDescription {
     let name = arguments.requiredText("name")
     guard let queue = try arguments.existingQueue() else { return try environment.print(line: "0") }
     try arguments.confirm("Cancel everything that waits in \(name.quoted)?", environment)
-    try environment.print(line: "\(queue.cancelAll(until: arguments.deadline()))")
+    // By default each of its steps may take as long.
+    let deadline = arguments.isGiven("timeout") ? arguments.deadline() : nil
+    try environment.print(line: "\(queue.cancelAll(until: deadline))")
   }
 
   static let queueRetry = CommandDescription(
