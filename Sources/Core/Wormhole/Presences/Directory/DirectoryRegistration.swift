@@ -239,6 +239,7 @@ extension PresenceDirectory {
     // processes.
     guard let place = try? directory.open() else { return }
     note(record, at: place)
+    // Its lock ends now in any case.
     _ = try? removeIfPresent(Self.memberName(record.id), at: place.rawValue)
   }
 

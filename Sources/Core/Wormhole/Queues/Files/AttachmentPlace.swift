@@ -97,8 +97,9 @@ extension QueueDirectory {
   /// The entry's end is final, so nothing here is an error, for example if the consumer was just
   /// replaced.
   package func removeAttachment(_ id: String, of consumer: String) {
-    // In both cases: if it stays, the next consumer removes it.
+    // If it stays, the next consumer removes it.
     guard (try? takeAttachment(id, by: consumer)) != nil else { return }
+    // If it stays, the next consumer removes it.
     try? removeAttachmentDirectory(AttachmentPlace.takenPath(id, by: consumer))
   }
 
