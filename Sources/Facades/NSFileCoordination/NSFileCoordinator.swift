@@ -59,9 +59,9 @@ open class NSFileCoordinator: NSObject, @unchecked Sendable {
     set { coordinator.purposeIdentifier = newValue }
   }
 
-  /// Gives up every waiting access of this coordinator: its call sets the error
+  /// Gives up every waiting access of this coordinator, and every later one: its call sets the error
   /// `CocoaError.userCancelled`, and its accessor is not run. Any thread may call this.
-  open func cancel() { coordinator.cancel() }
+  open func cancel() { coordinator.cancelPermanently() }
 
   // MARK: Accesses
 

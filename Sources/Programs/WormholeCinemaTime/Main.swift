@@ -7,7 +7,7 @@ import WormholeSystem
 @main
 enum Main {
   static func main() {
-    ignoreFatalWriteSignals()
+    prepareSignals()
     EtcdEngine.register()
     Diagnostics.onEvent = { event in
       // With standard error closed, no program reads it.

@@ -6,7 +6,7 @@ import WormholeSystem
 struct Main {
   static func main() {
     // A closed pipe or a file that may not grow causes an error to report, not a death.
-    ignoreFatalWriteSignals()
+    prepareSignals()
     EtcdEngine.register()
     Diagnostics.onEvent = { event in
       if event.kind == .failure {

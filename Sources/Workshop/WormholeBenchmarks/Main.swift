@@ -7,7 +7,7 @@ import WormholeWorkshop
 struct Main {
   static func main() {
     let arguments = Array(CommandLine.arguments.dropFirst())
-    ignoreFatalWriteSignals()
+    prepareSignals()
     EtcdEngine.register()
     do {
       if arguments.first == "worker" {

@@ -7,7 +7,7 @@ import WormholeWorkshop
 @main
 struct Main {
   static func main() {
-    ignoreFatalWriteSignals()
+    prepareSignals()
     EtcdEngine.register()
     let arguments = Array(CommandLine.arguments.dropFirst())
     do {

@@ -117,6 +117,10 @@ final class NSFileCoordinationTests {
     }
     #expect(ends.all == ["\(CocoaError.Code.userCancelled.rawValue)"])
     #expect(runs == 0)
+    // Cancelling lasts.
+    error = nil
+    coordinator.coordinate(readingItemAt: note, error: &error) { _ in runs += 1 }
+    #expect(error?.code == CocoaError.Code.userCancelled.rawValue && runs == 0)
   }
 
   private final class Ends: Sendable {

@@ -57,7 +57,8 @@ package enum EntryContent {
 }
 
 extension ContainerRoot {
-  /// Reads an entry's file; links, FIFOs and files of other users are not read.
+  /// Reads an entry's file; links, FIFOs, and files that belong to other users or
+  /// may not be read, are foreign.
   ///
   /// - Parameter status: the directory's status.
   /// - Complexity: open, fstat, read, close.
@@ -76,7 +77,9 @@ extension ContainerRoot {
     } catch {
       switch error {
       case .noSuchFile: return .missing
-      case .tooManyLinks, .noSuchDevice, .fileTooLarge, .isDirectory: return .foreign(error)
+      case .tooManyLinks, .noSuchDevice, .fileTooLarge, .isDirectory, .accessDenied,
+        .notPermitted:
+        return .foreign(error)
       default: throw error
       }
     }

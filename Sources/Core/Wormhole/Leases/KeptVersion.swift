@@ -76,7 +76,7 @@ extension Lease {
     else { return false }
     let (seconds, nanoseconds) = realTime()
     let age =
-      Duration.seconds(seconds - status.modifiedSeconds)
+      Duration.seconds(seconds - max(0, status.modifiedSeconds))
       + .nanoseconds(nanoseconds - status.modifiedNanoseconds)
     return status.kind == .regular && age >= .zero && age < KeptVersion.freshness
   }

@@ -18,7 +18,7 @@ package final class Lease: Sendable {
   private let staged: Mutex<FileDescriptor?>
   /// Why there was no room. Such a holder can still remove, which makes room: its first entry in the
   /// lease declares it, as in a transient site.
-  private let refusal: Errno?
+  let refusal: Errno?
   /// The entries of a transient site after locking: entries that only a holder of the lease creates
   /// or removes are still there.
   package let surroundings: [FileName]

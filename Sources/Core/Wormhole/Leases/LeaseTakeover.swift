@@ -112,6 +112,8 @@ extension LeaseSite {
       switch error {
       // Its writer came first, and renamed it into the lease.
       case .noSuchFile: return true
+      // Another member's, who has just created it.
+      case .accessDenied: return false
       // A link or a socket: no process of this package created it, and it cannot be locked.
       case .tooManyLinks, .noSuchDevice: try remove(entry, at: lease)
       default: throw error

@@ -167,6 +167,8 @@ extension Lease {
   /// From here on this holder's declaration stays when it ends, so that the next holder looks for
   /// the note.
   package func stageNote(_ part: Transaction.Part) throws -> StagedNote {
+    // Without a declaration the next holder would not look for it.
+    if let refusal { throw refusal }
     isDeclared.store(false, ordering: .relaxed)
     let entry = nextEntry()
     return try failingAsLost { () throws(Errno) in

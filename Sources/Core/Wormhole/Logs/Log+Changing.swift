@@ -184,9 +184,11 @@ extension LogState {
   ///
   /// - Parameter bytes: the bytes that this process has appended since it learned this state.
   func isTrimDue(at number: Int, appended bytes: Int) -> Bool {
-    let kept = number - first + 1
-    guard kept <= bounds.messages + bounds.messages / 16,
-      self.bytes + bytes <= bounds.bytes + bounds.bytes / 16
+    func exceeds(_ count: Int, _ bound: Int) -> Bool {
+      let bound = min(bound, Self.largest)
+      return count > bound + bound / 16
+    }
+    guard !exceeds(number - first + 1, bounds.messages), !exceeds(self.bytes + bytes, bounds.bytes)
     else { return true }
     guard let age = bounds.age, first <= head, number - head < Self.stride else {
       // So that other processes find the end soon, and its age is known.
@@ -203,13 +205,15 @@ extension LogState {
     for _ in 0..<limit where head < end {
       if let status = try place.status(head + 1) {
         head += 1
-        bytes += head >= first ? Int(clamping: status.size) : 0
+        if head >= first { bytes = min(bytes + Self.size(status), Self.largest) }
       } else {
         let next = try Self.next(after: head + 1, place, &numbers) ?? end + 1
         head = min(next - 1, end)
       }
     }
   }
+
+  private static func size(_ status: FileStatus) -> Int { Int(min(status.size, Int64(largest))) }
 
   /// Returns the first message after one that is missing, because another program removed it.
   private static func next(
@@ -231,12 +235,14 @@ extension LogState {
         first = min(next, head + 1)
         continue
       }
-      let isOld = bounds.age.map { .seconds(now - status.modifiedSeconds) >= $0 } ?? false
+      // A file system may store any time, and any size.
+      let appended = max(0, status.modifiedSeconds)
+      let isOld = bounds.age.map { .seconds(now - appended) >= $0 } ?? false
       guard head - first + 1 > bounds.messages || bytes > bounds.bytes || isOld else {
-        oldest = status.modifiedSeconds
+        oldest = appended
         return
       }
-      bytes = max(0, bytes - Int(clamping: status.size))
+      bytes = max(0, bytes - Self.size(status))
       first += 1
     }
     if first > head { bytes = 0 }

@@ -55,7 +55,7 @@ package struct LogState: Sendable, Equatable {
     self.first = first
     self.head = head
     bytes = min(max(value["bytes"]?.intValue ?? 0, 0), Self.largest)
-    oldest = value["oldest"]?.int64Value ?? 0
+    oldest = max(0, value["oldest"]?.int64Value ?? 0)
     if let messages = value["maximumMessages"]?.intValue,
       let most = value["maximumBytes"]?.intValue
     {

@@ -6,7 +6,8 @@ final class MonitorDescriptors: Sendable {
   /// The descriptors that the thread waits for; the events come first.
   let sources: [Int32]
 
-  init() {
+  /// - Parameter counter: the one that the thread may be waiting for.
+  init(keeping counter: SharedDescriptor? = nil) {
     var failure: Errno?
     do throws(Errno) {
       events = SharedDescriptor(try FileDescriptor.eventQueue())
@@ -15,7 +16,11 @@ final class MonitorDescriptors: Sendable {
       failure = error
     }
     do throws(Errno) {
-      wakeUp = SharedDescriptor(try FileDescriptor.wakeUpCounter())
+      if let counter {
+        wakeUp = counter
+      } else {
+        wakeUp = SharedDescriptor(try FileDescriptor.wakeUpCounter())
+      }
     } catch {
       wakeUp = nil
       failure = error

@@ -98,12 +98,21 @@ struct WatchTable {
     return queue
   }
 
+  /// Tries to open it, if there is none.
+  private mutating func openEventQueue() {
+    guard descriptors?.events == nil else { return }
+    let counter = descriptors?.wakeUp
+    descriptors = MonitorDescriptors(keeping: counter)
+    // The thread may wait for the counter alone.
+    if counter != nil { wake() }
+  }
+
   // MARK: Adding and removing
 
   /// Adds an entry, which its user's thread looks for at once.
   mutating func insert(_ entry: WatchEntry) -> ID {
     nextID += 1
-    if descriptors?.events == nil { descriptors = MonitorDescriptors() }
+    openEventQueue()
     entries[nextID] = entry
     entries[nextID]?.look = .underWay
     if entry.place != nil { places += 1 }
@@ -287,7 +296,7 @@ struct WatchTable {
   }
 
   mutating func add(afterEvents body: @escaping Call) {
-    if descriptors?.events == nil { descriptors = MonitorDescriptors() }
+    openEventQueue()
     afterEvents.append(body)
     wake()
   }
@@ -353,6 +362,8 @@ struct WatchTable {
     }
     guard events.haveOverflowed else { return }
     for path in Array(parents.keys) { lose(parent: path) }
+    // Among the lost events may be the end of a directory whose inode number another one has by now.
+    for id in Array(entries.keys) where entries[id]?.place != nil { lose(id) }
     events.sought.formUnion(entries.keys)
     events.news = entries.mapValues { _ in .everything }
   }

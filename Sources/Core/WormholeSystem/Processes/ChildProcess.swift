@@ -160,11 +160,13 @@ package struct PipeEnds: ~Copyable {
 }
 
 /// Ignores the signals that would kill the program for conditions that are errors here: a reader
-/// that is gone (SIGPIPE) and a file that exceeds its limit (SIGXFSZ).
-package func ignoreFatalWriteSignals() {
+/// that is gone (SIGPIPE) and a file that exceeds its limit (SIGXFSZ). Does not ignore SIGCHLD, as the
+/// parent may have: the kernel would then keep no child's status.
+package func prepareSignals() {
   // `signal` fails only for numbers that are not signals (signal(2)).
   _ = Glibc.signal(SIGPIPE, SIG_IGN)
   _ = Glibc.signal(SIGXFSZ, SIG_IGN)
+  _ = Glibc.signal(SIGCHLD, SIG_DFL)
 }
 
 private func withCStrings<Result>(

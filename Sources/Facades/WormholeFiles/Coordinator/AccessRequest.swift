@@ -110,7 +110,8 @@ public struct WritingOptions: OptionSet, Sendable, Hashable {
   /// Presenters are asked to save their changes first.
   public static let forMerging = WritingOptions(rawValue: 1 << 2)
   /// The accessor makes a new item: its private directory is empty at first. An item that is moved
-  /// during the wait is not followed.
+  /// during the wait is not followed. In one access with an item `forMoving`, the accessor gets the
+  /// real place, to move that item there.
   public static let forReplacing = WritingOptions(rawValue: 1 << 3)
   /// The accessor changes only mode and attributes, not the content: it gets the item's real path.
   public static let contentIndependentMetadataOnly = WritingOptions(rawValue: 1 << 4)

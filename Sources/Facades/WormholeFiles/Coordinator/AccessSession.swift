@@ -91,11 +91,13 @@ final class AccessOpening: Waiting {
   private func prepare() throws {
     isPrepared = true
     let found = try requests.map { try $0.find() }
+    let moves = requests.contains { $0.kind == .moving }
     let served = Dictionary(grouping: requests.indices) { found[$0].place }
     items = served.sorted { ItemPath.precedes($0.key, $1.key) }.map { location, indices in
       let kinds = indices.map { requests[$0].kind }
       // Access to write an item includes reading it.
-      let kind = kinds.first { !$0.isWeakerThanWriting } ?? kinds[kinds.count - 1]
+      let strongest = kinds.first { !$0.isWeakerThanWriting } ?? kinds[kinds.count - 1]
+      let kind = moves && strongest == .replacing ? .receiving : strongest
       return Item(
         location: location, requests: indices,
         acquisition: ItemAcquisition(

@@ -43,6 +43,7 @@ public final class FileCoordinator: Sendable {
     /// session; before that, it can be cancelled.
     var accesses: [ObjectIdentifier: (terms: AccessTerms, session: AccessSession?)] = [:]
     var prepared: [ObjectIdentifier: [String]] = [:]
+    var hasEnded = false
   }
 
   /// How long an access waits by default: 10 seconds.
@@ -101,6 +102,12 @@ public final class FileCoordinator: Sendable {
     for access in accesses where access.session == nil { access.terms.cancel() }
   }
 
+  /// As `cancel`, and every later access ends in the same way, as with the original.
+  package func cancelPermanently() {
+    state.withLock { $0.hasEnded = true }
+    cancel()
+  }
+
   /// Announces that the item is about to be moved. That needs no preparation here: this does
   /// nothing, and exists for code that was written for the original.
   public func item(at oldURL: URL, willMoveTo newURL: URL) {}
@@ -124,8 +131,15 @@ public final class FileCoordinator: Sendable {
 
 extension FileCoordinator {
   /// Begins an access, which this coordinator can cancel.
-  private func begin(until deadline: ContinuousClock.Instant?, term: Duration) -> AccessTerms {
-    state.withLock { state in
+  private func begin(
+    _ requests: [AccessRequest], until deadline: ContinuousClock.Instant?, term: Duration
+  ) throws -> AccessTerms {
+    try state.withLock { state in
+      guard !state.hasEnded else {
+        throw FileCoordinationError(
+          .cancelled, "coordinate the item", path: requests.first?.path ?? "",
+          reason: "the coordinator was cancelled")
+      }
       // Excludes: an access that copies the item before another one publishes, and neither knows of it.
       for other in state.accesses.values { other.terms.meetCompanion() }
       let terms = AccessTerms(
@@ -175,7 +189,7 @@ extension FileCoordinator {
     _ requests: [AccessRequest], until deadline: ContinuousClock.Instant?, term: Duration,
     _ accessor: (AccessSession) throws -> Result
   ) throws -> Result {
-    let terms = begin(until: deadline, term: term)
+    let terms = try begin(requests, until: deadline, term: term)
     defer { end(terms) }
     let session = try AccessOpening(requests, under: terms, for: self).run()
     begin(session, under: terms)
@@ -195,7 +209,7 @@ extension FileCoordinator {
     _ requests: [AccessRequest], until deadline: ContinuousClock.Instant?, term: Duration,
     _ accessor: @Sendable ([URL]) async throws -> Result
   ) async throws -> Result {
-    let terms = begin(until: deadline, term: term)
+    let terms = try begin(requests, until: deadline, term: term)
     defer { end(terms) }
     let session = try await runSuspending { [self] in
       AccessOpening(requests, under: terms, for: self)

@@ -67,7 +67,7 @@ extension PresenterStep {
     case .readingWithoutChanges: [.relinquishToReader]
     case .content, .moving, .metadata, .locking: [.relinquishToWriter]
     case .merging: [.save, .relinquishToWriter]
-    case .deleting, .replacing: [.relinquishToWriter, .accommodateDeletion]
+    case .deleting, .replacing, .receiving: [.relinquishToWriter, .accommodateDeletion]
     }
   }
 }

@@ -66,7 +66,9 @@ struct FileIntention: Sendable {
     options = PeerFileOptions(
       isMoved: value["isMoved"]?.boolValue ?? false,
       durability: value["isDurable"]?.boolValue == true ? .durable : .standard,
-      expiry: value["expiry"]?.doubleValue.map { .seconds(min(max($0, 0), 1e12)) },
+      expiry: value["expiry"]?.doubleValue.flatMap {
+        $0.isNaN ? nil : .seconds(min(max($0, 0), 1e12))
+      },
       receiptTerm: value["receiptExpires"]?.boolValue == true
         ? .dayAfterProcessing : .untilForgotten)
   }

@@ -173,7 +173,7 @@ struct ChildProcessTests {
 
   @Test("has the default action for signals that are ignored here, and none blocked", .ownProcess)
   func signals() throws {
-    ignoreFatalWriteSignals()
+    prepareSignals()
     var all = sigset_t()
     sigfillset(&all)
     pthread_sigmask(SIG_SETMASK, &all, nil)

@@ -111,7 +111,7 @@ struct FileContentsTests {
 
   @Test("beyond the limit on the size of files is an error, not a death by signal", .ownProcess)
   func fileSizeLimit() throws {
-    ignoreFatalWriteSignals()
+    prepareSignals()
     let directory = try TemporaryDirectory()
     let path = "\(directory.path)/file"
     let file = try FileDescriptor.open(path, [.writeOnly, .create])
@@ -128,7 +128,7 @@ struct FileContentsTests {
 
   @Test("without a reader is an error, too", .ownProcess)
   func brokenPipe() throws {
-    ignoreFatalWriteSignals()
+    prepareSignals()
     let pipe = try makePipe()
     let writer = pipe.takeWrite()
     do throws(Errno) {

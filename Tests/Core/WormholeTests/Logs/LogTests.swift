@@ -196,6 +196,20 @@ struct LogTests {
     #expect(try scene.numbers() == [100, 101])
   }
 
+  /// The second append used to trap, in every process.
+  @Test("has no bounds with the largest ones, and none of its numbers overflow")
+  func unbounded() throws {
+    try log.setBounds(.init(messages: .max, bytes: .max, age: .seconds(60)))
+    try scene.append(0..<3)
+    #expect(try scene.numbers() == [1, 2, 3])
+    var state = try #require(LogState(["id": "x", "first": 1, "head": 1]))
+    state.setBounds = .init(messages: .max, bytes: .max, age: .seconds(60))
+    #expect(!state.isTrimDue(at: 2, appended: 1) || state.oldest == 0)
+    var content = state.content
+    content["oldest"] = .integer(.min)
+    #expect(try #require(LogState(content)).isTrimDue(at: 1, appended: 1))
+  }
+
   @Test("keeps as many bytes as its bounds say, and refuses a message that exceeds them alone")
   func bytes() throws {
     try log.setBounds(.init(messages: 1_000, bytes: 10_000))

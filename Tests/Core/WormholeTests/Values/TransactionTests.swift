@@ -206,14 +206,14 @@ struct TransactionTests {
     @Test(
       "blocks nobody when its writer is stopped before any step; later it is done once, or again",
       .onlyDirectories("the steps are system calls"),
-      arguments: TriedSteps.shares)
-    func stopped(share: Int) throws {
+      arguments: TriedSteps.shares, Self.verbs)
+    func stopped(share: Int, verb: String) throws {
       var step = share
       while true {
         let scene = try TransactionTests()
         for name in ["a", "b"] { try scene.container.value(name).replace(with: 1) }
         let late = try Participant(scene.directory.path)
-        try late.tell("stop \(step) together a,b 2")
+        try late.tell("stop \(step) \(verb) a,b 2")
         let isDone = try late.hasAnswer()
         let found = try scene.state(["a", "b"])
         #expect(found == [1, 1] || found == [3, 3], "stopped before call \(step)")

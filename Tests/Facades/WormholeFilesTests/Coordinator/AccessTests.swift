@@ -189,6 +189,26 @@ struct AccessTests {
     #expect(try names() == ["b.txt"], "\(directory.listing)")
   }
 
+  /// It used to be in a private copy, and to be removed with that.
+  @Test("A moved item is kept when its accessor throws after the move")
+  func movedAndFailed() throws {
+    struct Failure: Error {}
+    try Data("old".utf8).write(to: url("a.txt"))
+    #expect(throws: Failure.self) {
+      try coordinator.coordinate(
+        writingItemAt: url("a.txt"), options: .forMoving, writingItemAt: url("b.txt"),
+        options: .forReplacing
+      ) { old, new in
+        #expect(new.path == url("b.txt").path)
+        try FileManager.default.moveItem(at: old, to: new)
+        coordinator.item(at: old, didMoveTo: new)
+        throw Failure()
+      }
+    }
+    #expect(try names() == ["b.txt"], "\(directory.listing)")
+    #expect(try text("b.txt") == "old")
+  }
+
   @Test("A snapshot stays as it was and is gone afterwards")
   func snapshot() throws {
     try Data("old".utf8).write(to: url("a.txt"))

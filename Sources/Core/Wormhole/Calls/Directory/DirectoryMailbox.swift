@@ -133,22 +133,23 @@ final class DirectoryMailbox: Mailbox {
   // MARK: Reading
 
   private func hear(_ news: WatchNews) {
-    let (mustRead, isPrompt) = state.withLock { state in
+    let (mustRead, prompt) = state.withLock { state -> (Bool, [EntryFile]?) in
       // Excludes: two readers at once, because the second could overtake the first.
       guard !state.isReading else {
         state.news = state.news ?? WatchNews()
         state.news?.merge(news)
-        return (false, false)
+        return (false, nil)
       }
       state.isReading = true
-      return (true, state.isPrompt)
+      let prompt = state.isPrompt ? Self.promptNames(news) : nil
+      // Under the same lock, so that it replaces no news that comes meanwhile.
+      if prompt == nil { state.news = news }
+      return (true, prompt)
     }
     guard mustRead else { return }
-    if isPrompt, let names = promptNames(news) {
-      for name in names { take(name) }
+    if let prompt {
+      for name in prompt { take(name) }
       guard !isDone() else { return }
-    } else {
-      state.withLock { $0.news = news }
     }
     queue.async { [weak self] in self?.readOn() }
   }
@@ -188,12 +189,12 @@ final class DirectoryMailbox: Mailbox {
     }
   }
 
-  private func promptNames(_ news: WatchNews) -> [EntryFile]? {
-    guard !news.isEverything, news.own.isEmpty, news.names.count <= Self.promptEntries else {
+  private static func promptNames(_ news: WatchNews) -> [EntryFile]? {
+    guard !news.isEverything, news.own.isEmpty, news.names.count <= promptEntries else {
       return nil
     }
-    let names = Self.entries(in: news)
-    return names.reduce(0) { $0 + $1.bytes } <= Self.promptBytes ? names : nil
+    let names = entries(in: news)
+    return names.reduce(0) { $0 + $1.bytes } <= promptBytes ? names : nil
   }
 
   /// The entries that have come, in their order.
@@ -209,10 +210,14 @@ final class DirectoryMailbox: Mailbox {
       guard let directory = state.withLock(\.directory) else { return }
       for name in try EntryFile.ordered({ (try entries(directory), false) }) { take(name) }
     } catch {
-      // A lack of descriptors, for example, which may pass.
-      Blocking.timers.asyncAfter(deadline: .now() + ChangeMonitor.pollInterval.dispatchInterval) {
-        [weak self] in self?.hear(.everything)
-      }
+      lookLater()
+    }
+  }
+
+  // After a lack of descriptors, for example, which may pass.
+  private func lookLater() {
+    Blocking.timers.asyncAfter(deadline: .now() + ChangeMonitor.pollInterval.dispatchInterval) {
+      [weak self] in self?.hear(.everything)
     }
   }
 
@@ -233,9 +238,14 @@ final class DirectoryMailbox: Mailbox {
     else { return }
     let text = name.text
     let directory = mailbox.directory.rawValue
+    let content: EntryContent
     do throws(Errno) {
-      let content = try place.root.readEntry(
+      content = try place.root.readEntry(
         text, at: directory, beside: mailbox.status, maximumBytes: MailboxOutlet.maximumBytes)
+    } catch {
+      return lookLater()
+    }
+    do throws(Errno) {
       switch content {
       // Read already, or the whole mailbox is gone.
       case .missing: return

@@ -54,7 +54,7 @@ final class BatchOutlet: QueueOutlet {
       let scope = isDurable ? try place.commitScope() : .content
       let name = EntryFile(
         order: order, sender: sender, count: count, bytes: bytes.count,
-        priority: position.priority, due: position.delay.map { order + $0 })
+        priority: position.priority, due: position.delay.map { order + min($0, .max - order) })
       do throws(Errno) {
         // A separate part, because most queues do not need it.
         if keepsReceipt { try place.makeDirectory(QueueDirectory.sent) }

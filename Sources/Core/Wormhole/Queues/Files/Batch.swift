@@ -166,7 +166,7 @@ package struct DeliveryLog: Sendable {
   package func due(_ index: Int) -> ContinuousClock.Instant? {
     guard let (pause, due) = pauses[index] else { return nil }
     let now = realTime()
-    let remaining = due - (now.seconds * 1_000 + now.nanoseconds / 1_000_000)
+    let remaining = max(due, 0) - (now.seconds * 1_000 + now.nanoseconds / 1_000_000)
     return .now + .milliseconds(min(max(remaining, 0), max(pause, 0)))
   }
 

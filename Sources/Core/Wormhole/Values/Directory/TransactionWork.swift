@@ -106,10 +106,13 @@ struct TransactionWork<Result: Sendable>: Sendable {
       abandon(transaction, leases, notes, staged: staged, directory: directory)
       throw error
     }
-    // All is visible from here on. The next holder does what can't be done now.
-    if durability == .durable { try synchronize(transaction.path, directory) }
+    // All is visible from here on. The next holder does what can't be done now, and may have done it:
+    // what is missing must not look like a lost lease, because then the change would be made again.
+    if durability == .durable { _ = try ifPresent(synchronize(transaction.path, directory)) }
     for (number, lease) in leases.enumerated() { settle(lease, staged[number]) }
-    if durability == .durable { for lease in leases { try lease.synchronizeDirectories() } }
+    if durability == .durable {
+      for lease in leases { _ = try ifPresent(lease.synchronizeDirectories()) }
+    }
     withExtendedLifetime(state) {}
   }
 

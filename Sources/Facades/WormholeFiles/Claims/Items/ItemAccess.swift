@@ -18,6 +18,9 @@ package enum AccessKind: String, Sendable, Hashable, CaseIterable {
   case deleting
   /// Renames the item in place.
   case moving
+  /// Takes an item in that the same access moves. In place, because the only copy of an item must not
+  /// lie in a claim, which is removed with all that it contains if its owner ends.
+  case receiving
   /// Changes the attributes of the item in place.
   case metadata
   /// Keeps the item from all other processes while a program works on it in place.
@@ -35,7 +38,7 @@ package enum AccessKind: String, Sendable, Hashable, CaseIterable {
     switch self {
     case .reading, .readingWithoutChanges: nil
     case .content, .merging, .replacing, .deleting: .copying
-    case .moving, .metadata, .locking: .inPlace
+    case .moving, .receiving, .metadata, .locking: .inPlace
     case .sharing: .sharing
     }
   }
@@ -53,20 +56,20 @@ package enum AccessKind: String, Sendable, Hashable, CaseIterable {
   }
 
   /// Whether it waits for accesses to the contents of the directory, and keeps them out.
-  package var coversContents: Bool { [.deleting, .moving, .replacing].contains(self) }
+  package var coversContents: Bool { [.deleting, .moving, .replacing, .receiving].contains(self) }
 
   /// Whether a symbolic link stands for its target.
   package var followsLink: Bool { self != .deleting && self != .moving }
 
   /// Whether it follows an item that is moved during the wait to its new place.
-  var followsMoves: Bool { self != .replacing }
+  var followsMoves: Bool { self != .replacing && self != .receiving }
 
   /// A verb with its object, for sentences.
   package var action: String {
     switch self {
     case .reading, .readingWithoutChanges: "read the item"
     case .content, .merging: "change the item"
-    case .replacing: "replace the item"
+    case .replacing, .receiving: "replace the item"
     case .deleting: "delete the item"
     case .moving: "move the item"
     case .metadata: "change the item's attributes"

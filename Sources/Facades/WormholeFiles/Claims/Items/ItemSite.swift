@@ -178,10 +178,17 @@ package final class ItemSite: Sendable {
     let access: ContainerAccess = status.permissions & 0o020 == 0 ? .owner : .group
     let isOurs = status.owner == Program.effectiveUser
     if status.permissions & 0o007 == 0 {
-      if isOurs || access == .group && Program.isMember(ofGroup: status.group) { return access }
-      // The superuser helps the owner of the directory.
+      if isOurs { return access }
       let parent = try fileStatus(location.parent.text + "/", followingLinks: true)
-      if status.owner == parent.owner || Program.effectiveUser == 0 { return access }
+      // Only in a shared directory, and of its own group: in /tmp anybody may make one.
+      if access == .group, self.access(in: parent) == .group, status.group == parent.group,
+        Program.isMember(ofGroup: status.group)
+      {
+        return access
+      }
+      // The superuser helps the owner of the directory, or of the item.
+      if status.owner == parent.owner { return access }
+      if Program.effectiveUser == 0, try location.status()?.owner == status.owner { return access }
     }
     let path = path(of: location)
     let mode = String(status.permissions, radix: 8)
