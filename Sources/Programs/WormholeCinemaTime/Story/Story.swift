@@ -52,6 +52,8 @@ final class Story {
     let code = try watch.wait(for: "tickets", toShow: "\(Self.africa) Africa Screams (QR code)")
     try stage.act("watch", "has asked the phone for the QR code, and got a file", took: code)
     claim("the watch gets its QR code from the phone", holds: true, took: code)
+    // A message that it has not handled before it sleeps would be delivered again.
+    _ = try watch.notices("user info says", count: 1)
   }
 
   private func sleep() throws {

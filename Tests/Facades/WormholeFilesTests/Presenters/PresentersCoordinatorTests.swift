@@ -146,7 +146,7 @@ struct PresentersCoordinatorTests {
     }
   }
 
-  @Test("a move to the place of an item that is replaced is reported once, and before the reacquirer")
+  @Test("a move to the place of a replaced item is reported once, and before the reacquirer")
   func movingToReplaced() throws {
     try scene.presenting("d/file", .reacquires) { other in
       try scene.presenting("d") { above in
