@@ -65,7 +65,10 @@ struct MonitorCommandTests {
       wormhole peer serve till -- cat 2>"$T/said" & peer=$!
       sees 'till entered'
       says "$T/said" listening
-      wormhole peer request till '[7,8]' >"$T/null"; sees 'request       till '
+      # It may be answered before the monitor knows the peer's mailbox.
+      until grep -qsF 'request       till ' "$T/heard"; do
+        wormhole peer request till '[7,8]' >"$T/null"
+      done
       kill $peer; sees 'till left'
       wormhole peer receive till >"$T/null" 2>&1 & receiver=$!
       sees 'messages for "till") entered'
