@@ -1,3 +1,4 @@
+import Glibc
 import Synchronization
 import Wormhole
 import WormholePropertyLists
@@ -15,12 +16,16 @@ import WormholeSystem
 /// lost NAME               waits for the loss of what "alone" has entered; answers its code
 /// members NAME            "PID:STATE…" of the present processes
 /// mailbox-make NAME       creates a mailbox that ends with the process; answers "address ADDRESS"
+/// mailbox-descriptors N   it may have N open descriptors from now on
+/// mailbox-heard all       answers the numbers that its mailboxes have delivered, in order
 /// ```
 enum PresenceVerbs {
   static let all: Set<String> = [
     "enter", "alone", "leave", "confirm", "lost", "while", "members", "mailbox-make",
+    "mailbox-descriptors", "mailbox-heard",
   ]
   private static let mailboxes = Mutex<[any Mailbox]>([])
+  private static let heard = Mutex<[Int]>([])
   private static let losses = Mutex<[String: Awaited<String>]>([:])
   private static let registrations = Mutex<[String: PresenceRegistration]>([:])
 
@@ -43,9 +48,19 @@ enum PresenceVerbs {
       guard let role = registrations.withLock({ $0[name] }) else { return "error no role" }
       try change(argument ?? "", role.fence)
     case "mailbox-make":
-      let mailbox = try presence.container.makeMailbox { _ in }
+      let mailbox = try presence.container.makeMailbox { value in
+        heard.withLock { $0.append(value.intValue ?? -1) }
+      }
       mailboxes.withLock { $0.append(mailbox) }
       return "address \(mailbox.address)"
+    case "mailbox-descriptors":
+      var limit = rlimit()
+      getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
+      limit.rlim_cur = rlim_t(name) ?? 0
+      guard setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit) == 0 else {
+        return "error \(name)"
+      }
+    case "mailbox-heard": return heard.withLock { "\($0)" }
     default:
       return try presence.members().map { "\($0.processID):\($0.state)" }.joined(separator: " ")
     }

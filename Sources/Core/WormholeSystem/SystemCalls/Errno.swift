@@ -51,6 +51,10 @@ package struct Errno: Error, RawRepresentable, Hashable, Sendable {
 
   /// Whether there is no room: no space or inodes on the file system, or none for this user.
   package var isLackOfRoom: Bool { self == .noSpace || self == .diskQuotaExceeded }
+  /// Whether a file could not be opened because too many are open.
+  package var isLackOfDescriptors: Bool {
+    self == .tooManyOpenFiles || self == .tooManyOpenFilesInSystem
+  }
 }
 
 extension Errno: CustomStringConvertible {

@@ -79,6 +79,27 @@ import WormholeTestSupport
     try eventually("it is delivered") { delivered.all == [1, 2] }
   }
 
+  @Test(
+    "Entries that wait because of a lack of descriptors are delivered in their order",
+    .onlyDirectories("the entries are files"))
+  func descriptors() throws {
+    let directory = try TemporaryDirectory()
+    let other = try Participant(directory.path)
+    let address = try String(other.ask("mailbox-make 1").dropFirst("address ".count))
+    let outlet = try #require(MailboxOutlet(in: directory.container(), to: address))
+    let count = 300
+    for number in 0..<count {
+      if number % 10 == 0 {
+        #expect(try other.ask("mailbox-descriptors \(number % 20 == 0 ? 3 : 200)") == "done")
+      }
+      #expect(try outlet.post(PropertyListValue(number)) == .posted)
+    }
+    #expect(try other.ask("mailbox-descriptors 200") == "done")
+    try eventually("all are delivered") {
+      try other.ask("mailbox-heard all") == "\(Array(0..<count))"
+    }
+  }
+
   @Test("A post into a closed or nonexistent mailbox fails")
   func gone() throws {
     let (directory, container, mailbox, _) = try scene()

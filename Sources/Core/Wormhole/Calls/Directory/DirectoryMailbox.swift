@@ -24,6 +24,11 @@ final class DirectoryMailbox: Mailbox {
     /// Whether a thread is reading; it looks for more news before it stops.
     var isReading = false
     var news: WatchNews?
+    /// Whether an entry could not be read, for a lack of descriptors for example: until it is read,
+    /// each look begins with it, so that no later entry overtakes it.
+    var isBehind = false
+    /// Whether another look is due because of it.
+    var isLookDue = false
     /// Entries that were delivered but could not be unlinked, and are not to be delivered again.
     var stuck: Set<EntryFile> = []
     /// The threads that wait for the end of a complete scan that begins from now on.
@@ -141,14 +146,14 @@ final class DirectoryMailbox: Mailbox {
         return (false, nil)
       }
       state.isReading = true
-      let prompt = state.isPrompt ? Self.promptNames(news) : nil
+      let prompt = state.isPrompt && !state.isBehind ? Self.promptNames(news) : nil
       // Under the same lock, so that it replaces no news that comes meanwhile.
       if prompt == nil { state.news = news }
       return (true, prompt)
     }
     guard mustRead else { return }
     if let prompt {
-      for name in prompt { take(name) }
+      takeAll { () throws(Errno) in prompt }
       guard !isDone() else { return }
     }
     queue.async { [weak self] in self?.readOn() }
@@ -173,10 +178,10 @@ final class DirectoryMailbox: Mailbox {
       }
       defer { for look in waiting { look.signal() } }
       guard let news = found else { continue }
-      if news.isEverything || !news.own.isEmpty {
+      if news.isEverything || !news.own.isEmpty || state.withLock(\.isBehind) {
         lookAtEverything()
       } else {
-        for name in Self.entries(in: news) { take(name) }
+        takeAll { () throws(Errno) in Self.entries(in: news) }
       }
     }
   }
@@ -206,18 +211,29 @@ final class DirectoryMailbox: Mailbox {
   // Anything later than this scan has an event of its own.
   private func lookAtEverything() {
     watchOwner()
-    do {
-      guard let directory = state.withLock(\.directory) else { return }
-      for name in try EntryFile.ordered({ (try entries(directory), false) }) { take(name) }
-    } catch {
-      lookLater()
+    guard let directory = state.withLock(\.directory) else { return }
+    takeAll { () throws(Errno) in
+      try EntryFile.ordered { () throws(Errno) in (try entries(directory), false) }
     }
   }
 
-  // After a lack of descriptors, for example, which may pass.
-  private func lookLater() {
-    Blocking.timers.asyncAfter(deadline: .now() + ChangeMonitor.pollInterval.dispatchInterval) {
-      [weak self] in self?.hear(.everything)
+  /// Takes entries in their order, up to one that cannot be read now.
+  private func takeAll(_ names: () throws(Errno) -> [EntryFile]) {
+    do throws(Errno) {
+      for name in try names() { try take(name) }
+      state.withLock { $0.isBehind = false }
+    } catch {
+      let isFirst = state.withLock { state in
+        state.isBehind = true
+        return !exchange(&state.isLookDue, with: true)
+      }
+      guard isFirst else { return }
+      // Not a timer of Dispatch: the first one of a process needs descriptors, and traps without.
+      Blocking.queue().async { [weak self] in
+        pauseThread(ChangeMonitor.pollInterval)
+        self?.state.withLock { $0.isLookDue = false }
+        self?.hear(.everything)
+      }
     }
   }
 
@@ -232,20 +248,15 @@ final class DirectoryMailbox: Mailbox {
 
   // MARK: One entry
 
-  private func take(_ name: EntryFile) {
+  private func take(_ name: EntryFile) throws(Errno) {
     guard let mailbox = state.withLock(\.directory),
       !state.withLock({ $0.stuck.contains(name) })
     else { return }
     let text = name.text
     let directory = mailbox.directory.rawValue
-    let content: EntryContent
     do throws(Errno) {
-      content = try place.root.readEntry(
+      let content = try place.root.readEntry(
         text, at: directory, beside: mailbox.status, maximumBytes: MailboxOutlet.maximumBytes)
-    } catch {
-      return lookLater()
-    }
-    do throws(Errno) {
       switch content {
       // Read already, or the whole mailbox is gone.
       case .missing: return
@@ -262,6 +273,7 @@ final class DirectoryMailbox: Mailbox {
       }
     } catch {
       guard error != .noSuchFile else { return }
+      guard !error.isLackOfDescriptors else { throw error }
       state.withLock { _ = $0.stuck.insert(name) }
     }
   }
