@@ -135,15 +135,17 @@ extension ItemSite {
   ///
   /// - Returns: false when it has not ended yet, or cannot be ended.
   func takeOver(_ name: ClaimName, isAlive: Bool, under lease: Lease) throws -> Bool {
+    // Of now: by it the late owner sees whether its term was over. The lease may be older.
+    let taker = LeaseDeclaration(mode: .exclusive, term: lease.declaration.term)
     if isAlive, name.kind == .inPlace, let claim = try status(of: name) {
       _ = try tolerating(
         [.noSuchFile, .accessDenied, .notPermitted, .noSpace, .diskQuotaExceeded],
-        announce(lease.declaration, to: name))
+        announce(taker, to: name))
       guard try endInheritors(of: claim, until: .now) else { return false }
     }
     guard let entry = try lease.takeIn(name.text) else { return true }
     if isAlive {
-      try lease.moveOut(entry, toFree: name.overtaken(by: lease.declaration))
+      try lease.moveOut(entry, toFree: name.overtaken(by: taker))
       Diagnostics.noteTakeover(of: "claim", location.text, from: name.holder)
     } else {
       try lease.discard(entry)

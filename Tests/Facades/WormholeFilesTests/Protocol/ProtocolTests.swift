@@ -77,6 +77,27 @@ struct ProtocolTests {
     #expect(try scene.names() == ["x"], "\(scene.directory.listing)")
   }
 
+  /// The taker's lease may be older than the end of the term; the late owner used to see only that.
+  @Test("An owner whose term was over learns that from the taker, however old the taker's lease is")
+  func takenAtItsTerm() throws {
+    try scene.write("old", "x")
+    let site = try ItemSite.openOrMake(scene.location("x"))
+    let term = Duration.milliseconds(100)
+    let claim = try site.leaseRequest(until: .now + .seconds(20)).run().using { lease in
+      try Claim.make(
+        ClaimName(
+          kind: .copying, coversContents: false,
+          declaration: LeaseDeclaration(mode: .exclusive, term: term), purpose: "other"),
+        at: site, under: lease)
+    }
+    try site.leaseRequest(until: .now + .seconds(20)).run().using { lease in
+      try eventually("the term is over") { claim.name.isPastItsTerm }
+      #expect(try site.takeOver(claim.name, isAlive: true, under: lease))
+    }
+    let error = claim.overtaken()
+    #expect("\(error)".contains("its term of 0.1 s was over"), "\(error)")
+  }
+
   /// It used to end only by a deadline: the inner access gave way with the item that it was waiting
   /// for, but kept the others that the directory's owner waited for.
   @Test("An access to two items in a directory that another claims gives way with both")
@@ -292,5 +313,12 @@ struct ProtocolTests {
     #expect(try scene.names() == ["d"], "\(scene.directory.listing)")
     inside.end()
     #expect(try scene.names("d") == [])
+  }
+}
+
+extension Lease {
+  /// Runs a closure while the lease is held.
+  fileprivate func using<Result>(_ body: (Lease) throws -> Result) rethrows -> Result {
+    try withExtendedLifetime(self) { try body(self) }
   }
 }
