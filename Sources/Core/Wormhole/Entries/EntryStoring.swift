@@ -61,6 +61,7 @@ extension ContainerRoot {
   /// may not be read, are foreign.
   ///
   /// - Parameter status: the directory's status.
+  /// - Throws: The error of the directory, if it may not be searched.
   /// - Complexity: open, fstat, read, close.
   package func readEntry(
     _ path: String, at directory: Int32, beside status: FileStatus, maximumBytes: Int
@@ -77,9 +78,11 @@ extension ContainerRoot {
     } catch {
       switch error {
       case .noSuchFile: return .missing
-      case .tooManyLinks, .noSuchDevice, .fileTooLarge, .isDirectory, .accessDenied,
-        .notPermitted:
-        return .foreign(error)
+      case .tooManyLinks, .noSuchDevice, .fileTooLarge, .isDirectory: return .foreign(error)
+      case .accessDenied, .notPermitted:
+        // The file may not be read, or its directory not be searched; only the former has a status.
+        let exists = try ifPresent(fileStatus(path, at: directory)) != nil
+        return exists ? .foreign(error) : .missing
       default: throw error
       }
     }

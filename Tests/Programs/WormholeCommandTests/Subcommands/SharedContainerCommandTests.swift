@@ -104,6 +104,43 @@ struct SharedContainerCommandTests {
     #expect(outcome.output == "77\n77\n77\n", "\(outcome)")
   }
 
+  @Test("goes on beside a file that may not be read, and ends if a directory may not be searched")
+  func refused() throws {
+    let outcome = try SharedScene().shell(
+      """
+      refuse() { chmod 0 "$1"; }
+      for n in 1 2; do owner wormhole queue put jobs $n; owner wormhole log append news $n; done >said
+      refuse "$(ls -d container/queues/jobs/pending/* | head -n 1)"
+      owner wormhole queue purge --yes jobs >said 2>&1; echo "purged: $?"; grep -c denied said
+      owner wormhole queue put jobs 3 >said
+      owner wormhole queue take jobs --count 2
+      refuse "$(ls -d container/logs/news/entries/* | head -n 1)"
+      owner wormhole log read news
+      refuse container/logs/news/entries
+      owner timeout -s KILL 20 wormhole log read news 2>said; echo "read: $?"; grep -c denied said
+      chmod 2770 container/logs/news/entries; rm container/logs/news/entries/*
+
+      owner wormhole send seats 1
+      member touch container/values/seats/lease/prepared-1
+      member chmod 600 container/values/seats/lease/prepared-1
+      owner wormhole doctor --sweep >said 2>&1; echo "swept: $?"; grep denied said
+      owner wormhole incr seats
+      """)
+    #expect(
+      outcome.output == """
+        purged: 77
+        1
+        2
+        3
+        2
+        read: 77
+        1
+        swept: 0
+        2
+
+        """, "\(outcome)")
+  }
+
   /// What a member can put into the place of an entry `$E`; a directory beyond the container looks like
   /// the one that it replaces.
   private static let plants = [

@@ -65,6 +65,8 @@ package struct Batch: Sendable {
   /// The reason why a file is not a batch.
   package struct Unreadable: Error {
     package let reason: String
+    /// The kernel's refusal, if the file may not be read.
+    package var refusal: Errno?
   }
 
   package var entries: [Entry]

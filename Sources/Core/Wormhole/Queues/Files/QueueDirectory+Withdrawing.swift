@@ -19,7 +19,9 @@ extension QueueDirectory {
         return (try statuses(of: name, indices).values.allSatisfy { $0 == status }, 0)
       }
       batch = try Batch(bytes: bytes, count: name.count)
-    } catch is Batch.Unreadable {
+    } catch let error as Batch.Unreadable {
+      // A caller that cancels all of them must not believe that it has.
+      if let refusal = error.refusal { throw refusal }
       // Its consumer puts it aside, and reports it.
       return (false, 0)
     }

@@ -284,7 +284,10 @@ package final class QueueDirectory: Sendable {
     case .bytes(let bytes, _): return bytes
     case .missing: return nil
     case .foreign(let error):
-      throw Batch.Unreadable(reason: "it is no file of this container's users (\(error))")
+      let isRefused = error == .accessDenied || error == .notPermitted
+      throw Batch.Unreadable(
+        reason: "it is no file of this container's users (\(error))",
+        refusal: isRefused ? error : nil)
     }
   }
 
