@@ -23,6 +23,7 @@ final class Errors: Sendable {
   private let errors = Mutex<[String]>([])
   func add(_ error: any Error) { errors.withLock { $0.append("\(error)") } }
   var all: [String] { errors.withLock { $0 } }
+  func removeAll() { errors.withLock { $0 = [] } }
 }
 
 /// The rules are those of MMWormhole 2.0's source and of its own tests, except for its bugs.

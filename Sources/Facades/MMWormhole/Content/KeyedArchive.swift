@@ -25,9 +25,9 @@ enum MessageContent {
 /// reference as a dictionary `{"CF$UID": NUMBER}`. So the file is a property list of the allowed
 /// types, which passes the same guard as any other and which every tool reads.
 ///
-/// Foundation on Linux ends the process at an archive whose objects contain themselves, and at an
-/// object that cannot be archived. Both are errors here, found before Foundation sees them; but the
-/// archive that an object of the program encodes itself is not checked.
+/// Foundation on Linux ends the process at an archive that is not formed as its own are, and at an
+/// object that cannot be archived. Both are errors here, found before Foundation sees them; but which
+/// keys an object of the program expects in its archive is not known here.
 enum KeyedArchive {
   /// Each level takes about a kilobyte of the stack, and some threads have 512.
   private static let deepestNesting = 200
@@ -102,69 +102,5 @@ enum KeyedArchive {
 
   static func damaged(_ reason: String) -> PropertyListError {
     PropertyListError(.malformed, at: .keyPath(""), "as a keyed archive, \(reason)")
-  }
-}
-
-/// The objects of an archive, and their references.
-private struct ArchivedObjects {
-  private let objects: [PropertyListValue]
-  private let root: PropertyListValue?
-
-  private enum Visit {
-    case begun
-    /// The number of levels below and including it.
-    case done(height: Int)
-  }
-
-  init(_ content: PropertyListValue) {
-    objects = content["$objects"]?.arrayValue ?? []
-    root = content["$top"]?[NSKeyedArchiveRootObjectKey]
-  }
-
-  /// Refuses references without a target, in a circle, or deeper than the limit.
-  func check(depth: Int) throws {
-    var visits: [Int: Visit] = [:]
-    for reference in root.map(Self.references) ?? [] {
-      _ = try height(of: reference, room: depth, &visits)
-    }
-  }
-
-  private func height(of index: Int, room: Int, _ visits: inout [Int: Visit]) throws -> Int {
-    guard objects.indices.contains(index) else {
-      throw KeyedArchive.damaged("it refers to an object that it does not have")
-    }
-    switch visits[index] {
-    case .begun: throw KeyedArchive.damaged("an object contains itself, which Linux cannot read")
-    case .done(let height):
-      guard height <= room else { throw Self.tooDeep }
-      return height
-    case nil: break
-    }
-    guard room > 0 else { throw Self.tooDeep }
-    visits[index] = .begun
-    var height = 1
-    for reference in Self.references(in: objects[index]) {
-      height = max(height, 1 + (try self.height(of: reference, room: room - 1, &visits)))
-    }
-    visits[index] = .done(height: height)
-    return height
-  }
-
-  private static let tooDeep = KeyedArchive.damaged("its objects are nested too deeply")
-
-  /// Returns the references of an object, including those in its arrays and dictionaries.
-  private static func references(in object: PropertyListValue) -> [Int] {
-    var references: [Int] = []
-    var rest = [object]
-    while let value = rest.popLast() {
-      if let array = value.arrayValue { rest += array }
-      guard let dictionary = value.dictionaryValue else { continue }
-      if dictionary.count == 1, let reference = dictionary["CF$UID"] {
-        references.append(reference.intValue ?? -1)
-      } else {
-        rest += dictionary.values
-      }
-    }
-    return references
   }
 }

@@ -1,0 +1,103 @@
+import Foundation
+import WormholePropertyLists
+
+/// The objects of an archive, and their references.
+struct ArchivedObjects {
+  private let objects: [PropertyListValue]
+  private let root: PropertyListValue?
+  private let version: PropertyListValue?
+
+  private enum Visit {
+    case begun
+    /// The number of levels below and including it.
+    case done(height: Int)
+  }
+
+  init(_ content: PropertyListValue) {
+    objects = content["$objects"]?.arrayValue ?? []
+    root = content["$top"]?[NSKeyedArchiveRootObjectKey]
+    version = content["$version"]
+  }
+
+  /// Refuses an archive in another form than Foundation's own, and references in a circle or deeper
+  /// than the limit.
+  func check(depth: Int) throws {
+    guard version?.intValue == 100_000, objects.first?.stringValue == "$null",
+      let root = root.flatMap(object(_:))
+    else { throw KeyedArchive.damaged("it has not the form of Foundation's archives") }
+    for (index, entry) in objects.enumerated() where !isWellFormed(entry) {
+      throw KeyedArchive.damaged("object \(index) has not the form of Foundation's archives")
+    }
+    var visits: [Int: Visit] = [:]
+    _ = try height(of: root, room: depth, &visits)
+  }
+
+  private func height(of index: Int, room: Int, _ visits: inout [Int: Visit]) throws -> Int {
+    switch visits[index] {
+    case .begun: throw KeyedArchive.damaged("an object contains itself, which Linux cannot read")
+    case .done(let height):
+      guard height <= room else { throw Self.tooDeep }
+      return height
+    case nil: break
+    }
+    guard room > 0 else { throw Self.tooDeep }
+    visits[index] = .begun
+    var height = 1
+    for reference in Self.references(in: objects[index]) {
+      height = max(height, 1 + (try self.height(of: reference, room: room - 1, &visits)))
+    }
+    visits[index] = .done(height: height)
+    return height
+  }
+
+  private func isWellFormed(_ entry: PropertyListValue) -> Bool {
+    guard let fields = entry.dictionaryValue else { return entry.arrayValue == nil }
+    guard fields["$classname"] == nil else { return isClass(entry) }
+    guard let reference = fields["$class"].flatMap(Self.target), objects.indices.contains(reference),
+      isClass(objects[reference]), let name = objects[reference]["$classname"]?.stringValue
+    else { return false }
+    let areReferences = fields.allSatisfy { key, value in
+      if key == "$class" { return true }
+      if let array = value.arrayValue { return array.allSatisfy { object($0) != nil } }
+      return value.dictionaryValue == nil || Self.target(of: value) == 0 || object(value) != nil
+    }
+    return areReferences && Self.hasElements(fields, of: name)
+  }
+
+  private func isClass(_ entry: PropertyListValue) -> Bool {
+    guard let name = entry["$classname"]?.stringValue,
+      let classes = entry["$classes"]?.arrayValue
+    else { return false }
+    return classes.first?.stringValue == name && classes.allSatisfy { $0.stringValue != nil }
+  }
+
+  /// The object that a value refers to; nil if that is nil or a class.
+  private func object(_ value: PropertyListValue) -> Int? {
+    guard let index = Self.target(of: value), index > 0, index < objects.count else { return nil }
+    return objects[index]["$classname"] == nil ? index : nil
+  }
+
+  /// Whether the fields have what Foundation's collections decode without looking.
+  private static func hasElements(_ fields: [String: PropertyListValue], of name: String) -> Bool {
+    switch name {
+    case "NSArray", "NSMutableArray", "NSSet", "NSMutableSet":
+      return fields["NS.objects"]?.arrayValue != nil
+    case "NSDictionary", "NSMutableDictionary":
+      guard let keys = fields["NS.keys"]?.arrayValue else { return false }
+      return keys.count == fields["NS.objects"]?.arrayValue?.count
+    default: return true
+    }
+  }
+
+  private static func target(of value: PropertyListValue) -> Int? {
+    guard value.dictionaryValue?.count == 1 else { return nil }
+    return value["CF$UID"]?.intValue
+  }
+
+  private static let tooDeep = KeyedArchive.damaged("its objects are nested too deeply")
+
+  /// Returns the references of a well-formed object, including those in its arrays.
+  private static func references(in object: PropertyListValue) -> [Int] {
+    object.dictionaryValue?.values.flatMap { ($0.arrayValue ?? [$0]).compactMap(target) } ?? []
+  }
+}
