@@ -200,6 +200,16 @@ extension FileStatus {
   package func isUnchanged(since base: FileStatus) -> Bool {
     TreeManifest.Entry(self).isUnchanged(since: TreeManifest.Entry(base))
   }
+
+  /// Whether the file was written a moment ago: before Linux 6.13 the kernel's clock for files ticks
+  /// coarsely (every 10 ms on some machines), so a later write of as many bytes may leave no trace in
+  /// the status.
+  package var isJustWritten: Bool {
+    let now = realTime()
+    let seconds = now.seconds - modifiedSeconds
+    return (-1...1).contains(seconds) && size > 0
+      && seconds * 1_000_000_000 + now.nanoseconds - modifiedNanoseconds < 20_000_000
+  }
 }
 
 extension TreeManifest {

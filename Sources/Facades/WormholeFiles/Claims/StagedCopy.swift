@@ -68,6 +68,13 @@ struct StagedCopy: Sendable {
       let tree = isTree && mode == .copy ? try treeOfItem() : nil
       let isCopied = try copy(before, mode, check: check)
       found = try location.status()
+      // Otherwise a write within the tick in which the item was published, of as many bytes, would
+      // look like none, and not be published.
+      if isCopied, mode == .copy, before.kind == .regular, before.isJustWritten {
+        try setModified(
+          location.name, at: claim.descriptor, seconds: before.modifiedSeconds,
+          nanoseconds: max(0, before.modifiedNanoseconds - 1))
+      }
       guard isCopied, let copy = try status() else { continue }
       // A directory is compared when it is published.
       let isSame = isTree || found.map { $0.isUnchanged(since: before) } ?? false

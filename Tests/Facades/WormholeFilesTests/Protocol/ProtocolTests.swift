@@ -77,6 +77,24 @@ struct ProtocolTests {
     #expect(try scene.names() == ["x"], "\(scene.directory.listing)")
   }
 
+  /// Before Linux 6.13 a time can tell two writes apart only if the clock has ticked in between, so a
+  /// change of as many bytes was not published when it followed another one at once.
+  @Test("A private copy never has the time that a write at this moment would give it")
+  func copiedWithinOneTick() throws {
+    try eventually("it is copied within a tick") {
+      try scene.write("1", "x")
+      let item = try fileStatus(scene.url("x").path)
+      var copied = item
+      try FileCoordinator().coordinate(writingItemAt: scene.url("x")) {
+        copied = try fileStatus($0.path)
+      }
+      guard item.isJustWritten else { return false }
+      #expect(item.modifiedNanoseconds == 0 || copied.modifiedNanoseconds < item.modifiedNanoseconds)
+      #expect(try fileStatus(scene.url("x").path).isSameFile(as: item), "it is published")
+      return true
+    }
+  }
+
   /// The taker's lease may be older than the end of the term; the late owner used to see only that.
   @Test("An owner whose term was over learns that from the taker, however old the taker's lease is")
   func takenAtItsTerm() throws {

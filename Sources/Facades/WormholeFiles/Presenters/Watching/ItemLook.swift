@@ -224,20 +224,12 @@ struct ItemLook {
 /// The status of an entry at the last look.
 struct EntryStatus: Sendable {
   let status: FileStatus
-  /// Whether it had just been written: the kernel's clock for files ticks coarsely (every 10 ms on
-  /// some machines), so a later write of as many bytes may leave no trace in the status.
+  /// Whether it had just been written.
   let isFresh: Bool
-
-  private static let tickNanoseconds: Int64 = 20_000_000
 
   init(_ status: FileStatus) {
     self.status = status
-    let now = realTime()
-    let seconds = now.seconds - status.modifiedSeconds
-    isFresh =
-      (-1...1).contains(seconds) && status.size > 0
-      && seconds * 1_000_000_000 + now.nanoseconds - status.modifiedNanoseconds
-        < Self.tickNanoseconds
+    isFresh = status.isJustWritten
   }
 
   /// Whether content or attributes differ. The contents of a directory do not count.
