@@ -36,9 +36,7 @@ extension Presence {
           }
         )
       } catch {
-        Blocking.timers.asyncAfter(deadline: .now() + Self.retry.dispatchInterval) {
-          sight.retry()
-        }
+        Blocking.retry { sight.retry() }
         return (last, nil)
       }
     }

@@ -12,6 +12,15 @@ package enum Blocking {
 
   package static func queue() -> DispatchQueue { DispatchQueue(label: "wormhole.blocking") }
 
+  /// Runs a closure at the monitor's next poll, after a failure that may pass. Without a timer: the first
+  /// one of a process needs descriptors, and the dispatch library ends a process that gets none.
+  package static func retry(_ body: @escaping @Sendable () -> Void) {
+    queue().async {
+      pauseThread(ChangeMonitor.pollInterval)
+      body()
+    }
+  }
+
   /// Runs a call on a thread that may block.
   package static func run<Result: Sendable>(
     _ body: @escaping @Sendable () throws -> Result

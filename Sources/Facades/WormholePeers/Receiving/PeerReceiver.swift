@@ -175,9 +175,6 @@ extension PeerReceiver {
   /// A delivery, and why its handler failed; nil if it did not.
   fileprivate typealias Handled = (delivered: Delivered, failure: String?)
 
-  /// The pause after a lack of space or descriptors.
-  private static var retry: DispatchTimeInterval { .milliseconds(200) }
-
   /// Calls a handler with each delivery from now on, one at a time and in order. A delivery is
   /// acknowledged when the handler returns, and fails with an error that the handler throws. Then a
   /// file is deleted, unless it was claimed or moved away.
@@ -255,8 +252,7 @@ extension PeerReceiver {
   private func stop(_ error: any Error, _ failure: (PeerError) -> Void) {
     let error = PeerError(any: error, action)
     if [.noSpace, .tooManyOpenFiles].contains(error.underlying?.code) {
-      Blocking.timers.asyncAfter(deadline: .now() + Self.retry) { [weak self] in self?.signal() }
-      return
+      return Blocking.retry { [weak self] in self?.signal() }
     }
     let isFirst = handling.withLock { handling in
       // Excludes: a failure that is reported after `close()`, or twice.

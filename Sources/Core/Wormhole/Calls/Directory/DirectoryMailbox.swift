@@ -228,9 +228,7 @@ final class DirectoryMailbox: Mailbox {
         return !exchange(&state.isLookDue, with: true)
       }
       guard isFirst else { return }
-      // Not a timer of Dispatch: the first one of a process needs descriptors, and traps without.
-      Blocking.queue().async { [weak self] in
-        pauseThread(ChangeMonitor.pollInterval)
+      Blocking.retry { [weak self] in
         self?.state.withLock { $0.isLookDue = false }
         self?.hear(.everything)
       }

@@ -108,9 +108,7 @@ final class QueueEndWatch: QueueEndWatching {
     guard let path = state.withLock(\.watches.first) else { return }
     // A lack of descriptors, for example: retried until it succeeds or no caller waits.
     guard ChangeMonitor.shared.isSettled(rootPath), let parts = try? watchParts() else {
-      return Blocking.timers.asyncAfter(
-        deadline: .now() + ChangeMonitor.pollInterval.dispatchInterval
-      ) { [weak self] in self?.renew() }
+      return Blocking.retry { [weak self] in self?.renew() }
     }
     state.withLock { state in if !state.watches.isEmpty { state.watches = [path] + parts } }
   }
