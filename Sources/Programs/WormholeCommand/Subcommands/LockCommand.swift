@@ -29,7 +29,7 @@ extension CommandDescription {
 
       The lock is held as long as the command runs, however long that is. With --term, others may take it \
       over after that time. -n, -w, -s and -E are those of flock(1), and the two programs exclude each \
-      other.
+      other, if the file exists and the command works on the file itself.
 
       The exit status is the command's; 126 and 127 when it cannot be run, 128 plus the signal's \
       number when it was killed. SIGINT, SIGTERM, SIGHUP and SIGQUIT are passed on to it.
