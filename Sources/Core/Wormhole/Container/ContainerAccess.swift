@@ -15,7 +15,7 @@ public enum ContainerAccess: Sendable, Hashable {
   case group
 
   /// The access that a directory's mode shows: 2770 is used for no other purpose.
-  init(of status: FileStatus) { self = status.permissions == 0o2770 ? .group : .owner }
+  package init(of status: FileStatus) { self = status.permissions == 0o2770 ? .group : .owner }
 
   var directoryMode: UInt32 { self == .owner ? 0o700 : 0o2770 }
   package var fileMode: UInt32 { self == .owner ? 0o600 : 0o660 }

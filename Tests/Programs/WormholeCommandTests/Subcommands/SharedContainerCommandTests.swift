@@ -104,6 +104,27 @@ struct SharedContainerCommandTests {
     #expect(outcome.output == "77\n77\n77\n", "\(outcome)")
   }
 
+  @Test("is copied and restored into a directory that its members share")
+  func copied() throws {
+    let outcome = try SharedScene().shell(
+      """
+      owner wormhole send seats 1
+      owner wormhole backup home-70001/backup >said
+      chmod 711 home-70001
+      for new in copied restored; do
+        mkdir home-70001/$new; chown 70001:70010 home-70001/$new; chmod 2770 home-70001/$new
+      done
+      owner wormhole copy /mnt/home-70001/copied >said
+      owner wormhole --container /mnt/home-70001/restored restore home-70001/backup >said
+      for new in copied restored; do
+        export WORMHOLE_CONTAINER=/mnt/home-70001/$new
+        member wormhole incr seats; member wormhole send new 1; owner wormhole read new
+        find $WORMHOLE_CONTAINER ! -group 70010
+      done
+      """)
+    #expect(outcome.output == "2\n1\n2\n1\n" && outcome.status == 0, "\(outcome)")
+  }
+
   @Test("goes on beside a file that may not be read, and ends if a directory may not be searched")
   func refused() throws {
     let outcome = try SharedScene().shell(

@@ -18,28 +18,33 @@ final class DirectoryTarget: CopyTarget {
 
   var root: ContainerRoot { container.root }
 
-  /// - Throws: `AppGroupError.nameCollision` if the path exists.
+  /// Takes the place of an empty directory. If members of a group share that one, they share the
+  /// container.
+  ///
+  /// - Throws: `AppGroupError.nameCollision` if something else is at the path.
   init(path: String, group: String?, isDurable: Bool = true) throws {
     self.isDurable = isDurable
     self.path = try SharedContainer.absolute(path)
-    try Self.check(self.path)
+    let former = try Self.emptyDirectory(at: self.path)
     if let slash = self.path.lastIndex(of: "/"), slash > self.path.startIndex {
       try ContainerLocation.create(String(self.path[..<slash]))
     }
-    staged = try StagedDirectory("\(self.path).copying-\(Nonce.next())", "copy the container")
-    container = try SharedContainer(path: staged.path, group: group)
+    staged = try StagedDirectory(
+      "\(self.path).copying-\(Nonce.next())", "copy the container", sharedAs: former)
+    container = try SharedContainer(path: staged.path, group: group, access: nil)
   }
 
-  private static func check(_ path: String) throws {
-    let isFree = try reporting("copy the container", path: path) {
-      guard let status = try ifPresent(fileStatus(path)) else { return true }
-      guard status.kind == .directory else { return false }
-      return try FileDescriptor.open(path, [.readOnly, .directory]).entries().isEmpty
-    }
-    guard isFree else {
-      throw AppGroupError(
-        .nameCollision, "copy the container", path: path, reason: "there is something already",
-        remedy: "name a directory that does not exist, or an empty one")
+  private static func emptyDirectory(at path: String) throws -> FileStatus? {
+    try reporting("copy the container", path: path) {
+      guard let status = try ifPresent(fileStatus(path)) else { return nil }
+      guard status.kind == .directory,
+        try FileDescriptor.open(path, [.readOnly, .directory]).entries().isEmpty
+      else {
+        throw AppGroupError(
+          .nameCollision, "copy the container", path: path, reason: "there is something already",
+          remedy: "name a directory that does not exist, or an empty one")
+      }
+      return status
     }
   }
 
@@ -130,11 +135,17 @@ struct StagedDirectory {
   let path: String
   let root: SharedDescriptor
 
-  init(_ path: String, _ action: String) throws {
+  /// - Parameter former: a directory; it has the same group if members of that share it.
+  init(_ path: String, _ action: String, sharedAs former: FileStatus? = nil) throws {
     self.path = path
     root = try reporting(action, path: path) {
       try makeDirectory(path, mode: 0o700)
-      return SharedDescriptor(try FileDescriptor.open(path, [.readOnly, .directory, .noFollow]))
+      let open = try FileDescriptor.open(path, [.readOnly, .directory, .noFollow])
+      if let former, ContainerAccess(of: former) == .group {
+        try open.setOwner(Program.effectiveUser, group: former.group)
+        try open.setPermissions(former.permissions)
+      }
+      return SharedDescriptor(open)
     }
   }
 

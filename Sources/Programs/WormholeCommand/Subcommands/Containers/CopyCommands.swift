@@ -12,7 +12,8 @@ extension CommandDescription {
       beside them are copied; logs only to a directory. Not copied is what is tied to processes that \
       run now, and how peers are launched, which is to be \
       registered again. What is delivered at \
-      this moment is delivered again there, marked. The original stays as it is.
+      this moment is delivered again there, marked. The original stays as it is. Members of a Unix group \
+      share the copy if they share the empty directory (mode 2770) whose place it takes.
 
       A process that goes on with the original would change it without changing the copy. So while one \
       is present in the container, the copy is refused with its name, unless --in-use is given; then \
@@ -115,8 +116,8 @@ extension CommandDescription {
     abstract: "Make a container of a file that 'backup' wrote: complete, or not at all.",
     discussion: """
       The container is the one that --group, --container or the environment names; it must not exist yet, \
-      or be an empty directory. It is made beside its name, and gets the name when all of it is on the \
-      disk. On etcd there must be no container at the prefix; logs need a directory.
+      or be an empty directory; members of a Unix group share it if they share that directory (mode 2770). \
+      It is made beside its name, and gets the name when all of it is on the disk. On etcd there must be no container at the prefix; logs need a directory.
 
       A file that is damaged, or not whole, is refused with exit status 65, and nothing is made. Meanwhile \
       a copy is in a directory whose name begins with .wormhole-restore-, beside the container, or in TMPDIR \
