@@ -26,9 +26,11 @@ public enum ContainerAccess: Sendable, Hashable {
   ///   be a project or a home, whose mode does not concern us.
   func check(_ status: FileStatus, path: String, isContainer: () -> Bool) throws(AppGroupError) {
     let right = self == .owner ? "0700" : "2770"
+    // A directory for everybody, such as /tmp, must keep its mode.
+    let mayBeOwn = status.permissions & 0o1000 == 0
     let elsewhere =
-      "chmod \(right) '\(path)' if it is for the container alone, or name a directory of its own: "
-      + "mkdir -m \(right) DIRECTORY"
+      (mayBeOwn ? "chmod \(right) '\(path)' if it is for the container alone, or " : "")
+      + "name a directory of its own: mkdir -m \(right) DIRECTORY"
     let action = "open the container"
     guard status.kind == .directory else {
       throw AppGroupError(

@@ -14,7 +14,7 @@ extension WCSession {
   ///
   /// The error for the delegate is `sessionNotSupported` if the place of the session is unknown, or
   /// `sessionNotActivated`, whose `failureReason` names the process that has the session already.
-  /// That error comes after a quarter of a second: it does not wait until that process ends.
+  /// That error comes after two seconds: it does not wait until that process ends.
   public func activate() {
     let place: SessionPlace
     do {

@@ -108,8 +108,16 @@ extension ParsedArguments {
   func value(
     ofWord text: String, _ environment: CommandEnvironment, _ object: String
   ) throws -> PropertyListValue {
-    guard !Self.forms.contains(where: has), text.isWord else {
-      return try value(Array(text.utf8), object)
+    guard !Self.forms.contains(where: has) else { return try value(Array(text.utf8), object) }
+    guard text.isWord else {
+      do {
+        return try value(Array(text.utf8), object)
+      } catch let error as CommandError where text.first.map({ !"{[\"".contains($0) }) == true {
+        // A date or a path, for example.
+        throw CommandError(
+          cannot: error.action, because: error.reason + "; --string takes it as a text",
+          status: error.status)
+      }
     }
     do {
       return try JSONReader.read(Array(text.utf8))
