@@ -54,8 +54,11 @@ package struct ProcessStatus: Hashable, Sendable {
     if let pending, pending & 1 << (UInt64(SIGSTOP) - 1) != 0 { return true }
     let threads = try FileDescriptor.open("/proc/\(processID)/task", [.readOnly, .directory])
     for thread in try threads.entries() {
-      let text = try procFile("/proc/\(processID)/task/\(thread.name.text)/stat")
-      if parse(text, processID: processID)?.status.isStopped == true { return true }
+      // A thread that has ended meanwhile does not mean that the process has.
+      let text = try tolerating(
+        [.noSuchFile, .noSuchProcess],
+        procFile("/proc/\(processID)/task/\(thread.name.text)/stat"))
+      if let text, parse(text, processID: processID)?.status.isStopped == true { return true }
     }
     return false
   }
