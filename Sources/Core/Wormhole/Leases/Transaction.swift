@@ -201,16 +201,19 @@ extension Lease {
 }
 
 extension ContainerRoot {
-  package func settle(_ lease: Lease) throws { try settle(lease, staged: nil) }
+  package func settle(_ lease: Lease) throws { try settle(lease, of: nil, staged: nil) }
 
-  /// - Parameter staged: The content of the part in the lease, if it is there already.
-  package func settle(_ lease: Lease, staged: String?) throws {
+  /// - Parameters:
+  ///   - transaction: A late holder's own, because a later one may be under way by now; nil for any.
+  ///   - staged: The content of the part in the lease, if it is there already.
+  package func settle(_ lease: Lease, of transaction: Transaction?, staged: String?) throws {
     let site = try lease.site.directory()
     let handle = try handle()
     let note = LeaseSite.lease + "/" + LeaseSite.transaction
     guard try exists(note, at: site) else { return }
     if let part = try Transaction.part(of: ".", at: site, { access.trusts($0, in: handle.status) })
     {
+      guard transaction.map({ $0.nonce == part.transaction.nonce }) ?? true else { return }
       try settle(part, lease, staged: staged, container: handle.descriptor.rawValue)
     }
     if let entry = try lease.takeIn(note) { try lease.discard(entry) }

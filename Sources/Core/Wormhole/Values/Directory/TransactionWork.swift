@@ -109,7 +109,7 @@ struct TransactionWork<Result: Sendable>: Sendable {
     // All is visible from here on. The next holder does what can't be done now, and may have done it:
     // what is missing must not look like a lost lease, because then the change would be made again.
     if durability == .durable { _ = try ifPresent(synchronize(transaction.path, directory)) }
-    for (number, lease) in leases.enumerated() { settle(lease, staged[number]) }
+    for (number, lease) in leases.enumerated() { settle(lease, transaction, staged[number]) }
     if durability == .durable {
       for lease in leases { _ = try ifPresent(lease.synchronizeDirectories()) }
     }
@@ -126,9 +126,9 @@ struct TransactionWork<Result: Sendable>: Sendable {
     }
   }
 
-  private func settle(_ lease: Lease, _ staged: String?) {
+  private func settle(_ lease: Lease, _ transaction: Transaction, _ staged: String?) {
     do {
-      try container.root.settle(lease, staged: staged)
+      try container.root.settle(lease, of: transaction, staged: staged)
       lease.isDeclared.store(true, ordering: .relaxed)
     } catch {
       // The lease was taken over, or the disk has failed: the note and this holder's declaration are
@@ -145,7 +145,7 @@ struct TransactionWork<Result: Sendable>: Sendable {
       let isCommitted = try transaction.isCommitted(at: directory)
       // Those that are not in their place.
       for (lease, note) in zip(leases, notes) { try lease.discard(note.entry) }
-      for (number, lease) in leases.enumerated() { settle(lease, staged[number]) }
+      for (number, lease) in leases.enumerated() { settle(lease, transaction, staged[number]) }
       if !isCommitted { try transaction.discard(at: directory) }
     } catch {
       // The disk has failed, and the caller gets its first error. The next holder of each lease,
