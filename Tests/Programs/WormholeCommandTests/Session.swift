@@ -83,7 +83,11 @@ struct Session {
     let words = ["timeout", "-s", "KILL", seconds] + wrapper
     let ended = try run(words + ["sh", "-c", Self.functions + script], variables, output, errors)
     guard case .exited(let status) = ended, status != 128 + Signal.kill.rawValue else {
-      throw Failure(description: "\(script): \(ended), limit \(limit)\n\(try text(errors))")
+      let heard = ["heard", "said"].map { directory.path + "/" + $0 }
+      let texts = try heard.filter { try exists($0, at: Directory.current) }.map { "\($0):\n\(try text($0))" }
+      throw Failure(
+        description: "\(script): \(ended), limit \(limit)\n\(try text(errors))\n"
+          + texts.joined(separator: "\n"))
     }
     return Outcome(status: status, output: try text(output), errors: try text(errors))
   }
