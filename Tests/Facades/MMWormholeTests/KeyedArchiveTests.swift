@@ -136,7 +136,8 @@ struct KeyedArchiveTests {
   }
 
   // Foundation alone ended the process at a quarter of these.
-  @Test("in which any part is missing or another one is an error, or is read, and the process lives")
+  @Test(
+    "in which any part is missing or another one is an error, or is read, and the process lives")
   func damaged() throws {
     let message: [any NSCoding] = [
       ["a": NSSet(array: [1, 2]), "b": [1, NSNull()]] as NSDictionary,

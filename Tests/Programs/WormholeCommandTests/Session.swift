@@ -84,7 +84,9 @@ struct Session {
     let ended = try run(words + ["sh", "-c", Self.functions + script], variables, output, errors)
     guard case .exited(let status) = ended, status != 128 + Signal.kill.rawValue else {
       let heard = ["heard", "said"].map { directory.path + "/" + $0 }
-      let texts = try heard.filter { try exists($0, at: Directory.current) }.map { "\($0):\n\(try text($0))" }
+      let texts = try heard.filter { try exists($0, at: Directory.current) }.map {
+        "\($0):\n\(try text($0))"
+      }
       throw Failure(
         description: "\(script): \(ended), limit \(limit)\n\(try text(errors))\n"
           + texts.joined(separator: "\n"))

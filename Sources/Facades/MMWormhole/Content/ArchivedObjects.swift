@@ -53,7 +53,8 @@ struct ArchivedObjects {
   private func isWellFormed(_ entry: PropertyListValue) -> Bool {
     guard let fields = entry.dictionaryValue else { return entry.arrayValue == nil }
     guard fields["$classname"] == nil else { return isClass(entry) }
-    guard let reference = fields["$class"].flatMap(Self.target), objects.indices.contains(reference),
+    guard let reference = fields["$class"].flatMap(Self.target),
+      objects.indices.contains(reference),
       isClass(objects[reference]), let name = objects[reference]["$classname"]?.stringValue
     else { return false }
     let areReferences = fields.allSatisfy { key, value in

@@ -48,7 +48,8 @@ struct TransactionTests {
 
   // The first once took the note of the second for its own, and made it begin again.
   @Test(
-    "A holder that is late does not end a later transaction", .onlyDirectories("it stages the notes"))
+    "A holder that is late does not end a later transaction",
+    .onlyDirectories("it stages the notes"))
   func late() throws {
     let value = container.value("a")
     try value.replace(with: 1)

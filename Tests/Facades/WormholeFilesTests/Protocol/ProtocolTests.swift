@@ -89,7 +89,8 @@ struct ProtocolTests {
         copied = try fileStatus($0.path)
       }
       guard item.isJustWritten else { return false }
-      #expect(item.modifiedNanoseconds == 0 || copied.modifiedNanoseconds < item.modifiedNanoseconds)
+      #expect(
+        item.modifiedNanoseconds == 0 || copied.modifiedNanoseconds < item.modifiedNanoseconds)
       #expect(try fileStatus(scene.url("x").path).isSameFile(as: item), "it is published")
       return true
     }

@@ -45,11 +45,13 @@ struct BadInputTests {
     try expectIntact(session, ["seats": "1", "other": "\"intact\""])
   }
 
-  @Test("A text that begins like JSON and is none says how it is sent", arguments: ["2026-11-25", "/a"])
+  @Test(
+    "A text that begins like JSON and is none says how it is sent", arguments: ["2026-11-25", "/a"])
   func text(_ word: String) throws {
     let session = try session()
     expectError(
-      try session.shell("wormhole send seats \(word)"), 65, "bad JSON", "; --string takes it as a text")
+      try session.shell("wormhole send seats \(word)"), 65, "bad JSON",
+      "; --string takes it as a text")
     let broken = try session.shell("wormhole send seats '{'")
     expectError(broken, 65, "bad JSON")
     #expect(!broken.errors.contains("--string"), "\(broken)")
