@@ -6,12 +6,16 @@ package struct EntryCopy {
   let dropsInherited: Bool
   /// An extended attribute that means nothing for a copy.
   private let leavesOut: FileName?
+  /// Whether a copy of a file that was just written is one nanosecond older, so that a write at this
+  /// moment gives it another time.
+  private let isDistinct: Bool
   private var content: ContentCopy
 
   package init(
     mode: TreeCopy.Mode, check: @escaping () throws -> Void, dropsInherited: Bool,
-    leavesOut: FileName? = nil
+    leavesOut: FileName? = nil, isDistinct: Bool = false
   ) {
+    self.isDistinct = isDistinct
     self.mode = mode
     self.check = check
     self.dropsInherited = dropsInherited
@@ -139,8 +143,10 @@ package struct EntryCopy {
     // After the owner, whose change takes the set-id bits away, and after the access control list,
     // which sets the group's bits; after both, because a file need not be writable then.
     try file.setPermissions(permissions)
+    let status = metadata.status
+    let earlier: Int64 = isDistinct && status.isJustWritten ? 1 : 0
     try file.setModified(
-      seconds: metadata.status.modifiedSeconds, nanoseconds: metadata.status.modifiedNanoseconds)
+      seconds: status.modifiedSeconds, nanoseconds: max(0, status.modifiedNanoseconds - earlier))
   }
 }
 

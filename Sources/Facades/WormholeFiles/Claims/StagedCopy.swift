@@ -68,13 +68,6 @@ struct StagedCopy: Sendable {
       let tree = isTree && mode == .copy ? try treeOfItem() : nil
       let isCopied = try copy(before, mode, check: check)
       found = try location.status()
-      // Otherwise a write within the tick in which the item was published, of as many bytes, would
-      // look like none, and not be published.
-      if isCopied, mode == .copy, before.kind == .regular, before.isJustWritten {
-        try setModified(
-          location.name, at: claim.descriptor, seconds: before.modifiedSeconds,
-          nanoseconds: max(0, before.modifiedNanoseconds - 1))
-      }
       guard isCopied, let copy = try status() else { continue }
       // A directory is compared when it is published.
       let isSame = isTree || found.map { $0.isUnchanged(since: before) } ?? false
@@ -94,10 +87,11 @@ struct StagedCopy: Sendable {
     let name = location.name
     do {
       guard found.kind == .directory else {
-        // A file can do without some calls that a tree needs.
+        // A file can do without some calls that a tree needs. A write within the tick in which the item
+        // was published, of as many bytes, must not look like none.
         var entry = EntryCopy(
           mode: mode, check: check, dropsInherited: try claim.hasDefaultAccessList(),
-          leavesOut: ItemPublisher.attribute)
+          leavesOut: ItemPublisher.attribute, isDistinct: true)
         return try entry.copy(
           FileName(bytes: location.bytes), at: Directory.current, found, to: name,
           at: claim.descriptor, path: TreePath(name))

@@ -112,7 +112,9 @@ extension ParsedArguments {
     guard text.isWord else {
       do {
         return try value(Array(text.utf8), object)
-      } catch let error as CommandError where text.first.map({ !"{[\"".contains($0) }) == true {
+      } catch let error as CommandError
+        where text != "null" && text.first.map({ !"{[\"".contains($0) }) == true
+      {
         // A date or a path, for example.
         throw CommandError(
           cannot: error.action, because: error.reason + "; --string takes it as a text",
