@@ -185,6 +185,17 @@ struct LockCommandTests {
     #expect(outcome.errors.contains("was stopped; sh was killed by signal 15"), "\(outcome)")
   }
 
+  // The kernel keeps no status of a child for a program that ignores SIGCHLD.
+  @Test("The command's status counts although the program's parent ignores SIGCHLD")
+  func ignoredChildren() throws {
+    let outcome = try Session().shell(
+      """
+      echo 0 >f
+      env --ignore-signal=CHLD wormhole lock f -- sh -c 'exit 7'; echo $?
+      """)
+    #expect(outcome.output == "7\n", "\(outcome)")
+  }
+
   @Test("The words of flock(1): -n, -w, -s and -E")
   func words() throws {
     let outcome = try Session().shell(
