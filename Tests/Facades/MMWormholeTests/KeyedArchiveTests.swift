@@ -93,6 +93,9 @@ struct KeyedArchiveTests {
       archive(["$null"], root: ["CF$UID": "x"]),
       archive(
         ["$null", ["$class": two], ["$classname": "None", "$classes": ["None"]]], root: one),
+      archive(
+        ["$null", ["$class": two], ["$classname": "N", "$classes": ["N"], "x": ["CF$UID": 7]]],
+        root: one),
       archive([], root: one),
       archive(["$null"], root: "text"),
     ]
@@ -107,7 +110,7 @@ struct KeyedArchiveTests {
     #expect(wormhole.message(withIdentifier: "a") as? [String: String] != nil)
   }
 
-  /// Each form of a value with one part of it missing, or another one in its place.
+  /// Each form of a value with one part of it missing, in excess, or another one in its place.
   private func damaged(_ value: PropertyListValue) -> [PropertyListValue] {
     var forms: [PropertyListValue] = [
       7, 0.5, true, "text", .data(Data([1])), [], [:], ["CF$UID": 0], ["CF$UID": 1], ["CF$UID": 2],
@@ -122,6 +125,10 @@ struct KeyedArchiveTests {
         defer { array.remove(at: index) }
         return .array(array)
       }
+    }
+    if var dictionary = value.dictionaryValue {
+      dictionary["x"] = ["CF$UID": 99]
+      forms.append(.dictionary(dictionary))
     }
     for (key, element) in value.dictionaryValue ?? [:] {
       var dictionary = value.dictionaryValue ?? [:]

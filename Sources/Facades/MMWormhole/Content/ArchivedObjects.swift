@@ -33,6 +33,10 @@ struct ArchivedObjects {
   }
 
   private func height(of index: Int, room: Int, _ visits: inout [Int: Visit]) throws -> Int {
+    // A class may have fields that nobody knows.
+    guard objects.indices.contains(index) else {
+      throw KeyedArchive.damaged("it refers to an object that it does not have")
+    }
     switch visits[index] {
     case .begun: throw KeyedArchive.damaged("an object contains itself, which Linux cannot read")
     case .done(let height):
