@@ -113,10 +113,11 @@ struct PeerMessageCommandTests {
     let outcome = try Session().shell(
       """
       for n in 1 2; do wormhole peer send watch $n --from phone --receipt >>"$T/ids"; done
-      mkfifo "$T/in"
+      # Each has a FIFO of its own: a killed command may keep its end of the last one for a moment.
       for n in 1 2; do
+        mkfifo "$T/in"
         wormhole peer receive watch --retries 1 -- sh -c 'echo $$ >"$T/in"; exec sleep 60' 2>"$T/said" &
-        read -r command <"$T/in"; kill -9 $! $command; wait $!
+        read -r command <"$T/in"; rm "$T/in"; kill -9 $! $command; wait $!
       done
       wormhole peer receive watch --count 1 --retries 1 -- cat 2>"$T/said"
       wormhole peer outstanding phone | grep -o '"message":1.*'
