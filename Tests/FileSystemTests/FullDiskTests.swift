@@ -172,6 +172,33 @@ struct FullDiskTests {
     #expect(try worker.isIdle())
   }
 
+  @Test("a file for a session's delegate waits until there is room for its name")
+  func receivedFile() throws {
+    let mounts = try MountNamespace()
+    try mounts.run("mkdir disk && mount -t tmpfs -o mode=700,nr_inodes=200 tmpfs disk")
+    let path = mounts.inside + "/disk"
+    let (phone, watch) = (try Participant(path), try Participant(path))
+    #expect(try phone.ask("session-start phone watch full 20") == "activated")
+    #expect(try watch.ask("session-start watch watch full 20") == "activated")
+    #expect(try phone.ask("events begin") == "done")
+    try phone.send(.stop)
+    try phone.waitUntilStopped()
+    try mounts.run("echo content >film")
+    #expect(try watch.ask("session-file \(mounts.inside)/film") == "done")
+    try eventually("it is stored") {
+      try mounts.run("find disk/own/queues -path '*/pending/*' | wc -l") == "1"
+    }
+    try mounts.run("(\(SmallDisk.all[1].fill)) 2>/dev/null || true")
+    try phone.send(.continue)
+    try eventually("it is taken") {
+      try mounts.run("find disk/own/queues -path '*/taken/*/attachment-*' | wc -l") != "0"
+    }
+    try eventually("there is no room") { try phone.ask("events failure") != "0" }
+    try mounts.run("rm disk/filling*")
+    #expect(try phone.ask("session-await file").hasPrefix("file film content"))
+    #expect(try watch.ask("session-await sent") == "sent film -")
+  }
+
   /// Every kind of change needs more room than there is.
   private func expectRefused(_ value: Value, _ disk: SmallDisk) throws {
     let large = PropertyListValue.data(Data(repeating: 7, count: 100_000))

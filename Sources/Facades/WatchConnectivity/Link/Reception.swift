@@ -65,9 +65,9 @@ final class Reception<Delivered: PeerDelivery>: Sendable {
   func drain() async {
     let receiver = await stop()
     do {
-      while let entry = try await receiver.next(until: .now) { await hand(entry) }
-    } catch {
       // The rest waits until this watch is active again.
+      while let entry = try await receiver.next(until: .now), await hand(entry) != .delayed {}
+    } catch {
       Diagnostics.report(error)
     }
   }
@@ -133,7 +133,7 @@ final class Reception<Delivered: PeerDelivery>: Sendable {
       do {
         // Waking once an hour in vain costs next to nothing.
         guard let entry = try await receiver.next(until: .now + .seconds(3_600)) else { continue }
-        await hand(entry)
+        while await hand(entry) == .delayed { try await Task.sleep(for: Self.pause) }
       } catch {
         guard await mayContinue(after: error) else { return }
       }
@@ -162,18 +162,15 @@ final class Reception<Delivered: PeerDelivery>: Sendable {
     session.queue.async { [session] in session.lose(link, error) }
   }
 
-  private func hand(_ entry: Delivered) async {
+  private func hand(_ entry: Delivered) async -> HandOver {
     state.withLock { $0.isHandingOver = true }
-    await withCheckedContinuation { (continuation: CheckedContinuation<Void, Never>) in
-      session.queue.async {
-        self.handNow(entry)
-        continuation.resume()
-      }
+    return await withCheckedContinuation { continuation in
+      session.queue.async { continuation.resume(returning: self.handNow(entry)) }
     }
   }
 
   // The outcome is noted on the queue: a delegate that is set afterwards finds it.
-  private func handNow(_ entry: Delivered) {
+  private func handNow(_ entry: Delivered) -> HandOver {
     session.notifyObservers()
     defer { session.notifyObservers() }
     let (waits, link) = state.withLock { ($0.hasUndelegated, $0.link) }
@@ -184,12 +181,15 @@ final class Reception<Delivered: PeerDelivery>: Sendable {
       if outcome == .leftForAnotherWatch { $0.hasForeign = true }
       if outcome == .leftForDelegate { $0.hasUndelegated = true }
     }
+    return outcome
   }
 }
 
 /// The outcome of handing over a delivery.
 enum HandOver: Sendable {
   case done
+  /// There was no space for it.
+  case delayed
   case leftForAnotherWatch
   case leftForDelegate
 }

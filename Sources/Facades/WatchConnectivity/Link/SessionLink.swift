@@ -252,6 +252,9 @@ extension SessionLink {
       return end(
         file.end, session.offer { $0.session(session, didReceive: received) },
         "session(_:didReceive:)")
+    } catch let error as CocoaError where error.code == .fileWriteOutOfSpace {
+      Diagnostics.report(error)
+      return .delayed
     } catch {
       Diagnostics.report(error)
       return end({ _ in try file.fail("\(error)") }, nil, "")
