@@ -1,4 +1,6 @@
 import Testing
+import Wormhole
+import WormholePeers
 import WormholeTestSupport
 
 @Suite("An application context", .blocking, .bothEngines)
@@ -24,6 +26,18 @@ struct ContextTests {
     #expect(try watch.await("context") == "context n=4")
     #expect(try !watch.story().contains("context"))
     #expect(try watch.session("contexts") == " / n=4")
+  }
+
+  @Test("takes the place of one that cannot be read", .onlyDirectories("a file is damaged"))
+  func damaged() throws {
+    let scene = try SessionScene()
+    let (phone, watch) = (try scene.phone(), try scene.watch())
+    #expect(try phone.session("context n=1") == "done")
+    #expect(try watch.await("context") == "context n=1")
+    let value = scene.container.own.value(PeerNames.context(from: "phone", to: "watch"))
+    try Files.write("nonsense", to: value.path)
+    #expect(try phone.session("context n=2") == "done")
+    #expect(try watch.await("context") == "context n=2")
   }
 
   @Test("is available to both sides in each direction, and outlives both")

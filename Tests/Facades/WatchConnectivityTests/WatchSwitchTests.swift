@@ -108,6 +108,23 @@ struct WatchSwitchTests {
     }
   }
 
+  // The phone used to stay activated, and received nothing any more.
+  @Test(
+    "whose link cannot be opened ends the phone's session, and its delegate learns it",
+    .onlyDirectories("a file takes a queue's place"))
+  func unopened() throws {
+    let scene = try SessionScene()
+    let phone = try scene.phone()
+    try scene.pairing.pair(.init(name: "watch"))
+    #expect(try scene.pairing.unpair("watch"))
+    try eventually("no watch is paired") { try phone.session("state") == "activated 0" }
+    let queues = scene.directory.path + "/own/queues"
+    try Files.write("", to: queues + "/peer%2Fleft%2Fmessages")
+    try scene.pairing.pair(.init(name: "left"))
+    #expect(try phone.await("activated ") == "activated 7001")
+    #expect(try !phone.session("state").hasPrefix("activated"))
+  }
+
   @Test("that is the first to be paired by its name is the active one at once")
   func firstByName() throws {
     let scene = try SessionScene()

@@ -116,12 +116,13 @@ extension WCSession {
           self.notify { $0.sessionWatchStateDidChange(self) }
         }
       } catch {
-        Diagnostics.report(WCError(error, of: .activation))
+        self.queue.async { self.lose(link, error) }
       }
     }
   }
 
-  /// Another process is this side now, because this one was stopped; on the session's queue.
+  /// Another process is this side now, because this one was stopped, or no link could be opened to another
+  /// counterpart; on the session's queue.
   func lose(_ link: SessionLink, _ error: any Error) {
     let isLost = change(link) { ($0.activation, $0.link) = (.notActivated, nil) }
     guard isLost else { return }

@@ -15,7 +15,9 @@ extension WCSession {
       let value = try Payload.value(
         applicationContext, maximumBytes: Payload.maximumContextBytes)
       let route = try route()
-      guard try route.peer.context(for: route.counterpart) != value else { return }
+      // One that cannot be read is replaced.
+      let known = try? route.peer.context(for: route.counterpart)
+      guard known != value else { return }
       try route.peer.setContext(value, for: route.counterpart)
     } catch {
       throw WCError(error, of: .transfer)
