@@ -82,6 +82,9 @@ public struct PeerError: DescribedError {
     self.peer = peer
     self.underlying = underlying
   }
+
+  /// Whether the same call may succeed later: it lacked space or descriptors.
+  var mayPass: Bool { [.noSpace, .tooManyOpenFiles].contains(underlying?.code) }
 }
 
 extension PeerError {

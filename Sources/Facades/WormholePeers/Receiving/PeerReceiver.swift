@@ -85,6 +85,8 @@ public final class PeerReceiver<Delivered: PeerDelivery>: Sendable {
   let consumer: Queue.Consumer
   let opening: Opening
   let handling = Mutex(Handling())
+  /// An entry that could not be opened for lack of descriptors or of space: the next one to deliver.
+  private let unopened = Mutex<QueueEntry?>(nil)
 
   init(_ consumer: Queue.Consumer, for name: String, _ opening: Opening) {
     self.consumer = consumer
@@ -108,8 +110,8 @@ public final class PeerReceiver<Delivered: PeerDelivery>: Sendable {
   @available(*, noasync, message: "it blocks; await the other form, in an async function")
   public func next(until deadline: ContinuousClock.Instant) throws -> Delivered? {
     try betweenPeers(action) {
-      while let entry = try consumer.next(until: deadline) {
-        if let delivered = try opening.open(entry) { return delivered }
+      while let entry = try takeUnopened() ?? consumer.next(until: deadline) {
+        if let delivered = try open(entry) { return delivered }
       }
       return nil
     }
@@ -118,14 +120,25 @@ public final class PeerReceiver<Delivered: PeerDelivery>: Sendable {
   /// The next delivery; see the form without `async`. Cancelling the task ends the wait as `cancelled`.
   public func next(until deadline: ContinuousClock.Instant) async throws -> Delivered? {
     try await betweenPeers(action) {
-      while let entry = try await consumer.next(until: deadline) {
-        let opening = opening
+      while true {
+        var next = takeUnopened()
+        if next == nil { next = try await consumer.next(until: deadline) }
+        guard let entry = next else { return nil }
         let delivered =
-          try opening.blocks
-          ? await Blocking.run { try opening.open(entry) } : opening.open(entry)
+          try opening.blocks ? await Blocking.run { try self.open(entry) } : open(entry)
         if let delivered { return delivered }
       }
-      return nil
+    }
+  }
+
+  private func takeUnopened() -> QueueEntry? { unopened.withLock { $0.take() } }
+
+  private func open(_ entry: QueueEntry) throws -> Delivered? {
+    do {
+      return try opening.open(entry)
+    } catch  where PeerError(any: error, action).mayPass {
+      unopened.withLock { $0 = entry }
+      throw error
     }
   }
 
@@ -152,6 +165,8 @@ public final class PeerReceiver<Delivered: PeerDelivery>: Sendable {
     }
     looks?.cancel()
     end(consumer)
+    // The next receiver gets it.
+    _ = takeUnopened()
   }
 
   /// For tests: whether a caller waits in `next`.
@@ -211,11 +226,8 @@ extension PeerReceiver {
   ) -> (@Sendable () -> Void)? {
     do {
       if let handled = handling.withLock({ $0.unsettled }) { try settle(handled) }
-      while let entry = try consumer.next(until: .now) {
-        guard let delivered = try opening.open(entry) else { continue }
-        return { self.handle(delivered, handler, failure) }
-      }
-      return nil
+      guard let delivered = try next(until: .now) else { return nil }
+      return { self.handle(delivered, handler, failure) }
     } catch {
       return { self.stop(error, failure) }
     }
@@ -251,7 +263,7 @@ extension PeerReceiver {
   /// Tries again later if that may help; otherwise receiving has ended.
   private func stop(_ error: any Error, _ failure: (PeerError) -> Void) {
     let error = PeerError(any: error, action)
-    if [.noSpace, .tooManyOpenFiles].contains(error.underlying?.code) {
+    if error.mayPass {
       return Blocking.retry { [weak self] in self?.signal() }
     }
     let isFirst = handling.withLock { handling in

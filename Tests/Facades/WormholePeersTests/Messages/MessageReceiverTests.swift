@@ -64,6 +64,30 @@ struct MessageReceiverTests {
     #expect(try transfers[1].status() == .processed)
   }
 
+  // It used to wait for the next receiver, and later ones overtook it.
+  @Test("delivers a message that it could not open for lack of descriptors, and in order")
+  func unopened() async throws {
+    for number in 0..<3 { try await phone.enqueue(PropertyListValue(number), to: "watch") }
+    let tries = Atomic(0)
+    let opening = PeerReceiver<PeerMessage>.Opening(
+      what: "messages", queue: watch.queue(of: "watch", isFile: false), blocks: false
+    ) { entry in
+      guard tries.add(1, ordering: .relaxed).newValue > 2 else {
+        throw AppGroupError(.tooManyOpenFiles, "open a message", path: "", reason: "a test")
+      }
+      return PeerMessage(entry, for: "watch")
+    }
+    let receiver = PeerReceiver(
+      try await opening.queue.join(ConsumerTerms(joinsAgain: false), until: nil), for: "watch",
+      opening)
+    let heard = Mutex<[Int?]>([])
+    receiver.handle(on: DispatchQueue(label: "messages")) { message in
+      heard.withLock { $0.append(message.value.intValue) }
+    }
+    try eventually("the last has come") { heard.withLock { $0.last == 2 } }
+    #expect(heard.withLock { $0 } == [0, 1, 2])
+  }
+
   @Test("is not idle while a message waits or is handled")
   func idle() throws {
     let receiver = try watch.receiveMessages()
