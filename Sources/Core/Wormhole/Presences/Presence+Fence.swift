@@ -97,7 +97,8 @@ extension SharedContainer {
     _ body: @escaping @Sendable (inout [String: PropertyListValue]) throws -> Result
   ) throws -> Result {
     let terms = ChangeTerms(durability, until: deadline, term: term)
-    return try change(identifiers, under: fence.proof, terms: terms, body).run()
+    return try ValuesUpdate(self, identifiers, terms: terms, under: fence.proof, body: body)
+      .change().run()
   }
 
   /// Changes several values in one step under a fence; see the form without `async`.
@@ -107,8 +108,8 @@ extension SharedContainer {
     _ body: @escaping @Sendable (inout [String: PropertyListValue]) throws -> Result
   ) async throws -> Result {
     let terms = ChangeTerms(durability, until: deadline, term: term)
-    return try await runSuspending {
-      self.change(identifiers, under: fence.proof, terms: terms, body)
-    }
+    let update = try ValuesUpdate(
+      self, identifiers, terms: terms, under: fence.proof, body: body)
+    return try await runSuspending { update.change() }
   }
 }

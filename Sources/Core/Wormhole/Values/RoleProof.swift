@@ -83,13 +83,3 @@ extension Value {
     }.change()
   }
 }
-
-extension SharedContainer {
-  /// Returns a change of several values that is published only under a role; see `update`.
-  package func change<Result: Sendable>(
-    _ identifiers: [String], under role: RoleProof, terms: ChangeTerms,
-    _ body: @escaping @Sendable (inout [String: PropertyListValue]) throws -> Result
-  ) -> sending any Waiting<Result> {
-    ValuesUpdate(self, Set(identifiers).map(value), terms: terms, under: role, body: body).change()
-  }
-}

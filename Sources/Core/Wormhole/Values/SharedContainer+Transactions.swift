@@ -22,7 +22,8 @@ extension SharedContainer {
   ///     nothing changes.
   /// - Returns: The result of `body`.
   /// - Throws: The error of `body`, or `AppGroupError`: as `Value.update`; `unsupportedValue` for a
-  ///   value that is not among `identifiers`; `inputOutput` on a file system without hard links or permissions.
+  ///   value that is not among `identifiers`, and for two identifiers that Swift takes for equal though
+  ///   their bytes differ; `inputOutput` on a file system without hard links or permissions.
   /// - Complexity: About 20 system calls for each changed value, 10 for an unchanged one, and 10 more.
   ///   The content is written before the change becomes visible. `.durable` adds five fsyncs for each
   ///   value, and two.
@@ -48,7 +49,7 @@ extension SharedContainer {
   ) async throws -> Result {
     let terms = ChangeTerms(
       durability, until: deadline, term: term, repeatsAfterLoss: repeatsAfterLoss)
-    let update = ValuesUpdate(self, identifiers, terms: terms, body: body)
+    let update = try ValuesUpdate(self, identifiers, terms: terms, body: body)
     return try await runSuspending { update.change() }
   }
 
@@ -67,7 +68,7 @@ extension SharedContainer {
 
   /// - Returns: Nil if the values were changed during each of several tries.
   private func readWithoutLease(_ identifiers: [String]) throws -> [String: PropertyListValue]? {
-    let values = Set(identifiers).map(value)
+    let values = try distinct(identifiers)
     for _ in 0..<renameRaceLimit {
       let found = try values.map { try $0.snapshot() }
       guard try zip(values, found).allSatisfy({ try $0.version() == $1.version }) else { continue }
@@ -79,6 +80,18 @@ extension SharedContainer {
   /// Returns several values as they were at one moment; see the form without `async`.
   public func read(_ identifiers: [String]) async throws -> [String: PropertyListValue] {
     try await Blocking.run { try self.read(identifiers) }
+  }
+
+  // Two names may be equal as keys of a dictionary and have two files: é, and e with an accent.
+  fileprivate func distinct(_ identifiers: [String]) throws -> [Value] {
+    let values = Set(identifiers).map(value)
+    guard Set(identifiers.map { Array($0.utf8) }).count == values.count else {
+      throw AppGroupError(
+        .unsupportedValue, "change several values", path: location,
+        reason: "two of the identifiers are the same text in different bytes",
+        remedy: "change the two values one after the other")
+    }
+    return values
   }
 }
 
@@ -96,10 +109,10 @@ package struct ValuesUpdate<Result: Sendable>: Sendable {
 
   init(
     _ container: SharedContainer, _ identifiers: [String], terms: ChangeTerms,
-    body: @escaping Body
-  ) {
+    under role: RoleProof? = nil, body: @escaping Body
+  ) throws {
     self.init(
-      container, Set(identifiers).map(container.value), terms: terms, under: nil, body: body)
+      container, try container.distinct(identifiers), terms: terms, under: role, body: body)
   }
 
   /// - Parameter values: The values, all different.

@@ -46,6 +46,16 @@ struct TransactionTests {
     try Self.names.map { try container.value($0).version() }
   }
 
+  @Test("Two names that Swift takes for equal are refused, because only one would be changed")
+  func namesInTwoForms() throws {
+    let names = ["\u{e9}", "e\u{301}"]
+    for name in names { try container.value(name).replace(with: 1) }
+    let isRefused = { (error: any Error) in (error as? AppGroupError)?.code == .unsupportedValue }
+    #expect(performing: { try container.update(names) { $0[names[0]] = 2 } }, throws: isRefused)
+    #expect(performing: { try container.read(names) }, throws: isRefused)
+    #expect(try state(names) == [1, 1])
+  }
+
   // The first once took the note of the second for its own, and made it begin again.
   @Test(
     "A holder that is late does not end a later transaction",
