@@ -76,7 +76,8 @@ package enum ContainerFormat {
   private static func unreadable(_ path: String, _ reason: String) -> AppGroupError {
     AppGroupError(
       .damaged, "open the container", path: path, reason: reason,
-      remedy: "if the container is of format \(majorVersion), remove this file: it is written again"
+      remedy: "unless a newer version of this package uses the container, remove the file: the "
+        + "next change writes it again, with format \(majorVersion), and everything else stays"
     )
   }
 

@@ -218,6 +218,15 @@ struct BadInputTests {
     #expect(outcome.output == String(repeating: "74\n", count: 8) + "8\n", "\(outcome)")
   }
 
+  @Test("A name that has nothing to put aside is reported")
+  func nothingToPutAside() throws {
+    let outcome = try session().shell("wormhole doctor --quarantine setas")
+    let output = outcome.output.withoutInotifyWarning
+    #expect(
+      output == "not put aside: \"setas\" has no file\nnothing wrong\n" && outcome.status == 1,
+      "\(outcome)")
+  }
+
   // MARK: Files that are no values
 
   @Test(

@@ -67,7 +67,7 @@ extension CommandDescription {
       try environment.print(text(repairs, findings, columns: environment.columns))
     }
     let isWell = findings.allSatisfy { $0.level < (arguments.has("strict") ? .note : .fault) }
-    if !isWell { throw ExitStatus.no }
+    if !isWell || !repairs.missing.isEmpty { throw ExitStatus.no }
   }
 }
 
@@ -77,6 +77,8 @@ private struct Repairs {
   /// Names that were removed, because no process uses them any more.
   var names: [String] = []
   var quarantined: [String] = []
+  /// Names to be put aside that have no file.
+  var missing: [String] = []
   /// The publication times of the versions that were put back.
   var putBack: [Date] = []
   var failures: [AppGroupError] = []
@@ -97,7 +99,10 @@ private func act(_ arguments: ParsedArguments, on container: SharedContainer) th
   ]
   for value in values.compactMap({ $0 }) {
     do {
-      guard let (place, kept) = try value.putAside(until: nil) else { continue }
+      guard let (place, kept) = try value.putAside(until: nil) else {
+        repairs.missing.append(value.identifier)
+        continue
+      }
       repairs.quarantined.append(place)
       if let kept { repairs.putBack.append(kept) }
     } catch let error as AppGroupError {
@@ -114,6 +119,7 @@ private func text(_ repairs: Repairs, _ findings: [Finding], columns: Int) -> St
     paragraphs.append("removed \(count) empty \(count == 1 ? "name" : "names")\n")
   }
   paragraphs += repairs.quarantined.map { "put aside: \($0)\n" }
+  paragraphs += repairs.missing.map { "not put aside: \($0.quoted) has no file\n" }
   paragraphs += repairs.putBack.map { "put back: the version of \($0.secondsText)\n" }
   guard let summary = findings.summary() else { return paragraphs.joined() + "nothing wrong\n" }
   let texts = findings.enumerated().map { index, finding in
@@ -125,7 +131,8 @@ private func text(_ repairs: Repairs, _ findings: [Finding], columns: Int) -> St
 private func json(_ repairs: Repairs, _ findings: [Finding]) -> PropertyListValue {
   .object([
     "removed": repairs.removed, "names": repairs.names.isEmpty ? nil : repairs.names,
-    "quarantined": repairs.quarantined.first, "putBack": repairs.putBack.first?.wholeSeconds,
+    "quarantined": repairs.quarantined.first, "missing": repairs.missing.first,
+    "putBack": repairs.putBack.first?.wholeSeconds,
     "findings": findings.map(\.propertyList),
   ])
 }
