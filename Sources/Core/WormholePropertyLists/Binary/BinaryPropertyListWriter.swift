@@ -82,6 +82,10 @@ struct BinaryPropertyListWriter {
       var place = containers[index].place
       switch containers[index].value {
       case .array(let array):
+        if let limits, referenceCount + array.count >= limits.maximumNodes {
+          throw PropertyListError(
+            .tooManyNodes, at: .keyPath(""), "it holds more than \(limits.maximumNodes) values")
+        }
         makeRoom(for: array)
         for element in array {
           try reference(element, at: &place)

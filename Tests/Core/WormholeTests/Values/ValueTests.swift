@@ -98,7 +98,7 @@ struct ValueTests {
   @Test("that is large or durable is written before the lease is taken, and is whole all the same")
   func largeAndDurable() throws {
     let value = container.value("x")
-    let text = String(repeating: "0123456789", count: 100_000)
+    let text = String(repeating: "0123456789", count: TestEngine.current.times(100_000))
     for durability in [Durability.standard, .durable] {
       try value.replace(with: .string(text + "\(durability)"), durability: durability)
       #expect(try value.read() == .string(text + "\(durability)"))
@@ -113,7 +113,7 @@ struct ValueTests {
   func versions() throws {
     let value = container.value("x")
     var seen: Set<Version> = []
-    for _ in 0..<500 {
+    for _ in 0..<TestEngine.current.times(500) {
       try value.replace(with: 1)
       let version = try #require(try value.snapshot().version)
       #expect(seen.insert(version).inserted)
