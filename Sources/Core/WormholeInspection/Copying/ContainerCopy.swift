@@ -47,9 +47,9 @@ package struct ContainerCopy {
   ///   - location: A directory that does not exist or is empty, or a place on etcd without a container.
   ///   - group: The group whose container it becomes; nil for none.
   ///   - deadline: Checked between all steps; not while a container that cannot change is copied.
-  /// - Throws: `AppGroupError`: `nameCollision` if the place is taken; `timedOut` if processes use
-  ///   the container, if other programs change files beside it all the time, or if the deadline has
-  ///   passed; `tooLarge` for content that etcd does not accept; `notSupported` for logs on etcd;
+  /// - Throws: `AppGroupError`: `nameCollision` if the place is taken, or in the container itself;
+  ///   `timedOut` if processes use the container, if other programs change files beside it all the
+  ///   time, or if the deadline has passed; `tooLarge` for content that etcd does not accept; `notSupported` for logs on etcd;
   ///   an error of either place. Then nothing is created.
   package func run(
     to location: String, group: String? = nil, until deadline: ContinuousClock.Instant
@@ -57,7 +57,7 @@ package struct ContainerCopy {
     var copy = self
     copy.deadline = deadline
     let place = try Engines.location(location) as? any CopyPlace
-    if place != nil { try refuseLogs() }
+    if place == nil { try refuseInside(location) } else { try refuseLogs() }
     while true {
       try refuseUse()
       let target =
@@ -169,6 +169,33 @@ package struct ContainerCopy {
     try source.refuseUse(
       "copy the container",
       remedy: "end it first, so that it does not go on with the original")
+  }
+
+  /// Refuses a directory in the container itself: the copy would be copied, too, without an end.
+  private func refuseInside(_ location: String) throws {
+    var place = try SharedContainer.absolute(location)
+    try reading {
+      func status(_ path: String) throws(Errno) -> FileStatus? {
+        try tolerating([.noSuchFile, .notDirectory], fileStatus(path + "/."))
+      }
+      guard let root = try status(source.root.path) else { return }
+      var found: FileStatus?
+      while found == nil, let slash = place.lastIndex(of: "/") {
+        place = String(place[..<slash])
+        found = try status(place)
+      }
+      while let directory = found {
+        guard !directory.isSameFile(as: root) else {
+          throw AppGroupError(
+            .nameCollision, "copy the container", path: source.location,
+            reason: "its copy would be in the container itself, and have to contain itself",
+            remedy: "name a place outside it")
+        }
+        place += "/.."
+        found = try status(place)
+        if let parent = found, parent.isSameFile(as: directory) { return }
+      }
+    }
   }
 
   private func refuseLogs() throws {

@@ -43,6 +43,21 @@ struct CopyCommandTests {
     #expect(outcome.errors.contains("there is something already"), "\(outcome.errors)")
   }
 
+  // They copied their own copy until the disk was full.
+  @Test("and backup refuse a place in the container itself, by whatever path")
+  func inside() throws {
+    let outcome = try Session().shell(
+      """
+      wormhole send a 1; ln -s "$C" "$T/link"; find "$C" | sort >before
+      for place in "$C/other" "$C/values/other" "$T/link/new/other"; do
+        wormhole copy "$place" --timeout 10 2>>said; echo $?
+      done
+      wormhole backup "$C/archive" --timeout 10 2>>said; echo $?
+      grep -c 'in the container itself' said; find "$C" | sort | diff before -; wormhole copy "$C-other"
+      """)
+    #expect(outcome.output == "65\n65\n65\n65\n4\n", "\(outcome)")
+  }
+
   @Test("refuses a container that is in use, says by whom, and copies it with --in-use")
   func inUse() throws {
     let session = try Session()
