@@ -70,13 +70,13 @@ extension LeaseHolder.State {
 }
 
 extension LeaseHolder: CustomStringConvertible {
-  /// "process 4711 (swift-daemon), stopped, since 3.2 s".
+  /// "process 4711 (swift-daemon), stopped, for 3.2 s".
   public var description: String {
     guard let processID else { return "a process that cannot be seen from here" }
     let name = program.map { " (\($0))" } ?? ""
     let place = host.map { " on \($0)" } ?? ""
-    let since = held.map { ", since \($0.tenthsOfSeconds) s" } ?? ""
-    return "process \(processID)\(name)\(place), \(state.rawValue)\(since)"
+    let time = held.map { ", for \($0.tenthsOfSeconds) s" } ?? ""
+    return "process \(processID)\(name)\(place), \(state.rawValue)\(time)"
   }
 }
 

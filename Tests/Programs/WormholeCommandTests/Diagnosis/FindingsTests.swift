@@ -87,7 +87,7 @@ struct FindingsTests {
       ]
     }
     #expect(found.map(\.kind) == [.overdueLease])
-    #expect(found.first?.what.contains("process 4711 (daemon), running, since 3.0 s") == true)
+    #expect(found.first?.what.contains("process 4711 (daemon), running, for 3.0 s") == true)
     #expect(found.first?.command == nil)
   }
 }
