@@ -49,8 +49,8 @@ package struct ContainerCopy {
   ///   - deadline: Checked between all steps; not while a container that cannot change is copied.
   /// - Throws: `AppGroupError`: `nameCollision` if the place is taken, or in the container itself;
   ///   `timedOut` if processes use the container, if other programs change files beside it all the
-  ///   time, or if the deadline has passed; `tooLarge` for content that etcd does not accept; `notSupported` for logs on etcd;
-  ///   an error of either place. Then nothing is created.
+  ///   time, or if the deadline has passed; `tooLarge` for content that etcd does not accept;
+  ///   `notSupported` for logs on etcd; an error of either place. Then nothing is created.
   package func run(
     to location: String, group: String? = nil, until deadline: ContinuousClock.Instant
   ) throws -> Summary {

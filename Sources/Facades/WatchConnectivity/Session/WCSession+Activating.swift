@@ -121,8 +121,8 @@ extension WCSession {
     }
   }
 
-  /// Another process is this side now, because this one was stopped, or no link could be opened to another
-  /// counterpart; on the session's queue.
+  /// Another process is this side now, because this one was stopped; or no link to the next
+  /// counterpart could be opened. On the session's queue.
   func lose(_ link: SessionLink, _ error: any Error) {
     let isLost = change(link) { ($0.activation, $0.link) = (.notActivated, nil) }
     guard isLost else { return }
