@@ -9,7 +9,16 @@ import Synchronization
 /// place's lane: one thread for each container with pending looks. So only the users of a file
 /// system that does not answer wait.
 extension ChangeMonitor {
-  typealias Finding = WatchTable.Finding
+  /// The finding of a look at a place.
+  enum Finding {
+    /// The path names the watched directory.
+    case same
+    /// Another directory is watched now; on a network file system it is polled as well.
+    case watched(network: String?)
+    /// The place is missing, and nothing may be created yet.
+    case missing
+    case failed(reason: String)
+  }
 
   /// Adds an entry and gives it its watch.
   func insert(_ entry: WatchEntry, at place: WatchEntry.Place) -> WatchTable.ID {

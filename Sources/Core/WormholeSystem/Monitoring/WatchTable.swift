@@ -13,17 +13,6 @@ struct WatchTable {
     var users = 0
   }
 
-  /// The finding of a look at a place.
-  enum Finding {
-    /// The path names the watched directory.
-    case same
-    /// Another directory is watched now; on a network file system it is polled as well.
-    case watched(network: String?)
-    /// The place is missing, and nothing may be created yet.
-    case missing
-    case failed(reason: String)
-  }
-
   /// The consequences of events and of the time.
   struct Turn {
     /// Calls to make outside the lock.
@@ -228,7 +217,7 @@ struct WatchTable {
   /// - Parameter mustTell: False for the first look, after which its user reads anyway.
   /// - Returns: The lane that needs a thread for another look.
   mutating func endLook(
-    _ id: ID, _ finding: Finding, mustTell: Bool, now: ContinuousClock.Instant
+    _ id: ID, _ finding: ChangeMonitor.Finding, mustTell: Bool, now: ContinuousClock.Instant
   ) -> String? {
     guard let look = entries[id]?.look else { return nil }
     entries[id]?.look = .none

@@ -1,0 +1,131 @@
+import WormholeSystem
+
+// Transactions.
+extension EtcdContainer {
+  /// A key that a transaction replaces, which shows its outcome later: it puts the key with a value
+  /// that no other transaction puts, and only if the key is unchanged.
+  struct Witness: Sendable {
+    let key: [UInt8]
+    /// The key's state; nil if it does not exist.
+    let base: KeyValue?
+    /// The revision of that state; nil for that of its last change.
+    var seen: Int64?
+    /// The content that the transaction puts.
+    let value: [UInt8]
+    /// The number of bytes of the stamp at the beginning of a content.
+    var stamp = EtcdTransaction.Condition.comparedBytes
+
+    var conditions: [EtcdTransaction.Condition] {
+      [EtcdTransaction.Condition].unchanged([(key, base)], stamp: stamp).map(\.comparing)
+    }
+
+    /// The key's state after the transaction.
+    func item(at revision: Int64, lease: Int64 = 0) -> KeyValue {
+      KeyValue(key: key, value: value, created: 0, modified: revision, version: 0, lease: lease)
+    }
+  }
+
+  /// Makes a change under conditions, and determines its outcome if its answer is lost.
+  ///
+  /// A transaction whose outcome is unknown is made again: at most one of the two can happen,
+  /// because both replace the same state of the witness. If the second is refused, the first change
+  /// of the witness since then shows whether it was ours.
+  ///
+  /// - Parameter transaction: Without the condition of the witness and without its operation, which
+  ///   come first.
+  /// - Returns: The outcome; without results if it was determined later, otherwise without the
+  ///   result of the witness's operation.
+  /// - Throws: `EtcdError`: `.outcomeUnknown` if the deadline passed first, or the history that
+  ///   shows it was compacted; otherwise nothing has changed.
+  func commit(
+    _ transaction: EtcdTransaction, _ witness: Witness, lease: Int64 = 0
+  ) throws(EtcdError) -> EtcdTransaction.Outcome {
+    var whole = transaction
+    whole.conditions.insert(contentsOf: witness.conditions, at: 0)
+    whole.operations.insert(
+      .put(key: witness.key, value: witness.value, lease: lease), at: 0)
+    let call = call()
+    return try call.settling { inDoubt throws(EtcdError) in
+      var outcome = try call.commit(whole)
+      if outcome.succeeded {
+        outcome.results.removeFirst()
+        return outcome
+      }
+      // An old number is safe if it is replaced meanwhile: a watch from it begins again.
+      let history = client.history
+      guard inDoubt, let revision = try call.ownChange(witness) else { return outcome }
+      return .init(succeeded: true, revision: revision, history: history, results: [])
+    }
+  }
+
+  /// Makes a change under conditions, once.
+  func commit(
+    _ transaction: EtcdTransaction
+  ) throws(EtcdError) -> EtcdTransaction.Outcome { try client.commit(transaction, until: soon) }
+
+  /// Makes a change that may be made twice.
+  func repeating(
+    _ transaction: EtcdTransaction
+  ) throws(EtcdError) -> EtcdTransaction.Outcome {
+    let call = call()
+    return try call.settling { _ throws(EtcdError) in try call.commit(transaction) }
+  }
+
+  /// Makes a change until its outcome is known: one whose answer is lost is made again.
+  ///
+  /// - Parameter change: Makes it. Its argument says whether an earlier one may have been made.
+  /// - Throws: What the change throws; `EtcdError.outcomeUnknown` if the outcome remains unknown.
+  func settling<Result, Failure: Error>(
+    _ change: (_ inDoubt: Bool) throws(Failure) -> Result
+  ) throws(Failure) -> Result {
+    let deadline = soon
+    var doubt: EtcdError?
+    var pause = Duration.milliseconds(5)
+    while true {
+      do throws(Failure) {
+        return try change(doubt != nil)
+      } catch {
+        guard let last = error as? EtcdError,
+          let first = doubt ?? (last.code == .outcomeUnknown ? last : nil)
+        else { throw error }
+        doubt = first
+        let mayPass = last.code == .outcomeUnknown || last.code == .unreachable
+        guard mayPass, ContinuousClock.now + pause < deadline else {
+          let then = last == first ? "" : "; then: \(last.reason)"
+          throw EtcdError(.outcomeUnknown, first.reason + then) as? Failure ?? error
+        }
+        pauseThread(pause)
+        pause = min(pause * 2, .milliseconds(200))
+      }
+    }
+  }
+
+  /// Returns the revision of our change of a witness; nil if another one came first, or none did.
+  ///
+  /// - Throws: `EtcdError`: `.compacted` if the history that shows it was compacted.
+  private func ownChange(_ witness: Witness) throws(EtcdError) -> Int64? {
+    let deadline = soon
+    var seen = witness.seen ?? witness.base?.modified ?? 0
+    // After a compaction its revision, at which the state is still known; at first the current one.
+    var revision: Int64?
+    while true {
+      let page = try client.page(.key(witness.key), at: revision, limit: 1, until: deadline)
+      let state = page.items.first
+      if let state, state.value == witness.value { return state.modified }
+      if state?.modified == witness.base?.modified {
+        guard let revision else { return nil }
+        seen = revision
+      } else if revision != nil {
+        throw EtcdError(.compacted, "what came first was compacted")
+      }
+      do throws(EtcdError) {
+        let first = try client.firstChange(of: witness.key, from: seen + 1, until: deadline)
+        return first.kind == .put && first.keyValue.value == witness.value
+          ? first.keyValue.modified : nil
+      } catch {
+        guard error.code == .compacted, let oldest = error.revision else { throw error }
+        revision = oldest
+      }
+    }
+  }
+}
