@@ -87,6 +87,7 @@ package struct ContainerCopy {
       try target.finish()
       return summary
     }
+    try refuseInside(target.directory)
     let place = try DirectoryTarget(
       path: target.directory + ".picture", group: nil, isDurable: false)
     defer { place.abandon() }

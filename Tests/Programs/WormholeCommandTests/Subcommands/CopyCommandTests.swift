@@ -58,6 +58,18 @@ struct CopyCommandTests {
     #expect(outcome.output == "65\n65\n65\n65\n4\n", "\(outcome)")
   }
 
+  @Test("to etcd refuses to keep this machine's files in the container itself", .needsEtcd)
+  func stateInside() throws {
+    let session = try Session()
+    let other = try TestEngine.etcd.location(of: session.container + "-other")
+    let outcome = try session.shell(
+      """
+      wormhole send a 1; echo beside >"$C/notes"; export XDG_STATE_HOME="$C/state"
+      wormhole copy "\(try #require(other))" --timeout 10; echo $?
+      """)
+    #expect(outcome.output == "65\n", "\(outcome)")
+  }
+
   @Test("refuses a container that is in use, says by whom, and copies it with --in-use")
   func inUse() throws {
     let session = try Session()
