@@ -250,10 +250,11 @@ extension ArgumentParser {
     guard !names.isEmpty else {
       return UsageError(reason: "'\(commandName)' has no subcommands, found '\(name)'", path: path)
     }
-    let helpful = path.count == 1 ? names + ["help"] : names
+    let helpful = path.count == 1 ? names + ["help", "--version"] : names
+    let found =
+      Suggestion.synonym(of: name, among: helpful) ?? Suggestion.nearest(to: name, among: helpful)
     let question =
-      Suggestion.nearest(to: name, among: helpful)
-      .map { "did you mean '\($0)'?" } ?? "expected one of \(names.joined(separator: ", "))"
+      found.map { "did you mean '\($0)'?" } ?? "expected one of \(names.joined(separator: ", "))"
     return UsageError(reason: "unknown subcommand '\(name)': \(question)", path: path)
   }
 }

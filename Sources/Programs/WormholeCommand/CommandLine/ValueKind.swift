@@ -122,6 +122,22 @@ enum Suggestion {
     nearest(to: word, among: candidates).map { "did you mean '\($0)'? " } ?? ""
   }
 
+  /// The words for one thing, here and in other programs, redis-cli, nats and etcdctl among them.
+  private static let synonyms: [[String]] = [
+    ["read", "get", "cat"], ["send", "set", "pub", "publish", "put"],
+    ["listen", "sub", "subscribe"], ["clear", "rm", "del", "delete", "remove"],
+    ["list", "ls", "keys"], ["put", "push", "add", "enqueue"], ["take", "get", "pop", "dequeue"],
+    ["--version", "version"],
+  ]
+
+  /// The candidate that means the same as another program's word.
+  static func synonym(of word: String, among candidates: [String]) -> String? {
+    for group in synonyms where group.contains(word) {
+      if let same = group.first(where: candidates.contains) { return same }
+    }
+    return nil
+  }
+
   /// The edits that turn `a` into `b`: insertion, deletion, replacement, and the exchange of two
   /// neighbours, the commonest slip of all (optimal string alignment).
   static func distance(_ a: [UInt8], _ b: [UInt8]) -> Int {

@@ -95,6 +95,11 @@ import WormholeTestSupport
       (["hlep"], "unknown subcommand 'hlep': did you mean 'help'?"),
       (["notify", "psot"], "unknown subcommand 'psot': did you mean 'post'?"),
       (["help", "notify", "wiat"], "unknown subcommand 'wiat': did you mean 'wait'?"),
+      (["get", "a"], "unknown subcommand 'get': did you mean 'read'?"),
+      (["set", "a", "1"], "unknown subcommand 'set': did you mean 'send'?"),
+      (["version"], "unknown subcommand 'version': did you mean '--version'?"),
+      (["queue", "pop", "q"], "unknown subcommand 'pop': did you mean 'take'?"),
+      (["presence", "ls"], "unknown subcommand 'ls': did you mean 'list'?"),
       (["listen", "--cuont=3"], "unknown option '--cuont': did you mean '--count'?"),
       (
         ["--format", "plist", "read", "a"],
