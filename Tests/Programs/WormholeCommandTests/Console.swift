@@ -12,6 +12,8 @@ import WormholeTestSupport
 /// the output: … stands for anything, a number of a process or of seconds for any number
 /// ```
 ///
+/// A line after … may have come before the line above …, because two events have no order.
+///
 /// A command of the first shell may continue while the second is used, and its input stands between
 /// its output. A command of the second shell ends before the next one, with status 0.
 final class Console {
@@ -22,6 +24,8 @@ final class Console {
     var lines: [Substring] = []
     /// Other lines may precede the next of these.
     var mayHaveMore = false
+    /// The other lines since the last input.
+    var others: [String] = []
 
     /// A command of the first shell that is no mere setting.
     var staysOpen: Bool {
@@ -44,6 +48,8 @@ final class Console {
   }
 
   private let shells: [LineProcess]
+  /// What the open commands of each shell have printed.
+  private var printed: [[String]] = [[], []]
   private let deadline = ContinuousClock.now + .seconds(90)
   private static let end = "-- the status was "
   private static let failed = "-- failed with "
@@ -135,17 +141,29 @@ final class Console {
     guard let line = entry.lines.first else { return }
     if entry.isTyped(line) {
       try shells[entry.shell].tell(String(line))
+      entry.others = []
     } else if line == "…" {
       entry.mayHaveMore = true
+    } else if entry.mayHaveMore,
+      let other = try entry.others.firstIndex(where: { try Self.matches($0, String(line)) })
+    {
+      entry.others.remove(at: other)
+      entry.mayHaveMore = false
     } else {
       let seen: String
       do {
         seen = try shells[entry.shell].line(until: limit)
       } catch let error as LineProcess.Failure {
-        guard limit < deadline else { throw error }
+        guard limit < deadline else {
+          throw NeverHappened(what: "\(place): «\(line)» (\(error)), but \(printed)")
+        }
         return
       }
-      if entry.mayHaveMore, try !Self.matches(seen, String(line)) { return }
+      printed[entry.shell].append(seen)
+      if entry.mayHaveMore, try !Self.matches(seen, String(line)) {
+        entry.others.append(seen)
+        return
+      }
       entry.mayHaveMore = false
       try #require(
         try Self.matches(seen, String(line)),
