@@ -1,3 +1,4 @@
+import Synchronization
 import Testing
 import WormholePropertyLists
 import WormholeSystem
@@ -49,7 +50,7 @@ struct QueueReleaseTests {
       consumer.close()
       consumer = try queue.consume()
     }
-    let again = try next(consumer, until: .now + .seconds(20))
+    let again = try next(consumer, until: soon)
     #expect(again.payload == 0 && again.deliveries == 2 && again.isRedelivery)
     try again.acknowledge()
     #expect(try consumer.isIdle() && scene.leftovers().isEmpty, "\(scene.directory.listing)")
@@ -59,8 +60,8 @@ struct QueueReleaseTests {
   func async() async throws {
     try await queue.sender("a").enqueue(0)
     let consumer = try await queue.consume()
-    let entry = try #require(try await consumer.next(until: .now + .seconds(20)))
-    async let again = consumer.next(until: .now + .seconds(20))
+    let entry = try #require(try await consumer.next(until: soon))
+    async let again = consumer.next(until: soon)
     try await Task.detached { try entry.release(after: .milliseconds(10)) }.value
     #expect(try await again?.deliveries == 2)
   }
@@ -91,7 +92,7 @@ struct QueueReleaseTests {
     try FileDescriptor.open("\(scene.place)/\(taken)/\(log)", [.writeOnly, .truncate])
       .writeAll(Array("0 20 \(due)\n".utf8))
     let successor = try queue.consume()
-    #expect(try next(successor, until: .now + .seconds(20)).payload == 0)
+    #expect(try next(successor, until: soon).payload == 0)
   }
 
   // MARK: Counting
@@ -145,6 +146,42 @@ struct QueueReleaseTests {
     try sender.forget(new)
     #expect(try scene.leftovers().isEmpty && scene.count(.failed) == 0)
   }
+
+  #if DEBUG
+    // It was said not to exist.
+    @Test(
+      "and failed is sent again although a child that was just forked shares its writer's lock",
+      .onlyDirectories("it is about a file's lock"))
+    func lockedFailure() throws {
+      let consumer = try queue.consume()
+      let ids = try (0..<2).map { number in
+        let id = try queue.sender("a").enqueue(PropertyListValue(number))
+        try next(consumer).fail("no", isKept: true)
+        return id
+      }
+      // What it locks if nobody else does, the failure last.
+      let locks = Atomic(0)
+      let counting = Faults.Plan { call, _ in
+        if call == .flock { locks.wrappingAdd(1, ordering: .relaxed) }
+        return .proceed
+      }
+      #expect(try Faults.$plan.withValue(counting) { try queue.retry(ids[0]) } != nil)
+      let child = SharedDescriptor(
+        try FileDescriptor.open(
+          scene.place + "/" + QueueDirectory.failedPath(ids[1]), .readOnly))
+      #expect(try child.descriptor.tryLock(.exclusive))
+      let unlocking = Faults.Plan { call, _ in
+        guard call == .flock, locks.wrappingSubtract(1, ordering: .relaxed).newValue == -1 else {
+          return .proceed
+        }
+        let end = Result { try Faults.$plan.withValue(nil) { try child.descriptor.unlock() } }
+        #expect(throws: Never.self) { try end.get() }
+        return .proceed
+      }
+      #expect(try Faults.$plan.withValue(unlocking) { try queue.retry(ids[1]) } != nil)
+      #expect(try next(consumer).payload == 0 && next(consumer).payload == 1)
+    }
+  #endif
 
   @Test(
     "too often ends once, kept and reported, if its consumer is killed before any step",

@@ -156,14 +156,21 @@ extension QueueDirectory {
 
   /// Moves a file that other processes may move to other names at the same moment.
   ///
-  /// If a move takes two steps (`RenameMode.keep`), the lock admits one process; the others find
-  /// nothing.
+  /// If a move takes two steps (`RenameMode.keep`), the lock admits one process; the others wait for it,
+  /// and find nothing.
   ///
-  /// - Throws: `.noSuchFile` if another process moves it, or has; `.alreadyExists` if the name is taken.
+  /// - Throws: `.noSuchFile` if another process has moved it; `.alreadyExists` if the name is taken;
+  ///   `.deviceBusy` if it is locked for a second.
   package func moveAlone(_ path: String, to other: String) throws(Errno) {
-    // Open for writing, or NFS grants no such lock (flock(2)).
-    let file = try openFile(path, [.readWrite, .nonBlocking])
-    guard try file.tryLock(.exclusive) else { throw .noSuchFile }
-    try move(path, to: other, .keep)
+    let deadline = ContinuousClock.now + .seconds(1)
+    while true {
+      // Open for writing, or NFS grants no such lock (flock(2)).
+      let file = try openFile(path, [.readWrite, .nonBlocking])
+      if try file.tryLock(.exclusive) { return try move(path, to: other, .keep) }
+      // Not only a mover may have it: a child that was just forked shares its writer's lock until its
+      // exec.
+      guard ContinuousClock.now < deadline else { throw .deviceBusy }
+      pauseThread(.milliseconds(1))
+    }
   }
 }
