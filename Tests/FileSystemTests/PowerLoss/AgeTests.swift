@@ -67,7 +67,7 @@ struct AgeTests {
       for write in writes {
         let command = "exec '\(program)' --container '\(path)' \(write)"
         let child = try ChildProcess("sh", ["-c", command])
-        #expect(try child.wait(until: .now + .seconds(30)) == .exited(0))
+        #expect(try child.wait(until: soon) == .exited(0))
       }
       try disk.cutPower()
       try disk.restart()

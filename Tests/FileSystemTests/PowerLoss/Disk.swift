@@ -58,9 +58,15 @@ final class Disk: Sendable {
   /// Cuts the power, while other processes may be writing.
   ///
   /// Without a journal the file system writes all that it has when it is unmounted, so what is on the
-  /// disk now is kept aside, as is the only thing that a start of the machine would find.
+  /// disk now is kept aside, as is the only thing that a start of the machine would find. A copy to
+  /// which the disk is still equal is of one moment.
   func cutPower() throws {
-    try mounts.run(kind == .unjournalled ? "cp memory/image memory/cut" : "\(Self.cut) disk")
+    let copy = """
+      for attempt in 1 2 3 4 5 6 7 8 9; do \
+      cp memory/image memory/cut; cmp -s memory/image memory/cut && break; \
+      done; [ $attempt -lt 9 ]
+      """
+    try mounts.run(kind == .unjournalled ? copy : "\(Self.cut) disk")
   }
 
   /// Mounts the disk again, which replays its journal. No process may have a file of it open any more.
