@@ -165,7 +165,7 @@ struct FullDiskTests {
     try next.acknowledge()
     try d.end()
     for number in together.dropFirst() {
-      let next = try #require(try worker.next(until: .now + .seconds(10)))
+      let next = try #require(try worker.next(until: soon))
       #expect(next.payload == number && next.isRedelivery == (number == 4))
       try next.acknowledge()
     }

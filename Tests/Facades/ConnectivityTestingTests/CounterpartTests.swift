@@ -62,7 +62,7 @@ struct CounterpartTests {
   func cancellation() async throws {
     let watch = try await watch([.answer([:])])
     let next: @Sendable () async throws -> Void = {
-      _ = try await watch.next(until: .now + .seconds(30))
+      _ = try await watch.next(until: soon)
     }
     let reachable: @Sendable () async throws -> Void = {
       try await phone.waitUntil(.inactive, until: .now + .seconds(30))
@@ -173,7 +173,7 @@ struct CounterpartTests {
       "question [\"a\"]", "message [\"b\"]", "user info [\"c\"]", "context [\"d\"]", "file seat 8",
     ]
     try eventually("all have arrived") { events.allSatisfy(delegate.events.contains) }
-    #expect(try await transfer.finalStatus(until: .now + .seconds(20)) == .processed)
+    #expect(try await transfer.finalStatus(until: soon) == .processed)
     try await scene.end()
   }
 

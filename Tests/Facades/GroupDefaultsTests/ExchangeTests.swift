@@ -121,7 +121,7 @@ struct ExchangeTests {
     try Data(Self.apple.utf8).write(to: file)
     #expect(try scene.defaults.importSuite(from: file, .merging) == 3)
     let fifo = try ChildProcess("mkfifo", [place.path + "/fifo"])
-    _ = try fifo.wait(until: .now + .seconds(30))
+    _ = try fifo.wait(until: soon)
     let error = #expect(throws: AppGroupError.self) {
       try scene.defaults.importSuite(from: URL(filePath: place.path + "/fifo"), .merging)
     }

@@ -81,7 +81,7 @@ struct WCSessionTests {
         "sh", ["-c", "'\(try BuiltProgram.path("participant"))' session-serve 2>&1; echo over"],
         environment: Program.environment(with: variables))
       var lines: [String] = []
-      while lines.last != "over" { lines.append(try program.line(until: .now + .seconds(20))) }
+      while lines.last != "over" { lines.append(try program.line(until: soon)) }
       return lines.dropLast().joined(separator: "\n")
     }
     let place = try "WORMHOLE_CONTAINER=\(scene.directory.location)"
@@ -127,7 +127,7 @@ struct WCSessionTests {
     try desk.enqueue(["c": 3], to: "phone")
     #expect(try phone.await("info") == "info c=3")
     #expect(
-      try text.finalStatus(until: .now + .seconds(20))
+      try text.finalStatus(until: soon)
         == .failed(reason: "a session takes dictionaries only"))
   }
 

@@ -55,7 +55,7 @@ final class ElementScene {
 extension Counterpart {
   /// Takes things until one of a kind comes; those for the watch's face are passed over.
   func next(_ kind: Received.Kind) throws -> Received {
-    let deadline = ContinuousClock.now + .seconds(20)
+    let deadline = soon
     while true {
       let received = try next(until: deadline)
       if received.kind == kind, received.value["nextShow"] == nil { return received }

@@ -222,7 +222,7 @@ struct ElementsTests {
       let with = try phone.transferFile(file, metadata: ["qrCodes": 23523])
       _ = try watch.notices("received the QR code of 23523", count: 1)
       for transfer in [without, with] {
-        #expect(try transfer.finalStatus(until: .now + .seconds(20)) == .processed)
+        #expect(try transfer.finalStatus(until: soon) == .processed)
       }
       #expect(try scene.cast.codes() == ["23523.txt"])
     },

@@ -7,7 +7,7 @@ struct LineProcessTests {
   // The rest of a screen used to be wrong if a pipe delivered a character in two pieces.
   @Test("is read in whole characters")
   func characters() throws {
-    let deadline = ContinuousClock.now + .seconds(20)
+    let deadline = soon
     let program = try LineProcess(
       "sh", ["-c", #"printf 'a\303'; read line; printf '\251b\342\224'; read line; printf '\200'"#])
     #expect(try program.text(until: deadline) == "a")

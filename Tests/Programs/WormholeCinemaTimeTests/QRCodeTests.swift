@@ -43,7 +43,7 @@ struct QRCodeTests {
     let process = try LineProcess(
       try #require(Self.reader), ["--nodbus", "--quiet", "--raw", file.path],
       environment: Program.environment)
-    #expect(try process.line(until: .now + .seconds(20)) == movie.ticket)
+    #expect(try process.line(until: soon) == movie.ticket)
   }
 
   /// Returns the text of a code as a picture in the portable bitmap format, as a camera sees it on a terminal.

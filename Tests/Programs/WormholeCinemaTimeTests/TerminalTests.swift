@@ -51,7 +51,7 @@ struct TerminalTests {
 
     /// Reads until the screen shows a text, perhaps broken between words.
     func wait(for text: String) throws {
-      let deadline = ContinuousClock.now + .seconds(20)
+      let deadline = soon
       do {
         while !seen.contains(text), !unbroken.contains(text) { try read(until: deadline) }
       } catch {
@@ -69,7 +69,7 @@ struct TerminalTests {
     /// Reads until the screen is as a picture.
     func wait(forPicture screen: String, _ name: String) throws {
       let wanted = try ScreenPictures.lines(of: screen, name)
-      let deadline = ContinuousClock.now + .seconds(20)
+      let deadline = soon
       do {
         while terminal.text != wanted { try read(until: deadline) }
       } catch {

@@ -50,7 +50,7 @@ final class Console {
   private let shells: [LineProcess]
   /// What the open commands of each shell have printed.
   private var printed: [[String]] = [[], []]
-  private let deadline = ContinuousClock.now + .seconds(90)
+  private let deadline = ContinuousClock.now + .seconds(240)
   private static let end = "-- the status was "
   private static let failed = "-- failed with "
 
@@ -80,7 +80,7 @@ final class Console {
     // line. Unlike others, bash takes no more of its input than the command that it reads.
     shells = try (0..<2).map { _ in
       let shell = try LineProcess(
-        "timeout", ["-k", "5", "100", "stdbuf", "-oL", "bash"], environment: environment)
+        "timeout", ["-k", "5", "250", "stdbuf", "-oL", "bash"], environment: environment)
       try shell.tell("cd '\(directory)'")
       try shell.tell("trap 'echo \"\(Self.failed)$?: $BASH_COMMAND\"' ERR")
       return shell
@@ -91,7 +91,7 @@ final class Console {
   func close() throws {
     for shell in shells {
       try shell.send(.terminate)
-      _ = try shell.wait(until: .now + .seconds(10))
+      _ = try shell.wait(until: soon)
     }
   }
 

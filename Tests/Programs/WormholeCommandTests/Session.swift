@@ -66,7 +66,7 @@ struct Session {
   /// Runs a script with `wormhole` in its PATH, the container in `$C` and a temporary directory in
   /// `$T`, in which it runs, so that a failing script leaves nothing elsewhere.
   func shell(
-    _ script: String, within limit: Duration = .seconds(30), with wrapper: [String] = []
+    _ script: String, within limit: Duration = testPatience, with wrapper: [String] = []
   ) throws -> Outcome {
     let number = UInt64.random(in: .min ... .max)
     let (output, errors) = ("\(directory.path)/out-\(number)", "\(directory.path)/err-\(number)")

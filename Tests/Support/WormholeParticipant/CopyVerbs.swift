@@ -17,7 +17,7 @@ enum CopyVerbs {
     switch verb {
     case "copy-history": try history(Int64(key) ?? 1, rate, container)
     case "copy-pause": try pause(container)
-    default: _ = try ContainerCopy(of: container).run(to: key, until: .now + .seconds(20))
+    default: _ = try ContainerCopy(of: container).run(to: key, until: .now + .seconds(100))
     }
   }
 

@@ -31,7 +31,7 @@ enum IsolatedSessions {
   }
 
   private static func serveMainQueue(until isDone: () -> Bool) {
-    let deadline = Date().addingTimeInterval(20)
+    let deadline = Date().addingTimeInterval(100)
     while !isDone(), Date() < deadline {
       RunLoop.main.run(until: Date().addingTimeInterval(0.002))
     }

@@ -67,7 +67,7 @@ enum ObservingVerbs {
   }
 
   private static func serveMainQueue(until isDone: () -> Bool) {
-    let deadline = Date().addingTimeInterval(20)
+    let deadline = Date().addingTimeInterval(100)
     while !isDone(), Date() < deadline {
       RunLoop.main.run(until: Date().addingTimeInterval(0.002))
     }

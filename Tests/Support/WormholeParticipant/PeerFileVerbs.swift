@@ -40,11 +40,11 @@ enum PeerFileVerbs {
         ? try session.transfer(fileAt: url, to: rest[0], options: options)
         : try session.intendTransfer(fileAt: url, to: rest[0], options: options)
       kept.withLock { $0.transfers[name] = transfer }
-      if verb == "file-send" { try transfer.waitUntilStored(until: .now + .seconds(20)) }
+      if verb == "file-send" { try transfer.waitUntilStored(until: .now + .seconds(100)) }
     case "file-copy": try session.sendOutgoingFiles()
     case "file-end":
       let transfer = kept.withLock { $0.transfers[name] }
-      return "\(try transfer?.finalStatus(until: .now + .seconds(20)) ?? .stored)"
+      return "\(try transfer?.finalStatus(until: .now + .seconds(100)) ?? .stored)"
     case "file-receive":
       let wait = Duration.seconds(rest.first.flatMap { Int($0) } ?? 0)
       let receiver = try session.receiveFiles(until: .now + wait)

@@ -164,7 +164,7 @@ final class SessionEvents: Sendable {
 
   var all: [String] { events.withLock { $0 } }
 
-  func await(_ text: String, or other: String? = nil, within seconds: Double = 25) -> String {
+  func await(_ text: String, or other: String? = nil, within seconds: Double = 100) -> String {
     let deadline = Date().addingTimeInterval(seconds)
     while Date() < deadline {
       let found: String? = events.withLock { events in

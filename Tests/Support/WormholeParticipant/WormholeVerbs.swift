@@ -78,7 +78,7 @@ enum WormholeVerbs {
   }
 
   private static func serve(until isDone: () -> Bool) {
-    let deadline = Date().addingTimeInterval(20)
+    let deadline = Date().addingTimeInterval(100)
     while !isDone(), Date() < deadline {
       RunLoop.main.run(until: Date().addingTimeInterval(0.002))
     }

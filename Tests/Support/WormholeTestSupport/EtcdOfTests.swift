@@ -8,7 +8,7 @@ extension EtcdNode {
     do {
       let null = try FileDescriptor.open("/dev/null", .readWrite)
       _ = try ChildProcess("etcd", ["--version"], output: null.rawValue).wait(
-        until: .now + .seconds(30))
+        until: .now + testPatience)
       return false
     } catch {
       print("skipped: no etcd here (Debian: apt-get install etcd-server): \(error)")
@@ -91,6 +91,3 @@ extension EtcdNode.Setting {
     return setting
   }
 }
-
-/// The deadline of calls that have to succeed.
-package var soon: ContinuousClock.Instant { .now + .seconds(30) }

@@ -11,10 +11,17 @@ package struct NeverHappened: Error, CustomStringConvertible {
   package var description: String { "did not happen within its deadline: \(what)" }
 }
 
-/// Waits until a condition holds. The deadline is generous, because it only ends a failing test. A long
-/// wait looks less often, because others need the processor meanwhile.
+/// The time after which a test that waits for another process has failed. Only a failing test takes so
+/// long, so there is room for a machine with ten times as much to do.
+package let testPatience = Duration.seconds(120)
+
+/// The deadline of calls that have to succeed.
+package var soon: ContinuousClock.Instant { .now + testPatience }
+
+/// Waits until a condition holds. A long wait looks less often, because others need the processor
+/// meanwhile.
 package func eventually(
-  _ what: String, within limit: Duration = .seconds(30), _ condition: () throws -> Bool
+  _ what: String, within limit: Duration = testPatience, _ condition: () throws -> Bool
 ) throws {
   let deadline = ContinuousClock.now + limit
   var pause = Duration.milliseconds(2)

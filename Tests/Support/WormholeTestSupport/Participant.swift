@@ -67,7 +67,7 @@ package final class Participant: Sendable {
   deinit {
     do {
       try child.process.send(.kill)
-      _ = try child.process.wait(until: .now + .seconds(10))
+      _ = try child.process.wait(until: soon)
     } catch {
       // It has ended already, which is the aim.
       return
@@ -80,7 +80,7 @@ package final class Participant: Sendable {
   }
 
   /// Returns the next line that it prints.
-  package func answer(within limit: Duration = .seconds(30)) throws -> String {
+  package func answer(within limit: Duration = testPatience) throws -> String {
     let deadline = ContinuousClock.now + limit
     while true {
       if let line = takeLine() { return line }
@@ -95,7 +95,7 @@ package final class Participant: Sendable {
   ///
   /// - Returns: Whether it was killed; false if the command was done.
   /// - Throws: `Failure` if it answered anything else, or ended in another way.
-  package func dies(of command: String, within limit: Duration = .seconds(30)) throws -> Bool {
+  package func dies(of command: String, within limit: Duration = testPatience) throws -> Bool {
     try tell(command)
     let answer: String
     do {
@@ -154,7 +154,7 @@ package final class Participant: Sendable {
   }
 
   /// Sends a line and waits for the answer.
-  package func ask(_ line: String, within limit: Duration = .seconds(30)) throws -> String {
+  package func ask(_ line: String, within limit: Duration = testPatience) throws -> String {
     try tell(line)
     return try answer(within: limit)
   }
@@ -176,7 +176,7 @@ package final class Participant: Sendable {
   }
 
   /// Waits for its end.
-  package func wait(within limit: Duration = .seconds(30)) throws -> Termination {
+  package func wait(within limit: Duration = testPatience) throws -> Termination {
     guard let end = try child.process.wait(until: .now + limit) else {
       throw Failure(description: "process \(processID) did not end within \(limit)")
     }

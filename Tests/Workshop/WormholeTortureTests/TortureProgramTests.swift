@@ -105,7 +105,7 @@ struct TortureProgramTests {
     }
     try eventually("etcd runs") { try members() == 1 }
     try child.send(.kill)
-    _ = try child.wait(until: .now + .seconds(30))
+    _ = try child.wait(until: soon)
     try eventually("etcd has ended") { try members() == 0 }
   }
 
@@ -160,6 +160,6 @@ struct TortureProgramTests {
     let nowhere = try FileDescriptor.open("/dev/null", .writeOnly)
     let child = try ChildProcess(
       BuiltProgram.path("torture"), arguments, errors: nowhere.rawValue)
-    #expect(try child.wait(until: .now + .seconds(30)) == .exited(64))
+    #expect(try child.wait(until: soon) == .exited(64))
   }
 }

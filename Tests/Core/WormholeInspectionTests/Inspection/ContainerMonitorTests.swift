@@ -107,7 +107,7 @@ struct ContainerMonitorTests {
         return sight.remembered >= 10
       }
       let child = try ChildProcess("sh", ["-c", "rm -r '\(directory.path)'/*/\(name)"])
-      #expect(try child.wait(until: .now + .seconds(30)) == .exited(0))
+      #expect(try child.wait(until: soon) == .exited(0))
       try eventually("it remembers nothing of them, not \(sight.remembered)") {
         sight.look()
         return sight.remembered == 0

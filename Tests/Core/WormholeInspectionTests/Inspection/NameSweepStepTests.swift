@@ -69,7 +69,7 @@ import WormholeInspection
       NameUse(
         testDescription: "entries are sent", primitive: .queue,
         empty: { container, name in
-          _ = try container.queue(name).consume(until: .now + .seconds(30)).next(until: .now)
+          _ = try container.queue(name).consume(until: soon).next(until: .now)
         },
         use: { container, name in
           let sender = try container.queue(name).sender("a")
@@ -77,7 +77,7 @@ import WormholeInspection
             sender.enqueue(1), sender.enqueue(2, key: "k", keepsReceipt: true), sender.enqueue(3),
           ]
           #expect(try sender.cancel(ids[2]))
-          let consumer = try container.queue(name).consume(until: .now + .seconds(30))
+          let consumer = try container.queue(name).consume(until: soon)
           for number in 1...2 {
             let entry = try consumer.next(until: .now)
             #expect(entry?.payload == .integer(Int64(number)))
@@ -91,12 +91,12 @@ import WormholeInspection
       NameUse(
         testDescription: "a process consumes", primitive: .queue,
         empty: { container, name in
-          _ = try container.queue(name).consume(until: .now + .seconds(30)).next(until: .now)
+          _ = try container.queue(name).consume(until: soon).next(until: .now)
         },
         use: { container, name in
-          let consumer = try container.queue(name).consume(until: .now + .seconds(30))
+          let consumer = try container.queue(name).consume(until: soon)
           try container.queue(name).sender("a").enqueue(1)
-          let entry = try consumer.next(until: .now + .seconds(10))
+          let entry = try consumer.next(until: soon)
           #expect(entry?.payload == 1)
           try entry?.fail("no")
           consumer.close()

@@ -36,7 +36,7 @@ struct NameSweepTests {
 
   private func shell(_ command: String) throws {
     let child = try ChildProcess("sh", ["-c", "cd '\(directory.path)' && " + command])
-    #expect(try child.wait(until: .now + .seconds(30)) == .exited(0))
+    #expect(try child.wait(until: soon) == .exited(0))
   }
 
   // NAMES=2000 sets the number of each kind.
@@ -141,7 +141,7 @@ struct NameSweepTests {
     #expect(try cancelled.outcomes().count == 1)
     #expect(try sent.receipts().count == 1)
     try container.queue("consumed").sender("a").enqueue(5)
-    #expect(try consumer.next(until: .now + .seconds(10))?.payload == 5)
+    #expect(try consumer.next(until: soon)?.payload == 5)
     #expect(attached.id == "x")
     try container.notification("heard").post()
     try eventually("the observer is called again") { heard.all.count == 2 }

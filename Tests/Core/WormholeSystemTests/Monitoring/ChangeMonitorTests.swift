@@ -107,11 +107,11 @@ struct ChangeMonitorTests: MonitorScene {
     let input = try makePipe()
     let holder = try ChildProcess(
       "python3", ["-c", script], input: input.read.rawValue, output: output.write.rawValue)
-    #expect(try waitReadable([output.read.rawValue], until: .now + .seconds(20)) == [true])
+    #expect(try waitReadable([output.read.rawValue], until: soon) == [true])
     #expect(try !own.tryLock(.exclusive))
     let watch = monitor.watchOpen(own, [.closedWithoutWriting]) { _ in latch.raise() }
     try holder.send(.kill)
-    _ = try holder.wait(until: .now + .seconds(10))
+    _ = try holder.wait(until: soon)
     // Bounded by its deadline; the result shows that the wake-up came.
     latch.block(until: .now + .seconds(20))
     try eventually("the lock is free") { try own.tryLock(.exclusive) }

@@ -57,7 +57,7 @@ struct MissingDirectoryTests: MonitorScene {
     for _ in 1...2 {
       let heard = Awaited<Void>()
       monitor.afterEvents { heard.settle(()) }
-      try #require(heard.wait(until: .now + .seconds(10)) != nil)
+      try #require(heard.wait(until: soon) != nil)
       try eventually("all looks have ended") { monitor.state.withLock { $0.lanesAtWork } == 0 }
     }
   }

@@ -49,8 +49,8 @@ struct ChildProcessTests {
     #expect(try child.wait(until: .now - .seconds(1)) == nil)
     #expect(try child.wait(until: .now + .milliseconds(5)) == nil)
     try child.send(.kill)
-    #expect(try child.wait(until: .now + .seconds(30)) == .killed(signal: 9))
-    #expect(throws: Errno.noChild) { try child.wait(until: .now + .seconds(30)) }
+    #expect(try child.wait(until: soon) == .killed(signal: 9))
+    #expect(throws: Errno.noChild) { try child.wait(until: soon) }
     // By number this could hit the process that has it now.
     #expect(throws: Errno.noSuchProcess) { try child.send(.kill) }
   }
@@ -91,8 +91,8 @@ struct ChildProcessTests {
         == [other.processID])
     try child.send(.kill)
     try other.send(.kill)
-    _ = try child.wait(until: .now + .seconds(30))
-    _ = try other.wait(until: .now + .seconds(30))
+    _ = try child.wait(until: soon)
+    _ = try other.wait(until: soon)
     #expect(try processes(printingTo: output, orWith: variable).isEmpty)
   }
 
@@ -113,7 +113,7 @@ struct ChildProcessTests {
     do {
       let child = try ChildProcess("true", [], output: 2, errors: 1)
       ended = child.processID
-      #expect(try waitReadable([child.descriptor], until: .now + .seconds(30)) == [true])
+      #expect(try waitReadable([child.descriptor], until: .now + testPatience) == [true])
     }
     try expectReaped(soon)
     try expectReaped(ended)
@@ -138,7 +138,7 @@ struct ChildProcessTests {
       setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
       do {
         let child = try ChildProcess("sh", ["-c", ": >'\(path)'"])
-        #expect(try child.wait(until: .now + .seconds(30)) == .exited(0))
+        #expect(try child.wait(until: soon) == .exited(0))
         break
       } catch {
         refusals += 1
@@ -166,7 +166,7 @@ struct ChildProcessTests {
     #expect(try Set(inheritors(of: status).map(\.processID)) == [child.processID, other])
     try child.send(.stop)
     #expect(try endInheritors(of: status, until: .now + .seconds(30)))
-    #expect(try child.wait(until: .now + .seconds(30)) == .killed(signal: 9))
+    #expect(try child.wait(until: soon) == .killed(signal: 9))
     #expect(ProcessStatus.of(other)?.isDead ?? true)
     #expect(try inheritors(of: status).isEmpty)
   }
@@ -218,7 +218,7 @@ struct ChildProcessTests {
           "\(path)/links",
         ],
         input: input, output: output, errors: errors)
-      #expect(try child.wait(until: .now + .seconds(30)) == .exited(0))
+      #expect(try child.wait(until: soon) == .exited(0))
       let links = try FileDescriptor.open("\(path)/links", .readOnly)
       let text = String(
         decoding: try links.readToEnd(expectedBytes: 0, maximumBytes: 4_096), as: UTF8.self)
@@ -232,7 +232,7 @@ struct ChildProcessTests {
     var limit = rlimit(rlim_cur: 32, rlim_max: 32)
     #expect(setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit) == 0)
     let child = try ChildProcess("true", [], output: 2, errors: 1)
-    #expect(try child.wait(until: .now + .seconds(30)) == .exited(0))
+    #expect(try child.wait(until: soon) == .exited(0))
   }
 
   @Test("leaves no descriptor behind, a thousand times", .ownProcess)
@@ -241,7 +241,7 @@ struct ChildProcessTests {
     let before = try Descriptors.open()
     for _ in 0..<1_000 {
       let child = try ChildProcess("true", [], output: 2, errors: 1)
-      #expect(try child.wait(until: .now + .seconds(30)) == .exited(0))
+      #expect(try child.wait(until: soon) == .exited(0))
     }
     for _ in 0..<10 {
       do {

@@ -82,7 +82,7 @@ struct ProcessTableTests {
     #expect(ProcessStatus.of(id)?.program == "sleep")
     try child.send(.kill)
     try eventually("it is dead and not yet reaped") { ProcessStatus.of(id)?.isDead == true }
-    #expect(try child.wait(until: .now + .seconds(30)) == .killed(signal: 9))
+    #expect(try child.wait(until: soon) == .killed(signal: 9))
     #expect(ProcessStatus.of(id) == nil)
   }
 
@@ -109,7 +109,7 @@ struct ProcessTableTests {
         ProcessStatus.of(child.processID)?.isStopped == true
       }
       try child.send(.kill)
-      #expect(try child.wait(until: .now + .seconds(30)) == .killed(signal: 9))
+      #expect(try child.wait(until: soon) == .killed(signal: 9))
     }
   }
 

@@ -13,7 +13,7 @@ struct SignalReceptionTests {
     for signal in [Signal.terminate, .windowChanged, .windowChanged, .continue] {
       try Program.send(signal, to: Program.processID)
     }
-    #expect(try waitReadable([signals.descriptor], until: .now + .seconds(30)) == [true])
+    #expect(try waitReadable([signals.descriptor], until: soon) == [true])
     let expected: [Signal] = [.windowChanged, .terminate, .continue]
     var received: Set<Signal> = []
     try eventually("all are received") {

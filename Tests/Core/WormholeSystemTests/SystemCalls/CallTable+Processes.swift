@@ -95,7 +95,7 @@ extension CallTable {
           do { try Program.write([1], to: number) } catch { preconditionFailure("\(error)") }
         }
       }
-      return "\(try waitReadable([pipe.read.rawValue], until: .now + .seconds(30)))"
+      return "\(try waitReadable([pipe.read.rawValue], until: soon))"
     },
     CallRow(.terminalMode, "true") { bench in
       // The end of a pseudo-terminal that is a terminal, too (pty(7)).
@@ -119,7 +119,7 @@ extension CallTable {
 
   private static func describe(_ child: borrowing ChildProcess) throws -> String {
     defer { stop(child.processID) }
-    return try child.wait(until: .now + .seconds(30)).map { "\($0)" } ?? "still runs"
+    return try child.wait(until: soon).map { "\($0)" } ?? "still runs"
   }
 
   // Ends a child whose row failed on purpose; it is reaped when its value is released.

@@ -28,7 +28,7 @@ struct EventTests {
     try takeEvents()
     try FileDescriptor.open("\(second)/a", [.writeOnly, .create]).close()
     // A child that another test is starting shares the open file until it runs its own program.
-    #expect(try waitReadable([queue.rawValue], until: .now + .seconds(30)) == [true])
+    #expect(try waitReadable([queue.rawValue], until: soon) == [true])
     try rename(
       "\(first)/\(long)", at: Directory.current, to: "\(first)/b", at: Directory.current)
     try removeDirectory("\(first)/b")

@@ -61,7 +61,7 @@ struct LockTests {
     let bystander = try Self.open("\(directory.path)/bystander")
     #expect(try LockTable.current().holders(of: bystander.descriptor.status()).isEmpty)
     try child.send(.kill)
-    #expect(try child.wait(until: .now + .seconds(30)) == .killed(signal: 9))
+    #expect(try child.wait(until: soon) == .killed(signal: 9))
     #expect(try mine.descriptor.tryLock(.exclusive))
     #expect(try LockTable.current().holders(of: status) == [Program.processID])
   }

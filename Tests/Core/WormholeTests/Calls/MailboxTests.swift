@@ -169,7 +169,7 @@ import WormholeTestSupport
     let (directory, container, mailbox, delivered) = try scene()
     let outlet = try #require(MailboxOutlet(in: container, to: mailbox.address))
     let remove = try ChildProcess("rm", ["-rf", directory.path + "/mailboxes"])
-    _ = try remove.wait(until: .now + .seconds(30))
+    _ = try remove.wait(until: soon)
     try eventually("it is there again") { try outlet.post(1) == .posted }
     try eventually("it is delivered") { delivered.all == [1] }
     try container.sweepMailboxes()

@@ -57,7 +57,7 @@
     func entries() throws {
       let queue = container.queue("q")
       let sender = try queue.sender("s")
-      let consumer = try queue.consume(until: .now + .seconds(30))
+      let consumer = try queue.consume(until: soon)
       #expect(try calls { _ = try sender.enqueue(1) }.count == 5)
       #expect(try calls { try consumer.next(until: .now)?.acknowledge() }.count == 6)
     }

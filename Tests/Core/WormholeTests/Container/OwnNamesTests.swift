@@ -127,7 +127,7 @@ struct OwnNamesTests {
     let observation = try value.observe(on: DispatchQueue(label: "own")) { heard.add($0) }
     for part in ["own/values/k", "own/values", "own"] {
       let remove = try ChildProcess("rm", ["-r", directory.path + "/" + part])
-      #expect(try remove.wait(until: .now + .seconds(10)) == .exited(0))
+      #expect(try remove.wait(until: soon) == .exited(0))
       try value.replace(with: .string(part))
       try eventually("\(part) is watched again") {
         try heard.all.last?.propertyList() == .string(part)

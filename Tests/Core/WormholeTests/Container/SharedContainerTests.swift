@@ -83,7 +83,7 @@ struct SharedContainerTests {
     #expect(code { _ = try SharedContainer(path: directory.path + "/file") } == .containerUnsafe)
     try makeDirectory(directory.path + "/real")
     let link = try ChildProcess("ln", ["-s", "real", directory.path + "/link"])
-    #expect(try link.wait(until: .now + .seconds(10)) == .exited(0))
+    #expect(try link.wait(until: soon) == .exited(0))
     #expect(code { _ = try SharedContainer(path: directory.path + "/link") } == .containerUnsafe)
   }
 
@@ -92,7 +92,7 @@ struct SharedContainerTests {
   func foreignOwner() throws {
     let directory = try TemporaryDirectory()
     let chown = try ChildProcess("chown", ["65534", directory.path])
-    #expect(try chown.wait(until: .now + .seconds(10)) == .exited(0))
+    #expect(try chown.wait(until: soon) == .exited(0))
     #expect(code { _ = try directory.container() } == .containerUnsafe)
   }
 
@@ -250,7 +250,7 @@ struct SharedContainerTests {
   func foreignGroup() throws {
     let directory = try TemporaryDirectory()
     let chown = try ChildProcess("chown", ["65534:54321", directory.path])
-    #expect(try chown.wait(until: .now + .seconds(10)) == .exited(0))
+    #expect(try chown.wait(until: soon) == .exited(0))
     try chmod(directory.path, 0o2770)
     #expect(
       code { _ = try SharedContainer(path: directory.path, access: .group) } == .containerUnsafe)

@@ -229,7 +229,7 @@ struct LeaseRulesTests {
         "-c",
         "cd '\(scene.directory.path)' && rm -r quarantine; ln -s '\(elsewhere.path)' quarantine",
       ])
-    #expect(try plant.wait(until: .now + .seconds(10)) == .exited(0))
+    #expect(try plant.wait(until: soon) == .exited(0))
     try value.remove()
     try makeDirectory(value.path)
     #expect(throws: AppGroupError.self) { try value.remove() }

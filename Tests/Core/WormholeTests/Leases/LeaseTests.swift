@@ -230,7 +230,7 @@ struct LeaseTests {
   func planted(script: String) throws {
     let plant = try ChildProcess(
       "sh", ["-c", "cd '\(directory.path)/values/k/lease' && \(script); rm -f held/clean"])
-    #expect(try plant.wait(until: .now + .seconds(10)) == .exited(0))
+    #expect(try plant.wait(until: soon) == .exited(0))
     if script.hasSuffix("touch held") {
       let error = #expect(throws: AppGroupError.self) { try value.replace(with: 1) }
       #expect(error?.path == value.path, "an error, neither a hang nor a crash")
@@ -258,7 +258,7 @@ struct LeaseTests {
     let foreign = try ChildProcess(
       "python3", ["-c", script, directory.path + "/values/k/lease/held"],
       output: pipe.write.rawValue)
-    #expect(try waitReadable([pipe.read.rawValue], until: .now + .seconds(20)) == [true])
+    #expect(try waitReadable([pipe.read.rawValue], until: soon) == [true])
     let error = #expect(throws: AppGroupError.self) {
       try value.replace(with: 1, until: .now + .milliseconds(120))
     }
@@ -267,6 +267,6 @@ struct LeaseTests {
     try value.replace(with: 1)
     #expect(try value.read() == 1)
     try foreign.send(.kill)
-    _ = try foreign.wait(until: .now + .seconds(10))
+    _ = try foreign.wait(until: soon)
   }
 }

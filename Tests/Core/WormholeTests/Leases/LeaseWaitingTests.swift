@@ -65,7 +65,7 @@ struct LeaseWaitingTests {
     "as a reader is not kept out by an invalid gate", arguments: ["ln -s /etc/passwd", "mkfifo"])
   func plantedGate(command: String) throws {
     let plant = try ChildProcess("sh", ["-c", "\(command) '\(scene.lease)/waiting-a'"])
-    #expect(try plant.wait(until: .now + .seconds(10)) == .exited(0))
+    #expect(try plant.wait(until: soon) == .exited(0))
     try scene.acquire(.shared).end()
     try scene.value.replace(with: 1)
     #expect(try scene.value.read() == 1)

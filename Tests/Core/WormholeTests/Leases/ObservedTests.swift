@@ -151,7 +151,7 @@ struct ObservedTests {
       + "print(1, flush=True); time.sleep(60)"
     let holder = try ChildProcess(
       "python3", ["-c", script], output: output.write.rawValue)
-    #expect(try waitReadable([output.read.rawValue], until: .now + .seconds(20)) == [true])
+    #expect(try waitReadable([output.read.rawValue], until: soon) == [true])
     var observed = Observed()
     #expect(try overdue(&observed, after: .zero) == nil)
     #expect(try overdue(&observed, after: .milliseconds(1_999)) == nil)
@@ -164,7 +164,7 @@ struct ObservedTests {
     #expect(try overdue(&observed, after: .milliseconds(49)) == nil)
     #expect(try overdue(&observed, after: .milliseconds(50)) != nil)
     try holder.send(.kill)
-    _ = try holder.wait(until: .now + .seconds(10))
+    _ = try holder.wait(until: soon)
   }
 
   @Test("only for an uninterrupted observation: another holder in between begins again")

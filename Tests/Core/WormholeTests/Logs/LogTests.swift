@@ -288,7 +288,7 @@ struct LogTests {
     try removeFile(scene.file(2))
     writer.memory.note(2)
     try writer.append(2)
-    let next = try #require(try reader.next(until: .now + .seconds(30)))
+    let next = try #require(try reader.next(until: soon))
     #expect(next.number == 3 && next.missed == 1)
   }
 

@@ -65,7 +65,7 @@ struct NotificationRaceTests {
 
   private func shell(_ command: String) throws {
     let child = try ChildProcess("sh", ["-c", "cd '\(directory.path)' && " + command])
-    #expect(try child.wait(until: .now + .seconds(30)) == .exited(0))
+    #expect(try child.wait(until: soon) == .exited(0))
   }
 
   @Test("is delivered although another post removes as surplus the very bell that it would ring")

@@ -305,7 +305,7 @@ struct NotificationTests {
     let registration = try container.notification("n").observe(on: queue) { _ in heard.add(1) }
     let shell = try ChildProcess(
       "sh", ["-c", "cd '\(directory.path)/notifications' && mv n elsewhere && touch n"])
-    #expect(try shell.wait(until: .now + .seconds(10)) == .exited(0))
+    #expect(try shell.wait(until: soon) == .exited(0))
     try eventually("it is called") { !heard.all.isEmpty }
     withExtendedLifetime(registration) {}
   }

@@ -29,7 +29,7 @@ struct PresenceCrashTests {
 
   private func shell(_ command: String) throws {
     let child = try ChildProcess("sh", ["-c", "cd '\(directory.path)' && " + command])
-    #expect(try child.wait(until: .now + .seconds(30)) == .exited(0), "\(command)")
+    #expect(try child.wait(until: soon) == .exited(0), "\(command)")
   }
 
   @Test(

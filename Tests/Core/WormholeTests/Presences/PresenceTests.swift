@@ -44,7 +44,7 @@ struct PresenceTests {
     registration.close()
     let members = try presence.members()
     try child.send(.kill)
-    #expect(try child.wait(until: .now + .seconds(30)) == .killed(signal: 9))
+    #expect(try child.wait(until: soon) == .killed(signal: 9))
     #expect(members == [])
   }
 

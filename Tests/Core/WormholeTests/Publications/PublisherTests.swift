@@ -70,7 +70,7 @@ struct PublisherTests {
     let script =
       "import plistlib; f = '\(value.path)'; v = plistlib.load(open(f, 'rb')); "
       + "plistlib.dump(v, open(f, 'wb'), fmt=plistlib.FMT_BINARY)"
-    let end = try ChildProcess("python3", ["-c", script]).wait(until: .now + .seconds(30))
+    let end = try ChildProcess("python3", ["-c", script]).wait(until: soon)
     #expect(end == .exited(0))
     #expect(try value.read() == ["a": 1] && value.snapshot().publisher == nil)
     // An XML document has no room for it.

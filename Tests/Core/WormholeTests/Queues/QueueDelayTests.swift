@@ -145,7 +145,7 @@ struct QueueDelayTests {
     try eventually("it is due") { try victim.ask("queue-next q") == "a 0" }
     #expect(try worker.next(until: .now) == nil)
     try victim.end()
-    let again = try #require(try worker.next(until: .now + .seconds(30)))
+    let again = try #require(try worker.next(until: soon))
     #expect(QueueScene.Delivered(again) == .init("a", 0, again: true))
   }
 

@@ -47,7 +47,7 @@ struct QueueEndTests {
     #expect(try await sender.finalStatus(of: ids[0], until: .now) == .stored)
     async let first = sender.finalStatus(of: ids[0])
     async let second = Blocking.run {
-      try sender.finalStatus(of: ids[1], until: .now + .seconds(30))
+      try sender.finalStatus(of: ids[1], until: soon)
     }
     let consumer = try await queue.consume()
     // While they wait, or before.
@@ -128,7 +128,7 @@ struct QueueEndTests {
     Blocking.queue().async(group: group) {
       do {
         let consumer = try queue.consume()
-        for _ in 0..<count { try consumer.next(until: .now + .seconds(30))?.acknowledge() }
+        for _ in 0..<count { try consumer.next(until: soon)?.acknowledge() }
       } catch {
         Issue.record(error)
       }

@@ -289,12 +289,12 @@ struct QueueTests {
   func waking() async throws {
     let consumer = try await queue.consume()
     #expect(try await consumer.next(until: .now) == nil)
-    async let waiting = consumer.next(until: .now + .seconds(30))
+    async let waiting = consumer.next(until: soon)
     try await queue.sender("a").enqueue(7)
     let entry = try #require(try await waiting)
     #expect(entry.payload == 7)
     try entry.acknowledge()
-    let waiter = Task { try await consumer.next(until: .now + .seconds(30)) }
+    let waiter = Task { try await consumer.next(until: soon) }
     waiter.cancel()
     await #expect(throws: CancellationError.self) { try await waiter.value }
   }

@@ -41,7 +41,7 @@ struct QueueWorkerTests {
     #expect(try first.next(until: .now) == nil)
     second.close()
     #expect(
-      try first.next(until: .now + .seconds(30)).map(QueueScene.Delivered.init)
+      try first.next(until: soon).map(QueueScene.Delivered.init)
         == .init("a", 1, again: true))
     #expect(throws: AppGroupError.self) { try two.acknowledge() }
   }
@@ -77,7 +77,7 @@ struct QueueWorkerTests {
     try late.send(.stop)
     try late.waitUntilStopped()
     let worker = try scene.queue.work()
-    let taken = try #require(try worker.next(until: .now + .seconds(30)))
+    let taken = try #require(try worker.next(until: soon))
     #expect(QueueScene.Delivered(taken) == .init("a", 0, again: true))
     try late.send(.continue)
     let loss = try late.ask("queue-acknowledge q")
@@ -128,7 +128,7 @@ struct QueueWorkerTests {
     #expect(try scene.drain(consumer) == [.init("a", 1)])
     worker.close()
     #expect(
-      try consumer.next(until: .now + .seconds(30)).map(QueueScene.Delivered.init)
+      try consumer.next(until: soon).map(QueueScene.Delivered.init)
         == .init("a", 0, again: true))
     #expect(throws: AppGroupError.self) { try entry.acknowledge() }
   }
@@ -152,7 +152,7 @@ struct QueueWorkerTests {
     let entry = try #require(try first.next(until: .now))
     try entry.release(after: .milliseconds(1))
     first.close()
-    let again = try #require(try second.next(until: .now + .seconds(30)))
+    let again = try #require(try second.next(until: soon))
     #expect(again.deliveries == 2)
     try again.release(after: .zero)
     #expect(try second.next(until: .now) == nil)
@@ -265,7 +265,7 @@ struct QueueWorkerTests {
     #expect(try await first.next(until: .now) == nil)
     third.close()
     #expect(
-      try await first.next(until: .now + .seconds(30)).map(QueueScene.Delivered.init)
+      try await first.next(until: soon).map(QueueScene.Delivered.init)
         == .init("a", 1, again: true))
     #expect(try await second.next(until: .now) == nil)
   }

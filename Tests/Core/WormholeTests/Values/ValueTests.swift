@@ -143,7 +143,7 @@ struct ValueTests {
     #expect(throws: AppGroupError.self) { try value.snapshot() }
     // The whole container is removed during the test.
     try removeDirectory(value.path)
-    _ = try ChildProcess("rm", ["-rf", directory.path]).wait(until: .now + .seconds(30))
+    _ = try ChildProcess("rm", ["-rf", directory.path]).wait(until: soon)
     #expect(throws: AppGroupError.self) { try value.version() }
   }
 
@@ -213,7 +213,7 @@ struct ValueTests {
       default: "python3 -c 'import socket; socket.socket(1).bind(\"\(value.path)\")'"
       }
     let plant = try ChildProcess("sh", ["-c", script])
-    #expect(try plant.wait(until: .now + .seconds(10)) == .exited(0))
+    #expect(try plant.wait(until: soon) == .exited(0))
     let error = #expect(throws: AppGroupError.self) { try value.read() }
     #expect(error?.path == value.path, "\(String(describing: error))")
     if kind == "fifo" || kind == "directory" || kind == "link" {
@@ -264,7 +264,7 @@ struct ValueTests {
     try writer.send(.stop)
     try writer.waitUntilStopped()
     let shell = try ChildProcess("rm", ["-r", directory.path + "/values/k"])
-    #expect(try shell.wait(until: .now + .seconds(10)) == .exited(0))
+    #expect(try shell.wait(until: soon) == .exited(0))
     try writer.send(.continue)
     #expect(try writer.answer() == "done")
     #expect(try value.read() == 5)
@@ -280,7 +280,7 @@ struct ValueTests {
     let value = container.value("x")
     try value.replace(with: 1)
     let chown = try ChildProcess("chown", ["65534", value.path])
-    #expect(try chown.wait(until: .now + .seconds(10)) == .exited(0))
+    #expect(try chown.wait(until: soon) == .exited(0))
     let error = #expect(throws: AppGroupError.self) { try value.read() }
     #expect(error?.code == .notAValue)
   }

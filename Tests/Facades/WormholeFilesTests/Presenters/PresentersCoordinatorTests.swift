@@ -95,7 +95,7 @@ struct PresentersCoordinatorTests {
               #expect(item.heard == ["writer", "deletion"])
               #expect(above.heard == ["deletion:d"])
               let remove = try ChildProcess("rm", ["-r", $0.path])
-              _ = try remove.wait(until: .now + .seconds(30))
+              _ = try remove.wait(until: soon)
             }
           try scene.wait(above, for: "changed:d")
           try scene.wait(item, for: "changed")

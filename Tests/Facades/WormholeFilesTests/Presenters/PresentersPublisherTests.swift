@@ -64,7 +64,7 @@ struct PresentersPublisherTests {
   }
 
   private func shell(_ command: String) throws {
-    let end = try ChildProcess("sh", ["-ec", command]).wait(until: .now + .seconds(30))
+    let end = try ChildProcess("sh", ["-ec", command]).wait(until: soon)
     #expect(end == .exited(0), "\(command)")
   }
 }

@@ -20,7 +20,7 @@ struct PresenterScene {
   /// Runs a shell command in the directory of the items, as an uncoordinated program.
   func shell(_ command: String) throws {
     let process = try ChildProcess("sh", ["-ec", "cd '\(directory.path)/items'; \(command)"])
-    let end = try process.wait(until: .now + .seconds(30))
+    let end = try process.wait(until: soon)
     guard end == .exited(0) else {
       throw NeverHappened(what: "\(command): \(String(describing: end))")
     }

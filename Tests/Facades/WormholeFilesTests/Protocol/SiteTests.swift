@@ -132,6 +132,6 @@ struct SiteTests {
       return
     }
     try stopped.send(.kill)
-    _ = try stopped.wait(until: .now + .seconds(30))
+    _ = try stopped.wait(until: soon)
   }
 }

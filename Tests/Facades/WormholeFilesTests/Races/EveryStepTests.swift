@@ -56,7 +56,7 @@
     private func prepare(_ change: Change) throws {
       let script = "cd '\(scene.items)'; rm -rf item place; \(change.prepare)"
       let shell = try ChildProcess("sh", ["-ec", script])
-      #expect(try shell.wait(until: .now + .seconds(20)) == .exited(0))
+      #expect(try shell.wait(until: soon) == .exited(0))
     }
 
     private func state() throws -> String {

@@ -142,7 +142,7 @@ enum Stranger {
       let places = [Program.environment("TMPDIR"), "/tmp", "/var/tmp", "/dev/shm"]
       let found = try places.compactMap(\.self).first { place in
         let look = try ChildProcess("setpriv", become + ["test", "-x", place])
-        return try look.wait(until: .now + .seconds(30)) == .exited(0)
+        return try look.wait(until: soon) == .exited(0)
       }
       guard let found else { throw NeverHappened(what: "others can enter one of \(places)") }
       return found
@@ -170,7 +170,7 @@ struct OtherUsersTests {
 
   private func shell(_ scene: RaceScene, _ script: String) throws {
     let process = try ChildProcess("sh", ["-ec", "cd '\(scene.directory.path)'; \(script)"])
-    #expect(try process.wait(until: .now + .seconds(30)) == .exited(0), "\(script)")
+    #expect(try process.wait(until: soon) == .exited(0), "\(script)")
   }
 
   @Test(

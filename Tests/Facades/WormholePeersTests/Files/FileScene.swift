@@ -94,9 +94,9 @@ struct FileScene {
 
 extension PeerFileTransfer {
   /// Waits for its end, within a deadline that only ends a failing test.
-  func ended() throws -> QueueEntryStatus { try finalStatus(until: .now + .seconds(20)) }
+  func ended() throws -> QueueEntryStatus { try finalStatus(until: soon) }
 
-  func store() throws { try waitUntilStored(until: .now + .seconds(20)) }
+  func store() throws { try waitUntilStored(until: soon) }
 }
 
 /// Runs a closure that must fail, and returns its error.

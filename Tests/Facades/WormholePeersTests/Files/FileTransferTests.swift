@@ -48,7 +48,7 @@ struct FileTransferTests {
     }
     let files = try scene.receiver.receiveFiles()
     var names: [String] = []
-    while names.count < 12, let file = try files.next(until: .now + .seconds(20)) {
+    while names.count < 12, let file = try files.next(until: soon) {
       names.append(file.name)
       try file.acknowledge()
     }
@@ -63,7 +63,7 @@ struct FileTransferTests {
     let transfer = try scene.sender.transfer(fileAt: scene.write([1, 2, 3], "f"), to: "watch")
     try scene.write([9], "mine")
     let files = try scene.receiver.receiveFiles()
-    let file = try #require(try files.next(until: .now + .seconds(20)))
+    let file = try #require(try files.next(until: soon))
     let missing = try failure { try file.claim(to: scene.url("none/mine")) }
     #expect(missing.code == .fileAccess)
     try file.claim(to: scene.url("mine"))
@@ -87,11 +87,11 @@ struct FileTransferTests {
     }
     let files = try scene.receiver.receiveFiles()
     let mine = elsewhere.path + "/mine"
-    let whole = try #require(try files.next(until: .now + .seconds(20)))
+    let whole = try #require(try files.next(until: soon))
     try whole.claim(to: URL(filePath: mine))
     #expect(try scene.read(mine) == content && scene.read(whole.url) == nil)
     try whole.acknowledge()
-    let damaged = try #require(try files.next(until: .now + .seconds(20)))
+    let damaged = try #require(try files.next(until: soon))
     try FileDescriptor.open(damaged.url.path, .writeOnly).writeAll([0xFF])
     #expect(try failure { try damaged.claim(to: URL(filePath: mine)) }.code == .damaged)
     #expect(try scene.read(mine) == content && scene.read(damaged.url)?.count == content.count)

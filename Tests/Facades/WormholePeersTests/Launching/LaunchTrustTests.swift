@@ -15,7 +15,7 @@ struct LaunchTrustTests {
 
   private func shell(_ command: String) throws {
     let child = try ChildProcess("sh", ["-c", "cd '\(scene.directory.path)' && " + command])
-    #expect(try child.wait(until: .now + .seconds(30)) == .exited(0), "\(command)")
+    #expect(try child.wait(until: soon) == .exited(0), "\(command)")
   }
 
   private func expectRefusal(_ words: String) throws {

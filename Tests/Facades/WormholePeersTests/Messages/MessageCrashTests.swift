@@ -90,7 +90,7 @@ struct MessageCrashTests {
       if try transfer.cancel() { cancelled.insert(number) }
     }
     for (number, transfer) in transfers.enumerated() {
-      let end = try transfer.finalStatus(until: .now + .seconds(30))
+      let end = try transfer.finalStatus(until: soon)
       #expect(end == (cancelled.contains(number) ? .cancelled : .processed), "\(number)")
     }
     let heard = try scene.lines(log)

@@ -29,12 +29,12 @@ struct MessageReceiverTests {
       heard.withLock { $0.append(message.value.intValue ?? -1) }
       if message.value == 7 { throw NoPaper() }
     }
-    #expect(try await early.finalStatus(until: .now + .seconds(30)) == .processed)
+    #expect(try await early.finalStatus(until: soon) == .processed)
     var transfers: [PeerMessageTransfer] = []
     for number in 1..<50 {
       transfers.append(try await phone.enqueue(PropertyListValue(number), to: "watch"))
     }
-    #expect(try await transfers[48].finalStatus(until: .now + .seconds(30)) == .processed)
+    #expect(try await transfers[48].finalStatus(until: soon) == .processed)
     #expect(heard.withLock { $0 } == Array(0..<50))
     #expect(try transfers[6].status() == .failed(reason: "no paper"))
     try eventually("it is idle") { try receiver.isIdle() }
@@ -51,7 +51,7 @@ struct MessageReceiverTests {
       heard.withLock { $0.append("\(message.value.intValue ?? -1) \(message.deliveries)") }
       if message.value == 0 { try message.release(after: .milliseconds(100)) }
     }
-    guard case .failed = try await transfers[0].finalStatus(until: .now + .seconds(30)) else {
+    guard case .failed = try await transfers[0].finalStatus(until: soon) else {
       Issue.record("it fails after the allowed number of releases")
       return
     }
@@ -159,7 +159,7 @@ struct MessageReceiverTests {
     isRunning.wait()
     receiver.close()
     gate.signal()
-    #expect(try sent.finalStatus(until: .now + .seconds(30)) == .processed)
+    #expect(try sent.finalStatus(until: soon) == .processed)
     #expect(try scene.drain() == ["phone 2"])
   }
 

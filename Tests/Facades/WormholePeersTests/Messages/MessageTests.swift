@@ -55,8 +55,8 @@ struct MessageTests {
     let first = try await phone.enqueue(1, to: "watch", options: kept)
     let second = try await phone.enqueue(2, to: "watch", options: kept)
     #expect(try await first.finalStatus(until: .now) == .stored)
-    async let firstEnd = first.finalStatus(until: .now + .seconds(30))
-    async let secondEnd = Blocking.run { try second.finalStatus(until: .now + .seconds(30)) }
+    async let firstEnd = first.finalStatus(until: soon)
+    async let secondEnd = Blocking.run { try second.finalStatus(until: soon) }
     try #require(try await receiver.next(until: .now)).acknowledge()
     try #require(try await receiver.next(until: .now)).fail("no paper")
     #expect(try await firstEnd == .processed)
@@ -172,7 +172,7 @@ struct MessageTests {
     // A restarted sender knows nothing of the first but its key.
     let again = try PeerSession("phone", in: scene.container)
     try await again.enqueue(4, to: "watch", options: keyed)
-    #expect(try await old.finalStatus(until: .now + .seconds(30)) == .superseded)
+    #expect(try await old.finalStatus(until: soon) == .superseded)
     try first.acknowledge()
     #expect(try scene.drain(receiver) == ["phone 2", "other 3", "phone 4"])
     #expect(try taken.status() == .processed)

@@ -27,7 +27,7 @@ struct MessageWakingTests {
       sent.append(transfer)
     }
     for transfer in sent {
-      #expect(try await transfer.finalStatus(until: .now + .seconds(30)) == .processed)
+      #expect(try await transfer.finalStatus(until: soon) == .processed)
     }
     #expect(try scene.started() == 1)
   }
@@ -46,7 +46,7 @@ struct MessageWakingTests {
     receiver.close()
     #expect(try PeerLaunch.Registry(in: scene.container).remainingLaunches(of: "p") == 5)
     let urgent = try phone.enqueue(2, to: "p", options: .init(isUrgent: true))
-    #expect(try urgent.finalStatus(until: .now + .seconds(30)) == .processed)
+    #expect(try urgent.finalStatus(until: soon) == .processed)
     #expect(try PeerLaunch.Registry(in: scene.container).remainingLaunches(of: "p") == 4)
   }
 
@@ -57,7 +57,7 @@ struct MessageWakingTests {
     let path = scene.directory.path + "/film"
     try FileDescriptor.open(path, [.writeOnly, .create]).writeAll([1, 2, 3])
     let sent = try phone.transfer(fileAt: URL(filePath: path), to: "p")
-    try sent.waitUntilStored(until: .now + .seconds(30))
+    try sent.waitUntilStored(until: soon)
     #expect(try PeerLaunch.Registry(in: scene.container).remainingLaunches(of: "p") == 5)
     let file = try #require(try receiver.next(until: .now))
     try file.acknowledge()

@@ -14,7 +14,7 @@ struct PeerSweepTests {
   private func age(_ scene: FileScene, _ names: String) throws {
     let child = try ChildProcess(
       "sh", ["-c", "cd '\(scene.container.url.path)/own' && touch -d '25 hours ago' \(names)"])
-    #expect(try child.wait(until: .now + .seconds(30)) == .exited(0))
+    #expect(try child.wait(until: soon) == .exited(0))
   }
 
   private func names(_ scene: FileScene) throws -> [String] {

@@ -177,7 +177,7 @@ import WormholeTestSupport
     let watch = try scene.peer()
     #expect(try scene.session.request(1, to: "watch") == 1)
     let remove = try ChildProcess("rm", ["-rf", scene.directory.path + "/mailboxes"])
-    _ = try remove.wait(until: .now + .seconds(30))
+    _ = try remove.wait(until: soon)
     try eventually("it is reached again") {
       do {
         return try scene.session.request(2, to: "watch", until: .now + .seconds(1)) == 2

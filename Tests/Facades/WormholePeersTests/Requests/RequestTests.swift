@@ -79,7 +79,7 @@ import WormholeTestSupport
     let ends = CallEnds()
     let count = TestEngine.current.times(3_000)
     for number in 0..<count {
-      scene.session.request(PropertyListValue(number), to: "watch", until: .now + .seconds(60)) {
+      scene.session.request(PropertyListValue(number), to: "watch", until: .now + testPatience) {
         ends.add(number, $0)
       }
     }

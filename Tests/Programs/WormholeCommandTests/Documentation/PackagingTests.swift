@@ -24,7 +24,7 @@ struct PackagingTests {
       '\(Self.script)' --binary '\(program)' --uncompressed "$T/a/packages" && cd "$T/a/packages" && ls
       '\(Self.script)' --binary '\(program)' --uncompressed "$T/b" && cmp *.deb "$T/b/"*.deb && cmp *.gz "$T/b/"*.gz
       rm -r "$T/b"
-      """, within: .seconds(60))
+      """, within: .seconds(180))
     #expect(made.status == 0, "\(made.errors)")
     let architecture = try session.shell("dpkg --print-architecture").output.dropLast()
     #expect(

@@ -113,7 +113,7 @@ struct ReadmeTests {
 
   /// The third step of the job runner: the worker that was stopped goes on when it is continued.
   private func stopAndContinue(in directory: String) throws {
-    let deadline = ContinuousClock.now + .seconds(60)
+    let deadline = soon
     let environment = ["HOME=\(directory)", "XDG_DATA_HOME=\(directory)/data"]
     func start() throws -> LineProcess {
       try LineProcess(

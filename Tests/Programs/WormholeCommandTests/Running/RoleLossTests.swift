@@ -64,7 +64,7 @@ struct RoleLossTests {
     let successor = try start(
       words, through: try EtcdNode.shared.get().endpoint, "echo successor >>\"$L\"; sleep 0.5")
     #expect(try successor.wait(until: .now + .seconds(150)) == .exited(0))
-    #expect(try late.wait(until: .now + .seconds(30)) == .exited(1))
+    #expect(try late.wait(until: soon) == .exited(1))
     let lines = try text(log).split(separator: "\n")
     #expect(lines.last == "successor", "\(lines.suffix(10))")
     #expect(lines.filter { $0 == "asked" }.count == 1)

@@ -85,7 +85,7 @@ struct PeerRequestCommandTests {
       wormhole peer serve watch -- echo 1 2>"$T/said" & first=$!
       says "$T/said" listening
       kill -STOP $first; stopped $first
-      wormhole peer request watch 0 --timeout 0.1 2>"$T/late"; echo $?; grep -c stopped "$T/late"
+      wormhole peer request watch 0 --timeout 2 2>"$T/late"; echo $?; grep -c stopped "$T/late"
       start peer serve watch --count 1 -- echo 2
       wormhole peer request watch 0
       kill -CONT $first; wait $first; echo $?
@@ -121,10 +121,10 @@ struct PeerRequestCommandTests {
         *) echo true ;;
         esac'
       for n in 1 2 3; do
-        wormhole peer request "$name" $n --from "$name"; echo $?
+        wormhole peer request "$name" $n --from "$name" --timeout 60; echo $?
       done
       printf '"%s"' "$(head -c 1000000 /dev/zero | tr '\0' x)" >"$T/large"
-      wormhole peer request "$name" <"$T/large"
+      wormhole peer request "$name" --timeout 60 <"$T/large"
       finish; test "$(cat "$T/sender")" = "$name" && echo same
       wormhole peer list | wc -l
       """#)
