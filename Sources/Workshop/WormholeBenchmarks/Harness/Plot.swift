@@ -67,7 +67,7 @@ struct Plot {
 
   /// Whether the floor is a rival's, which the name of the row shows.
   private static func isBesideRival(_ row: Row) -> Bool {
-    ["/ sqlite", "/ redis", "/ d-bus", "/ userdefaults"].contains {
+    ["/ sqlite", "/ redis", "/ d-bus", "/ userdefaults", "/ propertylist", "/ the same"].contains {
       row.name.lowercased().contains($0)
     }
   }

@@ -28,11 +28,15 @@ final class Observers: Sendable {
     self.recorder = recorder
   }
 
-  private func newObserver() -> Int { count.wrappingAdd(1, ordering: .relaxed).newValue }
+  /// Returns the number of an observer, which has received nothing yet.
+  private func begin(_ name: String, of key: String) -> Int {
+    state.withLock { $0.latest["\(name) of \(key)"] = .some(nil) }
+    return count.wrappingAdd(1, ordering: .relaxed).newValue
+  }
 
   /// Observes a key with a handler.
   func observe(_ key: String) throws {
-    let observer = newObserver()
+    let observer = begin("observer", of: key)
     let last = Mutex(bootTimeNanoseconds())
     let observation = try container.value(key).observe(startsWithCurrent: true, on: queue) {
       [weak self] snapshot in
@@ -45,7 +49,7 @@ final class Observers: Sendable {
 
   /// Observes a key with `for await`.
   func follow(_ key: String) throws {
-    let observer = newObserver()
+    let observer = begin("sequence", of: key)
     let beginning = bootTimeNanoseconds()
     let snapshots = try container.value(key).snapshots(startsWithCurrent: true)
     let task = Task { [weak self] in

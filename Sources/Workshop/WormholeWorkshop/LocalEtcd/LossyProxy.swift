@@ -57,10 +57,15 @@ package final class LossyProxy: Sendable {
     self.traffic = traffic
     try startThread(name: "lossy proxy") {
       while let client = Self.accept(listener) {
-        guard !traffic.isBlocked.load(ordering: .relaxed) else { continue }
+        let number = client.descriptor.rawValue
+        // Under the lock, so that no connection escapes `block`.
+        let isOpen = traffic.connections.withLock { connections in
+          guard !traffic.isBlocked.load(ordering: .relaxed) else { return false }
+          connections[number] = client
+          return true
+        }
+        guard isOpen else { continue }
         do {
-          let number = client.descriptor.rawValue
-          traffic.connections.withLock { $0[number] = client }
           try startThread(name: "proxied") {
             Self.serve(client, traffic)
             traffic.connections.withLock { $0[number] = nil }
@@ -113,7 +118,8 @@ package final class LossyProxy: Sendable {
           let bytes = try Program.read(from: ends[0], maximumBytes: 1 << 16)
           guard !bytes.isEmpty else { return }
           if bytes.starts(with: "POST ".utf8) {
-            let path = String(decoding: bytes.prefix(200).split(separator: 0x20)[1], as: UTF8.self)
+            let words = bytes.prefix(200).split(separator: 0x20)
+            let path = String(decoding: words.dropFirst().first ?? [], as: UTF8.self)
             isWrite = ["/v3/kv/txn", "/v3/kv/put"].contains(path)
             traffic.onRequest(path)
           }
