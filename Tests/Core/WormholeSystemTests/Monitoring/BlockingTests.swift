@@ -14,7 +14,7 @@ struct BlockingTests {
       Task {
         try await Blocking.run {
           begun.add(number)
-          try eventually("all have begun", within: .seconds(10)) { begun.all.count == count }
+          try eventually("all have begun") { begun.all.count == count }
         }
       }
     }

@@ -170,7 +170,7 @@ struct MonitorCommandTests {
   func burst() throws {
     let outcome = try run(
       """
-      wormhole send n 0; monitors --timeout 20
+      wormhole send n 0; monitors --timeout 100
       for n in 1 2 3 4 5 6 7 8 9 10; do wormhole send n $n; wormhole send other$n $n; done
       sees 'n changed 10' 'other10 changed 10'; kill $pid; wait $pid 2>"$T/null"
       wormhole monitor --timeout 0.1 2>"$T/null"; echo $?

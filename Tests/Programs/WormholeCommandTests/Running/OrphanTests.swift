@@ -24,7 +24,7 @@ struct OrphanTests {
       holds wormhole lock c -- sh -c 'n=$(cat c); echo in >"$T/in"; cat "$T/out"; echo $((n + 1)) >c'
       kill -\(signal) $pid; test \(signal) = KILL && gone $pid || stopped $pid
       wormhole lock c --timeout 0.3 -- echo both; echo $?
-      wormhole lock c --timeout 20 -- sh -c 'echo $(($(cat c) + 10)) >c' & second=$!
+      wormhole lock c --timeout 100 -- sh -c 'echo $(($(cat c) + 10)) >c' & second=$!
       : >"$T/out"; wait $second; cat c
       kill -CONT $pid 2>"$T/null"; wait $pid; echo $?; ls -A | grep coordination
       """)
@@ -40,7 +40,7 @@ struct OrphanTests {
       holds wormhole lock c -- sh -c 'echo $$ >main; sh inner; :'
       kill -KILL $pid $(cat main); gone $pid
       wormhole lock c --timeout 0.3 -- echo both; echo $?
-      wormhole lock c --timeout 20 -- sh -c 'echo $(($(cat c) + 10)) >c' & second=$!
+      wormhole lock c --timeout 100 -- sh -c 'echo $(($(cat c) + 10)) >c' & second=$!
       : >"$T/out"; wait $second; cat c; ls -A | grep coordination
       """)
     #expect(outcome.output == "124\n11\n", "\(outcome)")
@@ -61,7 +61,7 @@ struct OrphanTests {
       holds setsid wormhole lock c -- sh -c '
         echo $$ >main; n=$(cat c); echo in >"$T/in"; cat "$T/out"; echo $((n + 1)) >c'
       kill -STOP \(isWholeJob ? "-$pid" : "$(cat main)"); stopped $(cat main)
-      wormhole lock c --timeout 20 -- sh -c 'echo $(($(cat c) + 10)) >c'; gone $(cat main)
+      wormhole lock c --timeout 100 -- sh -c 'echo $(($(cat c) + 10)) >c'; gone $(cat main)
       kill -CONT -$pid; wait $pid; echo $?; cat c; ls -A | grep coordination
       """)
     #expect(outcome.output == "137\n10\n", "\(outcome)")
@@ -81,7 +81,7 @@ struct OrphanTests {
       wormhole \(command) -- sh -c ': {}; echo $$ >new; mv new main; exec sleep 25' 2>said & pid=$!
       case '\(command)' in *serve*)
         says said listening
-        wormhole peer request box 1 --timeout 20 2>"$T/null" &
+        wormhole peer request box 1 --timeout 100 2>"$T/null" &
       esac
       until test -s main; do sleep 0.01; done
       kill -KILL $pid; gone $(cat main); echo gone

@@ -47,7 +47,7 @@ struct GroupTests {
     let outcome = try Session().shell(
       Self.prologue + """
         export WORMHOLE_GROUP=group.new
-        start \(listener) --count 1 --timeout 20 || echo "$word"
+        start \(listener) --count 1 --timeout 100 || echo "$word"
         wormhole \(writer); finish; echo $?
         """)
     #expect(outcome.output == heard + "\n0\n", "\(outcome)")

@@ -51,7 +51,7 @@ struct LockCommandTests {
       """
       mkfifo "$T/out"; echo 0 >f
       holds wormhole lock f -- sh -c 'echo in >"$T/in"; cat "$T/out"; echo 1 >f'
-      wormhole lock f --timeout 20 -- cat f & second=$!
+      wormhole lock f --timeout 100 -- cat f & second=$!
       wormhole lock f --timeout 0 -- echo both; echo $?
       : >"$T/out"; wait $second
       """)
@@ -94,7 +94,7 @@ struct LockCommandTests {
       echo 0 >f
       holds setsid wormhole lock f -- sh -c ': \(word); echo in >"$T/in"; exec sleep 25'
       kill -STOP \(group)$pid; stopped $pid
-      wormhole lock f --timeout 20 -- sh -c 'echo second >f; echo $PPID'
+      wormhole lock f --timeout 100 -- sh -c 'echo second >f; echo $PPID'
       kill -CONT \(group)$pid; wait $pid; echo $?
       cat f; ls -A | grep coordination
       """)
@@ -113,7 +113,7 @@ struct LockCommandTests {
       mkfifo "$T/out"; echo 0 >f
       holds wormhole lock f -- sh -c 'trap "" TERM; echo late >{}; echo in >"$T/in"; cat "$T/out"'
       kill -STOP $pid; stopped $pid
-      wormhole lock f --timeout 20 -- sh -c 'echo second >{}'
+      wormhole lock f --timeout 100 -- sh -c 'echo second >{}'
       : >"$T/out"; kill -CONT $pid; wait $pid; echo $?
       cat f
       """)
@@ -148,7 +148,7 @@ struct LockCommandTests {
       """
       mkfifo "$T/out"; echo 0 >f
       holds wormhole lock f --term 0.1 -- sh -c ': \(word); echo in >"$T/in"; cat "$T/out"'
-      wormhole lock f --timeout 20 -- sh -c 'echo second >f; echo $PPID; : >"$T/done"'
+      wormhole lock f --timeout 100 -- sh -c 'echo second >f; echo $PPID; : >"$T/done"'
       test \(word) = f || : >"$T/out"
       wait $pid; echo $?; cat f; ls -A | grep coordination
       """)
@@ -178,7 +178,7 @@ struct LockCommandTests {
       # Its stop must not be pending only, because the lock's holder looks once.
       until grep -q '^State:.T' /proc/$child/status; do pause; done
       kill -CONT $pid
-      wormhole lock f --timeout 20 -- sh -c 'echo second >f'
+      wormhole lock f --timeout 100 -- sh -c 'echo second >f'
       kill -CONT $pid; wait $pid; echo $?; cat f
       """)
     #expect(outcome.output == "1\nsecond\n", "\(outcome)")

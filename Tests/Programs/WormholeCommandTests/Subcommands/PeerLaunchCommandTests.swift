@@ -10,7 +10,7 @@ struct PeerLaunchCommandTests {
       wormhole peer launch set watch --budget 2 -- sh -c '
         echo >>"$0/starts"; exec wormhole peer serve watch --count 8 -- cat' "$T"
       wormhole peer list | grep -o launchable
-      for n in 1 2 3 4 5 6 7 8; do wormhole peer request watch $n --timeout 25 & done >"$T/replies"
+      for n in 1 2 3 4 5 6 7 8; do wormhole peer request watch $n --timeout 100 & done >"$T/replies"
       wait; sort "$T/replies" | tr '\\n' ' '; wc -l <"$T/starts"
       wormhole peer launch show watch | grep -o '"remaining":[0-9]'
       """)
@@ -26,14 +26,14 @@ struct PeerLaunchCommandTests {
       mkdir in; echo x >file
       wormhole peer launch set watch --on queued -- wormhole peer receive watch --count 1 -- \\
         sh -c 'echo "$WORMHOLE_SENDER $(cat)" >>"$0"' "$T/got"
-      wormhole peer send watch 1 --from phone --wait processed --timeout 25 >"$T/id"; echo $?
+      wormhole peer send watch 1 --from phone --wait processed --timeout 100 >"$T/id"; echo $?
       wormhole peer launch set watch --on urgent -- wormhole peer receive watch --count 2 -- \\
         sh -c 'cat >>"$0"' "$T/got"
       wormhole peer send watch 2 --wait processed --timeout 0.2 >"$T/id"; echo $?
-      wormhole peer send watch 3 --urgent --wait processed --timeout 25 >"$T/id"; echo $?
+      wormhole peer send watch 3 --urgent --wait processed --timeout 100 >"$T/id"; echo $?
       wormhole peer launch set tablet --on queued -- \\
         wormhole peer receive-files tablet --into "$T/in" --count 1
-      wormhole peer transfer tablet file --wait processed --timeout 25 >"$T/id"; echo $?
+      wormhole peer transfer tablet file --wait processed --timeout 100 >"$T/id"; echo $?
       cat "$T/got" in/file
       """)
     #expect(outcome.output == "0\n124\n0\n0\nphone 1\n2\n3\nx\n", "\(outcome)")
@@ -45,7 +45,7 @@ struct PeerLaunchCommandTests {
       """
       printf '#!/bin/sh\\n' >"$T/program"; chmod 700 "$T/program"
       wormhole peer launch set watch --on request,queued -- "$T/program"; rm "$T/program"
-      wormhole peer request watch 1 --timeout 20; echo $?
+      wormhole peer request watch 1 --timeout 100; echo $?
       wormhole peer send watch 1 >"$T/id"; echo $?
       wormhole peer launch remove watch; wormhole peer receive watch --count 1
       wormhole peer launch set watch -- "$T/program"; echo $?

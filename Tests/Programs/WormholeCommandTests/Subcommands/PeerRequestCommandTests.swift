@@ -10,7 +10,7 @@ struct PeerRequestCommandTests {
       """
       start peer serve watch --count 30 -- sh -c 'read n; echo $((n * n))'
       for n in $(seq 30); do
-        { test "$(wormhole peer request watch $n --timeout 25)" = $((n * n)) && echo right; } &
+        { test "$(wormhole peer request watch $n --timeout 100)" = $((n * n)) && echo right; } &
       done | sort | uniq -c | sed 's/^ *//'
       finish; echo $?
       """)
@@ -48,10 +48,10 @@ struct PeerRequestCommandTests {
       mkfifo "$T/in"
       wormhole peer serve watch -- sh -c 'echo $$ >"$T/in"; exec sleep 60' 2>"$T/said" & server=$!
       says "$T/said" listening
-      wormhole peer request watch 1 --timeout 25 & sender=$!
+      wormhole peer request watch 1 --timeout 100 & sender=$!
       read -r command <"$T/in"; kill -9 $server $command
       wait $sender; echo $?
-      """, within: .seconds(20))
+      """)
     #expect(outcome.output == "1\n", "\(outcome)")
     #expect(outcome.errors.contains("did not answer before it has ended"), "\(outcome)")
   }
@@ -65,8 +65,8 @@ struct PeerRequestCommandTests {
         trap "echo asked >\\"$T/asked\\"; exit" TERM; echo >"$T/in"; while :; do sleep 0.01; done'
       wormhole peer request watch 1 & sender=$!
       read -r x <"$T/in"; kill -\(signal) $sender
-      wormhole peer request watch 2 --timeout 25; cat "$T/asked"
-      """, within: .seconds(20))
+      wormhole peer request watch 2 --timeout 100; cat "$T/asked"
+      """)
     #expect(outcome.output == "2\nasked\n", "\(outcome)")
   }
 

@@ -53,7 +53,7 @@ import WormholeTestSupport
       read -r command <"$T/in"
       wormhole presence enter till --exclusive --timeout 0 -- true 2>"$T/said"; echo $?
       grep -c "process $one (wormhole)" "$T/said"
-      wormhole presence enter till --exclusive --timeout 30 -- echo entered & two=$!
+      wormhole presence enter till --exclusive --timeout 100 -- echo entered & two=$!
       kill -KILL $one; wait $two; echo $?
       gone $command && echo dead
       """, within: .seconds(60))

@@ -129,7 +129,7 @@ import WormholeTestSupport
       mkfifo "$T/out"
       holds wormhole update n --term 0.1 -- sh -c 'echo $WORMHOLE_ATTEMPT
         test $WORMHOLE_ATTEMPT = 2 || { echo in >"$T/in"; cat "$T/out"; }'
-      wormhole update n --timeout 20 -- echo 7; wormhole read n
+      wormhole update n --timeout 100 -- echo 7; wormhole read n
       : >"$T/out"; wait $pid; wormhole read n
       """)
     #expect(outcome.output == "7\n2\n", "\(outcome)")

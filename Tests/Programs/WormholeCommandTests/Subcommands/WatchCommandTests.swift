@@ -59,7 +59,7 @@ struct WatchCommandTests {
       """
       echo 1 >f; start watch f >"$T/heard"
       kill -STOP $pid; stopped $pid
-      wormhole lock f --timeout 20 -- sh -c 'echo 2 >{}' 2>"$T/said"; echo $?
+      wormhole lock f --timeout 100 -- sh -c 'echo 2 >{}' 2>"$T/said"; echo $?
       kill -CONT $pid; hears changed; kill $pid; finish
       grep -c 'went on without an answer' "$T/said"
       """)
