@@ -10,7 +10,7 @@
 /// 4F 10 <n>            the head of a data object of n bytes, for people who look at the file
 /// <content>
 /// <1 byte>             the width of the table's entries without the annotation
-/// <8 bytes>            the offset of the head: bytes that lie elsewhere are no annotation, even if
+/// <8 bytes>            the offset of the head: bytes that lie elsewhere are not an annotation, even
 ///                      they were copied from one
 /// "wormhole"
 /// <offset table> <trailer>
@@ -93,16 +93,13 @@ package enum BinaryPropertyListAnnotation {
     let table: [UInt8]?
   }
 
-  private static let magic = number("bplist00")
-  private static let mark = number("wormhole")
-
-  /// The number whose eight bytes, most significant byte first, are a text.
-  private static func number(_ text: StaticString) -> UInt64 {
-    UnsafeRawBufferPointer(start: text.utf8Start, count: 8).bigEndian(at: 0)
-  }
+  /// "wormhole", most significant byte first.
+  private static let mark: UInt64 = 0x776F_726D_686F_6C65
 
   private static func trailer(of document: UnsafeRawBufferPointer) -> BinaryPropertyListTrailer? {
-    guard document.count >= 8, document.bigEndian(at: 0) == magic else { return nil }
+    guard document.count >= 8,
+      document.bigEndian(at: 0) == BinaryPropertyListDocument.magic
+    else { return nil }
     return BinaryPropertyListTrailer(of: document)
   }
 

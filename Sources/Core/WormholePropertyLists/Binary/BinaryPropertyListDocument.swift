@@ -30,10 +30,16 @@ struct BinaryPropertyListDocument {
 
   private static let headerSize = BinaryPropertyListTrailer.headerSize
 
-  static func hasMagic(_ bytes: [UInt8]) -> Bool { bytes.starts(with: "bplist".utf8) }
+  /// "bplist00" as a number, because a comparison of characters costs hundreds of instructions.
+  static let magic: UInt64 = 0x6270_6C69_7374_3030
+
+  /// Whether content is a binary property list, of whatever version.
+  static func hasMagic(_ bytes: [UInt8]) -> Bool {
+    bytes.count >= 6 && bytes.bigEndian(at: 0, width: 6) == magic >> 16
+  }
 
   init(_ bytes: [UInt8]) throws(PropertyListError) {
-    guard bytes.starts(with: "bplist00".utf8) else {
+    guard bytes.count >= 8, bytes.bigEndian(at: 0, width: 8) == Self.magic else {
       throw PropertyListError(
         .unknownFormat, atByte: 6, "it is a binary property list of a version other than 00")
     }
