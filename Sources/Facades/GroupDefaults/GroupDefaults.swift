@@ -190,7 +190,7 @@ public struct GroupDefaultsError: DescribedError {
   /// do {
   ///   print(try GroupDefaults(in: container).read(Int.self, forKey: "volume") ?? 0)
   /// } catch let error as GroupDefaultsError where error.code == .wrongType {
-  ///   print("the volume is no number: \(error)")
+  ///   print("the volume is not a number: \(error)")
   /// }
   /// ```
   public struct Code: ErrorCode {

@@ -21,7 +21,7 @@ struct CommandError: Error, Equatable, CustomStringConvertible {
     self.init(cannot: action, because: "\(error)", status: status)
   }
 
-  /// A negative answer, which is no failure.
+  /// A negative answer, which is not a failure.
   static func no(_ action: String, because reason: String) -> CommandError {
     CommandError(cannot: action, because: reason, status: .no)
   }

@@ -293,7 +293,7 @@ package struct LogDirectory: ~Copyable {
   package func remove(_ numbers: some Sequence<Int>) throws(Errno) -> [Int] {
     var removed: [Int] = []
     for number in numbers {
-      // A directory is no file, so we must not delete it; it is reported as foreign.
+      // A directory is not a log's file, so we must not delete it; it is reported as foreign.
       let isRemoved = try tolerating(
         [.isDirectory], removeIfPresent(Self.path(number), at: descriptor.rawValue))
       if isRemoved == true { removed.append(number) }

@@ -169,7 +169,7 @@ package struct EtcdContainer: Sendable {
     }
     guard let number = Int64(text) else {
       throw AppGroupError(
-        .damaged, "open the container", path: location(of: key), reason: "it is no version",
+        .damaged, "open the container", path: location(of: key), reason: "it is not a version",
         remedy: "is the prefix used by another program? Choose another one")
     }
     guard number == Self.formatVersion else {

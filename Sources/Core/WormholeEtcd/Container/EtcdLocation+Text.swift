@@ -39,7 +39,7 @@ extension EtcdLocation {
       let hint =
         "; in a user's name or password / is written %2F, ? is %3F and @ is %40, as in a prefix"
       throw Invalid(
-        reason: "a host is missing, or is no host" + (text.contains("@") ? hint : ""))
+        reason: "a host's name is missing or malformed" + (text.contains("@") ? hint : ""))
     }
     let endpoints = hosts.map { host in
       let hasPort = host.hasPrefix("[") ? host.contains("]:") : host.contains(":")

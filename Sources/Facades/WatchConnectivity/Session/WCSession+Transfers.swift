@@ -56,7 +56,7 @@ extension WCSession {
   ) -> WCSessionFileTransfer {
     do {
       guard file.isFileURL else {
-        throw WCError(.invalidParameter, reason: "\(file) is no file's URL.")
+        throw WCError(.invalidParameter, reason: "\(file) is not a file URL.")
       }
       let value = try metadata.map { objects in
         try Payload.value(objects, maximumBytes: Payload.maximumUserInfoBytes)

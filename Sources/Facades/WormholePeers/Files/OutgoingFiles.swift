@@ -168,7 +168,7 @@ final class OutgoingFiles: Sendable {
 
   private func send(_ entry: QueueEntry) throws {
     guard let intention = FileIntention(entry.payload) else {
-      return try entry.fail("it is no transfer of a file")
+      return try entry.fail("it is not a file transfer")
     }
     let transfer = transfer(of: intention, as: entry.id)
     let stored: QueueEntryID?

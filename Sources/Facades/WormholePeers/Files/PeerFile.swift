@@ -29,7 +29,7 @@ public final class PeerFile: PeerDelivery {
   /// - Returns: nil if the entry's file is gone; the entry has ended then.
   static func open(_ entry: QueueEntry) throws -> PeerFile? {
     guard let notice = FileNotice(entry.payload), let attachment = entry.attachment else {
-      try entry.fail("it is no transfer of a file")
+      try entry.fail("it is not a file transfer")
       return nil
     }
     do {

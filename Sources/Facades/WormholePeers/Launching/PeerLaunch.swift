@@ -139,7 +139,7 @@ extension PeerLaunch {
 
   static func damaged(_ action: String, _ peer: String, path: String) -> PeerError {
     PeerError(
-      .damaged, action, peer: peer, reason: "\(path) is no registration of a program",
+      .damaged, action, peer: peer, reason: "\(path) is not the registration of a program",
       remedy: "register it again")
   }
 

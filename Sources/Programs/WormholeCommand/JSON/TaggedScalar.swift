@@ -160,7 +160,7 @@ private struct SplitDecimal {
       whole >= 0 || fraction.isEmpty
       ? "\(whole).\(fraction.isEmpty ? "0" : fraction)"
       : "-\(-whole - 1).\(Self.complement(fraction))"
-    guard let value = Double(text) else { preconditionFailure("'\(text)' is no decimal number") }
+    guard let value = Double(text) else { preconditionFailure("'\(text)' is not a decimal number") }
     return value
   }
 

@@ -66,7 +66,7 @@ package struct QueueAttachment: Sendable {
       case .tooManyLinks, .noSuchDevice, .isDirectory:
         throw AppGroupError(
           .notAValue, "open an attachment of \"\(batch.queue.name)\"", path: path,
-          reason: "it is no regular file of the container's owner")
+          reason: "it is not a regular file of the container's owner")
       default: throw error
       }
     }

@@ -286,7 +286,7 @@ package final class QueueDirectory: Sendable {
     case .foreign(let error):
       let isRefused = error == .accessDenied || error == .notPermitted
       throw Batch.Unreadable(
-        reason: "it is no file of this container's users (\(error))",
+        reason: "it is not a file of this container's users (\(error))",
         refusal: isRefused ? error : nil)
     }
   }

@@ -131,7 +131,7 @@ extension TarEntry {
       throw Malformed("the checksum of a header is wrong")
     }
     guard block[257..<262].elementsEqual("ustar".utf8) else {
-      throw Malformed("it is no tar archive")
+      throw Malformed("it is not a tar archive")
     }
     let size = try octal(block[124..<136])
     if block[156] == records {

@@ -202,7 +202,7 @@ extension CommandDescription {
   .refusing(ParsedArguments.idsOrAll)
 }
 
-private let noID = "this is no id of an entry"
+private let noID = "this is not the id of an entry"
 
 extension Queue? {
   fileprivate func failedIDs() throws -> [String] {
