@@ -23,15 +23,25 @@ struct PackageGraphTests {
 
   private static let here = "(name: \"wormhole\", path: \"\(SourceTree.root.path)\")"
 
-  @Test("is refused when it has a target of the same name")
-  func refused() throws {
+  @Test("may have targets with plain names, and so may its other dependencies")
+  func resolves() throws {
+    let here = Self.here
     let use = ".product(name: \"Wormhole\", package: \"wormhole\")"
-    try make("twice", targets: ["Wormhole"], packages: [Self.here], products: [use])
+    try make("other", targets: Self.words, isLibrary: true)
+    try make(
+      "app", targets: ["Program"], packages: [here, "(path: \"../other\")"],
+      products: [use, ".product(name: \"Library\", package: \"other\")"])
+    try make("own", targets: Self.words, packages: [here], products: [use])
+    for package in ["app", "own"] {
+      let graph = try said("swift package show-dependencies", package)
+      #expect(graph.contains(SourceTree.root.path) && !graph.contains("error:"), "\(graph)")
+    }
+    try make("twice", targets: ["Wormhole"], packages: [here], products: [use])
     #expect(try said("swift package show-dependencies", "twice").contains("conflicting name"))
   }
 
   // The smallest product, because names collide with the targets of the whole package.
-  @Test("may have targets with plain names, and so may its other dependencies")
+  @Test("is built with such targets of its own and of another dependency")
   func builds() throws {
     let half = Self.words.count / 2
     let (own, others) = (Self.words.prefix(half), Self.words.dropFirst(half))
