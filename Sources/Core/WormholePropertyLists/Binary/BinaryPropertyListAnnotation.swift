@@ -11,7 +11,7 @@
 /// <content>
 /// <1 byte>             the width of the table's entries without the annotation
 /// <8 bytes>            the offset of the head: bytes that lie elsewhere are not an annotation, even
-///                      they were copied from one
+///                      if they were copied from one
 /// "wormhole"
 /// <offset table> <trailer>
 /// ```

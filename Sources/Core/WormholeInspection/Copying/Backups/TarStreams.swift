@@ -108,7 +108,7 @@ final class TarReader {
       case .entry(var entry):
         try entry.apply(records: records)
         if entry.kind != .file, entry.size != 0 {
-          throw TarEntry.Malformed("a directory, a link or a device has content")
+          throw TarEntry.Malformed("a directory, a link or a FIFO has content")
         }
         return entry
       }

@@ -37,7 +37,8 @@ extension CommandDescription {
     discussion: """
       The first write to a group makes its container, in $XDG_DATA_HOME/app-groups, by default \
       ~/.local/share/app-groups. Containers that are named by a directory are not listed. The group \
-      file-coordination is the user's own: file presenters register there. With --json a line is {"container": ..., "group": ...}.
+      file-coordination is the user's own: file presenters register there. With --json a line is \
+      {"container": ..., "group": ...}.
       """,
     arguments: [
       .flag("json", help: "Print a line of JSON for each group instead of its name alone.")
