@@ -58,7 +58,7 @@ let rooms: [Target] = [
   // What programs, tests and measurements share: terminals, histories, an etcd that can be disturbed, rows.
   room(
     "Workshop/WormholeWorkshop",
-    ["Wormhole", "WormholeEtcd", "WormholePropertyLists", "WormholeSystem"]),
+    ["Wormhole", "WormholeEtcd", "WormholePropertyLists", "WormholeShims", "WormholeSystem"]),
   // `wormhole`: the same for anyone with a shell.
   program(
     "Programs/WormholeCommand",
@@ -185,6 +185,10 @@ let tests: [Target] = [
       "WormholeCinemaTime", "ConnectivityTesting", "WatchConnectivity", "WormholePeers",
       "WormholeWorkshop",
     ]),
+  test(
+    "Workshop/WormholeBenchmarksTests",
+    ["WormholeBenchmarks", "WormholeWorkshop", "WormholeSystem"]
+  ),
   test(
     "Workshop/WormholeTortureTests",
     core + ["WormholeTorture", "WormholeWorkshop", "WormholeEtcd"]),

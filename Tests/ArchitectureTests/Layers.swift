@@ -29,7 +29,7 @@ enum Layers {
     ],
     "MMWormhole": base.union(["WatchConnectivity", "Foundation"]),
     "ConnectivityTesting": base.union(["WatchConnectivity", "WormholePeers", "Foundation"]),
-    "WormholeWorkshop": base.union(["WormholeEtcd", "Glibc"]),
+    "WormholeWorkshop": base.union(["WormholeEtcd", "WormholeShims", "Glibc"]),
     "WormholeCommand": base.union([
       "WormholeFiles", "GroupDefaults", "WormholePeers", "WormholeEtcd", "WormholeInspection",
       "WormholeWorkshop",

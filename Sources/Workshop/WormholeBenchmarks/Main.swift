@@ -75,6 +75,7 @@ private let groups: [(name: String, measure: @Sendable (Bench) throws -> [Row])]
   ("update-8", UpdateRows.measureContended),
   ("read", ValueRows.measureReading),
   ("codec", CodecRows.measure),
+  ("count", CountRows.measure),
   ("defaults", DefaultsRows.measure),
   ("latency", LatencyRows.measure),
   ("idle", ObserverRows.measureIdle),

@@ -63,6 +63,8 @@ extension Worker {
     "answer-bus": { try RequestRows.answerOnBus($0[0]) },
     // Sends durable entries on command.
     "send-durable": { try QueueRows.send($0[0], as: $0[1]) },
+    // Does an operation that is counted.
+    "count": { try CountRows.count($0[0], $0.dropFirst().first ?? "") },
     // Presents files.
     "present-files": { try CoordinationRows.present($0[0]) },
   ]

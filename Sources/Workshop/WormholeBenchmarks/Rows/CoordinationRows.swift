@@ -115,12 +115,16 @@ enum CoordinationRows {
 }
 
 /// A file that is written and read with and without coordination.
-private final class CoordinatedFile {
+final class CoordinatedFile {
   let path: String
   private let url: URL
 
-  init(_ bench: Bench, _ directory: String) throws {
-    path = try bench.directory(directory) + "/file"
+  convenience init(_ bench: Bench, _ directory: String) throws {
+    try self.init(inDirectory: try bench.directory(directory))
+  }
+
+  init(inDirectory directory: String) throws {
+    path = directory + "/file"
     url = URL(filePath: path)
     try writeBare([UInt8]())
   }

@@ -5,13 +5,16 @@ package struct Row: Codable {
     case milliseconds = "ms"
     case bytes = "B"
     case perSecond = "/s"
+    case count = ""
+
+    fileprivate var suffix: String { self == .count ? "" : " " + rawValue }
 
     /// The number of measured units (nanoseconds, for times) in one unit of the row.
     package var scale: Double {
       switch self {
       case .microseconds: 1_000
       case .milliseconds: 1_000_000
-      case .bytes, .perSecond: 1
+      case .bytes, .perSecond, .count: 1
       }
     }
   }
@@ -60,7 +63,7 @@ package struct Row: Codable {
       expected = "≤ \(fixed(limit, 2))"
       met = self.ours == nil ? false : ratio.map { $0 <= limit }
     case .oursAtMost(let limit):
-      expected = "≤ \(fixed(limit, 0)) \(unit.rawValue)"
+      expected = "≤ " + fixed(limit, 0) + unit.suffix
       met = self.ours.map { $0 <= limit } ?? false
     case nil: (expected, met) = ("none", nil)
     }
@@ -69,7 +72,7 @@ package struct Row: Codable {
 
   fileprivate var cells: [String] {
     func amount(_ number: Double?) -> String {
-      number.map { fixed($0, $0 < 100 ? 1 : 0) + " " + unit.rawValue } ?? "–"
+      number.map { fixed($0, $0 < 100 ? 1 : 0) + unit.suffix } ?? "–"
     }
     var ratios = "–"
     if let ratio, let ratioLow, let ratioHigh {

@@ -1,0 +1,85 @@
+// Counts the instructions of another process with ptrace(2), one step at a time, so the result is the same
+// on a busy machine. Static inline functions, as in CSystemCalls; only measurements use them.
+#ifndef C_TRACING_H
+#define C_TRACING_H
+
+#include <elf.h>
+#include <errno.h>
+#include <signal.h>
+#include <stdint.h>
+#include <stddef.h>
+#include <sys/ptrace.h>
+#include <sys/types.h>
+#include <sys/uio.h>
+#include <sys/user.h>
+#include <sys/wait.h>
+
+enum {
+  // The signal of a mark. Its default action is to be ignored.
+  ctrace_mark = SIGURG,
+};
+
+// What a traced process did between two marks.
+struct ctrace_work {
+  // Of the program, not of the kernel.
+  uint64_t instructions;
+  // The number of times that it came to the address that is counted.
+  uint64_t visits;
+};
+
+// Makes the thread that started this process its tracer. From now on each signal stops the calling thread.
+static inline long ctrace_be_traced(void) { return ptrace(PTRACE_TRACEME, 0, NULL, NULL); }
+
+// Stops the calling thread, which its tracer awaits.
+static inline int ctrace_stop_at_mark(void) { return raise(ctrace_mark); }
+
+// Returns the address of the next instruction; 0 if the processor is not supported.
+static inline uint64_t ctrace_address(pid_t process) {
+#if defined(__x86_64__)
+  return (uint64_t)ptrace(
+      PTRACE_PEEKUSER, process, (void *)offsetof(struct user_regs_struct, rip), NULL);
+#elif defined(__aarch64__)
+  struct user_regs_struct registers;
+  struct iovec area = {&registers, sizeof registers};
+  if (ptrace(PTRACE_GETREGSET, process, (void *)NT_PRSTATUS, &area) != 0) return 0;
+  return registers.pc;
+#else
+  return 0;
+#endif
+}
+
+// Lets a stopped process run to its next mark, and counts on the way if `work` is not null. Returns 0, or
+// -1: then errno is ESRCH for a process that has ended.
+static inline int ctrace_continue(
+    pid_t process, uint64_t counted, struct ctrace_work *_Nullable work) {
+  int passed = 0;
+  while (1) {
+    if (ptrace(work ? PTRACE_SINGLESTEP : PTRACE_CONT, process, NULL, (void *)(long)passed) != 0)
+      return -1;
+    int status;
+    while (waitpid(process, &status, __WALL) < 0)
+      if (errno != EINTR) return -1;
+    if (!WIFSTOPPED(status)) {
+      errno = ESRCH;
+      return -1;
+    }
+    int signal = WSTOPSIG(status);
+    if (signal == ctrace_mark) return 0;
+    passed = signal == SIGTRAP ? 0 : signal;
+    if (!work || passed) continue;
+    work->instructions++;
+    if (counted && ctrace_address(process) == counted) work->visits++;
+  }
+}
+
+// Waits for the first mark of a process that this thread started.
+static inline int ctrace_await(pid_t process) {
+  int status;
+  while (waitpid(process, &status, __WALL | WUNTRACED) < 0)
+    if (errno != EINTR) return -1;
+  if (WIFSTOPPED(status) && WSTOPSIG(status) == ctrace_mark) return 0;
+  errno = ESRCH;
+  return -1;
+}
+
+#endif

@@ -1,0 +1,38 @@
+import Testing
+import WormholeSystem
+import WormholeTestSupport
+import WormholeWorkshop
+
+@Suite("The work of an operation, counted instruction by instruction,", .blocking)
+struct CountedWorkTests {
+  private let times = 1
+
+  private func count(_ operation: String) throws -> CountedWork {
+    let directory = try TemporaryDirectory()
+    let process = try LineProcess(
+      BuiltProgram.path("benchmarks"), ["worker", "count", directory.path, operation],
+      endsWithThread: true)
+    #expect(try process.line(until: soon) == "ready")
+    try process.tell("\(times)")
+    let allocator = try #require(Int(try process.line(until: soon)))
+    return try withExtendedLifetime(directory) {
+      try CountedWork(ofProcess: process.processID, times: times, allocator: allocator)
+    }
+  }
+
+  @Test("is the same in another process")
+  func same() throws {
+    let (first, second) = (try count("post"), try count("post"))
+    #expect(first.instructions > 1_000)
+    // Hash values differ from process to process.
+    #expect(abs(first.instructions - second.instructions) * 20 < first.instructions)
+    #expect(first.allocations == second.allocations)
+  }
+
+  // A debug build allocates more than an optimized one, whose counts are rows of `benchmarks`.
+  @Test("has at most this number of allocations", arguments: [("post", 12)])
+  func allocations(_ operation: String, _ limit: Int) throws {
+    let work = try count(operation)
+    #expect(work.allocations <= limit, "\(work)")
+  }
+}
