@@ -10,6 +10,7 @@ final class Chaos {
     var killed = 0
     var stopped = 0
     var namesRemoved = 0
+    var observations = 0
   }
 
   private let container: SharedContainer
@@ -20,6 +21,8 @@ final class Chaos {
   private let end: UInt64
   private var random: SeededGenerator
   private var nextAction = ContinuousClock.now
+  /// While it lasts, messages between processes go as files.
+  private var observation: MailboxObservation?
   private(set) var workers: [WorkerProcess] = []
   private(set) var counts = Counts()
   /// Workers that ended without being killed.
@@ -106,6 +109,10 @@ final class Chaos {
       for key in Workload.values(processes: options.processes) {
         if try container.removeEmptyName(key, .value) { counts.namesRemoved += 1 }
       }
+    }
+    if nemesis == nil, options.kinds.contains(.requests), random.chance(50) {
+      observation = observation == nil ? MailboxObservation(of: container.root) : nil
+      if observation != nil { counts.observations += 1 }
     }
     guard let worker = workers.randomElement(using: &random) else { return }
     guard !random.chance(10) else {

@@ -23,6 +23,7 @@ struct Report {
     return [
       "processes", row("started", counts.started), row("stopped", counts.stopped),
       row("killed", counts.killed), row("empty names removed", counts.namesRemoved),
+      row("times that messages went as files", counts.observations),
       row(etcd == nil ? "leases taken over" : "changes overtaken", retried + lost),
       row("  begun again", retried), row("  reported leaseLost", lost),
       row("deadlines passed", records.count(.timedOut)),

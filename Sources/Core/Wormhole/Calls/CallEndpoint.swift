@@ -183,7 +183,7 @@ package final class CallEndpoint: Sendable {
   /// - Returns: `gone` if the callee has ended, or `full`; in both cases the call is still under
   ///   way, to be posted to another callee or ended.
   /// - Throws: `AppGroupError`: `tooLarge`, `unsupportedValue`, or errors of the file system.
-  /// - Complexity: create, flock, write, rename, close.
+  /// - Complexity: as `MailboxOutlet.post`.
   package func post(
     _ id: UInt64, _ value: PropertyListValue, expires expiry: Expiry, to callee: MailboxOutlet,
     until deadline: ContinuousClock.Instant? = nil, isThere: () -> Bool = { true }

@@ -84,7 +84,7 @@ package final class IncomingCall: Sendable {
   /// - Returns: false if it was answered before, or if the caller no longer waits.
   /// - Throws: `AppGroupError` if the answer cannot be delivered; the caller then gets a failure,
   ///   if it can be reached.
-  /// - Complexity: create, flock, write, rename, close.
+  /// - Complexity: as `MailboxOutlet.post`.
   package func answer(_ answer: CallAnswer, isLast: Bool = true) throws -> Bool {
     let isFirst = state.withLock { state in
       guard !state.isAnswered, !state.isOver else { return false }

@@ -8,8 +8,10 @@ package enum Nonce {
   private static let count = Atomic<UInt64>(0)
   private static let origin = UInt64.random(in: .min ... .max)
 
-  package static func next() -> String {
-    NameWriter.text(capacity: NameWriter.hexDigits) { $0.append(hex: nextNumber()) }
+  package static func next() -> String { text(nextNumber()) }
+
+  static func text(_ number: UInt64) -> String {
+    NameWriter.text(capacity: NameWriter.hexDigits) { $0.append(hex: number) }
   }
 
   /// Names of one length.

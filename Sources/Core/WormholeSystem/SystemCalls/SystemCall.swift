@@ -8,7 +8,7 @@ package enum SystemCall: String, Sendable, CaseIterable {
   case cloneFile, copyFileRange, fgetxattr, fsetxattr, lsetxattr, flistxattr, fremovexattr
   case inotifyInit, inotifyAddWatch, inotifyRemoveWatch, poll, eventfd
   case spawn, waitid, kill, pidfdOpen, pidfdSendSignal, pipe, memfdCreate
-  case socket, sendto
+  case socket, connect, bind, send, recv, shutdown
   case threadCreate, terminalMode
 }
 

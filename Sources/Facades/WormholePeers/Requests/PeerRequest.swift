@@ -52,7 +52,7 @@ public final class PeerRequest: Sendable {
   /// - Returns: false if it was answered or cancelled before.
   /// - Throws: `PeerError` when the answer cannot be delivered; the sender then gets an error if it
   ///   can be reached.
-  /// - Complexity: create, write, rename, close.
+  /// - Complexity: connect and send; a file for more than 16 KiB, or for a peer that has fallen behind.
   @discardableResult
   public func reply(_ value: PropertyListValue) throws -> Bool {
     try answer(.reply(value))

@@ -17,8 +17,9 @@ extension PeerSession {
   ///   - value: the question.
   ///   - peer: the peer that is asked.
   ///   - deadline: when to give up, including the time to start the peer. By default in 10 seconds.
-  /// - Complexity: create, write, rename and close of one file, and open, read, unlink and close of
-  ///   the answer's. For the first request to a peer also a look at its presence, and a watch.
+  /// - Complexity: connect and send, and a receive for the answer. More than 16 KiB, or a peer that has
+  ///   fallen behind, takes a file. The first request to a peer also looks at its presence, and
+  ///   watches it.
   @available(*, noasync, message: "it blocks; await the other form, in an async function")
   public func request(
     _ value: PropertyListValue, to peer: String, until deadline: ContinuousClock.Instant? = nil

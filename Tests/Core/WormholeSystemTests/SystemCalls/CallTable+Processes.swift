@@ -43,8 +43,36 @@ extension CallTable {
 
   static let processes: [CallRow] = [
     CallRow(.socket, "text") { bench in try datagram(bench, "\(bench.path)/socket") },
-    CallRow(.sendto, "text") { bench in
+    CallRow(.connect, "text") { bench in
       try datagram(bench, "@wormhole-test-\(UInt64.random(in: .min ... .max))")
+    },
+    CallRow(.send, "text") { bench in
+      let (sender, receiver) = try sockets(bench)
+      try bench.act { try sender.descriptor.sendDatagram(Array("text".utf8)) }
+      return try text(receiver.descriptor)
+    },
+    CallRow(.bind, "text") { bench in
+      let path = bench.path + "/socket"
+      let receiver = try bench.act {
+        SharedDescriptor(try FileDescriptor.datagramSocket(receivingAt: path))
+      }
+      try FileDescriptor.sendDatagram(Array("text".utf8), toSocket: path)
+      return try text(receiver.descriptor)
+    },
+    CallRow(.recv, "text") { bench in
+      let (sender, receiver) = try sockets(bench)
+      try sender.descriptor.sendDatagram(Array("text".utf8))
+      return try bench.act { try text(receiver.descriptor) }
+    },
+    CallRow(.shutdown, "EPIPE") { bench in
+      let (sender, receiver) = try sockets(bench)
+      try bench.act { try receiver.descriptor.endReceiving() }
+      do throws(Errno) {
+        try sender.descriptor.sendDatagram(Array("text".utf8))
+        return "sent"
+      } catch {
+        return error == .brokenPipe ? "EPIPE" : "\(error)"
+      }
     },
     CallRow(.memfdCreate, "text") { bench in
       let memory = try bench.act {
@@ -107,6 +135,19 @@ extension CallTable {
       return withExtendedLifetime((root, terminal)) { "\(Program.isTerminal(number))" }
     },
   ]
+
+  private static func sockets(
+    _ bench: CallBench
+  ) throws -> (sender: SharedDescriptor, receiver: SharedDescriptor) {
+    let path = bench.path + "/socket"
+    let receiver = SharedDescriptor(try .datagramSocket(receivingAt: path))
+    return (SharedDescriptor(try .datagramSocket(to: path)), receiver)
+  }
+
+  private static func text(_ receiver: borrowing FileDescriptor) throws -> String {
+    try receiver.receiveDatagram(maximumBytes: 100).map { String(decoding: $0, as: UTF8.self) }
+      ?? "nothing"
+  }
 
   private static func datagram(_ bench: CallBench, _ address: String) throws -> String {
     let receiver = try DatagramReceiver(at: address)

@@ -3,12 +3,20 @@ import Synchronization
 import Testing
 import WormholePropertyLists
 import WormholeTestSupport
+import WormholeWorkshop
 
 @testable import Wormhole
 @testable import WormholeInspection
 @testable import WormholeSystem
 
-@Suite(.blocking, .bothEngines) struct MailboxTests {
+@Suite("A mailbox", .blocking, .bothEngines) struct MailboxTests {
+  /// The way of messages in a directory; etcd has one.
+  enum Way: CaseIterable {
+    case wire, files
+    /// Now one and now the other.
+    case both
+  }
+
   /// The delivered entries, in order.
   private final class Delivered: Sendable {
     private let values = Mutex<[PropertyListValue]>([])
@@ -23,9 +31,14 @@ import WormholeTestSupport
     return (directory, container, try container.makeMailbox { delivered.add($0) }, delivered)
   }
 
-  @Test("Each sender's order is kept, and each entry is delivered once, even by complete looks")
-  func order() throws {
+  @Test(
+    "Each sender's order is kept, and each entry is delivered once, even by complete looks",
+    arguments: Way.allCases)
+  func order(_ way: Way) throws {
     let (directory, container, mailbox, delivered) = try scene()
+    let isOnDirectory = TestEngine.current == .directory
+    var observation = isOnDirectory && way == .files ? MailboxObservation(of: container.root) : nil
+    #expect((observation != nil) == (isOnDirectory && way == .files))
     let (senders, each) = (4, 150)
     let group = DispatchGroup()
     for sender in 0..<senders {
@@ -43,7 +56,12 @@ import WormholeTestSupport
       }
     }
     // As an overflow of the kernel's queue would.
-    while group.wait(timeout: .now()) == .timedOut { mailbox.lookAgain() }
+    while group.wait(timeout: .now()) == .timedOut {
+      mailbox.lookAgain()
+      guard isOnDirectory, way == .both else { continue }
+      observation = observation == nil ? MailboxObservation(of: container.root) : nil
+    }
+    observation = nil
     try eventually("all are delivered") { delivered.all.count >= senders * each }
     #expect(delivered.all.count == senders * each)
     for sender in 0..<senders {
@@ -52,10 +70,13 @@ import WormholeTestSupport
       }
       #expect(numbers == (0..<each).map { Optional($0) })
     }
-    guard TestEngine.current == .directory else { return }
+    guard isOnDirectory else { return }
     let path = directory.path + "/mailboxes/" + mailbox.address
     try eventually("only the lock is left") {
-      try FileDescriptor.open(path, [.readOnly, .directory]).entries().map(\.name.text) == ["owner"]
+      try FileDescriptor.open(path, [.readOnly, .directory]).entries().map(\.name.text).sorted()
+        == [
+          "owner", "wire",
+        ]
     }
   }
 
@@ -123,6 +144,9 @@ import WormholeTestSupport
     let address = try String(other.ask("mailbox-make 1").dropFirst("address ".count))
     try other.send(.stop)
     try other.waitUntilStopped()
+    // What waits in a socket does not count.
+    let observation =
+      TestEngine.current == .directory ? MailboxObservation(of: container.root) : nil
     let outlet = try #require(
       MailboxOutlet(in: container, to: address, entries: 32, bytes: 1 << 20))
     for _ in 0..<32 { #expect(try outlet.post(1) == .posted) }
@@ -131,7 +155,81 @@ import WormholeTestSupport
     #expect(try outlet.post(large) == .full)
     try other.send(.continue)
     try eventually("there is room again") { try outlet.post(1) == .posted }
-    withExtendedLifetime((mailbox, delivered)) {}
+    withExtendedLifetime((mailbox, delivered, observation)) {}
+  }
+
+  @Test(
+    "What waits for a stopped process, on the wire and as files, is delivered in its order",
+    .onlyDirectories("etcd has no wire"))
+  func stopped() throws {
+    let directory = try TemporaryDirectory()
+    let other = try Participant(directory.path)
+    let address = try String(other.ask("mailbox-make 1").dropFirst("address ".count))
+    let outlet = try #require(
+      MailboxOutlet(in: directory.container(), to: address, entries: 32))
+    #expect(try outlet.post(0) == .posted)
+    try eventually("it is delivered") { try other.ask("mailbox-heard all") == "[0]" }
+    try other.send(.stop)
+    try other.waitUntilStopped()
+    var count = 1
+    while try outlet.post(PropertyListValue(count)) == .posted { count += 1 }
+    // The files are full, and more than these were taken: the wire's.
+    #expect(count > 33)
+    let path = directory.path + "/mailboxes/" + address
+    #expect(try FileDescriptor.open(path, [.readOnly, .directory]).entries().count == 32 + 2)
+    try other.send(.continue)
+    try eventually("all are delivered") {
+      try other.ask("mailbox-heard all") == "\(Array(0..<count))"
+    }
+  }
+
+  @Test(
+    "Datagrams of another program change nothing", .onlyDirectories("etcd has no wire"),
+    arguments: [0, 1, 24, 25, 26, 300, MailboxWire.maximumBytes + 100])
+  func hostile(_ size: Int) throws {
+    let (directory, container, mailbox, delivered) = try scene()
+    let path = directory.path + "/mailboxes/" + mailbox.address + "/wire"
+    let sender = try FileDescriptor.open(path, .pathOnly).datagramSender()
+    var generator = SeededGenerator(seed: UInt64(size))
+    for version: UInt8 in [0, 1, 2] {
+      var bytes = (0..<size).map { _ in UInt8.random(in: .min ... .max, using: &generator) }
+      if !bytes.isEmpty { bytes[0] = version }
+      try eventually("there is room") {
+        do throws(Errno) {
+          try sender.sendDatagram(bytes)
+          return true
+        } catch {
+          guard error == .wouldBlock else { throw error }
+          return false
+        }
+      }
+    }
+    let outlet = try #require(MailboxOutlet(in: container, to: mailbox.address))
+    #expect(try outlet.post(1) == .posted)
+    try eventually("it is delivered") { delivered.all == [1] }
+  }
+
+  @Test(
+    "Without a wire, files are the way", .onlyDirectories("etcd has no wire"),
+    arguments: ["missing", "foreign", "unused", "a link"])
+  func wireless(_ state: String) throws {
+    let (directory, container, mailbox, delivered) = try scene()
+    let path = directory.path + "/mailboxes/" + mailbox.address + "/wire"
+    try removeFile(path, at: Directory.current)
+    let other = directory.path + "/other"
+    let receiver = try FileDescriptor.datagramSocket(receivingAt: other)
+    switch state {
+    case "foreign": _ = try FileDescriptor.open(path, [.writeOnly, .create])
+    // Its process has ended.
+    case "unused": _ = try FileDescriptor.datagramSocket(receivingAt: path)
+    case "a link":
+      try makeSymbolicLink(FileName(path), at: Directory.current, target: FileName(other))
+    default: break
+    }
+    let outlet = try #require(MailboxOutlet(in: container, to: mailbox.address))
+    for number in 1...3 { #expect(try outlet.post(PropertyListValue(number)) == .posted) }
+    try eventually("they are delivered") { delivered.all == [1, 2, 3] }
+    #expect(try receiver.receiveDatagram(maximumBytes: 100) == nil)
   }
 
   @Test("The end of an owner is reported once, even if it is killed")

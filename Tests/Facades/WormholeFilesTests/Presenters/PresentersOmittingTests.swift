@@ -13,7 +13,7 @@ struct PresentersOmittingTests {
   let scene: PresenterScene
 
   init() throws {
-    scene = try PresenterScene()
+    scene = try PresenterScene(seesMessages: true)
     try scene.shell("mkdir d; echo 1 > d/file")
   }
 

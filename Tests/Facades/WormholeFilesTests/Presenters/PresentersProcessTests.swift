@@ -11,7 +11,7 @@ struct PresentersProcessTests {
   let scene: PresenterScene
 
   init() throws {
-    scene = try PresenterScene()
+    scene = try PresenterScene(seesMessages: true)
     try scene.shell("mkdir d; echo 1 > d/file")
   }
 
@@ -261,7 +261,7 @@ extension PresenterScene {
     let mailboxes = directory.path + "/" + MailboxDirectory.kind
     let dead = Set(try MailboxDirectory.dead(in: container.root))
     return try names(mailboxes).filter { !dead.contains(MailboxDirectory.kind + "/" + $0) }
-      .flatMap { try names(mailboxes + "/" + $0) }.filter { $0 != "owner" }
+      .flatMap { try names(mailboxes + "/" + $0) }.filter { $0 != "owner" && $0 != "wire" }
   }
 
   func waitUntilRead() throws {

@@ -8,10 +8,13 @@ import WormholeTestSupport
 struct PresenterScene {
   let directory: TemporaryDirectory
   let container: SharedContainer
+  /// Makes messages go as files, so that the test sees whether they were read.
+  private let observation: MailboxObservation?
 
-  init() throws {
+  init(seesMessages: Bool = false) throws {
     directory = try TemporaryDirectory()
     container = try directory.container()
+    observation = seesMessages ? MailboxObservation(of: container.root) : nil
     try makeDirectory(directory.path + "/items")
   }
 

@@ -6,7 +6,13 @@ import WormholeSystem
 /// A mailbox in a directory; see `MailboxDirectory` for its files.
 ///
 /// A few small entries are read on the monitor's own thread, because each hop to another thread costs
-/// more than reading them; many entries, large ones and complete scans go to a queue.
+/// more than reading them; many entries, large ones and complete scans go to a queue. A thread of its
+/// own waits for messages on the wire. One of these threads has the turn at a time.
+///
+/// **Order.** Messages are taken from the wire by the thread that has the turn, after it has found the
+/// names of files: so those that were sent before these files are among them. A message whose sender
+/// stored a file before it that was not seen yet makes the thread look at all files first. What was
+/// found is delivered by its order.
 final class DirectoryMailbox: Mailbox {
   /// How many entries are read on the monitor's thread at most.
   private static let promptEntries = 8
@@ -21,9 +27,12 @@ final class DirectoryMailbox: Mailbox {
     var watch: Watch?
     /// Whether entries may be read on the monitor's thread: not on a network's file system.
     var isPrompt = false
-    /// Whether a thread is reading; it looks for more news before it stops.
+    /// Whether a thread has the turn; it looks for more news before it stops.
     var isReading = false
+    /// The threads that wait for the turn.
+    var turns: ArraySlice<DispatchSemaphore> = []
     var news: WatchNews?
+    var backlog = WireBacklog()
     /// Whether an entry could not be read, for a lack of descriptors for example: until it is read,
     /// each look begins with it, so that no later entry overtakes it.
     var isBehind = false
@@ -34,6 +43,8 @@ final class DirectoryMailbox: Mailbox {
     /// The threads that wait for the end of a complete scan that begins from now on.
     var waiting: [DispatchSemaphore] = []
   }
+
+  private static let behindPause: Duration = .milliseconds(20)
 
   var address: String { place.address }
   private let place: MailboxDirectory
@@ -70,6 +81,7 @@ final class DirectoryMailbox: Mailbox {
     }
     watch?.cancel()
     ownerWatch?.watch.cancel()
+    directory?.wire?.end()
     guard directory != nil, !asDeath else { return }
     // Its lock ends now in any case, and the next sweep tries again.
     try? place.remove()
@@ -92,9 +104,12 @@ final class DirectoryMailbox: Mailbox {
         if !state.isClosed { state.directory = new }
         return !state.isClosed
       }
-      if isWanted { return }
-      try place.remove()
-      throw Errno.noSuchFile
+      guard isWanted else {
+        try place.remove()
+        throw Errno.noSuchFile
+      }
+      old?.wire?.end()
+      if let wire = new.wire { listen(to: wire) }
     }
   }
 
@@ -123,6 +138,7 @@ final class DirectoryMailbox: Mailbox {
       return state.ownerWatch.take()?.watch
     }
     old?.cancel()
+    directory.wire?.end()
     ChangeMonitor.shared.noteRemoval(in: place.root.path)
     ChangeMonitor.shared.whenSettled(place.root.path, on: queue) { [weak self] in
       self?.makeAgain()
@@ -136,6 +152,42 @@ final class DirectoryMailbox: Mailbox {
   }
 
   // MARK: Reading
+
+  private func listen(to wire: MailboxWire) {
+    do throws(Errno) {
+      try startThread(name: "wormhole.wire") { [weak self] in
+        var isOn = true
+        while isOn {
+          isOn = wire.wait()
+          // After its end, what was sent before.
+          guard let self else { return }
+          read(from: wire)
+        }
+      }
+    } catch {
+      // No thread is left: senders use files.
+      wire.end()
+    }
+  }
+
+  /// Delivers what has come on the wire, when no other thread has the turn.
+  private func read(from wire: MailboxWire) {
+    let turn = DispatchSemaphore(value: 0)
+    let isMine = state.withLock { state in
+      defer { state.isReading = true }
+      if state.isReading { state.turns.append(turn) }
+      return !state.isReading
+    }
+    if !isMine { turn.wait() }
+    if state.withLock(\.isBehind) {
+      // Until then the wire stays readable.
+      pauseThread(Self.behindPause)
+      lookAtEverything()
+    } else {
+      takeAll(from: wire) { () throws(Errno) in [] }
+    }
+    if !isDone() { queue.async { [weak self] in self?.readOn() } }
+  }
 
   private func hear(_ news: WatchNews) {
     let (mustRead, prompt) = state.withLock { state -> (Bool, [EntryFile]?) in
@@ -153,7 +205,7 @@ final class DirectoryMailbox: Mailbox {
     }
     guard mustRead else { return }
     if let prompt {
-      takeAll { () throws(Errno) in prompt }
+      takeAll(mayList: false) { () throws(Errno) in prompt }
       guard !isDone() else { return }
     }
     queue.async { [weak self] in self?.readOn() }
@@ -186,12 +238,17 @@ final class DirectoryMailbox: Mailbox {
     }
   }
 
-  /// Returns whether there is no more news; if so, no thread is reading from now on.
+  /// Ends a turn, if there is no more news or another thread waits for it.
+  ///
+  /// - Returns: Whether it has ended.
   private func isDone() -> Bool {
-    state.withLock { state in
+    let (next, isDone) = state.withLock { state -> (DispatchSemaphore?, Bool) in
+      if let next = state.turns.popFirst() { return (next, true) }
       state.isReading = state.news != nil
-      return !state.isReading
+      return (nil, !state.isReading)
     }
+    next?.signal()
+    return isDone
   }
 
   private static func promptNames(_ news: WatchNews) -> [EntryFile]? {
@@ -212,16 +269,43 @@ final class DirectoryMailbox: Mailbox {
   private func lookAtEverything() {
     watchOwner()
     guard let directory = state.withLock(\.directory) else { return }
-    takeAll { () throws(Errno) in
-      try EntryFile.ordered { () throws(Errno) in (try entries(directory), false) }
-    }
+    takeAll { () throws(Errno) in try all(directory) }
   }
 
-  /// Takes entries in their order, up to one that cannot be read now.
-  private func takeAll(_ names: () throws(Errno) -> [EntryFile]) {
+  private func all(_ mailbox: MailboxDirectory.LockedDirectory) throws(Errno) -> [EntryFile] {
+    try EntryFile.ordered { () throws(Errno) in (try entries(mailbox), false) }
+  }
+
+  /// Delivers files and messages in their order, up to a file that cannot be read now.
+  ///
+  /// - Parameters:
+  ///   - wire: The one to read; by default that of the mailbox's directory.
+  ///   - mayList: Whether this thread may wait for the file system.
+  private func takeAll(
+    from wire: MailboxWire? = nil, mayList: Bool = true, _ names: () throws(Errno) -> [EntryFile]
+  ) {
     do throws(Errno) {
-      for name in try names() { try take(name) }
-      state.withLock { $0.isBehind = false }
+      var files = try names()[...]
+      let mailbox = state.withLock(\.directory)
+      // After the names, each time.
+      let wire = wire ?? mailbox?.wire
+      if let wire { receive(wire) }
+      while true {
+        switch state.withLock({ $0.backlog.next(before: files.first) }) {
+        case .deliver(let message): deliver(message)
+        case .lookForFiles(let message):
+          guard mayList, let mailbox else { return state.withLock { $0.news = .everything } }
+          files = try all(mailbox)[...]
+          if let wire { receive(wire) }
+          state.withLock { $0.backlog.noteLook(before: message) }
+        case .none:
+          guard let file = files.popFirst() else {
+            return state.withLock { $0.isBehind = false }
+          }
+          try take(file)
+          state.withLock { $0.backlog.noteDelivered(file) }
+        }
+      }
     } catch {
       let isFirst = state.withLock { state in
         state.isBehind = true
@@ -242,6 +326,22 @@ final class DirectoryMailbox: Mailbox {
       ContainerRoot.sweepStaged(name.text, at: directory)
     }
     return names.compactMap { EntryFile(bytes: $0.bytes) }
+  }
+
+  /// Takes the waiting messages from the wire.
+  private func receive(_ wire: MailboxWire) {
+    var found: [MailboxWire.Message] = []
+    let room = state.withLock(\.backlog.room)
+    while found.count < room, let message = wire.next() { found.append(message) }
+    if !found.isEmpty { state.withLock { $0.backlog.add(found) } }
+  }
+
+  private func deliver(_ message: MailboxWire.Message) {
+    // A reason would be the sender's: it wrote no property list.
+    guard let value = try? PropertyListValue(bytes: message.content),
+      !state.withLock(\.isClosed)
+    else { return }
+    deliver(value)
   }
 
   // MARK: One entry

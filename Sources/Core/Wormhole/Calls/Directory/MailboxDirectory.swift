@@ -7,6 +7,7 @@ import WormholeSystem
 ///
 /// ```
 /// owner            locked by the mailbox's process for as long as the mailbox exists
+/// wire             the socket of small messages: see `MailboxWire`
 /// staged-<nonce>   an entry being written; its writer holds a lock on it
 /// <entry>          an entry: complete before it was renamed to this name, see `EntryFile`
 /// ```
@@ -51,11 +52,16 @@ package struct MailboxDirectory: Sendable {
     let directory: FileDescriptor
     let status: FileStatus
     let owner: FileDescriptor
+    /// Nil where there can be none: then all messages come as files.
+    let wire: MailboxWire?
 
-    init(_ directory: consuming FileDescriptor, _ owner: consuming FileDescriptor) throws(Errno) {
+    init(
+      _ directory: consuming FileDescriptor, _ owner: consuming FileDescriptor, _ wire: MailboxWire?
+    ) throws(Errno) {
       status = try directory.status()
       self.directory = directory
       self.owner = owner
+      self.wire = wire
     }
 
     /// Whether the lock's file was removed.
@@ -93,7 +99,9 @@ package struct MailboxDirectory: Sendable {
     let directory = try FileDescriptor.openBeneath(path, at: container, [.pathOnly, .directory])
     let owner = try root.access.createFile(Self.owner, at: directory.rawValue)
     guard try owner.tryLock(.exclusive), try owner.status().links > 0 else { return nil }
-    return try LockedDirectory(directory, owner)
+    // Files are the way without it, so the reason does not matter.
+    let wire = try? MailboxWire(in: directory.rawValue, root.access)
+    return try LockedDirectory(directory, owner, wire)
   }
 
   // MARK: Its end
@@ -224,11 +232,22 @@ private final class DirectoryMailboxWriter: MailboxWriter {
   private struct State {
     /// The order of the last entry.
     var last: UInt64 = 0
+    /// The order of the last one that was stored as a file.
+    var lastFile: UInt64 = 0
     var admission: Admission
+    var wire: MailboxWire.Outlet?
+    /// The boot time from which the wire may be tried.
+    var wireTime: UInt64 = 0
+
+    mutating func nextOrder(now: UInt64) -> UInt64 {
+      last = EntryFile.order(after: last, now: now)
+      return last
+    }
   }
 
   private let place: MailboxDirectory
-  private let sender = Nonce.next()
+  private let nonce = Nonce.nextNumber()
+  private let sender: String
   private let state: Mutex<State>
 
   var path: String { place.path }
@@ -236,6 +255,7 @@ private final class DirectoryMailboxWriter: MailboxWriter {
 
   init(_ place: MailboxDirectory, entries: Int, bytes: Int) {
     self.place = place
+    sender = Nonce.text(nonce)
     state = Mutex(State(admission: Admission(entries: entries, bytes: bytes)))
   }
 
@@ -246,6 +266,7 @@ private final class DirectoryMailboxWriter: MailboxWriter {
       let handle = try place.root.handle()
       return try withExtendedLifetime(handle) {
         let container = handle.descriptor.rawValue
+        if isSent(bytes, in: handle) { return .posted }
         guard try admits(bytes.count, at: container) else { return .full }
         try store(bytes, at: container)
         return .posted
@@ -255,15 +276,58 @@ private final class DirectoryMailboxWriter: MailboxWriter {
     }
   }
 
+  /// How long messages go as files after the receiver has fallen behind, in nanoseconds.
+  private static let pause: UInt64 = 2_000_000
+  /// The same after there was no socket, or no process behind it.
+  private static let longPause: UInt64 = 1_000_000_000
+
+  /// Sends a small message over the wire.
+  ///
+  /// - Returns: False if it has to go as a file, whatever the reason.
+  private func isSent(_ bytes: [UInt8], in container: ContainerRoot.Handle) -> Bool {
+    guard bytes.count <= MailboxWire.maximumBytes else { return false }
+    let now = bootTimeNanoseconds()
+    let (mayTry, known) = state.withLock { (now >= $0.wireTime, $0.wire) }
+    guard mayTry, !MailboxObservation.exists(in: container) else { return false }
+    do throws(Errno) {
+      let wire: MailboxWire.Outlet
+      if let known {
+        wire = known
+      } else {
+        wire = try MailboxWire.Outlet(
+          to: place.relativePath, at: container.descriptor.rawValue)
+      }
+      let message = state.withLock { state in
+        state.wire = wire
+        return MailboxWire.Message(
+          sender: nonce, order: state.nextOrder(now: now), fileBefore: state.lastFile,
+          content: bytes)
+      }
+      try wire.send(message)
+      return true
+    } catch {
+      let isBehind = error == .wouldBlock
+      state.withLock { state in
+        state.wireTime = now + (isBehind ? Self.pause : Self.longPause)
+        if !isBehind { state.wire = nil }
+      }
+      return false
+    }
+  }
+
   private func store(_ bytes: [UInt8], at container: Int32) throws(Errno) {
     let staging = place.relativePath + "/" + MailboxDirectory.stagedPrefix
     try place.root.store(bytes, staging: staging, at: container) { staged, _ throws(Errno) in
       let entry = state.withLock { state in
-        state.last = EntryFile.order(after: state.last, now: bootTimeNanoseconds())
-        return EntryFile(order: state.last, sender: sender, count: 1, bytes: bytes.count)
+        EntryFile(
+          order: state.nextOrder(now: bootTimeNanoseconds()), sender: sender, count: 1,
+          bytes: bytes.count)
       }
       try rename(staged, at: container, to: place.relativePath + "/" + entry.text, at: container)
-      state.withLock { $0.admission.noteStored(entry) }
+      state.withLock { state in
+        state.lastFile = max(state.lastFile, entry.order)
+        state.admission.noteStored(entry)
+      }
     }
   }
 

@@ -95,6 +95,8 @@ struct DirectoryLooks {
   /// The last seen state of each existing name, by its directory.
   var names: [String: KnownName] = [:]
   var members = KnownMembers()
+  /// Makes messages visible that would go without a file.
+  private var observation: MailboxObservation?
   /// The messages that were seen in each mailbox.
   var messages: [String: Set<String>] = [:]
 
@@ -139,6 +141,9 @@ struct DirectoryLooks {
       directory = nil
     }
     checked = .now
+    if directory !== old { observation = nil }
+    // Another monitor may have ended.
+    observation = observation ?? MailboxObservation(of: container.root)
     guard directory !== old else { return }
     tree?.leaveAll()
     if directory != nil { lookAtAll(in: DirectoryTree.top) }
