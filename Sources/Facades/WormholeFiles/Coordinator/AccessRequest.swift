@@ -4,6 +4,8 @@ import WormholeSystem
 /// One item of a coordinated access, as its caller asked for it.
 struct AccessRequest: Sendable {
   let url: URL
+  /// The URL's, which takes thousands of instructions each time.
+  let path: String
   let kind: AccessKind
   /// Whether the accessor gets a copy of its own to read.
   var wantsSnapshot = false
@@ -12,18 +14,25 @@ struct AccessRequest: Sendable {
   /// Whether presenters are asked first.
   var asksPresenters = true
 
-  var path: String { url.path }
+  init(url: URL, kind: AccessKind) {
+    self.url = url
+    self.kind = kind
+    path = url.path
+  }
 
   static func reading(_ url: URL, _ options: ReadingOptions) -> AccessRequest {
-    AccessRequest(
-      url: url, kind: options.contains(.withoutChanges) ? .readingWithoutChanges : .reading,
-      wantsSnapshot: options.contains(.forUploading),
-      wantsRealPath: options.contains(.resolvesSymbolicLink),
-      asksPresenters: !options.contains(.immediatelyAvailableMetadataOnly))
+    var request = AccessRequest(
+      url: url, kind: options.contains(.withoutChanges) ? .readingWithoutChanges : .reading)
+    request.wantsSnapshot = options.contains(.forUploading)
+    request.wantsRealPath = options.contains(.resolvesSymbolicLink)
+    request.asksPresenters = !options.contains(.immediatelyAvailableMetadataOnly)
+    return request
   }
 
   static func writing(_ url: URL, _ options: WritingOptions) -> AccessRequest {
-    AccessRequest(url: url, kind: options.kind, wantsRealPath: true)
+    var request = AccessRequest(url: url, kind: options.kind)
+    request.wantsRealPath = true
+    return request
   }
 
   /// Finds the item.

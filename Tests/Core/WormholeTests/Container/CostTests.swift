@@ -53,6 +53,14 @@
       #expect(try calls { try notification.post() } == [.renameat])
     }
 
+    @Test("A small message to a live process takes 2 calls")
+    func messages() throws {
+      let mailbox = try container.makeMailbox { _ in }
+      let outlet = try #require(MailboxOutlet(in: container, to: mailbox.address))
+      #expect(try calls { _ = try outlet.post(1) } == [.connect, .send])
+      withExtendedLifetime(mailbox) {}
+    }
+
     @Test("A sent entry takes 5 calls, and a taken one 6")
     func entries() throws {
       let queue = container.queue("q")

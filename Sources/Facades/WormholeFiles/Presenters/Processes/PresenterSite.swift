@@ -174,6 +174,9 @@ final class PresenterSite: Sendable {
 /// and that this user may use, otherwise the user's own for file coordination.
 extension PresenterSite {
   private static let group = "file-coordination"
+  /// The user's own container. Neither XDG_DATA_HOME nor HOME may be set: then no process can have
+  /// registered there.
+  private static let own = try? ContainerLocation.path(forGroup: group)
   private static let known = Mutex<[String: PresenterSite]>([:])
   /// A process that coordinates in more containers than this opens some of them again.
   private static let maximumKnown = 64
@@ -199,8 +202,6 @@ extension PresenterSite {
   /// - Complexity: one look at each directory above an item, and one at the user's own container.
   static func asking(_ paths: [ItemPath]) -> [PresenterSite] {
     var found = paths.flatMap(enclosing)
-    // Neither XDG_DATA_HOME nor HOME may be set: then no process can have registered there.
-    let own = try? ContainerLocation.path(forGroup: group)
     if let own, isContainer(own + file), let site = opened(at: own) { found.append(site) }
     var sites: [PresenterSite] = []
     for site in found where !sites.contains(where: { $0 === site }) { sites.append(site) }
