@@ -199,6 +199,13 @@ package final class CallEndpoint: Sendable {
     return outcome
   }
 
+  /// Blocks the calling thread until a latch is raised, probably by the end of a call, or a deadline has
+  /// passed.
+  package func block(for latch: WakeLatch, until deadline: ContinuousClock.Instant) {
+    guard let mailbox = mailbox.withLock({ $0 }) else { return latch.block(until: deadline) }
+    mailbox.lead(for: latch, until: deadline)
+  }
+
   /// Returns whether a call has not ended.
   package func isUnderWay(_ id: UInt64) -> Bool { calls.withLock { $0.calls[id] != nil } }
 

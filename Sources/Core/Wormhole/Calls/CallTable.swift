@@ -14,6 +14,12 @@ struct CallTable {
     var phase = Phase.waiting
 
     enum Phase { case waiting, posting, posted }
+
+    fileprivate mutating func beginPosting(to callee: MailboxOutlet) -> String {
+      self.callee = callee
+      phase = .posting
+      return replyTo
+    }
   }
 
   private(set) var calls: [UInt64: Call] = [:]
@@ -59,9 +65,7 @@ struct CallTable {
   ///
   /// - Returns: the address that its answer goes to; nil if it has ended.
   mutating func beginPosting(_ id: UInt64, to callee: MailboxOutlet) -> String? {
-    calls[id]?.callee = callee
-    calls[id]?.phase = .posting
-    return calls[id]?.replyTo
+    calls[id]?.beginPosting(to: callee)
   }
 
   /// - Returns: whether it has ended without an answer in the meantime.

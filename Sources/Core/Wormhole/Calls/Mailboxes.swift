@@ -47,6 +47,16 @@ package protocol Mailbox: AnyObject, Sendable {
 
   /// Looks at all waiting entries, as after lost news.
   func lookAgain()
+
+  /// Blocks the calling thread until a latch is raised or a deadline has passed, and delivers what
+  /// comes meanwhile, if it can: then this thread alone is woken for its answer.
+  func lead(for latch: WakeLatch, until deadline: ContinuousClock.Instant)
+}
+
+extension Mailbox {
+  package func lead(for latch: WakeLatch, until deadline: ContinuousClock.Instant) {
+    latch.block(until: deadline)
+  }
 }
 
 /// A writer into one mailbox, which keeps the order of posts made one after another.

@@ -24,12 +24,17 @@ package final class Awaited<Outcome: Sendable>: Sendable {
 
   /// Blocks the calling thread until there is an outcome.
   ///
+  /// - Parameter block: Blocks until the latch is raised or the deadline has passed; it may work
+  ///   meanwhile.
   /// - Returns: nil if the deadline passed.
-  package func wait(until deadline: ContinuousClock.Instant) -> Outcome? {
+  package func wait(
+    until deadline: ContinuousClock.Instant,
+    blocking block: (WakeLatch, ContinuousClock.Instant) -> Void = { $0.block(until: $1) }
+  ) -> Outcome? {
     while true {
       if let outcome = outcome.withLock({ $0 }) { return outcome }
       guard ContinuousClock.now < deadline else { return nil }
-      latch.block(until: deadline)
+      block(latch, deadline)
     }
   }
 }

@@ -90,7 +90,7 @@ extension WakeLatch {
   /// Ends the wait of the closure.
   ///
   /// - Returns: False if the latch was raised, and the closure called.
-  func sleepsNoMore() -> Bool {
+  package func sleepsNoMore() -> Bool {
     state.withLock { state in
       defer { state.sleeper = nil }
       return state.sleeper != nil

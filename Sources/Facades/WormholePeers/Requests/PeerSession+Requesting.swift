@@ -186,7 +186,7 @@ extension PeerSession {
     do {
       let id = try beginCall(question, looksAtClock: false) { answer.settle($0) }
       link(peer).add(id, question, mayBlock: true)
-      if let result = answer.wait(until: deadline) { return result }
+      if let result = answer.wait(until: deadline, blocking: calls.block) { return result }
       // Without effect if it is just ending: then that end is its result.
       calls.end(id, as: .timedOut)
       return answer.wait()

@@ -1,5 +1,6 @@
 import FoundationEssentials
 import Wormhole
+import WormholePeers
 import WormholePropertyLists
 import WormholeSystem
 import WormholeWorkshop
@@ -48,6 +49,14 @@ enum CountRows {
       for _ in 0..<200 { try sender.enqueue(SharedCount.payload) }
       let consumer = try queue.consume()
       return { try consumer.next(until: .now)?.acknowledge() }
+    },
+    Operation(name: "ask and get the answer", limit: 20_000) { container in
+      let worker = try Worker("answer", [container.url.path])
+      let session = try PeerSession("asker", in: container)
+      return {
+        _ = try session.request(SharedCount.payload, to: "answerer")
+        withExtendedLifetime(worker) {}
+      }
     },
     Operation(name: "coordinated read", limit: 12_000) { container in
       let file = try CoordinatedFile(inDirectory: container.url.path)

@@ -72,6 +72,34 @@ import WormholeTestSupport
     #expect(ends.codes.allSatisfy { $0 == nil })
   }
 
+  // One of them at a time delivers what comes; messages go as files now and then.
+  @Test("Threads that are blocked at once get their own answers, whatever the way of messages")
+  func blockedThreads() throws {
+    let scene = try RequestScene()
+    let watch = try scene.peer()
+    let (threads, each) = (4, TestEngine.current.times(100))
+    let group = DispatchGroup()
+    for thread in 0..<threads {
+      Blocking.queue().async(group: group) {
+        do {
+          for number in 0..<each {
+            let asked = PropertyListValue(thread * each + number)
+            let end = ContinuousClock.now + testPatience
+            #expect(try scene.session.request(asked, to: "watch", until: end) == asked)
+          }
+        } catch {
+          Issue.record(error)
+        }
+      }
+    }
+    var observation: MailboxObservation?
+    while group.wait(timeout: .now() + .milliseconds(1)) == .timedOut {
+      guard TestEngine.current == .directory else { continue }
+      observation = observation == nil ? MailboxObservation(of: scene.container.root) : nil
+    }
+    withExtendedLifetime((watch, observation)) {}
+  }
+
   @Test("Each of thousands of calls ends with its own answer, in order")
   func many() throws {
     let scene = try RequestScene()

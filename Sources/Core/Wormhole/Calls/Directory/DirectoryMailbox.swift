@@ -170,6 +170,21 @@ final class DirectoryMailbox: Mailbox {
     }
   }
 
+  func lead(for latch: WakeLatch, until deadline: ContinuousClock.Instant) {
+    let wire = state.withLock(\.directory)?.wire
+    let hasLed = wire?.lead(for: latch, until: deadline) { [self] in
+      let isMine = state.withLock { state in
+        // Not while a file cannot be read, because that takes a pause.
+        guard !state.isReading, !state.isBehind else { return false }
+        state.isReading = true
+        return true
+      }
+      if isMine, let wire { deliver(from: wire) }
+      return isMine
+    }
+    if hasLed != true { latch.block(until: deadline) }
+  }
+
   /// Delivers what has come on the wire, when no other thread has the turn.
   private func read(from wire: MailboxWire) {
     let turn = DispatchSemaphore(value: 0)
@@ -179,6 +194,11 @@ final class DirectoryMailbox: Mailbox {
       return !state.isReading
     }
     if !isMine { turn.wait() }
+    deliver(from: wire)
+  }
+
+  /// Delivers what has come on the wire, and ends the turn.
+  private func deliver(from wire: MailboxWire) {
     if state.withLock(\.isBehind) {
       // Until then the wire stays readable.
       pauseThread(Self.behindPause)

@@ -288,18 +288,18 @@ private final class DirectoryMailboxWriter: MailboxWriter {
     guard bytes.count <= MailboxWire.maximumBytes else { return false }
     let now = bootTimeNanoseconds()
     let (mayTry, known) = state.withLock { (now >= $0.wireTime, $0.wire) }
-    guard mayTry, !MailboxObservation.exists(in: container) else { return false }
+    guard mayTry else { return false }
     do throws(Errno) {
       let wire: MailboxWire.Outlet
       if let known {
         wire = known
       } else {
-        wire = try MailboxWire.Outlet(
-          to: place.relativePath, at: container.descriptor.rawValue)
+        wire = try MailboxWire.Outlet(to: place.relativePath, in: container)
+        state.withLock { $0.wire = wire }
       }
+      guard !wire.isObserved else { return false }
       let message = state.withLock { state in
-        state.wire = wire
-        return MailboxWire.Message(
+        MailboxWire.Message(
           sender: nonce, order: state.nextOrder(now: now), fileBefore: state.lastFile,
           content: bytes)
       }

@@ -64,7 +64,10 @@ final class MailboxWire: Sendable {
   }
 
   private let socket: FileDescriptor
+  /// Wakes the thread that leads.
+  private let counter: FileDescriptor
   private let isOver = Atomic(false)
+  private let isLed = Atomic(false)
 
   /// Makes the socket of a mailbox.
   ///
@@ -72,6 +75,7 @@ final class MailboxWire: Sendable {
   /// - Throws: Where the file system has no sockets, there is no /proc, or no descriptor is left.
   init(in directory: Int32, _ access: ContainerAccess) throws(Errno) {
     // By the descriptor, because a container's path may be longer than an address.
+    counter = try .wakeUpCounter()
     socket = try .datagramSocket(receivingAt: "/proc/self/fd/\(directory)/\(Self.name)")
     try setPermissions(FileName(Self.name), at: directory, access.fileMode)
   }
@@ -91,6 +95,34 @@ final class MailboxWire: Sendable {
       }
     }
     return false
+  }
+
+  /// Waits as `wait`, on the thread of a caller, until a latch is raised or a deadline has passed.
+  ///
+  /// - Parameter read: Delivers what has come; false if another thread does.
+  /// - Returns: False if another thread leads already, or the wait has to go on without leading.
+  func lead(
+    for latch: WakeLatch, until deadline: ContinuousClock.Instant, _ read: () -> Bool
+  ) -> Bool {
+    guard !isLed.exchange(true, ordering: .acquiring) else { return false }
+    defer { isLed.store(false, ordering: .releasing) }
+    do throws(Errno) {
+      let wakeUp: @Sendable () -> Void = { [self] in
+        // It fails if the counter is full: then this thread is about to wake up anyway (eventfd(2)).
+        try? counter.raiseCounter()
+      }
+      while latch.wake(until: nil, wakeUp) {
+        let ready = try waitReadable([socket.rawValue, counter.rawValue], until: deadline)
+        if ready[1] { try counter.lowerCounter() }
+        guard latch.sleepsNoMore() else { return true }
+        guard ContinuousClock.now < deadline else { return true }
+        if ready[0], isOver.load(ordering: .acquiring) || !read() { return false }
+      }
+      return true
+    } catch {
+      // No memory: wait in the other way.
+      return !latch.sleepsNoMore()
+    }
   }
 
   /// Takes the next message; nil if none waits.
@@ -121,6 +153,7 @@ final class MailboxWire: Sendable {
   /// A sender's end: the socket of one mailbox.
   final class Outlet: Sendable {
     private let socket: FileDescriptor
+    private let observer: String
 
     /// The number of descriptors that a process spends on this; beyond it, messages go as files.
     private static let maximum = 256
@@ -129,12 +162,13 @@ final class MailboxWire: Sendable {
     /// - Parameter mailbox: Its path relative to the container.
     /// - Throws: If there is no such socket, or no process receives there; `.tooManyOpenFiles` beyond the
     ///   maximum.
-    init(to mailbox: String, at container: Int32) throws(Errno) {
+    init(to mailbox: String, in container: ContainerRoot.Handle) throws(Errno) {
+      observer = MailboxObservation.address(container)
       let count = Self.count.add(1, ordering: .relaxed).newValue
       do throws(Errno) {
         guard count <= Self.maximum else { throw .tooManyOpenFiles }
         socket = try FileDescriptor.openBeneath(
-          mailbox + "/" + MailboxWire.name, at: container, .pathOnly
+          mailbox + "/" + MailboxWire.name, at: container.descriptor.rawValue, .pathOnly
         ).datagramSender()
       } catch {
         Self.count.subtract(1, ordering: .relaxed)
@@ -143,6 +177,9 @@ final class MailboxWire: Sendable {
     }
 
     deinit { Self.count.subtract(1, ordering: .relaxed) }
+
+    /// Whether messages have to go as files.
+    var isObserved: Bool { MailboxObservation.exists(at: observer) }
 
     /// - Throws: `.wouldBlock` if the receiver has fallen behind, otherwise the reason that there is none.
     func send(_ message: Message) throws(Errno) { try socket.sendDatagram(message.datagram) }
@@ -166,15 +203,14 @@ package final class MailboxObservation: Sendable {
     }
   }
 
-  private static func address(_ container: ContainerRoot.Handle) -> String {
+  fileprivate static func address(_ container: ContainerRoot.Handle) -> String {
     "@wormhole-observer-\(container.status.device)-\(container.status.inode)"
   }
 
-  /// Whether messages have to go as files.
-  static func exists(in container: ContainerRoot.Handle) -> Bool {
+  fileprivate static func exists(at address: String) -> Bool {
     guard probe != nil else { return false }
     do throws(Errno) {
-      try probe?.connect(to: address(container))
+      try probe?.connect(to: address)
       return true
     } catch {
       return false
