@@ -6,13 +6,15 @@
 #include <elf.h>
 #include <errno.h>
 #include <signal.h>
-#include <stdint.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <sys/ptrace.h>
-#include <sys/types.h>
-#include <sys/uio.h>
 #include <sys/user.h>
 #include <sys/wait.h>
+#if defined(__aarch64__)
+// Without <sys/uio.h>, whose fd_set clashes with the one of Swift's module Glibc.
+#include <bits/types/struct_iovec.h>
+#endif
 
 enum {
   // The signal of a mark. Its default action is to be ignored.
@@ -34,7 +36,7 @@ static inline long ctrace_be_traced(void) { return ptrace(PTRACE_TRACEME, 0, NUL
 static inline int ctrace_stop_at_mark(void) { return raise(ctrace_mark); }
 
 // Returns the address of the next instruction; 0 if the processor is not supported.
-static inline uint64_t ctrace_address(pid_t process) {
+static inline uint64_t ctrace_address(int process) {
 #if defined(__x86_64__)
   return (uint64_t)ptrace(
       PTRACE_PEEKUSER, process, (void *)offsetof(struct user_regs_struct, rip), NULL);
@@ -51,7 +53,7 @@ static inline uint64_t ctrace_address(pid_t process) {
 // Lets a stopped process run to its next mark, and counts on the way if `work` is not null. Returns 0, or
 // -1: then errno is ESRCH for a process that has ended.
 static inline int ctrace_continue(
-    pid_t process, uint64_t counted, struct ctrace_work *_Nullable work) {
+    int process, uint64_t counted, struct ctrace_work *_Nullable work) {
   int passed = 0;
   while (1) {
     if (ptrace(work ? PTRACE_SINGLESTEP : PTRACE_CONT, process, NULL, (void *)(long)passed) != 0)
@@ -73,7 +75,7 @@ static inline int ctrace_continue(
 }
 
 // Waits for the first mark of a process that this thread started.
-static inline int ctrace_await(pid_t process) {
+static inline int ctrace_await(int process) {
   int status;
   while (waitpid(process, &status, __WALL | WUNTRACED) < 0)
     if (errno != EINTR) return -1;

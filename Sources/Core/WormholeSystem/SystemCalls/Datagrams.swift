@@ -34,7 +34,7 @@ extension FileDescriptor {
     try .datagramSocket(to: "/proc/self/fd/\(rawValue)")
   }
 
-  /// Directs the datagrams of a socket to another one; see `datagramSocket(to:)`.
+  /// Connects a Unix socket of any kind to another one; see `datagramSocket(to:)`.
   package func connect(to address: String) throws(Errno) {
     try Self.withSocketAddress(address) { target, size throws(Errno) in
       _ = try perform(.connect) { Glibc.connect(rawValue, target, size) }

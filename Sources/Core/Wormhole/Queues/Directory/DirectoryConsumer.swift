@@ -9,9 +9,16 @@ struct DirectoryConsumer: ConsumerSource {
     /// The name of the consumer's directory.
     let directory: String
     let name: EntryFile
-    var isTakenBefore = false
+    let isTakenBefore: Bool
+    /// The name as text, which takes a while to compose.
+    let text: String
+    let path: String
 
-    var path: String { QueueDirectory.takenPath(directory) + "/" + name.text }
+    init(directory: String, name: EntryFile, isTakenBefore: Bool = false) {
+      (self.directory, self.name, self.isTakenBefore) = (directory, name, isTakenBefore)
+      text = name.text
+      path = QueueDirectory.takenPath(directory) + "/" + text
+    }
   }
 
   private let queue: Queue
@@ -193,10 +200,11 @@ struct DirectoryConsumer: ConsumerSource {
       return try obstacles?.watch(turns.obstacles) == true ? .again : .nothing
     }
     let file = TakenFile(directory: consumer, name: name)
-    let isTaken = try ifPresent(place.move(QueueDirectory.pendingPath(name), to: file.path)) != nil
+    let waiting = QueueDirectory.pending + "/" + file.text
+    let isTaken = try ifPresent(place.move(waiting, to: file.path)) != nil
     // It was cancelled, another worker has it, or this consumer was replaced.
     if !isTaken { try confirm(at: place) }
-    waiting.remove(name)
+    self.waiting.remove(name)
     guard isTaken else { return .again }
     // If reading it fails now, for example for lack of descriptors, it is still the next.
     left.append(file)
