@@ -350,9 +350,7 @@ final class DirectoryMailbox: Mailbox {
 
   /// Takes the waiting messages from the wire.
   private func receive(_ wire: MailboxWire) {
-    var found: [MailboxWire.Message] = []
-    let room = state.withLock(\.backlog.room)
-    while found.count < room, let message = wire.next() { found.append(message) }
+    let found = wire.take(atMost: state.withLock(\.backlog.room))
     if !found.isEmpty { state.withLock { $0.backlog.add(found) } }
   }
 

@@ -68,6 +68,8 @@ final class MailboxWire: Sendable {
   private let counter: FileDescriptor
   private let isOver = Atomic(false)
   private let isLed = Atomic(false)
+  /// Whether the last receive has failed: then the socket may stay readable.
+  private let hasFailed = Atomic(false)
 
   /// Makes the socket of a mailbox.
   ///
@@ -85,6 +87,7 @@ final class MailboxWire: Sendable {
   /// - Returns: False once `end` was called.
   func wait() -> Bool {
     while !isOver.load(ordering: .acquiring) {
+      if hasFailed.exchange(false, ordering: .relaxed) { pauseThread(ChangeMonitor.pollInterval) }
       do throws(Errno) {
         if try waitReadable([socket.rawValue], until: nil)[0] {
           return !isOver.load(ordering: .acquiring)
@@ -117,6 +120,7 @@ final class MailboxWire: Sendable {
         guard latch.sleepsNoMore() else { return true }
         guard ContinuousClock.now < deadline else { return true }
         if ready[0], isOver.load(ordering: .acquiring) || !read() { return false }
+        if hasFailed.load(ordering: .relaxed) { return false }
       }
       return true
     } catch {
@@ -125,20 +129,22 @@ final class MailboxWire: Sendable {
     }
   }
 
-  /// Takes the next message; nil if none waits.
-  func next() -> Message? {
+  /// Takes waiting messages, up to a number of datagrams.
+  ///
+  /// Any process of the container's users may send datagrams; only messages are returned.
+  func take(atMost count: Int) -> [Message] {
+    var found: [Message] = []
     do throws(Errno) {
       let most = Message.headerBytes + Self.maximumBytes
-      while let datagram = try socket.receiveDatagram(maximumBytes: most) {
-        // Any process of the container's users may send: what is no message is ignored.
-        if let message = Message(datagram) { return message }
-        if isOver.load(ordering: .acquiring) { return nil }
+      for _ in 0..<count {
+        guard let datagram = try socket.receiveDatagram(maximumBytes: most) else { break }
+        if let message = Message(datagram) { found.append(message) }
       }
     } catch {
-      // As for a lost datagram: its caller times out.
-      return nil
+      // Tried again after a pause; until then senders use files once the socket is full.
+      hasFailed.store(true, ordering: .relaxed)
     }
-    return nil
+    return found
   }
 
   /// Ends `wait`; senders are refused from now on, and use files.
