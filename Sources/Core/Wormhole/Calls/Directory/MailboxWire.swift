@@ -68,17 +68,22 @@ final class MailboxWire: Sendable {
   private let counter: FileDescriptor
   private let isOver = Atomic(false)
   private let isLed = Atomic(false)
-  /// Whether the last receive has failed: then the socket may stay readable.
-  private let hasFailed = Atomic(false)
+  /// How often in a row a receive has failed: meanwhile the socket may stay readable.
+  private let failures = Atomic(0)
+  /// After so many, senders are left to use files.
+  private static let mostFailures = 5
 
   /// Makes the socket of a mailbox.
   ///
   /// - Parameter directory: The mailbox's, before others know it.
-  /// - Throws: Where the file system has no sockets, there is no /proc, or no descriptor is left.
+  /// - Throws: Where the file system has no sockets, there is no /proc, no descriptor is left, or a call is
+  ///   forbidden.
   init(in directory: Int32, _ access: ContainerAccess) throws(Errno) {
     // By the descriptor, because a container's path may be longer than an address.
     counter = try .wakeUpCounter()
     socket = try .datagramSocket(receivingAt: "/proc/self/fd/\(directory)/\(Self.name)")
+    // A sandbox may forbid to receive; then there must be no wire.
+    _ = try socket.receiveDatagram(maximumBytes: 1)
     try setPermissions(FileName(Self.name), at: directory, access.fileMode)
   }
 
@@ -87,7 +92,7 @@ final class MailboxWire: Sendable {
   /// - Returns: False once `end` was called.
   func wait() -> Bool {
     while !isOver.load(ordering: .acquiring) {
-      if hasFailed.exchange(false, ordering: .relaxed) { pauseThread(ChangeMonitor.pollInterval) }
+      if failures.load(ordering: .relaxed) > 0 { pauseThread(ChangeMonitor.pollInterval) }
       do throws(Errno) {
         if try waitReadable([socket.rawValue], until: nil)[0] {
           return !isOver.load(ordering: .acquiring)
@@ -120,7 +125,7 @@ final class MailboxWire: Sendable {
         guard latch.sleepsNoMore() else { return true }
         guard ContinuousClock.now < deadline else { return true }
         if ready[0], isOver.load(ordering: .acquiring) || !read() { return false }
-        if hasFailed.load(ordering: .relaxed) { return false }
+        if failures.load(ordering: .relaxed) > 0 { return false }
       }
       return true
     } catch {
@@ -140,9 +145,10 @@ final class MailboxWire: Sendable {
         guard let datagram = try socket.receiveDatagram(maximumBytes: most) else { break }
         if let message = Message(datagram) { found.append(message) }
       }
+      failures.store(0, ordering: .relaxed)
     } catch {
-      // Tried again after a pause; until then senders use files once the socket is full.
-      hasFailed.store(true, ordering: .relaxed)
+      // The kernel lacks memory, or a sandbox forbids the call: tried again after a pause.
+      if failures.add(1, ordering: .relaxed).newValue == Self.mostFailures { end() }
     }
     return found
   }
