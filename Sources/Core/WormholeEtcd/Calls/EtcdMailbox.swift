@@ -51,6 +51,7 @@ final class EtcdMailbox: Mailbox, KeyFollowing {
   private let queue = Blocking.queue()
   private let deleting = Blocking.queue()
   private let follower: KeyFollower
+  private let idle: Mutex<IdleLanes>
 
   /// How long a complete look may take before it is postponed.
   private static let lookWait: Duration = .seconds(2)
@@ -61,13 +62,14 @@ final class EtcdMailbox: Mailbox, KeyFollowing {
   private static let batch = 100
 
   init(
-    _ address: String, _ etcd: EtcdContainer, _ keys: MailboxKeys,
+    _ address: String, _ etcd: EtcdContainer, _ keys: MailboxKeys, laneAge: Duration,
     _ deliver: @escaping @Sendable (PropertyListValue) -> Void
   ) {
     self.address = address
     self.etcd = etcd
     self.keys = keys
     self.deliver = deliver
+    idle = Mutex(IdleLanes(age: laneAge))
     follower = KeyFollower(etcd, keys.entries, on: queue)
   }
 
@@ -241,6 +243,32 @@ final class EtcdMailbox: Mailbox, KeyFollowing {
           for key in batch { delivery.deleted.insert(key) }
         }
       }
+    }
+    sweepLanes()
+  }
+
+  // MARK: Sweeping
+
+  /// Removes the lanes of senders that are gone, now and then.
+  private func sweepLanes() {
+    guard let session = state.withLock(\.place)?.session, idle.withLock(\.isDue) else { return }
+    let etcd = etcd.until(.now + CallLimit.standardWait)
+    do throws(EtcdError) {
+      let lanes = try etcd.read(keys.lanes, keysOnly: true)
+      var rest = idle.withLock { $0.take(lanes) }[...]
+      while !rest.isEmpty {
+        let some = rest.prefix(Self.batch)
+        rest = rest.dropFirst(Self.batch)
+        // If one of them is in use again, all stay until the next sweep.
+        _ = try etcd.repeating(
+          EtcdTransaction(
+            if: [.exists(keys.owner)] + some.map { .modified($0.key, at: $0.modified) },
+            then: [.put(key: keys.sweep, value: [], lease: session.lease)]
+              + some.map { .delete(.key($0.key)) }))
+      }
+    } catch {
+      // The next sweep finds them again.
+      return
     }
   }
 }

@@ -8,17 +8,31 @@ import WormholeSystem
 /// replaced with each post; so a post whose answer is lost is recognized. A lane whose last post
 /// remains in doubt is not used again.
 final class EtcdMailboxWriter: MailboxWriter {
-  /// One post at a time.
-  private struct Lane: Sendable {
+  /// The state of a mailbox.
+  private struct Target: Equatable, Sendable {
     /// The owner's key, which is put once.
     let owner: KeyValue
+    /// The revision of the last sweep of its lanes; 0 before the first.
+    let sweep: Int64
+
+    /// - Parameter items: The owner's key and that of the sweep, as they were found.
+    init?(_ items: [KeyValue?]) {
+      guard let owner = items.first ?? nil else { return nil }
+      self.owner = owner
+      sweep = (items.last ?? nil)?.modified ?? 0
+    }
+  }
+
+  /// One post at a time.
+  private struct Lane: Sendable {
+    let target: Target
     let number: Int
     /// The revision of its key's last change; 0 before the first. No other lane changes it.
     var base: Int64 = 0
   }
 
   private struct State {
-    var owner: KeyValue?
+    var target: Target?
     /// The order of the last entry.
     var last: UInt64 = 0
     var admission: Admission
@@ -29,8 +43,8 @@ final class EtcdMailboxWriter: MailboxWriter {
 
   private enum Attempt {
     case posted(revision: Int64)
-    /// Nothing was posted: the mailbox has another owner by now, or none.
-    case refused(KeyValue?)
+    /// Nothing was posted: the mailbox has another owner by now, or none, or has removed the lane.
+    case refused(Target?)
   }
 
   private let etcd: EtcdContainer
@@ -58,22 +72,22 @@ final class EtcdMailboxWriter: MailboxWriter {
       state.last = EntryFile.order(after: state.last, now: bootTimeNanoseconds())
       return EntryFile(order: state.last, sender: sender, count: 1, bytes: bytes.count)
     }
-    var owner = try knownOwner(on: etcd)
+    var target = try knownTarget(on: etcd)
     // It may be created again now and then, after its session has ended.
     for _ in 0..<3 {
-      guard let current = owner else { return .gone }
+      guard let current = target else { return .gone }
       var lane = takeLane(current)
       switch try attempt(entry, bytes, in: lane, on: etcd) {
       case .posted(let revision):
         lane.base = revision
         state.withLock { state in
           state.admission.noteStored(entry)
-          if state.owner == current { state.lanes.append(lane) }
+          if state.target == current { state.lanes.append(lane) }
         }
         return .posted
       case .refused(let new):
         know(new)
-        owner = new
+        target = new
       }
     }
     return .gone
@@ -87,12 +101,17 @@ final class EtcdMailboxWriter: MailboxWriter {
   ) throws(EtcdError) -> Attempt {
     let key = keys.lane(lane.number, of: sender)
     let mark = Array(entry.text.utf8)
-    let transaction = EtcdTransaction(
-      if: lane.owner.unchanged + [.modified(key, at: lane.base)],
+    let owner = lane.target.owner
+    var transaction = EtcdTransaction(
+      if: owner.unchanged + [.modified(key, at: lane.base)],
       then: [
-        .put(key: keys.entry(entry), value: bytes, lease: lane.owner.lease),
-        .put(key: key, value: mark, lease: lane.owner.lease),
-      ], otherwise: [.key(keys.owner), .key(key)])
+        .put(key: keys.entry(entry), value: bytes, lease: owner.lease),
+        .put(key: key, value: mark, lease: owner.lease),
+      ], otherwise: [.key(keys.owner), .key(keys.sweep), .key(key)])
+    // A late copy of a first post must not follow a sweep that has removed its lane.
+    if lane.base == 0 {
+      transaction.conditions.append(.modified(keys.sweep, at: lane.target.sweep))
+    }
     return try etcd.settling { inDoubt throws(EtcdError) in
       let outcome: EtcdTransaction.Outcome
       do throws(EtcdError) {
@@ -109,30 +128,32 @@ final class EtcdMailboxWriter: MailboxWriter {
       }
       // It may have been delivered before its mailbox ended.
       guard !inDoubt else { throw EtcdError(.leaseGone, "the mailbox has ended") }
-      return .refused(found.first ?? nil)
+      return .refused(Target(found.dropLast()))
     }
   }
 
-  private func takeLane(_ owner: KeyValue) -> Lane {
+  private func takeLane(_ target: Target) -> Lane {
     state.withLock { state in
-      if let lane = state.lanes.popLast(), lane.owner == owner { return lane }
+      if let lane = state.lanes.popLast(), lane.target == target { return lane }
       state.laneCount += 1
-      return Lane(owner: owner, number: state.laneCount)
+      return Lane(target: target, number: state.laneCount)
     }
   }
 
-  private func knownOwner(on etcd: EtcdContainer) throws(EtcdError) -> KeyValue? {
-    if let known = state.withLock({ $0.owner }) { return known }
-    let owner = try etcd.item(keys.owner)
-    know(owner)
-    return owner
+  private func knownTarget(on etcd: EtcdContainer) throws(EtcdError) -> Target? {
+    if let known = state.withLock({ $0.target }) { return known }
+    let found = try etcd.commit(
+      EtcdTransaction(if: [], then: [.read(.key(keys.owner)), .read(.key(keys.sweep))]))
+    let target = Target(found.results.map(\.items.first))
+    know(target)
+    return target
   }
 
-  private func know(_ owner: KeyValue?) {
+  private func know(_ target: Target?) {
     state.withLock { state in
-      // The lanes have ended with the former mailbox, or differ in a replaced history.
+      // The lanes have ended with the former mailbox, or differ in a replaced history, or were swept.
       state.lanes = []
-      state.owner = owner
+      state.target = target
     }
   }
 

@@ -11,6 +11,7 @@ import WormholeSystem
 /// b/<address>/<entry>             an entry: its property list. Named as in a directory, see `EntryFile`
 /// b/<address>/w/<sender>.<lane>   the order of the last entry of a sender: by it the sender recognises an
 ///                                 entry whose answer was lost, even if it was delivered and deleted
+/// b/<address>/s                   put by each sweep that removes lanes of senders that are gone
 /// ```
 ///
 /// **Posting** is a transaction: the owner is the one that the sender knows, and the sender's last entry is
@@ -18,12 +19,14 @@ import WormholeSystem
 /// entries and deletes delivered ones. Undelivered entries end with the owner's session.
 struct EtcdMailboxes: MailboxStore {
   let etcd: EtcdContainer
+  /// How long the lane of a sender stays at least after its last post.
+  var laneAge: Duration = .seconds(600)
 
   func make(
     _ address: String, deliver: @escaping @Sendable (PropertyListValue) -> Void
   ) throws -> any Mailbox {
     let keys = MailboxKeys(etcd, address)
-    let mailbox = EtcdMailbox(address, etcd, keys, deliver)
+    let mailbox = EtcdMailbox(address, etcd, keys, laneAge: laneAge, deliver)
     try reporting("make a mailbox", path: keys.path) { try mailbox.begin() }
     return mailbox
   }
@@ -47,7 +50,9 @@ struct EtcdMailboxes: MailboxStore {
 struct MailboxKeys: Sendable {
   private let prefix: [UInt8]
   let owner: [UInt8]
-  /// Its entries, which begin with a hex digit. Neither "o" nor "w" is one.
+  /// The mark of the last sweep.
+  let sweep: [UInt8]
+  /// Its entries, which begin with a hex digit. None of "o", "s" and "w" is one.
   let entries: KeyRange
   /// For messages.
   let path: String
@@ -55,6 +60,7 @@ struct MailboxKeys: Sendable {
   init(_ etcd: EtcdContainer, _ address: String) {
     prefix = etcd.key("b") + Array((address + "/").utf8)
     owner = prefix + Array("o".utf8)
+    sweep = prefix + Array("s".utf8)
     entries = .range(from: prefix + Array("0".utf8), to: prefix + Array("g".utf8))
     path = etcd.location(of: prefix)
   }
@@ -65,6 +71,8 @@ struct MailboxKeys: Sendable {
 
   /// - Returns: nil for any other key.
   func entry(of key: [UInt8]) -> EntryFile? { EntryFile(bytes: Array(key.dropFirst(prefix.count))) }
+
+  var lanes: KeyRange { .prefix(prefix + Array("w/".utf8)) }
 
   func lane(_ lane: Int, of sender: String) -> [UInt8] {
     prefix + Array("w/\(sender).\(lane)".utf8)

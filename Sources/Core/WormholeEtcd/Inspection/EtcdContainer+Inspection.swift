@@ -13,8 +13,8 @@ extension EtcdContainer: InspectedEngine {
     return inspection.report
   }
 
-  /// Removes unneeded keys: records of queues that are older than a day, and the keys of values that
-  /// were removed.
+  /// Removes unneeded keys: records of queues that are older than a day, the keys of values that
+  /// were removed, and traces of processes that have not come back for a month.
   package func sweep(
     _ container: SharedContainer, patience: Duration, expiring expire: () throws -> [String]
   ) throws -> SharedContainer.SweepReport {
@@ -28,6 +28,9 @@ extension EtcdContainer: InspectedEngine {
     }
     let path = container.location
     try outcome.attempt("sweep what has expired", path: path) { $0.removed += try expire() }
+    try outcome.attempt("sweep old traces", path: path) {
+      $0.removed += try EtcdRetention(self).sweep()
+    }
     try outcome.attempt("sweep the values", path: path) { outcome in
       for kind in [NameKind.value, .ownValue] {
         outcome.names += try removeEmptyValues(of: kind)

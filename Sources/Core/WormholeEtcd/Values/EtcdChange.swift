@@ -14,7 +14,8 @@ final class EtcdChange<Result: Sendable>: Waiting {
   private var known: EtcdValue.State?
   /// Whether `known` was read for this change.
   private var isFresh = false
-  private var lease: Int64?
+  /// The lease of the new content, and the history in which it was made.
+  private var lease: (number: Int64, history: Int)?
 
   /// - Parameter needsContent: Whether the closure uses the content.
   init(
@@ -27,6 +28,11 @@ final class EtcdChange<Result: Sendable>: Waiting {
     self.decide = decide
     // Otherwise the closure may run only once.
     known = terms.repeatsAfterLoss || !needsContent ? value.lastState : nil
+  }
+
+  deinit {
+    guard let lease else { return }
+    RetiredLeases.add(lease.number, of: value.etcd.client, history: lease.history)
   }
 
   func step() throws -> WaitingStep<Result> {
@@ -72,12 +78,15 @@ final class EtcdChange<Result: Sendable>: Waiting {
         EtcdTransaction(if: [], then: [], otherwise: [.key(value.key)]), witness,
         lease: lease ?? 0)
     } catch {
+      // If it was made, the content hangs on its lease.
+      if [.leaseGone, .outcomeUnknown].contains(error.code) { self.lease = nil }
       guard error.code == .leaseGone, ContinuousClock.now < terms.deadline else { throw error }
       // This process was stopped for longer than the lease lasts.
-      self.lease = nil
       return .again
     }
     guard outcome.succeeded else { return try beginAgain(outcome) }
+    self.lease = nil
+    value.retireLease(of: state, after: outcome)
     value.know(
       .init(item: witness.item(at: outcome.revision, lease: lease ?? 0), seen: outcome.moment))
     return .done(result)
@@ -105,9 +114,10 @@ final class EtcdChange<Result: Sendable>: Waiting {
   /// The only look at the clock: a second one could find it expired, and put it without a lease.
   private func grantLease(for edit: Edit, on etcd: EtcdContainer) throws -> Int64? {
     guard case .replace = edit, let expiry = terms.expiry else { return 0 }
-    if let lease { return lease }
-    lease = try etcd.grantLease(until: expiry)
-    return lease
+    if let lease { return lease.number }
+    let history = etcd.client.history
+    lease = try etcd.grantLease(until: expiry).map { ($0, history) }
+    return lease?.number
   }
 }
 

@@ -114,6 +114,12 @@ final class EtcdValue: ValueStore {
     EtcdChange(self, terms: terms, decide)
   }
 
+  /// Ends the lease of a state that a change has replaced: its only key hangs on it no more.
+  func retireLease(of state: State, after outcome: EtcdTransaction.Outcome) {
+    guard let lease = state.item?.lease, lease != 0 else { return }
+    RetiredLeases.add(lease, of: etcd.client, history: outcome.moment.history)
+  }
+
   /// Returns the content to put for an edit.
   func content(
     _ edit: Edit, _ stamp: Stamp, terms: ChangeTerms, after old: ValueSnapshot?

@@ -62,6 +62,7 @@ final class EtcdValuesChange<Result: Sendable>: Waiting {
   ) throws -> Bool {
     var transaction = EtcdTransaction(if: roleConditions, then: [])
     var witness: EtcdContainer.Witness?
+    var replaced: [(EtcdValue, EtcdValue.State)] = []
     let stamp = Stamp.unique()
     var others: [(key: [UInt8], item: KeyValue?)] = []
     for (index, edit) in edits.enumerated() {
@@ -71,6 +72,7 @@ final class EtcdValuesChange<Result: Sendable>: Waiting {
         continue
       }
       let content = try value.content(edit, stamp, terms: update.terms, after: found[index])
+      replaced.append((value, state))
       guard witness != nil else {
         witness = value.witness(state, content)
         continue
@@ -79,7 +81,13 @@ final class EtcdValuesChange<Result: Sendable>: Waiting {
       transaction.operations.append(.put(key: value.key, value: content))
     }
     transaction.conditions += .unchanged(others, stamp: Stamp.bytes)
-    if let witness, try etcd.commit(transaction, witness).succeeded { return true }
+    if let witness {
+      let outcome = try etcd.commit(transaction, witness)
+      if outcome.succeeded {
+        for (value, state) in replaced { value.retireLease(of: state, after: outcome) }
+        return true
+      }
+    }
     try update.role?.check(on: etcd)
     return witness == nil
   }
