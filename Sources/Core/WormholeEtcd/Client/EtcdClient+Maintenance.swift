@@ -13,6 +13,16 @@ extension EtcdClient {
     package let databaseBytes: Int64
     package let usedBytes: Int64
     package let roundTrip: Duration
+
+    init(_ answer: WireAnswer, since start: ContinuousClock.Instant) {
+      version = EtcdWire.shown(answer.version ?? "")
+      memberID = answer.header?.memberId ?? ""
+      leaderID = answer.leader.flatMap { $0 == "0" ? nil : $0 }
+      revision = answer.header?.revision?.value ?? 0
+      databaseBytes = answer.dbSize?.value ?? 0
+      usedBytes = answer.dbSizeInUse?.value ?? 0
+      roundTrip = ContinuousClock.now - start
+    }
   }
 
   /// The addresses of the configuration.
@@ -25,15 +35,45 @@ extension EtcdClient {
     of endpoint: String, until deadline: ContinuousClock.Instant
   ) throws(EtcdError) -> MemberStatus {
     let start = ContinuousClock.now
-    let answer = try cluster.ask(
+    return try cluster.ask(
       endpoint, question: .init("maintenance/status"), until: deadline
-    ) { answer, _ in answer }
-    return MemberStatus(
-      version: EtcdWire.shown(answer.version ?? ""), memberID: answer.header?.memberId ?? "",
-      leaderID: answer.leader.flatMap { $0 == "0" ? nil : $0 },
-      revision: answer.header?.revision?.value ?? 0,
-      databaseBytes: answer.dbSize?.value ?? 0, usedBytes: answer.dbSizeInUse?.value ?? 0,
-      roundTrip: ContinuousClock.now - start)
+    ) { answer, _ in MemberStatus(answer, since: start) }
+  }
+
+  /// Asks the member that answered last about itself, or the next one.
+  func status(until deadline: ContinuousClock.Instant) throws(EtcdError) -> MemberStatus {
+    let start = ContinuousClock.now
+    return try cluster.call(.init("maintenance/status"), until: deadline) { answer, _ in
+      MemberStatus(answer, since: start)
+    }
+  }
+
+  /// Returns the quota of the database in bytes, by the metrics of the member that answered last;
+  /// nil if it reports none there.
+  func quota(until deadline: ContinuousClock.Instant) -> Int64? {
+    guard let metrics = cluster.metrics(at: cluster.preferred, until: deadline) else { return nil }
+    let name = "etcd_server_quota_backend_bytes "
+    guard let line = metrics.split(separator: "\n").first(where: { $0.hasPrefix(name) }),
+      let bytes = Double(line.dropFirst(name.count)), bytes > 0
+    else { return nil }
+    return Int64(exactly: bytes.rounded())
+  }
+
+  /// Gives up the history before a revision; nothing happens if it was given up already.
+  ///
+  /// - Parameter waits: Whether the member has freed its pages when this returns.
+  func compact(
+    before revision: Int64, waits: Bool, until deadline: ContinuousClock.Instant
+  ) throws(EtcdError) {
+    do throws(EtcdError) {
+      try cluster.call(
+        .init(
+          "kv/compaction", ["revision": .number(revision), "physical": waits ? .yes : nil]),
+        until: deadline
+      ) { _, _ in () }
+    } catch {
+      guard error.code == .compacted else { throw error }
+    }
   }
 
   /// Compares a member's clock with that of this machine.

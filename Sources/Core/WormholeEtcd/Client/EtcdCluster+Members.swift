@@ -26,6 +26,19 @@ extension EtcdCluster {
     }
   }
 
+  /// Returns a member's metrics, in the text format of Prometheus; nil if it has none to give at
+  /// this address.
+  func metrics(at endpoint: String, until deadline: ContinuousClock.Instant) -> String? {
+    let request = HTTPRequest(
+      url: "\(endpoint)/metrics", headers: [], content: Array("{}".utf8),
+      security: configuration.security)
+    // Where they are is up to the operator.
+    let answer = try? configuration.transport.post(
+      request, maximumBytes: AnswerLimit.metrics, until: deadline)
+    guard let answer, answer.status == 200 else { return nil }
+    return String(decoding: answer.content, as: UTF8.self)
+  }
+
   /// Sends one member, and no other, a request that changes nothing.
   func ask<Result>(
     _ endpoint: String, question: Question, until deadline: ContinuousClock.Instant,

@@ -77,10 +77,14 @@ package struct EtcdTransaction: Hashable, Sendable {
     case put(key: [UInt8], value: [UInt8], lease: Int64 = 0)
     case delete(KeyRange)
     case read(KeyRange)
+    /// Asks how many keys a range has, and which one was changed last.
+    case glance(KeyRange)
 
     var isRead: Bool {
-      guard case .read = self else { return false }
-      return true
+      switch self {
+      case .read, .glance: true
+      case .put, .delete: false
+      }
     }
   }
 
@@ -103,6 +107,8 @@ package struct EtcdTransaction: Hashable, Sendable {
     /// The number of keys that existed.
     case deleted(Int64)
     case read([KeyValue])
+    /// The number of keys, and the revision of their last change; 0 without keys.
+    case glance(count: Int64, newest: Int64)
 
     /// The keys that were read.
     var items: [KeyValue] { if case .read(let items) = self { items } else { [] } }

@@ -174,7 +174,7 @@ struct WireAnswer: Decodable {
   let members: [WireMember]?
   let alarms: [WireAlarm]?
 
-  var read: WireResult { WireResult(kvs: kvs, more: more, deleted: nil) }
+  var read: WireResult { WireResult(kvs: kvs, more: more, deleted: nil, count: nil) }
 
   /// Returns the result of a transaction; nil if the answer lacks a result of the right kind for an
   /// operation.
@@ -215,6 +215,7 @@ struct WireResult: Decodable {
   let kvs: [WireKeyValue]?
   let more: Bool?
   let deleted: WireInteger?
+  let count: WireInteger?
 
   /// Returns the keys of a range, as of a revision; nil if etcd cannot have sent them: they must be
   /// in the order of the keys, with existing revisions.
@@ -230,6 +231,15 @@ struct WireResult: Decodable {
       last = item.key
     }
     return items
+  }
+
+  /// Returns how many keys a range has, and when they were changed last.
+  func glance(at range: KeyRange, upTo revision: Int64) -> EtcdTransaction.Result? {
+    let count = count?.value ?? 0
+    guard let items = items(of: range, limit: 1, upTo: revision), count >= 0,
+      (count > 0) == !items.isEmpty
+    else { return nil }
+    return .glance(count: count, newest: items.first?.modified ?? 0)
   }
 }
 
@@ -253,6 +263,7 @@ struct WireResponse: Decodable {
     case (.put, .some, nil, nil): .put
     case (.read(let range), nil, let found?, nil):
       found.items(of: range, upTo: revision).map { .read($0) }
+    case (.glance(let range), nil, let found?, nil): found.glance(at: range, upTo: revision)
     case (.delete, nil, nil, let found?): .deleted(found.deleted?.value ?? 0)
     default: nil
     }

@@ -84,6 +84,14 @@ struct WireText: ExpressibleByDictionaryLiteral {
     case .put(let key, let value, let lease): self = ["request_put": .put(key, value, lease: lease)]
     case .delete(let range): self = ["request_delete_range": .range(range)]
     case .read(let range): self = ["request_range": .range(range)]
+    case .glance(let range):
+      self = [
+        "request_range": [
+          "key": .bytes(range.first), "range_end": range.end.map { .bytes($0) },
+          "limit": .number(1), "keys_only": .yes, "sort_order": .word("DESCEND"),
+          "sort_target": .word("MOD"),
+        ]
+      ]
     }
   }
 }

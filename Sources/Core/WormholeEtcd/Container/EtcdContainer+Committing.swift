@@ -112,6 +112,8 @@ extension EtcdContainer {
       let page = try client.page(.key(witness.key), at: revision, limit: 1, until: deadline)
       let state = page.items.first
       if let state, state.value == witness.value { return state.modified }
+      // Nothing has changed since the key was seen: its state was assumed.
+      if let state, state.modified <= seen, revision == nil { return nil }
       if state?.modified == witness.base?.modified {
         guard let revision else { return nil }
         seen = revision

@@ -27,7 +27,7 @@ extension EtcdContainer {
           defer { sessions.isFollowed = true }
           return !sessions.isFollowed
         }
-        if isFirst { shared.followers.add(shared) }
+        if isFirst { shared.followers.addSession(of: shared) }
         if new.isAlive { return new }
         // The history was replaced while it was made.
         new.endWithHistory()

@@ -25,9 +25,14 @@ package struct EtcdContainer: Sendable {
     let followers = EtcdFollowers()
     /// The batches that this process has taken from queues.
     let taken = Mutex(LatestKeys())
+    let room: EtcdRoom
+    /// The last states of values that this process saw.
+    let seen = Mutex(SeenStates())
 
-    init(_ location: EtcdLocation, through transport: (any EtcdTransport)?) throws {
-      self.location = location
+    init(
+      _ location: EtcdLocation, through transport: (any EtcdTransport)?, room: EtcdRoom
+    ) throws {
+      (self.location, self.room) = (location, room)
       var configuration = try location.configuration()
       if let transport { configuration.transport = transport }
       client = EtcdClient(configuration)
@@ -115,9 +120,10 @@ package struct EtcdContainer: Sendable {
   ///
   /// - Parameter transport: The transport of its requests; nil for the network.
   package static func unopened(
-    _ location: EtcdLocation, through transport: (any EtcdTransport)? = nil
+    _ location: EtcdLocation, through transport: (any EtcdTransport)? = nil,
+    room: EtcdRoom = EtcdRoom()
   ) throws -> EtcdContainer {
-    EtcdContainer(try Shared(location, through: transport))
+    EtcdContainer(try Shared(location, through: transport, room: room))
   }
 
   /// Returns the container at a location, after a look at its version.
@@ -131,7 +137,8 @@ package struct EtcdContainer: Sendable {
   ) throws -> EtcdContainer? {
     let known = all.withLock { $0[location]?.shared }
     if let known { return EtcdContainer(known, limit) }
-    let new = EtcdContainer(try Shared(location, through: nil), limit)
+    let new = EtcdContainer(
+      try Shared(location, through: nil, room: EtcdRoom()), limit)
     let isThere = try reporting("open the container", path: location.description) {
       try new.call().check(creating: creates)
     }

@@ -33,22 +33,23 @@ extension KeyFollowing {
 /// events           report them, with the history that they are of
 /// a break          the watch goes on by itself; look once more, because old servers may lose events
 /// the watch ends   the history that it needs was given up or replaced: begin again
-/// now and then     look once more: see `EtcdFollower`
+/// now and then     look once more if events were lost: see `EtcdFollowers`
 /// ```
 ///
 /// A look that fails is tried again after a pause that doubles, from 100 ms to 5 s, and a watch that ended
 /// begins again in the same way. It never waits on the thread of the watches.
-final class KeyFollower: EtcdFollower {
+final class KeyFollower: Sendable {
   private struct State {
     weak var user: (any KeyFollowing)?
     var watch: EtcdWatch?
     var isCancelled = false
     /// Whether a look is pending, and whether a watch begins with it.
     var pending: (isLook: Bool, isWatch: Bool) = (false, false)
+    var heard = HeardChanges()
   }
 
   private let container: EtcdContainer
-  private let range: KeyRange
+  let range: KeyRange
   private let queue: DispatchQueue
   private let state = Mutex(State())
 
@@ -77,7 +78,7 @@ final class KeyFollower: EtcdFollower {
   func begin(for user: any KeyFollowing, after moment: EtcdMoment) {
     state.withLock { $0.user = user }
     watch(from: moment)
-    container.shared.followers.add(self)
+    container.shared.followers.add(self, of: container.shared)
   }
 
   /// Ends the watch.
@@ -95,6 +96,14 @@ final class KeyFollower: EtcdFollower {
   /// Looks once more, in case events were lost. Does not wait.
   func check() { later(isWatch: false) }
 
+  /// Looks once more if a glance at the range shows that events were lost. Does not wait.
+  func check(count: Int64, newest: Int64, at moment: EtcdMoment) {
+    let isComplete = state.withLock { state in
+      state.watch == nil || state.heard.explain(count: count, newest: newest, at: moment)
+    }
+    if !isComplete { check() }
+  }
+
   private var user: (any KeyFollowing)? { state.withLock(\.user) }
 
   private func watch(from moment: EtcdMoment) {
@@ -103,6 +112,7 @@ final class KeyFollower: EtcdFollower {
     }
     let old = state.withLock { state -> EtcdWatch? in
       guard !state.isCancelled else { return new }
+      state.heard = HeardChanges(after: moment)
       defer { state.watch = new }
       return state.watch
     }
@@ -112,7 +122,9 @@ final class KeyFollower: EtcdFollower {
   // On the thread of the watches.
   private func hear(_ news: EtcdNews, of history: Int) {
     switch news {
-    case .events(let events): user?.hear(events, of: history)
+    case .events(let events):
+      state.withLock { $0.heard.take(events, of: history) }
+      user?.hear(events, of: history)
     case .resumed: later(isWatch: false)
     case .ended(let error):
       if error.code != .compacted { user?.failed(error) }
@@ -137,69 +149,12 @@ final class KeyFollower: EtcdFollower {
     guard let isWatch, let user else { return }
     do throws(EtcdError) {
       let moment = try user.look(until: .now + CallLimit.standardWait)
-      if isWatch { watch(from: moment) }
+      if isWatch { watch(from: moment) } else { state.withLock { $0.heard.know(moment) } }
       user.looked(isNewWatch: isWatch)
     } catch {
       // It may be fixed, in etcd or on the way there. A watch that continues reports the changes.
       if isWatch { user.failed(error) }
       later(isWatch: isWatch, after: min(max(pause * 2, Self.firstPause), Self.longestPause))
-    }
-  }
-}
-
-/// A follower of a container's keys by a watch, which also reads them now and then, because old
-/// servers may lose events, and because only a read shows that the history was replaced.
-protocol EtcdFollower: AnyObject, Sendable {
-  /// Reads its keys again. Must not block.
-  func check()
-}
-
-/// The followers of a container that are still in use, and the timer that all share.
-final class EtcdFollowers: Sendable {
-  /// How often they read again.
-  private static let interval: Duration = .seconds(30)
-
-  private struct Weak: Sendable {
-    weak var follower: (any EtcdFollower)?
-  }
-
-  private let all = Mutex<[Weak]>([])
-
-  /// Lets a follower read again now and then, as long as it is in use.
-  func add(_ follower: any EtcdFollower) {
-    let isFirst = all.withLock { all in
-      defer { all.append(Weak(follower: follower)) }
-      return all.isEmpty
-    }
-    if isFirst { checkLater() }
-  }
-
-  private func checkLater() {
-    Blocking.timers.asyncAfter(deadline: .now() + Self.interval.dispatchInterval) { [weak self] in
-      if self?.checkAll() == true { self?.checkLater() }
-    }
-  }
-
-  /// - Returns: Whether there are any.
-  func checkAll() -> Bool {
-    let followers = all.withLock { all in
-      all.removeAll { $0.follower == nil }
-      return all.compactMap(\.follower)
-    }
-    for follower in followers { follower.check() }
-    return !followers.isEmpty
-  }
-}
-
-/// A process that has a session but makes no other requests detects a replaced history in this way.
-extension EtcdContainer.Shared: EtcdFollower {
-  func check() {
-    guard hasSession else { return }
-    Blocking.queue().async { [weak self] in
-      guard let self else { return }
-      let container = EtcdContainer(self)
-      // A look that fails changes nothing, because the next one follows half a minute later.
-      _ = try? container.item(container.formatKey)
     }
   }
 }

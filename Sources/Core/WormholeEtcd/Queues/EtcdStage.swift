@@ -58,6 +58,7 @@ final class EtcdStage: AttachmentStage {
         let count = try source.fill(UnsafeMutableRawBufferPointer(rebasing: buffer[..<room]))
         // It has become shorter; the caller notices the change.
         guard count > 0 else { break }
+        try store.container.shared.room.take(count, on: store.files, check)
         let piece = UnsafeRawBufferPointer(rebasing: buffer[..<count])
         hash.update(piece)
         let bytes = Array(piece)

@@ -5,7 +5,7 @@ import WormholeSystem
 /// One change of a value on etcd: read, decide, publish; begin again if another was faster.
 ///
 /// The content that this process saw last serves as the first read, so that a change often takes
-/// one round trip. A decision to publish nothing is made only about content that was read for it.
+/// one round trip; a replacement of a name that it has not seen begins as if there was none. A decision to publish nothing is made only about content that was read for it.
 final class EtcdChange<Result: Sendable>: Waiting {
   private let value: EtcdValue
   private let terms: ChangeTerms
@@ -28,6 +28,7 @@ final class EtcdChange<Result: Sendable>: Waiting {
     self.decide = decide
     // Otherwise the closure may run only once.
     known = terms.repeatsAfterLoss || !needsContent ? value.lastState : nil
+    if known == nil, !needsContent { known = value.assumedState }
   }
 
   deinit {

@@ -20,8 +20,6 @@ final class EtcdValue: ValueStore {
   let etcd: EtcdContainer
   let key: [UInt8]
   private let kind: NameKind
-  /// The last state that this process saw.
-  private let last = Mutex<State?>(nil)
 
   /// The key at a moment of the cluster.
   struct State: Sendable {
@@ -62,14 +60,13 @@ final class EtcdValue: ValueStore {
     return state
   }
 
-  var lastState: State? { last.withLock { $0 } }
+  /// The last state that this process saw.
+  var lastState: State? { etcd.shared.seen.withLock { $0[key] } }
 
-  func know(_ state: State) {
-    last.withLock { last in
-      if let known = last, state.seen < known.seen { return }
-      last = state
-    }
-  }
+  /// The state of a key that this process has not seen: most likely it does not exist yet.
+  var assumedState: State { State(item: nil, seen: etcd.client.cluster.moment) }
+
+  func know(_ state: State) { etcd.shared.seen.withLock { $0.know(state, of: key) } }
 
   func snapshot(of state: State, limits: PropertyListLimits = .standard) -> ValueSnapshot {
     guard let item = state.item, let version = Version(item) else {

@@ -105,7 +105,7 @@ struct ClusterFindings {
         .warning,
         "The database keeps each of the last \(changes) changes, and grows with every further one.",
         advice: "Start the members with:",
-        command: "--auto-compaction-mode=revision --auto-compaction-retention=10000")
+        command: "--auto-compaction-mode=periodic --auto-compaction-retention=5m")
     }
     if let found = cluster.replacement {
       add(

@@ -129,7 +129,7 @@ final class EtcdHistoryTests: RestoredEtcd {
     try role.confirm()
     try node.endAndRestore()
     // What is done each half minute.
-    #expect(etcd.shared.followers.checkAll())
+    #expect(etcd.shared.followers.checkAll(of: etcd.shared))
     try eventually("the loss is reported") { loss.withLock { $0 } != nil }
     #expect(loss.withLock { $0 }?.code == .leaseLost)
     try eventually("it is lost") {

@@ -72,6 +72,46 @@ struct EtcdValueTests {
     }
   }
 
+  @Test("costs one round trip for each change, whichever object makes it")
+  func roundTrips() throws {
+    let requests = CountedRequests()
+    let container = try SharedContainer(
+      try EtcdContainer.unopened(etcd.location, through: requests), companion: directory.path + "/a")
+    func count(_ change: () throws -> Void) rethrows -> Int {
+      let before = requests.paths.count
+      try change()
+      return requests.paths.count - before
+    }
+    // Before its first write a process asks the member who it is.
+    _ = try container.value("y").read()
+    #expect(try count { try container.value("x").replace(with: 1) } == 1)
+    #expect(try count { try container.value("x").replace(with: 2) } == 1)
+    #expect(try count { try container.value("x").update { $0 = 3 } } == 1)
+    #expect(try count { try container.value("new").replace(with: 1) } == 1)
+    #expect(try container.value("x").read() == 3)
+    // What others have changed, or what this process has not seen, takes one more.
+    try self.container.value("x").replace(with: 4)
+    #expect(try count { try container.value("x").update { $0 = 5 } } == 2)
+    try self.container.value("old").replace(with: 1)
+    #expect(try count { try container.value("old").replace(with: 2) } == 2)
+    #expect(try container.value("x").read() == 5 && container.value("old").read() == 2)
+  }
+
+  @Test("that this process has not seen is replaced once, though the answer is lost")
+  func unseen() throws {
+    try container.value("x").replace(with: 1)
+    let requests = CountedRequests()
+    let other = try SharedContainer(
+      try EtcdContainer.unopened(etcd.location, through: requests), companion: directory.path + "/a")
+    _ = try other.value("y").read()
+    requests.loseNextAnswer(of: "kv/txn")
+    try other.value("x").replace(with: 2)
+    #expect(try container.value("x").read() == 2)
+    requests.loseNextAnswer(of: "kv/txn")
+    try other.value("new").replace(with: 3)
+    #expect(try container.value("new").read() == 3)
+  }
+
   @Test("is observed beyond a compaction that was faster than the watch")
   func compaction() throws {
     // On a member of its own, because others need their history.

@@ -1,0 +1,116 @@
+import Dispatch
+import Synchronization
+import Wormhole
+import WormholeSystem
+
+/// The followers of a container that are still in use, whose ranges are compared with their events
+/// now and then, because old servers lose events.
+///
+/// One request compares up to 128 ranges, one after another on one connection, at a time of its own in each
+/// process. A server without the fault is not asked.
+final class EtcdFollowers: Sendable {
+  /// How often the ranges are compared at least.
+  private static let interval: Duration = .seconds(30)
+  /// By how much a pause is shorter, so that processes that began together do not ask together.
+  private static let jitter: ClosedRange<Double> = 0.6...1
+  private static let patience = CallLimit.standardWait
+
+  private struct Weak: Sendable {
+    weak var follower: KeyFollower?
+  }
+
+  private struct State {
+    var all: [Weak] = []
+    var isTicking = false
+    /// The session's container, if there ever was a session.
+    var hasSession = false
+    /// Whether members lose events, by their addresses and the number of their connection.
+    var faults: [String: Bool] = [:]
+  }
+
+  private let state = Mutex(State())
+
+  /// Compares a follower's range now and then, as long as it is in use.
+  func add(_ follower: KeyFollower, of shared: EtcdContainer.Shared) {
+    begin(shared) { $0.all.append(Weak(follower: follower)) }
+  }
+
+  /// Lets a process with a session that makes no other requests notice a replaced history.
+  func addSession(of shared: EtcdContainer.Shared) { begin(shared) { $0.hasSession = true } }
+
+  private func begin(_ shared: EtcdContainer.Shared, _ change: (inout State) -> Void) {
+    let isFirst = state.withLock { state in
+      change(&state)
+      defer { state.isTicking = true }
+      return !state.isTicking
+    }
+    if isFirst { checkLater(Blocking.queue(), shared) }
+  }
+
+  private func checkLater(_ queue: DispatchQueue, _ shared: EtcdContainer.Shared) {
+    let pause = Self.interval * Double.random(in: Self.jitter)
+    queue.asyncAfter(deadline: .now() + pause.dispatchInterval) { [weak self, weak shared] in
+      guard let self, let shared else { return }
+      if checkAll(of: shared) { checkLater(queue, shared) }
+    }
+  }
+
+  /// Compares all ranges; blocks.
+  ///
+  /// - Returns: Whether there are any followers, or was a session.
+  func checkAll(of shared: EtcdContainer.Shared) -> Bool {
+    let (followers, isNeeded) = state.withLock { state in
+      state.all.removeAll { $0.follower == nil }
+      let followers = state.all.compactMap(\.follower)
+      state.isTicking = !followers.isEmpty || state.hasSession
+      return (followers, state.isTicking)
+    }
+    let call = EtcdContainer(shared).until(.now + Self.patience)
+    // A comparison that fails changes nothing, because the next one follows half a minute later.
+    try? compare(followers, on: call)
+    // Any linearizable answer shows whether the history was replaced; the connection of the watches
+    // asks for one all the time.
+    if followers.isEmpty, shared.hasSession { _ = try? call.item(call.formatKey) }
+    return isNeeded
+  }
+
+  private func compare(
+    _ followers: [KeyFollower], on call: EtcdContainer
+  ) throws(EtcdError) {
+    guard !followers.isEmpty, losesEvents(call) else { return }
+    var rest = followers[...]
+    while !rest.isEmpty {
+      let some = rest.prefix(EtcdContainer.maximumOperations)
+      rest = rest.dropFirst(some.count)
+      let outcome = try call.commit(
+        EtcdTransaction(if: [], then: some.map { .glance($0.range) }))
+      for (follower, result) in zip(some, outcome.results) {
+        guard case .glance(let count, let newest) = result else { continue }
+        follower.check(count: count, newest: newest, at: outcome.moment)
+      }
+    }
+  }
+
+  /// Whether the member that serves the watches may lose events, which it is asked once.
+  private func losesEvents(_ call: EtcdContainer) -> Bool {
+    guard let endpoint = call.client.watchedEndpoint else { return true }
+    let connection = "\(call.client.madeConnections) \(endpoint)"
+    if let known = state.withLock({ $0.faults[connection] }) { return known }
+    // Until it answers it may.
+    guard let status = try? call.client.status(of: endpoint, until: call.soon) else { return true }
+    state.withLock { $0.faults = [connection: Self.losesEvents(status.version)] }
+    return Self.losesEvents(status.version)
+  }
+
+  /// Whether a version of etcd loses events after a compaction (its change log: mended in 3.4.31 and
+  /// 3.5.13).
+  static func losesEvents(_ version: String) -> Bool {
+    let parts = version.split(separator: ".").map { Int($0.prefix(while: \.isNumber)) ?? 0 }
+    guard parts.count >= 3, parts[0] == 3 else { return parts.first ?? 0 < 3 }
+    switch parts[1] {
+    case 4: return parts[2] < 31
+    case 5: return parts[2] < 13
+    default: return parts[1] < 4
+    }
+  }
+}

@@ -1,0 +1,111 @@
+import Synchronization
+import Wormhole
+import WormholeSystem
+
+/// The room for the pieces of files in a cluster's database.
+///
+/// etcd keeps the history of every key until it is compacted, so files that were received long ago
+/// still fill the database. A full one refuses every change of every program. So a sender of files counts
+/// what it puts, compacts the history, and waits, or gives up, while half of the database is in use: the
+/// other half is for everything else.
+///
+/// **What is compacted.** Only the history before `age`: a lost answer is looked up in the history
+/// since the request, and a watch that was interrupted continues there. Where that has been
+/// compacted after all, a change ends as `outcomeUnknown`, and a watch reads its keys again.
+package final class EtcdRoom: Sendable {
+  private struct State {
+    /// The quota of the members' databases; nil before the first look.
+    var quota: Int64?
+    /// The number of bytes that may be put before the next look.
+    var budget: Int64 = 0
+    /// Revisions, and when they were the newest; the oldest first.
+    var marks: [(time: ContinuousClock.Instant, revision: Int64)] = []
+    var compacted: Int64 = 0
+  }
+
+  /// How long history stays at least.
+  private let age: Duration
+  private let patience: Duration
+  private let state = Mutex(State())
+
+  /// etcd's own default, for members that do not report theirs.
+  private static let standardQuota: Int64 = 2 << 30
+  /// The most bytes between two looks.
+  private static let largestBudget: Int64 = 16 << 20
+  private static let pause: Duration = .milliseconds(200)
+
+  /// - Parameter patience: How long a sender waits for room.
+  package init(age: Duration = .seconds(5), patience: Duration = .seconds(30)) {
+    self.age = age
+    self.patience = patience
+  }
+
+  /// Waits until there is room for a piece; costs a request now and then.
+  ///
+  /// - Parameters:
+  ///   - check: Called now and then while it waits; throws to end the wait.
+  /// - Throws: `AppGroupError.noSpace` if half of the database stays in use.
+  func take(_ bytes: Int, on container: EtcdContainer, _ check: () throws -> Void) throws {
+    let end = ContinuousClock.now + patience
+    while true {
+      note(container.client.cluster.moment.revision)
+      let isEnough = state.withLock { state in
+        state.budget -= Int64(bytes)
+        return state.budget >= 0
+      }
+      if isEnough { return }
+      let (used, limit) = try look(container.client, until: container.soon)
+      let isFree = used + Int64(bytes) <= limit
+      state.withLock { $0.budget = isFree ? min((limit - used) / 4, Self.largestBudget) : 0 }
+      try compact(container.client, isUrgent: !isFree, until: container.soon)
+      if isFree { return }
+      guard ContinuousClock.now < end else {
+        throw AppGroupError(
+          .noSpace, "send a file", path: container.location.description,
+          reason: "\(used >> 20) MiB of etcd's database are in use, and files may fill it to "
+            + "\(limit >> 20) MiB, half of its quota",
+          remedy: "wait until other files are received, or raise --quota-backend-bytes")
+      }
+      try check()
+      pauseThread(Self.pause)
+    }
+  }
+
+  private func note(_ revision: Int64) {
+    state.withLock { state in
+      let last = state.marks.last
+      guard last.map({ $0.time + age / 10 < .now }) ?? true else { return }
+      state.marks.append((.now, revision))
+    }
+  }
+
+  /// Returns how much of the database is in use, and how much of it may be before a file has to wait.
+  private func look(
+    _ client: EtcdClient, until deadline: ContinuousClock.Instant
+  ) throws(EtcdError) -> (used: Int64, limit: Int64) {
+    let status = try client.status(until: deadline)
+    let known = state.withLock(\.quota)
+    let quota = known ?? client.quota(until: deadline) ?? Self.standardQuota
+    state.withLock { $0.quota = quota }
+    return (status.usedBytes, quota / 2)
+  }
+
+  /// Compacts the history before `age`, if that is more than a little.
+  ///
+  /// - Parameter isUrgent: Whether the freed pages are waited for.
+  private func compact(
+    _ client: EtcdClient, isUrgent: Bool, until deadline: ContinuousClock.Instant
+  ) throws(EtcdError) {
+    let limit = ContinuousClock.now - age
+    let revision = state.withLock { state -> Int64? in
+      guard let last = state.marks.lastIndex(where: { $0.time <= limit }) else { return nil }
+      state.marks.removeFirst(last)
+      let revision = state.marks[0].revision
+      guard revision > state.compacted else { return nil }
+      state.compacted = revision
+      return revision
+    }
+    guard let revision else { return }
+    try client.compact(before: revision, waits: isUrgent, until: deadline)
+  }
+}

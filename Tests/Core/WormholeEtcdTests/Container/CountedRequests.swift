@@ -1,0 +1,31 @@
+import Synchronization
+import WormholeSystem
+
+@testable import WormholeEtcd
+
+/// Counts requests on their way to etcd, and loses answers.
+final class CountedRequests: EtcdTransport {
+  private let all = Mutex<[String]>([])
+  private let lost = Mutex<String?>(nil)
+  private let client = HTTPClient()
+
+  /// The paths of the requests, after "/v3/", in their order.
+  var paths: [String] { all.withLock { $0 } }
+
+  /// The next request to a path gets no answer, although it is carried out.
+  func loseNextAnswer(of path: String) { lost.withLock { $0 = path } }
+
+  func post(
+    _ request: HTTPRequest, maximumBytes: Int, until deadline: ContinuousClock.Instant
+  ) throws(HTTPError) -> HTTPAnswer {
+    let path = request.url.split(separator: "/v3/").last.map(String.init) ?? ""
+    all.withLock { $0.append(path) }
+    let answer = try client.post(request, maximumBytes: maximumBytes, until: deadline)
+    let isLost = lost.withLock { lost in
+      defer { if lost == path { lost = nil } }
+      return lost == path
+    }
+    if isLost { throw HTTPError(.inDoubt, "the answer was lost") }
+    return answer
+  }
+}

@@ -1,0 +1,92 @@
+import Testing
+import WormholeInspection
+import WormholePropertyLists
+import WormholeSystem
+import WormholeTestSupport
+
+@testable import Wormhole
+@testable import WormholeEtcd
+
+/// Files leave room in etcd's database for everything else.
+@Suite("Files in a small database of etcd", .blocking, .needsEtcd)
+struct EtcdRoomTests {
+  private let directory: TemporaryDirectory
+  private let node: EtcdNode
+  private static let quota = 16 << 20
+  private static let size = 1 << 20
+
+  init() throws {
+    directory = try TemporaryDirectory()
+    node = try EtcdNode(flags: ["--quota-backend-bytes=\(Self.quota)"])
+    try FileDescriptor.open(directory.path + "/source", [.writeOnly, .create]).writeAll(
+      (0..<Self.size).map { UInt8(truncatingIfNeeded: $0 &* 7 &+ $0 >> 9) })
+  }
+
+  private func container(patience: Duration) throws -> SharedContainer {
+    var location = EtcdLocation(endpoints: [node.endpoint], prefix: "small")
+    // The machine may be busy with other tests.
+    location.lifetime = .seconds(60)
+    return try SharedContainer(
+      EtcdContainer.unopened(
+        location, room: EtcdRoom(age: .milliseconds(100), patience: patience)),
+      companion: directory.path + "/here")
+  }
+
+  private func send(_ id: String, _ queue: Queue) throws {
+    let sender = try queue.sender("a")
+    let source = try FileDescriptor.open(directory.path + "/source", .readOnly)
+    let stage = try sender.stage(id, bytes: Int64(Self.size))
+    _ = try stage.copy(
+      source, source.status(), durability: .standard, check: {}, copied: { _ in })
+    try sender.enqueue([QueueAttachment.key: .string(id)])
+  }
+
+  @Test("go through, though together they are larger than its quota")
+  func many() throws {
+    let container = try container(patience: testPatience)
+    let queue = container.queue("q")
+    let consumer = try queue.consume()
+    defer { consumer.close() }
+    let count = 2 * Self.quota / Self.size
+    for number in 0..<count {
+      try send("f\(number)", queue)
+      try container.value("x").replace(with: PropertyListValue(number))
+      let entry = try #require(try consumer.next(until: soon))
+      #expect(
+        try entry.attachment?.open()?.readToEnd(expectedBytes: 0, maximumBytes: 2 << 20).count
+          == Self.size)
+      try entry.acknowledge()
+    }
+    let cluster = try #require(try container.report().cluster)
+    #expect(cluster.alarms == [] && cluster.oldestRevision ?? 0 > 1)
+  }
+
+  @Test("are refused when they fill half of it, and all else goes on")
+  func refused() throws {
+    let container = try container(patience: .milliseconds(300))
+    let queue = container.queue("q")
+    var sent = 0
+    let error = #expect(throws: AppGroupError.self) {
+      while sent < Self.quota / Self.size {
+        try send("f\(sent)", queue)
+        sent += 1
+      }
+    }
+    #expect(error?.code == .noSpace && error?.reason.contains("8 MiB") == true, "\(error)")
+    #expect(sent > 2 && sent < 12, "\(sent)")
+    for number in 0..<20 { try container.value("x").replace(with: PropertyListValue(number)) }
+    #expect(try container.value("x").read() == 19)
+    // What was sent is received, and then there is room again.
+    let consumer = try queue.consume()
+    defer { consumer.close() }
+    for _ in 0..<sent { try #require(try consumer.next(until: soon)).acknowledge() }
+    try eventually("there is room again") {
+      do {
+        try send("again", queue)
+        return true
+      } catch let error as AppGroupError where error.code == .noSpace {
+        return false
+      }
+    }
+  }
+}
