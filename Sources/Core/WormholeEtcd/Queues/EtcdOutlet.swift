@@ -12,15 +12,28 @@ final class EtcdOutlet: QueueOutlet {
     /// The sender's last batch; nil before the first look, and after an error.
     var last: Last?
     var admission: Admission
+    /// Whether the sender may have records that have expired.
+    var mayExpire = true
   }
 
   /// `s/<sender>`.
   private struct Last {
-    var order: UInt64 = 0
+    let order: UInt64
     /// Nil if it does not exist.
-    var item: KeyValue?
+    let item: KeyValue?
     /// The revision at which that was so.
     let seen: Int64
+
+    init(order: UInt64, item: KeyValue, seen: Int64) {
+      (self.order, self.item, self.seen) = (order, item, seen)
+    }
+
+    /// - Parameter item: What was found.
+    init(_ item: KeyValue?, seen: Int64) {
+      (self.item, self.seen) = (item, seen)
+      let words = String(decoding: item?.value ?? [], as: UTF8.self).split(separator: " ")
+      order = words.last.flatMap { UInt64($0, radix: 16) } ?? 0
+    }
   }
 
   /// The largest numbers that may wait, whatever limits a sender has: etcd keeps everything in
@@ -56,10 +69,35 @@ final class EtcdOutlet: QueueOutlet {
   func admits(_ count: Int, _ size: Int) throws -> Bool {
     if state.withLock({ $0.admission.allows(count, size) }) { return true }
     return try reporting("look at what waits in \"\(queue.name)\"", path: queue.path) {
-      let items = try store.container.read(store.range(.entries), keysOnly: true).items
+      let isEmpty = try look()
+      let items =
+        try isEmpty ? [] : store.container.read(store.range(.entries), keysOnly: true).items
       let waiting = items.compactMap { store.batch($0.key) }
       return state.withLock { $0.admission.note(waiting: waiting, for: count, size) }
     }
+  }
+
+  /// Looks at the sender's last batch, and whether it has records, by the same request.
+  ///
+  /// - Returns: Whether no entry waits.
+  private func look() throws(EtcdError) -> Bool {
+    let ranges = [
+      store.range(.entries), store.range(.outcomes, "\(sender)/"),
+      store.range(.receipts, "\(sender)/"),
+    ]
+    let found = try store.container.commit(
+      EtcdTransaction(
+        if: [],
+        then: [.read(.key(store.key(.senders, sender)))] + ranges.map { .glance($0) }))
+    let isEmpty = found.results.dropFirst().map { result in
+      guard case .glance(count: 0, _) = result else { return false }
+      return true
+    }
+    state.withLock { state in
+      state.last = state.last ?? Last(found.results[0].items.first, seen: found.revision)
+      state.mayExpire = isEmpty.dropFirst().contains(false)
+    }
+    return isEmpty.first ?? false
   }
 
   func store(
@@ -122,10 +160,7 @@ final class EtcdOutlet: QueueOutlet {
 
   private func readLast(_ store: EtcdQueue) throws(EtcdError) -> Last {
     let (items, revision) = try store.read([.key(store.key(.senders, sender))])
-    guard let item = items[0].first else { return Last(seen: revision) }
-    let words = String(decoding: item.value, as: UTF8.self).split(separator: " ")
-    let order = words.last.flatMap { UInt64($0, radix: 16) } ?? 0
-    return Last(order: order, item: item, seen: revision)
+    return Last(items[0].first, seen: revision)
   }
 
   /// Adds the steps by which the sender's newest entry with a key gives way to a newer one, unless a
@@ -174,5 +209,11 @@ final class EtcdOutlet: QueueOutlet {
     }
   }
 
-  func expire() throws { _ = try store.expire(of: sender, later: 0, limit: 64) }
+  func expire() throws {
+    let mayExpire = state.withLock { state in
+      defer { state.mayExpire = true }
+      return state.mayExpire
+    }
+    if mayExpire { _ = try store.expire(of: sender, later: 0, limit: 64) }
+  }
 }

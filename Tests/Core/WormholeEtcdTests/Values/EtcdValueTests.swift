@@ -76,7 +76,8 @@ struct EtcdValueTests {
   func roundTrips() throws {
     let requests = CountedRequests()
     let container = try SharedContainer(
-      try EtcdContainer.unopened(etcd.location, through: requests), companion: directory.path + "/a")
+      try EtcdContainer.unopened(etcd.location, through: requests), companion: directory.path + "/a"
+    )
     func count(_ change: () throws -> Void) rethrows -> Int {
       let before = requests.paths.count
       try change()
@@ -102,7 +103,8 @@ struct EtcdValueTests {
     try container.value("x").replace(with: 1)
     let requests = CountedRequests()
     let other = try SharedContainer(
-      try EtcdContainer.unopened(etcd.location, through: requests), companion: directory.path + "/a")
+      try EtcdContainer.unopened(etcd.location, through: requests), companion: directory.path + "/a"
+    )
     _ = try other.value("y").read()
     requests.loseNextAnswer(of: "kv/txn")
     try other.value("x").replace(with: 2)
