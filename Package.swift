@@ -39,7 +39,7 @@ let rooms: [Target] = [
   // UserDefaults(suiteName:) between processes: GroupDefaults (source-compatible, and throwing, async).
   room("Facades/GroupDefaults", ["WormholeInspection", "Wormhole", "WormholePropertyLists"]),
   // GroupDefaults under the name of Foundation's class, for code that imports Foundation.
-  room("Facades/SharedUserDefaults", ["GroupDefaults"]),
+  room("Facades/SharedUserDefaults", ["GroupDefaults", "Wormhole"]),
   // Named peers: requests, guaranteed messages, contexts, files; how a peer is started, and paired.
   room(
     "Facades/WormholePeers",

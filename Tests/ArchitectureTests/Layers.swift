@@ -21,7 +21,9 @@ enum Layers {
       "WormholeFiles", "Wormhole", "Foundation", "Dispatch", "Synchronization",
     ],
     "GroupDefaults": base.union(["WormholeInspection"]),
-    "SharedUserDefaults": ["GroupDefaults", "Foundation"],
+    "SharedUserDefaults": [
+      "GroupDefaults", "Wormhole", "Foundation", "Dispatch", "Synchronization",
+    ],
     "WormholePeers": base.union(["WormholeInspection"]),
     "WatchConnectivity": base.union(["WormholePeers", "Foundation"]),
     "Communicator": [

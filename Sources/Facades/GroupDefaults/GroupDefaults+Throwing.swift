@@ -162,6 +162,48 @@ extension GroupDefaults {
     }
     try write(object.map { try Conversions.stored($0, forKey: key) }, forKey: key)
   }
+
+  /// Stores an object, if the suite is within limits then.
+  ///
+  /// - Returns: Whether it was stored.
+  package func write(
+    object: Any, forKey key: String, within limits: SuiteLimits
+  ) throws -> Bool {
+    let value = try Conversions.stored(object, forKey: key)
+    guard key.utf8.count <= limits.keyBytes else { return false }
+    return try edit { contents in
+      let old = contents
+      contents[key] = value
+      let isWithin =
+        try contents.count <= limits.keys
+        && PropertyListValue.dictionary(contents).binaryBytes().count <= limits.bytes
+      if !isWithin { contents = old }
+      return isWithin
+    }
+  }
+
+  /// Returns an object of the suite itself, without the rest of the search list.
+  package func storedObject(forKey key: String) throws -> Any? {
+    try suite().contents()[key]?.propertyListObject
+  }
+
+  /// Returns all objects of the suite itself.
+  package func storedObjects() throws -> [String: Any] {
+    try suite().contents().mapValues(\.propertyListObject)
+  }
+}
+
+/// How much a suite may hold.
+package struct SuiteLimits: Sendable {
+  let keys: Int
+  /// The longest key, in bytes of UTF-8.
+  let keyBytes: Int
+  /// The size of the suite as a binary property list.
+  let bytes: Int
+
+  package init(keys: Int, keyBytes: Int, bytes: Int) {
+    (self.keys, self.keyBytes, self.bytes) = (keys, keyBytes, bytes)
+  }
 }
 
 // MARK: The forms for tasks

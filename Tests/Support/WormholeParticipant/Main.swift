@@ -36,6 +36,7 @@ import WormholeSystem
 /// post NAME                        posts a notification
 /// state NAME NUMBER                sets its state
 /// settings WORD                    see `Settings`
+/// positions WORD                   see `Positions`
 /// shared-url NAME                  a file's path in the container of group.com.example.notes
 /// defaults-…                       see `DefaultsVerbs`
 /// linger KEY                       a second passes when the process exits
@@ -159,6 +160,7 @@ struct Participant {
     case "events", "measured":
       return try DiagnosticsVerbs.perform(verb, key, Array(rest), container)
     case "settings": return Settings.shared.perform(key, rest.first)
+    case "positions": return Positions.shared.perform(key, rest.first)
     case "shared-url": return NoteFiles.sharedURL(key)?.path ?? "none"
     case "die", "stop", "calls": return try faulty(verb, Int(key) ?? 0, words)
     case "fall": return try fall(Int(key) ?? 0, Int(number), words.dropFirst(3))

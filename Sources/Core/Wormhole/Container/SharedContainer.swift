@@ -240,6 +240,9 @@ public final class SharedContainer: Sendable {
 }
 
 extension SharedContainer {
+  /// Whether only processes of this machine share it, unless its file system is a network's.
+  package var isLocal: Bool { engine.isDirectory }
+
   /// Refuses an operation that only a directory supports.
   ///
   /// - Throws: `AppGroupError.notSupported` for a container on etcd.

@@ -21,12 +21,7 @@ final class EtcdValue: ValueStore {
   let key: [UInt8]
   private let kind: NameKind
 
-  /// The key at a moment of the cluster.
-  struct State: Sendable {
-    /// Nil if it does not exist.
-    let item: KeyValue?
-    let seen: EtcdMoment
-  }
+  typealias State = SeenState
 
   init(
     _ etcd: EtcdContainer, container: SharedContainer, _ identifier: String, kind: NameKind

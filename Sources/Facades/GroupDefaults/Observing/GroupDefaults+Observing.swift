@@ -25,18 +25,31 @@ extension GroupDefaults {
     key: String? = nil, startsWithCurrent: Bool = false, on queue: DispatchQueue,
     _ handler: @escaping @Sendable (DefaultsChange) -> Void
   ) throws -> ObservationToken {
+    let end = End()
+    let observation = try observeTogether(
+      key: key, startsWithCurrent: startsWithCurrent, on: queue
+    ) { changes in
+      for change in changes where end.isAwaited { handler(change) }
+    }
+    return ObservationToken(observation, delivery: end)
+  }
+
+  /// Calls a handler for the changes of each look together; see `observe`.
+  package func observeTogether(
+    key: String? = nil, startsWithCurrent: Bool = false, on queue: DispatchQueue,
+    _ handler: @escaping @Sendable ([DefaultsChange]) -> Void
+  ) throws -> ObservationToken {
     let suite = try suite()
     let tracker = try ChangeTracker(suite, key: key, startsWithCurrent: startsWithCurrent)
-    let end = End()
     // The first call comes at once and reports the changes since the tracker's first look.
-    let observation = try suite.value.observe(startsWithCurrent: true, on: queue) { [reporter] _ in
+    return try suite.value.observe(startsWithCurrent: true, on: queue) { [reporter] _ in
       do {
-        for change in try tracker.look() where end.isAwaited { handler(change) }
+        let changes = try tracker.look()
+        if !changes.isEmpty { handler(changes) }
       } catch {
         reporter.report(error)
       }
     }
-    return ObservationToken(observation, delivery: end)
   }
 
   /// Returns the changes of the suite from now on, for `for await`, with the promises of `observe`.

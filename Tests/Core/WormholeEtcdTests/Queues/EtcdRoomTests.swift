@@ -80,9 +80,11 @@ struct EtcdRoomTests {
     let consumer = try queue.consume()
     defer { consumer.close() }
     for _ in 0..<sent { try #require(try consumer.next(until: soon)).acknowledge() }
+    var attempts = 0
     try eventually("there is room again") {
       do {
-        try send("again", queue)
+        attempts += 1
+        try send("again\(attempts)", queue)
         return true
       } catch let error as AppGroupError where error.code == .noSpace {
         return false

@@ -1,3 +1,10 @@
+/// A key at a moment of the cluster.
+struct SeenState: Sendable {
+  /// Nil if it does not exist.
+  let item: KeyValue?
+  let seen: EtcdMoment
+}
+
 /// The last states of a container's values that this process saw: with them a change needs no read
 /// before, whichever `Value` makes it.
 struct SeenStates: Sendable {
@@ -7,15 +14,15 @@ struct SeenStates: Sendable {
   private static let largest = 256 << 10
   private static let maximumCount = 4_096
 
-  private var states: [[UInt8]: EtcdValue.State] = [:]
+  private var states: [[UInt8]: SeenState] = [:]
   /// The keys in the order in which they were seen first.
   private var order: ArraySlice<[UInt8]> = []
   private var bytes = 0
 
-  subscript(key: [UInt8]) -> EtcdValue.State? { states[key] }
+  subscript(key: [UInt8]) -> SeenState? { states[key] }
 
   /// Notes a state, unless a later one is known.
-  mutating func know(_ state: EtcdValue.State, of key: [UInt8]) {
+  mutating func know(_ state: SeenState, of key: [UInt8]) {
     let old = states[key]
     if let old, state.seen < old.seen { return }
     let size = Self.size(state)
@@ -34,5 +41,5 @@ struct SeenStates: Sendable {
     }
   }
 
-  private static func size(_ state: EtcdValue.State) -> Int { state.item?.value.count ?? 0 }
+  private static func size(_ state: SeenState) -> Int { state.item?.value.count ?? 0 }
 }
