@@ -86,6 +86,7 @@ enum Layers {
       "Presences": ["Client", "Container", "Values"],
       "Calls": ["Client", "Container", "Values"],
       "Queues": ["Client", "Container", "Values", "Presences"],
+      "Logs": ["Client", "Container", "Values"],
       "Inspection": ["Client", "Container", "Values", "Presences", "Queues", "Copying"],
       "Copying": ["Client", "Container"],
     ],

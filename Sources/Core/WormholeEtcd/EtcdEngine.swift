@@ -80,4 +80,8 @@ extension EtcdContainer: ContainerEngine {
   package func queue(_ queue: Queue) -> any QueueStore { EtcdQueue(queue, in: self) }
 
   package func attachments(of queue: Queue) -> any AttachmentStore { EtcdQueue(queue, in: self) }
+
+  package func log(_ name: String, in container: SharedContainer) -> any LogStore {
+    EtcdLog(self, name)
+  }
 }

@@ -66,8 +66,8 @@ enum Kind: String, CaseIterable, Codable {
 
   /// The kinds for a container that is a directory.
   static let ofDirectories = Set(Kind.allCases).subtracting([.task, .watches])
-  /// The kinds for a container on etcd, which has no logs.
-  static let onEtcd = Set(Kind.allCases).subtracting([.task, .logs])
+  /// The kinds for a container on etcd.
+  static let onEtcd = Set(Kind.allCases).subtracting([.task])
 
   /// Returns the kinds in a list such as "queues,files", or nil for any other text.
   static func list(_ text: String) -> Set<Kind>? {

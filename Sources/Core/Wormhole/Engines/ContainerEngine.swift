@@ -32,6 +32,7 @@ package protocol ContainerEngine: Sendable {
   var mailboxes: any MailboxStore { get }
   func queue(_ queue: Queue) -> any QueueStore
   func attachments(of queue: Queue) -> any AttachmentStore
+  func log(_ name: String, in container: SharedContainer) -> any LogStore
 }
 
 /// A condition that an engine checks in the same step as a change: that a registration or a role

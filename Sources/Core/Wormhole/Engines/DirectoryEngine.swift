@@ -43,4 +43,9 @@ package struct DirectoryEngine: ContainerEngine {
   package func attachments(of queue: Queue) -> any AttachmentStore {
     DirectoryAttachments(queue: queue)
   }
+
+  package func log(_ name: String, in container: SharedContainer) -> any LogStore {
+    DirectoryLog(
+      directory: NamedDirectory(root: root, kind: .log, identifier: name), root: root)
+  }
 }

@@ -1,58 +1,23 @@
 import WormholePropertyLists
 import WormholeSystem
 
-/// Appending and taking away, both under the lease of `log.plist`.
+/// Beginning a log, and taking messages away.
 extension Log {
-  struct Appended: Sendable {
+  package struct Appended: Sendable {
     let number: Int
     /// Whether the bounds are exceeded by enough.
     let isTrimDue: Bool
+
+    /// - Parameter bytes: the bytes that this process has appended since it learned the state.
+    package init(_ number: Int, appended bytes: Int, _ state: LogState) {
+      self.number = number
+      isTrimDue = state.isTrimDue(at: number, appended: bytes)
+    }
   }
 
   private static let atOnce = 10_000
 
-  /// - Returns: the change that appends a message; nil if the log has to be begun first.
-  func change(
-    appending bytes: [UInt8], _ durability: Durability, until deadline: ContinuousClock.Instant
-  ) -> sending Change<Appended?> {
-    let log = self
-    let record = PublicationRecord(
-      peer: ActivePeers.single(in: container.root.path), base: .unknown, expiry: nil)
-    let content = PublishedContent(bytes, record)
-    // Written before the lease is taken.
-    let isPrepared = durability == .durable || bytes.count >= 65_536
-    let prepare: (@Sendable () -> PublishedContent)? = isPrepared ? { @Sendable in content } : nil
-    return Change(
-      value.directory, protecting: value.fileName, .init(durability, until: deadline),
-      preparing: prepare
-    ) { lease, prepared in
-      guard let state = try log.memory.state(of: log.value), state.isCurrent else { return nil }
-      guard bytes.count <= state.bounds.bytes else { throw log.tooLarge(bytes.count, state) }
-      let staged = try lease.stage(content, prepared)
-      let number = try log.moveOut(staged, lease, after: log.memory.head(state))
-      if durability == .durable { try lease.synchronize(path: LogDirectory.entries) }
-      let appended = log.memory.note(number, bytes: content.count)
-      return Appended(number: number, isTrimDue: state.isTrimDue(at: number, appended: appended))
-    }
-  }
-
-  /// Gives a message the number after the last.
-  private func moveOut(_ staged: String, _ lease: Lease, after known: Int) throws -> Int {
-    var head = known
-    for _ in 0..<renameRaceLimit {
-      guard head < LogState.largest else { throw Errno.invalidArgument }
-      if try lease.add(staged, as: LogDirectory.path(head + 1), in: LogDirectory.entries) {
-        return head + 1
-      }
-      // Other processes have appended since.
-      head = try LogDirectory.head(after: head) { number throws(Errno) in
-        try lease.seesFile(LogDirectory.path(number))
-      }
-    }
-    throw Errno.deviceBusy
-  }
-
-  private func tooLarge(_ bytes: Int, _ state: LogState) -> AppGroupError {
+  package func tooLarge(_ bytes: Int, _ state: LogState) -> AppGroupError {
     AppGroupError(
       .tooLarge, "append to \"\(name)\"", path: path,
       reason: "it has \(bytes) bytes, and the log keeps at most \(state.bounds.bytes)",
@@ -65,11 +30,12 @@ extension Log {
     let state = try value.edit(.init(.durable, until: deadline)) { snapshot -> (Edit, LogState?) in
       let old = try LogState.read(snapshot, at: log.value.path)
       var state = old ?? LogState(id: Nonce.next())
-      let place = try LogDirectory(log)
+      let place = try log.store.open()
       if old == nil { state.head = try place?.numbers().max() ?? 0 }
-      if !state.isCurrent {
+      let boot = log.store.boot
+      if !state.isCurrent(in: boot) {
         let head = try place?.head(after: log.memory.head(state)) ?? 0
-        state.boots.append(.init(id: ProcessIdentity.boot, first: head + 1))
+        state.boots.append(.init(id: boot, first: head + 1))
         state.boots.removeFirst(max(0, state.boots.count - LogState.rememberedBoots))
       }
       if let bounds { state.setBounds = bounds }
@@ -93,8 +59,8 @@ extension Log {
   private func unlink(_ gone: Range<Int>, atMost count: Int) throws -> [Int] {
     guard !gone.isEmpty else { return [] }
     return try reporting("take old messages of \"\(name)\" away", path: path) {
-      guard let place = try LogDirectory(self) else { return [] }
-      guard gone.count > count else { return try place.remove(gone) }
+      guard let place = try store.open() else { return [] }
+      guard gone.count > count else { return try place.remove(Array(gone)) }
       return try place.remove(place.numbers().filter { gone.contains($0) })
     }
   }
@@ -117,7 +83,7 @@ extension Log {
     let log = self
     let gone = try value.edit(.init(until: deadline)) { snapshot -> (Edit, Range<Int>) in
       guard let old = try LogState.read(snapshot, at: log.value.path),
-        let place = try LogDirectory(log)
+        let place = try log.store.open()
       else { return (.keep, 0..<0) }
       var state = old
       try state.count(to: place.head(after: log.memory.head(state)), place, Self.atOnce)
@@ -143,7 +109,7 @@ extension Log {
     guard try memory.state(of: value) != nil else { return [] }
     var gone = try trim(until: deadline)
     if let first = try memory.state(of: value)?.first { gone += try removeLeftovers(below: first) }
-    return gone.sorted().map { path + "/" + LogDirectory.path($0) }
+    return gone.sorted().map { store.path(of: $0) }
   }
 
   /// Removes the position of a subscriber whose log is gone.
@@ -157,7 +123,7 @@ extension Log {
         return false
       }
       let log = container.log(name)
-      guard try log.value.directory.open() == nil, try log.member(for: subscriber) == nil else {
+      guard try !log.store.exists(), try log.member(for: subscriber) == nil else {
         return false
       }
       return try container.own.value(identifier).remove(until: deadline)
@@ -199,8 +165,8 @@ extension LogState {
 
   /// Adds the messages up to the end of the log.
   fileprivate mutating func count(
-    to end: Int, _ place: borrowing LogDirectory, _ limit: Int
-  ) throws(Errno) {
+    to end: Int, _ place: any LogPlace, _ limit: Int
+  ) throws {
     var numbers: [Int]?
     for _ in 0..<limit where head < end {
       if let status = try place.status(head + 1) {
@@ -213,20 +179,22 @@ extension LogState {
     }
   }
 
-  private static func size(_ status: FileStatus) -> Int { Int(min(status.size, Int64(largest))) }
+  private static func size(_ status: LogMessageStatus) -> Int {
+    Int(min(status.size, Int64(largest)))
+  }
 
   /// Returns the first message after one that is missing, because another program removed it.
   private static func next(
-    after number: Int, _ place: borrowing LogDirectory, _ numbers: inout [Int]?
-  ) throws(Errno) -> Int? {
+    after number: Int, _ place: any LogPlace, _ numbers: inout [Int]?
+  ) throws -> Int? {
     if numbers == nil { numbers = try place.numbers().sorted() }
     return numbers?.first { $0 > number }
   }
 
   /// Forgets the oldest until the bounds hold.
   fileprivate mutating func takeAway(
-    _ place: borrowing LogDirectory, _ limit: Int
-  ) throws(Errno) {
+    _ place: any LogPlace, _ limit: Int
+  ) throws {
     let now = realTime().seconds
     var numbers: [Int]?
     for _ in 0..<limit where first <= head {
@@ -236,7 +204,7 @@ extension LogState {
         continue
       }
       // A file system may store any time, and any size.
-      let appended = max(0, status.modifiedSeconds)
+      let appended = max(0, status.appended)
       let isOld = bounds.age.map { .seconds(now - appended) >= $0 } ?? false
       guard head - first + 1 > bounds.messages || bytes > bounds.bytes || isOld else {
         oldest = appended

@@ -34,6 +34,7 @@ public struct Log: Sendable {
 
   /// The log's file `log.plist`, under whose lease messages are appended.
   package let value: Value
+  package let store: any LogStore
   let memory = LogMemory()
 
   /// The bounds of a log. Once they are exceeded by a sixteenth, the next message that is appended
@@ -74,10 +75,11 @@ public struct Log: Sendable {
     self.container = container
     self.name = name
     value = Value(container: container, identifier: name, kind: .log)
+    store = container.engine.log(name, in: container)
   }
 
-  /// The path of the log's directory, which need not exist.
-  public var path: String { value.directory.path }
+  /// The path of the log's directory, which need not exist; on etcd its key.
+  public var path: String { store.path }
 
   // MARK: Appending
 
@@ -120,12 +122,12 @@ public struct Log: Sendable {
     _ bytes: [UInt8], _ durability: Durability, until deadline: ContinuousClock.Instant?
   ) -> sending any Waiting<Int> {
     let deadline = deadline ?? .now + Value.standardWait
-    var change = change(appending: bytes, durability, until: deadline)
+    var change = store.append(bytes, to: self, durability, until: deadline)
     return StepwiseWait {
       try change.step().then { appended in
         guard let appended else {
           try begin(until: deadline)
-          change = self.change(appending: bytes, durability, until: deadline)
+          change = store.append(bytes, to: self, durability, until: deadline)
           return .again
         }
         if appended.isTrimDue { try trim(until: deadline) }
@@ -135,8 +137,6 @@ public struct Log: Sendable {
   }
 
   private func encoded(_ payload: PropertyListValue) throws -> [UInt8] {
-    try container.requireDirectory(
-      "append to the log \"\(name)\"", remedy: "take a queue, or a container that is a directory")
     do throws(PropertyListError) {
       return try payload.binaryBytes(limits: .standard)
     } catch {

@@ -16,7 +16,7 @@ package struct LogCursor: Sendable {
     /// Whether that message was delivered, and perhaps handled.
     package var isDelivered = false
     /// The start of the machine in which the subscriber was present.
-    var boot = ProcessIdentity.boot
+    var boot = ""
     /// The registration that reads; empty if none does.
     var reader = ""
 
@@ -79,7 +79,7 @@ package struct LogCursor: Sendable {
   ///
   /// - Parameter start: the first position of a new subscriber.
   func claim(_ state: LogState, start: @escaping @Sendable () throws -> Int) throws -> Position {
-    let id = registration.id
+    let (id, boot) = (registration.id, log.store.boot)
     return try value.edit { snapshot in
       let old = try snapshot.propertyList().flatMap(Position.init)
       var position: Position
@@ -91,7 +91,7 @@ package struct LogCursor: Sendable {
         // A new subscriber; or a new log of the same name, of which it has read nothing.
         position = Position(log: state.id, next: try old == nil ? start() : state.first)
       }
-      position.boot = ProcessIdentity.boot
+      position.boot = boot
       position.reader = id
       return (.replace(try position.content.binaryBytes()), position)
     }
@@ -144,7 +144,7 @@ extension Log {
   public func subscribers() throws -> [LogSubscriber] {
     let state = try memory.state(of: value)
     let head = try reporting("look for the end of \"\(name)\"", path: path) {
-      try LogDirectory(self)?.head(after: memory.head(state)) ?? 0
+      try store.open()?.head(after: memory.head(state)) ?? 0
     }
     return try container.own.valueIdentifiers().compactMap { identifier in
       guard let (log, subscriber) = LogCursor.subscriber(ofOwnName: identifier),

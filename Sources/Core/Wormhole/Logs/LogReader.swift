@@ -95,7 +95,7 @@ extension Log {
     private let cursor: LogCursor?
     private let latch = WakeLatch()
     /// Set from the first wait on.
-    private let watch = Mutex<Watch?>(nil)
+    private let watch = Mutex<(any Cancelling)?>(nil)
     /// The monitor's thread has this and the latch, but not the reader, whose end may wait.
     private let news = News()
     /// Taken only by one caller at a time, for as long as its look lasts.
@@ -103,13 +103,10 @@ extension Log {
     private let isClosed = Atomic(false)
 
     private final class News: Sendable {
-      /// The highest number that has appeared since the last look, by the kernel's events.
+      /// The highest number that has appeared since the last look, by the events of its engine.
       let highest = Atomic(0)
 
-      func note(_ news: WatchNews) {
-        let number =
-          news.isEverything || !news.own.isEmpty
-          ? LogState.largest : news.names.keys.compactMap(LogDirectory.number).max() ?? 0
+      func note(_ number: Int) {
         highest.max(number, ordering: .sequentiallyConsistent)
       }
     }
@@ -136,7 +133,7 @@ extension Log {
         let next = try log.position(of: start)
         return try state.withLock { try $0.begin(at: next, log) }
       }
-      if try log.memory.state(of: log.value)?.isCurrent != true {
+      if try log.memory.state(of: log.value)?.isCurrent(in: log.store.boot) != true {
         try log.begin(until: .now + Value.standardWait)
       }
       guard let known = try log.memory.state(of: log.value) else { throw Errno.staleHandle }
@@ -224,15 +221,15 @@ extension Log {
         // One look before each wait: anything later raises the latch.
         if let message = try take() { return .done(message) }
         if deadline.hasPassed { return .done(nil) }
-        if beginWatching() { return .again }
+        if try beginWatching() { return .again }
         return .wait(for: latch, until: deadline)
       }
     }
 
     /// - Returns: whether it has just begun, so that the caller has to look once more.
-    private func beginWatching() -> Bool {
+    private func beginWatching() throws -> Bool {
       guard watch.withLock({ $0 == nil }) else { return false }
-      let begun = log.value.directory.watch(part: LogDirectory.entries) { [news, latch] in
+      let begun = try log.store.watch { [news, latch] in
         news.note($0)
         latch.raise()
       }

@@ -63,13 +63,13 @@ struct LogReading: Sendable {
   /// - Parameter highest: the highest number that has appeared lately.
   mutating func look(_ log: Log, _ highest: Int) throws -> LogMessage? {
     self.highest = max(self.highest, highest)
-    guard let place = try LogDirectory(log) else { return nil }
+    guard let place = try log.store.open() else { return nil }
     while position.next < LogState.largest {
       switch try place.read(position.next) {
-      case .bytes(var bytes, let status):
+      case .bytes(var bytes, let date):
         let publisher = PublicationRecord.take(from: &bytes)?.publisher
         do throws(PropertyListError) {
-          return message(try PropertyListValue(bytes: bytes), status, publisher: publisher)
+          return message(try PropertyListValue(bytes: bytes), date, publisher: publisher)
         } catch {
           // It stays in place, because its number shows that there was a message.
           unreadable += 1
@@ -86,17 +86,17 @@ struct LogReading: Sendable {
   }
 
   private func message(
-    _ payload: PropertyListValue, _ status: FileStatus, publisher: Publisher?
+    _ payload: PropertyListValue, _ date: Date, publisher: Publisher?
   ) -> LogMessage {
     LogMessage(
-      number: position.next, date: status.modified, publisher: publisher, payload: payload,
+      number: position.next, date: date, publisher: publisher, payload: payload,
       isRedelivery: position.isDelivered, missed: missed, unreadable: unreadable)
   }
 
   /// Skips messages that are gone.
   ///
   /// - Returns: false if the next one has not been appended yet.
-  private mutating func skip(_ log: Log, _ place: borrowing LogDirectory) throws -> Bool {
+  private mutating func skip(_ log: Log, _ place: any LogPlace) throws -> Bool {
     var furthest = LogState.largest
     if let state = try log.memory.state(of: log.value) {
       furthest = state.furthest
@@ -130,7 +130,7 @@ extension Log {
     try reporting("read \"\(name)\"", path: path) {
       let state = try memory.state(of: value)
       let first = state?.first ?? 1
-      guard let place = try LogDirectory(self) else { return first }
+      guard let place = try store.open() else { return first }
       let furthest = state?.furthest ?? LogState.largest
       let numbers = try place.numbers().filter { $0 <= furthest }
       let end = max(try place.head(after: memory.head(state)), numbers.max() ?? 0)
@@ -141,9 +141,9 @@ extension Log {
       case .number(let number): return min(max(number, 1), end + 1)
       case .date(let date):
         let found = try numbers.sorted().first { number in
-          try place.status(number).map { $0.modified >= date } ?? false
+          try place.status(number).map { $0.date >= date } ?? false
         }
-        return try place.first(first, listed: found ?? end + 1) { $0.modified >= date }
+        return try place.first(first, listed: found ?? end + 1) { $0.date >= date }
       }
     }
   }

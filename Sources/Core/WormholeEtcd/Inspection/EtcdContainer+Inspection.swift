@@ -13,8 +13,8 @@ extension EtcdContainer: InspectedEngine {
     return inspection.report
   }
 
-  /// Removes unneeded keys: records of queues that are older than a day, the keys of values that
-  /// were removed, and traces of processes that have not come back for a month.
+  /// Removes unneeded keys: records of queues that are older than a day, old messages of logs, the keys
+  /// of values that were removed, and traces of processes that have not come back for a month.
   package func sweep(
     _ container: SharedContainer, patience: Duration, expiring expire: () throws -> [String]
   ) throws -> SharedContainer.SweepReport {
@@ -26,7 +26,15 @@ extension EtcdContainer: InspectedEngine {
         try queue.sweep()
       }
     }
+    for log in try container.logNames().map({ container.log($0) }) {
+      try outcome.attempt("sweep a log", path: log.path) {
+        $0.removed += try log.sweep(until: .now + patience)
+      }
+    }
     let path = container.location
+    try outcome.attempt("sweep the positions of subscribers", path: path) {
+      _ in _ = try Log.sweepPositions(in: container, until: .now + patience)
+    }
     try outcome.attempt("sweep what has expired", path: path) { $0.removed += try expire() }
     try outcome.attempt("sweep old traces", path: path) {
       $0.removed += try EtcdRetention(self).sweep()

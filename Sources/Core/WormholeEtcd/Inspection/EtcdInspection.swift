@@ -150,8 +150,13 @@ struct EtcdInspection {
           let found = try inspection.queue(name, kind)
           inspection.report.change(kind) { $0.queues.append(found) }
         }
-      // A consumer is reported with its queue, and there are no logs.
-      case .consumer, .log: continue
+      case .log:
+        lookAtNames(of: kind, "logs") { inspection, name in
+          let found = try inspection.log(name)
+          inspection.report.change(kind) { $0.logs.append(found) }
+        }
+      // A consumer is reported with its queue.
+      case .consumer: continue
       }
     }
     report.names.sort()
@@ -211,6 +216,27 @@ struct EtcdInspection {
       content.condition = .unreadable(error)
     }
     return content
+  }
+
+  private func log(_ name: String) throws -> ContainerReport.NamedLog {
+    let log = container.log(name)
+    var found = ContainerReport.NamedLog(name: name, path: log.path)
+    do {
+      if let state = try LogState.read(log.value.snapshot(), at: log.value.path) {
+        found.bounds = state.bounds
+        found.bytes = Int64(state.bytes)
+      }
+    } catch let error as AppGroupError {
+      found.fault = error
+    }
+    if let place = try log.store.open() {
+      let numbers = try place.numbers()
+      found.messages = numbers.count
+      (found.first, found.last) = (numbers.min(), numbers.max())
+      found.newest = try found.last.flatMap { try place.status($0) }?.date
+    }
+    try found.lookForReaders(of: log)
+    return found
   }
 
   private func queue(_ name: String, _ kind: NameKind) throws -> ContainerReport.NamedQueue {

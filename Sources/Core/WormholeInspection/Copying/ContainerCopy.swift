@@ -50,14 +50,15 @@ package struct ContainerCopy {
   /// - Throws: `AppGroupError`: `nameCollision` if the place is taken, or in the container itself;
   ///   `timedOut` if processes use the container, if other programs change files beside it all the
   ///   time, or if the deadline has passed; `tooLarge` for content that etcd does not accept;
-  ///   `notSupported` for logs on etcd; an error of either place. Then nothing is created.
+  ///   `notSupported` for logs if one place is on etcd; an error of either place. Then nothing is created.
   package func run(
     to location: String, group: String? = nil, until deadline: ContinuousClock.Instant
   ) throws -> Summary {
     var copy = self
     copy.deadline = deadline
     let place = try Engines.location(location) as? any CopyPlace
-    if place == nil { try refuseInside(location) } else { try refuseLogs() }
+    if place == nil { try refuseInside(location) }
+    if place != nil || !source.isLocal { try refuseLogs() }
     while true {
       try refuseUse()
       let target =
@@ -203,8 +204,8 @@ package struct ContainerCopy {
     for name in try source.identifiers(of: .log) {
       throw AppGroupError(
         .notSupported, "copy the container", path: source.location,
-        reason: "there is a log, \"\(name)\", and etcd has none",
-        remedy: "remove it first, or copy to a directory")
+        reason: "there is a log, \"\(name)\", and logs are copied between directories only",
+        remedy: "read it there to its end, and remove it")
     }
   }
 }

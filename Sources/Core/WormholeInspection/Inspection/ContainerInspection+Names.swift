@@ -1,5 +1,5 @@
 import FoundationEssentials
-import Wormhole
+package import Wormhole
 import WormholePropertyLists
 import WormholeSystem
 
@@ -204,13 +204,7 @@ extension ContainerInspection {
       }
       return true
     }
-    attempt("look who reads", at: owner.path) { inspection in
-      for subscriber in try log.subscribers() {
-        let member = try log.member(for: subscriber.name)
-        report.subscribers.append(.init(subscriber: subscriber, process: member))
-      }
-      report.subscribers.sort { $0.subscriber.name < $1.subscriber.name }
-    }
+    attempt("look who reads", at: owner.path) { _ in try report.lookForReaders(of: log) }
     self.report.change(.log) { $0.logs.append(report) }
   }
 
@@ -232,5 +226,16 @@ extension ContainerInspection {
         .inputOutput, "read what is known about a log", path: log.value.path, reason: "\(error)")
     }
     return nil
+  }
+}
+
+extension ContainerReport.NamedLog {
+  /// Adds the named subscribers, and the processes that read for them.
+  package mutating func lookForReaders(of log: Log) throws {
+    for subscriber in try log.subscribers() {
+      let member = try log.member(for: subscriber.name)
+      subscribers.append(.init(subscriber: subscriber, process: member))
+    }
+    subscribers.sort { $0.subscriber.name < $1.subscriber.name }
   }
 }

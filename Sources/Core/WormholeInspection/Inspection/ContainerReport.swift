@@ -226,11 +226,11 @@ extension ContainerReport {
 
     /// The name.
     public let name: String
-    /// Its directory.
+    /// Its directory, or its key.
     public let path: String
     /// The number of messages.
     public package(set) var messages = 0
-    /// The size of their files in bytes.
+    /// The size of their files in bytes; on etcd as of the last time that messages were taken away.
     public package(set) var bytes: Int64 = 0
     /// The number of the oldest message.
     public package(set) var first: Int?
@@ -244,6 +244,11 @@ extension ContainerReport {
     public package(set) var subscribers: [Reading] = []
     /// Why no message can be appended; nil if the log's file can be read.
     public package(set) var fault: AppGroupError?
+
+    package init(name: String, path: String) {
+      self.name = name
+      self.path = path
+    }
   }
 
   /// A lease that is being held.

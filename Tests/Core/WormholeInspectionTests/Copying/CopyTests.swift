@@ -148,6 +148,13 @@ struct CopyTests {
       try copy(source, to: scene.place(.etcd, "other"))
     }
     #expect(error?.code == .notSupported)
+    // Nor are they left out of a copy from there.
+    let remote = try scene.container(.etcd, "remote")
+    try remote.log("l").append("first")
+    let refusal = #expect(throws: AppGroupError.self) {
+      try copy(remote, to: scene.place(.directory, "back"))
+    }
+    #expect(refusal?.code == .notSupported)
   }
 
   @Test("to etcd leaves nothing that is too large for it behind", .needsEtcd)

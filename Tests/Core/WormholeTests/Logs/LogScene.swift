@@ -43,7 +43,7 @@ struct LogScene {
     return try drain(reader)
   }
 
-  func numbers() throws -> [Int] { try (LogDirectory(log)?.numbers() ?? []).sorted() }
+  func numbers() throws -> [Int] { try (log.store.open()?.numbers() ?? []).sorted() }
 
   func noted(_ path: String) throws -> [[Substring]] {
     do throws(Errno) {

@@ -7,7 +7,7 @@ import WormholeTestSupport
 
 @testable import Wormhole
 
-@Suite("A log", .blocking)
+@Suite("A log", .blocking, .bothEngines)
 struct LogTests {
   private let scene: LogScene
   private var log: Log { scene.log }
@@ -82,7 +82,9 @@ struct LogTests {
     #expect(try scene.read(as: "a") == [1, 2])
   }
 
-  @Test("is replayed from a number, a date, the beginning, or only followed from now on")
+  @Test(
+    "is replayed from a number, a date, the beginning, or only followed from now on",
+    .onlyDirectories("it sets the times of files"))
   func replay() throws {
     try scene.append(0..<6)
     for number in 1...6 {
@@ -223,7 +225,9 @@ struct LogTests {
     #expect(try log.append(1) == 31)
   }
 
-  @Test("takes messages away at a certain age, with the next one or with a sweep")
+  @Test(
+    "takes messages away at a certain age, with the next one or with a sweep",
+    .onlyDirectories("it sets the times of files"))
   func age() throws {
     try log.setBounds(.init(messages: 1_000, bytes: 1 << 20, age: .seconds(3_600)))
     try scene.append(0..<4)
@@ -246,7 +250,9 @@ struct LogTests {
 
   // MARK: Faults
 
-  @Test("passes over messages that cannot be read, says so, and delivers the rest")
+  @Test(
+    "passes over messages that cannot be read, says so, and delivers the rest",
+    .onlyDirectories("it damages files"))
   func hostile() throws {
     try scene.append(0..<8)
     try scene.write("not a property list", to: scene.file(2))
@@ -277,7 +283,9 @@ struct LogTests {
     _ = try scene.container.sweep()
   }
 
-  @Test("reports a gap that somebody makes while a reader waits")
+  @Test(
+    "reports a gap that somebody makes while a reader waits",
+    .onlyDirectories("it removes files"))
   func gap() throws {
     let reader = try log.read()
     try scene.append(0..<1)
@@ -292,7 +300,9 @@ struct LogTests {
     #expect(next.number == 3 && next.missed == 1)
   }
 
-  @Test("is not led astray by planted numbers, however large, nor kept from taking messages away")
+  @Test(
+    "is not led astray by planted numbers, however large, nor kept from taking messages away",
+    .onlyDirectories("it plants files"))
   func planted() throws {
     try log.setBounds(.init(messages: 8, bytes: 1 << 20))
     try scene.append(0..<4)
@@ -317,7 +327,9 @@ struct LogTests {
     #expect(try scene.container.sweep().failures.isEmpty)
   }
 
-  @Test("reports a damaged log.plist, for which a remedy exists that loses no message")
+  @Test(
+    "reports a damaged log.plist, for which a remedy exists that loses no message",
+    .onlyDirectories("it damages files"))
   func damaged() throws {
     try scene.append(0..<2)
     #expect(try scene.read(as: "a") == [0, 1])
@@ -333,7 +345,9 @@ struct LogTests {
     #expect(try scene.read() == [0, 1, 2])
   }
 
-  @Test("delivers what got numbers again after a loss of power had undone the last ones")
+  @Test(
+    "delivers what got numbers again after a loss of power had undone the last ones",
+    .onlyDirectories("etcd undoes nothing"))
   func power() throws {
     try scene.append(0..<5)
     #expect(try scene.read(as: "a") == Array(0..<5))
@@ -348,7 +362,9 @@ struct LogTests {
     #expect(try scene.read(as: "a") == [10, 11, 12, 13])
   }
 
-  @Test("begins again under its name after it was removed, for its subscribers, too")
+  @Test(
+    "begins again under its name after it was removed, for its subscribers, too",
+    .onlyDirectories("it removes files"))
   func removed() throws {
     try scene.append(0..<3)
     #expect(try scene.read(as: "a") == [0, 1, 2])
@@ -361,7 +377,9 @@ struct LogTests {
 
   // MARK: Inspection
 
-  @Test("is reported with its subscribers, and swept when nothing is in it")
+  @Test(
+    "is reported with its subscribers, and swept when nothing is in it",
+    .onlyDirectories("it looks at files"))
   func inspection() throws {
     try log.setBounds(.init(messages: 3, bytes: 1 << 20))
     try scene.append(0..<5)

@@ -22,9 +22,10 @@ import WormholeTestSupport
   @Test("leaves nothing behind, however it ends, and sees what comes", .bothEngines)
   func leavesNothing() throws {
     let session = try Session()
-    var looks = ["presence wait never", "notify wait never", "listen never", "queue take never"]
-    // There are no logs on etcd.
-    if TestEngine.current == .directory { looks.append("log follow never") }
+    let looks = [
+      "presence wait never", "notify wait never", "listen never", "queue take never",
+      "log follow never",
+    ]
     let made = try session.shell(
       "wormhole send used 1; wormhole peer send used 2 >\"$T/id\"; wormhole peer receive used --count 1"
     )

@@ -1,0 +1,210 @@
+import FoundationEssentials
+import WormholePropertyLists
+package import WormholeSystem
+
+/// The messages of a log in a directory; see `LogDirectory`.
+struct DirectoryLog: LogStore {
+  let directory: NamedDirectory
+  let root: ContainerRoot
+
+  var path: String { directory.path }
+  func path(of number: Int) -> String { path + "/" + LogDirectory.path(number) }
+  /// A loss of power may undo the last names.
+  var boot: String { ProcessIdentity.boot }
+
+  func open() throws -> (any LogPlace)? { try LogDirectory(directory, in: root) }
+
+  func exists() throws -> Bool { try directory.open() != nil }
+
+  func watch(_ signal: @escaping @Sendable (Int) -> Void) -> any Cancelling {
+    directory.watch(part: LogDirectory.entries) { news in
+      signal(
+        news.isEverything || !news.own.isEmpty
+          ? LogState.largest : news.names.keys.compactMap(LogDirectory.number).max() ?? 0)
+    }
+  }
+
+  package func append(
+    _ bytes: [UInt8], to log: Log, _ durability: Durability,
+    until deadline: ContinuousClock.Instant
+  ) -> sending any Waiting<Log.Appended?> {
+    let boot = boot
+    let record = PublicationRecord(
+      peer: ActivePeers.single(in: log.container.root.path), base: .unknown, expiry: nil)
+    let content = PublishedContent(bytes, record)
+    // Written before the lease is taken.
+    let isPrepared = durability == .durable || bytes.count >= 65_536
+    let prepare: (@Sendable () -> PublishedContent)? = isPrepared ? { @Sendable in content } : nil
+    return Change(
+      directory, protecting: log.value.fileName, .init(durability, until: deadline),
+      preparing: prepare
+    ) { lease, prepared in
+      guard let state = try log.memory.state(of: log.value), state.isCurrent(in: boot)
+      else { return nil }
+      guard bytes.count <= state.bounds.bytes else { throw log.tooLarge(bytes.count, state) }
+      let staged = try lease.stage(content, prepared)
+      let number = try Self.moveOut(staged, lease, after: log.memory.head(state))
+      if durability == .durable { try lease.synchronize(path: LogDirectory.entries) }
+      return Log.Appended(
+        number, appended: log.memory.note(number, bytes: content.count), state)
+    }
+  }
+
+  /// Gives a message the number after the last.
+  private static func moveOut(
+    _ staged: String, _ lease: Lease, after known: Int
+  ) throws -> Int {
+    var head = known
+    for _ in 0..<renameRaceLimit {
+      guard head < LogState.largest else { throw Errno.invalidArgument }
+      if try lease.add(staged, as: LogDirectory.path(head + 1), in: LogDirectory.entries) {
+        return head + 1
+      }
+      // Other processes have appended since.
+      head = try LogDirectory.head(after: head) { number throws(Errno) in
+        try lease.seesFile(LogDirectory.path(number))
+      }
+    }
+    throw Errno.deviceBusy
+  }
+}
+
+/// `logs/<name>/`, open: its messages, and the steps that create and remove them.
+///
+/// ```
+/// log.plist            see `LogState`; published under the lease, as any value
+/// entries/<number>.plist   a message: exactly its payload; 16 hex digits, so that names sort
+/// lease/               held to append, and to publish log.plist
+/// ```
+///
+/// **Appending.** The holder of the lease writes the message into the lease, and moves it out to the
+/// number after the last, by one rename that replaces nothing. So numbers have no gaps, and appear in
+/// their order. The end of the log is found from any older number by looking at later ones: the steps
+/// double as long as there is a message, and then bisect.
+///
+/// **Taking away.** `log.plist` first says that the oldest messages are gone; then they are unlinked.
+/// A number below `first` is never used again, so this needs no lease.
+///
+/// **What a crash leaves**: a message in the lease, which the next holder removes; messages below
+/// `first`, which a sweep removes, and the next process that appends after a start of the machine.
+package final class LogDirectory: LogPlace {
+  private let root: ContainerRoot
+  private let descriptor: FileDescriptor
+
+  package static let entries = "entries"
+
+  /// The same as rows.
+  static let parts = [
+    ContainerPart(ValueFile.name(of: .log), .content),
+    ContainerPart(entries, parts: [ContainerPart(each: .message) { number($0) != nil }]),
+    .lease, .identifier(copied: .whole),
+  ]
+
+  /// Opens a log's directory.
+  ///
+  /// - Returns: nil if there is none.
+  init?(_ directory: NamedDirectory, in root: ContainerRoot) throws {
+    guard let opened = try directory.open() else { return nil }
+    self.root = root
+    descriptor = opened
+  }
+
+  package convenience init?(_ log: Log) throws {
+    try self.init(log.value.directory, in: log.container.root)
+  }
+
+  package static func path(_ number: Int) -> String {
+    let digits = String(number, radix: 16)
+    return entries + "/" + String(repeating: "0", count: 16 - digits.utf8.count) + digits
+      + EntryFile.suffix
+  }
+
+  /// Parses the name of a message's file; nil for any other.
+  package static func number(_ name: FileName) -> Int? {
+    let digits = name.bytes.prefix(16)
+    guard name.bytes.count == 16 + EntryFile.suffix.utf8.count, digits.allSatisfy(Nonce.isDigit),
+      name.bytes.dropFirst(16).elementsEqual(EntryFile.suffix.utf8),
+      let number = Int(String(decoding: digits, as: UTF8.self), radix: 16),
+      LogState.numbers.contains(number)
+    else { return nil }
+    return number
+  }
+
+  package func status(_ number: Int) throws -> LogMessageStatus? {
+    try ifPresent(fileStatus(Self.path(number), at: descriptor.rawValue)).map {
+      LogMessageStatus(size: $0.size, appended: $0.modifiedSeconds, date: $0.modified)
+    }
+  }
+
+  /// Returns the last message of a log.
+  ///
+  /// - Parameters:
+  ///   - number: the number of a message that was appended, or was taken away; 0 for none.
+  ///   - exists: whether there is a message.
+  /// - Complexity: two calls for each doubling of the distance.
+  static func head(
+    after number: Int, _ exists: (Int) throws(Errno) -> Bool
+  ) throws(Errno) -> Int {
+    var (low, step) = (number, 1)
+    while low + step <= LogState.largest, try exists(low + step) {
+      low += step
+      step *= 2
+    }
+    var high = low + step
+    while high - low > 1 {
+      let middle = low + (high - low) / 2
+      if try exists(middle) { low = middle } else { high = middle }
+    }
+    return low
+  }
+
+  package func head(after number: Int) throws -> Int {
+    try Self.head(after: number) { number throws(Errno) in
+      try exists(Self.path(number), at: descriptor.rawValue)
+    }
+  }
+
+  /// Returns the numbers of all messages, in no order.
+  package func numbers() throws -> [Int] {
+    try (SharedContainer.entries(Self.entries, at: descriptor.rawValue) ?? [])
+      .compactMap { Self.number($0.name) }
+  }
+
+  package func read(_ number: Int) throws -> LogContent {
+    let found = try root.readEntry(
+      Self.path(number), at: descriptor.rawValue, beside: descriptor.status(),
+      maximumBytes: Value.maximumFileBytes)
+    return switch found {
+    case .bytes(let bytes, let status): .bytes(bytes, status.modified)
+    case .foreign: .foreign
+    case .missing: .missing
+    }
+  }
+
+  /// Unlinks messages that were taken away.
+  ///
+  /// - Returns: the messages that existed.
+  @discardableResult
+  package func remove(_ numbers: [Int]) throws -> [Int] {
+    var removed: [Int] = []
+    for number in numbers {
+      // A directory is not a log's file, so we must not delete it; it is reported as foreign.
+      let isRemoved = try tolerating(
+        [.isDirectory], removeIfPresent(Self.path(number), at: descriptor.rawValue))
+      if isRemoved == true { removed.append(number) }
+    }
+    return removed
+  }
+
+  /// Removes the directory of the messages if it is empty.
+  package func removeEntries() throws(Errno) -> Bool {
+    try tolerating(
+      [.directoryNotEmpty, .alreadyExists],
+      ifPresent(removeDirectory(Self.entries, at: descriptor.rawValue))) != nil
+  }
+
+  /// Returns whether a message is in the log.
+  package func hasEntries() throws(Errno) -> Bool {
+    try SharedContainer.entries(Self.entries, at: descriptor.rawValue)?.isEmpty == false
+  }
+}

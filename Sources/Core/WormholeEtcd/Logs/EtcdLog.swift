@@ -1,0 +1,297 @@
+import FoundationEssentials
+import Synchronization
+import Wormhole
+import WormholePropertyLists
+import WormholeSystem
+
+/// The messages of a log on etcd.
+///
+/// ```
+/// l/<name>          the log's state, as a value
+/// l/<name>/h        a stamp, and the number of the last message in hex
+/// l/<name>/m/<n>    a message: its payload, with the record of its publication; n has 16 hex digits
+/// ```
+///
+/// **Appending** is a transaction: the state is the one that the process knows, and `h` is unchanged. So
+/// numbers have no gaps, and appear in their order; a message whose answer was lost is recognised by `h`.
+///
+/// **Taking away.** The state first says that the oldest messages are gone; then they are deleted. A number
+/// below its `first` is never used again.
+final class EtcdLog: LogStore {
+  /// What this process saw last.
+  private struct Known: Sendable {
+    /// The key of the state, and its content.
+    let item: KeyValue
+    let state: LogState
+    var head: KeyValue?
+    /// The number of the last message; nil if the head does not tell it.
+    var last: Int?
+    /// The revision at which this was so.
+    var seen: Int64
+    /// The bytes that this process has appended since it learned the state.
+    var appended = 0
+  }
+
+  private let etcd: EtcdContainer
+  private let name: String
+  private let known = Mutex<Known?>(nil)
+
+  init(_ etcd: EtcdContainer, _ name: String) {
+    self.etcd = etcd
+    self.name = name
+  }
+
+  private var stateKey: [UInt8] { etcd.key(.log, name) }
+  private var headKey: [UInt8] { etcd.key(.log, name, part: "/h") }
+
+  var path: String { etcd.location(of: stateKey) }
+
+  func path(of number: Int) -> String {
+    etcd.location(of: EtcdLogPlace.key(number, of: name, in: etcd))
+  }
+
+  /// What etcd has acknowledged stays.
+  var boot: String { "etcd" }
+
+  func open() -> (any LogPlace)? { EtcdLogPlace(etcd, name) }
+
+  func exists() throws -> Bool { try etcd.item(stateKey)?.isValue == true }
+
+  // MARK: Appending
+
+  func append(
+    _ bytes: [UInt8], to log: Log, _ durability: Durability,
+    until deadline: ContinuousClock.Instant
+  ) -> sending any Waiting<Log.Appended?> {
+    StepwiseWait { [self] in
+      try reporting("append to \"\(name)\"", path: path) {
+        try step(bytes, to: log, until: deadline)
+      }
+    }
+  }
+
+  private func step(
+    _ bytes: [UInt8], to log: Log, until deadline: ContinuousClock.Instant
+  ) throws -> WaitingStep<Log.Appended?> {
+    let etcd = etcd.until(CallLimit.callDeadline(deadline))
+    guard var known = try known.withLock(\.self) ?? look(on: etcd),
+      known.state.isCurrent(in: boot)
+    else {
+      self.known.withLock { $0 = nil }
+      return .done(nil)
+    }
+    let record = PublicationRecord(
+      peer: ActivePeers.single(in: log.container.root.path), base: .unknown, expiry: nil)
+    let content = PublishedContent(bytes, record).bytes
+    guard content.count <= known.state.bounds.bytes else {
+      throw log.tooLarge(content.count, known.state)
+    }
+    try EtcdContainer.requireSize(of: content, "append to \"\(name)\"", path: path, remedy: "")
+    let last = try known.last ?? EtcdLogPlace(etcd, name).last(upTo: known.state.furthest)
+    let number = max(known.state.head, last) + 1
+    let key = EtcdLogPlace.key(number, of: name, in: etcd)
+    let witness = EtcdContainer.Witness(
+      key: headKey, base: known.head, seen: known.seen,
+      value: Array("\(Nonce.next()) \(String(number, radix: 16))".utf8))
+    // If it fails, everything is read again.
+    self.known.withLock { $0 = nil }
+    let outcome = try etcd.commit(
+      EtcdTransaction(
+        if: known.item.unchanged + [.absent(key)], then: [.put(key: key, value: content)],
+        otherwise: [.key(stateKey), .key(headKey)]), witness)
+    guard outcome.succeeded else {
+      if outcome.results.count == 2 {
+        let found = outcome.results.map(\.items.first)
+        // If nothing else has changed, another program has taken the number.
+        note(found, at: outcome.revision, isTaken: found == [known.item, known.head])
+      }
+      guard .now < deadline else {
+        throw AppGroupError(
+          .timedOut, "append to \"\(name)\"", path: path,
+          reason: "other processes append all the time, and the deadline passed",
+          remedy: "try again, or with a later deadline")
+      }
+      return .again
+    }
+    known.head = witness.item(at: outcome.revision)
+    known.last = number
+    known.seen = outcome.revision
+    known.appended += content.count
+    self.known.withLock { $0 = known }
+    return .done(Log.Appended(number, appended: known.appended, known.state))
+  }
+
+  private func look(on etcd: EtcdContainer) throws -> Known? {
+    let found = try etcd.commit(
+      EtcdTransaction(if: [], then: [.read(.key(stateKey)), .read(.key(headKey))]))
+    note(found.results.map(\.items.first), at: found.revision)
+    return known.withLock(\.self)
+  }
+
+  /// - Parameters:
+  ///   - found: The keys of the state and of the head.
+  ///   - isTaken: Whether there are later messages than the head says.
+  private func note(_ found: [KeyValue?], at revision: Int64, isTaken: Bool = false) {
+    known.withLock { known in
+      // A state that cannot be read is reported where the log is begun.
+      guard let item = found[0], item.isValue, let state = LogState(stored: item.value) else {
+        known = nil
+        return
+      }
+      let last = found[1] == nil ? 0 : EtcdLogPlace.number(ofHead: found[1])
+      known = Known(
+        item: item, state: state, head: found[1], last: isTaken ? nil : last, seen: revision)
+    }
+  }
+
+  // MARK: Watching
+
+  func watch(_ signal: @escaping @Sendable (Int) -> Void) throws -> any Cancelling {
+    let watch = HeadWatch(signal)
+    try watch.begin(etcd, headKey)
+    return watch
+  }
+
+  /// Reports the number in the head.
+  private final class HeadWatch: Cancelling {
+    private let signal: @Sendable (Int) -> Void
+    private let mirror = Mutex<EtcdMirror?>(nil)
+
+    init(_ signal: @escaping @Sendable (Int) -> Void) { self.signal = signal }
+
+    func begin(_ etcd: EtcdContainer, _ key: [UInt8]) throws {
+      let new = try EtcdMirror(etcd, range: .key(key)) { [weak self] in self?.look(key) }
+      mirror.withLock { $0 = new }
+      look(key)
+    }
+
+    private func look(_ key: [UInt8]) {
+      guard let mirror = mirror.withLock(\.self) else { return }
+      signal(EtcdLogPlace.number(ofHead: mirror.item(key)) ?? 0)
+    }
+
+    func cancel() { mirror.withLock { $0.take() }?.cancel() }
+  }
+}
+
+/// The messages of a log on etcd, for some looks.
+final class EtcdLogPlace: LogPlace {
+  /// How many messages are read at once.
+  private static let page = 256
+  private static let digits = 16
+  /// How many messages one step deletes.
+  private static let batch = 100
+
+  private let etcd: EtcdContainer
+  private let name: String
+  /// Messages that were read together, from a number on, and the first that was not.
+  private var found: (items: [Int: KeyValue], numbers: Range<Int>) = ([:], 0..<0)
+
+  init(_ etcd: EtcdContainer, _ name: String) {
+    self.etcd = etcd
+    self.name = name
+  }
+
+  static func key(_ number: Int, of name: String, in etcd: EtcdContainer) -> [UInt8] {
+    let digits = String(number, radix: 16)
+    let zeros = String(repeating: "0", count: Self.digits - digits.utf8.count)
+    return etcd.key(.log, name, part: "/m/\(zeros)\(digits)")
+  }
+
+  private func key(_ number: Int) -> [UInt8] { Self.key(number, of: name, in: etcd) }
+
+  private var all: KeyRange { .prefix(etcd.key(.log, name, part: "/m/")) }
+
+  /// The number of a message's key; nil for any other.
+  private static func number(_ item: KeyValue) -> Int? {
+    let digits = item.key.suffix(Self.digits)
+    guard digits.count == Self.digits, digits.allSatisfy(Nonce.isDigit),
+      let number = Int(String(decoding: digits, as: UTF8.self), radix: 16),
+      LogState.numbers.contains(number)
+    else { return nil }
+    return number
+  }
+
+  /// The number in the head; nil without one.
+  static func number(ofHead item: KeyValue?) -> Int? {
+    let words = String(decoding: item?.value ?? [], as: UTF8.self).split(separator: " ")
+    return words.last.flatMap { Int($0, radix: 16) }.flatMap {
+      LogState.numbers.contains($0) ? $0 : nil
+    }
+  }
+
+  /// The last message by a listing.
+  func last(upTo furthest: Int) throws -> Int {
+    try numbers().filter { $0 <= furthest }.max() ?? 0
+  }
+
+  func status(_ number: Int) throws -> LogMessageStatus? {
+    if !found.numbers.contains(number) { try readPage(from: number) }
+    guard let item = found.items[number] else { return nil }
+    var bytes = item.value
+    let date = PublicationRecord.take(from: &bytes)?.publisher.date ?? .distantPast
+    return LogMessageStatus(
+      size: Int64(item.value.count), appended: Int64(max(0, date.timeIntervalSince1970)),
+      date: date)
+  }
+
+  private func readPage(from number: Int) throws {
+    let page = try etcd.client.page(
+      .range(from: key(number), to: KeyRange.end(ofPrefix: etcd.key(.log, name, part: "/m/"))),
+      limit: Self.page, until: etcd.soon)
+    let items = page.items.compactMap { item in Self.number(item).map { ($0, item) } }
+    let end = page.isIncomplete ? (items.last?.0 ?? number) + 1 : LogState.largest
+    found = (Dictionary(items) { $1 }, number..<max(number + 1, end))
+  }
+
+  func head(after number: Int) throws -> Int {
+    let item = try etcd.item(etcd.key(.log, name, part: "/h"))
+    return max(number, Self.number(ofHead: item) ?? 0)
+  }
+
+  func numbers() throws -> [Int] {
+    try etcd.read(all, keysOnly: true).items.compactMap(Self.number)
+  }
+
+  func read(_ number: Int) throws -> LogContent {
+    guard let item = try etcd.item(key(number)) else { return .missing }
+    var bytes = item.value
+    let date = PublicationRecord.take(from: &bytes)?.publisher.date
+    return .bytes(item.value, date ?? .distantPast)
+  }
+
+  func remove(_ numbers: [Int]) throws -> [Int] {
+    guard !numbers.isEmpty else { return [] }
+    let there = Set(try self.numbers())
+    let gone = numbers.filter(there.contains)
+    // A log that was removed and begun again gives the numbers once more, under another state.
+    guard let state = try etcd.item(etcd.key(.log, name)) else { return [] }
+    var removed: [Int] = []
+    for start in stride(from: 0, to: gone.count, by: Self.batch) {
+      let some = gone[start..<min(start + Self.batch, gone.count)]
+      let outcome = try etcd.call().repeating(
+        EtcdTransaction(
+          if: state.unchanged, then: some.map { .delete(.key(key($0))) }))
+      if outcome.succeeded { removed += some }
+    }
+    return removed
+  }
+}
+
+extension KeyValue {
+  /// Whether it is a value's key and not that of a removed one.
+  fileprivate var isValue: Bool { value.count > Stamp.bytes }
+}
+
+extension LogState {
+  /// Reads the content of a value's key; nil if it is not the state of a log.
+  fileprivate init?(stored content: [UInt8]) {
+    var bytes = Array(content.dropFirst(Stamp.bytes))
+    _ = PublicationRecord.take(from: &bytes)
+    do throws(PropertyListError) {
+      self.init(try PropertyListValue(bytes: bytes))
+    } catch {
+      return nil
+    }
+  }
+}
