@@ -44,7 +44,6 @@ struct TortureRun {
     Terminal.print(
       "torture: seed \(options.seed), \(options.processes) processes, \(options.seconds) s, "
         + "\(engine ?? "leases") \(options.brokenRule.map { "without \($0)" } ?? "intact")")
-    if engine != nil { Terminal.print("left out: logs, which need a directory") }
     try directory.create()
     let report: Report
     do {

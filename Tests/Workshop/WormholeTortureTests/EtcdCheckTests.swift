@@ -133,7 +133,8 @@ struct EtcdCheckTests {
     let value = [UInt8](repeating: 1, count: 17)
     for key in [
       "format", "v/counter%2F0", "own/v/x", "n/bell", "s/bell", "p/here/last", "own/p/peer/h",
-      "c/queue/last", "q/queue/s/slot-0", "q/queue/r/slot-0/x", "q/queue/o/slot-0/x.0",
+      "sweeps", "l/log", "l/log/h", "l/log/m/0000000000000001", "c/queue/last", "q/queue/s/slot-0",
+      "q/queue/r/slot-0/x", "q/queue/o/slot-0/x.0",
     ] { #expect(Leftovers.belongs(key, value), "\(key)") }
     for key in [
       "p/here/m/4711", "p/here/x", "c/queue/m/4711", "q/queue/e/x", "q/queue/d/x", "q/queue/c/x",

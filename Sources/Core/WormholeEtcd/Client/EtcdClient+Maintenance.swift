@@ -141,6 +141,15 @@ extension EtcdClient {
     }
   }
 
+  /// Returns the number of leases, of all users of the cluster.
+  ///
+  /// - Throws: `.permissionDenied` for a user who may not see the keys of all of them.
+  func leaseCount(until deadline: ContinuousClock.Instant) throws(EtcdError) -> Int {
+    try cluster.call(
+      .init("lease/leases", maximumBytes: AnswerLimit.keys), until: deadline
+    ) { answer, _ in answer.leases?.count ?? 0 }
+  }
+
   /// Returns the number of keys in a range.
   package func count(
     _ range: KeyRange, until deadline: ContinuousClock.Instant

@@ -144,7 +144,7 @@ struct WireKeyValue: Decodable {
 struct WireAnswer: Decodable {
   enum CodingKeys: String, CodingKey {
     case header, kvs, more, count, succeeded, grantedTTL, keys, result, error
-    case token, version, leader, dbSize, dbSizeInUse, members, alarms
+    case token, version, leader, dbSize, dbSizeInUse, members, alarms, leases
     case lease = "ID"
     case timeToLive = "TTL"
   }
@@ -173,6 +173,7 @@ struct WireAnswer: Decodable {
   let dbSizeInUse: WireInteger?
   let members: [WireMember]?
   let alarms: [WireAlarm]?
+  let leases: [WireLease]?
 
   var read: WireResult { WireResult(kvs: kvs, more: more, deleted: nil, count: nil) }
 
@@ -294,6 +295,12 @@ struct WireMember: Decodable {
   let number: String?
   let name: String?
   let addresses: [String]?
+}
+
+struct WireLease: Decodable {
+  enum CodingKeys: String, CodingKey { case lease = "ID" }
+
+  let lease: WireInteger?
 }
 
 struct WireAlarm: Decodable {

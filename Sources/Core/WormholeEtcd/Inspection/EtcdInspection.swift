@@ -82,6 +82,11 @@ struct EtcdInspection {
       cluster.alarms = try inspection.etcd.client.alarms(until: inspection.deadline)
       cluster.oldestRevision = try inspection.oldestRevision()
       cluster.replacement = try inspection.etcd.historyRecord()
+      cluster.keys = try inspection.etcd.client.count(
+        inspection.etcd.keys, until: inspection.deadline)
+      // A user may not see the leases of others.
+      cluster.leases = try? inspection.etcd.client.leaseCount(until: inspection.deadline)
+      cluster.nested = try inspection.etcd.nestedPrefixes()
     }
     for member in known {
       let (id, name) = (member.number ?? "", EtcdWire.shown(member.name ?? ""))
@@ -256,5 +261,53 @@ struct EtcdInspection {
     found.consumer = members.first(where: \.isExclusive)
     found.workers = members.filter { !$0.isExclusive }
     return found
+  }
+}
+
+extension EtcdContainer {
+  /// The beginnings of keys that a container has.
+  private static let letters = ["v", "n", "s", "p", "c", "q", "b", "l", "own"]
+  private static let singles = ["format", "copying", "history", "sweeps"]
+  /// How many beginnings of keys are looked at.
+  private static let maximumBeginnings = 64
+
+  /// Returns the prefixes of other containers whose keys and this one's are mixed.
+  ///
+  /// - Complexity: A request, one for each beginning of a key, and one more if it is foreign.
+  func nestedPrefixes() throws(EtcdError) -> [String] {
+    let call = call()
+    let parts = location.prefix.split(separator: "/", omittingEmptySubsequences: false)
+    let above = parts.indices.dropFirst().map { parts[..<$0].joined(separator: "/") }
+    let below = Self.letters.map { location.prefix + "/" + $0 }
+    var found = try call.containers(at: above + below)
+    var rest = keys
+    for _ in 0..<Self.maximumBeginnings {
+      let page = try call.client.page(rest, keysOnly: true, limit: 1, until: call.soon)
+      guard let key = page.items.first?.key else { break }
+      let part = String(
+        decoding: key.dropFirst(start.count).prefix { $0 != UInt8(ascii: "/") }, as: UTF8.self)
+      let whole = start + Array(part.utf8)
+      if !Self.letters.contains(part), !Self.singles.contains(part) {
+        found += try call.containers(at: [String(decoding: whole, as: UTF8.self)])
+      }
+      // Past all parts of it: "/" is followed by "0".
+      rest =
+        key.count == whole.count
+        ? rest.after(key)
+        : .range(from: whole + [UInt8(ascii: "0")], to: KeyRange.end(ofPrefix: start))
+    }
+    return found
+  }
+
+  /// Returns those of the prefixes that a container has.
+  private func containers(at prefixes: [String]) throws(EtcdError) -> [String] {
+    guard !prefixes.isEmpty else { return [] }
+    let found = try commit(
+      EtcdTransaction(
+        if: [], then: prefixes.map { .read(.key(Array(($0 + "/format").utf8))) }))
+    return zip(prefixes, found.results).filter { _, result in
+      // A value of this name has more bytes.
+      result.items.first.map { $0.value.count < Stamp.bytes } ?? false
+    }.map(\.0)
   }
 }

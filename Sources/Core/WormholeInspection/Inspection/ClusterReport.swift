@@ -84,6 +84,12 @@ public struct ClusterReport: Sendable {
   public package(set) var oldestRevision: Int64?
   /// The last replacement of the history; nil if none was noted.
   public package(set) var replacement: Replacement?
+  /// The number of the container's keys; nil if it is unknown.
+  public package(set) var keys: Int?
+  /// The number of leases in the cluster, of all its users; nil if it is unknown.
+  public package(set) var leases: Int?
+  /// The prefixes of other containers in whose keys this one's are, or whose keys are among its own.
+  public package(set) var nested: [String] = []
   /// The alarms that are raised, such as "NOSPACE".
   public package(set) var alarms: [String] = []
   /// The user; nil if there is none.

@@ -12,6 +12,9 @@ struct ClusterFindings {
   private static let largeDatabase: Int64 = 1_600_000_000
   /// A longer history was not compacted as the documentation recommends.
   private static let longHistory: Int64 = 1_000_000
+  /// More leases, or keys of one container, than processes and their work need.
+  private static let manyLeases = 10_000
+  private static let manyKeys = 1_000_000
   /// How long a loss of history is worse than a note: a week.
   private static let recent: TimeInterval = 7 * 86_400
   /// A difference of clocks that people notice.
@@ -106,6 +109,25 @@ struct ClusterFindings {
         "The database keeps each of the last \(changes) changes, and grows with every further one.",
         advice: "Start the members with:",
         command: "--auto-compaction-mode=periodic --auto-compaction-retention=5m")
+    }
+    for prefix in cluster.nested {
+      add(
+        .warning,
+        "The container \"\(prefix)\" and this one have keys in common, so each takes those of the "
+          + "other for its own.",
+        advice: "Give them prefixes of which neither begins with the other, and copy one there.")
+    }
+    if let leases = cluster.leases, leases > Self.manyLeases {
+      add(
+        .warning,
+        "The cluster has \(leases) leases, each of which its members have to remember and to end.",
+        advice: "Values with an expiry in hours take one each. Look whether another program grants "
+          + "leases and forgets them:", command: "etcdctl lease list")
+    }
+    if let keys = cluster.keys, keys > Self.manyKeys {
+      add(
+        .warning, "The container has \(keys) keys, all of which etcd keeps in memory.",
+        advice: "Remove what is not needed:", command: "wormhole doctor --sweep")
     }
     if let found = cluster.replacement {
       add(

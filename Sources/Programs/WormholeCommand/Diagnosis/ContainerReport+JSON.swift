@@ -137,6 +137,7 @@ extension ClusterReport: JSONObject {
         ])
       },
       "hasLeader": hasLeader, "revision": revision, "oldestRevision": oldestRevision,
+      "keys": keys, "leases": leases, "nested": nested,
       "replacement": replacement.map {
         PropertyListValue.object([
           "date": $0.date.wholeSeconds, "known": $0.known, "found": $0.found, "host": $0.host,

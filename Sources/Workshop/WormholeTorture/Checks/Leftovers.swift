@@ -84,7 +84,7 @@ struct Leftovers {
     var count = 0
     var strangers: [String] = []
     _ = try poll(until: deadline, every: .milliseconds(100)) {
-      let items = try client.read(.prefix(prefix), until: deadline).items
+      let items = try client.read(.prefix(prefix), until: deadline + .seconds(10)).items
       count = items.count
       strangers = items.filter { item in
         !Self.belongs(
@@ -101,11 +101,12 @@ struct Leftovers {
     if parts.first == "own" { parts = parts.dropFirst() }
     let (kind, part) = (parts.first ?? "", parts.dropFirst(2).first ?? "")
     switch kind {
-    case "format", "history": return true
+    case "format", "history", "sweeps": return true
     // A removed value has only a stamp.
     case "v": return value.count > 16
     case "n", "s": return true
     case "p", "c": return ["last", "h"].contains(part)
+    case "l": return ["", "h", "m"].contains(part)
     // No entry waits, none is taken, and no process consumes.
     case "q": return ["s", "r", "o", "k"].contains(part)
     default: return false

@@ -106,6 +106,47 @@ struct ClusterFindingsTests {
     }
   }
 
+  @Test("Leases and keys that pile up are found")
+  func piles() {
+    func findings(_ leases: Int?, _ keys: Int?) -> [String] {
+      var cluster = ClusterReport()
+      cluster.isEncrypted = true
+      (cluster.leases, cluster.keys) = (leases, keys)
+      return ClusterFindings.of(cluster, of: ContainerReport(path: "etcd://h/c")).map(\.what)
+    }
+    #expect(findings(nil, nil) == [] && findings(10_000, 1_000_000) == [])
+    #expect(findings(10_001, 3).first?.contains("has 10001 leases") == true)
+    #expect(findings(3, 1_000_001).first?.contains("has 1000001 keys") == true)
+  }
+
+  @Test("Containers whose keys are mixed are found from each of them", .needsEtcd)
+  func nested() throws {
+    let directory = try TemporaryDirectory()
+    let endpoint = try EtcdNode.shared.get().endpoint
+    let outer = "test" + directory.path
+    func container(_ prefix: String) throws -> SharedContainer {
+      try SharedContainer(
+        etcd: EtcdLocation(endpoints: [endpoint], prefix: prefix), companion: directory.path)
+    }
+    func nested(_ prefix: String) throws -> [String] {
+      try #require(try container(prefix).report().cluster).nested.sorted()
+    }
+    try container(outer).value("format").replace(with: 1)
+    try container(outer).log("l").append(1)
+    #expect(try nested(outer) == [])
+    let inner = ["in", "in-1", "v"].map { outer + "/" + $0 }
+    for prefix in inner { _ = try container(prefix) }
+    #expect(try nested(outer) == inner.sorted())
+    #expect(try nested(inner[0]) == [outer])
+    // A prefix that only begins with the same text is another one.
+    #expect(try nested(outer + "2") == [])
+    var cluster = ClusterReport()
+    cluster.isEncrypted = true
+    cluster.nested = [inner[0]]
+    let found = ClusterFindings.of(cluster, of: ContainerReport(path: "etcd://h/c"))
+    #expect(found.count == 1 && found[0].what.contains("have keys in common"))
+  }
+
   @Test("A history that was replaced is a warning for a week, and then a note")
   func replaced() {
     for (age, level) in [(60.0, "warning"), (8 * 86_400, "note")] {
