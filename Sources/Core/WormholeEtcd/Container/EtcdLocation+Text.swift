@@ -89,6 +89,10 @@ extension EtcdLocation {
     case "key": key = value
     case "password-file": passwordFile = value
     case "ttl": lifetime = .seconds(try number(2...60))
+    case "files":
+      files = value
+      // No database has to hold them.
+      if fileLimit == Self.standardFileLimit { fileLimit = 4_096 << 20 }
     case "file-limit": fileLimit = try number(1...4_096) << 20
     case let name: throw Invalid(reason: "there is no parameter \"\(name)\"")
     }

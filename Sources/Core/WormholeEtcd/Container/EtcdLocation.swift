@@ -13,6 +13,7 @@ import WormholeSystem
 /// | `cert`, `key` | the client's certificate and its key, files in PEM |
 /// | `password-file` | a file with the user's password; otherwise it is in `WORMHOLE_ETCD_PASSWORD` |
 /// | `file-limit` | the largest size of a sent file in MiB, 1 to 4096; 64 by default |
+/// | `files` | a directory that all machines share, for the content of sent files |
 /// | `ttl` | the seconds after which a silent process counts as ended, 2 to 60; 5 by default |
 ///
 /// ```swift
@@ -29,7 +30,10 @@ public struct EtcdLocation: Sendable, Hashable {
   public var lifetime: Duration = .seconds(5)
   /// The largest size in bytes of a file sent through the cluster; 64 MiB by default. Its members
   /// keep the whole file in their database, for all of their users, until the history is compacted.
-  public var fileLimit: Int64 = 64 << 20
+  public var fileLimit: Int64 = Self.standardFileLimit
+  /// A directory that all machines share, by any path, such as one of NFS: the content of sent files is
+  /// there, and the cluster keeps only their names, sizes and checksums. Nil for the cluster.
+  public var files: String?
   /// The user, if the cluster asks for one.
   public var user: String?
   /// The file with the user's password, and perhaps a line break.
@@ -53,6 +57,7 @@ public struct EtcdLocation: Sendable, Hashable {
     self.prefix = prefix
   }
 
+  static let standardFileLimit: Int64 = 64 << 20
   /// The variable with the user's password.
   static let passwordVariable = "WORMHOLE_ETCD_PASSWORD"
   /// How long to wait for a cluster that may be just starting.

@@ -26,6 +26,7 @@ struct EtcdSource: CopySource {
         else {
           continue
         }
+        try refuseFile(key, item)
         try body(key)
       }
       guard page.isIncomplete, let last = page.items.last else { return true }
@@ -34,6 +35,18 @@ struct EtcdSource: CopySource {
   }
 
   private var client: EtcdClient { container.client }
+
+  /// Refuses a file whose pieces are not with the keys.
+  private func refuseFile(_ key: CopiedKey, _ item: KeyValue) throws {
+    guard key.letter == .queue,
+      [QueueKeyPart.waitingFiles, .takenFiles].contains(where: { key.part.hasPrefix($0.text()) }),
+      AttachmentManifest(item.value)?.isInDirectory == true
+    else { return }
+    throw AppGroupError(
+      .notSupported, "copy the container", path: container.location(of: item.key),
+      reason: "its content is in the directory of files=, which a copy does not read",
+      remedy: "let it be received, or remove it, first")
+  }
 
   /// Whether it outlives the processes that use the container now.
   private func isLasting(_ key: CopiedKey, _ item: KeyValue) -> Bool {

@@ -10,7 +10,7 @@ import WormholeSystem
 // a/<id>            an attachment: its manifest; as in a directory, until it is taken
 // u/<id>            the same, once a consumer has taken it, or keeps it with a failed entry
 // t/<content>/<p>   a piece of content, at most 512 KiB; p is its number, with eight hexadecimal
-//                   digits, "-", and its checksum, with sixteen
+//                   digits, "-", and its checksum, with sixteen; or in a directory, see `FilePieces`
 // ```
 //
 // **Sending.** The manifest is put first, without a checksum, under a lasting session. The pieces
@@ -38,13 +38,25 @@ extension EtcdQueue: AttachmentStore {
   private func waitingKey(_ id: String) -> [UInt8] { key(.waitingFiles, id) }
   private func takenKey(_ id: String) -> [UInt8] { key(.takenFiles, id) }
 
-  private func pieces(_ content: String) -> KeyRange { range(.pieces, content + "/") }
-  private func pieceKey(
-    _ manifest: AttachmentManifest, _ number: Int, _ checksum: UInt64
-  ) -> [UInt8] {
-    key(
-      .pieces,
-      AttachmentManifest.pieceName(of: manifest.content, number: number, checksum: checksum))
+  /// The pieces of new files.
+  var pieces: any FilePieces { pieces(inDirectory: container.location.files != nil) ?? keyPieces }
+
+  private var keyPieces: KeyPieces { KeyPieces(queue: self) }
+
+  /// - Returns: nil for those in a directory that the location does not name.
+  private func pieces(inDirectory: Bool) -> (any FilePieces)? {
+    inDirectory ? container.location.files.map { DirectoryPieces($0, of: self) } : keyPieces
+  }
+
+  /// The pieces of a file.
+  private func pieces(of manifest: AttachmentManifest) throws -> any FilePieces {
+    guard let pieces = pieces(inDirectory: manifest.isInDirectory) else {
+      throw AppGroupError(
+        .notSupported, "find the pieces of a file", path: path,
+        reason: "they are in a directory of the sender's location, which this one does not name",
+        remedy: "add files=DIRECTORY to the location on every machine")
+    }
+    return pieces
   }
 
   func location(of id: String) -> String { container.location(of: waitingKey(id)) }
@@ -56,8 +68,8 @@ extension EtcdQueue: AttachmentStore {
     /// Its manifest as it was put.
     let item: KeyValue
     var manifest: AttachmentManifest
-    /// The existing pieces, by their keys.
-    var present: Set<[UInt8]> = []
+    /// The existing pieces, by their names.
+    var present: Set<String> = []
   }
 
   /// Begins an attachment, or continues one, which lasts as long as a session until it is whole.
@@ -71,15 +83,14 @@ extension EtcdQueue: AttachmentStore {
     for other in old {
       guard let item = try files.item(waitingKey(other)),
         let found = AttachmentManifest(item.value),
-        !found.isWhole, found.size == manifest.size
+        !found.isWhole, found.size == manifest.size, found.isInDirectory == manifest.isInDirectory
       else { continue }
       var manifest = manifest
       manifest.content = found.content
       let change = EtcdTransaction(
         if: conditions + item.unchanged, then: [.delete(.key(item.key))])
       guard var begun = try begin(id, manifest, change: change, session: session) else { continue }
-      let present = try files.read(pieces(found.content), keysOnly: true).items
-      begun.present = Set(present.map(\.key))
+      begun.present = try pieces.names(of: found.content)
       return begun
     }
     return try begin(id, manifest, change: .init(if: conditions, then: []), session: session)
@@ -97,12 +108,14 @@ extension EtcdQueue: AttachmentStore {
 
   /// Puts a piece, unless it exists.
   func put(
-    _ bytes: [UInt8], _ number: Int, checksum: UInt64, of begun: inout Begun
+    _ bytes: [UInt8], _ number: Int, checksum: UInt64, of begun: inout Begun,
+    check: () throws -> Void
   ) throws {
-    let key = pieceKey(begun.manifest, number, checksum)
+    let name = AttachmentManifest.pieceName(
+      of: begun.manifest.content, number: number, checksum: checksum)
     // The rest is useless.
-    guard begun.present.remove(key) == nil else { return }
-    try client.put(key, bytes, until: files.soon)
+    guard begun.present.remove(name) == nil else { return }
+    try pieces.put(bytes, name, check: check)
   }
 
   /// Makes it whole: it lasts from now on.
@@ -111,9 +124,10 @@ extension EtcdQueue: AttachmentStore {
   func complete(_ id: String, _ begun: Begun) throws -> Bool {
     let others = begun.present.prefix(EtcdContainer.maximumOperations / 2)
     let isWhole = try files.commit(
-      .init(if: begun.item.unchanged, then: others.map { .delete(.key($0)) }),
+      .init(if: begun.item.unchanged, then: pieces.removal(ofPieces: others)),
       .init(key: waitingKey(id), base: begun.item, value: begun.manifest.bytes())
     ).succeeded
+    if isWhole { try pieces.discard(pieces: others) }
     if !isWhole { try sweepAttachments() }
     return isWhole
   }
@@ -129,10 +143,10 @@ extension EtcdQueue: AttachmentStore {
       guard !manifest.isWhole, try isSent(manifest),
         case .identifier(let sender) = EncodedName.decode(manifest.sender.utf8)
       else { return nil }
-      let pieces = try client.count(pieces(manifest.content), until: files.soon)
+      let pieces = try pieces(of: manifest).names(of: manifest.content)
       return .init(
         id: id, sender: sender,
-        completedBytes: min(manifest.size, Int64(pieces) * Int64(AttachmentManifest.piece)),
+        completedBytes: min(manifest.size, Int64(pieces.count) * Int64(AttachmentManifest.piece)),
         totalBytes: manifest.size)
     }
   }
@@ -204,14 +218,25 @@ extension EtcdQueue: AttachmentStore {
 
   // MARK: Removing
 
-  /// Returns the steps that remove an attachment that a consumer has taken, or keeps.
-  func removal(ofTakenAttachment id: String) throws -> [EtcdTransaction.Operation] {
-    try files.item(takenKey(id)).map(removal) ?? []
+  /// An attachment that a consumer has taken, or keeps; nil without one.
+  func takenAttachment(_ id: String) throws -> KeyValue? { try files.item(takenKey(id)) }
+
+  /// Returns the steps that remove an attachment that a consumer has taken, or keeps. Then `discard`.
+  func removal(ofTaken item: KeyValue?) -> [EtcdTransaction.Operation] {
+    item.map(removal) ?? []
   }
 
   private func removal(_ item: KeyValue) -> [EtcdTransaction.Operation] {
-    [.delete(.key(item.key))]
-      + (AttachmentManifest(item.value).map { [.delete(pieces($0.content))] } ?? [])
+    let manifest = AttachmentManifest(item.value)
+    return [.delete(.key(item.key))]
+      + (manifest.map { $0.isInDirectory ? [] : keyPieces.removal(of: $0.content) } ?? [])
+  }
+
+  /// Removes the content of a file from its directory after its manifest is gone.
+  func discard(_ item: KeyValue) {
+    guard let manifest = AttachmentManifest(item.value), manifest.isInDirectory else { return }
+    // A sweep removes what is left.
+    try? pieces(inDirectory: true)?.discard(manifest.content)
   }
 
   /// Removes an attachment that is not taken; a missing one is ignored.
@@ -219,7 +244,7 @@ extension EtcdQueue: AttachmentStore {
     let deadline = files.soon
     while let item = try files.item(waitingKey(id)) {
       let outcome = try files.repeating(.init(if: item.unchanged, then: removal(item)))
-      if outcome.succeeded { return }
+      if outcome.succeeded { return discard(item) }
       guard .now < deadline else {
         throw EtcdError(.unreachable, "others change the same all the time")
       }
@@ -231,31 +256,36 @@ extension EtcdQueue: AttachmentStore {
   ///
   /// - Complexity: one request as long as no files are sent; otherwise reads the whole queue.
   func sweepAttachments() throws {
-    guard try !files.glance(at: range(.pieces)).items.isEmpty else { return }
+    // Before their manifests, which come first.
+    let stores = [keyPieces, pieces(inDirectory: true)].compactMap(\.self)
+    let found = try stores.map { try $0.contents() }
+    guard found.contains(where: { !$0.isEmpty }) else { return }
     // At one revision, at which all references are valid.
     let all = try client.read(
-      [QueueKeyPart.takenFiles, .waitingFiles, .pieces, .entries, .failures].map {
-        .init(range($0), keysOnly: $0 == .pieces)
-      }, until: files.soon
+      [QueueKeyPart.takenFiles, .waitingFiles, .entries, .failures].map { .init(range($0)) },
+      until: files.soon
     ).items
-    let (taken, waiting, pieces, entries, kept) = (all[0], all[1], all[2], all[3], all[4])
+    let (taken, waiting, entries, kept) = (all[0], all[1], all[2], all[3])
     let contents = Set((waiting + taken).compactMap { AttachmentManifest($0.value)?.content })
-    let start = key(.pieces, "").count
-    let found = Set(
-      pieces.map {
-        String(decoding: $0.key.dropFirst(start).prefix { $0 != UInt8(ascii: "/") }, as: UTF8.self)
-      })
-    // No manifest names them, or will.
-    for content in found.subtracting(contents) {
-      _ = try files.repeating(
-        .init(if: [.absent(waitingKey(content))], then: [.delete(self.pieces(content))]))
+    for (pieces, found) in zip(stores, found) {
+      // No manifest names them, or will.
+      for content in found.subtracting(contents) {
+        let isGone = try files.repeating(
+          .init(
+            if: [.absent(waitingKey(content))],
+            then: pieces.removal(of: content), otherwise: [])
+        ).succeeded
+        if isGone { try pieces.discard(content) }
+      }
     }
     guard !taken.isEmpty else { return }
     let needed = Set((entries + kept).flatMap { Self.ids(in: $0) }.compactMap { $0 })
     for item in taken {
       let id = String(decoding: item.key.dropFirst(takenKey("").count), as: UTF8.self)
       guard !needed.contains(id) else { continue }
-      _ = try files.repeating(.init(if: item.unchanged, then: removal(item)))
+      if try files.repeating(.init(if: item.unchanged, then: removal(item))).succeeded {
+        discard(item)
+      }
     }
   }
 
@@ -303,12 +333,14 @@ extension EtcdQueue: AttachmentStore {
     }
     var hash = XXH64()
     var done: Int64 = 0
+    let pieces = try pieces(of: manifest)
     for (number, checksum) in whole.pieces.enumerated() {
-      let key = pieceKey(manifest, number, checksum)
+      let name = AttachmentManifest.pieceName(
+        of: manifest.content, number: number, checksum: checksum)
       let piece =
         try part?.descriptor.piece(
           Int(min(Int64(AttachmentManifest.piece), manifest.size - done)), checksum)
-        ?? files.item(key)?.value
+        ?? pieces.read(name)
       guard let piece, done + Int64(piece.count) <= manifest.size else { return false }
       try file.writeAll(piece)
       piece.withUnsafeBytes { hash.update($0) }

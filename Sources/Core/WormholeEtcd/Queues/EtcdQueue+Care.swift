@@ -63,12 +63,15 @@ extension EtcdQueue: QueueStore {
 
   func forgetFailure(_ id: QueueEntryID) throws -> Bool {
     let (key, call) = (failureKey(id), call())
-    return try call.changing { inDoubt in
+    var file: KeyValue?
+    let isForgotten = try call.changing { inDoubt in
       guard let item = try call.item(key) else { return .done(inDoubt) }
-      let file = try failure(item)?.payload.attachmentID.map { try removal(ofTakenAttachment: $0) }
+      file = try failure(item)?.payload.attachmentID.flatMap { try takenAttachment($0) }
       return .change(
-        .init(if: item.unchanged, then: [.delete(.key(key))] + (file ?? [])), true)
+        .init(if: item.unchanged, then: [.delete(.key(key))] + removal(ofTaken: file)), true)
     }
+    if let file { discard(file) }
+    return isForgotten
   }
 
   // MARK: Care

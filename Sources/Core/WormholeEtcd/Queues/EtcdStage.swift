@@ -27,8 +27,9 @@ final class EtcdStage: AttachmentStage {
     }
     life = try store.files.session()
     session = try store.files.session(isLasting: true)
-    let manifest = AttachmentManifest(
+    var manifest = AttachmentManifest(
       content: id, size: bytes, sender: sender, session: life.lease)
+    manifest.isInDirectory = store.pieces.isInDirectory
     // The consumer that has the entry was not replaced.
     let fence = (entry?.batch.store as? EtcdTaken).map { [$0.fence] } ?? []
     guard let begun = try store.begin(id, manifest, continuing: old, if: fence, session: session)
@@ -58,12 +59,11 @@ final class EtcdStage: AttachmentStage {
         let count = try source.fill(UnsafeMutableRawBufferPointer(rebasing: buffer[..<room]))
         // It has become shorter; the caller notices the change.
         guard count > 0 else { break }
-        try store.container.shared.room.take(count, on: store.files, check)
         let piece = UnsafeRawBufferPointer(rebasing: buffer[..<count])
         hash.update(piece)
         let bytes = Array(piece)
         let checksum = XXH64.checksum(of: bytes)
-        try store.put(bytes, whole.pieces.count, checksum: checksum, of: &begun)
+        try store.put(bytes, whole.pieces.count, checksum: checksum, of: &begun, check: check)
         whole.pieces.append(checksum)
         done += Int64(count)
         copied(done)

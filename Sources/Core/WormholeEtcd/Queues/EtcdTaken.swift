@@ -98,10 +98,12 @@ final class EtcdTaken: TakenStore {
       end.status != .processed
       || end.entry.keepsReceipt && end.entry.receiptTerm == .dayAfterProcessing
     if isNoted { operations.append(try store.noting(end.status, of: end.id)) }
+    var taken: KeyValue?
     if let file = end.entry.payload?.attachmentID, !end.isKept {
       // It still waits if the entry was not delivered.
       _ = try store.takeAttachment(file, if: own.fence)
-      operations += try store.removal(ofTakenAttachment: file)
+      taken = try store.takenAttachment(file)
+      operations += store.removal(ofTaken: taken)
     }
     if end.isLast {
       try finish(operations, until: deadline)
@@ -111,6 +113,7 @@ final class EtcdTaken: TakenStore {
         claim.marks["\(end.id.index)"] = nil
       }
     }
+    if let taken { store.discard(taken) }
     guard let file = end.entry.payload?.attachmentID else { return }
     // This consumer removes it, or the next one of this machine.
     try? store.queue.open()?.removeAttachmentDirectory(

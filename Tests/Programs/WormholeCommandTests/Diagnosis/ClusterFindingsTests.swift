@@ -131,7 +131,10 @@ struct ClusterFindingsTests {
     func nested(_ prefix: String) throws -> [String] {
       try #require(try container(prefix).report().cluster).nested.sorted()
     }
-    try container(outer).value("format").replace(with: 1)
+    // A value of this name has the key that a container at its prefix would have.
+    try container(outer + "3").value("format").replace(with: 1)
+    #expect(try nested(outer + "3") == [])
+    try container(outer).value("x").replace(with: 1)
     try container(outer).log("l").append(1)
     #expect(try nested(outer) == [])
     let inner = ["in", "in-1", "v"].map { outer + "/" + $0 }

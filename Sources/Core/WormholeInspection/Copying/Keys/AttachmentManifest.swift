@@ -27,6 +27,8 @@ package struct AttachmentManifest: Sendable, Hashable {
   package let sender: String
   /// The lease of the session of the process that sends it.
   package let session: Int64
+  /// Whether its pieces are in a directory that the location names, and not with etcd's keys.
+  package var isInDirectory = false
   /// The part that is known once the file is whole.
   package var whole: Whole?
 
@@ -58,6 +60,7 @@ package struct AttachmentManifest: Sendable, Hashable {
       self.init(
         content: content, size: size, sender: value["sender"]?.stringValue ?? "",
         session: value["session"]?.int64Value ?? 0)
+      isInDirectory = value["place"] == "directory"
       guard let checksum = value["checksum"]?.stringValue else { return }
       var whole = Whole()
       guard let all = UInt64(checksum, radix: 16), let pieces = value["pieces"]?.dataValue,
@@ -78,6 +81,7 @@ package struct AttachmentManifest: Sendable, Hashable {
     var value: PropertyListValue = [
       "content": .string(content), "size": .integer(size), "sender": .string(sender),
     ]
+    if isInDirectory { value["place"] = "directory" }
     if let whole {
       value["checksum"] = .string(String(whole.checksum, radix: 16))
       value["pieces"] = .data(

@@ -1,0 +1,93 @@
+import Wormhole
+import WormholeInspection
+import WormholeSystem
+
+/// The pieces in a directory that all machines share.
+struct DirectoryPieces: FilePieces {
+  private let files: String
+  /// The queue's directory in it.
+  private let queue: String
+
+  init(_ files: String, of queue: EtcdQueue) {
+    self.files = files
+    self.queue = EncodedName(String(decoding: queue.prefix.dropLast(), as: UTF8.self)).component
+  }
+
+  var isInDirectory: Bool { true }
+
+  /// Calls a closure with the directory; its errors name it.
+  private func within<Result>(
+    _ action: String, _ body: (borrowing FileDescriptor, FileStatus) throws -> Result
+  ) throws -> Result {
+    try reporting(action, path: files) {
+      let directory = try FileDescriptor.open(files, [.readOnly, .directory])
+      return try body(directory, directory.status())
+    }
+  }
+
+  func put(_ piece: [UInt8], _ name: String, check: () throws -> Void) throws {
+    try within("store a piece of a file") { directory, status in
+      let content = queue + "/" + name.prefix { $0 != "/" }
+      for path in [queue, content] {
+        try tolerating(
+          [.alreadyExists],
+          makeDirectory(path, at: directory.rawValue, mode: status.permissions & 0o2777))
+      }
+      // Another sender of the same file may put it at the same time.
+      let staged = content + "/.new-" + Nonce.next()
+      let file = try FileDescriptor.openBeneath(
+        staged, at: directory.rawValue, [.writeOnly, .create, .exclusive],
+        mode: status.permissions & 0o666)
+      try file.writeAll(piece)
+      try file.synchronize()
+      try rename(
+        staged, at: directory.rawValue, to: queue + "/" + name, at: directory.rawValue)
+    }
+  }
+
+  func read(_ name: String) throws -> [UInt8]? {
+    try within("read a piece of a file") { directory, _ in
+      try ifPresent(
+        FileDescriptor.readBeneath(
+          queue + "/" + name, at: directory.rawValue, maximumBytes: AttachmentManifest.piece
+        ) { _ in true })
+    }
+  }
+
+  func names(of content: String) throws -> Set<String> {
+    try within("look for the pieces of a file") { directory, _ in
+      let names = try entries(queue + "/" + content, at: directory.rawValue)
+      return Set(names.filter { !$0.hasPrefix(".") }.map { content + "/" + $0 })
+    }
+  }
+
+  func contents() throws -> Set<String> {
+    try within("look for the pieces of files") { directory, _ in
+      Set(try entries(queue, at: directory.rawValue).filter(AttachmentPlace.isID))
+    }
+  }
+
+  private func entries(_ path: String, at directory: Int32) throws -> [String] {
+    let found = try ifPresent(
+      FileDescriptor.openBeneath(path, at: directory, [.readOnly, .directory]).entries())
+    return (found ?? []).map(\.name.text)
+  }
+
+  func removal(of content: String) -> [EtcdTransaction.Operation] { [] }
+  func removal(ofPieces names: some Sequence<String>) -> [EtcdTransaction.Operation] { [] }
+
+  func discard(_ content: String) throws {
+    try within("remove the pieces of a file") { directory, _ in
+      let place = try ifPresent(
+        FileDescriptor.openBeneath(queue, at: directory.rawValue, [.readOnly, .directory]))
+      guard let place else { return }
+      try TreeRemoval().remove(FileName(content), at: place.rawValue)
+    }
+  }
+
+  func discard(pieces names: some Sequence<String>) throws {
+    try within("remove a piece of a file") { directory, _ in
+      for name in names { try removeIfPresent(queue + "/" + name, at: directory.rawValue) }
+    }
+  }
+}

@@ -1,0 +1,31 @@
+/// Where the pieces of a queue's files are: with etcd's keys, or in a directory that all machines
+/// share (`files=` in the location), so that etcd keeps only names, sizes and checksums.
+///
+/// ```
+/// t/<content>/<p>                          a key of the queue
+/// <files>/<queue's keys>/<content>/<p>     the same in the directory; the name is encoded as that of a value
+/// ```
+protocol FilePieces {
+  /// Whether they are in the directory.
+  var isInDirectory: Bool { get }
+
+  /// Puts a piece, whose content never changes.
+  func put(_ piece: [UInt8], _ name: String, check: () throws -> Void) throws
+
+  /// Returns a piece; nil if it does not exist.
+  func read(_ name: String) throws -> [UInt8]?
+
+  /// Returns the names of the pieces of a content: "<content>/<p>".
+  func names(of content: String) throws -> Set<String>
+
+  /// Returns the contents that have pieces.
+  func contents() throws -> Set<String>
+
+  /// Returns the steps that remove pieces together with other keys.
+  func removal(of content: String) -> [EtcdTransaction.Operation]
+  func removal(ofPieces names: some Sequence<String>) -> [EtcdTransaction.Operation]
+
+  /// Removes what no step of etcd can remove, after such a step.
+  func discard(_ content: String) throws
+  func discard(pieces names: some Sequence<String>) throws
+}

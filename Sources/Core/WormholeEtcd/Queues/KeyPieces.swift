@@ -1,0 +1,44 @@
+import Wormhole
+import WormholeInspection
+import WormholeSystem
+
+/// The pieces with etcd's keys.
+struct KeyPieces: FilePieces {
+  let queue: EtcdQueue
+
+  var isInDirectory: Bool { false }
+
+  private func key(_ name: String) -> [UInt8] { queue.key(.pieces, name) }
+  private func range(_ content: String) -> KeyRange { queue.range(.pieces, content + "/") }
+
+  func put(_ piece: [UInt8], _ name: String, check: () throws -> Void) throws {
+    try queue.container.shared.room.take(piece.count, on: queue.files, check)
+    try queue.client.put(key(name), piece, until: queue.files.soon)
+  }
+
+  func read(_ name: String) throws -> [UInt8]? { try queue.files.item(key(name))?.value }
+
+  func names(of content: String) throws -> Set<String> {
+    names(in: try queue.files.read(range(content), keysOnly: true).items)
+  }
+
+  func contents() throws -> Set<String> {
+    guard try !queue.files.glance(at: queue.range(.pieces)).items.isEmpty else { return [] }
+    let all = names(in: try queue.files.read(queue.range(.pieces), keysOnly: true).items)
+    return Set(all.map { String($0.prefix { $0 != "/" }) })
+  }
+
+  private func names(in items: [KeyValue]) -> Set<String> {
+    let start = key("").count
+    return Set(items.map { String(decoding: $0.key.dropFirst(start), as: UTF8.self) })
+  }
+
+  func removal(of content: String) -> [EtcdTransaction.Operation] { [.delete(range(content))] }
+
+  func removal(ofPieces names: some Sequence<String>) -> [EtcdTransaction.Operation] {
+    names.map { .delete(.key(key($0))) }
+  }
+
+  func discard(_ content: String) {}
+  func discard(pieces names: some Sequence<String>) {}
+}
