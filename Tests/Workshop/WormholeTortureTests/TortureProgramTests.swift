@@ -152,7 +152,7 @@ struct TortureProgramTests {
     "refuses unknown arguments with status 64",
     arguments: [
       ["--seconds"], ["--seconds", "-1"], ["--break", "rule9"], ["--what"], ["--seed", "x"],
-      ["--only", "all"], ["--only", ""], ["--only", "watches"], ["--etcd", "--only", "logs"],
+      ["--only", "all"], ["--only", ""], ["--only", "watches"], ["--etcd", "--only", "task"],
       ["--members", "3"], ["--etcd", "--members", "2"], ["--break", "put"],
       ["--etcd", "--break", "rule2"],
     ])

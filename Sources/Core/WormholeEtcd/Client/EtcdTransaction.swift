@@ -77,12 +77,14 @@ package struct EtcdTransaction: Hashable, Sendable {
     case put(key: [UInt8], value: [UInt8], lease: Int64 = 0)
     case delete(KeyRange)
     case read(KeyRange)
-    /// Asks how many keys a range has, and which one was changed last.
+    /// Asks how many keys a range has, and when one was changed last, for which the member reads them all.
     case glance(KeyRange)
+    /// Asks how many keys a range has.
+    case count(KeyRange)
 
     var isRead: Bool {
       switch self {
-      case .read, .glance: true
+      case .read, .glance, .count: true
       case .put, .delete: false
       }
     }
@@ -109,6 +111,7 @@ package struct EtcdTransaction: Hashable, Sendable {
     case read([KeyValue])
     /// The number of keys, and the revision of their last change; 0 without keys.
     case glance(count: Int64, newest: Int64)
+    case count(Int64)
 
     /// The keys that were read.
     var items: [KeyValue] { if case .read(let items) = self { items } else { [] } }

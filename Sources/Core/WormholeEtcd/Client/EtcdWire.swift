@@ -265,6 +265,8 @@ struct WireResponse: Decodable {
     case (.read(let range), nil, let found?, nil):
       found.items(of: range, upTo: revision).map { .read($0) }
     case (.glance(let range), nil, let found?, nil): found.glance(at: range, upTo: revision)
+    case (.count, nil, let found?, nil) where (found.kvs ?? []).isEmpty:
+      found.count?.value ?? 0 < 0 ? nil : .count(found.count?.value ?? 0)
     case (.delete, nil, nil, let found?): .deleted(found.deleted?.value ?? 0)
     default: nil
     }

@@ -88,11 +88,8 @@ final class EtcdOutlet: QueueOutlet {
     let found = try store.container.commit(
       EtcdTransaction(
         if: [],
-        then: [.read(.key(store.key(.senders, sender)))] + ranges.map { .glance($0) }))
-    let isEmpty = found.results.dropFirst().map { result in
-      guard case .glance(count: 0, _) = result else { return false }
-      return true
-    }
+        then: [.read(.key(store.key(.senders, sender)))] + ranges.map { .count($0) }))
+    let isEmpty = found.results.dropFirst().map { $0 == .count(0) }
     state.withLock { state in
       state.last = state.last ?? Last(found.results[0].items.first, seen: found.revision)
       state.mayExpire = isEmpty.dropFirst().contains(false)

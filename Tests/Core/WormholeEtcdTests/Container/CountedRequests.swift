@@ -6,11 +6,18 @@ import WormholeSystem
 /// Counts requests on their way to etcd, and loses answers.
 final class CountedRequests: EtcdTransport {
   private let all = Mutex<[String]>([])
+  private let requests = Mutex<[HTTPRequest]>([])
   private let lost = Mutex<String?>(nil)
   private let client = HTTPClient()
 
   /// The paths of the requests, after "/v3/", in their order.
   var paths: [String] { all.withLock { $0 } }
+
+  /// Sends the last request once more, as a line that delays a copy of it does.
+  func repeatLast() throws {
+    guard let last = requests.withLock({ $0.last }) else { return }
+    _ = try client.post(last, maximumBytes: 1 << 20, until: .now + .seconds(10))
+  }
 
   /// The next request to a path gets no answer, although it is carried out.
   func loseNextAnswer(of path: String) { lost.withLock { $0 = path } }
@@ -20,6 +27,7 @@ final class CountedRequests: EtcdTransport {
   ) throws(HTTPError) -> HTTPAnswer {
     let path = request.url.split(separator: "/v3/").last.map(String.init) ?? ""
     all.withLock { $0.append(path) }
+    requests.withLock { $0.append(request) }
     let answer = try client.post(request, maximumBytes: maximumBytes, until: deadline)
     let isLost = lost.withLock { lost in
       defer { if lost == path { lost = nil } }

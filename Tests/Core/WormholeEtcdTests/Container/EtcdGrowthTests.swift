@@ -62,6 +62,38 @@ struct EtcdGrowthTests {
     }
   }
 
+  @Test(
+    "delivers what a sender posts after its lane was swept, and no late copy of what it posted before"
+  )
+  func sweptLane() throws {
+    let received = Received()
+    let mailbox = try EtcdMailboxes(etcd: etcd, laneAge: .zero).make("a") { _ in
+      received.count.withLock { $0 += 1 }
+    }
+    defer { mailbox.end(asDeath: false) }
+    let keys = MailboxKeys(etcd, "a")
+    let requests = CountedRequests()
+    let slow = EtcdMailboxes(
+      etcd: try EtcdContainer.unopened(etcd.location, through: requests)
+    ).outlet(to: "a", entries: 100, bytes: 100_000)
+    let bytes = try PropertyListValue(1).binaryBytes()
+    #expect(try slow.post(bytes, until: soon) == .posted)
+    let lane = try #require(try etcd.read(keys.lanes).items.first?.key)
+    var others = 0
+    try eventually("its lane is swept") {
+      let other = EtcdMailboxes(etcd: etcd).outlet(to: "a", entries: 100, bytes: 100_000)
+      #expect(try other.post(bytes, until: soon) == .posted)
+      others += 1
+      return try etcd.item(lane) == nil
+    }
+    try eventually("all is delivered") { received.count.withLock { $0 } == others + 1 }
+    try eventually("all is deleted") { try etcd.read(keys.entries).items.isEmpty }
+    try requests.repeatLast()
+    #expect(try etcd.read(keys.entries).items.isEmpty && etcd.item(lane) == nil)
+    #expect(try slow.post(bytes, until: soon) == .posted)
+    try eventually("it is delivered") { received.count.withLock { $0 } == others + 2 }
+  }
+
   private final class Received: Sendable {
     let count = Mutex(0)
   }
