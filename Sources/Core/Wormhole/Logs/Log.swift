@@ -23,9 +23,10 @@ import WormholeSystem
 /// }
 /// ```
 ///
-/// Messages are appended under the log's lease, by one rename whose source is the lease's own
-/// directory (rule 2). So a writer that was stopped in the middle, and replaced, appends nothing;
-/// and when a message is visible, so are all earlier ones. A reader needs no lock.
+/// In a directory messages are appended under the log's lease, by one rename whose source is the
+/// lease's own directory (rule 2). So a writer that was stopped in the middle, and replaced, appends
+/// nothing; and when a message is visible, so are all earlier ones. A reader needs no lock. On etcd an
+/// append is one transaction, with the same promises.
 public struct Log: Sendable {
   /// The container that the log is in.
   public let container: SharedContainer

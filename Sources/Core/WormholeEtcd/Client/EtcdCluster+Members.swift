@@ -32,7 +32,7 @@ extension EtcdCluster {
     let request = HTTPRequest(
       url: "\(endpoint)/metrics", headers: [], content: Array("{}".utf8),
       security: configuration.security)
-    // Where they are is up to the operator.
+    // Some operators serve the metrics at another address; then the standard quota counts.
     let answer = try? configuration.transport.post(
       request, maximumBytes: AnswerLimit.metrics, until: deadline)
     guard let answer, answer.status == 200 else { return nil }

@@ -24,8 +24,9 @@ final class EtcdFollowers: Sendable {
     var isTicking = false
     /// The session's container, if there ever was a session.
     var hasSession = false
-    /// Whether members lose events, by their addresses and the number of their connection.
-    var faults: [String: Bool] = [:]
+    /// The member that serves the watches, by its address and the number of its connection, and
+    /// whether it may lose events; nil before it was asked.
+    var member: (connection: String, losesEvents: Bool)?
   }
 
   private let state = Mutex(State())
@@ -66,10 +67,10 @@ final class EtcdFollowers: Sendable {
       return (followers, state.isTicking)
     }
     let call = EtcdContainer(shared).until(.now + Self.patience)
-    // A comparison that fails changes nothing, because the next one follows half a minute later.
+    // If it fails, nothing is changed, and the next one follows half a minute later.
     try? compare(followers, on: call)
-    // Any linearizable answer shows whether the history was replaced; the connection of the watches
-    // asks for one all the time.
+    // Its answer shows whether the history was replaced; with followers the connection of the watches
+    // shows it. If it fails, the next one follows half a minute later.
     if followers.isEmpty, shared.hasSession { _ = try? call.item(call.formatKey) }
     return isNeeded
   }
@@ -95,11 +96,14 @@ final class EtcdFollowers: Sendable {
   private func losesEvents(_ call: EtcdContainer) -> Bool {
     guard let endpoint = call.client.watchedEndpoint else { return true }
     let connection = "\(call.client.madeConnections) \(endpoint)"
-    if let known = state.withLock({ $0.faults[connection] }) { return known }
-    // Until it answers it may.
+    if let known = state.withLock(\.member), known.connection == connection {
+      return known.losesEvents
+    }
+    // A member that does not answer now is asked again with the next comparison.
     guard let status = try? call.client.status(of: endpoint, until: call.soon) else { return true }
-    state.withLock { $0.faults = [connection: Self.losesEvents(status.version)] }
-    return Self.losesEvents(status.version)
+    let losesEvents = Self.losesEvents(status.version)
+    state.withLock { $0.member = (connection, losesEvents) }
+    return losesEvents
   }
 
   /// Whether a version of etcd loses events after a compaction (its change log: mended in 3.4.31 and

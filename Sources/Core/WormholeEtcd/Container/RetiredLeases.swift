@@ -17,7 +17,7 @@ enum RetiredLeases {
 
     func revoke(until deadline: ContinuousClock.Instant) {
       guard history == client.history, processID == Program.processID else { return }
-      // It expires by itself.
+      // If this fails, the lease expires by itself.
       _ = try? client.revokeLease(number, until: deadline)
     }
   }

@@ -84,7 +84,7 @@ struct EtcdInspection {
       cluster.replacement = try inspection.etcd.historyRecord()
       cluster.keys = try inspection.etcd.client.count(
         inspection.etcd.keys, until: inspection.deadline)
-      // A user may not see the leases of others.
+      // etcd refuses a user who may not read the keys of all leases; then their number is unknown.
       cluster.leases = try? inspection.etcd.client.leaseCount(until: inspection.deadline)
       cluster.nested = try inspection.etcd.nestedPrefixes()
     }

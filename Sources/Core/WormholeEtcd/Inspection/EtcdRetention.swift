@@ -8,7 +8,7 @@ import WormholePropertyLists
 ///
 /// Keys have no times on which all machines agree, so a sweep notes the revision of its own day;
 /// what has not changed since the revision of a month ago is old. A sender or a process that comes
-/// back later begins anew.
+/// back later counts as a new one.
 ///
 /// ```
 /// <prefix>/sweeps    a list: `date` and `revision` of each sweep, at most one a day, the oldest first
@@ -80,7 +80,7 @@ struct EtcdRetention {
         return Mark(date: date, revision: revision)
       }
     } catch {
-      // Another program wrote it; this sweep writes it anew.
+      // Another program wrote it, and this sweep replaces it.
       return []
     }
   }
@@ -95,7 +95,7 @@ struct EtcdRetention {
       let traces = items.filter { item in
         ["/last", "/h"].contains { item.key.suffix($0.utf8.count).elementsEqual($0.utf8) }
       }
-      // Whoever is present has another key.
+      // A process that is present has another key.
       guard traces.count == items.count else { return }
       removed += try remove(traces, before: old)
     }

@@ -83,8 +83,8 @@ final class EtcdLog: LogStore {
     let record = PublicationRecord(
       peer: ActivePeers.single(in: log.container.root.path), base: .unknown, expiry: nil)
     let content = PublishedContent(bytes, record).bytes
-    guard content.count <= known.state.bounds.bytes else {
-      throw log.tooLarge(content.count, known.state)
+    guard bytes.count <= known.state.bounds.bytes else {
+      throw log.tooLarge(bytes.count, known.state)
     }
     try EtcdContainer.requireSize(of: content, "append to \"\(name)\"", path: path, remedy: "")
     let last = try known.last ?? EtcdLogPlace(etcd, name).last(upTo: known.state.furthest)

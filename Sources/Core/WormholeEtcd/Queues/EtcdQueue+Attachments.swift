@@ -235,7 +235,7 @@ extension EtcdQueue: AttachmentStore {
   /// Removes the content of a file from its directory after its manifest is gone.
   func discard(_ item: KeyValue) {
     guard let manifest = AttachmentManifest(item.value), manifest.isInDirectory else { return }
-    // A sweep removes what is left.
+    // If this fails, a sweep removes the content, because its manifest is gone.
     try? pieces(inDirectory: true)?.discard(manifest.content)
   }
 

@@ -141,7 +141,7 @@ struct ClusterFindingsTests {
     for prefix in inner { _ = try container(prefix) }
     #expect(try nested(outer) == inner.sorted())
     #expect(try nested(inner[0]) == [outer])
-    // A prefix that only begins with the same text is another one.
+    // The prefix of another container may begin with the same text, without a slash after it.
     #expect(try nested(outer + "2") == [])
     var cluster = ClusterReport()
     cluster.isEncrypted = true

@@ -1,0 +1,130 @@
+import FoundationEssentials
+import Testing
+import WormholeInspection
+import WormholePropertyLists
+import WormholeSystem
+import WormholeTestSupport
+
+@testable import Wormhole
+
+/// What only a log in a directory can suffer, because other programs can change its files.
+@Suite("A log in a directory", .blocking)
+struct LogFaultTests {
+  private let scene: LogScene
+  private var log: Log { scene.log }
+
+  init() throws { scene = try LogScene() }
+
+  @Test("passes over messages that cannot be read, says so, and delivers the rest")
+  func hostile() throws {
+    try scene.append(0..<8)
+    try scene.write("not a property list", to: scene.file(2))
+    try removeFile(scene.file(3))
+    try makeDirectory(scene.file(3))
+    try removeFile(scene.file(4))
+    try makeSymbolicLink(
+      FileName(scene.file(4)), at: Directory.current, target: FileName(scene.file(1)))
+    try scene.write("", to: scene.file(5))
+    try removeFile(scene.file(7))
+    for name in [
+      "x", "0000000000000000.plist", "ffffffffffffffff.plist", "0000000000000002.plistx",
+    ] {
+      try scene.write("", to: scene.place + "/entries/" + name)
+    }
+    let reader = try log.subscribe("a")
+    #expect(try reader.next(until: .now)?.number == 1)
+    let sixth = try #require(try reader.next(until: .now))
+    #expect(sixth.number == 6 && sixth.unreadable == 4 && sixth.missed == 0)
+    let eighth = try #require(try reader.next(until: .now))
+    #expect(eighth.number == 8 && eighth.unreadable == 0 && eighth.missed == 1)
+    #expect(try reader.next(until: .now) == nil)
+    #expect(try log.append(8) == 9)
+    #expect(try reader.next(until: .now)?.payload == 8)
+    reader.close()
+    let foreign = try scene.container.report().foreignEntries.map(\.path)
+    #expect(foreign.count == 5, "\(foreign)")
+    _ = try scene.container.sweep()
+  }
+
+  @Test("reports a gap that somebody makes while a reader waits")
+  func gap() throws {
+    let reader = try log.read()
+    try scene.append(0..<1)
+    #expect(try reader.next(until: .now)?.number == 1)
+    #expect(try reader.next(until: .now) == nil)
+    let writer = try Log(container: scene.directory.container(), name: "l")
+    try writer.append(1)
+    try removeFile(scene.file(2))
+    writer.memory.note(2)
+    try writer.append(2)
+    let next = try #require(try reader.next(until: soon))
+    #expect(next.number == 3 && next.missed == 1)
+  }
+
+  @Test("is not led astray by planted numbers, however large, nor kept from taking messages away")
+  func planted() throws {
+    try log.setBounds(.init(messages: 8, bytes: 1 << 20))
+    try scene.append(0..<4)
+    #expect(try scene.read(as: "a") == [0, 1, 2, 3])
+    for number in [1 << 59, 5_000] { try scene.write("", to: scene.file(number)) }
+    // A new reader lists the log.
+    let reader = try log.subscribe("a")
+    #expect(try scene.drain(reader) == [])
+    let fresh = try scene.directory.container().log("l")
+    for number in 4..<40 { try fresh.append(PropertyListValue(number)) }
+    let all = try scene.drain(reader)
+    #expect(all.last == 39 && all.count >= 8 && all == all.sorted(), "\(all)")
+    #expect(try log.read().next(until: .now)?.payload.intValue ?? 0 >= 31)
+    _ = try scene.container.sweep()
+    // A gap of any length.
+    try log.value.update { content in
+      content?["head"] = PropertyListValue(1 << 58)
+      content?["first"] = 20
+    }
+    try scene.directory.container().log("l").append(40)
+    #expect(try reader.next(until: .now)?.payload == 40)
+    #expect(try scene.container.sweep().failures.isEmpty)
+  }
+
+  @Test("reports a damaged log.plist, for which a remedy exists that loses no message")
+  func damaged() throws {
+    try scene.append(0..<2)
+    #expect(try scene.read(as: "a") == [0, 1])
+    for damage in ["garbage", "<plist><dict><key>id</key><string>x</string></dict></plist>"] {
+      try scene.write(damage, to: log.value.path)
+      let fresh = try scene.directory.container().log("l")
+      let error = #expect(throws: AppGroupError.self) { try fresh.append(2) }
+      #expect(error?.code == .damaged)
+      #expect(try scene.container.report().names.logs.first?.fault?.code == .damaged)
+    }
+    #expect(try log.value.quarantine() != nil)
+    #expect(try scene.directory.container().log("l").append(2) == 3)
+    #expect(try scene.read() == [0, 1, 2])
+  }
+
+  @Test("delivers what got numbers again after a loss of power had undone the last ones")
+  func power() throws {
+    try scene.append(0..<5)
+    #expect(try scene.read(as: "a") == Array(0..<5))
+    let gone = LogCursor.value("a", of: log)
+    for number in 4...5 { try removeFile(scene.file(number)) }
+    // As if all of that had happened in another start of the machine.
+    try log.value.update { $0?["boots"] = [["id": "before", "first": 1]] }
+    try gone.update { $0?["boot"] = "before" }
+    let after = try scene.directory.container().log("l")
+    for number in 10..<14 { try after.append(PropertyListValue(number)) }
+    #expect(try scene.read() == [0, 1, 2, 10, 11, 12, 13])
+    #expect(try scene.read(as: "a") == [10, 11, 12, 13])
+  }
+
+  @Test("begins again under its name after it was removed, for its subscribers, too")
+  func removed() throws {
+    try scene.append(0..<3)
+    #expect(try scene.read(as: "a") == [0, 1, 2])
+    let reader = try log.read(from: .end)
+    try FileManager.default.removeItem(atPath: scene.place)
+    try scene.append(7..<8)
+    #expect(try scene.read(as: "a") == [7])
+    #expect(try reader.next(until: .now)?.payload == 7)
+  }
+}
