@@ -9,6 +9,7 @@
 #include <dlfcn.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 enum ccurl_option {
   // Options with a number.
@@ -22,6 +23,7 @@ enum ccurl_option {
   ccurl_NOSIGNAL = 99,
   ccurl_TIMEOUT_MS = 155,
   ccurl_CONNECTTIMEOUT_MS = 156,
+  ccurl_CERTINFO = 172,
   ccurl_PROTOCOLS = 181,
   ccurl_TCP_KEEPALIVE = 213,
   ccurl_QUICK_EXIT = 322,
@@ -47,6 +49,7 @@ enum ccurl_option {
 enum {
   ccurl_INFO_RESPONSE_CODE = 0x200002,
   ccurl_INFO_OS_ERRNO = 0x200019,
+  ccurl_INFO_CERTINFO = 0x400022,
 
   // What a callback of READFUNCTION returns if there is nothing to send yet (CURL_READFUNC_PAUSE).
   ccurl_READ_PAUSE = 0x10000001,
@@ -150,6 +153,25 @@ static inline long ccurl_number(
   long value = 0;
   ((int (*)(void *, int, ...))library->easy_getinfo)(easy, information, &value);
   return value;
+}
+
+// The certificate of the server in PEM, if a connection was made for the transfer and CERTINFO was set; it
+// belongs to the handle. Null otherwise.
+static inline const char *_Nullable ccurl_server_certificate(
+    const struct ccurl_library *_Nonnull library, void *_Nonnull easy) {
+  struct list {
+    const char *text;
+    struct list *next;
+  };
+  struct {
+    int count;
+    struct list **lists;
+  } *found = NULL;
+  ((int (*)(void *, int, ...))library->easy_getinfo)(easy, ccurl_INFO_CERTINFO, &found);
+  if (found == NULL || found->count < 1) return NULL;
+  for (struct list *item = found->lists[0]; item != NULL; item = item->next)
+    if (strncmp(item->text, "Cert:", 5) == 0) return item->text + 5;
+  return NULL;
 }
 
 // Takes the next transfer that has ended, and its code. Returns null if there is none.

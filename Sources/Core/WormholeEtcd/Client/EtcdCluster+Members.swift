@@ -26,6 +26,18 @@ extension EtcdCluster {
     }
   }
 
+  /// Returns a member's certificate, in PEM, by a connection of its own; nil if it is not encrypted.
+  func certificate(
+    at endpoint: String, until deadline: ContinuousClock.Instant
+  ) throws(HTTPError) -> String? {
+    guard endpoint.hasPrefix("https:") else { return nil }
+    var request = HTTPRequest(
+      url: endpoint + "/health", content: Array("{}".utf8), security: configuration.security)
+    request.wantsCertificate = true
+    return try HTTPClient().post(request, maximumBytes: AnswerLimit.metrics, until: deadline)
+      .certificate
+  }
+
   /// Returns a member's metrics, in the text format of Prometheus; nil if it has none to give at
   /// this address.
   func metrics(at endpoint: String, until deadline: ContinuousClock.Instant) -> String? {

@@ -59,6 +59,7 @@ final class EasyHandle: @unchecked Sendable {
       try set(ccurl_FORBID_REUSE, 1)
     }
     try secure(by: request.security)
+    if request.wantsCertificate { try set(ccurl_CERTINFO, 1) }
     // On a connection that it wants to keep, Go's server stops reading a request once it answers.
     // And libcurl reports the end of an answer only once the content is sent, or the server has
     // said that it closes the connection.
@@ -119,6 +120,11 @@ final class EasyHandle: @unchecked Sendable {
   /// The status of the answer; 0 before there is one.
   var status: Int {
     ccurl_number(library.functions, raw, Int32(ccurl_INFO_RESPONSE_CODE))
+  }
+
+  /// The server's certificate, in PEM; nil if no connection was made, or it was not wanted.
+  var serverCertificate: String? {
+    ccurl_server_certificate(library.functions, raw).map { String(cString: $0) }
   }
 
   /// The error of a transfer that ended with a code; nil if there is a whole answer.

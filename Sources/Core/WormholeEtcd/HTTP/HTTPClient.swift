@@ -39,7 +39,9 @@ package final class HTTPClient: Sendable {
     // If libcurl writes through OpenSSL, a connection that ended raises SIGPIPE.
     let code = withExtendedLifetime(transfer) { withoutBrokenPipeSignal { handle.perform() } }
     if let error = handle.error(code, of: transfer) { throw error }
-    return HTTPAnswer(status: handle.status, content: content, date: transfer.date)
+    return HTTPAnswer(
+      status: handle.status, content: content, date: transfer.date,
+      certificate: request.wantsCertificate ? handle.serverCertificate : nil)
   }
 
   private func take() throws(HTTPError) -> EasyHandle {

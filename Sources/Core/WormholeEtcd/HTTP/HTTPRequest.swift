@@ -8,6 +8,8 @@ package struct HTTPRequest: Sendable {
   package var content: [UInt8]
   /// The trusted certificates, and the client's own; only for "https://".
   package var security: TransportSecurity
+  /// Whether the answer has the server's certificate.
+  var wantsCertificate = false
 
   package init(
     url: String, headers: [String] = [], content: [UInt8],
@@ -43,4 +45,6 @@ package struct HTTPAnswer: Hashable, Sendable {
   package let content: [UInt8]
   /// Its header line `Date`; nil without one.
   package internal(set) var date: String?
+  /// The server's certificate, in PEM, if the request wanted it and was the first of its connection.
+  var certificate: String?
 }

@@ -2,6 +2,7 @@ import FoundationEssentials
 import Wormhole
 import WormholeInspection
 import WormholePropertyLists
+import WormholeSystem
 
 /// Examines a container on etcd, and its cluster, without changing anything.
 struct EtcdInspection {
@@ -69,6 +70,9 @@ struct EtcdInspection {
         member.clockDifference = try? etcd.client.clockDifference(
           of: endpoint, until: memberDeadline)
         lookAtWatches(of: &member)
+        // It answered a moment ago, and everything else is reported without its certificate.
+        let pem = try? etcd.client.cluster.certificate(at: endpoint, until: memberDeadline)
+        cluster.certificates += Self.certificate(pem, at: endpoint)
       } catch {
         let prefix = endpoint + ": "
         member.failure =
@@ -76,6 +80,15 @@ struct EtcdInspection {
           ? String(error.reason.dropFirst(prefix.count)) : error.reason
       }
       cluster.members.append(member)
+    }
+    let location = etcd.location
+    for file in [location.authorities, location.certificate].compactMap({ $0 }) {
+      // Its absence is reported where it is used.
+      let content = try? FileDescriptor.open(file, [.readOnly, .nonBlocking])
+        .readToEnd(expectedBytes: 0, maximumBytes: 1 << 20)
+      cluster.certificates += Self.certificate(
+        content.map { String(decoding: $0, as: UTF8.self) }, at: file,
+        isOwn: file == location.certificate)
     }
     attempt("list the members of the cluster") { inspection in
       known = try inspection.etcd.client.members(until: inspection.deadline)
@@ -103,6 +116,17 @@ struct EtcdInspection {
       }
     }
     report.cluster = cluster
+  }
+
+  private static func certificate(
+    _ pem: String?, at place: String, isOwn: Bool = false
+  ) -> [ClusterReport.Certificate] {
+    guard let text = pem.flatMap({ CertificateText(pem: $0) }) else { return [] }
+    return [
+      ClusterReport.Certificate(
+        place: place, end: Date(timeIntervalSince1970: TimeInterval(text.end)),
+        commonName: text.commonName.map { EtcdWire.shown($0) }, isOwn: isOwn)
+    ]
   }
 
   private var memberDeadline: ContinuousClock.Instant { min(deadline, .now + Self.memberPatience) }

@@ -74,6 +74,31 @@ public struct ClusterReport: Sendable {
     }
   }
 
+  /// A certificate, as far as it concerns people.
+  ///
+  /// ```swift
+  /// for certificate in try container.report().cluster?.certificates ?? [] {
+  ///   print(certificate.place, "ends", certificate.end)
+  /// }
+  /// ```
+  public struct Certificate: Sendable, Hashable {
+    /// Its file, or the address of the member that has it.
+    public let place: String
+    /// Its end.
+    public let end: Date
+    /// The common name of its subject; nil if it has none.
+    public let commonName: String?
+    /// Whether this program identifies itself by it.
+    public let isOwn: Bool
+
+    package init(place: String, end: Date, commonName: String?, isOwn: Bool = false) {
+      self.place = place
+      self.end = end
+      self.commonName = commonName
+      self.isOwn = isOwn
+    }
+  }
+
   /// The members that the location names, and the others of the cluster.
   public package(set) var members: [Member] = []
   /// Whether the members agree on a leader, without which nothing can be changed.
@@ -90,6 +115,8 @@ public struct ClusterReport: Sendable {
   public package(set) var leases: Int?
   /// The prefixes of other containers in whose keys this one's are, or whose keys are among its own.
   public package(set) var nested: [String] = []
+  /// The certificates of the location and of the members that answered.
+  public package(set) var certificates: [Certificate] = []
   /// The alarms that are raised, such as "NOSPACE".
   public package(set) var alarms: [String] = []
   /// The user; nil if there is none.

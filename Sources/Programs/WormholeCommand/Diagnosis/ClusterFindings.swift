@@ -17,6 +17,8 @@ struct ClusterFindings {
   private static let manyKeys = 1_000_000
   /// How long a loss of history is worse than a note: a week.
   private static let recent: TimeInterval = 7 * 86_400
+  /// How long before its end a certificate is reported: a month.
+  private static let certificateNotice: TimeInterval = 30 * 86_400
   /// A difference of clocks that people notice.
   private static let largeDifference: Duration = .seconds(1)
   /// A watch takes a tenth of a second for the history of a key.
@@ -38,6 +40,7 @@ struct ClusterFindings {
     var findings = ClusterFindings(cluster: cluster, report: report)
     findings.addFailures()
     findings.addDangers()
+    findings.addCertificates()
     findings.addKnownFaults()
     for member in cluster.members where member.isNamed { findings.addDelays(of: member) }
     findings.addFuture()
@@ -155,6 +158,28 @@ struct ClusterFindings {
         "A round trip takes \(slowest / .milliseconds(1)) ms, which is long for a lifetime of "
           + "\(cluster.lifetime.components.seconds) s: processes may be taken for dead.",
         advice: "Add ?ttl=\(min(60, max(10, slowest.components.seconds * 30))) to the location.")
+    }
+  }
+
+  private mutating func addCertificates() {
+    for certificate in cluster.certificates {
+      let left = certificate.end.timeIntervalSinceNow
+      if left < Self.certificateNotice {
+        add(
+          left < 0 ? .fault : .warning,
+          left < 0
+            ? "The certificate ended at \(certificate.end.secondsText)."
+            : "The certificate ends at \(certificate.end.secondsText). Then nothing works until there is "
+              + "another one.",
+          at: certificate.place, advice: "Let the authority of the cluster sign a new one.")
+      }
+      if certificate.isOwn, let name = certificate.commonName {
+        add(
+          cluster.user == nil ? .note : .warning,
+          "The certificate has a common name (CN), \(name.quoted): a cluster that has users refuses it.",
+          at: certificate.place, advice: "Make one without a common name, with openssl by:",
+          command: "-subj /O=NAME")
+      }
     }
   }
 

@@ -143,6 +143,12 @@ extension ClusterReport: JSONObject {
           "date": $0.date.wholeSeconds, "known": $0.known, "found": $0.found, "host": $0.host,
         ])
       },
+      "certificates": certificates.map { certificate in
+        PropertyListValue.object([
+          "place": certificate.place, "end": certificate.end.wholeSeconds,
+          "commonName": certificate.commonName, "isOwn": certificate.isOwn,
+        ])
+      },
       "alarms": alarms, "user": user, "isEncrypted": isEncrypted,
       "lifetimeSeconds": lifetime.components.seconds,
     ])

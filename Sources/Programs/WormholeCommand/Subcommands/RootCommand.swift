@@ -29,7 +29,7 @@ extension CommandDescription {
     subcommands: [
       .send, .read, .listen, .clear, .update, .increment, .edit, .notify, .queue, .presence, .log,
       .defaults, .peer, .pairing, .supervisedRun, .lock, .watch, .monitor, .names, .stat, .status,
-      .doctor, .copy, .backup, .restore, .destroy, .groups, .demo, .bench, .complete,
+      .doctor, .copy, .backup, .restore, .destroy, .groups, .cluster, .demo, .bench, .complete,
     ],
     version: "0.1.0")
 }

@@ -16,6 +16,7 @@ import WormholeWorkshop
         [""],
         [
           "backup", "bench", "clear", "copy", "defaults", "demo", "destroy", "doctor", "edit",
+          "etcd",
           "groups", "help", "incr", "listen", "lock", "log", "ls", "monitor", "notify",
           "pairing", "peer", "presence", "queue", "read", "restore", "run", "send", "stat",
           "status", "update", "watch",

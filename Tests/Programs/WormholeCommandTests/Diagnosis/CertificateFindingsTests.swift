@@ -29,10 +29,10 @@ struct CertificateFindingsTests {
       "etcds://\(user)@\(host)/c?ca=\(files.authority)&cert=\(path)/\(certificate).pem"
         + "&key=\(path)/\(certificate).key"
     }
-    func doctor(_ place: String) throws -> String {
+    func doctor(_ place: String, status: Int32 = 1) throws -> String {
       let said = try session.shell(
         "WORMHOLE_ETCD_PASSWORD=r COLUMNS=2000 wormhole --container '\(place)' doctor")
-      #expect(said.status == 1, "\(said)")
+      #expect(said.status == status, "\(said)")
       return said.output.split(whereSeparator: \.isWhitespace).joined(separator: " ")
     }
     let made = try session.shell(
@@ -42,6 +42,12 @@ struct CertificateFindingsTests {
     let named = try doctor(place("root", "client"))
     #expect(named.contains("must have no common name (CN)"), "\(named)")
     #expect(named.contains("-subj /O=NAME") && named.contains(EtcdError.commonName), "\(named)")
+    // All were made for two days.
+    let good = try doctor(place("root", "nameless"), status: 0)
+    for place in [files.authority, "\(path)/nameless.pem", node.endpoint] {
+      #expect(good.contains("The certificate ends at") && good.contains(place), "\(good)")
+    }
+    #expect(!good.contains("common name"), "\(good)")
     let reader = try doctor(place("looker", "nameless"))
     #expect(reader.contains("Cannot write in the container"), "\(reader)")
     #expect(reader.contains("grant-permission ROLE readwrite"), "\(reader)")
