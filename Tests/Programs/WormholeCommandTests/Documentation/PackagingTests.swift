@@ -54,7 +54,8 @@ struct PackagingTests {
       """
       export PATH="$PATH:/usr/sbin:/sbin"; R="$T/root"; mkdir -p "$R/var/lib/dpkg/info" "$R/var/lib/dpkg/updates"
       : >"$R/var/lib/dpkg/status"; : >"$R/var/lib/dpkg/available"
-      packed() { dpkg --root="$R" --log="$T/null" --force-script-chrootless "$@" >"$T/said" 2>&1 || cat "$T/said"; }
+      packed() { dpkg --root="$R" --log="$T/null" --force-script-chrootless --force-depends "$@" >"$T/said" 2>&1 || cat "$T/said"; }
+      dpkg-deb -f a/packages/*.deb Depends Recommends | sed 's/2[.][0-9]*/2.N/'
       if [ "$(id -u)" = 0 ]; then packed -i a/packages/*.deb; else dpkg-deb -x a/packages/*.deb "$R"; fi
       (cd "$R/usr" && find . -type f | sed 's|^./||' | grep -v /examples/ | LC_ALL=C sort)
       "$R/usr/bin/wormholectl" send greeting hello && "$R/usr/bin/wormholectl" read greeting
@@ -65,11 +66,15 @@ struct PackagingTests {
       find "$R" -name '*wormhole*'
       """)
     #expect(
-      outcome.output == Self.files + """
-        "hello"
-        .TH "WORMHOLECTL" 1 "" "wormholectl 0.1.0" "User Commands"
+      outcome.output == """
+        Depends: libc6 (>= 2.N)
+        Recommends: libcurl4
 
-        """, "\(outcome.errors)")
+        """ + Self.files + """
+          "hello"
+          .TH "WORMHOLECTL" 1 "" "wormholectl 0.1.0" "User Commands"
+
+          """, "\(outcome.errors)")
     #expect(outcome.errors.contains("wormholectl: cannot read \"absent\""))
   }
 
