@@ -47,10 +47,13 @@ final class Outbox: Sendable {
   /// - Complexity: usually one look whether there is a registration.
   func wake(_ peer: String, isUrgent: Bool = false, for queue: Queue) -> PeerError? {
     do {
-      guard try container.own.value(PeerNames.launch(peer)).version() != nil,
+      let occasion: PeerLaunch.Occasions = isUrgent ? .urgentWork : .queuedWork
+      let isRegistered =
+        try container.onThisMachine.own.value(PeerNames.launch(peer)).version() != nil
+      guard try isRegistered || LaunchWish.agent(for: peer, occasion, in: container) != nil,
         try queue.role.members().isEmpty
       else { return nil }
-      _ = try Launcher.begin(peer, for: isUrgent ? .urgentWork : .queuedWork, in: container)
+      _ = try Launcher.begin(peer, for: occasion, in: container)
       return nil
     } catch {
       return PeerError(any: error, "start \"\(peer)\"", peer: peer)

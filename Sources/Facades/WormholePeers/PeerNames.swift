@@ -6,6 +6,7 @@ import WormholePropertyLists
 ///
 /// ```
 /// presence  peer/<peer>                 the process that is reached under the name
+/// presence  peer/<peer>/agent           the process that starts it for other machines
 /// queue     peer/<peer>/messages        guaranteed messages to it
 /// queue     peer/<peer>/files           files to it
 /// queue     peer/<peer>/outgoing        files that it means to send; it is its only consumer
@@ -14,6 +15,7 @@ import WormholePropertyLists
 /// value     peer/seen/<from>/<to>       which of these the other was handed last
 /// value     peer/launch/<peer>          how it is started
 /// value     peer/launching/<peer>       how often it was, and the start under way
+/// value     peer/wish/<peer>            the last wish of another machine that it be started
 /// value     peer/pairing/<side>         the companions of a phone or a watch
 /// value     peer/complication/<watch>   the transfers for a watch's complication
 /// ```
@@ -25,10 +27,11 @@ package enum PeerNames {
 
   /// The kinds of values that the package keeps of peers.
   private enum Kept: String {
-    case outgoing, context, seen, launch, launching, pairing, complication
+    case outgoing, context, seen, launch, launching, wish, pairing, complication
   }
 
   package static func presence(_ peer: String) -> String { name(peer) }
+  static func agent(_ peer: String) -> String { name(peer, "agent") }
   package static func messages(_ peer: String) -> String { name(peer, "messages") }
   package static func files(_ peer: String) -> String { name(peer, "files") }
   package static func outgoingFiles(_ peer: String) -> String { name(peer, "outgoing") }
@@ -42,6 +45,7 @@ package enum PeerNames {
   }
   package static func launch(_ peer: String) -> String { name(.launch, peer) }
   package static func launching(_ peer: String) -> String { name(.launching, peer) }
+  static func wish(_ peer: String) -> String { name(.wish, peer) }
   package static func pairing(_ side: String) -> String { name(.pairing, side) }
   package static func complication(_ watch: String) -> String { name(.complication, watch) }
 
@@ -59,6 +63,9 @@ package enum PeerNames {
 
   /// The peer of a presence; nil for any other name.
   package static func peer(ofPresence name: String) -> String? { peer(of: name) }
+
+  /// The peer that the agent of a presence starts; nil for any other name.
+  static func peer(ofAgent name: String) -> String? { peer(of: name, "agent") }
 
   /// The peer whose messages a queue holds; nil for any other queue.
   package static func peer(ofMessages name: String) -> String? { peer(of: name, "messages") }
@@ -83,7 +90,7 @@ package enum PeerNames {
 
   /// Whether a value holds a peer's registration or its starts: it belongs to this machine.
   package static func isLaunch(_ name: String) -> Bool {
-    kept(name).map { [.launch, .launching].contains($0.kept) } ?? false
+    kept(name).map { [.launch, .launching, .wish].contains($0.kept) } ?? false
   }
 
   /// The kind of a value, and its peers; nil for any other value.
@@ -168,10 +175,17 @@ package enum PeerNames {
       }
     case .launching:
       OwnUse("the notes on the starts of \(peer)", is: "notes on starts", isDictionary)
+    case .wish: OwnUse("the last wish that \(peer) be started", is: "wish", isDictionary)
     case .pairing: OwnUse("the pairing of \(peer)", is: "pairing") { Pairing.State($0) != nil }
     case .complication:
       OwnUse("the complication transfers of \(peer)", is: "count of transfers", isDictionary)
     }
+  }
+
+  /// What the package uses one of its own presences for; nil for any other name.
+  package static func title(ofOwnPresence name: String) -> String? {
+    peer(ofAgent: name).map { "the agent that starts \"\($0)\"" }
+      ?? peer(ofPresence: name).map { "the peer \"\($0)\"" }
   }
 
   /// What the package uses one of its own queues for; nil for any other name.

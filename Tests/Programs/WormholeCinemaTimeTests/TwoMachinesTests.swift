@@ -31,6 +31,9 @@ private final class Machine: Sendable {
   /// The program that starts another one here.
   var launcher: [String] { ["nsenter", "--net=/proc/\(shell.processID)/ns/net"] }
 
+  @discardableResult
+  func run(_ command: String) throws -> String { try shell.run(command) }
+
   func cut() throws { try hub.run("ip link set \(link) down") }
   func mend() throws { try hub.run("ip link set \(link) up") }
 }
@@ -43,6 +46,7 @@ private final class TwoMachines {
   let phone: Machine
   let watch: Machine
   private var sides: [StorySide] = []
+  private var agent: String?
 
   static let obstacle: String? = {
     guard !EtcdNode.isMissing else { return "etcd is not installed" }
@@ -67,20 +71,42 @@ private final class TwoMachines {
     node = try EtcdNode(alone: setting)
   }
 
-  deinit { for side in sides { side.process.kill() } }
+  deinit {
+    for side in sides { side.process.kill() }
+    // The agent's program, and the phone that it has started.
+    do {
+      if let agent { try phone.run("kill \(agent); pkill -f '\(container(of: phone)) phone' || :") }
+    } catch {
+      print("cannot end the agent \(agent ?? ""): \(error)")
+    }
+  }
+
+  private func container(of machine: Machine) -> String {
+    "etcd://\(machine.host):\(node.endpoint.split(separator: ":").last ?? "")/cinema"
+  }
+
+  private func state(of role: WCSession.Role) -> String { "\(directory.path)/\(role.rawValue)" }
+
+  /// Starts the agent for what is registered on the phone's machine.
+  func startAgent() throws {
+    let said = directory.path + "/agent"
+    let agent = try phone.run(
+      "XDG_STATE_HOME='\(state(of: .phone))' WORMHOLE_CONTAINER='\(container(of: phone))' "
+        + "'\(BuiltProgram.path("wormhole"))' peer launch agent >'\(said)' 2>&1 & echo $!")
+    try phone.run("until grep -q listening '\(said)'; do kill -0 \(agent) && sleep 0.05; done")
+    self.agent = agent
+  }
 
   func start(_ role: WCSession.Role) throws -> StorySide {
     let machine = role == .phone ? phone : watch
-    let port = node.endpoint.split(separator: ":").last ?? ""
     let words =
       try machine.launcher + [
-        BuiltProgram.path("cinematime"), "--container", "etcd://\(machine.host):\(port)/cinema",
-        role.rawValue,
+        BuiltProgram.path("cinematime"), "--container", container(of: machine), role.rawValue,
       ]
     let process = try SideProcess(
       "/usr/bin/env", words,
       environment: [
-        "TMPDIR": directory.path, "XDG_STATE_HOME": "\(directory.path)/\(role.rawValue)",
+        "TMPDIR": directory.path, "XDG_STATE_HOME": state(of: role),
       ])
     let side = StorySide(process, as: role, on: .silent)
     side.patience = .seconds(60)
@@ -128,6 +154,17 @@ struct TwoMachinesTests {
       _ = try side.wait(for: "tickets", toShow: "34340", isShown: false)
     }
     #expect(try tickets(phone) == tickets(watch) && tickets(phone).count == 5)
+  }
+
+  @Test("wake a phone that does not run, by the agent on its machine")
+  func wake() throws {
+    let machines = try TwoMachines()
+    try machines.start(.phone).quit()
+    let watch = try machines.start(.watch)
+    try machines.startAgent()
+    #expect(try watch.answer("buy 23523").hasPrefix("bought"))
+    // Only a phone sends the code.
+    _ = try watch.wait(for: "tickets", toShow: "23523 Africa Screams (QR code)")
   }
 
   @Test(

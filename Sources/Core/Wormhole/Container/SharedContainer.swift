@@ -123,11 +123,13 @@ public final class SharedContainer: Sendable {
     try ContainerFormat.establish(in: root, group: group)
   }
 
-  private init(_ other: SharedContainer, on engine: any ContainerEngine) {
+  private init(
+    _ other: SharedContainer, on engine: any ContainerEngine, at location: String? = nil
+  ) {
     self.engine = engine
     root = other.root
     url = other.url
-    location = other.location
+    self.location = location ?? other.location
     groupIdentifier = other.groupIdentifier
   }
 
@@ -242,6 +244,11 @@ public final class SharedContainer: Sendable {
 extension SharedContainer {
   /// Whether only processes of this machine share it, unless its file system is a network's.
   package var isLocal: Bool { engine.isDirectory }
+
+  /// The container in this machine's directory: what is there is tied to its processes.
+  package var onThisMachine: SharedContainer {
+    isLocal ? self : SharedContainer(self, on: DirectoryEngine(root: root), at: root.path)
+  }
 
   /// Refuses an operation that only a directory supports.
   ///

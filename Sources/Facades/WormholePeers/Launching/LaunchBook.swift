@@ -8,7 +8,7 @@ struct LaunchBook: Sendable {
   private let value: Value
 
   init(_ peer: String, _ container: SharedContainer) {
-    value = container.own.value(PeerNames.launching(peer))
+    value = container.onThisMachine.own.value(PeerNames.launching(peer))
   }
 
   func read() throws -> LaunchState { LaunchState(try Self.content(value.snapshot())) }
@@ -67,9 +67,9 @@ struct LaunchState: Sendable, Equatable {
       return age.overflow ? nil : .nanoseconds(Int64(clamping: age.partialValue))
     }
 
-    /// Whether a process has been active since it began.
+    /// Whether a process of this machine has been active since it began.
     func isBefore(_ member: PresenceMember?) -> Bool {
-      guard let member else { return false }
+      guard let member, member.identity.isVisible else { return false }
       return member.enteredAt > uptime && member.enteredAt <= bootTimeNanoseconds()
     }
   }

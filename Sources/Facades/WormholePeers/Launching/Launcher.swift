@@ -21,7 +21,8 @@ import WormholeSystem
 /// second program is started, and in the end one is. The cost may be a count in the budget.
 package enum Launcher {
   /// Whether a peer would be started for an occasion: it is registered for it, no other user can
-  /// have changed the registration, its program exists, and its budget for today is not used up.
+  /// have changed the registration, its program exists, and its budget for today is not used up; or
+  /// there is an agent for it on another machine.
   package static func isLaunchable(
     _ peer: String, for occasion: PeerLaunch.Occasions, in container: SharedContainer
   ) throws -> Bool {
@@ -29,8 +30,8 @@ package enum Launcher {
     return try betweenPeers(action, peer) {
       do {
         guard let launch = try PeerLaunch.trusted(of: peer, in: container, action),
-          launch.isFor(occasion), launch.obstacle == nil
-        else { return false }
+          launch.occasions.include(occasion), launch.obstacle == nil
+        else { return try LaunchWish.agent(for: peer, occasion, in: container) != nil }
         guard let budget = launch.budgetPerDay else { return true }
         return try LaunchBook(peer, container).read().count(at: .now()) < budget
       } catch let error as PeerError where [.notLaunched, .damaged].contains(error.code) {
@@ -45,7 +46,8 @@ package enum Launcher {
   ///
   /// - Parameter deadline: when to give up; one in the past means "only if it is active now". A
   ///   program that was started keeps running.
-  /// - Returns: false when the peer has no registration for this occasion, and nothing was done.
+  /// - Returns: false when the peer has no registration for this occasion, nor an agent, and nothing was
+  ///   done.
   /// - Throws: `PeerError`: `notLaunched`, with the reason: its program cannot be run, it ended
   ///   before it was active, its budget is used up, or others can write the registration;
   ///   `timedOut`, its `holder` the process that is not active yet.
@@ -66,16 +68,34 @@ package enum Launcher {
       peer, for: occasion, in: container, isForActivity: false, until: .now + Value.standardWait)
   }
 
+  /// Starts a peer on this machine only; waits until it is active if the occasion is a request.
+  static func launchHere(
+    _ peer: String, for occasion: PeerLaunch.Occasions, in container: SharedContainer,
+    until deadline: ContinuousClock.Instant
+  ) throws(PeerError) -> Bool {
+    try start(
+      peer, for: occasion, in: container, isForActivity: occasion == .request, asksAgents: false,
+      until: deadline)
+  }
+
   private static func start(
     _ peer: String, for occasion: PeerLaunch.Occasions, in container: SharedContainer,
-    isForActivity: Bool, until deadline: ContinuousClock.Instant
-  ) throws -> Bool {
+    isForActivity: Bool, asksAgents: Bool = true, until deadline: ContinuousClock.Instant
+  ) throws(PeerError) -> Bool {
     let action = "start \"\(peer)\""
     return try betweenPeers(action, peer) {
       try PeerNames.check(peer)
       guard let launch = try PeerLaunch.trusted(of: peer, in: container, action),
-        launch.isFor(occasion)
-      else { return false }
+        launch.occasions.include(occasion)
+      else {
+        guard asksAgents,
+          let agent = try LaunchWish.agent(for: peer, occasion, in: container)
+        else { return false }
+        try LaunchWish(for: occasion).make(
+          of: agent, for: peer, in: container, action, isForActivity: isForActivity,
+          until: deadline)
+        return true
+      }
       let attempt = LaunchAttempt(
         launch, peer, container: container, action: action, isForActivity: isForActivity,
         until: deadline)

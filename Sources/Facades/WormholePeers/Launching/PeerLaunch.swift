@@ -60,20 +60,37 @@ public struct PeerLaunch: Sendable, Hashable {
   }
 }
 
+extension PeerLaunch.Occasions {
+  private static let names: [(name: String, occasion: Self)] = [
+    ("request", .request), ("queuedWork", .queuedWork), ("urgentWork", .urgentWork),
+  ]
+
+  var propertyList: [PropertyListValue] {
+    Self.names.filter { contains($0.occasion) }.map { .string($0.name) }
+  }
+
+  /// An unknown occasion is ignored.
+  init(propertyList: [PropertyListValue]) {
+    self = Self.names.filter { propertyList.contains(.string($0.name)) }
+      .reduce(into: []) { $0.formUnion($1.occasion) }
+  }
+
+  /// Whether a peer is started for an occasion: urgent work is queued work as well.
+  func include(_ occasion: Self) -> Bool {
+    let wanted = occasion.contains(.urgentWork) ? occasion.union(.queuedWork) : occasion
+    return !isDisjoint(with: wanted)
+  }
+}
+
 /// A registration as a property list, the reasons against it, and whether it can be followed.
 extension PeerLaunch {
   static let limits = PropertyListLimits(maximumBytes: 1 << 20, maximumDepth: 8)
-
-  private static let names: [(name: String, occasion: Occasions)] = [
-    ("request", .request), ("queuedWork", .queuedWork), ("urgentWork", .urgentWork),
-  ]
 
   var propertyList: PropertyListValue {
     var value: PropertyListValue = [
       "program": .string(program), "arguments": .array(arguments.map { .string($0) }),
       "environment": .dictionary(environment.mapValues { .string($0) }),
-      "occasions": .array(
-        Self.names.filter { occasions.contains($0.occasion) }.map { .string($0.name) }),
+      "occasions": .array(occasions.propertyList),
     ]
     value["budgetPerDay"] = budgetPerDay.map { .integer(Int64($0)) }
     return value
@@ -91,10 +108,7 @@ extension PeerLaunch {
       guard let text = item.stringValue else { return nil }
       environment[name] = text
     }
-    for item in value["occasions"]?.arrayValue ?? [] {
-      let known = Self.names.first { $0.name == item.stringValue }
-      occasions.formUnion(known?.occasion ?? [])
-    }
+    occasions = Occasions(propertyList: value["occasions"]?.arrayValue ?? [])
     if let budget = value["budgetPerDay"] {
       guard let budget = budget.intValue else { return nil }
       budgetPerDay = budget
@@ -131,12 +145,6 @@ extension PeerLaunch {
     }
   }
 
-  /// Whether it wants to be started for an occasion: urgent work is queued work as well.
-  func isFor(_ occasion: Occasions) -> Bool {
-    let wanted = occasion.contains(.urgentWork) ? occasion.union(.queuedWork) : occasion
-    return !occasions.isDisjoint(with: wanted)
-  }
-
   static func damaged(_ action: String, _ peer: String, path: String) -> PeerError {
     PeerError(
       .damaged, action, peer: peer, reason: "\(path) is not the registration of a program",
@@ -152,7 +160,7 @@ extension PeerLaunch {
   static func trusted(
     of peer: String, in container: SharedContainer, _ action: String
   ) throws -> PeerLaunch? {
-    let value = container.own.value(PeerNames.launch(peer))
+    let value = container.onThisMachine.own.value(PeerNames.launch(peer))
     do {
       guard let content = try value.privateContent(limits: limits) else { return nil }
       guard let launch = PeerLaunch(content) else { throw damaged(action, peer, path: value.path) }
@@ -181,8 +189,9 @@ extension PeerLaunch {
     /// Registers how a peer is started; usually a program registers its own peer.
     ///
     /// The registration is followed only while no other user can change it. Therefore a container
-    /// that a Unix group shares accepts none, nor does one on etcd: its members could make each
-    /// other run programs.
+    /// that a Unix group shares accepts none: its members could make each other run programs. For a
+    /// container on etcd it is kept in this machine's directory, and only followed on this machine;
+    /// an `Agent` follows it for processes of other machines.
     ///
     /// - Throws: `PeerError`: `unsupportedValue` for a program without an absolute path, text with a NUL,
     ///   a variable that is empty or has a "=" in its name, or a negative budget; `notLaunched` where
@@ -195,7 +204,6 @@ extension PeerLaunch {
           throw PeerError(.unsupportedValue, action, peer: peer, reason: reason)
         }
         let value = try value(of: peer)
-        try confirmLocal(action, peer)
         try value.replace(with: launch.propertyList)
         do {
           _ = try value.privateContent()
@@ -205,6 +213,16 @@ extension PeerLaunch {
             .notLaunched, action, peer: peer, reason: "others could change it: \(exposure)",
             remedy: "use a container that only this user may write to")
         }
+      }
+    }
+
+    /// The names of the peers that are registered here, sorted.
+    public func peers() throws -> [String] {
+      try betweenPeers("list who is registered") {
+        let own = container.onThisMachine.own
+        // A name remains for a while after its registration was removed.
+        return try own.valueIdentifiers().filter { try own.value($0).version() != nil }
+          .compactMap { PeerNames.peer(ofLaunch: $0) }.sorted()
       }
     }
 
@@ -252,19 +270,9 @@ extension PeerLaunch {
       }
     }
 
-    private func confirmLocal(_ action: String, _ peer: String) throws {
-      do {
-        try container.requireDirectory(action, remedy: "start it yourself, or as a service")
-      } catch let error as AppGroupError {
-        throw PeerError(
-          .notLaunched, action, peer: peer, reason: "others could change it: \(error.reason)",
-          remedy: error.remedy, underlying: error)
-      }
-    }
-
     private func value(of peer: String) throws -> Value {
       try PeerNames.check(peer)
-      return container.own.value(PeerNames.launch(peer))
+      return container.onThisMachine.own.value(PeerNames.launch(peer))
     }
   }
 }

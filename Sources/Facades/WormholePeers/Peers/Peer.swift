@@ -179,10 +179,13 @@ extension PeerSession {
   }
 
   static func peers(in container: SharedContainer) throws -> [Peer] {
-    var names = Set(try container.own.presenceNames().compactMap { PeerNames.peer(ofPresence: $0) })
+    var names = Set(
+      try container.own.presenceNames().compactMap {
+        PeerNames.peer(ofPresence: $0) ?? PeerNames.peer(ofAgent: $0)
+      })
     let others =
       try container.own.queueNames().compactMap { PeerNames.peer(ofQueue: $0) }
-      + container.own.valueIdentifiers().compactMap { PeerNames.peer(ofLaunch: $0) }
+      + PeerLaunch.Registry(in: container).peers()
     names.formUnion(others)
     return try names.compactMap { name -> Peer? in
       let reachability = try PeerReachability.of(name, in: container)

@@ -7,7 +7,7 @@ import WormholeSystem
 /// The counterpart of an app installed on a real phone: a program that the watch can wake.
 enum Installation {
   /// Registers how to start the phone: this program, in the background. If that is not possible, as
-  /// on etcd, the user has to start it.
+  /// in a container that a Unix group shares, the user has to start it.
   static func register() throws {
     let phone = PeerLaunch(
       program: try Program.executablePath(),

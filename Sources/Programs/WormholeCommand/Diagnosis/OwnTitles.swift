@@ -18,8 +18,7 @@ enum OwnTitles {
     case .queue: queue(name)
     case .consumer: "the consumer of " + queue(name)
     case .presence:
-      PeerNames.peer(ofPresence: name).map { "the peer \($0.quoted)" }
-        ?? Log.use(ofOwnValue: name)?.title ?? presence(name)
+      PeerNames.title(ofOwnPresence: name) ?? Log.use(ofOwnValue: name)?.title ?? presence(name)
     }
   }
 

@@ -59,6 +59,11 @@ final class Interruption {
     }
   }
 
+  /// Waits for a signal to end.
+  func waitForEnd() throws {
+    _ = try wait { (_: OneResult<Swift.Result<Void, any Error>>) in nil }
+  }
+
   /// Takes the signals that have arrived.
   ///
   /// - Returns: Whether one of them, or an earlier one, asks this process to end.

@@ -67,7 +67,7 @@ struct LaunchTrustTests {
   }
 
   @Test(
-    "is refused on etcd, and one that lies there starts nothing",
+    "belongs to its machine on etcd, and one that lies in etcd starts nothing",
     .enabled(if: TestEngine.available.contains(.etcd), "there is no etcd here"))
   func onEtcd() throws {
     let container = try TestEngine.etcd.container(at: scene.directory.path + "/etcd")
@@ -75,13 +75,14 @@ struct LaunchTrustTests {
       program: "/bin/touch", arguments: [scene.directory.path + "/started"],
       occasions: [.request, .queuedWork, .urgentWork])
     let registry = PeerLaunch.Registry(in: container)
-    let error = try #require(throws: PeerError.self) { try registry.set(launch, for: "p") }
-    #expect(error.code == .notLaunched && error.underlying?.code == .notSupported, "\(error)")
-    #expect(try registry.launch(of: "p") == nil)
+    try registry.set(launch, for: "p")
+    #expect(try registry.launch(of: "p") == launch && registry.peers() == ["p"])
+    #expect(try container.own.value(PeerNames.launch("p")).read() == nil)
+    try registry.remove("p")
 
     // As somebody else in the role writes it.
     try container.own.value(PeerNames.launch("p")).replace(with: launch.propertyList)
-    #expect(try registry.launch(of: "p") == launch)
+    #expect(try registry.launch(of: "p") == nil && registry.peers().isEmpty)
     #expect(try !Launcher.isLaunchable("p", for: .request, in: container))
     #expect(try !Launcher.launch("p", for: .request, in: container, until: .now + .seconds(20)))
     let session = try PeerSession("q", in: container)

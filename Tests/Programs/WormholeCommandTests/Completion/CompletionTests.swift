@@ -34,7 +34,7 @@ import WormholeWorkshop
       (["defaults", "import", "x", "--re"], ["--replace"]),
       (["notify", "wait", "--c"], ["--container", "--count"]),
       (["peer", "re"], ["receive", "receive-files", "request", "retry"]),
-      (["peer", "launch", ""], ["remove", "set", "show"]),
+      (["peer", "launch", ""], ["agent", "remove", "set", "show"]),
       (["peer", "launch", "set", "w", "--on", "q"], ["queued"]),
       (["peer", "receive", "w", "--env"], ["--envelope"]),
       (["peer", "receive", "w", "--", "mapfil"], ["mapfile"]),

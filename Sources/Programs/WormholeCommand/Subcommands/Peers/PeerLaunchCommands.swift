@@ -9,9 +9,10 @@ extension CommandDescription {
     abstract: "Register how a peer is started when others need it.",
     discussion: """
       It is started once, even if many processes need it at the same moment, and only by programs of \
-      the user who registered it.
+      the user who registered it. For a container on etcd a registration belongs to its machine; 'agent' \
+      follows it for other machines.
       """,
-    subcommands: [.peerLaunchSet, .peerLaunchShow, .peerLaunchRemove])
+    subcommands: [.peerLaunchSet, .peerLaunchShow, .peerLaunchRemove, .peerLaunchAgent])
 
   static let peerLaunchSet = CommandDescription(
     name: "set",
