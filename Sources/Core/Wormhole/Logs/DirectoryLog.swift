@@ -114,20 +114,14 @@ package final class LogDirectory: LogPlace {
   }
 
   package static func path(_ number: Int) -> String {
-    let digits = String(number, radix: 16)
-    return entries + "/" + String(repeating: "0", count: 16 - digits.utf8.count) + digits
-      + EntryFile.suffix
+    entries + "/" + LogState.digits(of: number) + EntryFile.suffix
   }
 
   /// Parses the name of a message's file; nil for any other.
   package static func number(_ name: FileName) -> Int? {
-    let digits = name.bytes.prefix(16)
-    guard name.bytes.count == 16 + EntryFile.suffix.utf8.count, digits.allSatisfy(Nonce.isDigit),
-      name.bytes.dropFirst(16).elementsEqual(EntryFile.suffix.utf8),
-      let number = Int(String(decoding: digits, as: UTF8.self), radix: 16),
-      LogState.numbers.contains(number)
-    else { return nil }
-    return number
+    let suffix = EntryFile.suffix.utf8
+    guard name.bytes.suffix(suffix.count).elementsEqual(suffix) else { return nil }
+    return LogState.number(ofDigits: name.bytes.dropLast(suffix.count))
   }
 
   package func status(_ number: Int) throws -> LogMessageStatus? {

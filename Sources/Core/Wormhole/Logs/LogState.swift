@@ -44,6 +44,23 @@ package struct LogState: Sendable, Equatable {
   /// No message has a larger number, so that a planted file does not make readers skip messages.
   package var furthest: Int { head + 2 * Self.stride }
 
+  private static let digits = 16
+
+  /// The number of a message in the names of files and keys: so many hexadecimal digits that names sort.
+  package static func digits(of number: Int) -> String {
+    let digits = String(number, radix: 16)
+    return String(repeating: "0", count: Self.digits - digits.utf8.count) + digits
+  }
+
+  /// Parses the digits of a number; nil for anything else.
+  package static func number(ofDigits digits: some Collection<UInt8>) -> Int? {
+    guard digits.count == Self.digits, digits.allSatisfy(Nonce.isDigit),
+      let number = Int(String(decoding: digits, as: UTF8.self), radix: 16),
+      numbers.contains(number)
+    else { return nil }
+    return number
+  }
+
   init(id: String) { self.id = id }
 
   /// - Returns: nil for anything but a log's file.

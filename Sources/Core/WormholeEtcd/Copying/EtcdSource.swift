@@ -53,6 +53,7 @@ struct EtcdSource: CopySource {
     switch key.letter {
     case .value, .state: item.value.count > CopiedKey.stampBytes
     case .bell: true
+    case .log: !key.part.isEmpty || item.value.count > CopiedKey.stampBytes
     case .presence, .consumer: key.part == "last"
     case .queue: !key.part.hasPrefix(QueueKeyPart.consumers.text())
     }

@@ -119,6 +119,7 @@ struct EtcdKeys {
           remove(place, hasLeft: isPut || left.contains(place.rest.last ?? ""))
         }
       case "q": take(event, of: place, noted)
+      case "l": if isPut { append(place, item) }
       case "b": if isPut { post(place, item) }
       default: break
       }
@@ -145,6 +146,16 @@ struct EtcdKeys {
     } catch {
       return nil
     }
+  }
+
+  private func append(_ place: Place, _ item: KeyValue) {
+    guard place.rest.count == 2, place.rest[0] == "m",
+      let number = LogState.number(ofDigits: place.rest[1].utf8)
+    else { return }
+    var event = ContainerEvent(.log, .appended, of: place.name)
+    event.number = number
+    event.take(content: item.value)
+    hear(event)
   }
 
   // MARK: Presences

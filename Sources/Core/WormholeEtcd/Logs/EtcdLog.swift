@@ -178,7 +178,6 @@ final class EtcdLog: LogStore {
 final class EtcdLogPlace: LogPlace {
   /// How many messages are read at once.
   private static let page = 256
-  private static let digits = 16
   /// How many messages one step deletes.
   private static let batch = 100
 
@@ -193,9 +192,7 @@ final class EtcdLogPlace: LogPlace {
   }
 
   static func key(_ number: Int, of name: String, in etcd: EtcdContainer) -> [UInt8] {
-    let digits = String(number, radix: 16)
-    let zeros = String(repeating: "0", count: Self.digits - digits.utf8.count)
-    return etcd.key(.log, name, part: "/m/\(zeros)\(digits)")
+    etcd.key(.log, name, part: "/m/" + LogState.digits(of: number))
   }
 
   private func key(_ number: Int) -> [UInt8] { Self.key(number, of: name, in: etcd) }
@@ -204,12 +201,9 @@ final class EtcdLogPlace: LogPlace {
 
   /// The number of a message's key; nil for any other.
   private static func number(_ item: KeyValue) -> Int? {
-    let digits = item.key.suffix(Self.digits)
-    guard digits.count == Self.digits, digits.allSatisfy(Nonce.isDigit),
-      let number = Int(String(decoding: digits, as: UTF8.self), radix: 16),
-      LogState.numbers.contains(number)
-    else { return nil }
-    return number
+    item.key.lastIndex(of: UInt8(ascii: "/")).flatMap {
+      LogState.number(ofDigits: item.key[($0 + 1)...])
+    }
   }
 
   /// The number in the head; nil without one.

@@ -5,8 +5,7 @@ import WormholeSystem
 ///
 /// The copy has everything that outlives processes: values with their publishers and expiry, states
 /// of notifications, the last present processes, queues with all waiting, taken, kept and recorded
-/// entries, their files, and between directories logs; and the files beside the container's
-/// entries. It has nothing that belongs to live processes: leases, registrations, mailboxes. An
+/// entries, their files, and logs; and the files beside the container's entries. It has nothing that belongs to live processes: leases, registrations, mailboxes. An
 /// entry that a consumer has is delivered again in the copy, marked as redelivered.
 ///
 /// **Consistent.** It is as the container was at one moment. etcd is read at one revision; a
@@ -50,7 +49,7 @@ package struct ContainerCopy {
   /// - Throws: `AppGroupError`: `nameCollision` if the place is taken, or in the container itself;
   ///   `timedOut` if processes use the container, if other programs change files beside it all the
   ///   time, or if the deadline has passed; `tooLarge` for content that etcd does not accept;
-  ///   `notSupported` for logs if one place is on etcd; an error of either place. Then nothing is created.
+  ///   an error of either place. Then nothing is created.
   package func run(
     to location: String, group: String? = nil, until deadline: ContinuousClock.Instant
   ) throws -> Summary {
@@ -58,7 +57,6 @@ package struct ContainerCopy {
     copy.deadline = deadline
     let place = try Engines.location(location) as? any CopyPlace
     if place == nil { try refuseInside(location) }
-    if place != nil || !source.isLocal { try refuseLogs() }
     while true {
       try refuseUse()
       let target =
@@ -80,7 +78,9 @@ package struct ContainerCopy {
       return try put(reader, besides: source.root, to: target)
     }
     if isStill {
-      return try put(DirectorySource(container: source), besides: source.root, to: target)
+      let hasLogs = !(target is DirectoryTarget)
+      return try put(
+        DirectorySource(container: source, hasLogs: hasLogs), besides: source.root, to: target)
     }
     if let target = target as? DirectoryTarget {
       let summary = try picture(to: target)
@@ -97,7 +97,7 @@ package struct ContainerCopy {
     var silent = self
     silent.progress = { _, _ in }
     return try silent.put(
-      DirectorySource(container: place.container), besides: place.root, to: target)
+      DirectorySource(container: place.container, hasLogs: true), besides: place.root, to: target)
   }
 
   private func picture(to target: DirectoryTarget) throws -> Summary {
@@ -197,15 +197,6 @@ package struct ContainerCopy {
         found = try status(place)
         if let parent = found, parent.isSameFile(as: directory) { return }
       }
-    }
-  }
-
-  private func refuseLogs() throws {
-    for name in try source.identifiers(of: .log) {
-      throw AppGroupError(
-        .notSupported, "copy the container", path: source.location,
-        reason: "there is a log, \"\(name)\", and logs are copied between directories only",
-        remedy: "read it there to its end, and remove it")
     }
   }
 }

@@ -53,6 +53,13 @@ struct CopyScene {
     try fill(container.queue("q"))
     try fill(Queue(container: container, name: "own", kind: .ownQueue))
     try attach(container.queue("files"))
+    let log = container.log("l/o")
+    try log.setBounds(.init(messages: 5, bytes: 1 << 20))
+    for number in 0..<8 { try log.append(PropertyListValue(number)) }
+    let subscriber = try log.subscribe("reader", from: .beginning)
+    _ = try subscriber.next(until: soon)
+    try subscriber.acknowledge()
+    subscriber.close()
   }
 
   private func fill(_ queue: Queue) throws {
@@ -145,6 +152,7 @@ struct CopyScene {
     lines += try words(container.queue("q"))
     lines += try words(Queue(container: container, name: "own", kind: .ownQueue))
     lines += try files(container.queue("files"))
+    lines += try words(container.log("l/o"))
     return lines.filter { !$0.hasSuffix(": nothing") }
   }
 
@@ -152,6 +160,23 @@ struct CopyScene {
     guard let value = try snapshot.propertyList() else { return "nothing" }
     let publisher = try #require(snapshot.publisher)
     return "\(value) by \(publisher) until \(snapshot.expiration.map { "\($0)" } ?? "ever")"
+  }
+
+  /// Its messages, and that it goes on after the last one.
+  private func words(_ log: Log) throws -> [String] {
+    let (reader, subscriber) = (try log.read(), try log.subscribe("reader"))
+    defer {
+      reader.close()
+      subscriber.close()
+    }
+    var lines: [String] = []
+    while let message = try reader.next(until: .now) {
+      #expect(abs(message.date.timeIntervalSinceNow) < 600)
+      lines.append("message \(message.number) \(message.payload)")
+    }
+    lines.append("first unread \(try subscriber.next(until: .now)?.number ?? 0)")
+    lines.append("bounds \(try log.bounds())")
+    return lines + ["next \(try log.append("next"))"]
   }
 
   private func words(_ queue: Queue) throws -> [String] {

@@ -129,7 +129,7 @@ struct CopyTests {
     registration.close()
   }
 
-  @Test("has the files beside the container, and in a directory its logs")
+  @Test("has the files beside the container, and its logs")
   func beside() throws {
     let source = try scene.container(.directory, "source")
     let path = scene.directory.path + "/source/notes"
@@ -143,18 +143,6 @@ struct CopyTests {
       try FileDescriptor.open(copied, .readOnly).readToEnd(expectedBytes: 2, maximumBytes: 9)
         == [1, 2])
     #expect(try other.log("l").append("third") == source.log("l").append("third"))
-    guard !EtcdNode.isMissing else { return }
-    let error = #expect(throws: AppGroupError.self) {
-      try copy(source, to: scene.place(.etcd, "other"))
-    }
-    #expect(error?.code == .notSupported)
-    // Nor are they left out of a copy from there.
-    let remote = try scene.container(.etcd, "remote")
-    try remote.log("l").append("first")
-    let refusal = #expect(throws: AppGroupError.self) {
-      try copy(remote, to: scene.place(.directory, "back"))
-    }
-    #expect(refusal?.code == .notSupported)
   }
 
   @Test("to etcd leaves nothing that is too large for it behind", .needsEtcd)

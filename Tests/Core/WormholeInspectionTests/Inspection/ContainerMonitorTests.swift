@@ -61,6 +61,19 @@ struct ContainerMonitorTests {
     monitor.cancel()
   }
 
+  @Test("A message that is appended to a log")
+  func log() throws {
+    let container = try directory.container()
+    let monitor = try monitor(container)
+    let log = container.log("history")
+    for number in 1...2 { #expect(try log.append("text") == number) }
+    try sees("history appended")
+    try eventually("it reports both: \(received.all)") {
+      received.all.count { $0 == "history appended" } == 2
+    }
+    monitor.cancel()
+  }
+
   @Test("After it was cancelled it reports nothing")
   func cancelled() throws {
     let container = try directory.container()

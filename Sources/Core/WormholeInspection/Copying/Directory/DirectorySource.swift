@@ -6,6 +6,8 @@ import WormholeSystem
 /// Reads a directory as keys: a picture or an unpacked backup, which no process changes.
 struct DirectorySource: CopySource {
   let container: SharedContainer
+  /// Whether its logs are read, too, and not copied with the files beside the keys.
+  let hasLogs: Bool
 
   func read(_ body: (CopiedKey) throws -> Void) throws -> Bool {
     for (kind, part) in container.root.meanings {
@@ -22,6 +24,9 @@ struct DirectorySource: CopySource {
           try body(CopiedKey(queue: name, isOwn: kind.isOwn, part: $0, value: $1))
         }
       }
+    }
+    if hasLogs {
+      for name in try names(.log) { try LogKeys(log: container.log(name)).read(body) }
     }
     return true
   }

@@ -1,3 +1,4 @@
+import FoundationEssentials
 import Wormhole
 import WormholePropertyLists
 import WormholeSystem
@@ -59,6 +60,7 @@ final class DirectoryTarget: CopyTarget {
       let place = try directory(of: item).openOrMake()
       try root.access.createFile(file(of: item), at: place.rawValue).writeAll(item.value)
     case .queue: try writer(for: item).put(item.part, item.value)
+    case .log: try putLog(item)
     }
   }
 
@@ -95,6 +97,25 @@ final class DirectoryTarget: CopyTarget {
     let place = try directory.openOrMake()
     let file = try root.access.createFile(name, at: place.rawValue)
     try root.access.write(PublishedContent(bytes, record), to: file)
+  }
+
+  private func putLog(_ item: CopiedKey) throws {
+    guard !item.part.isEmpty else {
+      let log = container.log(item.name).value
+      return try putValue(item.value, log.fileName, in: log.directory)
+    }
+    // A directory has no head: the last message is found by its file.
+    guard let number = item.messageNumber else { return }
+    let place = try directory(of: item).openOrMake()
+    _ = try root.access.makeDirectoryIfMissing(LogDirectory.entries, at: place.rawValue)
+    let file = try root.access.createFile(LogDirectory.path(number), at: place.rawValue)
+    try file.writeAll(item.value)
+    var bytes = item.value
+    // Its file's time is the time of the message.
+    guard let date = PublicationRecord.take(from: &bytes)?.publisher.date else { return }
+    let seconds = date.timeIntervalSince1970.rounded(.down)
+    try file.setModified(
+      seconds: Int64(seconds), nanoseconds: Int64((date.timeIntervalSince1970 - seconds) * 1e9))
   }
 
   private func writer(for item: CopiedKey) throws -> QueueWriter {

@@ -66,6 +66,7 @@ package struct CopiedKey: Sendable {
     case presence = "p"
     case consumer = "c"
     case queue = "q"
+    case log = "l"
 
     init(of part: ContainerPart, _ kind: NameKind) {
       switch (part.role, kind.primitive) {
@@ -84,6 +85,7 @@ package struct CopiedKey: Sendable {
       case .presence: .presence
       case .consumer: .consumer
       case .queue: .queue
+      case .log: .log
       }
     }
   }
@@ -109,6 +111,16 @@ package struct CopiedKey: Sendable {
   /// A key of a queue.
   init(queue: String, isOwn: Bool, part: String, value: [UInt8]) {
     self.init(.queue, isOwn: isOwn, name: queue, part: part, value: value)
+  }
+
+  /// A key of a log.
+  init(log: String, part: String, _ value: [UInt8]) {
+    self.init(.log, isOwn: false, name: log, part: part, value: value)
+  }
+
+  /// The key of a log's state.
+  init(stateOfLog log: String, _ bytes: [UInt8]) {
+    self.init(log: log, part: "", Self.stamp(of: bytes) + bytes)
   }
 
   /// The key for the meaning of a part of a name: see `ContainerPart.Copied`.

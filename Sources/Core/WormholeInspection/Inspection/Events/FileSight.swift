@@ -126,9 +126,14 @@ struct DirectoryLooks {
     reportSeen()
   }
 
+  // Here and below in the order of the names: a message of a log that comes after a later one would be
+  // taken for a known one.
   private mutating func look(at news: WatchNews, in path: String) {
     guard !news.isEverything else { return lookAtAll(in: path) }
-    for (name, events) in news.names { look(at: name.text, in: path, events) }
+    let names = news.names.map { (name: $0.key.text, events: $0.value) }
+    for (name, events) in names.sorted(by: { $0.name < $1.name }) {
+      look(at: name, in: path, events)
+    }
   }
 
   /// Opens the container again if the path names another directory now.
@@ -211,7 +216,7 @@ struct DirectoryLooks {
         found.insert(String(known.dropFirst(path.count + 1)))
       }
     }
-    for name in found { look(at: name, in: path, []) }
+    for name in found.sorted() { look(at: name, in: path, []) }
     if let place = place(of: path) { lookAtMissing(place) }
   }
 

@@ -8,11 +8,10 @@ extension CommandDescription {
     name: "copy",
     abstract: "Copy the container to another place, a directory or etcd: complete, or not at all.",
     discussion: """
-      Messages, defaults, queues with their files, receipts and failures, and what the group keeps \
-      beside them are copied; logs only to a directory. Not copied is what is tied to processes that \
-      run now, and how peers are launched, which is to be \
-      registered again. What is delivered at \
-      this moment is delivered again there, marked. The original stays as it is. Members of a Unix group \
+      Messages, defaults, queues with their files, receipts and failures, logs, and what the group keeps \
+      beside them are copied. Not copied is what is tied to processes that run now, and how peers are \
+      launched, which is to be registered again. What is delivered at this moment is delivered again \
+      there, marked. The original stays as it is. Members of a Unix group \
       share the copy if they share the empty directory (mode 2770) whose place it takes.
 
       A process that goes on with the original would change it without changing the copy. So while one \
@@ -117,7 +116,8 @@ extension CommandDescription {
     discussion: """
       The container is the one that --group, --container or the environment names; it must not exist yet, \
       or be an empty directory; members of a Unix group share it if they share that directory (mode 2770). \
-      It is made beside its name, and gets the name when all of it is on the disk. On etcd there must be no container at the prefix; logs need a directory.
+      It is made beside its name, and gets the name when all of it is on the disk. On etcd there must be no \
+      container at the prefix.
 
       A file that is damaged, or not whole, is refused with exit status 65, and nothing is made. Meanwhile \
       a copy is in a directory whose name begins with .wormhole-restore-, beside the container, or in TMPDIR \

@@ -1,0 +1,32 @@
+import Wormhole
+
+/// Reads a log's directory as keys: the keys that its files would have on etcd.
+struct LogKeys {
+  let log: Log
+
+  func read(_ put: (CopiedKey) throws -> Void) throws {
+    guard let state = try log.value.snapshot().storedBytes(), let place = try LogDirectory(log)
+    else { return }
+    try put(CopiedKey(stateOfLog: log.name, state))
+    let numbers = try place.numbers().sorted()
+    for number in numbers {
+      guard case .bytes(let bytes, _) = try place.read(number) else { continue }
+      try put(CopiedKey(log: log.name, part: CopiedKey.message(number), bytes))
+    }
+    let head = Array("0 \(String(numbers.last ?? 0, radix: 16))".utf8)
+    try put(CopiedKey(log: log.name, part: CopiedKey.head, head))
+  }
+}
+
+extension CopiedKey {
+  /// The part with the number of the last message.
+  static let head = "h"
+  private static let messages = "m/"
+
+  static func message(_ number: Int) -> String { messages + LogState.digits(of: number) }
+
+  /// The number of the message that a log's key has; nil for any other key.
+  var messageNumber: Int? {
+    part.hasPrefix(Self.messages) ? LogState.number(ofDigits: part.utf8.dropFirst(2)) : nil
+  }
+}
