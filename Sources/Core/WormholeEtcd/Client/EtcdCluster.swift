@@ -65,6 +65,8 @@ final class EtcdCluster: Sendable {
     /// The endpoints that answered as members of it.
     var verified: Set<String> = []
     var token: String?
+    /// Whether the kept token, which another process got, was tried.
+    var hasTriedKept = false
     /// The current history, and its highest known revision.
     var moment = EtcdMoment.none
     var onReplacement: [@Sendable (EtcdReplacement) -> Void] = []
@@ -303,12 +305,24 @@ extension EtcdCluster {
     state.withLock { if $0.token == token { $0.token = nil } }
   }
 
+  /// The token that another process got, once: if it is refused, the password is needed.
+  private var keptToken: String? {
+    guard let file = configuration.token else { return nil }
+    let isTried = state.withLock { state in
+      defer { state.hasTriedKept = true }
+      return state.hasTriedKept
+    }
+    guard !isTried, let token = file.read() else { return nil }
+    state.withLock { $0.token = token }
+    return token
+  }
+
   /// Returns the token of the user, or nil without one.
   func token(
     at endpoint: String, until deadline: ContinuousClock.Instant
   ) throws(MemberFailure) -> String? {
     guard let credentials = configuration.credentials else { return nil }
-    if let token = state.withLock({ $0.token }) { return token }
+    if let token = state.withLock({ $0.token }) ?? keptToken { return token }
     let question = Question(
       "auth/authenticate",
       ["name": .quoted(credentials.user), "password": .quoted(credentials.password)])
@@ -317,6 +331,7 @@ extension EtcdCluster {
         answer.token.flatMap { $0.isEmpty ? nil : $0 }
       }
       state.withLock { $0.token = token }
+      configuration.token?.write(token)
       return token
     } catch {
       // The cluster does not ask for passwords.

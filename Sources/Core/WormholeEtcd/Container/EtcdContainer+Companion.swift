@@ -10,10 +10,11 @@ extension EtcdContainer {
   package func localDirectory() throws -> String {
     let identity = "\(client.clusterID ?? "")/\(location.prefix)"
     let digest = SHA256.hexDigest(of: Array(identity.utf8)).prefix(32)
-    return try stateDirectory() + "/wormhole/" + digest
+    return try Self.stateDirectory(location) + "/wormhole/" + digest
   }
 
-  private func stateDirectory() throws(AppGroupError) -> String {
+  /// Returns the directory of the state of programs.
+  static func stateDirectory(_ location: EtcdLocation) throws(AppGroupError) -> String {
     // The specification says that a relative path must be ignored.
     if let state = Program.environment("XDG_STATE_HOME"), state.hasPrefix("/") { return state }
     if let home = Program.homeDirectory, home.hasPrefix("/") { return home + "/.local/state" }

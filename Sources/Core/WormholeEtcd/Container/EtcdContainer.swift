@@ -33,7 +33,9 @@ package struct EtcdContainer: Sendable {
       _ location: EtcdLocation, through transport: (any EtcdTransport)?, room: EtcdRoom
     ) throws {
       (self.location, self.room) = (location, room)
-      var configuration = try location.configuration()
+      // Without a home no token is kept.
+      let state = try? EtcdContainer.stateDirectory(location)
+      var configuration = try location.configuration(keepingTokenIn: state)
       if let transport { configuration.transport = transport }
       client = EtcdClient(configuration)
       prefix = Array(location.prefix.utf8)

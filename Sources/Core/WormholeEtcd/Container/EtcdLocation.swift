@@ -75,9 +75,10 @@ public struct EtcdLocation: Sendable, Hashable {
 extension EtcdLocation {
   /// Returns the configuration of the client of etcd.
   ///
+  /// - Parameter state: The directory of the state of programs, for the user's token; nil for none.
   /// - Throws: `AppGroupError`: `permissionDenied` for a user without a password, and for a file
   ///   with a password or a key that other users may use; or an error of reading it.
-  func configuration() throws -> EtcdConfiguration {
+  func configuration(keepingTokenIn state: String?) throws -> EtcdConfiguration {
     guard !endpoints.isEmpty else {
       throw AppGroupError(
         .containerMissing, "open the container", path: description, reason: "it has no endpoint")
@@ -94,15 +95,20 @@ extension EtcdLocation {
     configuration.security = TransportSecurity(
       authorities: authorities, certificate: certificate, key: key)
     if let user {
-      configuration.credentials = Credentials(user: user, password: try readPassword(of: user))
+      let (password, file) = try readPassword(of: user)
+      configuration.credentials = Credentials(user: user, password: password)
+      if let file, let state {
+        configuration.token = TokenFile(for: self, password: file, in: state)
+      }
     }
     return configuration
   }
 
-  private func readPassword(of user: String) throws -> String {
-    if let password { return password.text }
+  /// Returns the password, and the status of its file if it is in one.
+  private func readPassword(of user: String) throws -> (String, FileStatus?) {
+    if let password { return (password.text, nil) }
     guard let passwordFile else {
-      if let password = Program.environment(Self.passwordVariable) { return password }
+      if let password = Program.environment(Self.passwordVariable) { return (password, nil) }
       throw AppGroupError(
         .permissionDenied, "open the container", path: description,
         reason: "there is no password for \"\(user)\"",
@@ -110,9 +116,10 @@ extension EtcdLocation {
     }
     return try reporting("read the password", path: passwordFile) {
       let file = try FileDescriptor.open(passwordFile, [.readOnly, .nonBlocking])
-      try Self.requireSecret("read the password", passwordFile, status: file.status())
+      let status = try file.status()
+      try Self.requireSecret("read the password", passwordFile, status: status)
       let bytes = try file.readToEnd(expectedBytes: 0, maximumBytes: 4_096)
-      return String(decoding: bytes.prefix { $0 != UInt8(ascii: "\n") }, as: UTF8.self)
+      return (String(decoding: bytes.prefix { $0 != UInt8(ascii: "\n") }, as: UTF8.self), status)
     }
   }
 

@@ -90,6 +90,50 @@ struct SecurityTests {
   }
 
   @Test(
+    "is shown by the token of an earlier process, as long as it and the password's file are valid")
+  func keptToken() throws {
+    let (node, directory) = (try lockedNode(), try TemporaryDirectory())
+    let file = directory.path + "/password"
+    func setPassword(_ text: String) throws {
+      try FileDescriptor.open(file, [.writeOnly, .create, .truncate], mode: 0o600)
+        .writeAll(Array(text.utf8))
+    }
+    try setPassword(Self.password + "\n")
+    var location = EtcdLocation(endpoints: [node.endpoint], prefix: "p")
+    (location.user, location.passwordFile) = ("u", file)
+    /// Whether a new process proves the password.
+    func asks() throws -> Bool {
+      let transport = CountedRequests()
+      var configuration = try location.configuration(keepingTokenIn: directory.path)
+      configuration.transport = transport
+      _ = try EtcdClient(configuration).read(.key(Array("p/1".utf8)), until: soon)
+      return transport.paths.contains("auth/authenticate")
+    }
+    #expect(try asks() && !asks() && !asks())
+    let tokens = directory.path + "/wormhole/tokens"
+    let names = try FileDescriptor.open(tokens, [.readOnly, .directory]).entries().map(\.name.text)
+    let kept = try #require(names.count == 1 ? tokens + "/" + names[0] : nil)
+    #expect(try fileStatus(kept).permissions & 0o777 == 0o600)
+    #expect(try fileStatus(tokens).permissions & 0o777 == 0o700)
+    // Afterwards no earlier token is valid.
+    let answer = try node.ask("auth/authenticate", #"{"name":"root","password":"r"}"#)
+    let token = try #require(answer.split(separator: "\"").first { $0.contains(".") })
+    try node.ask("auth/disable", "{}", token: String(token))
+    try node.ask("auth/enable", "{}")
+    #expect(try asks() && !asks())
+    try FileDescriptor.open(kept, .readOnly).setPermissions(0o640)
+    #expect(try asks() && !asks(), "others may have read or written it")
+    try FileDescriptor.open(kept, [.writeOnly, .truncate]).writeAll(Array("x\ny\r\nz: 1\n".utf8))
+    #expect(try asks() && !asks(), "it is foreign")
+    // Whoever has another password has no right to the token.
+    try setPassword("secret")
+    let refusal = try error { _ = try asks() }
+    #expect(refusal.code == .credentialsRefused)
+    try setPassword(Self.password)
+    #expect(try asks())
+  }
+
+  @Test(
     "is shown by certificates; a wrong one is final, and says so",
     .disabled(if: Certificates.areMissing, "openssl is not installed"))
   func certificates() throws {

@@ -230,7 +230,7 @@ struct EtcdLocationTests {
     for (mode, isRefused) in [(0o600, false), (0o640, false), (0o644, true), (0o602, true)] {
       try FileDescriptor.open(file, .readOnly).setPermissions(UInt32(mode))
       do {
-        _ = try location.configuration()
+        _ = try location.configuration(keepingTokenIn: nil)
         #expect(!isRefused)
       } catch let error as AppGroupError {
         #expect(isRefused && error.code == .permissionDenied && error.path == file)

@@ -109,7 +109,8 @@ struct ClusterCommandTests {
     }
     let location = try #require(locations.first)
     func wormhole(_ words: String, on machine: BareMachine, at location: String) throws -> String {
-      try machine.run("WORMHOLE_CONTAINER='\(location)' '\(program)' \(words)")
+      try machine.run(
+        "XDG_STATE_HOME='\(place)/state' WORMHOLE_CONTAINER='\(location)' '\(program)' \(words)")
     }
     _ = try wormhole("send greeting hello", on: hub, at: location)
     #expect(try wormhole("read greeting", on: machines[1], at: location) == "\"hello\"")
