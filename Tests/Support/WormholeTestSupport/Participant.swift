@@ -31,7 +31,9 @@ package final class Participant: Sendable {
   package convenience init(_ container: String, environment: [String] = []) throws {
     let isGroup = container.hasPrefix("group:")
     let location = isGroup ? nil : try TestEngine.current.location(of: container)
-    let state = location == nil ? [] : ["XDG_STATE_HOME=\(container)/state"]
+    // What a killed one leaves there goes with the run.
+    let own = try location == nil ? TemporaryDirectory.ofRun() : container
+    let state = ["XDG_STATE_HOME=\(own)/state"]
     let isSet = environment.contains { $0.hasPrefix("TMPDIR=") }
     let temporary = isSet ? [] : ["TMPDIR=\(try TemporaryDirectory.ofRun())"]
     try self.init(
