@@ -83,10 +83,10 @@ final class ConsumerTenure: Sendable {
     defer { if terms.isWorker { gate?.close() } }
     do {
       let source = try queue.store.source(for: role, deliveries, until: deadline)
+      place = source.place
       // Stopped between the two steps, this may have replaced its own successor, which then begins
       // again. A process without a right to the role must begin again, too.
-      try gate?.confirm(until: deadline)
-      place = source.place
+      if !place.hasBegunUnderRole { try gate?.confirm(until: deadline) }
       steps = Mutex(ConsumerSteps(source, deliveries))
     } catch {
       registration?.close()

@@ -113,6 +113,9 @@ package enum Taking {
 
 /// A consumer's place in its queue. Thread-safe.
 package protocol ConsumerPlace: Sendable {
+  /// Whether its beginning would have failed if its role had been lost by then.
+  var hasBegunUnderRole: Bool { get }
+
   /// Returns whether no entry waits, and every taken entry is acknowledged.
   func isIdle() throws -> Bool
 
@@ -125,6 +128,10 @@ package protocol ConsumerPlace: Sendable {
 
   /// From now on unacknowledged entries go to the next consumer.
   func end()
+}
+
+extension ConsumerPlace {
+  package var hasBegunUnderRole: Bool { false }
 }
 
 /// A batch that a consumer has taken: the steps with its entries, each of which fails with

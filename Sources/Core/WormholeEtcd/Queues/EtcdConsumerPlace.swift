@@ -59,8 +59,11 @@ final class EtcdConsumerPlace: ConsumerPlace {
     let (isAlone, registration, fence) = try role.terms()
     let kind = isAlone ? Self.alone : Self.beside
     while true {
-      let (items, revision) = try store.read([store.range(.consumers)])
-      let others = items[0].filter { isAlone && $0.value.starts(with: Self.alone) }
+      // One of several leaves the others alone.
+      let (items, revision) =
+        try isAlone
+        ? store.read([store.range(.consumers)]) : ([[]], store.client.cluster.moment.revision)
+      let others = items[0].filter { $0.value.starts(with: Self.alone) }
         .prefix(EtcdContainer.maximumOperations / 2)
       let outcome = try store.container.commit(
         EtcdTransaction(if: fence, then: others.map { .delete(.key($0.key)) }),
@@ -72,6 +75,9 @@ final class EtcdConsumerPlace: ConsumerPlace {
       if others.count < EtcdContainer.maximumOperations / 2 { return }
     }
   }
+
+  // Its key was created under the condition that the role holds.
+  var hasBegunUnderRole: Bool { true }
 
   /// Holds as long as this consumer was not replaced.
   var fence: EtcdTransaction.Condition { .exists(store.consumerKey(id)).fencing }

@@ -1,0 +1,90 @@
+import Testing
+import WormholePropertyLists
+import WormholeSystem
+import WormholeTestSupport
+
+@testable import Wormhole
+@testable import WormholeEtcd
+
+/// What operations cost in requests, each of which is a round trip: a change here is a decision.
+///
+/// Streams, keep-alives and probes go other ways and are not counted.
+@Suite("The requests of an operation", .blocking, .needsEtcd)
+struct RequestCostTests {
+  private let directory: TemporaryDirectory
+  private let requests = CountedRequests()
+  private let container: SharedContainer
+
+  init() throws {
+    directory = try TemporaryDirectory()
+    let location = EtcdLocation(
+      endpoints: [try EtcdNode.shared.get().endpoint], prefix: "cost/\(Nonce.next())")
+    container = try SharedContainer(
+      try EtcdContainer.unopened(location, through: requests), at: location,
+      companion: directory.path + "/local")
+    // Before its first write a process asks the member who it is.
+    _ = try container.value("first").read()
+  }
+
+  /// The paths of the requests of one operation.
+  private func paths(_ operation: () throws -> Void) rethrows -> [String] {
+    let before = requests.paths.count
+    try operation()
+    return requests.paths[before...].filter { $0 != "lease/keepalive" && $0 != "lease/revoke" }
+  }
+
+  @Test("of values, notifications and logs is one")
+  func values() throws {
+    let value = container.value("x")
+    #expect(try paths { try value.replace(with: 1) } == ["kv/txn"])
+    #expect(try paths { try container.value("x").update { $0 = 2 } } == ["kv/txn"])
+    #expect(try paths { _ = try value.read() } == ["kv/range"])
+    #expect(try paths { try container.notification("n").post() }.count == 1)
+    try container.log("l").append(1)
+    let log = container.log("l")
+    try log.append(2)
+    #expect(try paths { try log.append(3) } == ["kv/txn"])
+  }
+
+  @Test("of a role are three: the session, entering and leaving")
+  func roles() throws {
+    var registration: PresenceRegistration?
+    let entering = try paths {
+      registration = try container.presence("role").enterExclusively(until: soon)
+    }
+    #expect(entering == ["lease/grant", "kv/txn"])
+    #expect(try paths { try registration?.confirm() } == ["kv/txn"])
+    #expect(paths { registration?.close() } == ["kv/txn"])
+    // The session lasts for a moment, and the next one in it needs no other.
+  }
+
+  @Test("of a queue are those of its decisions: to send, to take, to end")
+  func queues() throws {
+    let queue = container.queue("q")
+    let sender = try queue.sender("a")
+    try sender.enqueue(0)
+    #expect(try paths { try sender.enqueue(1) } == ["kv/txn"])
+    #expect(try paths { try sender.enqueue(2) } == ["kv/txn"])
+    let consumer = try queue.consume()
+    var entry: QueueEntry?
+    for number in 0...2 {
+      let taking = try paths { entry = try consumer.next(until: soon) }
+      #expect(taking == ["kv/txn"], "entry \(number)")
+      #expect(try paths { try entry?.acknowledge() } == ["kv/txn"], "entry \(number)")
+    }
+    consumer.close()
+  }
+
+  @Test("of a process that takes one entry are at most eleven, as one of several")
+  func taking() throws {
+    let queue = container.queue("q")
+    try queue.sender("a").enqueue(1)
+    let all = try paths {
+      let worker = try queue.work()
+      try worker.next(until: soon)?.acknowledge()
+      worker.close()
+    }
+    print("requests of a worker: \(all)")
+    #expect(all.count <= 11, "\(all)")
+  }
+}
