@@ -57,11 +57,22 @@ final class RedisConnection: Sendable {
 
   /// Appends an entry to a list; it is on the disk when this returns.
   func send(_ entry: [UInt8]) throws {
-    let head = "*3\r\n$5\r\nRPUSH\r\n$5\r\nqueue\r\n$\(entry.count)\r\n"
-    try file.writeAll(Array(head.utf8) + entry + Array("\r\n".utf8))
-    let answer = try Program.read(from: file.rawValue, maximumBytes: 64)
-    // ":<length of the list>\r\n"
-    guard answer.first == UInt8(ascii: ":") else {
+    try ask([Array("RPUSH".utf8), Array("queue".utf8), entry])
+  }
+
+  func ask(_ words: [String]) throws { try ask(words.map { Array($0.utf8) }) }
+
+  private func ask(_ words: [[UInt8]]) throws {
+    var command = Array("*\(words.count)\r\n".utf8)
+    for word in words { command += Array("$\(word.count)\r\n".utf8) + word + [13, 10] }
+    try file.writeAll(command)
+    try hear()
+  }
+
+  /// Waits for an answer, or a message: each arrives as one, because it is short.
+  func hear() throws {
+    let answer = try Program.read(from: file.rawValue, maximumBytes: 4_096)
+    guard let first = answer.first, first != UInt8(ascii: "-") else {
       throw Failure(description: "Redis answers \(String(decoding: answer, as: UTF8.self))")
     }
   }

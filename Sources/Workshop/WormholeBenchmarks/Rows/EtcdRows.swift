@@ -43,6 +43,10 @@ struct EtcdRows {
     var rows = isAlone ? [try names()] : []
     rows += try values() + latency() + queues() + requests() + crowd()
     rows.append(try files())
+    rows += try EtcdRivalRows(
+      bench: bench, title: title, members: members, container: container, location: location,
+      directory: directory
+    ).measure(withOtherServers: isAlone)
     return rows + [isAlone ? start() : try reconnecting()]
   }
 

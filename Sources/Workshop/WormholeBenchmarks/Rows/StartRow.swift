@@ -12,7 +12,7 @@ enum StartRow {
   ///
   /// - Parameter loadsLibraries: Whether to use the build beside this one: a static program cannot
   ///   load the library that etcd needs.
-  private static func program(loadsLibraries: Bool) throws(Errno) -> String {
+  static func program(loadsLibraries: Bool) throws(Errno) -> String {
     let parts = try Program.executablePath().split(separator: "/")
     let (levels, name) = loadsLibraries ? (1, "wormhole") : (3, "static/release/wormhole")
     return "/" + parts.dropLast(levels).joined(separator: "/") + "/" + name

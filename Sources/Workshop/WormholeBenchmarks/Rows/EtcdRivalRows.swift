@@ -1,0 +1,226 @@
+import Dispatch
+import Wormhole
+import WormholeSystem
+import WormholeWorkshop
+
+/// A container on etcd beside what people would take instead: etcdctl, Redis and NATS, each if it is installed.
+struct EtcdRivalRows {
+  let bench: Bench
+  let title: String
+  let members: EtcdMembers
+  let container: SharedContainer
+  let location: String
+  /// For this machine's part of the container, and the data of other servers.
+  let directory: String
+
+  private static let text = String(repeating: "x", count: RawValue.contentBytes)
+  private static let observers = 100
+
+  func measure(withOtherServers: Bool) throws -> [Row] {
+    try [role(), fanOut()] + commands() + (withOtherServers ? redis() + nats() : [])
+  }
+
+  private func connection() throws -> RawEtcd { try RawEtcd(members.nodes[0].endpoint) }
+
+  private func compare(
+    _ name: String, runs: Int = 50, expected: Row.Expectation? = nil,
+    ours: @escaping () throws -> Void, theirs: @escaping () throws -> Void
+  ) throws -> Row {
+    try bench.compare(
+      title + name, rounds: bench.rounds, runs: bench.scaled(runs), expected: expected, ours: ours,
+      floor: theirs)
+  }
+
+  // MARK: The same operations
+
+  private func role() throws -> Row {
+    let (presence, raw) = (container.presence("lock"), try connection())
+    // Keeps the session, as a program does that is present.
+    let session = try container.presence("owner").enter()
+    defer { session.close() }
+    let change = RawEtcd.transaction("raw-lock", Self.text)
+    return try compare(
+      "role: enter + leave / 2 raw transactions", expected: .ratioAtMost(1.5),
+      ours: { try presence.enterExclusively(until: .now + .seconds(10)).close() },
+      theirs: {
+        try raw.ask(change)
+        try raw.ask(change)
+      })
+  }
+
+  /// Measures from the beginning of a publication until all observers have it.
+  private func fanOut() throws -> Row {
+    let ours = try observe("fan-out")
+    let (raw, watches) = (try connection(), try (0..<Self.observers).map { _ in try connection() })
+    try raw.ask(RawEtcd.put("raw-fan-out", Self.text))
+    for watch in watches { try watch.watch("raw-fan-out") }
+    let change = RawEtcd.transaction("raw-fan-out", Self.text)
+    let row = try compare(
+      "publication → \(Self.observers) observers / raw transaction → lines of \(Self.observers) watches",
+      runs: 20, expected: .ratioAtMost(1.5), ours: ours.publish,
+      theirs: {
+        try raw.ask(change)
+        for watch in watches { try watch.line() }
+      })
+    ours.cancel()
+    return row
+  }
+
+  private func observe(
+    _ name: String
+  ) throws -> (publish: () throws -> Void, cancel: () -> Void) {
+    let value = container.value(name)
+    let heard = (0..<Self.observers).map { _ in Heard<UInt64>() }
+    let tokens = try heard.map { heard in
+      try value.observe(on: DispatchQueue(label: "observer")) { snapshot in
+        orDie { heard.note(SharedCount.number(try snapshot.propertyList())) }
+      }
+    }
+    var number: UInt64 = 0
+    return (
+      {
+        number += 1
+        try value.replace(with: SharedCount.content(number))
+        for observer in heard { try observer.wait { $0 >= number } }
+      }, { for token in tokens { token.cancel() } }
+    )
+  }
+
+  // MARK: Commands
+
+  private func commands() throws -> [Row] {
+    guard !isMissing("etcdctl", ["version"]) else { return [] }
+    let program = try StartRow.program(loadsLibraries: true)
+    let environment = Program.environment(with: ["XDG_STATE_HOME=\(directory)/state"])
+    let etcdctl = Program.environment(with: [
+      "ETCDCTL_API=3", "ETCDCTL_ENDPOINTS=" + members.nodes.map(\.endpoint).joined(separator: ","),
+    ])
+    func ours(_ words: [String]) throws {
+      try runQuietly(program, ["--container", location] + words, environment: environment)
+    }
+    func theirs(_ words: [String]) throws {
+      try runQuietly("etcdctl", words, environment: etcdctl)
+    }
+    return try [
+      compare(
+        "command: wormhole send / etcdctl put", runs: 10, expected: .ratioAtMost(1),
+        ours: { try ours(["send", "greeting", "\"\(Self.text)\""]) },
+        theirs: { try theirs(["put", "greeting", Self.text]) }),
+      compare(
+        "command: wormhole lock --name NAME -- true / etcdctl lock NAME true", runs: 5,
+        expected: .ratioAtMost(0.5), ours: { try ours(["lock", "--name", "l", "--", "true"]) },
+        theirs: { try theirs(["lock", "l", "true"]) }),
+    ]
+  }
+
+  private func isMissing(_ program: String, _ words: [String]) -> Bool {
+    do {
+      try runQuietly(program, words)
+      return false
+    } catch {
+      return true
+    }
+  }
+
+  // MARK: Other servers
+
+  /// A client's operations on another server.
+  private struct Rival {
+    let publish: () throws -> Void
+    let update: () throws -> Void
+    let putAndTake: () throws -> Void
+    let fanOut: () throws -> Void
+  }
+
+  private func compare(_ name: String, _ rival: Rival) throws -> [Row] {
+    let (value, queue) = (container.value("rival"), container.queue("rival"))
+    var number: UInt64 = 0
+    try value.replace(with: SharedCount.content(number))
+    let (sender, consumer) = (try queue.sender("a"), try queue.consume())
+    defer { consumer.close() }
+    let ours = try observe("rival-\(name)")
+    defer { ours.cancel() }
+    return try [
+      compare(
+        "publish / \(name)",
+        ours: {
+          number += 1
+          try value.replace(with: SharedCount.content(number))
+        }, theirs: rival.publish),
+      compare(
+        "update / \(name): read, then write", ours: { try SharedCount.increment(value) },
+        theirs: rival.update),
+      compare(
+        "queue: send + take + acknowledge / \(name)",
+        ours: {
+          try sender.enqueue(SharedCount.payload)
+          try consumer.next(until: .now + .seconds(10))?.acknowledge()
+        }, theirs: rival.putAndTake),
+      compare(
+        "publication → \(Self.observers) observers / \(name)", runs: 20, ours: ours.publish,
+        theirs: rival.fanOut),
+    ]
+  }
+
+  private func redis() throws -> [Row] {
+    guard let server = try RedisServer(directory) else { return [] }
+    let (client, other) = (try server.connection(), try server.connection())
+    let subscribers = try (0..<Self.observers).map { _ in try server.connection() }
+    for subscriber in subscribers { try subscriber.ask(["SUBSCRIBE", "news"]) }
+    let text = Self.text
+    return try compare(
+      "redis, each command on the disk",
+      Rival(
+        publish: { try client.ask(["SET", "key", text]) },
+        update: {
+          try client.ask(["WATCH", "key"])
+          try client.ask(["GET", "key"])
+          try client.ask(["MULTI"])
+          try client.ask(["SET", "key", text])
+          try client.ask(["EXEC"])
+        },
+        putAndTake: {
+          try client.ask(["LPUSH", "waiting", text])
+          try other.ask(["LMOVE", "waiting", "taken", "RIGHT", "LEFT"])
+          try other.ask(["LREM", "taken", "1", text])
+        },
+        fanOut: {
+          try client.ask(["PUBLISH", "news", text])
+          for subscriber in subscribers { try subscriber.hear() }
+        }))
+  }
+
+  private func nats() throws -> [Row] {
+    guard let server = try NATSServer(directory) else { return [] }
+    let (client, other) = (try server.connection(), try server.connection())
+    try client.ask(
+      "$JS.API.STREAM.CREATE.KV_b",
+      #"{"name":"KV_b","subjects":["$KV.b.>"],"max_msgs_per_subject":1}"#)
+    try client.ask(
+      "$JS.API.STREAM.CREATE.Q", #"{"name":"Q","subjects":["q"],"retention":"workqueue"}"#)
+    try client.ask(
+      "$JS.API.CONSUMER.DURABLE.CREATE.Q.c",
+      #"{"stream_name":"Q","config":{"durable_name":"c","ack_policy":"explicit"}}"#)
+    let subscribers = try (0..<Self.observers).map { _ in try server.connection() }
+    for subscriber in subscribers { try subscriber.subscribe("news") }
+    let text = Self.text
+    return try compare(
+      "nats, not yet on the disk",
+      Rival(
+        publish: { try client.ask("$KV.b.key", text) },
+        update: {
+          try client.ask("$JS.API.STREAM.MSG.GET.KV_b", #"{"last_by_subj":"$KV.b.key"}"#)
+          // Without the condition that it is unchanged, which would be a header.
+          try client.ask("$KV.b.key", text)
+        },
+        putAndTake: {
+          try client.ask("q", text)
+          let answer = try other.ask("$JS.API.CONSUMER.MSG.NEXT.Q.c", "1")
+          if let answer { try other.ask(answer, "+ACK") }
+        },
+        fanOut: {
+          try client.publish("news", text)
+          for subscriber in subscribers { try subscriber.message() }
+        }))
+  }
+}
