@@ -18,7 +18,13 @@ extension EtcdTransaction {
     func limit(_ ranges: [KeyRange]) -> Int {
       ranges.reduce(0) { $0 + ($1.end == nil ? AnswerLimit.key : AnswerLimit.keys) }
     }
-    let read = operations.compactMap { if case .read(let range) = $0 { range } else { nil } }
+    let read = operations.compactMap { operation -> KeyRange? in
+      switch operation {
+      case .read(let range): range
+      case .page(let part, _): part.range
+      case .put, .delete, .glance, .count: nil
+      }
+    }
     return AnswerLimit.plain + max(limit(read), limit(otherwise))
   }
 }

@@ -30,7 +30,7 @@ package final class EtcdClient: Sendable {
   }
 
   /// A request to read a range.
-  package struct Part: Sendable {
+  package struct Part: Hashable, Sendable {
     package let range: KeyRange
     /// Whether the values are left out.
     package let keysOnly: Bool
@@ -57,7 +57,8 @@ package final class EtcdClient: Sendable {
     return Content(moment: moment, items: items[0])
   }
 
-  /// Reads all keys of ranges at one revision, in as many requests as pages.
+  /// Reads all keys of ranges at one revision: the first pages in one request, and then in as many requests
+  /// as further pages.
   ///
   /// The newest revision may be compacted away between two pages. Then it reads all of them again,
   /// at the newest revision by then.
@@ -75,9 +76,15 @@ package final class EtcdClient: Sendable {
     while true {
       do throws(EtcdError) {
         var first = revision.map { EtcdMoment(history: history, revision: $0) }
+        var pages: [Content?] = Array(repeating: nil, count: parts.count)
+        if first == nil, parts.count > 1 {
+          pages = try firstPages(of: parts, pageSize: pageSize, until: deadline) ?? pages
+          first = pages[0]?.moment
+        }
         var items: [[KeyValue]] = []
-        for part in parts {
-          items.append(try read(part, at: &first, pageSize: pageSize, until: deadline))
+        for (part, page) in zip(parts, pages) {
+          items.append(
+            try read(part, after: page, at: &first, pageSize: pageSize, until: deadline))
         }
         return (first ?? cluster.moment, items)
       } catch {
@@ -86,12 +93,34 @@ package final class EtcdClient: Sendable {
     }
   }
 
+  /// - Returns: Nil if they are too long for one answer.
+  private func firstPages(
+    of parts: [Part], pageSize: Int, until deadline: ContinuousClock.Instant
+  ) throws(EtcdError) -> [Content]? {
+    do throws(EtcdError) {
+      let outcome = try commit(
+        EtcdTransaction(if: [], then: parts.map { .page($0, limit: pageSize) }), until: deadline)
+      return outcome.results.compactMap { result in
+        guard case .page(let items, let isIncomplete) = result else { return nil }
+        return Content(moment: outcome.moment, items: items, isIncomplete: isIncomplete)
+      }
+    } catch {
+      guard error.code == .tooLarge else { throw error }
+      return nil
+    }
+  }
+
+  /// - Parameter begun: The first page, if it was read already.
   private func read(
-    _ part: Part, at first: inout EtcdMoment?, pageSize: Int,
+    _ part: Part, after begun: Content?, at first: inout EtcdMoment?, pageSize: Int,
     until deadline: ContinuousClock.Instant
   ) throws(EtcdError) -> [KeyValue] {
     var rest = part.range
-    var items: [KeyValue] = []
+    var items = begun?.items ?? []
+    if let begun {
+      guard begun.isIncomplete, let last = items.last else { return items }
+      rest = rest.after(last.key)
+    }
     while true {
       let page = try page(
         rest, keysOnly: part.keysOnly, at: first?.revision, limit: pageSize, until: deadline)

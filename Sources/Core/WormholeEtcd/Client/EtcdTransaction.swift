@@ -77,6 +77,8 @@ package struct EtcdTransaction: Hashable, Sendable {
     case put(key: [UInt8], value: [UInt8], lease: Int64 = 0)
     case delete(KeyRange)
     case read(KeyRange)
+    /// Reads the first keys of a range.
+    case page(EtcdClient.Part, limit: Int)
     /// Asks how many keys a range has, and when one was changed last, for which the member reads them all.
     case glance(KeyRange)
     /// Asks how many keys a range has.
@@ -84,7 +86,7 @@ package struct EtcdTransaction: Hashable, Sendable {
 
     var isRead: Bool {
       switch self {
-      case .read, .glance, .count: true
+      case .read, .page, .glance, .count: true
       case .put, .delete: false
       }
     }
@@ -109,6 +111,7 @@ package struct EtcdTransaction: Hashable, Sendable {
     /// The number of keys that existed.
     case deleted(Int64)
     case read([KeyValue])
+    case page([KeyValue], isIncomplete: Bool)
     /// The number of keys, and the revision of their last change; 0 without keys.
     case glance(count: Int64, newest: Int64)
     case count(Int64)

@@ -264,6 +264,10 @@ struct WireResponse: Decodable {
     case (.put, .some, nil, nil): .put
     case (.read(let range), nil, let found?, nil):
       found.items(of: range, upTo: revision).map { .read($0) }
+    case (.page(let part, let limit), nil, let found?, nil):
+      found.items(of: part.range, limit: limit, upTo: revision).map {
+        .page($0, isIncomplete: found.more ?? false)
+      }
     case (.glance(let range), nil, let found?, nil): found.glance(at: range, upTo: revision)
     case (.count, nil, let found?, nil) where (found.kvs ?? []).isEmpty:
       found.count?.value ?? 0 < 0 ? nil : .count(found.count?.value ?? 0)
