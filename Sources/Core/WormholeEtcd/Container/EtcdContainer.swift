@@ -269,7 +269,8 @@ extension NameKind {
     }
   }
 
-  fileprivate var letters: [String] { primitive == .notification ? ["n", "s"] : [letter] }
+  /// The letters of all keys that a name of the kind has.
+  var letters: [String] { primitive == .notification ? ["n", "s"] : [letter] }
 }
 
 extension EtcdContainer {

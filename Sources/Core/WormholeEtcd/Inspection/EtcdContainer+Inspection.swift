@@ -4,11 +4,11 @@ package import WormholePropertyLists
 
 extension EtcdContainer: InspectedEngine {
   package func report(
-    on container: SharedContainer,
+    on container: SharedContainer, _ cluster: ClusterExamination,
     _ problem: @escaping (_ name: String, _ content: PropertyListValue) -> String?
   ) throws -> ContainerReport {
     var inspection = EtcdInspection(container, on: self, problem)
-    inspection.lookAtCluster()
+    if cluster != .nothing { inspection.lookAtCluster(examinesAll: cluster == .everything) }
     inspection.lookAtNames()
     return inspection.report
   }

@@ -16,6 +16,8 @@ struct EtcdInspection {
   private let problem: (_ name: String, _ content: PropertyListValue) -> String?
   private let deadline: ContinuousClock.Instant
   private(set) var report: ContainerReport
+  /// The keys of a container that has few.
+  private var keys: [ContainerKey]?
 
   init(
     _ container: SharedContainer, on etcd: EtcdContainer,
@@ -44,7 +46,8 @@ struct EtcdInspection {
 
   // MARK: The cluster
 
-  mutating func lookAtCluster() {
+  /// - Parameter examinesAll: Whether more than its members is examined.
+  mutating func lookAtCluster(examinesAll: Bool) {
     var cluster = ClusterReport()
     cluster.user = etcd.location.user
     cluster.lifetime = etcd.location.lifetime
@@ -66,6 +69,10 @@ struct EtcdInspection {
         member.roundTrip = status.roundTrip
         cluster.revision = max(cluster.revision, status.revision)
         if status.leaderID != nil { cluster.hasLeader = true }
+        guard examinesAll else {
+          cluster.members.append(member)
+          continue
+        }
         // It answered a moment ago, and is asked again below.
         member.clockDifference = try? etcd.client.clockDifference(
           of: endpoint, until: memberDeadline)
@@ -82,7 +89,8 @@ struct EtcdInspection {
       cluster.members.append(member)
     }
     let location = etcd.location
-    for file in [location.authorities, location.certificate].compactMap({ $0 }) {
+    let files = examinesAll ? [location.authorities, location.certificate] : []
+    for file in files.compactMap({ $0 }) {
       // Its absence is reported where it is used.
       let content = try? FileDescriptor.open(file, [.readOnly, .nonBlocking])
         .readToEnd(expectedBytes: 0, maximumBytes: 1 << 20)
@@ -93,6 +101,7 @@ struct EtcdInspection {
     attempt("list the members of the cluster") { inspection in
       known = try inspection.etcd.client.members(until: inspection.deadline)
       cluster.alarms = try inspection.etcd.client.alarms(until: inspection.deadline)
+      guard examinesAll else { return }
       cluster.oldestRevision = try inspection.oldestRevision()
       cluster.replacement = try inspection.etcd.historyRecord()
       cluster.keys = try inspection.etcd.client.count(
@@ -155,6 +164,7 @@ struct EtcdInspection {
   // MARK: The content
 
   mutating func lookAtNames() {
+    attempt("look through the names") { $0.keys = try $0.listAll() }
     for kind in NameKind.users + NameKind.owns {
       switch kind.primitive {
       case .value:
@@ -197,7 +207,7 @@ struct EtcdInspection {
     of kind: NameKind, _ names: String, _ look: (inout Self, String) throws -> Void
   ) {
     attempt("look through the \(names)") { inspection in
-      let all = try inspection.container.identifiers(of: kind)
+      let all = try inspection.names(of: kind)
       for name in all.prefix(Self.maximumNames) {
         guard kind.primitive == .value || ContinuousClock.now < inspection.deadline else { break }
         try look(&inspection, name)
@@ -206,6 +216,19 @@ struct EtcdInspection {
         inspection.report.isPartial = true
       }
     }
+  }
+
+  /// All keys of the container, by one request; nil if there are too many.
+  private func listAll() throws(EtcdError) -> [ContainerKey]? {
+    let page = try etcd.client.page(etcd.keys, keysOnly: true, limit: 1_000, until: deadline)
+    guard !page.isIncomplete else { return nil }
+    return page.items.compactMap { ContainerKey($0.key.dropFirst(etcd.start.count)) }
+  }
+
+  private func names(of kind: NameKind) throws -> [String] {
+    guard let keys else { return try container.identifiers(of: kind) }
+    let found = keys.filter { $0.isOwn == kind.isOwn && kind.letters.contains($0.letter) }
+    return Set(found.map(\.name)).sorted { $0.utf8.lexicographicallyPrecedes($1.utf8) }
   }
 
   private func value(_ name: String, _ kind: NameKind) throws -> ContainerReport.NamedContent? {
@@ -272,15 +295,13 @@ struct EtcdInspection {
     let queue = Queue(container: container, name: name, kind: kind)
     var found = ContainerReport.NamedQueue(name: name, path: queue.path)
     let keys = EtcdQueue(queue, in: etcd)
-    let count = { (part: QueueKeyPart) throws(EtcdError) in
-      try etcd.client.count(keys.range(part), until: etcd.soon)
-    }
-    let entries = try count(.entries)
-    found.taken = try count(.claims)
-    found.waiting = max(0, entries - found.taken)
-    found.outcomes = try count(.outcomes)
-    found.receipts = try count(.receipts)
-    found.failed = try count(.failures)
+    let parts: [QueueKeyPart] = [.entries, .claims, .outcomes, .receipts, .failures]
+    let counted = try etcd.commit(
+      EtcdTransaction(if: [], then: parts.map { .count(keys.range($0)) }))
+    let counts = counted.results.map { if case .count(let count) = $0 { Int(count) } else { 0 } }
+    (found.taken, found.outcomes, found.receipts) = (counts[1], counts[2], counts[3])
+    found.waiting = max(0, counts[0] - found.taken)
+    found.failed = counts[4]
     let members = try queue.role.members()
     found.consumer = members.first(where: \.isExclusive)
     found.workers = members.filter { !$0.isExclusive }

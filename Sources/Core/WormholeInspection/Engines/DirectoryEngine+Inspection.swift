@@ -4,7 +4,7 @@ import WormholeSystem
 
 extension DirectoryEngine: InspectedEngine {
   package func report(
-    on container: SharedContainer,
+    on container: SharedContainer, _ cluster: ClusterExamination,
     _ problem: @escaping (_ name: String, _ content: PropertyListValue) -> String?
   ) throws -> ContainerReport {
     var report = try ContainerInspection.report(on: container, problem)

@@ -5,7 +5,7 @@ package import WormholePropertyLists
 package protocol InspectedEngine: ContainerEngine {
   /// Returns the content of the container; see `SharedContainer.report`.
   func report(
-    on container: SharedContainer,
+    on container: SharedContainer, _ cluster: ClusterExamination,
     _ problem: @escaping (_ name: String, _ content: PropertyListValue) -> String?
   ) throws -> ContainerReport
 
@@ -31,6 +31,15 @@ package protocol InspectedEngine: ContainerEngine {
 
   /// Removes everything of the container here except the local directory.
   func removeContent() throws
+}
+
+/// How much of an etcd cluster a report examines beside the container's content.
+package enum ClusterExamination {
+  case nothing
+  /// The members, and their leader.
+  case members
+  /// Also clocks, watches, certificates, the history, keys and leases, which takes some twenty requests.
+  case everything
 }
 
 /// A place to which a container can be copied.

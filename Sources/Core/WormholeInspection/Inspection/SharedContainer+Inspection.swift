@@ -13,18 +13,21 @@ extension SharedContainer {
   /// - Complexity: Reads every value up to 512 MiB in all, /proc/locks, and /proc of this user's
   ///   processes.
   public func report() throws -> ContainerReport {
-    try report { _, _ in nil }
+    try report(.everything)
   }
 
   /// Returns the same report, with a check of the package's own values.
   ///
-  /// - Parameter problem: Returns the fault in the content of an own value, by its name; such a
-  ///   value is reported as damaged.
+  /// - Parameters:
+  ///   - cluster: How much of an etcd cluster is examined.
+  ///   - problem: Returns the fault in the content of an own value, by its name; such a value is reported as
+  ///     damaged.
   package func report(
-    problem: @escaping (_ name: String, _ content: PropertyListValue) -> String?
+    _ cluster: ClusterExamination,
+    problem: @escaping (_ name: String, _ content: PropertyListValue) -> String? = { _, _ in nil }
   ) throws -> ContainerReport {
     try reporting("look through the container", path: location) {
-      try inspected.report(on: self, problem)
+      try inspected.report(on: self, cluster, problem)
     }
   }
 

@@ -179,7 +179,7 @@ enum LiveNames: String, Sendable {
       case .notification: try container.notificationNames()
       case .queue: try container.queueNames()
       case .presence: try container.presenceNames()
-      case .log: try container.isOnEtcd ? [] : container.logNames()
+      case .log: try container.logNames()
       case .key:
         try (GroupDefaults(suite: suite, in: container).storedValues() ?? [:]).map(\.key)
       case .suite: try GroupDefaults.suiteNames(in: container).compactMap { $0 }
@@ -188,8 +188,4 @@ enum LiveNames: String, Sendable {
       }
     return names.sorted { $0.utf8.lexicographicallyPrecedes($1.utf8) }
   }
-}
-
-extension SharedContainer {
-  var isOnEtcd: Bool { Engines.isMeant(by: location) }
 }

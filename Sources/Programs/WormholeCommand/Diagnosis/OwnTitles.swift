@@ -32,8 +32,10 @@ enum OwnTitles {
 
 extension ContainerReport {
   /// A report that has checked the structure of the package's own values, too.
-  static func complete(on container: SharedContainer) throws -> ContainerReport {
-    try container.report { name, content in OwnTitles.use(ofValue: name).problem(content) }
+  static func complete(
+    on container: SharedContainer, _ cluster: ClusterExamination
+  ) throws -> ContainerReport {
+    try container.report(cluster) { name, content in OwnTitles.use(ofValue: name).problem(content) }
   }
 }
 

@@ -1,4 +1,5 @@
 import Testing
+import WormholeInspection
 import WormholePropertyLists
 import WormholeSystem
 import WormholeTestSupport
@@ -73,6 +74,17 @@ struct RequestCostTests {
       #expect(try paths { try entry?.acknowledge() } == ["kv/txn"], "entry \(number)")
     }
     consumer.close()
+  }
+
+  @Test("of a look at the container are one for the names, and one or two for each name")
+  func looking() throws {
+    for name in ["a", "b"] { try container.value(name).replace(with: 1) }
+    try container.queue("q").sender("a").enqueue(1)
+    let content = try paths { _ = try container.report(.nothing) }
+    // The counts of the queue, and its consumers.
+    #expect(content.count == 1 + 2 + 2, "\(content)")
+    let members = try paths { _ = try container.report(.members) }
+    #expect(members.count - content.count == 3, "\(members)")
   }
 
   @Test("of a process that takes one entry are at most ten, as one of several")

@@ -78,7 +78,7 @@ struct OwnNamesTests {
   func shape() throws {
     try container.own.value("defaults").replace(with: 1)
     try container.value("defaults").replace(with: 1)
-    let report = try container.report { name, content in
+    let report = try container.report(.nothing) { name, content in
       content == 1 && name == "defaults" ? "it is a number" : nil
     }
     guard case .unreadable(let error) = try #require(report.own.values.first).condition else {

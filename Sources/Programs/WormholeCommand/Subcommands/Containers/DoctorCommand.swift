@@ -41,7 +41,7 @@ extension CommandDescription {
     do {
       if let container = try arguments.container.openExisting() {
         repairs = try act(arguments, on: container)
-        let report = try ContainerReport.complete(on: container)
+        let report = try ContainerReport.complete(on: container, .everything)
         findings = Findings.of(report, options: arguments.container.shellOptions)
         // An alarm of the cluster is more precise.
         if report.cluster?.alarms.isEmpty ?? true {

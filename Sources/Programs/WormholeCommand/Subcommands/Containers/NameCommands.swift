@@ -104,8 +104,8 @@ private struct KnownUnderName {
       lines.append(("notification", "state \(state)"))
     }
     let isQueue = try container.queueNames().contains(where: isName)
-    let isLog = try !container.isOnEtcd && container.logNames().contains(where: isName)
-    if isQueue || isLog, report == nil { report = try container.report() }
+    let isLog = try container.logNames().contains(where: isName)
+    if isQueue || isLog, report == nil { report = try container.report(.nothing) }
     if isQueue, let queue = report?.names.queues.first(where: { isName($0.name) }) {
       members["queue"] = queue
       lines.append(("queue", "\(queue.waitingText), taken by \(queue.consumersText)"))

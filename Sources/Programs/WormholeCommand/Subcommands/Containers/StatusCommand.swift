@@ -57,7 +57,7 @@ extension ParsedArguments {
   fileprivate func status(
     of container: SharedContainer, _ environment: CommandEnvironment
   ) throws -> [UInt8] {
-    let report = try ContainerReport.complete(on: container)
+    let report = try ContainerReport.complete(on: container, .members)
     let peers = peers(in: container, environment).map { PeerWork($0, in: report) }
     guard has("json") else {
       let text = StatusText(

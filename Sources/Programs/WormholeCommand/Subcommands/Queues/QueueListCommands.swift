@@ -20,7 +20,7 @@ extension CommandDescription {
     ]
   ) { arguments, environment in
     guard let name = arguments.text("name") else {
-      let queues = try arguments.container.openExisting()?.report().names.queues ?? []
+      let queues = try arguments.container.openExisting()?.report(.nothing).names.queues ?? []
       return try environment.print(queues, arguments, under: ["QUEUE", "WAITING", "TAKEN BY"]) {
         [$0.name, $0.waitingText, $0.consumersText]
       }
