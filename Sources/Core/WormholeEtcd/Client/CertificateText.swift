@@ -17,7 +17,7 @@ struct CertificateText: Equatable {
   /// - Parameter pem: One certificate, or the first of several.
   /// - Returns: Nil for anything else.
   init?(pem: String) {
-    let lines = pem.split(separator: "\n").map { $0.filter { !$0.isWhitespace } }
+    let lines = pem.split(whereSeparator: \.isNewline).map { $0.filter { !$0.isWhitespace } }
     guard let first = lines.firstIndex(of: "-----BEGINCERTIFICATE-----") else { return nil }
     let text = lines[(first + 1)...].prefix { !$0.hasPrefix("-----") }.joined()
     guard let data = Data(base64Encoded: text) else { return nil }
@@ -71,10 +71,12 @@ struct CertificateText: Equatable {
     mutating func time() -> Int64? {
       let isShort = bytes.first == 0x17
       guard let field = isShort ? next(0x17) : next(0x18) else { return nil }
-      var text = String(decoding: field.bytes, as: UTF8.self)
-      if isShort { text = (text < "5" ? "20" : "19") + text }
-      guard text.utf8.count == 15, text.hasSuffix("Z") else { return nil }
-      let digits = Array(text)
+      guard field.bytes.last == UInt8(ascii: "Z"),
+        field.bytes.dropLast().allSatisfy({ (0x30...0x39).contains($0) })
+      else { return nil }
+      let text = String(decoding: field.bytes.dropLast(), as: UTF8.self)
+      let digits = Array(isShort ? (text < "5" ? "20" : "19") + text : text)
+      guard digits.count == 14 else { return nil }
       func part(_ range: Range<Int>) -> String { String(digits[range]) }
       let spelled =
         "\(part(0..<4))-\(part(4..<6))-\(part(6..<8))T\(part(8..<10)):\(part(10..<12)):\(part(12..<14))"

@@ -1,7 +1,9 @@
+import Dispatch
 import Synchronization
 import WormholeSystem
 
-/// Posts requests, and keeps connections for the next ones.
+/// Posts requests, and keeps connections for the next ones: for a moment as many as a burst of requests
+/// needed, and then one.
 ///
 /// Each call blocks its thread, at most until its deadline; several threads may call at once, each
 /// on its own connection. A request is sent at most once: if it is in doubt whether the server got
@@ -9,11 +11,27 @@ import WormholeSystem
 package final class HTTPClient: Sendable {
   /// More connections than these are closed after their call.
   private static let maximumIdle = 8
+  /// How long any but the last connection is kept without a request.
+  private let patience: Duration
 
-  // A handle is in this list or belongs to one call.
-  private let idle = Mutex<[EasyHandle]>([])
+  /// A handle that belongs to no call, and the time of its last one.
+  private struct Idle: Sendable {
+    let handle: EasyHandle
+    let since: ContinuousClock.Instant
+  }
 
-  package init() {}
+  private struct State: Sendable {
+    /// The one that was used last is at the end, and is taken first.
+    var idle: [Idle] = []
+    /// Whether spare ones will be looked for.
+    var isWaiting = false
+  }
+
+  private let state = Mutex(State())
+
+  package convenience init() { self.init(keepingSpares: .seconds(5)) }
+
+  init(keepingSpares patience: Duration) { self.patience = patience }
 
   /// Posts a request and waits for the whole answer, whatever its status.
   ///
@@ -45,12 +63,42 @@ package final class HTTPClient: Sendable {
   }
 
   private func take() throws(HTTPError) -> EasyHandle {
-    if let handle = idle.withLock({ $0.popLast() }) { return handle }
+    if let last = state.withLock({ $0.idle.popLast() }) { return last.handle }
     return try EasyHandle(try CurlLibrary.get())
   }
 
   private func giveBack(_ handle: EasyHandle) {
     // Beyond the limit it is released here, outside the lock, which closes its connection.
-    idle.withLock { if $0.count < Self.maximumIdle { $0.append(handle) } }
+    let mustWait = state.withLock { state in
+      if state.idle.count < Self.maximumIdle {
+        state.idle.append(Idle(handle: handle, since: .now))
+      }
+      defer { state.isWaiting = state.isWaiting || state.idle.count > 1 }
+      return !state.isWaiting && state.idle.count > 1
+    }
+    if mustWait { closeSparesLater() }
   }
+
+  private func closeSparesLater() {
+    Blocking.timers.asyncAfter(deadline: .now() + patience.dispatchInterval) { [weak self] in
+      // Closing may wait, which a timer must not.
+      Blocking.queue().async { [weak self] in self?.closeSpares() }
+    }
+  }
+
+  private func closeSpares() {
+    let (old, areMore) = state.withLock { state in
+      let end = ContinuousClock.now - patience
+      let old = Array(state.idle.dropLast().prefix { $0.since <= end })
+      state.idle.removeFirst(old.count)
+      state.isWaiting = state.idle.count > 1
+      return (old, state.isWaiting)
+    }
+    // Released outside the lock, which closes the connections.
+    withExtendedLifetime(old) {}
+    if areMore { closeSparesLater() }
+  }
+
+  /// How many connections are kept.
+  var idleConnections: Int { state.withLock(\.idle.count) }
 }

@@ -32,6 +32,7 @@ extension PeerLaunch {
     /// - Parameters:
     ///   - peers: The names of registered peers. A registration that is changed later is followed, but
     ///     its occasions count from the next agent on.
+    ///   - container: A container on etcd.
     ///   - onFailure: Gets each failure, on a queue where it may block. The process that needs the peer
     ///     gets it, too.
     /// - Throws: `PeerError`: `notLaunched` for a peer that is not registered here, and in a directory,
@@ -66,7 +67,7 @@ extension PeerLaunch {
       _ peer: String, _ container: SharedContainer, _ action: String,
       _ onFailure: @escaping @Sendable (PeerError) -> Void
     ) throws -> Part {
-      func refusal(_ reason: String, _ remedy: String) -> PeerError {
+      @Sendable func refusal(_ reason: String, _ remedy: String) -> PeerError {
         PeerError(.notLaunched, action, peer: peer, reason: reason, remedy: remedy)
       }
       guard !container.isLocal else {
@@ -79,8 +80,12 @@ extension PeerLaunch {
       }
       @Sendable func start(for occasion: Occasions, _ wish: LaunchWish?) {
         do throws(PeerError) {
-          _ = try Launcher.launchHere(
+          let isRegistered = try Launcher.launchHere(
             peer, for: occasion, in: container, until: .now + Self.patience)
+          guard isRegistered else {
+            throw refusal(
+              "its registration was removed, or is for other occasions now", "register it again")
+          }
         } catch {
           onFailure(error)
           // The process that waits for it learns of it by its deadline in any case.

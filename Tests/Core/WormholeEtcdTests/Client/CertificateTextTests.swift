@@ -51,6 +51,14 @@ struct CertificateTextTests {
       )
     }
     #expect(read(content) != nil)
+    // A time that has as many bytes as it should, but fewer characters.
+    let end = try #require(
+      content.indices.dropFirst(2).filter { content[$0 - 2] == 0x17 && content[$0 - 1] == 13 }.last)
+    var wide = content
+    wide.replaceSubrange(end..<end + 13, with: Array("ééé".utf8) + Array("123456Z".utf8))
+    #expect(read(wide) == nil)
+    wide.replaceSubrange(end..<end + 13, with: Array("26\r\n01120000Z".utf8))
+    #expect(read(wide) == nil)
     for count in content.indices {
       #expect(read(Array(content[..<count])) == nil, "\(count) bytes")
       for value: UInt8 in [0, 0x7F, 0x84, 0xFF] {

@@ -1,3 +1,4 @@
+import Dispatch
 import Glibc
 import Synchronization
 import Testing
@@ -96,6 +97,31 @@ struct CallTests {
           == HTTPAnswer(status: content == "b" ? 404 : 200, content: Array("got \(content)".utf8)))
     }
     #expect(connections.load(ordering: .acquiring) == 1)
+  }
+
+  @Test("at once take a connection each, of which one is kept")
+  func burst() throws {
+    let count = 4
+    let arrived = Atomic(0)
+    let server = try HostileServer { connection in
+      while true {
+        _ = try connection.readRequest()
+        arrived.add(1, ordering: .acquiringAndReleasing)
+        try eventually("all have asked") { arrived.load(ordering: .acquiring) >= count }
+        try connection.answer("{}")
+      }
+    }
+    let client = HTTPClient(keepingSpares: .milliseconds(50))
+    let group = DispatchGroup()
+    for _ in 0..<count {
+      Blocking.queue().async(group: group) {
+        #expect(code(post(server.request(), by: client, within: .seconds(30))) == nil)
+      }
+    }
+    #expect(group.wait(timeout: .now() + .seconds(60)) == .success)
+    try eventually("the others are closed") { client.idleConnections == 1 }
+    #expect(code(post(server.request(), by: client, within: .seconds(30))) == nil)
+    #expect(client.idleConnections == 1)
   }
 
   @Test("end with an error that says what a caller may conclude", arguments: WrongAnswer.all)
