@@ -74,27 +74,10 @@ struct SidesTests {
       try cast.kill(.phone)
     }
     let watch = try cast.start(.watch)
-    // On etcd the watch starts no phone.
-    if TestEngine.current == .etcd { _ = try cast.start(.phone) }
     _ = try watch.wait(for: "tickets", toShow: "34340 The General (QR code)")
     try cast.kill(.watch)
     let lines = try cast.start(.watch).answer(lines: "tickets")
     #expect(lines.map { String($0.prefix(11)) } == ["15:00 23523", "17:00 34340"])
-  }
-
-  // In a directory the watch starts it.
-  @Test("get the QR code when the phone comes that did not answer", .bothEngines)
-  func latePhone() throws {
-    guard TestEngine.current == .etcd else { return }
-    defer { cast.end() }
-    _ = try cast.start(.phone)
-    try cast.kill(.phone)
-    let watch = try cast.start(.watch)
-    _ = try watch.answer("buy 34340")
-    // At its start, and for the ticket.
-    _ = try watch.notices("the phone did not answer", count: 6)
-    _ = try cast.start(.phone)
-    _ = try watch.wait(for: "tickets", toShow: "34340 The General (QR code)")
   }
 
   @Test("start a phone that does not run when the watch needs it")

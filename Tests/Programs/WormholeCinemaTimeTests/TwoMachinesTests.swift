@@ -156,6 +156,20 @@ struct TwoMachinesTests {
     #expect(try tickets(phone) == tickets(watch) && tickets(phone).count == 5)
   }
 
+  // Without an agent the watch cannot start it.
+  @Test("get the QR code when the phone comes that did not answer")
+  func latePhone() throws {
+    let machines = try TwoMachines()
+    // It looks present until its session ends, so the watch asks it.
+    try machines.start(.phone).process.kill()
+    let watch = try machines.start(.watch)
+    _ = try watch.answer("buy 34340")
+    // At its start, and for the ticket.
+    _ = try watch.notices("the phone did not answer", count: 6)
+    _ = try machines.start(.phone)
+    _ = try watch.wait(for: "tickets", toShow: "34340 The General (QR code)")
+  }
+
   @Test("wake a phone that does not run, by the agent on its machine")
   func wake() throws {
     let machines = try TwoMachines()

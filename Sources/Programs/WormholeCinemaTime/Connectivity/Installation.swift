@@ -7,8 +7,10 @@ import WormholeSystem
 /// The counterpart of an app installed on a real phone: a program that the watch can wake.
 enum Installation {
   /// Registers how to start the phone: this program, in the background. If that is not possible, as
-  /// in a container that a Unix group shares, the user has to start it.
+  /// in a container that a Unix group shares, the user has to start it. On etcd only a phone registers
+  /// itself, because the watch may be on another machine, where the phone is not installed.
   static func register() throws {
+    guard Cinema.container.isLocal || Cinema.options.role == .phone else { return }
     let phone = PeerLaunch(
       program: try Program.executablePath(),
       arguments: Cinema.options.containerArguments + ["phone", "--background"], occasions: .request)
