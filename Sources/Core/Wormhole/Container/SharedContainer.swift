@@ -245,7 +245,7 @@ extension SharedContainer {
   /// Whether only processes of this machine share it, unless its file system is a network's.
   package var isLocal: Bool { engine.isDirectory }
 
-  /// The container in this machine's directory: what is there is tied to its processes.
+  /// The container in this machine's directory, for data that belongs to processes of this machine.
   package var onThisMachine: SharedContainer {
     isLocal ? self : SharedContainer(self, on: DirectoryEngine(root: root), at: root.path)
   }

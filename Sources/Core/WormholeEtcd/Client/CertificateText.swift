@@ -5,14 +5,11 @@ import WormholePropertyLists
 ///
 /// It reads the fields of RFC 5280 on the way there, and nothing else; libcurl verifies certificates.
 struct CertificateText: Equatable {
-  /// The seconds since 1970 at which it ends.
-  let end: Int64
+  let end: Date
   /// Nil if the subject has none.
   let commonName: String?
 
   private static let commonNameObject: [UInt8] = [0x55, 0x04, 0x03]
-  /// The seconds from 1970 to 2001.
-  private static let referenceDate: Int64 = 978_307_200
 
   /// - Parameter pem: One certificate, or the first of several.
   /// - Returns: Nil for anything else.
@@ -68,7 +65,7 @@ struct CertificateText: Equatable {
     }
 
     /// Takes a time: YYMMDDHHMMSSZ for the years 1950 to 2049, or YYYYMMDDHHMMSSZ.
-    mutating func time() -> Int64? {
+    mutating func time() -> Date? {
       let isShort = bytes.first == 0x17
       guard let field = isShort ? next(0x17) : next(0x18) else { return nil }
       guard field.bytes.last == UInt8(ascii: "Z"),
@@ -81,7 +78,7 @@ struct CertificateText: Equatable {
       let spelled =
         "\(part(0..<4))-\(part(4..<6))-\(part(6..<8))T\(part(8..<10)):\(part(10..<12)):\(part(12..<14))"
       return CalendarTime(text: spelled.utf8)?.secondsSinceReferenceDate
-        .map { Int64($0) + CertificateText.referenceDate }
+        .map { Date(timeIntervalSinceReferenceDate: TimeInterval($0)) }
     }
   }
 }

@@ -7,7 +7,7 @@ package struct EtcdConfiguration: Sendable {
   /// The user, if the cluster asks for one.
   package var credentials: Credentials?
   /// The user's last token, which another process may have got; nil if none is kept.
-  var token: (any KeptToken)?
+  var token: TokenFile?
   /// How long one member may take for an answer before another one is asked. An only member may
   /// take half of the call's time, if that is longer.
   package var patience = Duration.seconds(3)
@@ -35,14 +35,6 @@ package struct EtcdConfiguration: Sendable {
     let left = ContinuousClock.now.duration(to: deadline)
     return min(left, endpoints.count == 1 ? max(left / 2, patience) : patience)
   }
-}
-
-/// A place for a user's token, which outlives the process.
-protocol KeptToken: Sendable {
-  /// Returns the last token; nil if there is none.
-  func read() -> String?
-
-  func write(_ token: String)
 }
 
 /// The transport of requests to members. A test has its own, which answers wrongly.

@@ -33,7 +33,7 @@ package struct EtcdContainer: Sendable {
       _ location: EtcdLocation, through transport: (any EtcdTransport)?, room: EtcdRoom
     ) throws {
       (self.location, self.room) = (location, room)
-      // Without a home no token is kept.
+      // A user without a home directory keeps no token; what needs that directory reports that it is missing.
       let state = try? EtcdContainer.stateDirectory(location)
       var configuration = try location.configuration(keepingTokenIn: state)
       if let transport { configuration.transport = transport }

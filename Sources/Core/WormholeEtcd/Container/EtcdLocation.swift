@@ -98,7 +98,8 @@ extension EtcdLocation {
       let (password, file) = try readPassword(of: user)
       configuration.credentials = Credentials(user: user, password: password)
       if let file, let state {
-        configuration.token = TokenFile(for: self, password: file, in: state)
+        configuration.token = TokenFile(
+          of: user, at: endpoints, password: file, in: state)
       }
     }
     return configuration

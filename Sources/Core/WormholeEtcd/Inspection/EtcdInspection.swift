@@ -69,17 +69,7 @@ struct EtcdInspection {
         member.roundTrip = status.roundTrip
         cluster.revision = max(cluster.revision, status.revision)
         if status.leaderID != nil { cluster.hasLeader = true }
-        guard examinesAll else {
-          cluster.members.append(member)
-          continue
-        }
-        // It answered a moment ago, and is asked again below.
-        member.clockDifference = try? etcd.client.clockDifference(
-          of: endpoint, until: memberDeadline)
-        lookAtWatches(of: &member)
-        // It answered a moment ago, and everything else is reported without its certificate.
-        let pem = try? etcd.client.cluster.certificate(at: endpoint, until: memberDeadline)
-        cluster.certificates += Self.certificate(pem, at: endpoint)
+        if examinesAll { examine(&member, of: &cluster) }
       } catch {
         let prefix = endpoint + ": "
         member.failure =
@@ -91,7 +81,7 @@ struct EtcdInspection {
     let location = etcd.location
     let files = examinesAll ? [location.authorities, location.certificate] : []
     for file in files.compactMap({ $0 }) {
-      // Its absence is reported where it is used.
+      // A request that uses the file reports why it cannot be read.
       let content = try? FileDescriptor.open(file, [.readOnly, .nonBlocking])
         .readToEnd(expectedBytes: 0, maximumBytes: 1 << 20)
       cluster.certificates += Self.certificate(
@@ -127,14 +117,25 @@ struct EtcdInspection {
     report.cluster = cluster
   }
 
+  /// Examines a member that has just answered.
+  private func examine(_ member: inout ClusterReport.Member, of cluster: inout ClusterReport) {
+    let endpoint = member.endpoint
+    // A member that no longer answers is reported by what follows.
+    member.clockDifference = try? etcd.client.clockDifference(of: endpoint, until: memberDeadline)
+    lookAtWatches(of: &member)
+    // The same, and without the certificate everything else is still reported.
+    let pem = try? etcd.client.cluster.certificate(at: endpoint, until: memberDeadline)
+    cluster.certificates += Self.certificate(pem, at: endpoint)
+  }
+
   private static func certificate(
     _ pem: String?, at place: String, isOwn: Bool = false
   ) -> [ClusterReport.Certificate] {
     guard let text = pem.flatMap({ CertificateText(pem: $0) }) else { return [] }
     return [
       ClusterReport.Certificate(
-        place: place, end: Date(timeIntervalSince1970: TimeInterval(text.end)),
-        commonName: text.commonName.map { EtcdWire.shown($0) }, isOwn: isOwn)
+        place: place, end: text.end, commonName: text.commonName.map { EtcdWire.shown($0) },
+        isOwn: isOwn)
     ]
   }
 

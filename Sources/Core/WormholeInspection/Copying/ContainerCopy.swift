@@ -5,8 +5,9 @@ import WormholeSystem
 ///
 /// The copy has everything that outlives processes: values with their publishers and expiry, states
 /// of notifications, the last present processes, queues with all waiting, taken, kept and recorded
-/// entries, their files, and logs; and the files beside the container's entries. It has nothing that belongs to live processes: leases, registrations, mailboxes. An
-/// entry that a consumer has is delivered again in the copy, marked as redelivered.
+/// entries, their files, and logs; and the files beside the container's entries. It has nothing
+/// that belongs to live processes: leases, registrations, mailboxes. An entry that a consumer has is
+/// delivered again in the copy, marked as redelivered.
 ///
 /// **Consistent.** It is as the container was at one moment. etcd is read at one revision; a
 /// directory in use becomes a picture first (`ContainerPicture`), however busy it is.

@@ -88,13 +88,13 @@ extension PeerLaunch {
           }
         } catch {
           onFailure(error)
-          // The process that waits for it learns of it by its deadline in any case.
+          // If this fails, the process that waits gets an error at its deadline.
           try? wish?.note(error.failure.reason, of: peer, in: container)
         }
       }
       let observation = try container.own.value(PeerNames.wish(peer))
         .observe(on: Blocking.queue()) { snapshot in
-          // What is no wish has no process that waits.
+          // Another program may have written the value; then no process waits for an answer.
           guard let wish = try? LaunchWish(snapshot.propertyList(limits: PeerLaunch.limits)),
             wish.failure == nil
           else { return }
@@ -102,9 +102,12 @@ extension PeerLaunch {
         }
       let registration = try container.own.presence(PeerNames.agent(peer)).enter(
         content: ["occasions": .array(launch.occasions.propertyList)])
-      let queues = [PeerNames.messages(peer), PeerNames.files(peer)].map { container.own.queue($0) }
-      if launch.occasions.include(.queuedWork), try queues.contains(where: { try $0.hasEntries() })
-      {
+      let waits = try [PeerNames.messages(peer), PeerNames.files(peer)].contains {
+        let queue = container.own.queue($0)
+        // A process that receives already gets them.
+        return try queue.hasEntries() && queue.role.members().isEmpty
+      }
+      if waits, launch.occasions.include(.queuedWork) {
         Blocking.queue().async { start(for: .queuedWork, nil) }
       }
       return Part(registration: registration, observation: observation)

@@ -80,7 +80,7 @@ struct LaunchWish: Sendable {
       case .running, .suspended, .unknown: return .done(())
       case .gone, .neverSeen: break
       }
-      // It was empty when the wish was written, so a failure is later, whoever wished last.
+      // The wish has replaced an earlier failure, so this one belongs to it or to a later wish.
       if let failure = try LaunchWish(value.read())?.failure {
         throw PeerError(
           .notLaunched, action, peer: peer, reason: "\(Self.clause(agent)) reports that \(failure)")

@@ -46,8 +46,7 @@ struct ClusterCertificates {
     try makeKey(made + ".key")
     try Self.run([
       "req", "-new", "-key", made + ".key", "-config", configuration, "-subj", "/O=wormhole",
-      "-out",
-      request,
+      "-out", request,
     ])
     // A number at random, so that no file has to keep the last one.
     try Self.run([
@@ -55,8 +54,11 @@ struct ClusterCertificates {
       "-extfile", configuration, "-extensions", "made", "-set_serial",
       "0x" + String(UInt64.random(in: 1 ... .max) >> 1 | 1, radix: 16), "-out", made + ".pem",
     ])
-    try ClusterDirectory.write(
-      "\(target)/ca.pem", CommandEnvironment.process.content(of: certificate), mode: 0o644)
+    let authority = try reporting(cannot: "read \(certificate)") { () throws(Errno) in
+      try FileDescriptor.open(certificate, .readOnly)
+        .readToEnd(expectedBytes: 0, maximumBytes: 64 << 10)
+    }
+    try ClusterDirectory.write("\(target)/ca.pem", authority, mode: 0o644)
     try reporting(cannot: "remove \(request)") { () throws(Errno) in try removeFile(request) }
   }
 

@@ -125,7 +125,7 @@ struct SecurityTests {
     #expect(try asks() && !asks(), "others may have read or written it")
     try FileDescriptor.open(kept, [.writeOnly, .truncate]).writeAll(Array("x\ny\r\nz: 1\n".utf8))
     #expect(try asks() && !asks(), "it is foreign")
-    // Whoever has another password has no right to the token.
+    // The token does not help a process with another password.
     try setPassword("secret")
     let refusal = try error { _ = try asks() }
     #expect(refusal.code == .credentialsRefused)

@@ -145,6 +145,21 @@ struct CopyTests {
     #expect(try other.log("l").append("third") == source.log("l").append("third"))
   }
 
+  @Test("to etcd has the messages of a log, not what another program put beside them", .needsEtcd)
+  func plantedMessage() throws {
+    let source = try scene.container(.directory, "source")
+    for number in 1...3 { #expect(try source.log("l").append("text") == number) }
+    let planted = scene.directory.path + "/source/logs/l/" + LogDirectory.path(LogState.largest)
+    try FileDescriptor.open(planted, [.writeOnly, .create])
+      .writeAll(PropertyListValue("planted").binaryBytes())
+    let other = try copy(source, to: scene.place(.etcd, "other"))
+    let reader = try other.log("l").read()
+    defer { reader.close() }
+    for number in 1...3 { #expect(try reader.next(until: soon)?.number == number) }
+    #expect(try other.log("l").append("next") == 4)
+    #expect(try reader.next(until: soon)?.number == 4)
+  }
+
   @Test("to etcd leaves nothing that is too large for it behind", .needsEtcd)
   func large() throws {
     let source = try scene.container(.directory, "source")

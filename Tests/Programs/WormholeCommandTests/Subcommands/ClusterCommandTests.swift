@@ -73,6 +73,7 @@ private final class BareMachine: Sendable {
 struct ClusterCommandTests {
   @Test(
     "leads from three bare machines to a message, encrypted, for the users of a container only",
+    // The gate runs as root, and installs etcd and openssl.
     .disabled(if: BareMachine.obstacle != nil, "\(BareMachine.obstacle ?? "")"))
   func machines() throws {
     let session = try Session()
@@ -100,7 +101,7 @@ struct ClusterCommandTests {
         "stat -c '%U %a' /var/lib/wormhole-etcd/*.key /var/lib/wormhole-etcd")
       #expect(files == "etcd 600 etcd 700")
     }
-    // As the printed line says; once more does no harm to what is there.
+    // The second of the printed steps.
     try hub.run("'\(place)/new/users' || { cat \(place)/h1/log; false; }")
 
     let program = try BuiltProgram.path("wormhole")
@@ -139,7 +140,7 @@ struct ClusterCommandTests {
     #expect(try wormhole("read greeting", on: machines[2], at: location) == "\"again\"")
   }
 
-  @Test("writes what a trial on one machine needs, and nothing over what is there")
+  @Test("writes the files for one machine, and refuses a directory that exists")
   func plain() throws {
     let outcome = try Session().shell(
       """

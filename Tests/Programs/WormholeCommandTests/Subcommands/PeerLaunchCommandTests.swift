@@ -57,6 +57,7 @@ struct PeerLaunchCommandTests {
 
   @Test(
     "An agent starts a peer for other machines: by its registration, its occasions and its budget only",
+    // The gate installs etcd.
     .disabled(if: EtcdNode.isMissing, "etcd is not installed"))
   func agent() throws {
     let session = try Session()
@@ -91,5 +92,27 @@ struct PeerLaunchCommandTests {
       outcome.errors.contains("as often as its registration allows"), "the budget: \(outcome)")
     #expect(outcome.errors.contains("reports that its program"), "\(outcome)")
     #expect(outcome.errors.contains("out of film"), "the last words of the program: \(outcome)")
+  }
+
+  @Test(
+    "An agent that begins while a process receives what waits starts no other",
+    // The gate installs etcd.
+    .disabled(if: EtcdNode.isMissing, "etcd is not installed"))
+  func agentBeside() throws {
+    let session = try Session()
+    let host = try EtcdNode.shared.get().endpoint.split(separator: "/").dropFirst().joined()
+    let name = session.container.split(separator: "/").suffix(3).joined(separator: "-")
+    let outcome = try session.shell(
+      """
+      export WORMHOLE_CONTAINER='etcd://\(host)/\(name)' XDG_STATE_HOME="$T/here"
+      wormhole peer launch set watch --on queued -- sh -c 'echo another >>"$0/starts"' "$T"
+      XDG_STATE_HOME="$T/there" wormhole peer send watch 1 >"$T/id"
+      mkfifo "$T/end"
+      holds wormhole peer receive watch --count 1 -- sh -c 'echo in >"$0/in"; cat "$0/end"' "$T"
+      receiver=$pid; start peer launch agent
+      echo "received" >"$T/end"; wait $receiver; echo $?
+      kill $pid; finish; echo $?; cat "$T/starts"
+      """)
+    #expect(outcome.output == "received\n0\n0\n", "\(outcome)")
   }
 }

@@ -1,4 +1,3 @@
-import FoundationEssentials
 import Wormhole
 import WormholePropertyLists
 import WormholeSystem
@@ -111,11 +110,11 @@ final class DirectoryTarget: CopyTarget {
     let file = try root.access.createFile(LogDirectory.path(number), at: place.rawValue)
     try file.writeAll(item.value)
     var bytes = item.value
-    // Its file's time is the time of the message.
-    guard let date = PublicationRecord.take(from: &bytes)?.publisher.date else { return }
-    let seconds = date.timeIntervalSince1970.rounded(.down)
-    try file.setModified(
-      seconds: Int64(seconds), nanoseconds: Int64((date.timeIntervalSince1970 - seconds) * 1e9))
+    // The time of its file is the time of the message.
+    guard let publisher = PublicationRecord.take(from: &bytes)?.publisher else { return }
+    let (seconds, nanoseconds) = max(0, publisher.nanosecondsSince1970)
+      .quotientAndRemainder(dividingBy: 1_000_000_000)
+    try file.setModified(seconds: seconds, nanoseconds: nanoseconds)
   }
 
   private func writer(for item: CopiedKey) throws -> QueueWriter {

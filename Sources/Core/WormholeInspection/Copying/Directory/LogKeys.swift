@@ -4,16 +4,21 @@ import Wormhole
 struct LogKeys {
   let log: Log
 
+  /// - Throws: `AppGroupError.damaged` for a state that cannot be read, because a copy is complete or is not
+  ///   made.
   func read(_ put: (CopiedKey) throws -> Void) throws {
-    guard let state = try log.value.snapshot().storedBytes(), let place = try LogDirectory(log)
+    let snapshot = try log.value.snapshot()
+    guard let state = try LogState.read(snapshot, at: log.value.path),
+      let bytes = try snapshot.storedBytes(), let place = try LogDirectory(log)
     else { return }
-    try put(CopiedKey(stateOfLog: log.name, state))
-    let numbers = try place.numbers().sorted()
-    for number in numbers {
+    try put(CopiedKey(stateOfLog: log.name, bytes))
+    // Other numbers are of files that another program has put there, or of messages that were taken away.
+    let last = try place.head(after: state.head)
+    for number in try place.numbers().sorted() where state.first <= number && number <= last {
       guard case .bytes(let bytes, _) = try place.read(number) else { continue }
       try put(CopiedKey(log: log.name, part: CopiedKey.message(number), bytes))
     }
-    let head = Array("0 \(String(numbers.last ?? 0, radix: 16))".utf8)
+    let head = Array("0 \(String(last, radix: 16))".utf8)
     try put(CopiedKey(log: log.name, part: CopiedKey.head, head))
   }
 }
