@@ -42,7 +42,8 @@ package struct LogState: Sendable, Equatable {
   /// How far the log grows until `head` is published again.
   static let stride = 1_024
   /// No message has a larger number, so that a planted file does not make readers skip messages.
-  package var furthest: Int { head + 2 * Self.stride }
+  package var furthest: Int { Self.furthest(from: head) }
+  package static func furthest(from head: Int) -> Int { head + 2 * stride }
 
   private static let digits = 16
 
@@ -66,7 +67,8 @@ package struct LogState: Sendable, Equatable {
   /// - Returns: nil for anything but a log's file.
   package init?(_ value: PropertyListValue) {
     guard let id = value["id"]?.stringValue, let first = Self.number(value["first"]),
-      let head = value["head"]?.intValue, (0...Self.largest).contains(head), first <= head + 1
+      let head = value["head"]?.intValue, (0...(Self.largest - 2 * Self.stride)).contains(head),
+      first <= head + 1
     else { return nil }
     self.id = id
     self.first = first

@@ -138,7 +138,7 @@ final class EtcdLog: LogStore {
         known = nil
         return
       }
-      let last = found[1] == nil ? 0 : EtcdLogPlace.number(ofHead: found[1])
+      let last = found[1] == nil ? 0 : EtcdLogPlace.number(ofHead: found[1], upTo: state.furthest)
       known = Known(
         item: item, state: state, head: found[1], last: isTaken ? nil : last, seen: revision)
     }
@@ -167,7 +167,7 @@ final class EtcdLog: LogStore {
 
     private func look(_ key: [UInt8]) {
       guard let mirror = mirror.withLock(\.self) else { return }
-      signal(EtcdLogPlace.number(ofHead: mirror.item(key)) ?? 0)
+      signal(EtcdLogPlace.number(ofHead: mirror.item(key), upTo: LogState.largest) ?? 0)
     }
 
     func cancel() { mirror.withLock { $0.take() }?.cancel() }
@@ -206,11 +206,11 @@ final class EtcdLogPlace: LogPlace {
     }
   }
 
-  /// The number in the head; nil without one.
-  static func number(ofHead item: KeyValue?) -> Int? {
+  /// The number in the head; nil without one, or with one that this log cannot have reached.
+  static func number(ofHead item: KeyValue?, upTo furthest: Int) -> Int? {
     let words = String(decoding: item?.value ?? [], as: UTF8.self).split(separator: " ")
     return words.last.flatMap { Int($0, radix: 16) }.flatMap {
-      LogState.numbers.contains($0) ? $0 : nil
+      (1...furthest).contains($0) ? $0 : nil
     }
   }
 
@@ -240,7 +240,7 @@ final class EtcdLogPlace: LogPlace {
 
   func head(after number: Int) throws -> Int {
     let item = try etcd.item(etcd.key(.log, name, part: "/h"))
-    return max(number, Self.number(ofHead: item) ?? 0)
+    return max(number, Self.number(ofHead: item, upTo: LogState.furthest(from: number)) ?? 0)
   }
 
   func numbers() throws -> [Int] {

@@ -137,6 +137,10 @@ struct EtcdLogTests {
     try put(EtcdLogPlace.key(6, of: "l", in: etcd), PropertyListValue(8).binaryBytes())
     #expect(try log.append(9) == 7)
     #expect(try drain(log.read()) == [0, 2, 3, 7, 8, 9])
+    // A head that no log reaches.
+    try put(etcd.key(.log, "l", part: "/h"), Array("0 \(String(LogState.largest, radix: 16))".utf8))
+    #expect(try self.log("elsewhere").append(10) == 8)
+    #expect(try drain(self.log("elsewhere").read()) == [0, 2, 3, 7, 8, 9, 10])
   }
 
   @Test("is reported with its subscribers")
