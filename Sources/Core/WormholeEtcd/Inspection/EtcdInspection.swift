@@ -10,6 +10,8 @@ struct EtcdInspection {
   private static let memberPatience: Duration = .seconds(2)
   /// The largest number of names of a kind that are examined.
   private static let maximumNames = 10_000
+  /// How many values one request reads, each of at most a megabyte.
+  private static let valuesAtOnce = 32
 
   private let container: SharedContainer
   private let etcd: EtcdContainer
@@ -54,6 +56,10 @@ struct EtcdInspection {
     let endpoints = etcd.client.endpoints
     cluster.isEncrypted = endpoints.allSatisfy { $0.hasPrefix("https:") }
     cluster.isLoopback = endpoints.allSatisfy(EtcdLocation.isLoopback)
+    let (client, deadline) = (etcd.client, deadline)
+    var (members, alarms) = (RequestsUnderWay<[WireMember]>(), RequestsUnderWay<[String]>())
+    members.add { try client.members(until: deadline) }
+    alarms.add { try client.alarms(until: deadline) }
     var known: [WireMember] = []
     var ids: [String: String] = [:]
     for endpoint in endpoints {
@@ -89,8 +95,8 @@ struct EtcdInspection {
         isOwn: file == location.certificate)
     }
     attempt("list the members of the cluster") { inspection in
-      known = try inspection.etcd.client.members(until: inspection.deadline)
-      cluster.alarms = try inspection.etcd.client.alarms(until: inspection.deadline)
+      known = try members.next()
+      cluster.alarms = try alarms.next()
       guard examinesAll else { return }
       cluster.oldestRevision = try inspection.oldestRevision()
       cluster.replacement = try inspection.etcd.historyRecord()
@@ -169,8 +175,13 @@ struct EtcdInspection {
     for kind in NameKind.users + NameKind.owns {
       switch kind.primitive {
       case .value:
-        lookAtNames(of: kind, "values") { inspection, name in
-          guard let content = try inspection.value(name, kind) else { return }
+        var ahead: [String: EtcdValue.State] = [:]
+        lookAtNames(of: kind, "values") { inspection, names in
+          if ahead.isEmpty { ahead = try inspection.states(of: names, kind) }
+          let state = names.first.flatMap { ahead.removeValue(forKey: $0) }
+          guard let name = names.first,
+            let content = try inspection.value(name, kind, state)
+          else { return }
           inspection.report.change(kind) { $0.values.append(content) }
         }
       case .notification:
@@ -207,11 +218,22 @@ struct EtcdInspection {
   private mutating func lookAtNames(
     of kind: NameKind, _ names: String, _ look: (inout Self, String) throws -> Void
   ) {
+    lookAtNames(of: kind, names) { inspection, rest in
+      if let name = rest.first { try look(&inspection, name) }
+    }
+  }
+
+  /// - Parameter look: Examines the first name; those after it are the next ones.
+  private mutating func lookAtNames(
+    of kind: NameKind, _ names: String, _ look: (inout Self, ArraySlice<String>) throws -> Void
+  ) {
     attempt("look through the \(names)") { inspection in
       let all = try inspection.names(of: kind)
-      for name in all.prefix(Self.maximumNames) {
+      var rest = all.prefix(Self.maximumNames)
+      while !rest.isEmpty {
         guard kind.primitive == .value || ContinuousClock.now < inspection.deadline else { break }
-        try look(&inspection, name)
+        try look(&inspection, rest)
+        rest.removeFirst()
       }
       if all.count > Self.maximumNames || ContinuousClock.now >= inspection.deadline {
         inspection.report.isPartial = true
@@ -232,14 +254,29 @@ struct EtcdInspection {
     return Set(found.map(\.name)).sorted { $0.utf8.lexicographicallyPrecedes($1.utf8) }
   }
 
-  private func value(_ name: String, _ kind: NameKind) throws -> ContainerReport.NamedContent? {
-    let value = Value(container: container, identifier: name, kind: kind)
+  /// Reads the first of some values, by one request.
+  private func states(
+    of names: ArraySlice<String>, _ kind: NameKind
+  ) throws(EtcdError) -> [String: EtcdValue.State] {
+    guard ContinuousClock.now < deadline else { return [:] }
+    let names = names.prefix(Self.valuesAtOnce)
+    let found = try etcd.client.read(
+      names.map { .init(.key(etcd.key(kind, $0))) }, until: deadline)
+    let states = found.items.map { EtcdValue.State(item: $0.first, seen: found.moment) }
+    return Dictionary(zip(names, states)) { first, _ in first }
+  }
+
+  /// - Parameter state: Nil if there was no time to read it.
+  private func value(
+    _ name: String, _ kind: NameKind, _ state: EtcdValue.State?
+  ) throws -> ContainerReport.NamedContent? {
+    let value = EtcdValue(etcd, container: container, name, kind: kind)
     var content = ContainerReport.NamedContent(identifier: name, path: value.path)
-    guard ContinuousClock.now < deadline else {
+    guard let state else {
       content.condition = .notRead
       return content
     }
-    let snapshot = try value.snapshot()
+    let snapshot = value.snapshot(of: state)
     // A removed name no longer exists.
     guard !snapshot.isAbsent else { return nil }
     content.bytes = try snapshot.bytes().map { Int64($0.count) }

@@ -106,16 +106,18 @@ extension EtcdQueue: AttachmentStore {
       ? Begun(item: witness.item(at: outcome.revision), manifest: manifest) : nil
   }
 
-  /// Puts a piece, unless it exists.
-  func put(
+  /// Returns what puts a piece, unless it exists; waits for room first.
+  func putting(
     _ bytes: [UInt8], _ number: Int, checksum: UInt64, of begun: inout Begun,
-    check: () throws -> Void
-  ) throws {
+    _ check: () throws -> Void
+  ) throws -> @Sendable () throws -> Void {
     let name = AttachmentManifest.pieceName(
       of: begun.manifest.content, number: number, checksum: checksum)
     // The rest is useless.
-    guard begun.present.remove(name) == nil else { return }
-    try pieces.put(bytes, name, check: check)
+    guard begun.present.remove(name) == nil else { return {} }
+    let pieces = pieces
+    try pieces.makeRoom(bytes.count, check)
+    return { try pieces.put(bytes, name) }
   }
 
   /// Makes it whole: it lasts from now on.
@@ -334,17 +336,27 @@ extension EtcdQueue: AttachmentStore {
     var hash = XXH64()
     var done: Int64 = 0
     let pieces = try pieces(of: manifest)
-    for (number, checksum) in whole.pieces.enumerated() {
-      let name = AttachmentManifest.pieceName(
-        of: manifest.content, number: number, checksum: checksum)
-      let piece =
-        try part?.descriptor.piece(
-          Int(min(Int64(AttachmentManifest.piece), manifest.size - done)), checksum)
-        ?? pieces.read(name)
-      guard let piece, done + Int64(piece.count) <= manifest.size else { return false }
+    var fetching = RequestsUnderWay<[UInt8]?>()
+    defer { fetching.drain() }
+    var (begun, fetched) = (0, 0)
+    while fetched < whole.pieces.count {
+      while begun < whole.pieces.count, !fetching.isFull {
+        let checksum = whole.pieces[begun]
+        let name = AttachmentManifest.pieceName(
+          of: manifest.content, number: begun, checksum: checksum)
+        let place = Int64(begun) * Int64(AttachmentManifest.piece)
+        let here = try part?.descriptor.piece(
+          Int(min(Int64(AttachmentManifest.piece), manifest.size - place)), checksum)
+        fetching.add { try here ?? pieces.read(name) }
+        begun += 1
+      }
+      guard let piece = try fetching.next(), done + Int64(piece.count) <= manifest.size else {
+        return false
+      }
       try file.writeAll(piece)
       piece.withUnsafeBytes { hash.update($0) }
       done += Int64(piece.count)
+      fetched += 1
     }
     return done == manifest.size && hash.value == whole.checksum
   }

@@ -51,6 +51,9 @@ final class EtcdStage: AttachmentStage {
       var (begun, hash, done) = (self.begun, XXH64(), Int64(0))
       var whole = AttachmentManifest.Whole()
       let size = begun.manifest.size
+      var sending = RequestsUnderWay<Int64>()
+      // A caller that continues elsewhere finds all of them.
+      defer { sending.drain() }
       while done < size {
         try check()
         // A piece has no condition, and one put after the end of the session stays until a sweep.
@@ -63,11 +66,18 @@ final class EtcdStage: AttachmentStage {
         hash.update(piece)
         let bytes = Array(piece)
         let checksum = XXH64.checksum(of: bytes)
-        try store.put(bytes, whole.pieces.count, checksum: checksum, of: &begun, check: check)
-        whole.pieces.append(checksum)
         done += Int64(count)
-        copied(done)
+        let end = done
+        let put = try store.putting(
+          bytes, whole.pieces.count, checksum: checksum, of: &begun, check)
+        while sending.isFull { copied(try sending.next()) }
+        sending.add {
+          try put()
+          return end
+        }
+        whole.pieces.append(checksum)
       }
+      while !sending.isEmpty { copied(try sending.next()) }
       whole.checksum = hash.value
       begun.manifest.whole = whole
       guard try store.complete(id, begun) else { throw lost() }

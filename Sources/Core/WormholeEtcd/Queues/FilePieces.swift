@@ -5,12 +5,17 @@
 /// t/<content>/<p>                          a key of the queue
 /// <files>/<queue's keys>/<content>/<p>     the same in the directory; the name is encoded as that of a value
 /// ```
-protocol FilePieces {
+protocol FilePieces: Sendable {
   /// Whether they are in the directory.
   var isInDirectory: Bool { get }
 
+  /// Waits until there is room for so many bytes.
+  ///
+  /// - Parameter check: Called now and then while it waits; throws to end the wait.
+  func makeRoom(_ bytes: Int, _ check: () throws -> Void) throws
+
   /// Puts a piece, whose content never changes.
-  func put(_ piece: [UInt8], _ name: String, check: () throws -> Void) throws
+  func put(_ piece: [UInt8], _ name: String) throws
 
   /// Returns a piece; nil if it does not exist.
   func read(_ name: String) throws -> [UInt8]?

@@ -11,8 +11,11 @@ struct KeyPieces: FilePieces {
   private func key(_ name: String) -> [UInt8] { queue.key(.pieces, name) }
   private func range(_ content: String) -> KeyRange { queue.range(.pieces, content + "/") }
 
-  func put(_ piece: [UInt8], _ name: String, check: () throws -> Void) throws {
-    try queue.container.shared.room.take(piece.count, on: queue.files, check)
+  func makeRoom(_ bytes: Int, _ check: () throws -> Void) throws {
+    try queue.container.shared.room.take(bytes, on: queue.files, check)
+  }
+
+  func put(_ piece: [UInt8], _ name: String) throws {
     try queue.client.put(key(name), piece, until: queue.files.soon)
   }
 

@@ -76,15 +76,20 @@ struct RequestCostTests {
     consumer.close()
   }
 
-  @Test("of a look at the container are one for the names, and one or two for each name")
+  @Test("of a look at the container are one for the names, one for many values, and two for a queue")
   func looking() throws {
     for name in ["a", "b"] { try container.value(name).replace(with: 1) }
     try container.queue("q").sender("a").enqueue(1)
     let content = try paths { _ = try container.report(.nothing) }
-    // The counts of the queue, and its consumers.
-    #expect(content.count == 1 + 2 + 2, "\(content)")
+    // The values, the counts of the queue, and its consumers.
+    #expect(content.count == 1 + 1 + 2, "\(content)")
     let members = try paths { _ = try container.report(.members) }
     #expect(members.count - content.count == 3, "\(members)")
+    // Values come many at once.
+    for name in 0..<40 { try container.value("v\(name)").replace(with: 1) }
+    var names = 0
+    let many = try paths { names = try container.report(.nothing).names.values.count }
+    #expect(names == 42 && many.count == content.count + 1, "\(many)")
   }
 
   @Test("of a process that takes one entry are ten, as one of several")
