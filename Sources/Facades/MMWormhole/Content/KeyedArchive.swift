@@ -14,10 +14,23 @@ enum MessageContent {
     }
   }
 
+  /// Each type is named. A cast to NSCoding would look for a conformance of this module in the running
+  /// program, and a linker that takes objects from a static archive leaves out those that nothing names.
+  ///
   /// - Throws: The reason why an archive cannot be read.
-  static func message(from content: PropertyListValue) throws -> (any NSCoding)? {
+  static func message(from content: PropertyListValue) throws -> any NSCoding {
     guard !KeyedArchive.isArchive(content) else { return try KeyedArchive.object(in: content) }
-    return content.propertyListObject as? any NSCoding
+    switch content {
+    case .string(let text): return text
+    case .boolean(let boolean): return boolean
+    case .date(let date): return date
+    case .data(let data): return data
+    case .array(let array): return array.map(\.propertyListObject)
+    case .dictionary(let dictionary): return dictionary.mapValues(\.propertyListObject)
+    case .integer(let number): return NSNumber(value: number)
+    case .unsigned(let number): return NSNumber(value: number)
+    case .real(let number): return NSNumber(value: number)
+    }
   }
 }
 

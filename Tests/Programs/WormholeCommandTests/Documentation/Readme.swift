@@ -77,6 +77,8 @@ struct ReaderPackage {
   struct Outcome {
     let isBuilt: Bool
     let said: String
+
+    struct Failure: Error { let said: String }
   }
 
   /// The objects of the library, of sources that are there: a build keeps the objects of those that
@@ -117,8 +119,12 @@ struct ReaderPackage {
 
   /// Builds a program of one file.
   ///
-  /// - Parameter isWhole: Whether it is linked; otherwise it is only checked.
-  func build(_ source: String, as name: String, isWhole: Bool = true) throws -> Outcome {
+  /// - Parameters:
+  ///   - isWhole: Whether it is linked; otherwise it is only checked.
+  ///   - isArchived: Whether it is linked with a static archive of the library's objects.
+  func build(
+    _ source: String, as name: String, isWhole: Bool = true, isArchived: Bool = false
+  ) throws -> Outcome {
     let hasMain = source.contains("@main")
     let folder = "\(directory)/\(name)-sources"
     try makeDirectory(folder)
@@ -130,11 +136,19 @@ struct ReaderPackage {
     if hasMain { words.append("-parse-as-library") }
     if isWhole {
       words += ["-Onone", "-use-ld=lld", "-o", "\(directory)/\(name)"]
-      words += try Self.objects(in: built)
+      let objects = try Self.objects(in: built)
+      words += isArchived ? [try archive(objects)] : objects
     } else {
       words.append("-typecheck")
     }
     return try run(words)
+  }
+
+  private func archive(_ objects: [String]) throws -> String {
+    let path = directory + "/library.a"
+    let outcome = try run(["ar", "rcs", path] + objects)
+    guard outcome.isBuilt else { throw Outcome.Failure(said: outcome.said) }
+    return path
   }
 
   private func run(_ words: [String]) throws -> Outcome {
