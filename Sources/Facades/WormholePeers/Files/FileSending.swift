@@ -63,6 +63,9 @@ struct FileSending {
   /// reach, so they could not be removed either.
   private static let isContinued: Set<AppGroupError.Code> = [.unreachable, .outcomeUnknown]
 
+  /// How long copying goes on before it notices that another process has given the transfer up.
+  private static let patience: Duration = .milliseconds(500)
+
   private func newAttachment() -> String { intention.attachmentPrefix + Nonce.next() }
 
   /// - Returns: the entry that was stored; nil when it was stored before, and the peer has it.
@@ -193,8 +196,16 @@ struct FileSending {
   {
     // A copy that will be the only one must survive a loss of power.
     let durability = intention.options.isMoved ? .durable : intention.options.durability
+    // A look may take a round trip, and there is one more before the file is stored.
+    var nextLook = ContinuousClock.now
     let checksum = try stage.copy(
-      source.descriptor, source.status, durability: durability, check: checkGivenUp,
+      source.descriptor, source.status, durability: durability,
+      check: {
+        guard !transfer.state.withLock(\.isGivenUp) else { throw GivenUp() }
+        guard .now >= nextLook else { return }
+        try checkGivenUp()
+        nextLook = .now + Self.patience
+      },
       copied: transfer.advance)
     let after = try source.descriptor.status()
     guard after.size == source.status.size,
