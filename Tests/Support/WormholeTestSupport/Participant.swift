@@ -78,7 +78,13 @@ package final class Participant: Sendable {
 
   /// Sends a line without waiting for the answer.
   package func tell(_ line: String) throws {
-    try input.descriptor.writeAll(Array((line + "\n").utf8))
+    let written = withoutBrokenPipeSignal {
+      Result { () throws(Errno) in try input.descriptor.writeAll(Array((line + "\n").utf8)) }
+    }
+    if case .failure(.brokenPipe) = written {
+      throw Failure(description: "process \(processID) has ended")
+    }
+    try written.get()
   }
 
   /// Returns the next line that it prints.
