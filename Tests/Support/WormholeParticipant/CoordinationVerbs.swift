@@ -10,14 +10,15 @@ import WormholeTestSupport
 /// count PATH NAME TIMES                        changes a counter so many times; answers each with its
 ///                                              number, and all with "done"
 /// memory                                       its peak memory, in KiB
+/// written                                      the bytes that it has written to files so far
 /// ```
 ///
 /// Kinds are "reading", "uploading", "linked" (reading what a link points to), "writing", "merging",
-/// "replacing", "deleting", "moving", "metadata". Settings are
+/// "replacing", "deleting", "moving", "metadata", "inplace". Settings are
 ///
 /// ```
 /// wait=SECONDS term=SECONDS purpose=NAME
-/// put=TEXT stamp=TEXT erase=yes add=NUMBER rename=PATH tree=NAME,NAME read=yes     the accessor's action on
+/// put=TEXT stamp=TEXT append=TEXT erase=yes add=NUMBER rename=PATH tree=NAME,NAME read=yes     the accessor's action on
 ///                                                                       the last item
 /// ```
 ///
@@ -27,9 +28,9 @@ import WormholeTestSupport
 enum CoordinationVerbs {
   static let kinds: Set<String> = [
     "reading", "uploading", "linked", "writing", "merging", "replacing", "deleting", "moving",
-    "metadata",
+    "metadata", "inplace",
   ]
-  static let all = kinds.union(["count", "memory"])
+  static let all = kinds.union(["count", "memory", "written"])
 
   struct Thrown: Error {}
 
@@ -37,7 +38,8 @@ enum CoordinationVerbs {
     do {
       switch words.first {
       case "count": return try count(Array(words.dropFirst()))
-      case "memory": return try memory()
+      case "memory": return try number("VmHWM:", in: "status")
+      case "written": return try number("wchar:", in: "io")
       default: return try CoordinationOrder(words).run()
       }
     } catch let error as FileCoordinationError {
@@ -70,11 +72,11 @@ enum CoordinationVerbs {
     return "done"
   }
 
-  private static func memory() throws -> String {
-    let file = try FileDescriptor.open("/proc/self/status", .readOnly)
+  private static func number(_ name: String, in table: String) throws -> String {
+    let file = try FileDescriptor.open("/proc/self/" + table, .readOnly)
     let text = String(
       decoding: try file.readToEnd(expectedBytes: 0, maximumBytes: 65_536), as: UTF8.self)
-    let line = text.split(separator: "\n").first { $0.hasPrefix("VmHWM:") } ?? ""
+    let line = text.split(separator: "\n").first { $0.hasPrefix(name) } ?? ""
     return String(line.split(separator: " ").dropFirst().first ?? "")
   }
 }
@@ -109,6 +111,7 @@ private struct CoordinationOrder {
     case "deleting": .writingIntent(with: url, options: .forDeleting)
     case "moving": .writingIntent(with: url, options: .forMoving)
     case "metadata": .writingIntent(with: url, options: .contentIndependentMetadataOnly)
+    case "inplace": .writingIntent(with: url, options: .inPlace)
     default: .writingIntent(with: url)
     }
   }
@@ -165,6 +168,9 @@ private enum ItemAction {
       try ItemText.write("\((Int(ItemText.read(path) ?? "") ?? 0) + (Int(value) ?? 0))", to: path)
     case "stamp":
       let file = try FileDescriptor.open(path, .writeOnly)
+      try file.writeAll(Array(value.utf8))
+    case "append":
+      let file = try FileDescriptor.open(path, [.writeOnly, .append])
       try file.writeAll(Array(value.utf8))
     case "erase": try FileManager.default.removeItem(atPath: path)
     case "rename": try rename(path, at: Directory.current, to: value, at: Directory.current)

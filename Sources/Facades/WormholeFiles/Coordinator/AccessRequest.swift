@@ -57,6 +57,7 @@ struct AccessRequest: Sendable {
 extension WritingOptions {
   fileprivate var kind: AccessKind {
     let kinds: [(WritingOptions, AccessKind)] = [
+      (.inPlace, .locking),
       (.forDeleting, .deleting), (.forMoving, .moving), (.forReplacing, .replacing),
       (.contentIndependentMetadataOnly, .metadata), (.forMerging, .merging),
     ]
@@ -124,4 +125,16 @@ public struct WritingOptions: OptionSet, Sendable, Hashable {
   public static let forReplacing = WritingOptions(rawValue: 1 << 3)
   /// The accessor changes only mode and attributes, not the content: it gets the item's real path.
   public static let contentIndependentMetadataOnly = WritingOptions(rawValue: 1 << 4)
+  /// The accessor changes the item itself, which costs no copy: for a large file that is changed in
+  /// small places, a database, or a file whose hard links are to see the change. The original's
+  /// accessors all work in this way; among its options this one does not exist.
+  ///
+  /// Others stay out of the item, readers too, until the accessor has returned. But nothing is
+  /// published in one step: what it has written stays, also if it throws or its process is killed, so
+  /// the content must have its own way to recover, such as a journal. An accessor that was stopped
+  /// for 50 ms, or took longer than its term, can lose the item to others, and then writes beside
+  /// them when it continues; the call throws `overtaken` afterwards.
+  public static let inPlace = WritingOptions(rawValue: 1 << 32)
+  /// With `forReplacing`, the accessor gets a copy of the item, to look at and remove.
+  package static let showingItem = WritingOptions(rawValue: 1 << 33)
 }

@@ -267,7 +267,7 @@ final class AccessClosing: Waiting {
     try endReading()
     guard let (access, copy) = remaining.last else { return .done(()) }
     guard let copy else {
-      try access.endInPlace(removal)
+      try endInPlace(access)
       remaining.removeLast()
       return try end()
     }
@@ -287,6 +287,21 @@ final class AccessClosing: Waiting {
       remaining.removeLast()
       return try end()
     }
+  }
+
+  private func endInPlace(_ access: ItemAccess) throws {
+    guard access.kind == .locking else { return try access.endInPlace(removal) }
+    let location = access.location
+    let status = try reporting(access.kind.action, path: location.text) {
+      let status = try location.status()
+      if let status, session.terms.durability == .durable {
+        let parent = try location.openParent()
+        try TreeSynchronization.run(location.name, status, at: parent.rawValue)
+      }
+      return status
+    }
+    try access.endInPlace(removal)
+    published[location] = .some(status)
   }
 
   // Its task was cancelled while it waited.

@@ -246,8 +246,8 @@ extension FileCoordinator {
   /// Returns the process that published a file's current content through a coordinator, and when.
   ///
   /// It is read from an extended attribute of the file, which is set before the file replaces the
-  /// item, and describes that file's content only: nil after a program has changed the file without
-  /// a coordinator, for a copy, for a directory, and on a file system without extended attributes.
+  /// item, and describes that file's content only: nil after a program has changed the file `inPlace`
+  /// or without a coordinator, for a copy, for a directory, and on a file system without extended attributes.
   /// It is the publisher's own claim, as for values. Its `peer` is nil.
   ///
   /// - Complexity: four system calls.

@@ -68,6 +68,22 @@ struct LargeItemTests {
     try scene.expectOnly(["large", "small"])
   }
 
+  /// It used to cost a copy, as every change.
+  @Test("A line is appended to a gigabyte in place without a copy of it")
+  func appending() throws {
+    let scene = try RaceScene()
+    try shell(
+      "dd if=/dev/urandom of=large bs=1M count=8 status=none; truncate -s 1G large; "
+        + "ln large second", in: scene.items)
+    let participant = try scene.participant()
+    let before = try #require(Int(try participant.ask("written")))
+    #expect(try participant.ask("inplace \(scene.path("large")) append=line") == "done")
+    let written = try #require(Int(try participant.ask("written"))) - before
+    #expect(written < 4_096)
+    #expect(try fileStatus(scene.path("second")).size == 1 << 30 + 4)
+    try scene.expectOnly(["large", "second"])
+  }
+
   /// A file system whose files can share content.
   private static let make =
     "truncate -s 400M disk && mkfs.xfs -q -m reflink=1 disk && mkdir at && "

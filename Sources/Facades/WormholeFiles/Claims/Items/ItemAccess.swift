@@ -23,7 +23,8 @@ package enum AccessKind: String, Sendable, Hashable, CaseIterable {
   case receiving
   /// Changes the attributes of the item in place.
   case metadata
-  /// Keeps the item from all other processes while a program works on it in place.
+  /// Keeps the item from all other processes while it is changed in place, by the accessor or by a
+  /// program.
   case locking
   /// Keeps the item from being changed, whether it exists or not.
   case sharing
