@@ -93,7 +93,8 @@ open class NSFileCoordinator: NSObject, @unchecked Sendable {
     byAccessor writer: (URL) -> Void
   ) {
     setting(outError) {
-      try coordinator.coordinate(writingItemAt: url, options: options, byAccessor: writer)
+      try coordinator.coordinate(
+        writingItemAt: url, options: options.asOriginal, byAccessor: writer)
     }
   }
 
@@ -107,7 +108,7 @@ open class NSFileCoordinator: NSObject, @unchecked Sendable {
     setting(outError) {
       try coordinator.coordinate(
         readingItemAt: readingURL, options: readingOptions, writingItemAt: writingURL,
-        options: writingOptions, byAccessor: readerWriter)
+        options: writingOptions.asOriginal, byAccessor: readerWriter)
     }
   }
 
@@ -119,8 +120,8 @@ open class NSFileCoordinator: NSObject, @unchecked Sendable {
   ) {
     setting(outError) {
       try coordinator.coordinate(
-        writingItemAt: url1, options: options1, writingItemAt: url2, options: options2,
-        byAccessor: writer)
+        writingItemAt: url1, options: options1.asOriginal, writingItemAt: url2,
+        options: options2.asOriginal, byAccessor: writer)
     }
   }
 
@@ -225,8 +226,17 @@ extension CocoaError.Code {
     case .directoryMissing: self = .fileNoSuchFile
     case .noSpace: self = .fileWriteOutOfSpace
     case .permissionDenied: self = .fileWriteNoPermission
+    case .nothingLeft: self = .fileWriteUnknown
     default: return nil
     }
+  }
+}
+
+extension WritingOptions {
+  /// The options with which an accessor finds the item where the original's does: code for that
+  /// removes an item before it replaces it.
+  fileprivate var asOriginal: WritingOptions {
+    contains(.forReplacing) ? union(.showingItem) : self
   }
 }
 
@@ -256,7 +266,7 @@ public final class NSFileAccessIntent: NSObject, Sendable {
   public static func writingIntent(
     with url: URL, options: NSFileCoordinator.WritingOptions = []
   ) -> NSFileAccessIntent {
-    NSFileAccessIntent(FileAccessIntent.writingIntent(with: url, options: options))
+    NSFileAccessIntent(FileAccessIntent.writingIntent(with: url, options: options.asOriginal))
   }
 
   /// While the accessor runs, the URL to use for the item; before that, the requested URL.

@@ -14,8 +14,11 @@ struct StagedCopy: Sendable {
   }
 
   let claim: Claim
-  /// How the copy was made; nil if it was empty at first.
+  /// How the copy is made; nil if it is empty at first.
   private let mode: TreeCopy.Mode?
+  /// Whether the accessor changes the item, and does not make it anew: then changes that others have
+  /// made since it was copied would be lost.
+  private let comparesItem: Bool
   /// The status of the item when it was copied; nil if it was missing.
   private var item: FileStatus?
   /// The status of the copy when it was made; nil if there was none.
@@ -31,12 +34,15 @@ struct StagedCopy: Sendable {
 
   /// Makes the copy.
   ///
-  /// - Parameter check: called in between; an error that it throws ends the copy.
+  /// - Parameters:
+  ///   - showsItem: whether an accessor that makes the item anew gets a copy, to look at and remove.
+  ///   - check: called in between; an error that it throws ends the copy.
   /// - Returns: nil for an access that works on the item itself.
-  init?(of access: ItemAccess, check: @escaping () throws -> Void) throws {
+  init?(of access: ItemAccess, showsItem: Bool, check: @escaping () throws -> Void) throws {
     guard let claim = access.claim, access.kind.isOnCopy else { return nil }
     self.claim = claim
-    mode = access.kind.copyMode
+    comparesItem = access.kind.copyMode != nil
+    mode = access.kind.copyMode ?? (showsItem ? .copy : nil)
     try reporting("copy the item", path: location.text) {
       let found = try location.status()
       // Nothing can replace an item that another file system is mounted on. The site is in the same
@@ -58,14 +64,17 @@ struct StagedCopy: Sendable {
     for attempt in 1...Self.attempts {
       guard let before = found else { return }
       guard [.regular, .directory, .symbolicLink].contains(before.kind) else {
+        // An item of any kind may be replaced.
+        if !comparesItem { return }
         throw FileCoordinationError(
           .notAnItem, "copy the item", path: location.text,
           reason: "a \(before.kind) has no content that could be published",
           remedy: "use it without coordination")
       }
       let isTree = before.kind == .directory
-      // Deleting keeps all others out of the directory, so only the copy is looked at again.
-      let tree = isTree && mode == .copy ? try treeOfItem() : nil
+      // Deleting and replacing keep all others out of the directory, so only the copy is looked at
+      // again.
+      let tree = isTree && mode == .copy && comparesItem ? try treeOfItem() : nil
       let isCopied = try copy(before, mode, check: check)
       found = try location.status()
       guard isCopied, let copy = try status() else { continue }
@@ -118,6 +127,9 @@ struct StagedCopy: Sendable {
   func change() throws -> Change {
     guard let now = try status() else { return original == nil ? .none : .removed }
     guard let original, now.kind == original.kind else { return .replaced(now) }
+    // The accessor has moved or removed the item itself. Its second names, which changed with it, must
+    // not bring it back.
+    if mode == .link, now.isSameFile(as: original), try location.status() == nil { return .none }
     let isUnchanged =
       if let copyTree {
         try treeOfCopy().isUnchanged(since: copyTree)
@@ -127,10 +139,10 @@ struct StagedCopy: Sendable {
     return isUnchanged ? .none : .replaced(now)
   }
 
-  /// Whether the item is unchanged since it was copied. If nothing was copied, publishing loses no
+  /// Whether the item is unchanged since it was copied. If it is made anew, publishing loses no
   /// change; for a directory the entries are compared: see `changes(atMost:)`.
   func isCurrent(_ now: FileStatus?) -> Bool {
-    if mode == nil || itemTree != nil { return true }
+    if !comparesItem || itemTree != nil { return true }
     guard let item, let now else { return item == nil && now == nil }
     return now.isUnchanged(since: item)
   }

@@ -13,6 +13,8 @@ struct AccessRequest: Sendable {
   var wantsRealPath = false
   /// Whether presenters are asked first.
   var asksPresenters = true
+  /// Whether an accessor that makes the item anew sees the old one first.
+  var showsItem = false
 
   init(url: URL, kind: AccessKind) {
     self.url = url
@@ -32,6 +34,7 @@ struct AccessRequest: Sendable {
   static func writing(_ url: URL, _ options: WritingOptions) -> AccessRequest {
     var request = AccessRequest(url: url, kind: options.kind)
     request.wantsRealPath = true
+    request.showsItem = options.contains(.showingItem)
     return request
   }
 

@@ -132,7 +132,10 @@ final class AccessOpening: Waiting {
     for item in items {
       guard let access = item.access else { continue }
       let place = placeInCopy(access)
-      let copy = place == nil ? try StagedCopy(of: access, check: terms.check(access)) : nil
+      let showsItem = item.requests.contains { requests[$0].showsItem }
+      let copy =
+        place == nil
+        ? try StagedCopy(of: access, showsItem: showsItem, check: terms.check(access)) : nil
       granted.append((access, copy))
       for index in item.requests {
         let request = requests[index]
@@ -204,12 +207,14 @@ package struct AccessSession: Sendable {
     return true
   }
 
-  // The public place of a path in a private copy.
+  // The public place of a path in a private copy, or of the item that has one.
   private func published(_ path: String) -> String? {
-    items.lazy.compactMap { item in
-      item.copy.flatMap {
-        ItemPath(path).moved(from: ItemPath($0.claim.copyPath), to: item.access.location)?.text
+    let path = ItemPath(path)
+    return items.lazy.compactMap { item in
+      guard let copy = item.copy, path != item.access.location else {
+        return item.copy.map { _ in path.text }
       }
+      return path.moved(from: ItemPath(copy.claim.copyPath), to: item.access.location)?.text
     }.first
   }
 

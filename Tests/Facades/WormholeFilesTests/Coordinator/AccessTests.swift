@@ -64,16 +64,80 @@ struct AccessTests {
     #expect(try names() == ["a.txt"], "\(directory.listing)")
   }
 
-  @Test("Removing the copy removes the item, with every option that has a copy")
+  /// A `replaceItemAt` that fails has removed the item, and used to delete it for all.
+  @Test("Removing the copy removes the item forDeleting; otherwise it is kept, with an error")
   func removed() throws {
     for options in [WritingOptions.forDeleting, [], .forMerging] {
       try Data("old".utf8).write(to: url("a.txt"))
-      try coordinator.coordinate(writingItemAt: url("a.txt"), options: options) { copy in
-        try FileManager.default.removeItem(at: copy)
-        #expect(try text("a.txt") == "old")
+      func remove() throws {
+        try coordinator.coordinate(writingItemAt: url("a.txt"), options: options) { copy in
+          try FileManager.default.removeItem(at: copy)
+          #expect(try text("a.txt") == "old")
+        }
       }
-      #expect(try names() == [], "\(directory.listing)")
+      if options == .forDeleting {
+        try remove()
+        #expect(try names() == [], "\(directory.listing)")
+      } else {
+        let error = #expect(throws: FileCoordinationError.self) { try remove() }
+        #expect(error?.code == .nothingLeft)
+        #expect(try text("a.txt") == "old")
+        #expect(try names() == ["a.txt"], "\(directory.listing)")
+      }
     }
+  }
+
+  @Test("A copy that was moved away, with a report, takes its item with it")
+  func movedCopy() throws {
+    try Data("old".utf8).write(to: url("a.txt"))
+    try coordinator.coordinate(writingItemAt: url("a.txt")) { copy in
+      try FileManager.default.moveItem(at: copy, to: url("b.txt"))
+      coordinator.item(at: copy, didMoveTo: url("b.txt"))
+    }
+    #expect(try names() == ["b.txt"], "\(directory.listing)")
+    #expect(try text("b.txt") == "old")
+  }
+
+  /// With forDeleting, the item used to come back to its place.
+  @Test(
+    "What an accessor does to the item at its own place stays done",
+    arguments: [WritingOptions.forDeleting, [], .forMerging, .forReplacing, .forMoving],
+    [false, true])
+  func ownPlace(options: WritingOptions, ofDirectory: Bool) throws {
+    let item = url("d")
+    for trashed in ["trash", nil] {
+      if ofDirectory {
+        try makeDirectory(["one": "1"])
+      } else {
+        try Data("1".utf8).write(to: item)
+      }
+      try coordinator.coordinate(writingItemAt: item, options: options) { _ in
+        if let trashed {
+          try FileManager.default.moveItem(at: item, to: url(trashed))
+        } else {
+          try FileManager.default.removeItem(at: item)
+        }
+      }
+      #expect(try names() == ["trash"], "\(directory.listing)")
+    }
+    #expect(try text(ofDirectory ? "trash/one" : "trash") == "1")
+  }
+
+  @Test("An item that is changed in place is the same file, and readers wait for the end")
+  func inPlace() throws {
+    try Data("old".utf8).write(to: url("a.txt"))
+    try link(url("a.txt").path, at: Directory.current, to: url("b").path, at: Directory.current)
+    try coordinator.coordinate(writingItemAt: url("a.txt"), options: .inPlace) { place in
+      #expect(place.path == url("a.txt").path)
+      let file = try FileDescriptor.open(place.path, [.writeOnly, .append])
+      try file.writeAll(Array(" new".utf8))
+      let error = #expect(throws: FileCoordinationError.self) {
+        try FileCoordinator().coordinate(readingItemAt: url("a.txt"), until: .now) { _ in }
+      }
+      #expect(error?.code == .timedOut)
+    }
+    #expect(try text("b") == "old new")
+    #expect(try names() == ["a.txt", "b"], "\(directory.listing)")
   }
 
   @Test("To replace an item the accessor finds nothing")
@@ -127,18 +191,19 @@ struct AccessTests {
     #expect(try names() == ["d", kept.lastPathComponent], "\(directory.listing)")
   }
 
-  @Test("A directory that its accessor removes is kept when others changed something in it")
-  func removalConflict() throws {
+  @Test("A directory that its accessor moves away is kept when others changed something in it")
+  func movingConflict() throws {
     try makeDirectory(["one": "1"])
     let error = #expect(throws: FileCoordinationError.self) {
       try coordinator.coordinate(writingItemAt: url("d")) { copy in
-        try FileManager.default.removeItem(at: copy)
+        try FileManager.default.moveItem(at: copy, to: url("moved"))
+        coordinator.item(at: copy, didMoveTo: url("moved"))
         try Data("theirs".utf8).write(to: url("d/one"))
       }
     }
     #expect(error?.code == .conflict && error?.keptCopy == nil)
-    #expect(try text("d/one") == "theirs")
-    #expect(try names() == ["d"], "\(directory.listing)")
+    #expect(try text("d/one") == "theirs" && text("moved/one") == "1")
+    #expect(try names() == ["d", "moved"], "\(directory.listing)")
   }
 
   @Test("A directory and an item in it, in one access, are changed in one copy")

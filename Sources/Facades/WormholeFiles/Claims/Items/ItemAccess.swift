@@ -97,6 +97,11 @@ final class AccessTerms: Sendable {
   /// Into or out of private copies: presenters are notified when the copies are published.
   let moves = Mutex<[(from: String, to: String)]>([])
 
+  /// Whether the accessor reported that it moved an item away.
+  func hasMoved(_ item: ItemPath) -> Bool {
+    moves.withLock { $0.contains { $0.from == item.text } }
+  }
+
   init(
     purpose: String, isPurposeShared: Bool = false, hasCompanions: Bool = false, term: Duration,
     until deadline: ContinuousClock.Instant, durability: Durability = .standard

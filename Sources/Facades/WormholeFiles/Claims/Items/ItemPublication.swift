@@ -59,6 +59,9 @@ final class ItemPublication: Waiting {
       return .done(.none)
     }
     old = try location.status()
+    if change == .removed, old != nil, access.kind != .deleting, !terms.hasMoved(location) {
+      throw FileCoordinationError.nothingLeft(path: location.text)
+    }
     if isOfDirectory(change) {
       // While a directory is replaced, no process may be in the middle of a change inside it, because
       // the change would be made in the old directory.
