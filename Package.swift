@@ -9,6 +9,12 @@ let settings: [SwiftSetting] = [
   .enableUpcomingFeature("ExistentialAny"),
 ]
 
+/// For protocols that clients in Swift 5 conform to: a compiler of a client warns of each `@Sendable`
+/// that a method of it lacks, unless the protocol's module is in Swift 5 too. Its own code has all
+/// checks of Swift 6.
+let settingsForConformers: [SwiftSetting] =
+  settings.dropFirst() + [.swiftLanguageMode(.v5), .enableUpcomingFeature("StrictConcurrency")]
+
 /// The rooms, bottom-up. A room imports only what lies below it; Tests/ArchitectureTests reads every
 /// import line, and the names that each folder uses. A client's package graph contains all of these
 /// names, so each is an original's or begins with Wormhole.
@@ -35,7 +41,7 @@ let rooms: [Target] = [
   // Coordinated access to any file or directory, inside a container or not; presenters.
   room("Facades/WormholeFiles", ["Wormhole", "WormholePropertyLists", "WormholeSystem"]),
   // NSFileCoordinator and its kin (source-compatible), for code that imports Foundation.
-  room("Facades/NSFileCoordination", ["WormholeFiles", "Wormhole"]),
+  room("Facades/NSFileCoordination", ["WormholeFiles", "Wormhole"], settingsForConformers),
   // UserDefaults(suiteName:) between processes: GroupDefaults (source-compatible, and throwing, async).
   room("Facades/GroupDefaults", ["WormholeInspection", "Wormhole", "WormholePropertyLists"]),
   // GroupDefaults under the name of Foundation's class, for code that imports Foundation.
@@ -146,7 +152,9 @@ let tests: [Target] = [
   test("Facades/WormholeFilesTests", core + ["WormholeFiles", "WormholeParticipant"]),
   test(
     "Facades/NSFileCoordinationTests",
-    ["NSFileCoordination", "WormholeFoundationClients", "WormholeParticipant"],
+    core + [
+      "NSFileCoordination", "WormholeFiles", "WormholeFoundationClients", "WormholeParticipant",
+    ],
     excludes: ["Clients"]),
   test(
     "Facades/MMWormholeTests",
@@ -198,7 +206,9 @@ var core: [Target.Dependency] {
   ["Wormhole", "WormholeInspection", "WormholePropertyLists", "WormholeSystem"]
 }
 
-func room(_ path: String, _ dependencies: [Target.Dependency]) -> Target {
+func room(
+  _ path: String, _ dependencies: [Target.Dependency], _ settings: [SwiftSetting] = settings
+) -> Target {
   .target(
     name: name(path), dependencies: dependencies, path: "Sources/" + path, swiftSettings: settings)
 }

@@ -13,6 +13,16 @@ import Wormhole
 /// ```
 public typealias NSErrorPointer = UnsafeMutablePointer<NSError?>?
 
+extension URL {
+  /// Does nothing: Linux has no sandbox that a URL would open; the file's mode decides.
+  ///
+  /// - Returns: true, as the original where no sandbox forbids the access.
+  public func startAccessingSecurityScopedResource() -> Bool { true }
+
+  /// Does nothing.
+  public func stopAccessingSecurityScopedResource() {}
+}
+
 extension FileManager {
   /// Returns the directory of a group's container, and makes it at its first use.
   ///

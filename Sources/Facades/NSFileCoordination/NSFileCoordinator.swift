@@ -179,6 +179,9 @@ open class NSFileCoordinator: NSObject, @unchecked Sendable {
     coordinator.item(at: oldURL, didMoveTo: newURL)
   }
 
+  /// Does nothing: there is no iCloud on Linux.
+  open func item(at url: URL, didChangeUbiquityAttributes attributes: Set<URLResourceKey>) {}
+
   // MARK: Presenters
 
   /// Registers a presenter, which is retained until it is removed as often as it was added. A

@@ -17,6 +17,7 @@ public import Foundation
 /// let page = Page(file)
 /// NSFileCoordinator.addFilePresenter(page)
 /// ```
+@preconcurrency
 public protocol NSFilePresenter: NSObjectProtocol {
   /// The URL of the item; nil until it is created. Any thread may ask.
   var presentedItemURL: URL? { get }
@@ -24,17 +25,20 @@ public protocol NSFilePresenter: NSObjectProtocol {
   /// The queue of all callbacks.
   var presentedItemOperationQueue: OperationQueue { get }
 
+  /// The item that a sandbox opened, for an item beside it. Never read: Linux has no such sandbox.
+  var primaryPresentedItemURL: URL? { get }
+
   /// Another access is about to read the item: stop changing it, then call `reader`.
   ///
   /// - Parameter reader: takes a closure that is called when the other access has ended.
   func relinquishPresentedItem(
-    toReader reader: @escaping @Sendable ((() -> Void)?) -> Void)
+    toReader reader: @escaping @Sendable ((@Sendable () -> Void)?) -> Void)
 
   /// Another access is about to write the item: stop using it, then call `writer`.
   ///
   /// - Parameter writer: takes a closure that is called when the other access has ended.
   func relinquishPresentedItem(
-    toWriter writer: @escaping @Sendable ((() -> Void)?) -> Void)
+    toWriter writer: @escaping @Sendable ((@Sendable () -> Void)?) -> Void)
 
   /// Another access is about to read the item: write the unsaved changes.
   ///
@@ -47,6 +51,20 @@ public protocol NSFilePresenter: NSObjectProtocol {
   /// - Parameter completionHandler: an error ends the other access before it begins.
   func accommodatePresentedItemDeletion(
     completionHandler: @escaping @Sendable ((any Error)?) -> Void)
+
+  /// Never called: nothing evicts a file on Linux.
+  ///
+  /// - Parameter completionHandler: would take an error that prevents the eviction.
+  func accommodatePresentedItemEviction(
+    completionHandler: @escaping @Sendable ((any Error)?) -> Void)
+
+  /// The attributes of iCloud to hear of. Never read: there is no iCloud on Linux.
+  var observedPresentedItemUbiquityAttributes: Set<URLResourceKey> { get }
+
+  /// Never called: there is no iCloud on Linux.
+  ///
+  /// - Parameter attributes: would be those that have changed.
+  func presentedItemDidChangeUbiquityAttributes(_ attributes: Set<URLResourceKey>)
 
   /// The item has moved.
   func presentedItemDidMove(to newURL: URL)
@@ -73,14 +91,17 @@ public protocol NSFilePresenter: NSObjectProtocol {
 }
 
 extension NSFilePresenter {
+  /// None.
+  public var primaryPresentedItemURL: URL? { nil }
+
   /// Lets the reader begin at once.
   public func relinquishPresentedItem(
-    toReader reader: @escaping @Sendable ((() -> Void)?) -> Void
+    toReader reader: @escaping @Sendable ((@Sendable () -> Void)?) -> Void
   ) { reader(nil) }
 
   /// Lets the writer begin at once.
   public func relinquishPresentedItem(
-    toWriter writer: @escaping @Sendable ((() -> Void)?) -> Void
+    toWriter writer: @escaping @Sendable ((@Sendable () -> Void)?) -> Void
   ) { writer(nil) }
 
   /// Has nothing to save.
@@ -92,6 +113,17 @@ extension NSFilePresenter {
   public func accommodatePresentedItemDeletion(
     completionHandler: @escaping @Sendable ((any Error)?) -> Void
   ) { completionHandler(nil) }
+
+  /// Refuses, as the original does where the method is missing.
+  public func accommodatePresentedItemEviction(
+    completionHandler: @escaping @Sendable ((any Error)?) -> Void
+  ) { completionHandler(CocoaError(.featureUnsupported)) }
+
+  /// None.
+  public var observedPresentedItemUbiquityAttributes: Set<URLResourceKey> { [] }
+
+  /// Does nothing.
+  public func presentedItemDidChangeUbiquityAttributes(_ attributes: Set<URLResourceKey>) {}
 
   /// Does nothing.
   public func presentedItemDidMove(to newURL: URL) {}

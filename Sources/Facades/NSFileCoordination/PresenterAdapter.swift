@@ -36,22 +36,11 @@ final class PresenterAdapter: FilePresenter {
 
   func relinquishPresentedItem(
     toReader reader: @escaping @Sendable ((@Sendable () -> Void)?) -> Void
-  ) { call { $0.relinquishPresentedItem(toReader: Self.passing(reader)) } }
+  ) { call { $0.relinquishPresentedItem(toReader: reader) } }
 
   func relinquishPresentedItem(
     toWriter writer: @escaping @Sendable ((@Sendable () -> Void)?) -> Void
-  ) { call { $0.relinquishPresentedItem(toWriter: Self.passing(writer)) } }
-
-  private static func passing(
-    _ answer: @escaping @Sendable ((@Sendable () -> Void)?) -> Void
-  ) -> @Sendable ((() -> Void)?) -> Void {
-    { (reacquirer: (() -> Void)?) -> Void in
-      guard let reacquirer else { return answer(nil) }
-      // Called once, from another thread, as the original does with any closure.
-      nonisolated(unsafe) let closure = reacquirer
-      answer { closure() }
-    }
-  }
+  ) { call { $0.relinquishPresentedItem(toWriter: writer) } }
 
   func savePresentedItemChanges(
     completionHandler: @escaping @Sendable ((any Error)?) -> Void
