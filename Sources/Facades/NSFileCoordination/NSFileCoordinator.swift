@@ -208,8 +208,15 @@ open class NSFileCoordinator: NSObject, @unchecked Sendable {
     }
   }
 
-  /// The original's error for a cancelled access; otherwise the sentence that names the obstacle.
+  /// The presenter's error, even of another process; the original's for a cancelled access;
+  /// otherwise the sentence that names the obstacle.
   private static func foundationError(_ error: any Error) -> NSError {
+    if let error = error as? PresenterError, let refusal = error.refusal {
+      var details = refusal.userInfoObjects
+      details[NSLocalizedDescriptionKey] = refusal.description
+      details[NSDebugDescriptionErrorKey] = "\(error)"
+      return NSError(domain: refusal.domain, code: refusal.code, userInfo: details)
+    }
     guard let error = error as? FileCoordinationError else { return error as NSError }
     let details: [String: Any] = [
       NSLocalizedDescriptionKey: "\(error)", NSUnderlyingErrorKey: error,

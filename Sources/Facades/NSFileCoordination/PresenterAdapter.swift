@@ -6,7 +6,7 @@ import WormholeFiles
 
 /// A registered `NSFilePresenter` as the coordination knows it: each call becomes an operation on the
 /// presenter's queue.
-final class PresenterAdapter: FilePresenter {
+final class PresenterAdapter: RefusingPresenter {
   /// Presenters need not be `Sendable`, as in the original: methods are called only on their queue.
   /// Their URL and queue are read on any thread, which the original also demands of a presenter.
   private nonisolated(unsafe) let presenter: any NSFilePresenter
@@ -67,6 +67,17 @@ final class PresenterAdapter: FilePresenter {
   }
 
   func presentedSubitemDidChange(at url: URL) { call { $0.presentedSubitemDidChange(at: url) } }
+}
+
+// MARK: Its errors
+
+extension PresenterAdapter {
+  func refusal(for error: any Error) -> PresenterRefusal {
+    let error = error as NSError
+    return PresenterRefusal(
+      domain: error.domain, code: error.code, description: error.localizedDescription,
+      userInfo: error.userInfo)
+  }
 }
 
 // MARK: One for each presenter

@@ -1,6 +1,8 @@
+import FoundationEssentials
 import Synchronization
 import Wormhole
 import WormholeFiles
+import WormholeFoundationClients
 import WormholeSystem
 import WormholeTestSupport
 
@@ -8,7 +10,7 @@ import WormholeTestSupport
 ///
 /// ```
 /// present PATH [MANNER]     presents the item in one of the manners of RecordingPresenter, or
-///                           "listens": as a ListeningPresenter
+///                           "listens": as a ListeningPresenter, or "declines": as a LockedNote
 /// dismiss PATH              removes that presenter
 /// heard PATH                the callbacks so far
 /// ask KIND PATH             begins a conversation as a coordinator does before an access that is
@@ -28,6 +30,8 @@ enum PresenterVerbs {
     case "present" where second == "listens":
       // A registered presenter lives as long as the process.
       try FileCoordinator.addFilePresenter(ListeningPresenter(first))
+    case "present" where second == "declines":
+      LockedNote.present(URL(filePath: first))
     case "present":
       let manner = second.flatMap { RecordingPresenter.Manner(rawValue: $0) }
       let presenter = RecordingPresenter(first, manner ?? .answers)

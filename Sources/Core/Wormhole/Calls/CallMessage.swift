@@ -7,7 +7,7 @@ package import WormholePropertyLists
 /// request   replyTo (the caller's mailbox), value, expires, uptime, namespace (see `Expiry`);
 ///           between machines, whose clocks differ, left: the milliseconds that were left when it was posted
 /// reply     value
-/// failure   code, reason
+/// failure   code, reason, and details if there are any
 /// cancel    replyTo
 /// ```
 ///
@@ -38,7 +38,8 @@ enum CallMessage: Sendable {
       self = .answer(
         id: id,
         .failure(
-          code: fields["code"]?.stringValue ?? "", reason: fields["reason"]?.stringValue ?? ""))
+          code: fields["code"]?.stringValue ?? "", reason: fields["reason"]?.stringValue ?? "",
+          details: fields["details"]))
     case "cancel":
       guard let key else { return nil }
       self = .cancel(key)
@@ -67,11 +68,13 @@ enum CallMessage: Sendable {
       return message
     case .answer(let id, .reply(let value)):
       return ["kind": "reply", "id": PropertyListValue(id), "value": value]
-    case .answer(let id, .failure(let code, let reason)):
-      return [
+    case .answer(let id, .failure(let code, let reason, let details)):
+      var message: PropertyListValue = [
         "kind": "failure", "id": PropertyListValue(id), "code": .string(code),
         "reason": .string(reason),
       ]
+      if let details { message["details"] = details }
+      return message
     case .cancel(let key):
       return ["kind": "cancel", "id": PropertyListValue(key.id), "replyTo": .string(key.replyTo)]
     case .notice(let value): return ["kind": "notice", "value": value]
@@ -89,9 +92,10 @@ package struct CallKey: Hashable, Sendable {
 /// How a callee answered.
 package enum CallAnswer: Sendable {
   case reply(PropertyListValue)
-  /// - Parameter code: a word that both ends know. `notAnswered` and `queueFull` belong to
-  ///   `CallEndpoint`.
-  case failure(code: String, reason: String)
+  /// - Parameters:
+  ///   - code: a word that both ends know. `notAnswered` and `queueFull` belong to `CallEndpoint`.
+  ///   - details: what a program can use of the reason.
+  case failure(code: String, reason: String, details: PropertyListValue? = nil)
 }
 
 /// How a call ended for its caller.

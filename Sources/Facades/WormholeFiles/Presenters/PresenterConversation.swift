@@ -179,9 +179,11 @@ package final class PresenterConversation: Waiting, Sendable {
   private func take(_ end: CallEnd, of member: PresenterSite.Member) {
     switch end {
     case .answered(.reply), .died: endWait(for: member.id)
-    case .answered(.failure(code: PresenterSite.refusal, let reason)):
+    case .answered(.failure(code: PresenterSite.refusal, let reason, let details)):
       let sentence = "cannot begin the access: \(member.description) refused: \(reason)"
-      endWait(for: member.id, failure: PresenterError(description: sentence))
+      endWait(
+        for: member.id,
+        failure: PresenterError(description: sentence, refusal: PresenterRefusal(details)))
     default: endWait(for: member.id, silent: member.description)
     }
   }
@@ -246,8 +248,10 @@ extension PresenterConversation {
 }
 
 /// Why presenters could not be asked, or the error of one of them; a sentence.
-struct PresenterError: Error, Sendable, Hashable, CustomStringConvertible {
-  let description: String
+package struct PresenterError: Error, Sendable, CustomStringConvertible {
+  package let description: String
+  /// The error of a presenter in another process.
+  package var refusal: PresenterRefusal?
 }
 
 /// A presenter that did not answer, and the state of its process.

@@ -260,7 +260,7 @@ extension PeerResult {
   fileprivate init(_ end: CallEnd, _ peer: String, in container: SharedContainer) {
     switch end {
     case .answered(.reply(let value)): self = .success(value)
-    case .answered(.failure(let code, let reason)):
+    case .answered(.failure(let code, let reason, _)):
       // The codes that a peer may use; any other is just a failure.
       let codes: [PeerError.Code] = [
         .notHandled, .notAnswered, .unreachable, .queueFull, .unexpectedValue,

@@ -28,7 +28,7 @@ import WormholeTestSupport
       let text =
         switch end {
         case .answered(.reply(let value)): "reply \(value.intValue ?? -1)"
-        case .answered(.failure(let code, _)): "failure \(code)"
+        case .answered(.failure(let code, _, _)): "failure \(code)"
         case .timedOut: "timed out"
         case .cancelled: "cancelled"
         case .closed: "closed"

@@ -143,17 +143,24 @@ final class PresenterSite: Sendable {
     guard let presenter = RegisteredPresenter.registered(id) else {
       return answer(call, nil)
     }
+    let describing = presenter.presenter as? any RefusingPresenter
     let steps = presenter.steps(for: demands.compactMap { PresenterDemand($0) })
     // It keeps the call until its end, and the call keeps it.
     let exchange = PresenterExchange(presenter, steps) { failure in
-      queue.async { answer(call, failure) }
+      queue.async {
+        answer(call, failure.map { ($0, describing?.refusal(for: $0) ?? PresenterRefusal($0)) })
+      }
     }
     exchange.start()
     call.onEnd { exchange.finish() }
   }
 
-  private static func answer(_ call: IncomingCall, _ failure: (any Error)?) {
-    let refused = failure.map { CallAnswer.failure(code: refusal, reason: "\($0)") }
+  private static func answer(
+    _ call: IncomingCall, _ failure: (error: any Error, refusal: PresenterRefusal)?
+  ) {
+    let refused = failure.map {
+      CallAnswer.failure(code: refusal, reason: "\($0.error)", details: $0.refusal.propertyList)
+    }
     // The access that waits for the answer continues without it after a time.
     Diagnostics.reporting { _ = try call.answer(refused ?? .reply([:]), isLast: false) }
   }
