@@ -1,6 +1,7 @@
 import NSFileCoordination
 import Synchronization
 import Testing
+import WormholeFiles
 import WormholeFoundationClients
 import WormholeTestSupport
 
@@ -117,10 +118,131 @@ final class NSFileCoordinationTests {
     }
     #expect(ends.all == ["\(CocoaError.Code.userCancelled.rawValue)"])
     #expect(runs == 0)
-    // Cancelling lasts.
-    error = nil
-    coordinator.coordinate(readingItemAt: note, error: &error) { _ in runs += 1 }
-    #expect(error?.code == CocoaError.Code.userCancelled.rawValue && runs == 0)
+  }
+
+  @Test("stops waiting for presenters when it is cancelled, and runs no accessor after that")
+  func cancelling() throws {
+    try "x".write(to: note, atomically: true, encoding: .utf8)
+    let coordinator = NSFileCoordinator()
+    let presenter = SilentNote(note) { coordinator.cancel() }
+    NSFileCoordinator.addFilePresenter(presenter)
+    defer { NSFileCoordinator.removeFilePresenter(presenter) }
+    let runs = Ends()
+    func expectCancelled(_ access: (NSErrorPointer) -> Void) {
+      var error: NSError?
+      access(&error)
+      #expect(error?.domain == NSCocoaErrorDomain)
+      #expect(error?.code == CocoaError.Code.userCancelled.rawValue)
+    }
+    let prepare = { (error: NSErrorPointer) in
+      coordinator.prepare(forReadingItemsAt: [], writingItemsAt: [self.note], error: error) {
+        runs.add("prepared")
+        $0()
+      }
+    }
+    expectCancelled(prepare)
+    // It lasts.
+    expectCancelled(prepare)
+    expectCancelled {
+      coordinator.coordinate(readingItemAt: note, error: $0) { _ in runs.add("read") }
+    }
+    expectCancelled {
+      coordinator.coordinate(writingItemAt: note, error: $0) { _ in runs.add("written") }
+    }
+    let ends = Ends()
+    coordinator.coordinate(with: [.readingIntent(with: note)], queue: OperationQueue()) { error in
+      ends.add("\((error as NSError?)?.code ?? 0)")
+    }
+    try eventually("the accessor gets the error") {
+      ends.all == ["\(CocoaError.Code.userCancelled.rawValue)"]
+    }
+    #expect(runs.all == [])
+  }
+
+  /// It used to see nothing there, so that its `removeItem` failed and nothing was written.
+  @Test("finds the item that it is to replace, and removes it first", arguments: [false, true])
+  func replacing(isDirectory: Bool) throws {
+    let inside = isDirectory ? note.appendingPathComponent("one") : note
+    if isDirectory {
+      try FileManager.default.createDirectory(at: note, withIntermediateDirectories: false)
+    }
+    try "old".write(to: inside, atomically: false, encoding: .utf8)
+    var error: NSError?
+    NSFileCoordinator().coordinate(writingItemAt: note, options: .forReplacing, error: &error) {
+      do {
+        #expect(read(isDirectory ? $0.appendingPathComponent("one") : $0) == "old")
+        // Not the item itself, which readers have.
+        let old = try FileHandle(forWritingTo: isDirectory ? $0.appendingPathComponent("one") : $0)
+        try old.write(contentsOf: Data("???".utf8))
+        try old.close()
+        #expect(read(inside) == "old")
+        try FileManager.default.removeItem(at: $0)
+        try "new".write(to: $0, atomically: false, encoding: .utf8)
+      } catch {
+        Issue.record("\(error)")
+      }
+    }
+    #expect(error == nil)
+    #expect(try text(note) == "new")
+    #expect(directory.listing.isEmpty == false)
+  }
+
+  @Test("keeps the item when an accessor has removed it and then failed")
+  func nothingLeft() throws {
+    for options: NSFileCoordinator.WritingOptions in [[], .forMerging, .forReplacing] {
+      try "old".write(to: note, atomically: true, encoding: .utf8)
+      var error: NSError?
+      NSFileCoordinator().coordinate(writingItemAt: note, options: options, error: &error) {
+        // Foundation on Linux removes the item before it fails.
+        _ = try? FileManager.default.replaceItemAt($0, withItemAt: $0.appendingPathExtension("new"))
+        do {
+          if FileManager.default.fileExists(atPath: $0.path) {
+            try FileManager.default.removeItem(at: $0)
+          }
+        } catch {
+          Issue.record("\(error)")
+        }
+      }
+      #expect(error?.domain == NSCocoaErrorDomain)
+      #expect(error?.code == CocoaError.Code.fileWriteUnknown.rawValue)
+      #expect(error?.localizedDescription.contains("forDeleting") == true)
+      #expect(try text(note) == "old")
+    }
+  }
+
+  /// It used to arrive as an error of this package, without its code.
+  @Test("gets the error of a presenter in another process as that process made it")
+  func presentersError() throws {
+    try "x".write(to: note, atomically: true, encoding: .utf8)
+    let other = try Participant(directory.path)
+    #expect(try other.ask("present \(note.path) declines") == "done")
+    var error: NSError?
+    NSFileCoordinator().coordinate(readingItemAt: note, error: &error) { _ in
+      Issue.record("it was read")
+    }
+    let found = try #require(error)
+    #expect(found.domain == LockedNote.domain && found.code == 42)
+    #expect(found.localizedDescription == "The note is locked.")
+    #expect(
+      found.userInfo["lines"] as? [Int] == [1, 2] && found.userInfo["by"] as? String == "Ann")
+    #expect(found.userInfo[NSUnderlyingErrorKey] == nil)
+    #expect("\(found.userInfo[NSDebugDescriptionErrorKey] ?? "")".contains("\(other.processID)"))
+  }
+
+  /// Never answers.
+  private final class SilentNote: NSObject, NSFilePresenter, Sendable {
+    let presentedItemURL: URL?
+    let presentedItemOperationQueue = OperationQueue()
+    private let isAsked: @Sendable () -> Void
+
+    init(_ url: URL, isAsked: @escaping @Sendable () -> Void) {
+      presentedItemURL = url
+      self.isAsked = isAsked
+    }
+
+    func relinquishPresentedItem(
+      toWriter writer: @escaping @Sendable ((@Sendable () -> Void)?) -> Void
+    ) { isAsked() }
   }
 
   private final class Ends: Sendable {

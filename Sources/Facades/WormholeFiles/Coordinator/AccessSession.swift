@@ -108,7 +108,7 @@ final class AccessOpening: Waiting {
       prepared.contains(found.place.text) ? [] : request.presenterDemands(at: found.place)
     }
     conversation = PresenterConversation.ifNeeded(
-      demands, for: coordinator.filePresenter, until: terms.deadline)
+      demands, for: coordinator.filePresenter, under: terms)
   }
 
   // Another process has claimed the directory's contents, and waits for all parts of this access in

@@ -295,9 +295,10 @@ final class Preparation: Sendable {
       paths.append(location.text)
       demands += request.presenterDemands(at: location)
     }
+    let terms = try coordinator.begin(requests, until: deadline, term: FileCoordinator.standardTerm)
+    defer { coordinator.end(terms) }
     conversation = try PresenterConversation.begin(
-      demands, for: coordinator.filePresenter,
-      until: deadline ?? .now + FileCoordinator.standardWait)
+      demands, for: coordinator.filePresenter, until: terms.deadline, under: terms)
     self.coordinator = coordinator
     coordinator.setPrepared(paths, by: ObjectIdentifier(self))
   }

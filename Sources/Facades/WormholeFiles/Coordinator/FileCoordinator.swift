@@ -131,7 +131,7 @@ public final class FileCoordinator: Sendable {
 
 extension FileCoordinator {
   /// Begins an access, which this coordinator can cancel.
-  private func begin(
+  func begin(
     _ requests: [AccessRequest], until deadline: ContinuousClock.Instant?, term: Duration
   ) throws -> AccessTerms {
     try state.withLock { state in
@@ -155,7 +155,7 @@ extension FileCoordinator {
     state.withLock { $0.accesses[ObjectIdentifier(terms)]?.session = session }
   }
 
-  private func end(_ terms: AccessTerms) {
+  func end(_ terms: AccessTerms) {
     _ = state.withLock { $0.accesses.removeValue(forKey: ObjectIdentifier(terms)) }
   }
 

@@ -35,6 +35,7 @@ package final class PresenterConversation: Waiting, Sendable {
   }
 
   private let demands: [PresenterDemand]
+  private let terms: AccessTerms?
   /// The presenters of other processes that the demands concern.
   private let remote: [PresenterSite.Member]
   private let own: RegisteredPresenter?
@@ -43,12 +44,16 @@ package final class PresenterConversation: Waiting, Sendable {
 
   /// The questions for presenters; none is asked before the first step.
   ///
-  /// - Parameter presenter: the coordinator's own presenter, which is not notified of its accesses.
+  /// - Parameters:
+  ///   - presenter: the coordinator's own presenter, which is not notified of its accesses.
+  ///   - terms: the access that may be cancelled meanwhile.
   private init(
     _ demands: [PresenterDemand], _ remote: [PresenterSite.Member],
-    for presenter: (any FilePresenter)?, until deadline: ContinuousClock.Instant
+    for presenter: (any FilePresenter)?, until deadline: ContinuousClock.Instant,
+    under terms: AccessTerms?
   ) {
     self.demands = demands
+    self.terms = terms
     self.remote = remote
     let stopped = remote.filter { $0.presence.state == .suspended }
     state = Mutex(State(stopped: Set(stopped.map(\.id)), limit: deadline))
@@ -61,13 +66,13 @@ package final class PresenterConversation: Waiting, Sendable {
   /// - Returns: nil if no presenter is to be asked, and none of the caller's to be notified.
   /// - Complexity: as `begin` without presenters.
   static func ifNeeded(
-    _ demands: [PresenterDemand], for presenter: (any FilePresenter)?,
-    until deadline: ContinuousClock.Instant
+    _ demands: [PresenterDemand], for presenter: (any FilePresenter)?, under terms: AccessTerms
   ) -> PresenterConversation? {
     guard !demands.isEmpty else { return nil }
     let remote = remote(for: demands)
     guard presenter != nil || !remote.isEmpty || !RegisteredPresenter.areNone else { return nil }
-    return PresenterConversation(demands, remote, for: presenter, until: deadline)
+    return PresenterConversation(
+      demands, remote, for: presenter, until: terms.deadline, under: terms)
   }
 
   /// Asks all presenters concerned, in this process and in others, and waits for their answers, at
@@ -78,10 +83,10 @@ package final class PresenterConversation: Waiting, Sendable {
   ///   processes in each.
   package static func begin(
     _ demands: [PresenterDemand], for presenter: (any FilePresenter)?,
-    until deadline: ContinuousClock.Instant
+    until deadline: ContinuousClock.Instant, under terms: AccessTerms? = nil
   ) throws -> PresenterConversation {
     let conversation = PresenterConversation(
-      demands, remote(for: demands), for: presenter, until: deadline)
+      demands, remote(for: demands), for: presenter, until: deadline, under: terms)
     try conversation.run()
     return conversation
   }
@@ -90,6 +95,12 @@ package final class PresenterConversation: Waiting, Sendable {
   package func step() throws -> WaitingStep<Void> {
     let (isAsked, isDone) = state.withLock { ($0.isAsked, $0.hasAnswers) }
     guard !isDone else { return .done(()) }
+    do {
+      try terms?.check("ask the presenters", path: demands.first?.path.text ?? "")
+    } catch {
+      finish(published: [:])
+      throw error
+    }
     if isAsked { lookAtRemote() } else { ask() }
     let now = ContinuousClock.now
     let (limit, failure) = state.withLock { state in

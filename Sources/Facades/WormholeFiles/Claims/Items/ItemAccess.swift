@@ -81,7 +81,7 @@ package enum AccessKind: String, Sendable, Hashable, CaseIterable {
 }
 
 /// The terms that all steps of one access share: its purpose, how long it waits, and how it ends.
-final class AccessTerms: Sendable {
+package final class AccessTerms: Sendable {
   /// Accesses of the same purpose do not exclude each other.
   let purpose: String
   /// Whether other processes may have accesses of the same purpose.
