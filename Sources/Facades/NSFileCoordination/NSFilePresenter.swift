@@ -1,7 +1,7 @@
 public import Foundation
 
 /// An object that shows or edits a file or a directory; source-compatible with the Foundation
-/// protocol of Apple's systems. Versions and iCloud are absent.
+/// protocol of Apple's systems.
 ///
 /// Callbacks are called on `presentedItemOperationQueue`. An access of another coordinator waits at
 /// most 2 seconds for all answers, so a blocked queue delays it that long. Each method but the two
@@ -72,6 +72,21 @@ public protocol NSFilePresenter: NSObjectProtocol {
   /// The item's content or attributes have changed, or it appeared or disappeared.
   func presentedItemDidChange()
 
+  /// A conflict has left a copy of the item.
+  ///
+  /// - Parameter version: the copy.
+  func presentedItemDidGain(_ version: NSFileVersion)
+
+  /// A version was removed.
+  ///
+  /// - Parameter version: the version; its content is gone.
+  func presentedItemDidLose(_ version: NSFileVersion)
+
+  /// A conflict was resolved.
+  ///
+  /// - Parameter version: the copy that the conflict left.
+  func presentedItemDidResolveConflict(_ version: NSFileVersion)
+
   /// Another access is about to delete an item in the presented directory, at any depth.
   ///
   /// - Parameters:
@@ -88,6 +103,27 @@ public protocol NSFilePresenter: NSObjectProtocol {
 
   /// An item in the presented directory has changed, at any depth.
   func presentedSubitemDidChange(at url: URL)
+
+  /// A conflict has left a copy of an item in the presented directory.
+  ///
+  /// - Parameters:
+  ///   - url: the item's.
+  ///   - version: the copy.
+  func presentedSubitem(at url: URL, didGain version: NSFileVersion)
+
+  /// A version of an item in the presented directory was removed.
+  ///
+  /// - Parameters:
+  ///   - url: the item's.
+  ///   - version: the version; its content is gone.
+  func presentedSubitem(at url: URL, didLose version: NSFileVersion)
+
+  /// A conflict about an item in the presented directory was resolved.
+  ///
+  /// - Parameters:
+  ///   - url: the item's.
+  ///   - version: the copy that the conflict left.
+  func presentedSubitem(at url: URL, didResolve version: NSFileVersion)
 }
 
 extension NSFilePresenter {
@@ -130,6 +166,24 @@ extension NSFilePresenter {
 
   /// Does nothing.
   public func presentedItemDidChange() {}
+
+  /// Does nothing.
+  public func presentedItemDidGain(_ version: NSFileVersion) {}
+
+  /// Does nothing.
+  public func presentedItemDidLose(_ version: NSFileVersion) {}
+
+  /// Does nothing.
+  public func presentedItemDidResolveConflict(_ version: NSFileVersion) {}
+
+  /// Does nothing.
+  public func presentedSubitem(at url: URL, didGain version: NSFileVersion) {}
+
+  /// Does nothing.
+  public func presentedSubitem(at url: URL, didLose version: NSFileVersion) {}
+
+  /// Does nothing.
+  public func presentedSubitem(at url: URL, didResolve version: NSFileVersion) {}
 
   /// Lets the subitem be deleted.
   public func accommodatePresentedSubitemDeletion(

@@ -6,7 +6,7 @@ import WormholeFiles
 
 /// A registered `NSFilePresenter` as the coordination knows it: each call becomes an operation on the
 /// presenter's queue.
-final class PresenterAdapter: RefusingPresenter {
+final class PresenterAdapter: OriginalPresenter {
   /// Presenters need not be `Sendable`, as in the original: methods are called only on their queue.
   /// Their URL and queue are read on any thread, which the original also demands of a presenter.
   private nonisolated(unsafe) let presenter: any NSFilePresenter
@@ -69,7 +69,7 @@ final class PresenterAdapter: RefusingPresenter {
   func presentedSubitemDidChange(at url: URL) { call { $0.presentedSubitemDidChange(at: url) } }
 }
 
-// MARK: Its errors
+// MARK: Versions and errors
 
 extension PresenterAdapter {
   func refusal(for error: any Error) -> PresenterRefusal {
@@ -77,6 +77,23 @@ extension PresenterAdapter {
     return PresenterRefusal(
       domain: error.domain, code: error.code, description: error.localizedDescription,
       userInfo: error.userInfo)
+  }
+
+  func hear(
+    _ event: KeptCopies.Event, _ copy: KeptCopies.Copy, of item: KeptCopies, isSubitem: Bool
+  ) {
+    let version = NSFileVersion(item, copy)
+    let url = URL(fileURLWithPath: item.path)
+    call {
+      switch (event, isSubitem) {
+      case (.gained, false): $0.presentedItemDidGain(version)
+      case (.lost, false): $0.presentedItemDidLose(version)
+      case (.resolved, false): $0.presentedItemDidResolveConflict(version)
+      case (.gained, true): $0.presentedSubitem(at: url, didGain: version)
+      case (.lost, true): $0.presentedSubitem(at: url, didLose: version)
+      case (.resolved, true): $0.presentedSubitem(at: url, didResolve: version)
+      }
+    }
   }
 }
 

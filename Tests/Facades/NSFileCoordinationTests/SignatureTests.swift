@@ -6,8 +6,6 @@ import WormholeTestSupport
 /// The declarations of `Foundation/NSFileCoordinator.h` and `Foundation/NSFilePresenter.h` in the public
 /// SDK of macOS, as Swift imports them: a block with `NS_SWIFT_SENDABLE` is `@Sendable`, one with
 /// `NS_NOESCAPE` does not escape, an `NSError **` is an `NSErrorPointer`.
-///
-/// Versions (`NSFileVersion`) are absent.
 @Suite("The signatures of the original's header", .blocking)
 struct SignatureTests {
   typealias Row = (declared: String, found: Any.Type)
@@ -130,6 +128,18 @@ struct SignatureTests {
       (
         "(Presenter) -> (URL, @Sendable (Optional<Error>) -> ()) -> ()",
         type(of: P.accommodatePresentedSubitemDeletion(at:completionHandler:))
+      ),
+      ("(Presenter) -> (NSFileVersion) -> ()", type(of: P.presentedItemDidGain(_:))),
+      ("(Presenter) -> (NSFileVersion) -> ()", type(of: P.presentedItemDidLose(_:))),
+      ("(Presenter) -> (NSFileVersion) -> ()", type(of: P.presentedItemDidResolveConflict(_:))),
+      (
+        "(Presenter) -> (URL, NSFileVersion) -> ()", type(of: P.presentedSubitem(at:didGain:))
+      ),
+      (
+        "(Presenter) -> (URL, NSFileVersion) -> ()", type(of: P.presentedSubitem(at:didLose:))
+      ),
+      (
+        "(Presenter) -> (URL, NSFileVersion) -> ()", type(of: P.presentedSubitem(at:didResolve:))
       ),
       ("(Presenter) -> (URL) -> ()", type(of: P.presentedSubitemDidAppear(at:))),
       ("(Presenter) -> (URL, URL) -> ()", type(of: P.presentedSubitem(at:didMoveTo:))),

@@ -165,14 +165,6 @@ struct StagedCopy: Sendable {
   private func treeOfCopy() throws -> TreeManifest {
     try TreeManifest(of: location.name, at: claim.descriptor)
   }
-
-  /// The path at which an unpublished copy is kept, because it must not be lost.
-  func keptPath() -> String {
-    let ending = ".conflict-" + Nonce.next()
-    var name = location.name.text
-    while name.utf8.count + ending.utf8.count > 255 { name.removeLast() }
-    return location.parent.appending(FileName(name + ending)).text
-  }
 }
 
 /// A copy of an item for one reader, removed when the reader has finished with it.

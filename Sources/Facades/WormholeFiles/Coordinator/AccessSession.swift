@@ -261,6 +261,11 @@ final class AccessClosing: Waiting {
         }
         result = .success(())
       } catch {
+        if let item = remaining.last?.access.location,
+          let copy = (error as? FileCoordinationError)?.keptCopy
+        {
+          KeptCopies(of: item).report(.gained, copy)
+        }
         result = .failure(error)
       }
       giveUp()

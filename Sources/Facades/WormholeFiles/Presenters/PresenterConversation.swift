@@ -258,6 +258,17 @@ extension PresenterConversation {
   }
 }
 
+extension KeptCopies {
+  /// Notifies the presenters of the item and of the directories above, in all processes.
+  package func report(_ event: Event, _ copy: String) {
+    for presenter in RegisteredPresenter.all { presenter.hear(event, ItemPath(copy), of: item) }
+    for member in PresenterSite.asking([item]).flatMap({ $0.others() })
+    where member.path == item || member.path.contains(item) {
+      member.site.report(event, copy, of: item, to: member)
+    }
+  }
+}
+
 /// Why presenters could not be asked, or the error of one of them; a sentence.
 package struct PresenterError: Error, Sendable, CustomStringConvertible {
   package let description: String

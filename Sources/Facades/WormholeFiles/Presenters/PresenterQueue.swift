@@ -9,6 +9,7 @@ enum PresenterNotice: Hashable, Sendable {
   case subitemAppeared(ItemPath)
   case subitemChanged(ItemPath)
   case subitemMoved(ItemPath, ItemPath)
+  case version(KeptCopies.Event, ItemPath, of: ItemPath, isSubitem: Bool)
 
   func deliver(to presenter: any FilePresenter) {
     switch self {
@@ -18,6 +19,10 @@ enum PresenterNotice: Hashable, Sendable {
     case .subitemChanged(let path): presenter.presentedSubitemDidChange(at: path.url)
     case .subitemMoved(let old, let new):
       presenter.presentedSubitem(at: old.url, didMoveTo: new.url)
+    case .version(let event, let path, let item, let isSubitem):
+      let copies = KeptCopies(of: item)
+      guard let copy = copies.copy(at: path) else { return }
+      (presenter as? any OriginalPresenter)?.hear(event, copy, of: copies, isSubitem: isSubitem)
     }
   }
 
@@ -26,7 +31,7 @@ enum PresenterNotice: Hashable, Sendable {
   fileprivate var isMove: Bool {
     switch self {
     case .moved, .subitemMoved: true
-    case .changed, .subitemAppeared, .subitemChanged: false
+    case .changed, .subitemAppeared, .subitemChanged, .version: false
     }
   }
 }

@@ -34,9 +34,14 @@ package struct PresenterRefusal: Sendable, Hashable {
   }
 }
 
-/// A presenter that describes its errors for other processes better than their types do.
-package protocol RefusingPresenter: FilePresenter {
+/// A presenter that was written for the original: it describes its errors for other processes better
+/// than their types do, and hears of versions.
+package protocol OriginalPresenter: FilePresenter {
   func refusal(for error: any Error) -> PresenterRefusal
+
+  /// - Parameter isSubitem: whether the item is in the presented directory.
+  func hear(
+    _ event: KeptCopies.Event, _ copy: KeptCopies.Copy, of item: KeptCopies, isSubitem: Bool)
 }
 
 extension PresenterRefusal {

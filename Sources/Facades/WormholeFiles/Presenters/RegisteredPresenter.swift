@@ -83,6 +83,12 @@ final class RegisteredPresenter: Sendable {
     return (site, path, try site.enter(id, at: path, answering: answered))
   }
 
+  /// Something happened to a copy that a conflict has left.
+  func hear(_ event: KeptCopies.Event, _ copy: ItemPath, of item: ItemPath) {
+    guard let path, path == item || path.contains(item) else { return }
+    callbacks.post([.version(event, copy, of: item, isSubitem: path != item)])
+  }
+
   // MARK: Current questions
 
   /// The questions for it; empty when the demands do not concern it.

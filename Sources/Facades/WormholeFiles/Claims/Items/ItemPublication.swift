@@ -167,7 +167,7 @@ final class ItemPublication: Waiting {
     guard let conflict = error as? FileCoordinationError, conflict.code == .conflict else {
       return error
     }
-    let path = copy.keptPath()
+    let path = KeptCopies(of: location).newPath()
     do throws(Errno) {
       try rename(location.name, at: claim.descriptor, to: path, at: Directory.current)
       return conflict.keeping(copy: path)

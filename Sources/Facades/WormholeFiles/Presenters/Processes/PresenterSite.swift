@@ -130,6 +130,16 @@ final class PresenterSite: Sendable {
     Diagnostics.reporting { _ = try calls.notify(message, to: outlet) }
   }
 
+  func report(_ event: KeptCopies.Event, _ copy: String, of item: ItemPath, to member: Member) {
+    guard let outlet = calls.outlet(to: member.mailbox) else { return }
+    let message: PropertyListValue = [
+      "presenter": .string(member.id), "version": .string(event.rawValue), "copy": .string(copy),
+      "of": .string(item.text),
+    ]
+    // It finds the copy when it looks for it, too.
+    Diagnostics.reporting { _ = try calls.notify(message, to: outlet) }
+  }
+
   // MARK: Being asked
 
   private static let maximumDemands = 1_000
@@ -143,7 +153,7 @@ final class PresenterSite: Sendable {
     guard let presenter = RegisteredPresenter.registered(id) else {
       return answer(call, nil)
     }
-    let describing = presenter.presenter as? any RefusingPresenter
+    let describing = presenter.presenter as? any OriginalPresenter
     let steps = presenter.steps(for: demands.compactMap { PresenterDemand($0) })
     // It keeps the call until its end, and the call keeps it.
     let exchange = PresenterExchange(presenter, steps) { failure in
@@ -170,10 +180,16 @@ final class PresenterSite: Sendable {
 
   private static func take(_ notice: PropertyListValue) {
     // Other programs may have written anything else.
-    guard let id = notice["presenter"]?.stringValue, let old = ItemPath(notice["movedFrom"]),
-      let new = ItemPath(notice["movedTo"])
+    guard let id = notice["presenter"]?.stringValue,
+      let presenter = RegisteredPresenter.registered(id)
     else { return }
-    RegisteredPresenter.registered(id)?.watcher.follow(from: old, to: new, isOwn: false)
+    if let old = ItemPath(notice["movedFrom"]), let new = ItemPath(notice["movedTo"]) {
+      presenter.watcher.follow(from: old, to: new, isOwn: false)
+    } else if let event = notice["version"]?.stringValue.flatMap(KeptCopies.Event.init(rawValue:)),
+      let copy = ItemPath(notice["copy"]), let item = ItemPath(notice["of"])
+    {
+      presenter.hear(event, copy, of: item)
+    }
   }
 }
 

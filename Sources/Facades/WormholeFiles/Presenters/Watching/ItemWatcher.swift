@@ -195,7 +195,7 @@ final class ItemWatcher: Sendable {
     let place: ItemPath? =
       switch notice {
       case .changed: item
-      case .moved: nil
+      case .moved, .version: nil
       case .subitemAppeared(let path), .subitemChanged(let path), .subitemMoved(_, let path): path
       }
     guard let place else { return false }

@@ -1,0 +1,185 @@
+public import Foundation
+import Synchronization
+import WormholeFiles
+
+/// A version of a file or directory: the item itself, or a copy that a conflict has left beside it.
+/// Source-compatible with the Foundation class of Apple's systems, as far as these versions go.
+///
+/// No system on Linux keeps old versions. But an access that was refused with a conflict keeps its copy
+/// as `<name>.conflict-<nonce>`: that is a conflict version of the item until somebody resolves it. A
+/// resolved one is `<name>.resolved-<nonce>` until it is removed. Both are files like others, for every
+/// program and process. Copies of an item whose name has more than 220 bytes are not found.
+///
+/// ```swift
+/// for version in NSFileVersion.unresolvedConflictVersionsOfItem(at: file) ?? [] {
+///   print(try Data(contentsOf: version.url).count, version.modificationDate ?? .distantPast)
+///   version.isResolved = true
+/// }
+/// try NSFileVersion.removeOtherVersionsOfItem(at: file)
+/// ```
+public final class NSFileVersion: NSObject, Sendable {
+  /// How `replaceItem(at:options:)` replaces an item.
+  ///
+  /// ```swift
+  /// let options: NSFileVersion.ReplacingOptions = .byMoving
+  /// ```
+  public struct ReplacingOptions: OptionSet, Sendable {
+    /// The options as bits.
+    public let rawValue: UInt
+
+    /// Makes options from their bits.
+    public init(rawValue: UInt) { self.rawValue = rawValue }
+
+    /// The version is moved to the item's place; otherwise it is copied.
+    public static let byMoving = ReplacingOptions(rawValue: 1 << 0)
+  }
+
+  private let item: KeptCopies
+  /// Nil for the item itself.
+  private let copy: Mutex<KeptCopies.Copy?>
+
+  init(_ item: KeptCopies, _ copy: KeptCopies.Copy?) {
+    self.item = item
+    self.copy = Mutex(copy)
+  }
+
+  // MARK: Finding
+
+  /// Returns the item itself as a version.
+  ///
+  /// - Parameter url: the item's.
+  /// - Returns: nil if there is no item.
+  /// - Complexity: one look at the item.
+  public static func currentVersionOfItem(at url: URL) -> NSFileVersion? {
+    FileManager.default.fileExists(atPath: url.path)
+      ? NSFileVersion(KeptCopies(of: url.path), nil) : nil
+  }
+
+  /// Returns all copies that conflicts have left, resolved or not, the oldest first.
+  ///
+  /// - Parameter url: the item's, which need not exist.
+  /// - Returns: nil if its directory cannot be read; the reason is an event of `Diagnostics`.
+  /// - Complexity: reads the directory, and looks at each copy.
+  public static func otherVersionsOfItem(at url: URL) -> [NSFileVersion]? {
+    let item = KeptCopies(of: url.path)
+    return item.all()?.map { NSFileVersion(item, $0) }
+  }
+
+  /// Returns the copies of conflicts that nobody has resolved yet, the oldest first.
+  ///
+  /// - Parameter url: the item's, which need not exist.
+  /// - Returns: nil if its directory cannot be read; the reason is an event of `Diagnostics`.
+  /// - Complexity: reads the directory, and looks at each copy.
+  public static func unresolvedConflictVersionsOfItem(at url: URL) -> [NSFileVersion]? {
+    otherVersionsOfItem(at: url)?.filter { !$0.isResolved }
+  }
+
+  /// Finds a version again.
+  ///
+  /// - Parameters:
+  ///   - url: the item's.
+  ///   - persistentIdentifier: that of the version.
+  /// - Returns: nil if it was removed meanwhile.
+  /// - Complexity: as `otherVersionsOfItem(at:)`.
+  public static func version(
+    itemAt url: URL, forPersistentIdentifier persistentIdentifier: Any
+  ) -> NSFileVersion? {
+    let wanted = persistentIdentifier as? NSString
+    return
+      ((otherVersionsOfItem(at: url) ?? []) + [currentVersionOfItem(at: url)].compactMap(\.self))
+      .first { $0.persistentIdentifier as? NSString == wanted }
+  }
+
+  // MARK: Its properties
+
+  /// Where its content is.
+  public var url: URL { URL(fileURLWithPath: path) }
+
+  private var path: String { copy.withLock { $0?.path } ?? item.path }
+
+  /// The name of the item.
+  public var localizedName: String? { URL(fileURLWithPath: item.path).lastPathComponent }
+
+  /// Always nil: conflicts are those of one machine.
+  public var localizedNameOfSavingComputer: String? { nil }
+
+  /// When its content was last changed; nil if it is gone.
+  ///
+  /// - Complexity: one look at the file.
+  public var modificationDate: Date? {
+    // Nil is the original's answer as well, for a version that was removed.
+    try? FileManager.default.attributesOfItem(atPath: path)[.modificationDate] as? Date
+  }
+
+  /// Finds it again in another process or later, resolved or not: a text.
+  public var persistentIdentifier: any NSCoding {
+    (copy.withLock { $0?.nonce } ?? "current") as NSString
+  }
+
+  /// Whether a conflict has left it.
+  public var isConflict: Bool { copy.withLock { $0 != nil } }
+
+  /// Whether its conflict is resolved; true for the item itself. Setting it to true renames the copy, for
+  /// all processes, and the presenters of the item are notified; setting it to false does nothing, as
+  /// in the original. A failure is an event of `Diagnostics`.
+  public var isResolved: Bool {
+    get { copy.withLock { $0?.isResolved } ?? true }
+    set {
+      guard newValue, copy.withLock({ item.resolve(&$0) }) else { return }
+      item.report(.resolved, path)
+    }
+  }
+
+  /// Always false: no system removes it.
+  public var isDiscardable: Bool { false }
+
+  /// Always true: its content is here.
+  public var hasLocalContents: Bool { true }
+
+  /// Always false.
+  public var hasThumbnail: Bool { false }
+
+  // MARK: Using it
+
+  /// Puts its content in the place of an item, in one step for others; coordinate the item for that.
+  ///
+  /// - Parameters:
+  ///   - url: the item to replace: usually the URL that an accessor gets.
+  ///   - options: whether the version is moved there.
+  /// - Returns: the item's URL.
+  /// - Throws: an error of Foundation.
+  /// - Complexity: a copy of the content without `byMoving`.
+  @discardableResult
+  public func replaceItem(at url: URL, options: ReplacingOptions = []) throws -> URL {
+    let files = FileManager.default
+    let new = url.deletingLastPathComponent().appendingPathComponent(".\(UUID().uuidString)")
+    if options.contains(.byMoving) {
+      try files.moveItem(at: self.url, to: new)
+    } else {
+      try files.copyItem(at: self.url, to: new)
+    }
+    if files.fileExists(atPath: url.path) { try files.removeItem(at: url) }
+    try files.moveItem(at: new, to: url)
+    if options.contains(.byMoving), isConflict { item.report(.lost, path) }
+    return url
+  }
+
+  /// Removes it; not for the item itself.
+  ///
+  /// - Throws: an error of Foundation; `CocoaError.featureUnsupported` for the item itself.
+  /// - Complexity: one removal, for a directory with all that it contains.
+  public func remove() throws {
+    guard isConflict else { throw CocoaError(.featureUnsupported) }
+    try FileManager.default.removeItem(atPath: path)
+    item.report(.lost, path)
+  }
+
+  /// Removes all copies of conflicts, also unresolved ones.
+  ///
+  /// - Parameter url: the item's.
+  /// - Throws: an error of Foundation; then some may be left.
+  /// - Complexity: as `otherVersionsOfItem(at:)`, and a removal of each.
+  public static func removeOtherVersionsOfItem(at url: URL) throws {
+    for version in otherVersionsOfItem(at: url) ?? [] { try version.remove() }
+  }
+}

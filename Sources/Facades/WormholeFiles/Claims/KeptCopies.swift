@@ -1,0 +1,86 @@
+import Wormhole
+import WormholeSystem
+
+/// The copies of accesses to an item that were refused because others had changed it: beside the item,
+/// as `<name>.conflict-<nonce>`, and `<name>.resolved-<nonce>` when a user has resolved the conflict.
+package struct KeptCopies: Sendable {
+  package struct Copy: Sendable {
+    package fileprivate(set) var path: String
+    package let nonce: String
+    package fileprivate(set) var isResolved: Bool
+  }
+
+  /// What happened to a copy. Presenters of other processes read it by name.
+  package enum Event: String, Sendable {
+    case gained, lost, resolved
+  }
+
+  let item: ItemPath
+  package var path: String { item.text }
+
+  private static let conflict = ".conflict-"
+  private static let resolved = ".resolved-"
+
+  package init(of path: String) {
+    // If a directory above may not be looked at, the path as it is written is still the place.
+    item = (try? ItemPath.canonical(path, followingLink: true)) ?? ItemPath(path)
+  }
+
+  init(of item: ItemPath) { self.item = item }
+
+  /// A place for a new copy.
+  func newPath() -> String { path(Self.conflict + Nonce.next()) }
+
+  private func path(_ ending: String) -> String {
+    var name = item.name.text
+    while name.utf8.count + ending.utf8.count > 255 { name.removeLast() }
+    return item.parent.appending(FileName(name + ending)).text
+  }
+
+  /// Returns the copies, the oldest first; nil if the directory cannot be read.
+  package func all() -> [Copy]? {
+    do throws(Errno) {
+      let entries = try FileDescriptor.open(item.parent.text, [.readOnly, .directory]).entries()
+      return entries.compactMap { copy($0.name.text) }
+        .map {
+          ($0, statusIfVisible($0.path).map { [$0.changedSeconds, $0.changedNanoseconds] } ?? [])
+        }
+        .sorted { ($0.1 + [0, 0]).lexicographicallyPrecedes($1.1 + [0, 0]) }.map(\.0)
+    } catch {
+      Diagnostics.report(FileCoordinationError.refused("list the versions", path: path, error))
+      return nil
+    }
+  }
+
+  func copy(at path: ItemPath) -> Copy? { copy(path.name.text) }
+
+  private func copy(_ name: String) -> Copy? {
+    for (ending, isResolved) in [(Self.conflict, false), (Self.resolved, true)]
+    where name.hasPrefix(item.name.text + ending) {
+      let nonce = name.dropFirst(item.name.text.count + ending.count)
+      return Copy(
+        path: item.parent.appending(FileName(name)).text, nonce: String(nonce),
+        isResolved: isResolved)
+    }
+    return nil
+  }
+
+  /// Renames a copy, so that all processes know that its conflict is resolved.
+  ///
+  /// - Returns: whether it was not resolved before, and is now.
+  package func resolve(_ changed: inout Copy?) -> Bool {
+    guard var copy = changed, !copy.isResolved else { return false }
+    let new = path(Self.resolved + copy.nonce)
+    do throws(Errno) {
+      try rename(copy.path, at: Directory.current, to: new, at: Directory.current)
+      copy.path = new
+      copy.isResolved = true
+      changed = copy
+      return true
+    } catch {
+      Diagnostics.report(
+        FileCoordinationError.refused("resolve the conflict", path: copy.path, error))
+      return false
+    }
+  }
+}
