@@ -1,5 +1,8 @@
+import Dispatch
 import FoundationEssentials
+import Wormhole
 import WormholeFiles
+import WormholeFoundationClients
 import WormholeSystem
 import WormholeTestSupport
 
@@ -9,6 +12,8 @@ import WormholeTestSupport
 /// KIND PATH [KIND PATH]… [SETTING=VALUE]…      coordinates one access to all these items
 /// count PATH NAME TIMES                        changes a counter so many times; answers each with its
 ///                                              number, and all with "done"
+/// edit PATH NAME DONE DONE LAST                two threads add the lines from DONE + 1 to LAST to a
+///                                              SharedText; answers each with its thread and number
 /// memory                                       its peak memory, in KiB
 /// written                                      the bytes that it has written to files so far
 /// ```
@@ -30,7 +35,7 @@ enum CoordinationVerbs {
     "reading", "uploading", "linked", "writing", "merging", "replacing", "deleting", "moving",
     "metadata", "inplace",
   ]
-  static let all = kinds.union(["count", "memory", "written"])
+  static let all = kinds.union(["count", "edit", "memory", "written"])
 
   struct Thrown: Error {}
 
@@ -38,6 +43,7 @@ enum CoordinationVerbs {
     do {
       switch words.first {
       case "count": return try count(Array(words.dropFirst()))
+      case "edit": return edit(Array(words.dropFirst()))
       case "memory": return try number("VmHWM:", in: "status")
       case "written": return try number("wchar:", in: "io")
       default: return try CoordinationOrder(words).run()
@@ -69,6 +75,23 @@ enum CoordinationVerbs {
       }
       try say("\(number)")
     }
+    return "done"
+  }
+
+  private static func edit(_ words: [String]) -> String {
+    let text = SharedText(URL(filePath: words[0]))
+    let numbers = words.dropFirst(2).compactMap { Int($0) }
+    let group = DispatchGroup()
+    for thread in 0..<2 {
+      DispatchQueue(label: "edit").async(group: group) {
+        for number in stride(from: numbers[thread] + 1, through: numbers[2], by: 1) {
+          text.add("\(words[1]).\(thread).\(number)")
+          Diagnostics.reporting { try say("\(thread) \(number)") }
+        }
+      }
+    }
+    group.wait()
+    text.close()
     return "done"
   }
 
