@@ -29,8 +29,8 @@ extension GroupDefaults {
   /// `[Any]`, `[String: Any]`; nil if there is none.
   ///
   /// In a program that imports Foundation a number casts to every number type that holds it, as
-  /// with the original. Without Foundation it is an `Int`, a `UInt64` above `Int.max`, or a
-  /// `Double`. A boolean is a `Bool`, not a number.
+  /// with the original, and a boolean to 1 or 0, too. Without Foundation a number is an `Int`, a
+  /// `UInt64` above `Int.max`, or a `Double`, and a boolean is a `Bool` only.
   ///
   /// The search list is the argument domain, the suite, the added suites, and the registered
   /// values.

@@ -81,7 +81,7 @@ struct ObjectBridgeTests {
   }
 
   // A test cannot observe a process without Foundation, because it has Foundation itself.
-  @Test("A number casts to every type that holds it, as on Apple's platforms; a boolean to none")
+  @Test("A number or a boolean casts to every type that holds it, as on Apple's platforms")
   func numbers() throws {
     let integer = PropertyListValue.integer(5).propertyListObject
     #expect(integer as? Int == 5 && integer as? UInt8 == 5 && integer as? Int64 == 5)
@@ -96,6 +96,8 @@ struct ObjectBridgeTests {
     let list = PropertyListValue.array([1, 2]).propertyListObject
     #expect(list as? [Double] == [1, 2] && list as? [Int32] == [1, 2])
     let boolean = PropertyListValue.boolean(true).propertyListObject
-    #expect(boolean as? Bool == true && boolean as? Int == nil && boolean as? Double == nil)
+    #expect(boolean as? Bool == true && boolean as? Int == 1 && boolean as? Double == 1)
+    let booleans = PropertyListValue.array([true, false]).propertyListObject
+    #expect(booleans as? [Bool] == [true, false] && booleans as? [Int] == [1, 0])
   }
 }

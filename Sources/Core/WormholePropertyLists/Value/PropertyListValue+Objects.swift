@@ -16,23 +16,21 @@ extension PropertyListValue {
 
   /// The value as the objects that Apple's interfaces return as `Any`.
   ///
-  /// The objects are `String`, `Bool`, `Date`, `Data`, `[Any]`, `[String: Any]`, and numbers. In a
-  /// process that has Foundation a number is an `NSNumber`, as on Apple's platforms: `as?` casts it
-  /// to every number type that holds it exactly (an integer to `Int`, `UInt8` or `Double`, a real
-  /// to `Double` or `Float`), also within an array or a dictionary. In a process that has only
-  /// FoundationEssentials a number is an `Int`, a `UInt64` above `Int.max`, or a `Double`, and
-  /// casts to that type only.
+  /// The objects are `String`, `Date`, `Data`, `[Any]`, `[String: Any]`, booleans and numbers. In a
+  /// process that has Foundation the latter are of `NSNumber`, as on Apple's platforms: `as?` casts
+  /// them to every type that holds them exactly (an integer to `Int`, `UInt8` or `Double`, a real
+  /// to `Double` or `Float`, a boolean to `Bool`, or to a number, 1 or 0), also within an array or a
+  /// dictionary. In a process that has only FoundationEssentials they are a `Bool`, an `Int`, a
+  /// `UInt64` above `Int.max`, or a `Double`, and cast to that type only.
   ///
-  /// A boolean is a `Bool`, not a number.
-  ///
-  /// - Complexity: No system call; about a microsecond per number.
+  /// - Complexity: No system call; about a microsecond per number or boolean.
   public var propertyListObject: Any {
     switch self {
     case .string(let string): string
     case .integer(let integer): Self.object(of: Int(integer))
     case .unsigned(let integer): Int(exactly: integer).map(Self.object) ?? Self.object(of: integer)
     case .real(let real): Self.object(of: real)
-    case .boolean(let boolean): boolean
+    case .boolean(let boolean): Self.object(of: boolean)
     case .date(let date): date
     case .data(let data): data
     case .array(let array): array.map(\.propertyListObject)
@@ -40,12 +38,12 @@ extension PropertyListValue {
     }
   }
 
-  /// Returns a number as Foundation bridges it, or the number itself in a process without
+  /// Returns a number or a boolean as Foundation bridges it, or itself in a process without
   /// Foundation.
-  // Foundation makes Swift's numbers conform, so the cast shows whether the process has loaded it.
+  // Foundation makes Swift's types conform, so the cast shows whether the process has loaded it.
   // Importing it here would load it into every program, and loading costs a short command more than
   // all of its work.
-  private static func object(of number: some Numeric) -> Any {
+  private static func object(of number: some Sendable) -> Any {
     (number as? any _ObjectiveCBridgeable)?._bridgeToObjectiveC() ?? number
   }
 
