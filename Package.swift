@@ -38,6 +38,8 @@ let rooms: [Target] = [
 
   // The core under its first name.
   room("Facades/AppGroup", ["Wormhole", "WormholeInspection"]),
+  // notify(3) and the Darwin center of Core Foundation (source-compatible), one center for a user.
+  room("Facades/notify", ["Wormhole", "WormholeSystem", "WormholeShims"]),
   // Coordinated access to any file or directory, inside a container or not; presenters.
   room("Facades/WormholeFiles", ["Wormhole", "WormholePropertyLists", "WormholeSystem"]),
   // NSFileCoordinator and its kin (source-compatible), for code that imports Foundation.
@@ -113,12 +115,13 @@ let testTools: [Target] = [
       "WormholeInspection", "WormholeEtcd", "Wormhole", "WormholePropertyLists", "WormholeSystem",
       "WormholeTestSupport", "WormholeCinemaTutorial", "WormholeMainActorApp",
       "WormholeFoundationClients", "WormholeWatchClients", "WormholeCommunicatorClients",
-      "WormholeDefaultsClients", "WormholeMessageClients",
+      "WormholeDefaultsClients", "WormholeMessageClients", "WormholeNotifyClients",
     ],
     path: "Tests/Support/WormholeParticipant", swiftSettings: settings),
   clients(
     "WormholeFoundationClients", of: "NSFileCoordination", "Facades/NSFileCoordinationTests/Clients"
   ),
+  clients("WormholeNotifyClients", of: "notify", "Facades/notifyTests/Clients"),
   clients("WormholeMessageClients", of: "MMWormhole", "Facades/MMWormholeTests/Clients"),
   clients(
     "WormholeDefaultsClients", of: "SharedUserDefaults", "Facades/GroupDefaultsTests/Clients"),
@@ -149,6 +152,7 @@ let tests: [Target] = [
   test(
     "FileSystemTests",
     core + ["WormholeFiles", "GroupDefaults", "WormholeCommand", "WormholeParticipant"]),
+  test("Facades/notifyTests", ["notify", "WormholeParticipant"], excludes: ["Clients"]),
   test("Facades/WormholeFilesTests", core + ["WormholeFiles", "WormholeParticipant"]),
   test(
     "Facades/NSFileCoordinationTests",

@@ -16,6 +16,10 @@ enum Layers {
     "WormholeInspection": base,
     "WormholeEtcd": base.union(["WormholeInspection", "WormholeShims"]),
     "AppGroup": ["Wormhole", "WormholeInspection"],
+    "notify": [
+      "Wormhole", "WormholeSystem", "WormholeDarwinTypes", "WormholeShims", "Dispatch",
+      "Synchronization",
+    ],
     "WormholeFiles": base,
     "NSFileCoordination": [
       "WormholeFiles", "Wormhole", "Foundation", "Dispatch", "Synchronization",
@@ -54,6 +58,7 @@ enum Layers {
       "WormholeCinemaTutorial",
       "WormholeMainActorApp", "WormholeFoundationClients", "WormholeWatchClients",
       "WormholeCommunicatorClients", "WormholeDefaultsClients", "WormholeMessageClients",
+      "WormholeNotifyClients",
     ]),
     // Code as users of the originals write it.
     "WormholeCinemaTutorial": ["WatchConnectivity", "Foundation"],
@@ -62,6 +67,7 @@ enum Layers {
     "WormholeCommunicatorClients": ["Communicator"],
     "WormholeFoundationClients": ["NSFileCoordination"],
     "WormholeDefaultsClients": ["SharedUserDefaults", "Foundation"],
+    "WormholeNotifyClients": ["notify", "Foundation"],
     "WormholeMessageClients": ["MMWormhole", "WatchConnectivity", "Foundation"],
     "WormholeStepCounter": ["WatchConnectivity", "Foundation"],
   ]

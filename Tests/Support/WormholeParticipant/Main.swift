@@ -45,7 +45,7 @@ import WormholeSystem
 ///
 /// The other verbs are in `PresenceVerbs`, `PresenterVerbs`, `QueueVerbs`, `LaunchVerbs`,
 /// `CoordinationVerbs`, `PeerMessageVerbs`, `PeerRequestVerbs`, `PeerFileVerbs`, `SessionVerbs`,
-/// `CommunicatorVerbs`, `CopyVerbs`, `WormholeVerbs`, `CrashVerbs` and `DiagnosticsVerbs`.
+/// `CommunicatorVerbs`, `CopyVerbs`, `WormholeVerbs`, `NotifyVerbs`, `CrashVerbs` and `DiagnosticsVerbs`.
 ///
 /// Errors are answered as "error CODE SENTENCE". A participant that cannot begin ends with status 1.
 @main
@@ -169,6 +169,10 @@ struct Participant {
     case _ where verb.hasPrefix("mm-"):
       return MainActor.assumeIsolated {
         WormholeVerbs.perform(verb.dropFirst(3), key, Array(rest))
+      }
+    case _ where verb.hasPrefix("notify-"):
+      return MainActor.assumeIsolated {
+        NotifyVerbs.perform(verb.dropFirst(7), key, Array(rest))
       }
     case _ where verb.hasPrefix("defaults-"):
       return try DefaultsVerbs(container).perform(verb.dropFirst(9), key, number)

@@ -77,7 +77,8 @@ enum WormholeVerbs {
     return all().joined(separator: " ")
   }
 
-  private static func serve(until isDone: () -> Bool) {
+  /// Serves the main queue until a condition holds.
+  static func serve(until isDone: () -> Bool) {
     let deadline = Date().addingTimeInterval(100)
     while !isDone(), Date() < deadline {
       RunLoop.main.run(until: Date().addingTimeInterval(0.002))

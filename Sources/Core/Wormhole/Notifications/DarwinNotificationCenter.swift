@@ -18,7 +18,8 @@ import Synchronization
 /// ```
 public final class DarwinNotificationCenter: Sendable {
   private struct Observer {
-    let owner: ObjectIdentifier
+    /// The address of the object, which is only compared.
+    let owner: UInt
     let registration: NotificationRegistration
   }
 
@@ -46,18 +47,37 @@ public final class DarwinNotificationCenter: Sendable {
     _ observer: AnyObject, name: String, queue: DispatchQueue = .main,
     callback: @escaping @Sendable (String) -> Void
   ) throws {
+    try addObserver(at: Self.address(of: observer), name: name, queue: queue, callback: callback)
+  }
+
+  /// Calls a closure after each post of a name; see the form with an object.
+  ///
+  /// - Parameter observer: Any address, by which the closure is removed again.
+  package func addObserver(
+    at observer: UInt, name: String, queue: DispatchQueue = .main,
+    callback: @escaping @Sendable (String) -> Void
+  ) throws {
     let registration = try container.notification(name).observe(on: queue) { _ in callback(name) }
-    let entry = Observer(owner: ObjectIdentifier(observer), registration: registration)
+    let entry = Observer(owner: observer, registration: registration)
     observers.withLock { $0[EncodedName(name), default: []].append(entry) }
   }
 
   /// Removes an observer's closures for one name.
   public func removeObserver(_ observer: AnyObject, name: String) {
-    remove(observer, EncodedName(name))
+    removeObserver(at: Self.address(of: observer), name: name)
   }
 
-  private func remove(_ observer: AnyObject, _ name: EncodedName) {
-    let owner = ObjectIdentifier(observer)
+  /// Removes the closures of an address, for one name or, if it is nil, for all.
+  package func removeObserver(at observer: UInt, name: String?) {
+    let names = name.map { [EncodedName($0)] } ?? observers.withLock { Array($0.keys) }
+    for name in names { remove(observer, name) }
+  }
+
+  private static func address(of observer: AnyObject) -> UInt {
+    UInt(bitPattern: ObjectIdentifier(observer))
+  }
+
+  private func remove(_ owner: UInt, _ name: EncodedName) {
     let gone = observers.withLock { all -> [Observer] in
       let own = all[name]?.filter { $0.owner == owner }
       all[name]?.removeAll { $0.owner == owner }
@@ -69,7 +89,7 @@ public final class DarwinNotificationCenter: Sendable {
 
   /// Removes all closures of an observer.
   public func removeEveryObserver(_ observer: AnyObject) {
-    for name in observers.withLock({ Array($0.keys) }) { remove(observer, name) }
+    removeObserver(at: Self.address(of: observer), name: nil)
   }
 
   /// Posts a notification to the observers in all processes, including this one.

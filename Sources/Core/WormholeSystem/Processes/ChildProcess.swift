@@ -157,6 +157,11 @@ package struct PipeEnds: ~Copyable {
 
   /// Keeps the write end and closes the other.
   package consuming func takeWrite() -> SharedDescriptor { SharedDescriptor(write) }
+
+  /// Keeps both ends, each for as long as it is referred to.
+  package consuming func takeBoth() -> (read: SharedDescriptor, write: SharedDescriptor) {
+    (SharedDescriptor(read), SharedDescriptor(write))
+  }
 }
 
 /// Ignores the signals that would kill the program for conditions that are errors here: a reader

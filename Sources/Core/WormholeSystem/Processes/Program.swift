@@ -159,7 +159,12 @@ package enum Program {
 
   /// Sends a signal to a process. The corresponding C function is `kill`.
   package static func send(_ signal: Signal, to processID: Int32) throws(Errno) {
-    _ = try perform(.kill) { Glibc.kill(processID, signal.rawValue) }
+    try send(number: signal.rawValue, to: processID)
+  }
+
+  /// Sends the signal of a number, for programs that name any; see the form with a `Signal`.
+  package static func send(number: Int32, to processID: Int32) throws(Errno) {
+    _ = try perform(.kill) { Glibc.kill(processID, number) }
   }
 
   /// Writes all bytes to a descriptor that this process does not own, such as standard output.

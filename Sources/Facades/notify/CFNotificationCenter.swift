@@ -1,0 +1,209 @@
+// The functions and constants have the original's names.
+// swift-format-ignore-file: AlwaysUseLowerCamelCase, AvoidRetroactiveConformances
+
+import Synchronization
+import Wormhole
+@_exported public import WormholeDarwinTypes
+
+/// A string of Core Foundation, as sources spell it: `"lights-out" as CFString`.
+///
+/// ```swift
+/// CFNotificationCenterPostNotification(
+///   CFNotificationCenterGetDarwinNotifyCenter(), CFNotificationName("lights-out" as CFString), nil, nil, true)
+/// ```
+public typealias CFString = String
+
+/// The number of options of Core Foundation.
+///
+/// ```swift
+/// let options: CFOptionFlags = kCFNotificationDeliverImmediately | kCFNotificationPostToAllSessions
+/// ```
+public typealias CFOptionFlags = UInt
+
+/// A C function that is called after a post: it receives the center, the observer and the name. The
+/// object and the user information are nil.
+///
+/// ```swift
+/// let callback: CFNotificationCallback = { _, observer, name, _, _ in
+///   guard let observer else { return }
+///   Unmanaged<Hall>.fromOpaque(observer).takeUnretainedValue().hear(name?.rawValue as String?)
+/// }
+/// ```
+public typealias CFNotificationCallback =
+  @convention(c) (
+    CFNotificationCenter?, UnsafeMutableRawPointer?, CFNotificationName?, UnsafeRawPointer?,
+    CFDictionary?
+  ) -> Void
+
+/// The treatment of notifications for a suspended program; the Darwin center ignores it.
+///
+/// ```swift
+/// let behavior = CFNotificationSuspensionBehavior.deliverImmediately
+/// ```
+public enum CFNotificationSuspensionBehavior: Int, Sendable {
+  /// The center drops them.
+  case drop = 1
+  /// The center keeps the last one.
+  case coalesce = 2
+  /// The center keeps them.
+  case hold = 3
+  /// The center delivers them at once.
+  case deliverImmediately = 4
+}
+
+/// An option of posting; the Darwin center ignores it.
+public let kCFNotificationDeliverImmediately: CFOptionFlags = 1
+/// An option of posting; the Darwin center ignores it.
+public let kCFNotificationPostToAllSessions: CFOptionFlags = 2
+
+extension CFNotificationName {
+  /// The name of a text.
+  ///
+  /// - Parameter rawValue: Any text; it stays in memory until the process ends.
+  public init(_ rawValue: CFString) { self.init(rawValue: Interned.pointer(of: rawValue)) }
+
+  /// The name of a text.
+  ///
+  /// - Parameter rawValue: Any text; it stays in memory until the process ends.
+  public init(rawValue: CFString) { self.init(rawValue) }
+
+  /// The text.
+  public var rawValue: CFString { Interned.text(of: Self.pointer(self)) }
+
+  /// The raw value of C, which the text hides.
+  private static func pointer(_ name: some RawRepresentable<OpaquePointer>) -> OpaquePointer {
+    name.rawValue
+  }
+}
+
+// Only literals, because the Darwin center drops user information.
+extension CFDictionary: @retroactive ExpressibleByDictionaryLiteral {
+  /// The empty dictionary.
+  ///
+  /// - Parameter elements: Dropped.
+  public init(dictionaryLiteral elements: (AnyHashable, Any)...) {
+    self.init(rawValue: Interned.pointer(of: ""))
+  }
+}
+
+/// Returns the center of the user, which all of the user's processes share.
+public func CFNotificationCenterGetDarwinNotifyCenter() -> CFNotificationCenter! {
+  CFNotificationCenter(rawValue: Interned.pointer(of: ""))
+}
+
+/// Calls a function after each post of a name, or once after several in a row.
+///
+/// The main queue calls it, so the main thread serves that: `RunLoop.main.run()`, `dispatchMain()`, or
+/// an `async` main function. A failure is an event of `Diagnostics`.
+///
+/// - Parameters:
+///   - center: The Darwin center.
+///   - observer: Any pointer, by which the function is removed again; it is neither retained nor read.
+///   - callBack: The function. If it is added twice, it is called twice.
+///   - name: The name; without one nothing happens, as in the original.
+///   - object: Ignored.
+///   - suspensionBehavior: Ignored.
+public func CFNotificationCenterAddObserver(
+  _ center: CFNotificationCenter!, _ observer: UnsafeRawPointer!,
+  _ callBack: CFNotificationCallback!, _ name: CFString!, _ object: UnsafeRawPointer!,
+  _ suspensionBehavior: CFNotificationSuspensionBehavior
+) {
+  guard let callBack, let name else { return }
+  let address = UInt(bitPattern: observer)
+  Diagnostics.reporting(otherwise: ()) {
+    try Registrations.center().addObserver(at: address, name: name) { name in
+      callBack(
+        CFNotificationCenterGetDarwinNotifyCenter(), UnsafeMutableRawPointer(bitPattern: address),
+        CFNotificationName(name), nil, nil)
+    }
+  }
+}
+
+/// Posts a name to the observers in all processes of the user, including this one. A failure is an
+/// event of `Diagnostics`.
+///
+/// - Parameters:
+///   - center: The Darwin center.
+///   - name: The name.
+///   - object: Ignored.
+///   - userInfo: Ignored.
+///   - deliverImmediately: Ignored.
+/// - Complexity: As `DarwinNotification.post()`.
+public func CFNotificationCenterPostNotification(
+  _ center: CFNotificationCenter!, _ name: CFNotificationName!, _ object: UnsafeRawPointer!,
+  _ userInfo: CFDictionary!, _ deliverImmediately: Bool
+) {
+  guard let name else { return }
+  Diagnostics.reporting(otherwise: ()) {
+    try Registrations.center().postNotification(name: name.rawValue as CFString)
+  }
+}
+
+/// Posts a name; see `CFNotificationCenterPostNotification`.
+///
+/// - Parameters:
+///   - center: The Darwin center.
+///   - name: The name.
+///   - object: Ignored.
+///   - userInfo: Ignored.
+///   - options: Ignored.
+public func CFNotificationCenterPostNotificationWithOptions(
+  _ center: CFNotificationCenter!, _ name: CFNotificationName!, _ object: UnsafeRawPointer!,
+  _ userInfo: CFDictionary!, _ options: CFOptionFlags
+) {
+  CFNotificationCenterPostNotification(center, name, object, userInfo, true)
+}
+
+/// Removes the functions of an observer. None begins afterwards, if this is called on the main
+/// thread.
+///
+/// - Parameters:
+///   - center: The Darwin center.
+///   - observer: The pointer with which the functions were added.
+///   - name: The name; nil for all names of the observer.
+///   - object: Ignored.
+public func CFNotificationCenterRemoveObserver(
+  _ center: CFNotificationCenter!, _ observer: UnsafeRawPointer!, _ name: CFNotificationName!,
+  _ object: UnsafeRawPointer!
+) {
+  Diagnostics.reporting(otherwise: ()) {
+    let name = name.map { $0.rawValue as CFString }
+    try Registrations.center().removeObserver(at: UInt(bitPattern: observer), name: name)
+  }
+}
+
+/// Removes the functions of an observer for all names.
+///
+/// - Parameters:
+///   - center: The Darwin center.
+///   - observer: The pointer with which the functions were added.
+public func CFNotificationCenterRemoveEveryObserver(
+  _ center: CFNotificationCenter!, _ observer: UnsafeRawPointer!
+) {
+  CFNotificationCenterRemoveObserver(center, observer, nil, nil)
+}
+
+/// Texts that C can carry as pointers. Equal texts, byte for byte, are one pointer, which stays valid
+/// until the process ends.
+private enum Interned {
+  private final class Text: Sendable {
+    let text: String
+
+    init(_ text: String) { self.text = text }
+  }
+
+  private static let texts = Mutex<[EncodedName: Text]>([:])
+
+  static func pointer(of text: String) -> OpaquePointer {
+    texts.withLock { texts in
+      let name = EncodedName(text)
+      let interned = texts[name] ?? Text(text)
+      texts[name] = interned
+      return OpaquePointer(Unmanaged.passUnretained(interned).toOpaque())
+    }
+  }
+
+  static func text(of pointer: OpaquePointer) -> String {
+    Unmanaged<Text>.fromOpaque(UnsafeRawPointer(pointer)).takeUnretainedValue().text
+  }
+}
