@@ -46,14 +46,16 @@ let rooms: [Target] = [
   room("Facades/NSFileCoordination", ["WormholeFiles", "Wormhole"], settingsForConformers),
   // UserDefaults(suiteName:) between processes: GroupDefaults (source-compatible, and throwing, async).
   room("Facades/GroupDefaults", ["WormholeInspection", "Wormhole", "WormholePropertyLists"]),
-  // GroupDefaults under the name of Foundation's class, for code that imports Foundation.
-  room("Facades/SharedUserDefaults", ["GroupDefaults", "Wormhole"]),
+  // UserDefaults (source-compatible) over GroupDefaults, and the key-value observing that Foundation lacks.
+  room("Facades/SharedUserDefaults", ["GroupDefaults", "Wormhole", "WormholePropertyLists"]),
   // Named peers: requests, guaranteed messages, contexts, files; how a peer is started, and paired.
   room(
     "Facades/WormholePeers",
     ["WormholeInspection", "Wormhole", "WormholePropertyLists", "WormholeSystem"]),
   // WCSession and what belongs to it (source-compatible): a phone and a watch over PeerSession.
-  room("Facades/WatchConnectivity", ["WormholePeers", "Wormhole", "WormholePropertyLists"]),
+  room(
+    "Facades/WatchConnectivity",
+    ["SharedUserDefaults", "WormholePeers", "Wormhole", "WormholePropertyLists"]),
   // Communicator 4.1 (source-compatible), over WCSession.
   room("Facades/Communicator", ["WatchConnectivity", "WormholePropertyLists"]),
   // MMWormhole 2.0 (source-compatible), over values and WCSession.
@@ -165,13 +167,14 @@ let tests: [Target] = [
     core + ["MMWormhole", "WormholeMessageClients", "WormholeCommand", "WormholeParticipant"],
     excludes: ["Clients"]),
   test(
-    "Facades/GroupDefaultsTests", core + ["GroupDefaults", "WormholeParticipant"],
+    "Facades/GroupDefaultsTests",
+    core + ["SharedUserDefaults", "GroupDefaults", "WormholeParticipant"],
     excludes: ["Clients"]),
   test(
     "Facades/WormholePeersTests", core + ["WormholePeers", "WormholeEtcd", "WormholeParticipant"]),
   test(
     "Facades/WatchConnectivityTests",
-    core + ["WatchConnectivity", "WormholePeers", "WormholeParticipant"],
+    core + ["SharedUserDefaults", "WatchConnectivity", "WormholePeers", "WormholeParticipant"],
     excludes: ["Tutorial", "MainActorApp", "Clients"]),
   test(
     "Facades/CommunicatorTests",

@@ -26,10 +26,11 @@ enum Layers {
     ],
     "GroupDefaults": base.union(["WormholeInspection"]),
     "SharedUserDefaults": [
-      "GroupDefaults", "Wormhole", "Foundation", "Dispatch", "Synchronization",
+      "GroupDefaults", "Wormhole", "WormholePropertyLists", "Foundation", "Dispatch",
+      "Synchronization",
     ],
     "WormholePeers": base.union(["WormholeInspection"]),
-    "WatchConnectivity": base.union(["WormholePeers", "Foundation"]),
+    "WatchConnectivity": base.union(["SharedUserDefaults", "WormholePeers", "Foundation"]),
     "Communicator": [
       "WatchConnectivity", "WormholePropertyLists", "Foundation", "Dispatch", "Synchronization",
     ],

@@ -1,12 +1,12 @@
-import FoundationEssentials
-import WormholePropertyLists
+package import FoundationEssentials
+package import WormholePropertyLists
 
 /// The conversions of the typed getters. The quoted rules are the comments of NSUserDefaults.h.
-enum Conversions {
+package enum Conversions {
   /// "… it will convert NSNumber values to their NSString representation. If a non-string
   /// non-number value is found, nil will be returned." A boolean becomes "1" or "0". A real becomes
   /// the shortest text that reads back as the same number, without a fraction of zero.
-  static func string(_ value: PropertyListValue) -> String? {
+  package static func string(_ value: PropertyListValue) -> String? {
     switch value {
     case .string(let string): string
     case .integer(let integer): String(integer)
@@ -27,7 +27,7 @@ enum Conversions {
   /// converted to either 1 for YES or 0 for NO. If the value is absent or can't be converted to an
   /// integer, 0 will be returned." A real loses its fraction. A real out of range becomes the
   /// nearest integer, where C leaves the result open.
-  static func integer(_ value: PropertyListValue) -> Int {
+  package static func integer(_ value: PropertyListValue) -> Int {
     switch value {
     case .string(let string): LeadingNumber.integer(string)
     case .integer(let integer): Int(truncatingIfNeeded: integer)
@@ -45,7 +45,7 @@ enum Conversions {
 
   /// "… similar to -integerForKey:, except that it returns a double, and boolean values will not be
   /// converted."
-  static func double(_ value: PropertyListValue) -> Double {
+  package static func double(_ value: PropertyListValue) -> Double {
     switch value {
     case .string(let string): LeadingNumber.real(string)
     case .integer(let integer): Double(integer)
@@ -59,7 +59,7 @@ enum Conversions {
   /// value is an NSString, values of "YES" or "1" will return YES, and values of "NO", "0", or any
   /// other string will return NO." In fact the original converts all strings with NSString's
   /// `boolValue`, which also accepts "true" and "y". So does this function.
-  static func bool(_ value: PropertyListValue) -> Bool {
+  package static func bool(_ value: PropertyListValue) -> Bool {
     switch value {
     case .string(let string): LeadingNumber.boolean(string)
     case .integer(let integer): integer != 0
@@ -72,7 +72,7 @@ enum Conversions {
 
   /// "If the value is an NSString path, then it will construct a file URL to that path. If the
   /// value is an archived URL from -setURL:forKey: it will be unarchived." `URL` resolves "~".
-  static func url(_ value: PropertyListValue) -> URL? {
+  package static func url(_ value: PropertyListValue) -> URL? {
     switch value {
     case .string(let path): URL(fileURLWithPath: path)
     case .data(let archived):
@@ -83,13 +83,13 @@ enum Conversions {
 
   /// Returns the stored form of a URL: the path of a file URL; the text of any other URL as data in
   /// UTF-8, where the original stores an archive of Objective-C objects.
-  static func stored(_ url: URL) -> PropertyListValue {
+  package static func stored(_ url: URL) -> PropertyListValue {
     url.isFileURL
       ? .string(url.absoluteURL.path) : .data(Data(url.absoluteString.utf8))
   }
 
   /// Returns the stored form of any object that the original's `set(_:forKey:)` takes.
-  static func stored(_ object: Any, forKey key: String) throws -> PropertyListValue {
+  package static func stored(_ object: Any, forKey key: String) throws -> PropertyListValue {
     if let url = object as? URL { return stored(url) }
     do throws(PropertyListError) {
       return try PropertyListValue(propertyList: object)

@@ -1,7 +1,7 @@
 public import FoundationEssentials
 import Synchronization
 import Wormhole
-import WormholePropertyLists
+package import WormholePropertyLists
 
 extension GroupDefaults {
   /// Returns the value of a key in the first domain of the search list that has one.
@@ -21,7 +21,7 @@ extension GroupDefaults {
     return Self.registered.withLock { $0[key] }
   }
 
-  func find(_ key: String) -> PropertyListValue? { find(key, failing: reporter.report) }
+  package func find(_ key: String) -> PropertyListValue? { find(key, failing: reporter.report) }
 
   // MARK: The original's getters
 

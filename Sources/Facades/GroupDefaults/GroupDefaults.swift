@@ -50,6 +50,7 @@ public final class GroupDefaults: Sendable {
   let container: SharedContainer?
   let surroundings: Mutex<Surroundings>
   let reporter = ErrorReporter()
+  private let ownChange = Mutex<(@Sendable () -> Void)?>(nil)
   private let opened: Result<Suite, any Error>
 
   /// Creates the defaults of a group, in the container of that name.
@@ -153,17 +154,15 @@ public final class GroupDefaults: Sendable {
     return result
   }
 
-  private static let ownChanges = Mutex<(@Sendable (GroupDefaults) -> Void)?>(nil)
-
-  /// Reports each later change of this process to one observer, on the thread that makes it.
-  package static func observeOwnChanges(_ observer: @escaping @Sendable (GroupDefaults) -> Void) {
-    ownChanges.withLock { $0 = observer }
+  /// Calls a closure after each later change of this object, on the thread that makes it.
+  package func onOwnChange(_ observer: @escaping @Sendable () -> Void) {
+    ownChange.withLock { $0 = observer }
   }
 
-  func reportOwnChange() { Self.ownChanges.withLock(\.self)?(self) }
+  func reportOwnChange() { ownChange.withLock(\.self)?() }
 
   /// Runs the body of a source-compatible method and reports the error that it throws.
-  func reporting<Result>(_ otherwise: Result, _ body: () throws -> Result) -> Result {
+  package func reporting<Result>(_ otherwise: Result, _ body: () throws -> Result) -> Result {
     do {
       return try body()
     } catch {

@@ -19,4 +19,37 @@ struct UserDefaultsTests {
     #expect(try app.ask("settings reset") == "nobody 10000 0.75 m, 4 changes")
     #expect(try widget.ask("settings show") == "nobody 10000 0.75 m, 2 changes")
   }
+
+  @Test("has subclasses and identity, and booleans that are numbers")
+  func objects() throws {
+    let directory = try TemporaryDirectory()
+    let app = try Participant("group:com.example.any", environment: directory.groups)
+    #expect(
+      try app.ask("settings accounts") == "5 true /tmp, 3 false true, 1 true [1, 2]")
+  }
+
+  @Test("tells observers of its own changes before they return, and of other processes'")
+  func observing() throws {
+    let directory = try TemporaryDirectory()
+    let home = try directory.groups
+    let app = try Participant("group:com.example.any", environment: home)
+    let widget = try Participant("group:com.example.any", environment: home)
+    var heard = "volume 0 -1"
+    #expect(try app.ask("settings observe") == heard)
+    heard += "; volume -1 5; property 5"
+    #expect(try app.ask("settings volume 5") == heard)
+    #expect(try app.ask("settings volume 5") == heard)
+    heard += "; title tea"
+    #expect(try app.ask("settings title tea") == heard)
+    _ = try widget.ask("settings volume 7")
+    heard += "; volume 5 7 elsewhere; property 7 elsewhere"
+    try eventually("the other's change is told") { try app.ask("settings heard") == heard }
+    _ = try widget.ask("settings title")
+    heard += "; title none elsewhere"
+    try eventually("the removal is told") { try app.ask("settings heard") == heard }
+    heard += "; volume 7 8; property 8"
+    #expect(try app.ask("settings volume 8") == heard)
+    #expect(try app.ask("settings stop") == heard)
+    #expect(try app.ask("settings volume 9") == heard)
+  }
 }

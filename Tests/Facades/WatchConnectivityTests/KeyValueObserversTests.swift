@@ -4,6 +4,9 @@ import Testing
 import WatchConnectivity
 import WormholeTestSupport
 
+import class SharedUserDefaults.KeyValueObservers
+import struct SharedUserDefaults.ObservableProperty
+
 @Suite("An observation by key path", .blocking)
 struct KeyValueObserversTests {
   /// An object with one property, whose next reading can be interrupted once.

@@ -1,5 +1,8 @@
 import Dispatch
 
+// Not the whole module, which has an NSObject of its own.
+import struct SharedUserDefaults.ObservableProperty
+
 extension WCSession {
   /// The properties that Apple's samples observe, and those whose changes a delegate learns.
   static let observable: [ObservableProperty<WCSession>] = [

@@ -4,6 +4,8 @@ import Synchronization
 public import Wormhole
 import WormholePeers
 
+import class SharedUserDefaults.KeyValueObservers
+
 /// The session between a phone process and a watch process; source-compatible with Apple's.
 ///
 /// Set a delegate, then `activate()`, on both sides. The delegate's methods and all reply and error

@@ -1,2 +1,5 @@
-// The line that a port to Linux adds; every other file is as it was.
+// The lines that a port to Linux adds; every other file is as it was.
+@_exported import SharedUserDefaults
+
+@_exported import class SharedUserDefaults.NSObject
 @_exported import class SharedUserDefaults.UserDefaults

@@ -1,5 +1,4 @@
 import Foundation
-import SharedUserDefaults
 
 /// Where a reader stopped in each book, on all devices, as such programs are written.
 public final class ReadingPositions {

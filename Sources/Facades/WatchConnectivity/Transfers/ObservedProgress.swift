@@ -1,5 +1,8 @@
 public import Foundation
 
+import class SharedUserDefaults.KeyValueObservers
+import struct SharedUserDefaults.ObservableProperty
+
 /// A progress that reports the changes of its properties.
 ///
 /// A child's change passes through no method that a subclass can override, so a progress with

@@ -29,6 +29,16 @@ package final class KeyValueObservers<Object: AnyObject & Sendable>: Sendable {
         object, keyPath: keyPath, options: options,
         because: "changes of this property are not reported", handler)
     }
+    return observe(object, property, options: options, handler)
+  }
+
+  /// Adds an observer of any property; see the form with a key path.
+  ///
+  /// - Parameter property: A property with values of the handler's type.
+  package func observe<Value>(
+    _ object: Object, _ property: ObservableProperty<Object>, options: NSKeyValueObservingOptions,
+    _ handler: @escaping @Sendable (Object, NSKeyValueObservedChange<Value>) -> Void
+  ) -> NSKeyValueObservation {
     let observer = KeyValueObserver(property, value: property.read(object)) { object, old, new in
       for isPrior in options.contains(.prior) ? [true, false] : [false] {
         handler(
@@ -47,7 +57,7 @@ package final class KeyValueObservers<Object: AnyObject & Sendable>: Sendable {
       observer.end()
       self?.remove(number)
     }
-    Self.reportInitially(object, keyPath: keyPath, options: options, handler)
+    Self.reportInitially(object, options, handler) { property.read(object) as? Value }
     return observation
   }
 
@@ -60,25 +70,25 @@ package final class KeyValueObservers<Object: AnyObject & Sendable>: Sendable {
   }
 
   /// Reports that changes cannot be observed, and passes at most the current value.
-  static func refuse<Value>(
+  package static func refuse<Value>(
     _ object: Object, keyPath: KeyPath<Object, Value>, options: NSKeyValueObservingOptions,
     because reason: String, _ handler: (Object, NSKeyValueObservedChange<Value>) -> Void
   ) -> NSKeyValueObservation {
     Diagnostics.report(UnobservableProperty(Object.self, Value.self, because: reason))
-    reportInitially(object, keyPath: keyPath, options: options, handler)
+    reportInitially(object, options, handler) { object[keyPath: keyPath] }
     return NSKeyValueObservation(nil)
   }
 
   private static func reportInitially<Value>(
-    _ object: Object, keyPath: KeyPath<Object, Value>, options: NSKeyValueObservingOptions,
-    _ handler: (Object, NSKeyValueObservedChange<Value>) -> Void
+    _ object: Object, _ options: NSKeyValueObservingOptions,
+    _ handler: (Object, NSKeyValueObservedChange<Value>) -> Void, value: () -> Value?
   ) {
     guard options.contains(.initial) else { return }
     handler(
       object,
       NSKeyValueObservedChange(
-        kind: .setting, newValue: options.contains(.new) ? object[keyPath: keyPath] : nil,
-        oldValue: nil, indexes: nil, isPrior: false))
+        kind: .setting, newValue: options.contains(.new) ? value() : nil, oldValue: nil,
+        indexes: nil, isPrior: false))
   }
 
   private func remove(_ number: Int) {
@@ -131,18 +141,26 @@ private final class KeyValueObserver<Object: AnyObject & Sendable>: Sendable {
 
 /// A property whose changes its object reports.
 package struct ObservableProperty<Object: AnyObject>: Sendable {
-  private let keyPath: any PartialKeyPath<Object> & Sendable
+  /// Nil for a property that has none.
+  private let keyPath: (any PartialKeyPath<Object> & Sendable)?
   let read: @Sendable (Object) -> any Sendable
   let areEqual: @Sendable (any Sendable, any Sendable) -> Bool
 
   package init<Value: Equatable & Sendable>(_ keyPath: any KeyPath<Object, Value> & Sendable) {
+    self.init(keyPath) { $0[keyPath: keyPath] }
+  }
+
+  package init<Value: Equatable & Sendable>(
+    _ keyPath: (any PartialKeyPath<Object> & Sendable)? = nil,
+    read: @escaping @Sendable (Object) -> Value
+  ) {
     self.keyPath = keyPath
-    read = { $0[keyPath: keyPath] }
+    self.read = read
     areEqual = { $0 as? Value == $1 as? Value }
   }
 
   func isNamed(by other: PartialKeyPath<Object>) -> Bool {
-    let own: PartialKeyPath<Object> = keyPath
+    let own: PartialKeyPath<Object>? = keyPath
     return own == other
   }
 }

@@ -5,12 +5,10 @@ import Synchronization
 /// name.
 ///
 /// ```swift
-/// let observation = WCSession.default.observe(\.hasContentPending) { session, _ in
-///   print(session.hasContentPending)
-/// }
+/// let observation = UserDefaults.standard.observe(\.volume) { defaults, _ in print(defaults.volume) }
 /// observation.invalidate()                    // or release it
 /// ```
-public final class NSKeyValueObservation: NSObject, Sendable {
+public final class NSKeyValueObservation: Foundation.NSObject, Sendable {
   private let end: Mutex<(@Sendable () -> Void)?>
 
   init(_ end: (@Sendable () -> Void)?) { self.end = Mutex(end) }
@@ -31,8 +29,8 @@ public final class NSKeyValueObservation: NSObject, Sendable {
 /// The content and the time of change reports; Foundation on Linux lacks the name.
 ///
 /// ```swift
-/// let observation = WCSession.default.observe(\.isReachable, options: [.initial, .new]) { _, change in
-///   print(change.newValue ?? false)
+/// let observation = UserDefaults.standard.observe(\.volume, options: [.initial, .new]) { _, change in
+///   print(change.newValue ?? 0)
 /// }
 /// ```
 public struct NSKeyValueObservingOptions: OptionSet, Sendable {
@@ -55,7 +53,7 @@ public struct NSKeyValueObservingOptions: OptionSet, Sendable {
 /// How a value changed; Foundation on Linux lacks the name.
 ///
 /// ```swift
-/// let observation = WCSession.default.observe(\.isReachable) { _, change in
+/// let observation = UserDefaults.standard.observe(\.volume) { _, change in
 ///   if change.kind == .setting { print("it was set") }
 /// }
 /// ```
@@ -73,8 +71,8 @@ public enum NSKeyValueChange: UInt, Sendable {
 /// A change of an observed property; Foundation on Linux lacks the name.
 ///
 /// ```swift
-/// let observation = WCSession.default.observe(\.isReachable, options: [.old, .new]) { _, change in
-///   print(change.oldValue ?? false, "became", change.newValue ?? false)
+/// let observation = UserDefaults.standard.observe(\.volume, options: [.old, .new]) { _, change in
+///   print(change.oldValue ?? 0, "became", change.newValue ?? 0)
 /// }
 /// ```
 public struct NSKeyValueObservedChange<Value> {
