@@ -25,8 +25,7 @@ public typealias CFOptionFlags = UInt
 ///
 /// ```swift
 /// let callback: CFNotificationCallback = { _, observer, name, _, _ in
-///   guard let observer else { return }
-///   Unmanaged<Hall>.fromOpaque(observer).takeUnretainedValue().hear(name?.rawValue as String?)
+///   print(observer as Any, "hears", name?.rawValue ?? "nothing")
 /// }
 /// ```
 public typealias CFNotificationCallback =

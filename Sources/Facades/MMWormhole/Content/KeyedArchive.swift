@@ -22,7 +22,7 @@ enum MessageContent {
     guard !KeyedArchive.isArchive(content) else { return try KeyedArchive.object(in: content) }
     switch content {
     case .string(let text): return text
-    case .boolean(let boolean): return boolean
+    case .boolean(let boolean): return NSNumber(value: boolean)
     case .date(let date): return date
     case .data(let data): return data
     case .array(let array): return array.map(\.propertyListObject)

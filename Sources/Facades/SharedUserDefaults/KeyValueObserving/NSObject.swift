@@ -32,7 +32,8 @@ open class NSObject: Foundation.NSObject {
 /// A key of the dictionary that an observer receives; Foundation on Linux lacks the name.
 ///
 /// ```swift
-/// let volume = change?[.newKey] as? Int
+/// let change: [NSKeyValueChangeKey: Any] = [.newKey: 7]
+/// print(change[.newKey] as? Int ?? 0)
 /// ```
 public struct NSKeyValueChangeKey: RawRepresentable, Hashable, Sendable {
   /// Apple's text.

@@ -76,7 +76,7 @@ struct RequestCostTests {
     consumer.close()
   }
 
-  @Test("of a look at the container are one for the names, one for many values, and two for a queue")
+  @Test("of a look at the container are one for the names, one for values, two for a queue")
   func looking() throws {
     for name in ["a", "b"] { try container.value(name).replace(with: 1) }
     try container.queue("q").sender("a").enqueue(1)

@@ -33,7 +33,7 @@ struct StaticArchiveTests {
     let container = directory.path + "/container"
     try makeDirectory(container, mode: 0o700)
     let program = try LineProcess(directory.path + "/archived", [container])
-    let expected = ["text", #"["key": "value"]"#, #"["element"]"#, "7", "true", "1 bytes"]
+    let expected = ["text", #"["key": "value"]"#, #"["element"]"#, "7", "1", "1 bytes"]
     for line in expected { #expect(try program.line(until: soon) == line) }
   }
 }

@@ -60,6 +60,8 @@ final class ItemPublication: Waiting {
     }
     old = try location.status()
     if change == .removed, old != nil, access.kind != .deleting, !terms.hasMoved(location) {
+      // Whoever took the access over has removed the copy with it.
+      if let loss = try access.loss() { throw loss }
       throw FileCoordinationError.nothingLeft(path: location.text)
     }
     if isOfDirectory(change) {
