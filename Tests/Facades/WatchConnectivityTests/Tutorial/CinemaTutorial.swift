@@ -29,7 +29,8 @@ public final class CinemaTutorial {
     let expectsReply = delivery == "failable"
     Connectivity.shared.send(
       movieIDs: ids, delivery: kinds[delivery] ?? .guaranteed, wantedCodes: ids,
-      replyHandler: expectsReply ? { [self] in add("verified \($0["verified"] as? Bool ?? false)") } : nil,
+      replyHandler: expectsReply
+        ? { [self] in add("verified \($0["verified"] as? Bool ?? false)") } : nil,
       errorHandler: { [self] in add(($0 as? WCError)?.code == .notReachable ? "away" : "\($0)") })
   }
 
