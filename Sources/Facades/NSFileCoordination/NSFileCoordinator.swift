@@ -243,10 +243,10 @@ extension CocoaError.Code {
 }
 
 extension WritingOptions {
-  /// The options with which an accessor finds the item where the original's does: code for that
-  /// removes an item before it replaces it.
+  /// The options with which an accessor finds the item where the original's does, because code for that
+  /// removes an item before it replaces it; and with which no accessor deletes it by a failure.
   fileprivate var asOriginal: WritingOptions {
-    contains(.forReplacing) ? union(.showingItem) : self
+    union(contains(.forReplacing) ? [.needingItem, .showingItem] : .needingItem)
   }
 }
 

@@ -147,7 +147,7 @@ public final class NSFileVersion: NSObject, Sendable {
   ///   - url: the item to replace: usually the URL that an accessor gets.
   ///   - options: whether the version is moved there.
   /// - Returns: the item's URL.
-  /// - Throws: an error of Foundation.
+  /// - Throws: an error of Foundation or of `FileCoordinator`; then the item is as it was, or replaced.
   /// - Complexity: a copy of the content without `byMoving`.
   @discardableResult
   public func replaceItem(at url: URL, options: ReplacingOptions = []) throws -> URL {
@@ -158,8 +158,7 @@ public final class NSFileVersion: NSObject, Sendable {
     } else {
       try files.copyItem(at: self.url, to: new)
     }
-    if files.fileExists(atPath: url.path) { try files.removeItem(at: url) }
-    try files.moveItem(at: new, to: url)
+    if try KeptCopies.put(new.path, at: url.path) { try files.removeItem(at: new) }
     if options.contains(.byMoving), isConflict { item.report(.lost, path) }
     return url
   }

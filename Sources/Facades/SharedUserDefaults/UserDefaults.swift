@@ -17,8 +17,9 @@ import WormholePropertyLists
 ///
 /// A file that does not import Foundation itself needs only `import SharedUserDefaults`.
 ///
-/// Observers are told of the changes of all processes. A change through this object is told in the
-/// thread that makes it, before the call returns; any other change, on a queue of this object.
+/// Observers are called after the changes of all processes: for a change through this object in the
+/// thread that makes it, before the call returns, and for any other change on a queue of this object. If
+/// both happen at once, the queue may report both.
 ///
 /// As with the original, the getters for a type ask `object(forKey:)`, and the setters for a type call
 /// the one for any object, so a subclass may override only these two.

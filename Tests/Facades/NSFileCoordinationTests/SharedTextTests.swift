@@ -8,7 +8,7 @@ import WormholeTestSupport
 /// COORDINATION_UPDATES sets the number of edits of each thread, instead of the few of an ordinary run.
 @Suite("A text that three programs edit through NSFileCoordinator", .blocking)
 struct SharedTextTests {
-  private static let edits = Program.environment("COORDINATION_UPDATES").flatMap { Int($0) } ?? 40
+  private static let edits = Program.environment("COORDINATION_UPDATES").flatMap { Int($0) } ?? 12
   private static let processes = 3
 
   /// One of the processes, and how far each of its two threads is.

@@ -2,6 +2,7 @@ import NSFileCoordination
 import Synchronization
 import Testing
 import WormholeFiles
+import WormholeSystem
 import WormholeTestSupport
 
 @Suite("The copies of conflicts as versions of a file", .blocking)
@@ -108,5 +109,29 @@ struct VersionTests {
     #expect(NSFileVersion.otherVersionsOfItem(at: note) == [])
     let missing = note.appendingPathExtension("none")
     #expect(NSFileVersion.currentVersionOfItem(at: missing) == nil)
+  }
+
+  @Test("replace the item in one step, so that a reader always finds one")
+  func oneStep() throws {
+    try makeConflict()
+    let version = try #require(NSFileVersion.unresolvedConflictVersionsOfItem(at: note)?.first)
+    let isOver = Atomic(false)
+    let misses = Atomic(0)
+    let reader = DispatchQueue(label: "reader")
+    let path = note.path
+    reader.async {
+      while !isOver.load(ordering: .relaxed) {
+        if !FileManager.default.fileExists(atPath: path) { misses.add(1, ordering: .relaxed) }
+      }
+    }
+    for _ in 0..<200 { try version.replaceItem(at: note) }
+    isOver.store(true, ordering: .relaxed)
+    reader.sync {}
+    #expect(misses.load(ordering: .relaxed) == 0)
+    // A directory changes places with the file, which is then removed.
+    let folder = directory.path + "/folder"
+    try makeDirectory(folder)
+    #expect(try KeptCopies.put(folder, at: note.path))
+    #expect(try text(URL(fileURLWithPath: folder)) == "mine")
   }
 }

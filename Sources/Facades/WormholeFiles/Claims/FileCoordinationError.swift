@@ -36,7 +36,8 @@ public struct FileCoordinationError: DescribedError {
     /// The item was changed since its copy was made: a file by an access of the same purpose, a
     /// directory by any change of an entry. Nothing of the access is visible, and its copy is kept.
     public static let conflict = Self("conflict")
-    /// The accessor removed its copy, although the access was not for deleting. The item is kept.
+    /// The accessor of an NSFileCoordinator removed its copy, although the access was not for deleting. The
+    /// item is kept.
     public static let nothingLeft = Self("nothingLeft")
     /// The directory of the item does not exist.
     public static let directoryMissing = Self("directoryMissing")

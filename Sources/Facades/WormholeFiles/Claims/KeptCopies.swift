@@ -65,6 +65,25 @@ package struct KeptCopies: Sendable {
     return nil
   }
 
+  /// Puts an item in the place of another, in one step.
+  ///
+  /// - Returns: Whether the old item is in the place of the new one now: a file goes over a file, and any
+  ///   other pair changes places.
+  /// - Throws: `FileCoordinationError`.
+  package static func put(_ new: String, at place: String) throws -> Bool {
+    let here = Directory.current
+    do throws(Errno) {
+      let old = try ifPresent(fileStatus(place, at: here))
+      let isFile = try fileStatus(new, at: here).kind != .directory
+      let isFileForFile = isFile && old?.kind != .directory
+      let mode: RenameMode = old == nil ? .keep : isFileForFile ? .replace : .exchange
+      try rename(new, at: here, to: place, at: here, mode)
+      return mode == .exchange
+    } catch {
+      throw FileCoordinationError.refused("replace the item", path: place, error)
+    }
+  }
+
   /// Renames a copy, so that all processes know that its conflict is resolved.
   ///
   /// - Returns: whether it was not resolved before, and is now.

@@ -15,6 +15,8 @@ struct AccessRequest: Sendable {
   var asksPresenters = true
   /// Whether an accessor that makes the item anew sees the old one first.
   var showsItem = false
+  /// Whether an accessor that leaves no item has failed, unless the access is for deleting.
+  var needsItem = false
 
   init(url: URL, kind: AccessKind) {
     self.url = url
@@ -35,6 +37,7 @@ struct AccessRequest: Sendable {
     var request = AccessRequest(url: url, kind: options.kind)
     request.wantsRealPath = true
     request.showsItem = options.contains(.showingItem)
+    request.needsItem = options.contains(.needingItem)
     return request
   }
 
@@ -140,4 +143,7 @@ public struct WritingOptions: OptionSet, Sendable, Hashable {
   public static let inPlace = WritingOptions(rawValue: 1 << 32)
   /// With `forReplacing`, the accessor gets a copy of the item, to look at and remove.
   package static let showingItem = WritingOptions(rawValue: 1 << 33)
+  /// An accessor that leaves no item has failed, unless the access is for deleting: for those that
+  /// cannot throw.
+  package static let needingItem = WritingOptions(rawValue: 1 << 34)
 }

@@ -37,16 +37,15 @@ extension FileCoordinator {
   ///     publication at the end waits at least that long, whatever time the accessor took.
   ///   - term: how long the copy and the accessor may take before others may take the access over.
   ///   - accessor: gets the URL to write to: a private copy of the item with its name, or the item
-  ///     itself `forMoving`, `inPlace` and for `contentIndependentMetadataOnly`. An unchanged copy
-  ///     publishes nothing. Removing the copy removes the item, if that is `forDeleting`, or if the
-  ///     accessor has moved the copy and reported that. If it throws, nothing changes. What it does
-  ///     to the item at the given URL instead is done at once, and stays.
+  ///     itself `forMoving`, `inPlace` and for `contentIndependentMetadataOnly`. Removing the
+  ///     copy removes the item; an unchanged copy publishes nothing. If it throws, nothing changes.
+  ///     What it does to the item at the given URL instead is done at once, and stays.
   /// - Returns: the result of the accessor, when its change is visible to all.
   /// - Throws: the accessor's error, unless it was overtaken, because its copy may have been gone
   ///   then; a presenter's error; `FileCoordinationError`: `timedOut` with the process in the way,
   ///   `cancelled`, `overtaken` with the process that took the access over, `conflict` for a
-  ///   directory in which others made changes since it was copied, `nothingLeft`,
-  ///   `directoryMissing`, `notAnItem`, or an error of the file system. Then nothing is published.
+  ///   directory in which others made changes since it was copied, `directoryMissing`, `notAnItem`,
+  ///   or an error of the file system. Then nothing is published.
   /// - Complexity: a copy of the item (without reading it, where the file system can share content),
   ///   some sixty system calls, two for each directory above, and one rename.
   @available(*, noasync, message: "it blocks; await the other form, in an async function")

@@ -145,7 +145,8 @@ extension FileCoordinator {
       let terms = AccessTerms(
         purpose: ClaimName.purpose(of: state.purpose), isPurposeShared: state.isPurposeShared,
         hasCompanions: filePresenter != nil || state.isPurposeShared || !state.accesses.isEmpty,
-        term: term, until: deadline ?? .now + Self.standardWait, durability: durability)
+        term: term, until: deadline ?? .now + Self.standardWait, durability: durability,
+        needsItem: requests.contains(where: \.needsItem))
       state.accesses[ObjectIdentifier(terms)] = (terms, nil)
       return terms
     }

@@ -47,8 +47,10 @@ public final class SharedText: NSObject, NSFilePresenter, Sendable {
     NSFileCoordinator(filePresenter: self).coordinate(
       writingItemAt: url, options: .forMerging, error: &failure
     ) { url in
-      let old = Self.lines(url)
-      let text = (old + new.filter { !old.contains($0) }).map { $0 + "\n" }.joined()
+      var all = Self.lines(url)
+      // Two versions may have the same new line.
+      for line in new where !all.contains(line) { all.append(line) }
+      let text = all.map { $0 + "\n" }.joined()
       // The caller looks whether the line is there.
       try? text.write(to: url, atomically: true, encoding: .utf8)
     }

@@ -64,18 +64,21 @@ struct AccessTests {
     #expect(try names() == ["a.txt"], "\(directory.listing)")
   }
 
-  /// A `replaceItemAt` that fails has removed the item, and used to delete it for all.
-  @Test("Removing the copy removes the item forDeleting; otherwise it is kept, with an error")
-  func removed() throws {
+  /// A `replaceItemAt` that fails has removed the item, and an accessor of the original cannot throw.
+  @Test(
+    "Removing the copy removes the item, but for an accessor that must leave one",
+    arguments: [false, true])
+  func removed(needsItem: Bool) throws {
     for options in [WritingOptions.forDeleting, [], .forMerging] {
       try Data("old".utf8).write(to: url("a.txt"))
       func remove() throws {
+        let options = needsItem ? options.union(.needingItem) : options
         try coordinator.coordinate(writingItemAt: url("a.txt"), options: options) { copy in
           try FileManager.default.removeItem(at: copy)
           #expect(try text("a.txt") == "old")
         }
       }
-      if options == .forDeleting {
+      if options == .forDeleting || !needsItem {
         try remove()
         #expect(try names() == [], "\(directory.listing)")
       } else {
@@ -90,7 +93,7 @@ struct AccessTests {
   @Test("A copy that was moved away, with a report, takes its item with it")
   func movedCopy() throws {
     try Data("old".utf8).write(to: url("a.txt"))
-    try coordinator.coordinate(writingItemAt: url("a.txt")) { copy in
+    try coordinator.coordinate(writingItemAt: url("a.txt"), options: .needingItem) { copy in
       try FileManager.default.moveItem(at: copy, to: url("b.txt"))
       coordinator.item(at: copy, didMoveTo: url("b.txt"))
     }
@@ -189,6 +192,20 @@ struct AccessTests {
     let kept = URL(filePath: try #require(error?.keptCopy))
     #expect(try String(contentsOf: kept.appending(path: "one"), encoding: .utf8) == "mine")
     #expect(try names() == ["d", kept.lastPathComponent], "\(directory.listing)")
+  }
+
+  @Test("A directory that its accessor removes is kept when others changed something in it")
+  func removalConflict() throws {
+    try makeDirectory(["one": "1"])
+    let error = #expect(throws: FileCoordinationError.self) {
+      try coordinator.coordinate(writingItemAt: url("d")) { copy in
+        try FileManager.default.removeItem(at: copy)
+        try Data("theirs".utf8).write(to: url("d/one"))
+      }
+    }
+    #expect(error?.code == .conflict && error?.keptCopy == nil)
+    #expect(try text("d/one") == "theirs")
+    #expect(try names() == ["d"], "\(directory.listing)")
   }
 
   @Test("A directory that its accessor moves away is kept when others changed something in it")

@@ -90,6 +90,8 @@ package final class AccessTerms: Sendable {
   let term: Duration
   let deadline: ContinuousClock.Instant
   let durability: Durability
+  /// Whether an accessor that leaves no item has failed, unless it deletes or moves the item.
+  let needsItem: Bool
   /// Wakes the step that waits; only one waits at a time.
   let latch = WakeLatch()
   private let isCancelled = Atomic(false)
@@ -104,13 +106,15 @@ package final class AccessTerms: Sendable {
 
   init(
     purpose: String, isPurposeShared: Bool = false, hasCompanions: Bool = false, term: Duration,
-    until deadline: ContinuousClock.Instant, durability: Durability = .standard
+    until deadline: ContinuousClock.Instant, durability: Durability = .standard,
+    needsItem: Bool = false
   ) {
     self.purpose = purpose
     self.isPurposeShared = isPurposeShared
     self.term = term
     self.deadline = deadline
     self.durability = durability
+    self.needsItem = needsItem
     companions = Atomic(hasCompanions)
   }
 

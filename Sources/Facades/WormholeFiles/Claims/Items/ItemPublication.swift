@@ -59,7 +59,9 @@ final class ItemPublication: Waiting {
       return .done(.none)
     }
     old = try location.status()
-    if change == .removed, old != nil, access.kind != .deleting, !terms.hasMoved(location) {
+    if change == .removed, terms.needsItem, old != nil, access.kind != .deleting,
+      !terms.hasMoved(location)
+    {
       // Whoever took the access over has removed the copy with it.
       if let loss = try access.loss() { throw loss }
       throw FileCoordinationError.nothingLeft(path: location.text)
