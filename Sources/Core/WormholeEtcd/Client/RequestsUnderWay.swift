@@ -1,4 +1,5 @@
 import Dispatch
+import Synchronization
 import Wormhole
 import WormholeSystem
 
@@ -7,22 +8,45 @@ import WormholeSystem
 /// There is one at first, and then up to four as long as each takes less than a second: a slow line is
 /// not given more than it carries in the time of a call.
 struct RequestsUnderWay<Answer: Sendable> {
+  /// A request that is made once: on a thread of its own or, if none has begun it, by the caller who
+  /// waits for it. So nobody waits for a thread that a busy process does not get.
+  private final class Request: Sendable {
+    private let work: Mutex<(@Sendable () throws -> Answer)?>
+    private let answer = Awaited<Result<(Answer, Duration), any Error>>()
+
+    init(_ work: @escaping @Sendable () throws -> Answer) { self.work = Mutex(work) }
+
+    func make() {
+      guard let work = work.withLock({ $0.take() }) else { return }
+      let begin = ContinuousClock.now
+      answer.settle(Result { (try work(), .now - begin) })
+    }
+
+    func wait() -> Result<(Answer, Duration), any Error> {
+      make()
+      return answer.wait()
+    }
+  }
+
   private static var most: Int { 4 }
   private var limit = 1
-  private var requests: [Awaited<Result<(Answer, Duration), any Error>>] = []
+  private var requests: [Request] = []
+  private let thread: @Sendable () -> DispatchQueue
+
+  /// - Parameter thread: Returns the queue of the next request.
+  init(on thread: @escaping @Sendable () -> DispatchQueue = Blocking.queue) {
+    self.thread = thread
+  }
 
   var isEmpty: Bool { requests.isEmpty }
   /// Whether one has to end before the next one should begin.
   var isFull: Bool { requests.count >= limit }
 
   /// Begins one, on a thread of its own.
-  mutating func add(_ request: @escaping @Sendable () throws -> Answer) {
-    let answer = Awaited<Result<(Answer, Duration), any Error>>()
-    requests.append(answer)
-    Blocking.queue().async {
-      let begin = ContinuousClock.now
-      answer.settle(Result { (try request(), .now - begin) })
-    }
+  mutating func add(_ work: @escaping @Sendable () throws -> Answer) {
+    let request = Request(work)
+    requests.append(request)
+    thread().async { request.make() }
   }
 
   /// Waits for the oldest one.

@@ -1,3 +1,4 @@
+import Dispatch
 import Testing
 import WormholeSystem
 import WormholeTestSupport
@@ -38,5 +39,15 @@ struct RequestsUnderWayTests {
     requests.drain()
     #expect(isOver.isSettled)
     #expect(throws: EtcdError.self) { try requests.next() }
+  }
+
+  @Test("are made by the caller if the process gets no thread for them")
+  func withoutThreads() throws {
+    let queue = DispatchQueue(label: "never")
+    queue.suspend()
+    defer { queue.resume() }
+    var requests = RequestsUnderWay<Int>(on: { queue })
+    for number in 1...3 { requests.add { number } }
+    for number in 1...3 { #expect(try requests.next() == number) }
   }
 }
