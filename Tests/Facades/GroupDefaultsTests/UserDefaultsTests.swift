@@ -43,15 +43,15 @@ struct UserDefaultsTests {
     #expect(try app.ask("settings title tea") == heard)
     _ = try widget.ask("settings volume 7")
     heard += "; volume 5 7 elsewhere; property 7 elsewhere"
-    try eventually("the other's change is told") { try app.ask("settings heard") == heard }
+    try eventually("the other's change is reported") { try app.ask("settings heard") == heard }
     _ = try widget.ask("settings title")
     heard += "; title none elsewhere"
-    try eventually("the removal is told") { try app.ask("settings heard") == heard }
+    try eventually("the removal is reported") { try app.ask("settings heard") == heard }
     // The queue may still look at the removal, and then reports this change, too.
     heard += "; volume 7 8; property 8"
     func plain(_ text: String) -> String { text.replacing(" elsewhere", with: "") }
     _ = try app.ask("settings volume 8")
-    try eventually("its own change is told") {
+    try eventually("its own change is reported") {
       plain(try app.ask("settings heard")) == plain(heard)
     }
     let last = try app.ask("settings stop")

@@ -16,8 +16,8 @@ struct StagedCopy: Sendable {
   let claim: Claim
   /// How the copy is made; nil if it is empty at first.
   private let mode: TreeCopy.Mode?
-  /// Whether the accessor changes the item, and does not make it anew: then changes that others have
-  /// made since it was copied would be lost.
+  /// Whether the accessor changes the item. If others have changed it since it was copied, publishing
+  /// would lose their changes. An accessor that replaces the item loses none.
   private let comparesItem: Bool
   /// The status of the item when it was copied; nil if it was missing.
   private var item: FileStatus?
@@ -35,7 +35,7 @@ struct StagedCopy: Sendable {
   /// Makes the copy.
   ///
   /// - Parameters:
-  ///   - showsItem: whether an accessor that makes the item anew gets a copy, to look at and remove.
+  ///   - showsItem: whether an accessor that replaces the item gets a copy, to look at and remove.
   ///   - check: called in between; an error that it throws ends the copy.
   /// - Returns: nil for an access that works on the item itself.
   init?(of access: ItemAccess, showsItem: Bool, check: @escaping () throws -> Void) throws {
@@ -139,8 +139,8 @@ struct StagedCopy: Sendable {
     return isUnchanged ? .none : .replaced(now)
   }
 
-  /// Whether the item is unchanged since it was copied. If it is made anew, publishing loses no
-  /// change; for a directory the entries are compared: see `changes(atMost:)`.
+  /// Whether publishing loses no change of others: the item is unchanged since it was copied, or the
+  /// accessor replaces it. For a directory the entries are compared: see `changes(atMost:)`.
   func isCurrent(_ now: FileStatus?) -> Bool {
     if !comparesItem || itemTree != nil { return true }
     guard let item, let now else { return item == nil && now == nil }

@@ -13,7 +13,7 @@ struct AccessRequest: Sendable {
   var wantsRealPath = false
   /// Whether presenters are asked first.
   var asksPresenters = true
-  /// Whether an accessor that makes the item anew sees the old one first.
+  /// Whether an accessor that replaces the item sees the old one first.
   var showsItem = false
   /// Whether an accessor that leaves no item has failed, unless the access is for deleting.
   var needsItem = false

@@ -1,6 +1,6 @@
 import Foundation
 
-/// A mock, as tests of such programs have it.
+/// A mock, as tests of such programs have it. `@unchecked`, because its class is, and one thread uses it.
 final class InMemoryDefaults: UserDefaults, @unchecked Sendable {
   private var values: [String: Any] = [:]
 

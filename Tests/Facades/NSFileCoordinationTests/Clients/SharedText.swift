@@ -25,42 +25,52 @@ public final class SharedText: NSObject, NSFilePresenter, Sendable {
     var lines: [String] = []
     NSFileCoordinator(filePresenter: self).coordinate(
       readingItemAt: url, options: .withoutChanges, error: nil
-    ) { lines = Self.lines($0) }
+    ) {
+      // The caller looks again, or counts the lines.
+      lines = (try? Self.lines($0)) ?? []
+    }
     return lines
   }
 
-  private static func lines(_ url: URL) -> [String] {
-    // A missing file has no lines, and another error is found by the count of all lines.
-    let text = (try? String(contentsOf: url, encoding: .utf8)) ?? ""
-    return text.split(separator: "\n").map(String.init)
+  private static func lines(_ url: URL) throws -> [String] {
+    try String(contentsOf: url, encoding: .utf8).split(separator: "\n").map(String.init)
   }
 
   /// Adds a line, if it is missing.
   public func add(_ line: String) {
     while !lines().contains(line) {
-      if write([line]) != nil { merge() }
+      do { try write { [line] } } catch { merge() }
     }
   }
 
-  private func write(_ new: [String]) -> NSError? {
+  private func write(_ new: () throws -> [String]) throws {
     var failure: NSError?
+    var outcome: Result<Void, Error> = .success(())
     NSFileCoordinator(filePresenter: self).coordinate(
       writingItemAt: url, options: .forMerging, error: &failure
     ) { url in
-      var all = Self.lines(url)
-      // Two versions may have the same new line.
-      for line in new where !all.contains(line) { all.append(line) }
-      let text = all.map { $0 + "\n" }.joined()
-      // The caller looks whether the line is there.
-      try? text.write(to: url, atomically: true, encoding: .utf8)
+      outcome = Result {
+        var all = try Self.lines(url)
+        // Two versions may have the same new line.
+        for line in try new() where !all.contains(line) { all.append(line) }
+        let text = all.map { $0 + "\n" }.joined()
+        try text.write(to: url, atomically: true, encoding: .utf8)
+      }
     }
-    return failure
+    if let failure = failure { throw failure }
+    try outcome.get()
   }
 
   /// Adds the lines of all conflicts to the text, and resolves them.
   public func merge() {
     let versions = NSFileVersion.unresolvedConflictVersionsOfItem(at: url) ?? []
-    guard !versions.isEmpty, write(versions.flatMap { Self.lines($0.url) }) == nil else { return }
+    guard !versions.isEmpty else { return }
+    do {
+      try write { try versions.flatMap { try Self.lines($0.url) } }
+    } catch {
+      // Nothing is merged, so the versions stay: for the next time, or another process has merged them.
+      return
+    }
     for version in versions {
       version.isResolved = true
       // Another process may have merged it, too.

@@ -62,7 +62,7 @@ final class ItemPublication: Waiting {
     if change == .removed, terms.needsItem, old != nil, access.kind != .deleting,
       !terms.hasMoved(location)
     {
-      // Whoever took the access over has removed the copy with it.
+      // The process that took the access over has removed the copy.
       if let loss = try access.loss() { throw loss }
       throw FileCoordinationError.nothingLeft(path: location.text)
     }
