@@ -22,11 +22,21 @@ struct CountedWorkTests {
 
   @Test("is the same in another process")
   func same() throws {
-    let (first, second) = (try count("post"), try count("post"))
-    #expect(first.instructions > 1_000)
-    // Hash values differ from process to process.
-    #expect(abs(first.instructions - second.instructions) * 20 < first.instructions)
-    #expect(first.allocations == second.allocations)
+    var counts: [CountedWork] = []
+    // Once a second, an operation looks whether the container is still the same directory. A count is
+    // the same as an earlier one if neither or both contain that look.
+    for _ in 0..<4 {
+      let work = try count("post")
+      #expect(work.instructions > 1_000)
+      // Hash values differ from process to process.
+      let equal = counts.contains {
+        abs($0.instructions - work.instructions) * 20 < work.instructions
+          && $0.allocations == work.allocations
+      }
+      guard !equal else { return }
+      counts.append(work)
+    }
+    Issue.record("no two counts are the same: \(counts)")
   }
 
   // A debug build allocates more than an optimized one, whose counts are rows of `benchmarks`.
