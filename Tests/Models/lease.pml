@@ -27,6 +27,11 @@
  *                    holder creates no file to declare itself, so it reads before it stages.  A
  *                    holder whose lease is gone by then does not know that, but can stage nothing.
  *                    The creation and removal of sites is in claims.pml.
+ * -DWARM             a client may keep its lease open after a change: it looks at the directory's times
+ *                    and unlocks. Its next change locks the same descriptor and looks again. If the
+ *                    times are the same, no client has created or removed an entry or renamed the
+ *                    directory, so it acts without a look at the path, at the marker and for leftovers.
+ *                    Proved besides: no entry is left there then (`left`).
  * -DPROGRESS         all clients but the first may stop for ever at every step, with all their locks
  *                    (suspended) or without (killed).  Waiters take over only overdue leases, and
  *                    WRONG_BREAKS times others.  Under weak fairness there is always another
@@ -46,6 +51,8 @@
  * -DDROP_HELP          (PROGRESS) rule 5: waits for a stopped breaker instead of helping
  * -DDROP_INODE_CHECK   rule 1: does not check that `held` still names the locked directory.  No
  *                      fault is found: the marker and the descriptor already refuse such a holder.
+ * -DDROP_TIMES         (WARM) acts on a lease that it kept, whatever its times are
+ * -DDROP_LOCK          (WARM) acts on a lease that it kept without locking it again
  *
  * Abstracted: content (a file is empty, whole, or replaced; no program writes to a published file;
  * a blind write is an update that ignores its read), durability, time (a lease may be taken over at
@@ -103,6 +110,9 @@ byte stale;                         /* clients whose value was replaced since: o
 byte sharedBy[DIRECTORIES];         /* clients with flock(LOCK_SH) on it: one bit for each */
 byte sharing;                       /* clients that act as shared holders */
 #endif
+#ifdef WARM
+byte quiet;                         /* clients whose kept directory is as they left it: one bit for each */
+#endif
 #ifdef PROGRESS
 byte stopped;                       /* clients that will never move again, with their locks */
 byte wrongBreaks = WRONG_BREAKS;
@@ -124,6 +134,20 @@ hidden byte k;
 #define drop(set, n)    set = set & ~BIT(n)
 #define mine            lease[me]
 #define exists          (mine < DIRECTORIES)
+
+/* A change of directory d, which its times show. */
+#ifndef WARM
+#define TOUCH(d)
+#elif CLIENTS > 2
+#define TOUCH(d) quiet = quiet & ~((lease[0] == d) | (lease[1] == d) << 1 | (lease[2] == d) << 2);
+#else
+#define TOUCH(d) quiet = quiet & ~((lease[0] == d) | (lease[1] == d) << 1);
+#endif
+#ifdef DROP_TIMES
+#define isQuiet true
+#else
+#define isQuiet has(quiet, me)
+#endif
 
 /* The directory that a staged entry is created in and published from. */
 #ifdef DROP_RULE_2
@@ -167,9 +191,22 @@ inline removeDirectory(d) {
 }
 
 inline takeAway() {
+  TOUCH(held)
   add(todo[me], held);
   named[held] = BROKEN;
   held = NONE
+}
+
+inline forgetChange() {
+  todo[me] = 0;
+  draft[me] = ABSENT;
+  found = false;
+  drop(acting, me);
+#ifdef UPDATES
+  counted[me] = 0
+#else
+  drop(stale, me)
+#endif
 }
 
 /* Closing the descriptor releases the lease; the client drops all its knowledge. */
@@ -186,15 +223,10 @@ inline closeLease() {
   drop(sharing, me);
 #endif
   mine = NONE;
-  todo[me] = 0;
-  draft[me] = ABSENT;
-  found = false;
-  drop(acting, me);
-#ifdef UPDATES
-  counted[me] = 0
-#else
-  drop(stale, me)
+#ifdef WARM
+  drop(quiet, me);
 #endif
+  forgetChange()
 }
 
 #ifdef SHARED
@@ -255,7 +287,7 @@ inline replaceWhatWasRead() {
 
 /* One step of clearing the broken directory d, whose name is never used again. */
 #define UNLINK(d, c) \
-  :: atomic { has(todo[me], d) && has(entries[d], c) -> drop(entries[d], c); goto clearing }
+  :: atomic { has(todo[me], d) && has(entries[d], c) -> TOUCH(d) drop(entries[d], c); goto clearing }
 #if CLIENTS > 2
 #define UNLINK_THIRD(d) UNLINK(d, 2)
 #else
@@ -273,7 +305,7 @@ inline replaceWhatWasRead() {
 #define helping true
 #endif
 #define CLEAR(d) \
-  :: atomic { helping && has(todo[me], d) && has(clean, d) -> drop(clean, d); goto clearing } \
+  :: atomic { helping && has(todo[me], d) && has(clean, d) -> TOUCH(d) drop(clean, d); goto clearing } \
   UNLINK(d, 0) \
   UNLINK(d, 1) \
   UNLINK_THIRD(d) \
@@ -283,8 +315,19 @@ inline replaceWhatWasRead() {
 
 proctype Client(byte me) {
   bool found;                       /* there was a value when it was read */
+#ifdef WARM
+  bool left;
+#endif
 
 idle:
+#ifdef WARM
+  if
+  :: atomic { mine != NONE -> goto warm }
+  :: atomic { mine != NONE -> closeLease() }                        /* or forgets it */
+  :: atomic { mine == NONE }
+  OR_STOPS
+  fi;
+#endif
   if
   :: atomic { held != NONE -> mine = held; goto opened }
   :: atomic { held == NONE && room -> makeDirectory(); goto idle }
@@ -327,12 +370,39 @@ locked:                             /* does the path still name the locked direc
   fi;
 #endif
 
+#ifdef WARM
+  goto look;
+
+warm:                               /* flock(LOCK_EX | LOCK_NB) on the directory that it has open */
+  if
+  :: atomic { !exists -> closeLease(); goto idle }
+#ifdef DROP_LOCK
+  :: atomic { exists }
+#else
+  :: atomic { exists && lockedBy[mine] == NONE -> lockedBy[mine] = me }
+  :: atomic { exists && lockedBy[mine] != NONE -> closeLease(); goto idle }
+#endif
+  OR_STOPS
+  fi;
+
+  if                                /* fstat: are its times those at the release? */
+  :: atomic { exists && isQuiet ->
+       left = entries[mine] != 0;
+       assert(!left);
+       drop(quiet, me);
+       becomeHolder();
+       goto holding }
+  :: atomic { !exists || !isQuiet -> closeLease(); goto idle }
+  OR_STOPS
+  fi;
+#endif
+
 #ifndef PASSING
 look:                               /* is the marker there? */
   if
   :: atomic { exists && has(clean, mine) -> becomeHolder(); goto holding }
 #ifdef MARK_FIRST
-  :: atomic { exists && !has(clean, mine) -> add(clean, mine) }
+  :: atomic { exists && !has(clean, mine) -> TOUCH(mine) add(clean, mine) }
   :: atomic { !exists -> closeLease(); goto idle }
 #else
   :: atomic { !exists || !has(clean, mine) }
@@ -367,10 +437,10 @@ clearing:                           /* unlink their entries and rmdir, until the
 #endif
 #if defined(PASSING)
 #elif defined(MARK_BY_PATH)
-  :: atomic { todo[me] == 0 && exists && held != NONE -> add(clean, held); becomeHolder() }
+  :: atomic { todo[me] == 0 && exists && held != NONE -> TOUCH(held) add(clean, held); becomeHolder() }
   :: atomic { todo[me] == 0 && exists && held == NONE -> closeLease(); goto idle }
 #else
-  :: atomic { todo[me] == 0 && exists -> add(clean, mine); becomeHolder() }
+  :: atomic { todo[me] == 0 && exists -> TOUCH(mine) add(clean, mine); becomeHolder() }
 #endif
   OR_STOPS
   fi;
@@ -385,13 +455,13 @@ holding:                            /* unlink a dead predecessor's entries, then
 sweeping:
 #endif
   if
-  :: atomic { exists && entries[mine] != 0 ->
+  :: atomic { exists && entries[mine] != 0 -> TOUCH(mine)
        entries[mine] = entries[mine] & (entries[mine] - 1); goto holding }
 #ifdef PASSING
   :: atomic { !exists || entries[mine] == 0 }
 #else
   :: atomic { (!exists || entries[mine] == 0) && canStage ->
-       add(entries[staging], me); draft[me] = EMPTY }
+       TOUCH(staging) add(entries[staging], me); draft[me] = EMPTY }
   :: atomic { (!exists || entries[mine] == 0) && !canStage -> closeLease(); goto idle }
 #endif
   OR_STOPS
@@ -406,7 +476,7 @@ read:
 #ifdef PASSING
 staging_:
   if
-  :: atomic { canStage -> add(entries[staging], me); draft[me] = EMPTY }
+  :: atomic { canStage -> TOUCH(staging) add(entries[staging], me); draft[me] = EMPTY }
   :: atomic { !canStage -> closeLease(); goto idle }                /* leaseLost */
   OR_STOPS
   fi;
@@ -417,7 +487,7 @@ write:                              /* the new content; or rename value.plist in
   :: atomic { true -> draft[me] = WHOLE }
   :: atomic { found && canStage && mayPublish ->
        replaceWhatWasRead();
-       value = ABSENT; draft[me] = REPLACED; add(entries[staging], me); goto published }
+       value = ABSENT; draft[me] = REPLACED; TOUCH(staging) add(entries[staging], me); goto published }
   :: atomic { found && !canStage -> closeLease(); goto idle }       /* leaseLost */
   OR_STOPS
   fi;
@@ -430,7 +500,7 @@ publish:                            /* renameat2: EXCHANGE if there is a value, 
        assert(value == WHOLE);
        if
        :: found -> draft[me] = REPLACED
-       :: else -> drop(entries[staging], me)
+       :: else -> TOUCH(staging) drop(entries[staging], me)
        fi }
   :: atomic { !staged || !mayPublish -> closeLease(); goto idle }   /* leaseLost */
   OR_STOPS
@@ -439,13 +509,28 @@ publish:                            /* renameat2: EXCHANGE if there is a value, 
 published:                          /* unlink the old file */
 progress_published:
   if
-  :: atomic { staged -> drop(entries[staging], me) }
+  :: atomic { staged -> TOUCH(staging) drop(entries[staging], me) }
   :: atomic { !staged }
   OR_STOPS
   fi;
 
 release:
+#ifdef WARM
+  if                                /* fstat, and LOCK_UN */
+  :: atomic { exists -> add(quiet, me) }
+  :: atomic { true -> closeLease(); goto idle }
+  OR_STOPS
+  fi;
+  atomic {
+    if
+    :: exists && lockedBy[mine] == me -> lockedBy[mine] = NONE
+    :: else
+    fi;
+    forgetChange();
+    goto idle }
+#else
   atomic { true -> closeLease(); goto idle }
+#endif
 
 #ifdef PROGRESS
 overdue:                            /* seen a moment ago: `held` may be another directory now */

@@ -13,10 +13,14 @@ package final class ContainerRoot: Sendable {
     package let status: FileStatus
     package let synchronizedNames = SynchronizedNames()
     private let scope = Mutex<CommitScope?>(nil)
+    /// Whether the times of a directory show each change of it. False if that cannot be determined.
+    package let showsEachChange: Bool
 
     init(descriptor: consuming FileDescriptor, status: FileStatus) {
       self.descriptor = descriptor
       self.status = status
+      // A lease is then never kept, which costs only time.
+      showsEachChange = (try? self.descriptor.fileSystem().showsEachChange) ?? false
     }
 
     /// What an fsync of a file inside puts on the disk; determined once.
@@ -40,7 +44,9 @@ package final class ContainerRoot: Sendable {
   /// The values that this process published a moment ago.
   package let followUps = FollowUps()
   /// The notifications that this process posted last.
-  let lastBells = LastBells()
+  let lastBells = NameMemories { LastBell() }
+  /// The leases that this process released a moment ago.
+  let warmLeases = WarmLeases()
   /// Whether a copier wants changes to wait now and then.
   let picture = PictureSign()
 
@@ -120,6 +126,7 @@ package final class ContainerRoot: Sendable {
     } else {
       handle = try Self.open(path, access)
       keepsNanoseconds.store(false, ordering: .relaxed)
+      warmLeases.closeAll()
     }
     state.withLock { $0 = (handle, now) }
     lookForPicture(at: handle)

@@ -104,6 +104,7 @@ package final class FollowUps: Sendable {
           pauseThread(Self.delay)
           // A publication from here on is added again, and waits for the disk.
           finish(root)
+          root.warmLeases.closeAll()
         } while state.withLock { state in
           state.isScheduled = !state.due.isEmpty
           return state.isScheduled

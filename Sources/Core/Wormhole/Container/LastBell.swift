@@ -43,21 +43,3 @@ final class LastBell: Sendable {
     paths.withLock { $0 = Paths(current: path, next: path) }
   }
 }
-
-/// The last bells of a container by name, for programs that ask for a notification at each post.
-final class LastBells: Sendable {
-  private let bells = Mutex<[String: LastBell]>([:])
-  /// Forgetting costs the next post a look at the directory.
-  private static let limit = 64
-
-  /// - Parameter path: The directory of the bell, relative to the container.
-  func bell(at path: String) -> LastBell {
-    bells.withLock { bells in
-      if let known = bells[path] { return known }
-      if bells.count >= Self.limit { bells = [:] }
-      let bell = LastBell()
-      bells[path] = bell
-      return bell
-    }
-  }
-}

@@ -1,3 +1,4 @@
+import Synchronization
 package import WormholeSystem
 
 /// `lease/kept-<boot>`: a version of a value that is known to be on the disk, in case the power
@@ -71,14 +72,24 @@ package enum Diligence {
 extension Lease {
   /// Returns whether content may be published without waiting for the disk.
   func hasFreshKeptVersion() throws(Errno) -> Bool {
-    guard let name = KeptVersion.nameFromHeld else { return false }
-    guard let status = try ifPresent(fileStatus(name, at: held.descriptor.rawValue))
-    else { return false }
+    var published = keptVersion.withLock(\.self)
+    if published == nil { published = try lookForKeptVersion() }
+    guard let published else { return false }
     let (seconds, nanoseconds) = realTime()
     let age =
-      Duration.seconds(seconds - max(0, status.modifiedSeconds))
-      + .nanoseconds(nanoseconds - status.modifiedNanoseconds)
-    return status.kind == .regular && age >= .zero && age < KeptVersion.freshness
+      Duration.seconds(seconds - max(0, published.seconds))
+      + .nanoseconds(nanoseconds - published.nanoseconds)
+    return age >= .zero && age < KeptVersion.freshness
+  }
+
+  private func lookForKeptVersion() throws(Errno) -> Stamp? {
+    guard let name = KeptVersion.nameFromHeld,
+      let status = try ifPresent(fileStatus(name, at: held.descriptor.rawValue)),
+      status.kind == .regular
+    else { return nil }
+    let published = Stamp(status)
+    keptVersion.withLock { $0 = published }
+    return published
   }
 
   /// Gives the content that is about to be published a second name in the lease.

@@ -28,13 +28,18 @@ package final class Lease: Sendable {
   private let others = Atomic(0)
   /// Whether the file that declares this process still exists, as far as is known.
   package let isDeclared: Atomic<Bool>
+  /// The lease that this one becomes again when it ends, if it stays open.
+  private let warmLease = Mutex<WarmLease?>(nil)
+  /// When the kept version was published, as far as that is known: only a holder changes it.
+  let keptVersion: Mutex<Stamp?>
 
   /// Declares this process the holder of a lease that it has just locked. Fails with `.noSuchFile`
   /// if the lease was taken over already.
   init(
     site: LeaseSite, held: HeldDirectory, mode: LockMode, term: Duration,
-    surroundings: [FileDescriptor.Entry]
+    surroundings: [FileDescriptor.Entry] = [], keptVersion: Stamp? = nil
   ) throws(Errno) {
+    self.keptVersion = Mutex(keptVersion)
     self.site = site
     self.held = held
     declaration = LeaseDeclaration(mode: mode, term: term)
@@ -76,8 +81,16 @@ package final class Lease: Sendable {
     return file
   }
 
+  /// Keeps the lease open when it ends.
+  func stayWarm(as lease: WarmLease) { warmLease.withLock { $0 = lease } }
+
   deinit {
-    site.letGo()
+    undeclare()
+    let isWarm = warmLease.withLock(\.self)?.keep(site, held, keptVersion.withLock(\.self))
+    if isWarm != true { site.letGo() }
+  }
+
+  private func undeclare() {
     guard isDeclared.load(ordering: .relaxed) else { return }
     let (directory, name) = stagingPlace
     do throws(Errno) {
@@ -127,6 +140,7 @@ package final class Lease: Sendable {
       if isHasty { try writeBack(stagingPlace.name, at: stagingPlace.directory) }
     }
     isDeclared.store(false, ordering: .relaxed)
+    if becomesKept { keptVersion.withLock { $0 = nil } }
     if let kept { keep(kept) }
     if case .durable = diligence { try synchronizeDirectories() }
   }

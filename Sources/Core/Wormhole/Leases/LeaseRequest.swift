@@ -9,7 +9,7 @@ package import WormholeSystem
 /// flock LOCK_NB: busy                   …works
 /// a few tries at short intervals        …closes: unlocked, one of the tries succeeds
 ///   (all fail) watch held, try again    …still works
-/// wait ── until its close is reported ─ closes
+/// wait ── until that is reported ────── closes, or removes its last entry and unlocks
 ///      └─ or every 50 ms: is it stopped, is its term over? then take the lease away
 /// ```
 package final class LeaseRequest: Waiting {
@@ -18,8 +18,8 @@ package final class LeaseRequest: Waiting {
   /// The number of attempts, for about 10 ms, before sleeping: a change takes far less, and with
   /// many waiters the close of each would wake all the others.
   private static let shortTries = 13
-  /// The number of attempts after a close was reported, because the lock is released just after it.
-  private static let triesAfterClose = 4
+  /// The number of attempts after a release was reported, because the lock ends just after that.
+  private static let triesAfterRelease = 4
 
   let site: LeaseSite
   let mode: LockMode
@@ -77,7 +77,7 @@ package final class LeaseRequest: Waiting {
         return .spin(.microseconds(20 << min(tries, 6)))
       }
       tries = 0
-      triesBeforeSleep = Self.triesAfterClose
+      triesBeforeSleep = Self.triesAfterRelease
       do {
         guard try armed() else { continue }
         if try takenOver(now: now) { continue }
@@ -196,7 +196,8 @@ package final class LeaseRequest: Waiting {
     guard let held else { return try mode == .shared && armedInLine() }
     let latch = latch
     watch = ChangeMonitor.shared.watchOpen(
-      held.descriptor, [.closedWithoutWriting, .selfMoved, .selfDeleted]
+      // A holder that keeps its lease open unlocks it just after it has removed its last entry.
+      held.descriptor, [.closedWithoutWriting, .deleted, .selfMoved, .selfDeleted]
     ) { _ in latch.raise() }
     return false
   }

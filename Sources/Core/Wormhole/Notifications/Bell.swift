@@ -24,7 +24,7 @@ package struct Bell: BellStore {
 
   package init(root: ContainerRoot, name: String) {
     directory = NamedDirectory(root: root, kind: .notification, identifier: name)
-    last = root.lastBells.bell(at: directory.relativePath)
+    last = root.lastBells.memory(of: directory.relativePath)
   }
 
   package func ring() throws {

@@ -12,7 +12,7 @@ extension Value {
   ///     it is free now". By default `standardWait` from now.
   /// - Throws: `AppGroupError`: `timedOut` with the holder; `unsupportedValue`; `noSpace` and other
   ///   errors of the file system. If it throws, the old value is intact.
-  /// - Complexity: Create, write, rename and unlink, and eight cheap calls for the lease;
+  /// - Complexity: Create, write, rename and unlink, and six cheap calls for the lease, or seven;
   ///   `.durable` adds one fsync on ext4 and xfs, elsewhere three, and two more if identifiers were new
   ///   lately. Content of 64 KiB and more, and durable content, is written before the lease is taken.
   @available(*, noasync, message: "it blocks; await the other form, in an async function")

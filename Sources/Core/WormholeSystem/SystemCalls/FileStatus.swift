@@ -180,6 +180,22 @@ package struct FileSystemKind: Hashable, Sendable {
   /// does (mount option `commit`, ext4(5)), or has no disk (tmpfs).
   package var commitsWithinSeconds: Bool { [0xEF53, 0x0102_1994].contains(magic) }
 
+  /// Whether the times of a directory, once they were looked at, differ after its next change, however soon
+  /// that follows: ext4, xfs, btrfs and tmpfs, since Linux 6.13.
+  package var showsEachChange: Bool {
+    Self.hasFineTimes && [0xEF53, 0x5846_5342, 0x9123_683E, 0x0102_1994].contains(magic)
+  }
+
+  private static let hasFineTimes: Bool = {
+    var kernel = utsname()
+    guard uname(&kernel) == 0 else { return false }
+    let release = withUnsafeBytes(of: kernel.release) { bytes in
+      bytes.prefix { $0 != 0 }.split { !(UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) }
+        .prefix(2).compactMap { Int(String(decoding: $0, as: UTF8.self)) }
+    }
+    return release.count == 2 && (release[0], release[1]) >= (6, 13)
+  }()
+
   /// The name of the network file system, or nil for a local one.
   package var networkName: String? { Self.networks[magic] }
 }

@@ -32,13 +32,16 @@
       return try #require(fewest)
     }
 
-    @Test("A publication takes 11 calls, an update 15, a read 4")
+    /// On an older kernel the times of a directory do not show whether another process was holder.
+    private static let staysWarm = FileSystemKind(magic: 0x0102_1994).showsEachChange
+
+    @Test("A publication takes 10 calls, an update 14, a read 4", .enabled(if: staysWarm))
     func values() throws {
       let value = container.value("k")
       let publication = try calls { try value.replace(with: 1) }
-      let lease: [SystemCall] = [.openat2, .flock, .getdents64, .openat]
+      let lease: [SystemCall] = [.flock, .fstat, .openat]
       let publishing: [SystemCall] = [
-        .fstatat, .write, .futimens, .close, .renameat2, .unlinkat, .close,
+        .write, .futimens, .close, .renameat2, .unlinkat, .fstat, .flock,
       ]
       let reading: [SystemCall] = [.openat2, .fstat, .read, .close]
       #expect(publication == lease + publishing)

@@ -106,7 +106,7 @@
 
     @Test("may be marked clean by two sharers at once (rule 5)")
     func twoSharers() throws {
-      try removeFile(scene.lease + "/held/clean")
+      try scene.removeMark()
       let scene = scene
       let hasLooked = Atomic(false)
       let plan = plan { call, _ in

@@ -150,7 +150,7 @@ struct LeaseRulesTests {
     var place = 0
     var hasEnded = false
     while !hasEnded {
-      try removeFile(scene.lease + "/held/clean")
+      try scene.removeMark()
       try makeDirectory(scene.lease + "/broken-b")
       try scene.make("broken-b/x-1-1-1-1-1-a", containing: "late")
       let victim = try Participant(scene.directory.path)

@@ -64,6 +64,14 @@ struct LeaseScene {
     try file.writeAll(Array(text.utf8))
   }
 
+  /// Makes the lease look like one that its first holder has not marked yet. That holder creates an
+  /// entry, which the directory's times show; on tmpfs they may not show a removal alone.
+  func removeMark() throws {
+    try make("held/first")
+    try removeFile(lease + "/held/first")
+    try removeFile(lease + "/held/clean")
+  }
+
   func move(_ old: String, to new: String) throws {
     try rename(
       lease + "/" + old, at: Directory.current, to: lease + "/" + new, at: Directory.current)

@@ -228,8 +228,9 @@ struct LeaseTests {
       "ln -s /tmp broken-link", "mv held away && touch held",
     ])
   func planted(script: String) throws {
+    let unmark = "touch held/first; rm -f held/first held/clean"
     let plant = try ChildProcess(
-      "sh", ["-c", "cd '\(directory.path)/values/k/lease' && \(script); rm -f held/clean"])
+      "sh", ["-c", "cd '\(directory.path)/values/k/lease' && \(script); \(unmark)"])
     #expect(try plant.wait(until: soon) == .exited(0))
     if script.hasSuffix("touch held") {
       let error = #expect(throws: AppGroupError.self) { try value.replace(with: 1) }

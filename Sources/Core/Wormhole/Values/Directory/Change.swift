@@ -9,6 +9,7 @@ package final class Change<Result: Sendable>: Waiting {
   private let places: [(directory: NamedDirectory, file: String)]
   private let terms: ChangeTerms
   private let content: (@Sendable () -> PublishedContent)?
+  private let warmLease: WarmLease?
   private let work: @Sendable ([Lease], PreparedContent?) throws -> Result
   private var request: LeaseRequest?
   private var prepared: PreparedContent?
@@ -24,25 +25,30 @@ package final class Change<Result: Sendable>: Waiting {
   /// - Parameters:
   ///   - directory: the directory that contains the lease.
   ///   - file: the file in it that the lease protects, for messages.
+  ///   - warmLease: the lease, if this process may have kept it open.
   ///   - content: created and written before the lease is taken, and passed to the work as a
   ///     prepared file; not passed if it is small and durable, and there is no disk.
   ///   - work: done under the lease; done again, with newly prepared content, after a lost lease.
   package convenience init(
-    _ directory: NamedDirectory, protecting file: String = LeaseSite.lease, _ terms: ChangeTerms,
+    _ directory: NamedDirectory, protecting file: String = LeaseSite.lease,
+    keeping warmLease: WarmLease? = nil, _ terms: ChangeTerms,
     preparing content: (@Sendable () -> PublishedContent)? = nil,
     _ work: @escaping @Sendable (Lease, PreparedContent?) throws -> Result
   ) {
-    self.init([(directory, file)], terms, preparing: content) { try work($0[0], $1) }
+    self.init([(directory, file)], keeping: warmLease, terms, preparing: content) {
+      try work($0[0], $1)
+    }
   }
 
   /// - Parameter places: in an order on which all processes agree; otherwise two of them could wait
   ///   for each other until a lease is overdue.
   init(
-    _ places: [(directory: NamedDirectory, file: String)], _ terms: ChangeTerms,
-    preparing content: (@Sendable () -> PublishedContent)? = nil,
+    _ places: [(directory: NamedDirectory, file: String)], keeping warmLease: WarmLease? = nil,
+    _ terms: ChangeTerms, preparing content: (@Sendable () -> PublishedContent)? = nil,
     _ work: @escaping @Sendable ([Lease], PreparedContent?) throws -> Result
   ) {
     self.places = places
+    self.warmLease = warmLease
     self.terms = terms
     self.content = content
     self.work = work
@@ -56,6 +62,12 @@ package final class Change<Result: Sendable>: Waiting {
         courtesy.mustWait(in: place.directory.root, until: terms.deadline)
       {
         return .spin(.milliseconds(1))
+      }
+      if request == nil, content == nil, terms.durability == .standard, let place = places.first,
+        let lease = try warmLease?.take(term: terms.term, in: place.directory.root)
+      {
+        leases.append(lease)
+        return try perform()
       }
       let step: WaitingStep<Lease>
       do {

@@ -9,7 +9,9 @@ extension ValueFile {
     let isPrepared = durability == .durable || bytes.count >= PreparedContent.worthwhileBytes
     let content: (@Sendable () -> PublishedContent)? =
       isPrepared ? { @Sendable in value.content(bytes, terms) } : nil
-    return Change(directory, protecting: name, terms, preparing: content) { lease, prepared in
+    return Change(
+      directory, protecting: name, keeping: warmLease, terms, preparing: content
+    ) { lease, prepared in
       if let prepared {
         terms.willPublish(prepared.stamp)
         try lease.publish(
@@ -37,7 +39,7 @@ extension ValueFile {
   ) -> sending any Waiting<Result> {
     let value = self
     let durability = terms.durability
-    return Change(directory, protecting: name, terms) { lease, _ in
+    return Change(directory, protecting: name, keeping: warmLease, terms) { lease, _ in
       let old = try value.snapshot(limits: .standard)
       let (edit, result): (Edit, Result)
       do { (edit, result) = try decide(old) } catch { throw BodyError(cause: error) }
@@ -80,10 +82,10 @@ extension ValueFile {
   private func publish(
     _ content: PublishedContent, _ lease: Lease, terms: ChangeTerms, exists: Bool
   ) throws {
+    let diligence = try diligence(terms.durability, byteCount: content.count)
     try lease.publish(
-      content, as: name, exists: exists,
-      diligence: try diligence(terms.durability, byteCount: content.count),
-      willPublish: terms.willPublish)
+      content, as: name, exists: exists, diligence: diligence, willPublish: terms.willPublish)
+    if case .relaxed = diligence, let warmLease { lease.stayWarm(as: warmLease) }
   }
 
   private func diligence(_ durability: Durability, byteCount: Int) throws -> Diligence {

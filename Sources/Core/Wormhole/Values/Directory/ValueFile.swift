@@ -11,6 +11,8 @@ package final class ValueFile: ValueStore {
   /// The path relative to the container.
   let relativePath: String
   let followUpMark = FollowUps.Mark()
+  /// Nil for a long identifier, whose directory is verified at each change.
+  let warmLease: WarmLease?
 
   package init(container: SharedContainer, identifier: String, kind: NameKind) {
     self.container = container
@@ -18,6 +20,9 @@ package final class ValueFile: ValueStore {
     directory = NamedDirectory(root: container.root, kind: kind, identifier: identifier)
     name = Self.name(of: kind.primitive)
     relativePath = directory.relativePath + "/" + name
+    warmLease =
+      directory.name.longIdentifier == nil
+      ? container.root.warmLeases.lease(at: directory.relativePath) : nil
   }
 
   package var path: String { directory.path + "/" + name }

@@ -1,0 +1,124 @@
+import Synchronization
+import WormholeSystem
+
+/// The lease of a value that this process released a moment ago and keeps open, so that its next change
+/// neither opens nor lists it.
+///
+/// Each holder creates an entry in `lease/held`, and a process that takes a lease away renames it. Both
+/// change the directory's times. So if they are what they were at the release, no process was holder
+/// since: nothing was left in the lease, and the kept version is the same. If they differ, or another
+/// process holds the lease, it is closed, and the change takes the ordinary way (Tests/Models/lease.pml,
+/// WARM).
+///
+/// All are closed once a second, because this process does not learn that the directory of a name was
+/// moved, and because an open directory delays the events of its removal.
+package final class WarmLease: Sendable {
+  private struct Kept: Sendable {
+    let site: LeaseSite
+    let held: HeldDirectory
+    /// At the release.
+    let status: FileStatus
+    let keptVersion: Stamp?
+    /// A forked child has the same open file, so it would share the lock.
+    let processID: Int32
+  }
+
+  private struct State: Sendable {
+    var kept: Kept?
+    var isListed = false
+  }
+
+  private let state = Mutex(State())
+
+  /// Takes the lease if no process was holder since its release.
+  ///
+  /// - Complexity: flock, fstat, and the creation of the entry that declares the holder.
+  func take(term: Duration, in root: ContainerRoot) throws -> Lease? {
+    guard let kept = state.withLock({ $0.kept.take() }) else { return nil }
+    // Closes all of them if the container was replaced.
+    _ = try root.handle()
+    guard kept.processID == ProcessIdentity.current.processID, state.withLock(\.isListed) else {
+      return nil
+    }
+    do throws(Errno) {
+      guard try kept.held.descriptor.tryLock(.exclusive),
+        try kept.held.status().isUnchanged(since: kept.status)
+      else { return nil }
+      return try Lease(
+        site: kept.site, held: kept.held, mode: .exclusive, term: term,
+        keptVersion: kept.keptVersion)
+    } catch {
+      // The ordinary way reports what is wrong, or finds the lease gone.
+      return nil
+    }
+  }
+
+  /// Releases a lease, but leaves it open.
+  ///
+  /// - Returns: False if it was taken over, or its directory's times would not show a change.
+  func keep(_ site: LeaseSite, _ held: HeldDirectory, _ keptVersion: Stamp?) -> Bool {
+    guard let root = site.home as? ContainerRoot, root.lastHandle.showsEachChange,
+      root.keepsNanoseconds.load(ordering: .relaxed)
+    else { return false }
+    let status: FileStatus
+    do throws(Errno) {
+      status = try held.status()
+      guard status.links > 0 else { return false }
+      // Before it can be taken again, because the lock is that of the open file, not of a thread.
+      try held.descriptor.unlock()
+    } catch {
+      return false
+    }
+    let kept = Kept(
+      site: site, held: held, status: status, keptVersion: keptVersion,
+      processID: ProcessIdentity.current.processID)
+    let isListed = state.withLock { state in
+      state.kept = kept
+      defer { state.isListed = true }
+      return state.isListed
+    }
+    if !isListed { root.warmLeases.list(self) }
+    return true
+  }
+
+  fileprivate func close() { state.withLock { $0 = State() } }
+}
+
+/// The leases of a container that this process keeps open.
+final class WarmLeases: Sendable {
+  private let names = NameMemories { WarmLease() }
+  private let open = Mutex<[WarmLease]>([])
+  /// The limit of the descriptors that they use.
+  private static let limit = 16
+
+  /// - Parameter path: The directory of the value, relative to the container.
+  func lease(at path: String) -> WarmLease { names.memory(of: path) }
+
+  fileprivate func list(_ lease: WarmLease) {
+    let oldest = open.withLock { open in
+      open.append(lease)
+      return open.count > Self.limit ? open.removeFirst() : nil
+    }
+    oldest?.close()
+  }
+
+  /// The number of leases that may be open.
+  var count: Int { open.withLock(\.count) }
+
+  func closeAll() {
+    let all = open.withLock { open in
+      defer { open = [] }
+      return open
+    }
+    for lease in all { lease.close() }
+  }
+}
+
+extension FileStatus {
+  /// Whether a directory still exists, and nothing in it has changed.
+  fileprivate func isUnchanged(since old: FileStatus) -> Bool {
+    links > 0 && changedNanoseconds == old.changedNanoseconds
+      && changedSeconds == old.changedSeconds && modifiedNanoseconds == old.modifiedNanoseconds
+      && modifiedSeconds == old.modifiedSeconds
+  }
+}

@@ -1,0 +1,118 @@
+import Testing
+import WormholePropertyLists
+import WormholeSystem
+import WormholeTestSupport
+
+@testable import Wormhole
+
+@Suite(
+  "A lease that its process keeps open", .blocking,
+  .enabled(if: FileSystemKind(magic: 0x0102_1994).showsEachChange))
+struct WarmLeaseTests {
+  private let scene: LeaseScene
+  private var value: Value { scene.value }
+  private var root: ContainerRoot { value.container.root }
+
+  init() throws { scene = try LeaseScene() }
+
+  private func taken() throws -> HeldLease { try takenWithDirectory().lease }
+
+  private func takenWithDirectory() throws -> (lease: HeldLease, directory: HeldDirectory) {
+    let warmLease = try #require(value.store.file.warmLease)
+    let lease = try #require(try warmLease.take(term: .seconds(600), in: root))
+    lease.stayWarm(as: warmLease)
+    return (HeldLease(lease), lease.held)
+  }
+
+  @Test("stays open from change to change")
+  func again() throws {
+    try value.replace(with: 1)
+    for _ in 0..<3 { try taken().end() }
+  }
+
+  @Test("is closed if a process was holder since, and was killed")
+  func killedHolder() throws {
+    try value.replace(with: 1)
+    let holder = try Participant(scene.directory.path)
+    #expect(try holder.ask("long k 1") == "holding")
+    try holder.send(.kill)
+    #expect(try holder.wait() == .killed(signal: 9))
+    try value.replace(with: 2)
+    #expect(scene.litter == ["held"], "\(scene.directory.listing)")
+  }
+
+  @Test("is closed if a process has removed the kept version since")
+  func removedKeptVersion() throws {
+    for _ in 0..<3 { try value.replace(with: 1) }
+    let other = try SharedContainer(path: scene.directory.path).value("k")
+    try other.replace(with: 3, durability: .durable)
+    #expect(try !scene.names().contains { $0.hasPrefix(KeptVersion.prefix) })
+    try value.replace(with: 4)
+    #expect(try scene.names().contains { $0.hasPrefix(KeptVersion.prefix) })
+  }
+
+  @Test("is held by one thread or process at a time")
+  func heldOnce() throws {
+    try value.replace(with: 1)
+    let held = try taken()
+    #expect(throws: AppGroupError.self) { try value.replace(with: 2, until: .now) }
+    held.end()
+    try value.replace(with: 2, until: .now)
+  }
+
+  @Test("wakes its waiters when it is unlocked and not closed")
+  func waiters() throws {
+    let far = ContinuousClock.now + .seconds(30)
+    try value.replace(with: 1)
+    // Kept open beyond the second after which it would be closed.
+    let (held, directory) = try takenWithDirectory()
+    defer { withExtendedLifetime(directory) {} }
+    let waiting = try scene.request(.exclusive)
+    guard try LeaseScene.isWaiting(waiting) else {
+      Issue.record("the lease is held")
+      return
+    }
+    // Drains the events of its own looks.
+    waiting.latch.block(until: .now + .milliseconds(100))
+    held.end()
+    waiting.latch.block(until: far)
+    #expect(ContinuousClock.now < far)
+    try LeaseScene.finish(waiting).end()
+  }
+
+  @Test("is taken over from a stopped process as any other")
+  func stoppedHolder() throws {
+    let holder = try Participant(scene.directory.path)
+    for _ in 0..<3 { #expect(try holder.ask("set k 5") == "done") }
+    #expect(try holder.ask("long k 1") == "holding")
+    try holder.send(.stop)
+    try holder.waitUntilStopped()
+    try value.replace(with: 6)
+    try holder.send(.continue)
+    #expect(try value.read() == 6)
+  }
+
+  @Test("is one of a few, and is closed a second later")
+  func bounded() throws {
+    for number in 0..<40 {
+      try value.container.value("\(number)").replace(with: 1)
+    }
+    #expect((1...16).contains(root.warmLeases.count))
+    try eventually("all are closed") { root.warmLeases.count == 0 }
+  }
+
+  @Test("is not that of a container that was replaced")
+  func replacedContainer() throws {
+    let path = scene.directory.path + "/c"
+    try makeDirectory(path)
+    let container = try SharedContainer(path: path)
+    let value = container.value("k")
+    try value.replace(with: 1)
+    try rename(path, at: Directory.current, to: path + "-old", at: Directory.current)
+    try makeDirectory(path)
+    _ = try container.root.refreshed(container.root.lastHandle)
+    try value.replace(with: 2)
+    #expect(try SharedContainer(path: path).value("k").read() == 2)
+    #expect(try SharedContainer(path: path + "-old").value("k").read() == 1)
+  }
+}
