@@ -34,6 +34,8 @@ package final class PictureSign: Sendable {
   package static let path = NameKind.own + "/picture"
 
   private let isThere = Atomic(false)
+  /// Whether a copier may want changes to wait.
+  var isExpected: Bool { isThere.load(ordering: .relaxed) }
   private let distrustedUntil = Mutex(ContinuousClock.now)
 
   /// Checks whether there is a copier, and removes what a dead one has left behind.
@@ -72,7 +74,7 @@ package final class PictureSign: Sendable {
     package mutating func mustWait(
       in root: ContainerRoot, until deadline: ContinuousClock.Instant
     ) -> Bool {
-      guard root.picture.isThere.load(ordering: .relaxed) else { return false }
+      guard root.picture.isExpected else { return false }
       let now = ContinuousClock.now
       let first = since ?? now
       since = first

@@ -44,18 +44,27 @@ package struct LeaseDeclaration: Hashable, Sendable {
       let (seconds, attoseconds) = term.components
       milliseconds = UInt64(seconds * 1_000 + attoseconds / 1_000_000_000_000_000)
     }
+    let process = identity == Self.own.identity ? Self.own.name : Self.name(of: identity)
     name = NameWriter.text(capacity: 1 + 6 * (1 + NameWriter.hexDigits)) { writer in
       writer.append(UInt8(ascii: mode == .exclusive ? "x" : "s"))
-      func write(_ number: UInt64) {
-        writer.append(UInt8(ascii: "-"))
-        writer.append(hex: number)
-      }
-      write(UInt64(UInt32(bitPattern: identity.processID)))
-      write(identity.startTicks)
-      write(identity.namespace)
-      write(since)
-      write(milliseconds)
-      write(nonce)
+      writer.append(process)
+      writer.append(dashed: since)
+      writer.append(dashed: milliseconds)
+      writer.append(dashed: nonce)
+    }
+  }
+
+  /// The part of the name that is the same for all leases of this process.
+  private static let own = {
+    let identity = ProcessIdentity.current
+    return (identity: identity, name: name(of: identity))
+  }()
+
+  private static func name(of identity: ProcessIdentity) -> String {
+    NameWriter.text(capacity: 3 * (1 + NameWriter.hexDigits)) { writer in
+      writer.append(dashed: UInt64(UInt32(bitPattern: identity.processID)))
+      writer.append(dashed: identity.startTicks)
+      writer.append(dashed: identity.namespace)
     }
   }
 
@@ -104,5 +113,12 @@ package struct LeaseDeclaration: Hashable, Sendable {
     let now = bootTimeNanoseconds() / 1_000_000
     guard identity.isVisible, since <= now else { return nil }
     return .milliseconds(Int64(min(now - since, UInt64(Int64.max))))
+  }
+}
+
+extension NameWriter {
+  fileprivate mutating func append(dashed number: UInt64) {
+    append(UInt8(ascii: "-"))
+    append(hex: number)
   }
 }

@@ -33,7 +33,7 @@ extension Value {
     willPublish: @escaping @Sendable (Stamp) -> Void = { _ in }
   ) throws {
     let terms = publicationTerms(durability, lifetime: lifetime, until: deadline, willPublish)
-    try store.replacement(bytes, terms).run()
+    try store.replace(bytes, terms)
   }
 
   /// Removes the value; afterwards it reads as never written.
@@ -77,7 +77,7 @@ extension Value {
   ) throws -> Result {
     let terms = updateTerms(
       durability, deadline, term: term, repeatsAfterLoss: repeatsAfterLoss, lifetime: lifetime)
-    return try modification(terms, edited(body)).run()
+    return try edit(terms, edited(body))
   }
 
   /// Reads the bytes and publishes the decision of a closure; see `update`.
@@ -85,7 +85,7 @@ extension Value {
     _ terms: ChangeTerms = .init(),
     _ body: @escaping @Sendable (ValueSnapshot) throws -> (Edit, Result)
   ) throws -> Result {
-    try modification(terms, body).run()
+    try store.modify(publishing(terms), body)
   }
 
   // MARK: The same for tasks
@@ -184,9 +184,13 @@ extension Value {
   private func modification<Result: Sendable>(
     _ terms: ChangeTerms, _ decide: @escaping @Sendable (ValueSnapshot) throws -> (Edit, Result)
   ) -> sending any Waiting<Result> {
+    store.modification(publishing(terms), decide)
+  }
+
+  private func publishing(_ terms: ChangeTerms) -> ChangeTerms {
     var terms = terms
     terms.peer = peer
-    return store.modification(terms, decide)
+    return terms
   }
 
   func encode(_ value: PropertyListValue) throws -> [UInt8] {

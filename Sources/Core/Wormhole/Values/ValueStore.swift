@@ -16,6 +16,14 @@ package protocol ValueStore: AnyObject, Sendable {
   func snapshot(limits: PropertyListLimits) throws -> ValueSnapshot
   func version() throws -> Version?
 
+  /// Publishes bytes, whatever the old content is; blocks the calling thread until then.
+  func replace(_ bytes: [UInt8], _ terms: ChangeTerms) throws
+  /// Reads the value and publishes the decision of a closure; blocks the calling thread until then. An
+  /// error of the closure is thrown as it is.
+  func modify<Result: Sendable>(
+    _ terms: ChangeTerms, _ decide: @escaping @Sendable (ValueSnapshot) throws -> (Edit, Result)
+  ) throws -> Result
+
   /// Returns a change that publishes bytes, whatever the old content is.
   func replacement(_ bytes: [UInt8], _ terms: ChangeTerms) -> sending any Waiting<Void>
   /// Returns a change that removes the value; its outcome says whether there was one.
@@ -41,6 +49,16 @@ package protocol ValueStore: AnyObject, Sendable {
 }
 
 extension ValueStore {
+  package func replace(_ bytes: [UInt8], _ terms: ChangeTerms) throws {
+    try replacement(bytes, terms).run()
+  }
+
+  package func modify<Result: Sendable>(
+    _ terms: ChangeTerms, _ decide: @escaping @Sendable (ValueSnapshot) throws -> (Edit, Result)
+  ) throws -> Result {
+    try modification(terms, decide).run()
+  }
+
   package func follow(
     leading monitor: ChangeMonitor, _ signal: @escaping @Sendable () -> Void
   ) throws -> (any ValueFollowing)? { nil }

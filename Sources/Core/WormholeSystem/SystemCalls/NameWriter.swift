@@ -36,7 +36,13 @@ package struct NameWriter: ~Copyable {
   }
 
   package mutating func append(_ text: String) {
-    for byte in text.utf8 { append(byte) }
+    // Byte by byte takes an iterator.
+    let isDone: Void? = text.utf8.withContiguousStorageIfAvailable { bytes in
+      precondition(count + bytes.count <= buffer.count, "a name fits into its capacity")
+      _ = buffer[count...].update(fromContentsOf: bytes)
+      count += bytes.count
+    }
+    if isDone == nil { for byte in text.utf8 { append(byte) } }
   }
 
   /// - Parameter width: The least number of digits.
@@ -44,9 +50,11 @@ package struct NameWriter: ~Copyable {
     let digits = max(width, (67 - number.leadingZeroBitCount) / 4)
     precondition(count + digits <= buffer.count, "a name fits into its capacity")
     var rest = number
-    for place in stride(from: count + digits - 1, through: count, by: -1) {
+    var place = count + digits
+    while place > count {
+      place -= 1
       let digit = UInt8(truncatingIfNeeded: rest & 0xF)
-      buffer[place] = digit + UInt8(ascii: digit < 10 ? "0" : "W")
+      buffer[place] = digit &+ UInt8(ascii: digit < 10 ? "0" : "W")
       rest >>= 4
     }
     count += digits

@@ -119,23 +119,38 @@ package final class Change<Result: Sendable>: Waiting {
 
   private func perform() throws -> WaitingStep<Result> {
     defer { leases = [] }
+    let result = try terms.attempt(under: leases.first, path) { try work(leases, prepared) }
+    return result.map { .done($0) } ?? .again
+  }
+}
+
+extension ChangeTerms {
+  /// Does the work of a change.
+  ///
+  /// - Parameters:
+  ///   - lease: The first of its leases; nil for a change of no value.
+  ///   - path: For messages.
+  /// - Returns: Nil if a lease was taken over meanwhile, and the change begins again.
+  /// - Throws: The cause of a `BodyError`; the loss, if the change is not to be repeated.
+  func attempt<Result>(
+    under lease: Lease?, _ path: @autoclosure () -> String, _ work: () throws -> Result
+  ) throws -> Result? {
+    let loss: AppGroupError
     do {
-      return .done(try work(leases, prepared))
+      return try work()
     } catch let error as BodyError {
       throw error.cause
     } catch let error as AppGroupError where error.code == .leaseLost {
-      try beginAgain(after: error)
+      loss = error
     } catch let error as Errno where error == .noSuchFile {
       // A step before publishing found the lease's directory removed.
-      try beginAgain(after: leases[0].lost())
+      guard let lease else { throw error }
+      loss = lease.lost()
     }
-    return .again
-  }
-
-  private func beginAgain(after loss: AppGroupError) throws {
-    guard terms.repeatsAfterLoss, ContinuousClock.now < terms.deadline else { throw loss }
+    guard repeatsAfterLoss, ContinuousClock.now < deadline else { throw loss }
     Diagnostics.note(
-      .retry, at: .notice, "a change begins again: \(loss)", in: leases.first?.site.containerPath,
-      dimensions: ["what": "lease"], fields: ["path": path])
+      .retry, at: .notice, "a change begins again: \(loss)", in: lease?.site.containerPath,
+      dimensions: ["what": "lease"], fields: ["path": path()])
+    return nil
   }
 }

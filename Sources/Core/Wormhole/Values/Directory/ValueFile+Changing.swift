@@ -3,12 +3,46 @@ import WormholeSystem
 
 /// How the file of a value is changed, under its lease.
 extension ValueFile {
+  package func replace(_ bytes: [UInt8], _ terms: ChangeTerms) throws {
+    if !Self.isPrepared(bytes, terms),
+      try promptly(terms, { try publish(bytes, terms, under: $0) }) != nil
+    {
+      return
+    }
+    try replacement(bytes, terms).run()
+  }
+
+  package func modify<Result: Sendable>(
+    _ terms: ChangeTerms, _ decide: @escaping @Sendable (ValueSnapshot) throws -> (Edit, Result)
+  ) throws -> Result {
+    let result = try promptly(terms) { try modify(terms, under: $0, decide) }
+    return try result ?? modification(terms, decide).run()
+  }
+
+  /// Does the work of a change if this process has kept the lease open, without the steps of a wait.
+  ///
+  /// - Returns: Nil if the change has to begin, or to begin again, as one that may wait.
+  private func promptly<Result>(
+    _ terms: ChangeTerms, _ work: (Lease) throws -> Result
+  ) throws -> Result? {
+    let root = container.root
+    guard terms.durability == .standard, !root.picture.isExpected, let warmLease else { return nil }
+    return try reporting("change the value", path: path) {
+      guard let lease = try warmLease.take(term: terms.term, in: root) else { return nil }
+      return try terms.attempt(under: lease, path) { try work(lease) }
+    }
+  }
+
+  /// Whether the content is written before the lease is taken.
+  private static func isPrepared(_ bytes: [UInt8], _ terms: ChangeTerms) -> Bool {
+    terms.durability == .durable || bytes.count >= PreparedContent.worthwhileBytes
+  }
+
   package func replacement(_ bytes: [UInt8], _ terms: ChangeTerms) -> sending any Waiting<Void> {
     let value = self
     let durability = terms.durability
-    let isPrepared = durability == .durable || bytes.count >= PreparedContent.worthwhileBytes
     let content: (@Sendable () -> PublishedContent)? =
-      isPrepared ? { @Sendable in value.content(bytes, terms) } : nil
+      Self.isPrepared(bytes, terms) ? { @Sendable in value.content(bytes, terms) } : nil
     return Change(
       directory, protecting: name, keeping: warmLease, terms, preparing: content
     ) { lease, prepared in
@@ -16,12 +50,16 @@ extension ValueFile {
         terms.willPublish(prepared.stamp)
         try lease.publish(
           prepared: prepared, as: value.name, exists: true, durability: durability)
+        value.followUp(durability)
       } else {
-        try value.publish(
-          value.content(bytes, terms, lease: lease), lease, terms: terms, exists: true)
+        try value.publish(bytes, terms, under: lease)
       }
-      value.followUp(durability)
     }
+  }
+
+  private func publish(_ bytes: [UInt8], _ terms: ChangeTerms, under lease: Lease) throws {
+    try publish(content(bytes, terms, lease: lease), lease, terms: terms, exists: true)
+    followUp(terms.durability)
   }
 
   package func removal(_ terms: ChangeTerms) -> sending any Waiting<Bool> {
@@ -38,23 +76,29 @@ extension ValueFile {
     _ terms: ChangeTerms, _ decide: @escaping @Sendable (ValueSnapshot) throws -> (Edit, Result)
   ) -> sending any Waiting<Result> {
     let value = self
-    let durability = terms.durability
     return Change(directory, protecting: name, keeping: warmLease, terms) { lease, _ in
-      let old = try value.snapshot(limits: .standard)
-      let (edit, result): (Edit, Result)
-      do { (edit, result) = try decide(old) } catch { throw BodyError(cause: error) }
-      switch edit {
-      case .keep where old.isExpired: _ = try value.remove(lease, durability)
-      case .keep: if durability == .durable { try lease.synchronize(value.name) }
-      case .replace(let bytes):
-        try value.publish(
-          value.content(bytes, terms, lease: lease, after: old), lease, terms: terms,
-          exists: !old.isAbsent)
-        value.followUp(durability)
-      case .remove: _ = try value.remove(lease, durability)
-      }
-      return result
+      try value.modify(terms, under: lease, decide)
     }
+  }
+
+  private func modify<Result>(
+    _ terms: ChangeTerms, under lease: Lease, _ decide: (ValueSnapshot) throws -> (Edit, Result)
+  ) throws -> Result {
+    let durability = terms.durability
+    let old = try snapshot(limits: .standard)
+    let (edit, result): (Edit, Result)
+    do { (edit, result) = try decide(old) } catch { throw BodyError(cause: error) }
+    switch edit {
+    case .keep where old.isExpired: _ = try remove(lease, durability)
+    case .keep: if durability == .durable { try lease.synchronize(name) }
+    case .replace(let bytes):
+      try publish(
+        content(bytes, terms, lease: lease, after: old), lease, terms: terms,
+        exists: !old.isAbsent)
+      followUp(durability)
+    case .remove: _ = try remove(lease, durability)
+    }
+    return result
   }
 
   private func remove(_ lease: Lease, _ durability: Durability) throws -> Bool {
