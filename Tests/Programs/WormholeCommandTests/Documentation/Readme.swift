@@ -21,19 +21,27 @@ struct Readme {
   static let root = URL(filePath: Checkout.path)
 
   /// Every block, in order.
-  static let blocks: [Block] = {
+  static let blocks = known("README.md")
+
+  /// The blocks of a page that is part of the repository.
+  static func known(_ path: String) -> [Block] {
     do {
-      return try blocks(ofPage: "README.md")
+      return try blocks(ofPage: path)
     } catch {
-      preconditionFailure("README.md is part of the repository: \(error)")
+      preconditionFailure("\(path) is part of the repository: \(error)")
     }
-  }()
+  }
+
+  /// The text of a file, by its path from the package's root.
+  static func text(_ path: String) throws -> String {
+    try String(contentsOf: root.appending(path: path), encoding: .utf8)
+  }
 
   static func blocks(of language: String) -> [Block] { blocks.filter { $0.language == language } }
 
   /// The blocks of a page, by its path from the package's root.
   static func blocks(ofPage path: String) throws -> [Block] {
-    parse(try String(contentsOf: root.appending(path: path), encoding: .utf8), path)
+    parse(try text(path), path)
   }
 
   /// Returns the blocks of a text in Markdown, in order.

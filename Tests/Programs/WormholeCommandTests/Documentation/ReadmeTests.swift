@@ -151,16 +151,23 @@ struct ReadmeTests {
     try late.end()
   }
 
-  /// The sections of the README with input for a shell, and the pages with input that is for no program of
-  /// their own.
+  /// The sections of the README and of the page of the command with input for a shell, and the pages with input
+  /// that is for no program of their own.
   static let sections: [[Readme.Block]] = {
-    let input = Readme.blocks.filter { ["sh", "text"].contains($0.language) }
-    let names = input.map(\.section).reduce(into: [String]()) { names, name in
-      if names.last != name { names.append(name) }
+    let readme = Readme.blocks.filter { ![setUp, download].contains($0.section) }
+    let blocks = (readme + command).filter { ["sh", "text"].contains($0.language) }
+    return blocks.reduce(into: [[Readme.Block]]()) { sections, block in
+      if let last = sections.last?.last, last.path == block.path, last.section == block.section {
+        sections[sections.count - 1].append(block)
+      } else {
+        sections.append([block])
+      }
     }
-    return names.filter { $0 != setUp }.map { name in input.filter { $0.section == name } }
   }()
+  private static let command = Readme.known("Sources/Core/Wormhole/Wormhole.docc/Command.md")
   private static let setUp = "Set-up"
+  /// Its command is tried with a package that was just made, by `PackagingTests`.
+  static let download = "Install"
 
   @Test("have consoles that show the real output", arguments: sections)
   func consoles(_ blocks: [Readme.Block]) throws { try play(blocks) }
@@ -201,18 +208,31 @@ struct ReadmeTests {
     }
   }
 
-  @Test("begin with two commands, which the gate runs")
+  @Test("begin with a download, and then two commands, which the gate runs")
   func commands() throws {
     let gate = try String(
       contentsOf: Readme.root.appending(path: ".ci/run"), encoding: .utf8)
-    let blocks = Readme.blocks(of: "sh")
-    let lines = try #require(blocks.first).text.split(separator: "\n")
-    #expect(blocks.first?.section == Self.setUp && lines.count == 2)
-    #expect(blocks.count { $0.section == Self.setUp } == 1)
+    let blocks = Readme.blocks(of: "sh").prefix(3)
+    try #require(blocks.map(\.section).prefix(2) == [Self.download, Self.setUp])
+    #expect(blocks[2].section != Self.setUp)
+    let lines = blocks[1].text.split(separator: "\n")
+    #expect(lines.count == 2)
     for line in lines {
       let command = line.prefix { $0 != "#" }.trimmingCharacters(in: .whitespaces)
       #expect(gate.contains(command + "\n"), "\(command)")
     }
+  }
+
+  @Test("name the version that the program has, and are short")
+  func version() throws {
+    let version = try Session().shell("wormhole --version").output.dropLast()
+    let readme = try Readme.text("README.md")
+    let changes = try Readme.text(".github/CHANGELOG.md")
+    #expect(readme.contains("releases/download/\(version)\nname=wormhole-\(version)-"))
+    #expect(readme.contains("from: \"\(version)\""))
+    let newest = try #require(changes.split(separator: "\n").first { $0.hasPrefix("## ") })
+    #expect(newest == "## \(version)" || newest.hasPrefix("## \(version), "))
+    #expect(readme.count <= 12_000)
   }
 
   @Test("have nothing else between fences in the README, and nothing to copy with a prompt")
@@ -227,7 +247,7 @@ struct ReadmeTests {
 
   @Test("have a list of folders that is complete")
   func folders() throws {
-    let page = "Sources/Core/Wormhole/Wormhole.docc/Contributing.md"
+    let page = ".github/CONTRIBUTING.md"
     let list = try #require(try Readme.blocks(ofPage: page).first { $0.text.hasPrefix("Sources/") })
     var group = ""
     var listed: Set<String> = []
@@ -247,47 +267,53 @@ struct ReadmeTests {
     #expect(listed == Set(present))
   }
 
-  @Test("have links that lead to files and headings of the README")
-  func links() throws {
-    let text = try String(
-      contentsOf: Readme.root.appending(path: "README.md"), encoding: .utf8)
+  @Test(
+    "have links that lead to files, and to headings of their page",
+    arguments: [
+      "README.md", ".github/CHANGELOG.md", ".github/CONTRIBUTING.md", ".github/SECURITY.md",
+    ])
+  func links(_ page: String) throws {
+    let text = try Readme.text(page)
     let headings = text.split(separator: "\n").filter { $0.hasPrefix("## ") }.map { line in
       "#" + line.dropFirst(3).lowercased().replacing(" ", with: "-")
     }
     let targets = text.matches(of: #/\]\(([^)]+)\)/#).map { String($0.output.1) }
-    #expect(targets.count > 20)
+    #expect(!targets.isEmpty || page == ".github/CHANGELOG.md")
+    let folder = Readme.root.appending(path: page).deletingLastPathComponent()
     for target in targets where !target.hasPrefix("https://") {
       let isThere =
         target.hasPrefix("#")
         ? headings.contains(target)
-        : FileManager.default.fileExists(atPath: Readme.root.appending(path: target).path)
+        : FileManager.default.fileExists(atPath: folder.appending(path: target).path)
       #expect(isThere, "\(target)")
     }
   }
 
-  @Test("have a picture of what the demo prints")
-  func picture() throws {
-    let path = "Sources/Core/Wormhole/Wormhole.docc/demo.svg"
-    let text = try String(contentsOf: Readme.root.appending(path: path), encoding: .utf8)
-    let elements = text.split(separator: "\n").filter { $0.contains("xml:space") }
-    let lines = elements.map { element in
-      var line = String(element).replacing(#/<[^>]*>/#, with: "")
-      for (code, character) in [("&gt;", ">"), ("&lt;", "<"), ("&amp;", "&")] {
-        line = line.replacing(code, with: character)
-      }
-      return Self.words(line)
-    }
-    let printed = try Session().shell("unset WORMHOLE_CONTAINER; wormhole demo").output
-    let shown = Set(printed.split(separator: "\n").map { Self.words(String($0)) })
-    #expect(lines.count > 20)
-    for line in lines where !shown.contains(line) {
-      Issue.record("the demo does not print «\(line)»: run .ci/picture")
+  @Test("have a picture of what the demo does, and of two screens of CinemaTime")
+  func pictures() throws {
+    let demo = try Session().shell("unset WORMHOLE_CONTAINER; wormhole demo").output
+    let stopped = try Self.words(in: "Core/Wormhole/Wormhole.docc/stopped.svg", of: "<text")
+    let outcome = try #require(stopped.last)
+    #expect(stopped.count > 15 && outcome.hasPrefix("✓ ") && demo.contains(outcome))
+    let screens = try FileManager.default.contentsOfDirectory(
+      atPath: Readme.root.appending(path: "Fixtures/screens").path
+    ).map { try Readme.text("Fixtures/screens/" + $0) }.joined()
+    let path = "Facades/WatchConnectivity/WatchConnectivity.docc/cinematime.svg"
+    let shown = try Self.words(in: path, of: "textLength")
+    #expect(shown.count > 40)
+    for words in shown where !screens.contains(words) {
+      Issue.record("no screen shows «\(words)»: run .ci/picture")
     }
   }
 
-  /// A line without the durations, which differ.
-  private static func words(_ line: String) -> String {
-    let words = line.replacing(#/[0-9.]+ ms$/#, with: "").split(separator: " ")
-    return words.joined(separator: " ")
+  /// The text of a picture's elements that have a mark.
+  private static func words(in path: String, of mark: String) throws -> [String] {
+    try Readme.text("Sources/" + path).split(separator: "\n").filter { $0.contains(mark) }
+      .flatMap { $0.matches(of: #/>([^<]+)</text>/#).map { String($0.output.1) } }
+      .map { words in
+        [("&gt;", ">"), ("&lt;", "<"), ("&amp;", "&")].reduce(words) {
+          $0.replacing($1.0, with: $1.1)
+        }
+      }
   }
 }
