@@ -31,7 +31,7 @@ extension CommandDescription {
       .defaults, .peer, .pairing, .supervisedRun, .lock, .watch, .monitor, .names, .stat, .status,
       .doctor, .copy, .backup, .restore, .destroy, .groups, .cluster, .demo, .bench, .complete,
     ],
-    version: "0.1.0")
+    version: "1.0.0-beta")
 }
 
 /// The names of this program.

@@ -21,25 +21,35 @@ struct PackagingTests {
     let made = try session.shell(
       """
       export SOURCE_DATE_EPOCH=1700000000
-      '\(Self.script)' --binary '\(program)' --uncompressed "$T/a/packages" && cd "$T/a/packages" && ls
-      '\(Self.script)' --binary '\(program)' --uncompressed "$T/b" && cmp *.deb "$T/b/"*.deb && cmp *.gz "$T/b/"*.gz
+      '\(Self.script)' --binary '\(program)' --uncompressed "$T/a/packages" >"$T/sums" && cd "$T/a/packages" && ls
+      sha256sum -c --quiet "$T/sums"
+      '\(Self.script)' --binary '\(program)' --uncompressed "$T/b" | cmp - "$T/sums"
       rm -r "$T/b"
       """, within: .seconds(180))
     #expect(made.status == 0, "\(made.errors)")
-    let architecture = try session.shell("dpkg --print-architecture").output.dropLast()
+    let said = try session.shell("dpkg --print-architecture; uname -m; wormhole --version").output
+    let words = said.split(separator: "\n")
+    let (architecture, machine, version) = (words[0], words[1], String(words[2]))
     #expect(
       made.output == """
-        wormhole-0.1.0-\(architecture).tar.gz
-        wormholectl_0.1.0_\(architecture).deb
+        wormhole-\(version)-\(machine).tar.gz
+        wormholectl_\(version)_\(architecture).deb
 
         """)
-    try debian(session)
-    try tarball(session)
+    try debian(session, version)
+    try magic(session)
+    try download(session)
+    try tarball(session, version)
   }
+
+  /// A version as a manual page has it.
+  private static func roff(_ version: String) -> String { version.replacing("-", with: "\\-") }
 
   private static let files = """
     bin/wormholectl
     share/bash-completion/completions/wormholectl
+    share/doc/wormholectl/CHANGELOG.md.gz
+    share/doc/wormholectl/changelog.gz
     share/doc/wormholectl/copyright
     share/fish/vendor_completions.d/wormholectl.fish
     share/man/man1/wormholectl.1.gz
@@ -49,17 +59,18 @@ struct PackagingTests {
     """
 
   /// As root, dpkg(1) itself installs and removes it below another root; else only its content is seen.
-  private func debian(_ session: Session) throws {
+  private func debian(_ session: Session, _ version: String) throws {
     let outcome = try session.shell(
       """
       export PATH="$PATH:/usr/sbin:/sbin"; R="$T/root"; mkdir -p "$R/var/lib/dpkg/info" "$R/var/lib/dpkg/updates"
       : >"$R/var/lib/dpkg/status"; : >"$R/var/lib/dpkg/available"
       packed() { dpkg --root="$R" --log="$T/null" --force-script-chrootless --force-depends "$@" >"$T/said" 2>&1 || cat "$T/said"; }
-      dpkg-deb -f a/packages/*.deb Depends Recommends | sed 's/2[.][0-9]*/2.N/'
+      dpkg-deb -f a/packages/*.deb Depends Version | sed 's/2[.][0-9]*/2.N/; /^Version/s/~/-/'
       if [ "$(id -u)" = 0 ]; then packed -i a/packages/*.deb; else dpkg-deb -x a/packages/*.deb "$R"; fi
       (cd "$R/usr" && find . -type f | sed 's|^./||' | grep -v /examples/ | LC_ALL=C sort)
       "$R/usr/bin/wormholectl" send greeting hello && "$R/usr/bin/wormholectl" read greeting
       "$R/usr/bin/wormholectl" read absent
+      if [ "$(id -u)" = 0 ]; then readlink "$R/etc/alternatives/wormhole"; else echo /usr/bin/wormholectl; fi
       gzip -dc "$R/usr/share/man/man1/wormholectl.1.gz" | head -1
       grep -c . "$R/usr/share/doc/wormholectl/examples/"*.service >"$T/null" || echo no examples
       if [ "$(id -u)" = 0 ]; then packed -r wormholectl; else rm -r "$R/usr"; fi
@@ -67,18 +78,50 @@ struct PackagingTests {
       """)
     #expect(
       outcome.output == """
-        Depends: libc6 (>= 2.N)
-        Recommends: libcurl4
+        Depends: libc6 (>= 2.N), libcurl4 | libcurl4t64
+        Version: \(version)
 
         """ + Self.files + """
           "hello"
-          .TH "WORMHOLECTL" 1 "" "wormholectl 0.1.0" "User Commands"
+          /usr/bin/wormholectl
+          .TH "WORMHOLECTL" 1 "" "wormholectl \(Self.roff(version))" "User Commands"
 
           """, "\(outcome.errors)")
     #expect(outcome.errors.contains("wormholectl: cannot read \"absent\""))
   }
 
-  private func tarball(_ session: Session) throws {
+  /// Where magic-wormhole has a program of the first name, it keeps it.
+  private func magic(_ session: Session) throws {
+    let outcome = try session.shell(
+      """
+      [ "$(id -u)" = 0 ] || { printf 'magic\\nmagic\\n'; exit; }
+      export PATH="$PATH:/usr/sbin:/sbin"; R="$T/root"; mkdir -p "$R/usr/bin"; echo magic >"$R/usr/bin/wormhole"
+      packed() { dpkg --root="$R" --log="$T/null" --force-script-chrootless --force-depends "$@" >"$T/said" 2>&1 || cat "$T/said"; }
+      packed -i a/packages/*.deb; "$R/usr/bin/wormholectl" --version >"$T/null" && cat "$R/usr/bin/wormhole"
+      packed -P wormholectl; cat "$R/usr/bin/wormhole"; find "$R" -name '*wormholectl*'
+      """)
+    #expect(outcome.output == "magic\nmagic\n", "\(outcome.errors)")
+  }
+
+  /// The README's first command, with a directory in the place of the server.
+  private func download(_ session: Session) throws {
+    let block = try #require(
+      Readme.blocks(of: "sh").first { $0.section == ReadmeTests.download }, "\(Readme.root)")
+    let server = #/https:\S*/#
+    #expect(block.text.matches(of: server).count == 1)
+    let outcome = try session.shell(
+      """
+      (cd a/packages && sha256sum *.deb *.gz >SHA256SUMS)
+      mkdir "$T/download"; export HOME="$T/download"; cd "$HOME"
+      \(block.text.replacing(server, with: "file://$T/a/packages"))
+      .local/bin/wormhole --version; rm "$T/a/packages/SHA256SUMS"
+      """)
+    let name = try #require(outcome.output.split(separator: "\n").first)
+    #expect(name.hasSuffix(".tar.gz: OK"), "\(outcome.errors)")
+    #expect(outcome.output.split(separator: "\n").count == 2, "\(outcome.output)")
+  }
+
+  private func tarball(_ session: Session, _ version: String) throws {
     let outcome = try session.shell(
       """
       mkdir local; echo mine >local/mine
@@ -92,9 +135,9 @@ struct PackagingTests {
       """)
     #expect(
       outcome.output == """
-        0.1.0
-        .TH "WORMHOLE" 1 "" "wormhole 0.1.0" "User Commands"
-        .TH "WORMHOLE\\-FORMAT" 5 "" "wormhole 0.1.0" "File Formats"
+        \(version)
+        .TH "WORMHOLE" 1 "" "wormhole \(Self.roff(version))" "User Commands"
+        .TH "WORMHOLE\\-FORMAT" 5 "" "wormhole \(Self.roff(version))" "File Formats"
         complete -F _wormholectl wormholectl
         MIT License
         ./mine

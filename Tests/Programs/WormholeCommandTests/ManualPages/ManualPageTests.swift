@@ -133,14 +133,14 @@ struct ProgramNameTests {
       bin/wormholectl read absent; bin/other read absent
       bin/wormholectl read; bin/wormholectl snd
       bin/wormholectl --generate-completion-script bash | tail -1
-      bin/wormholectl --generate-manual-page 1 | head -1
+      bin/wormholectl --generate-manual-page 1 | head -1 | sed 's/l [0-9][^"]*/l VERSION/'
       bin/wormholectl help lock | grep USAGE
       bin/wormholectl send a 1; printf garbage >"$C/values/a/value.plist"
       bin/wormholectl doctor | grep -o 'wormhole[a-z]* --container .* --quarantine' | sed 's/ .* / /'
       """)
     let expected = """
       complete -F _wormholectl wormholectl
-      .TH "WORMHOLECTL" 1 "" "wormholectl 0.1.0" "User Commands"
+      .TH "WORMHOLECTL" 1 "" "wormholectl VERSION" "User Commands"
       USAGE: wormholectl lock [--name <name>] [--shared] [--timeout <seconds>]
       wormholectl --quarantine
 
