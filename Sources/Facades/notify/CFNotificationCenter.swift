@@ -8,8 +8,8 @@ import Wormhole
 /// A string of Core Foundation, as sources spell it: `"lights-out" as CFString`.
 ///
 /// ```swift
-/// CFNotificationCenterPostNotification(
-///   CFNotificationCenterGetDarwinNotifyCenter(), CFNotificationName("lights-out" as CFString), nil, nil, true)
+/// let name = CFNotificationName("lights-out" as CFString)
+/// CFNotificationCenterPostNotification(CFNotificationCenterGetDarwinNotifyCenter(), name, nil, nil, true)
 /// ```
 public typealias CFString = String
 
