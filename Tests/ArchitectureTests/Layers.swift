@@ -71,6 +71,8 @@ enum Layers {
     "WormholeNotifyClients": ["notify", "Foundation"],
     "WormholeMessageClients": ["MMWormhole", "WatchConnectivity", "Foundation"],
     "WormholeStepCounter": ["WatchConnectivity", "Foundation"],
+    "WormholeStepsPhone": ["WatchConnectivity", "Foundation"],
+    "WormholeStepsWatch": ["WatchConnectivity", "Foundation"],
   ]
 
   private static let containers: Set<String> = [

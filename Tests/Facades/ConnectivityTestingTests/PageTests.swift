@@ -3,7 +3,7 @@ import Testing
 import WormholeSystem
 import WormholeTestSupport
 
-/// The page "Test both sides", as its reader uses it.
+/// The page "Test both sides" and the template of a repository, as their reader uses them.
 @Suite("The page \"Test both sides\"", .blocking)
 struct PageTests {
   private static let root = URL(filePath: Checkout.path)
@@ -33,9 +33,18 @@ struct PageTests {
     #expect(try Self.blocks("swift").contains(text))
   }
 
+  /// The manifest of the page, and that of the template.
+  private static func manifests() throws -> [String] {
+    let page = try #require(try blocks("swift").first { $0.contains("swift-tools") })
+    return [page, try text("Fixtures/template/Package.swift")]
+  }
+
   @Test("has a manifest that the package manager reads, with our products on Linux only")
   func manifest() throws {
-    let manifest = try #require(try Self.blocks("swift").first { $0.contains("swift-tools") })
+    for manifest in try Self.manifests() { try check(manifest) }
+  }
+
+  private func check(_ manifest: String) throws {
     let directory = try TemporaryDirectory()
     try Data(manifest.utf8).write(to: URL(filePath: directory.path + "/Package.swift"))
     let pipe = try makePipe()
@@ -51,7 +60,8 @@ struct PageTests {
     let targets = try #require(dump["targets"] as? [[String: Any]])
     let products = targets.flatMap { $0["dependencies"] as? [[String: Any]] ?? [] }
       .compactMap { $0["product"] as? [Any] }
-    #expect(products.map { $0[0] as? String } == ["WatchConnectivity", "ConnectivityTesting"])
+    #expect(
+      Set(products.map { $0[0] as? String }) == ["WatchConnectivity", "ConnectivityTesting"])
     for product in products {
       let condition = product.compactMap { $0 as? [String: Any] }.first {
         $0["platformNames"] != nil
@@ -64,9 +74,9 @@ struct PageTests {
   func versions() throws {
     let line = try #require(try Self.text("Package.swift").split(separator: "\n").first)
     let version = line.split(separator: " ").last ?? ""
-    let manifest = try #require(try Self.blocks("swift").first { $0.contains("swift-tools") })
-    #expect(manifest.hasPrefix(line))
-    for block in try Self.blocks("Dockerfile") + Self.blocks("yaml") {
+    for manifest in try Self.manifests() { #expect(manifest.hasPrefix(line)) }
+    let workflow = try Self.text("Fixtures/template/.github/workflows/test.yml")
+    for block in try Self.blocks("Dockerfile") + Self.blocks("yaml") + [workflow] {
       #expect(block.contains("docker.io/library/swift:\(version)\n"))
       #expect(block.contains("swift") && block.contains("test"))
     }
