@@ -111,7 +111,8 @@ enum Layers {
       ]),
       "Leases": ["Container", "Publications", "Hooks"],
       "Values": containers,
-      "Channel": containers.union(["Values"]),
+      // The same names with content of one type of the program.
+      "Typed": containers.union(["Values", "Queues", "Logs", "Presences", "Entries"]),
       "Notifications": containers.union(["Values"]),
       "Presences": containers.union(["Values"]),
       "Entries": ["Container"],

@@ -141,6 +141,8 @@ struct Participant {
       return try "\(container.removeEmptyName(key, primitive))"
     case _ where PresenceVerbs.all.contains(verb):
       return try PresenceVerbs.perform(verb, container.presence(key), rest.first)
+    case _ where LeaderVerbs.all.contains(verb):
+      return LeaderVerbs.perform(verb, container.leader(key))
     case _ where PresenterVerbs.all.contains(verb):
       return try PresenterVerbs.perform(verb, key, rest.first)
     case _ where LaunchVerbs.all.contains(verb):

@@ -21,6 +21,25 @@ public protocol DescribedError: Error, Sendable, CustomStringConvertible {
   var failure: FailureDescription { get }
 }
 
+extension ErrorCode {
+  /// Lets a `catch` name a code, of any error that has codes of this type.
+  ///
+  /// ```swift
+  /// do {
+  ///   try await container.value("seats").update(until: .now) { $0 = [7] }
+  /// } catch AppGroupError.Code.timedOut {
+  ///   print("later, please")
+  /// }
+  /// ```
+  ///
+  /// - Parameters:
+  ///   - code: The code after `catch`.
+  ///   - error: The error that was thrown.
+  public static func ~= (code: Self, error: any Error) -> Bool {
+    (error as? any DescribedError)?.code as? Self == code
+  }
+}
+
 extension DescribedError {
   /// The attempted action, as a verb with its object: "read value \"tickets\"".
   public var action: String { failure.action }

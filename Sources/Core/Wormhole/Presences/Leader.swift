@@ -1,0 +1,126 @@
+import Dispatch
+import WormholeSystem
+
+/// A lock of a name, for one process at a time; on etcd for all machines. `wormhole lock --name` takes the
+/// same one.
+///
+/// The process that has it keeps it as long as it lives, even while it is stopped: `leader` is for work
+/// that another process should continue.
+///
+/// ```swift
+/// try await container.mutex("nightly-backup").withLock(until: .now + .seconds(1)) { _ in
+///   print("no other backup runs")
+/// }
+/// ```
+public struct NamedMutex: Sendable {
+  /// The presence whose exclusive role is the lock.
+  public let presence: Presence
+
+  /// Runs a closure while no other process has the lock.
+  ///
+  /// - Parameters:
+  ///   - deadline: The latest instant to wait for the lock; by default 10 seconds from now.
+  ///   - body: Receives the fence, which later holders break: `update(while:)` and `enqueue(while:)`
+  ///     take it.
+  /// - Returns: The result of `body`.
+  /// - Throws: The error of `body`, or `AppGroupError`: `timedOut` with the holder, otherwise as
+  ///   `Presence.enter`.
+  /// - Complexity: As `Presence.enterExclusively`.
+  @available(*, noasync, message: "it blocks; await the other form, in an async function")
+  public func withLock<Result>(
+    until deadline: ContinuousClock.Instant? = nil, _ body: (Presence.Fence) throws -> Result
+  ) throws -> Result {
+    let role = try presence.enterExclusively(overtaking: .nobody, until: deadline)
+    defer { role.close() }
+    return try body(role.fence)
+  }
+
+  /// Runs a closure while no other process has the lock; see the form without `async`. Cancelling the
+  /// task ends the wait with `CancellationError`.
+  public func withLock<Result: Sendable>(
+    until deadline: ContinuousClock.Instant? = nil,
+    _ body: @Sendable (Presence.Fence) async throws -> Result
+  ) async throws -> Result {
+    let role = try await presence.enterExclusively(overtaking: .nobody, until: deadline)
+    do {
+      let result = try await body(role.fence)
+      await role.finish()
+      return result
+    } catch {
+      await role.finish()
+      throw error
+    }
+  }
+}
+
+/// The election of one of several processes, which does what only one may do.
+///
+/// A leader that dies or is stopped is replaced; when it is continued, it learns that it has lost.
+///
+/// ```swift
+/// try await container.leader("cleaner").lead { fence in
+///   while !Task.isCancelled {
+///     try await container.value("cleaned").update(while: fence) { $0 = "all rooms" }
+///     try await Task.sleep(for: .seconds(60))
+///   }
+/// }
+/// ```
+public struct Leader: Sendable {
+  /// The presence whose exclusive role the leader has.
+  public let presence: Presence
+
+  /// Runs a closure whenever this process is the leader, and waits for that as long as it takes.
+  ///
+  /// When the role is lost, because this process was stopped or cut off, the task that runs `body` is
+  /// cancelled, and this process waits for its next turn.
+  ///
+  /// - Parameter body: Receives the fence of this turn: a change with it is refused once another
+  ///   process leads. Its result, or its error while it leads, ends the call.
+  /// - Returns: The result of `body`.
+  /// - Throws: The error of `body`; `CancellationError` if the calling task is cancelled; or
+  ///   `AppGroupError` as `Presence.enter`.
+  /// - Complexity: As `Presence.enterExclusively` for each turn.
+  public func lead<Result: Sendable>(
+    _ body: @escaping @Sendable (Presence.Fence) async throws -> Result
+  ) async throws -> Result {
+    while true {
+      let role: PresenceRegistration
+      do {
+        role = try await presence.enterExclusively(until: .now + Value.standardWait)
+      } catch AppGroupError.Code.timedOut {
+        continue
+      }
+      let turn = Task { try await body(role.fence) }
+      role.onLoss { _ in turn.cancel() }
+      let outcome = await withTaskCancellationHandler { await turn.result } onCancel: { turn.cancel() }
+      let isLost = role.loss != nil
+      await role.finish()
+      if case .failure = outcome, isLost, !Task.isCancelled { continue }
+      return try outcome.get()
+    }
+  }
+}
+
+extension PresenceRegistration {
+  /// Closes it on a thread that may block.
+  fileprivate func finish() async {
+    await withCheckedContinuation { closed in
+      Blocking.queue().async {
+        self.close()
+        closed.resume()
+      }
+    }
+  }
+}
+
+extension SharedContainer {
+  /// Returns the lock of a name; no file is touched before its first use.
+  ///
+  /// - Parameter name: Any string, byte for byte. It is the name of a presence, too.
+  public func mutex(_ name: String) -> NamedMutex { NamedMutex(presence: presence(name)) }
+
+  /// Returns the election under a name; no file is touched before its first use.
+  ///
+  /// - Parameter name: Any string, byte for byte. It is the name of a presence, too.
+  public func leader(_ name: String) -> Leader { Leader(presence: presence(name)) }
+}

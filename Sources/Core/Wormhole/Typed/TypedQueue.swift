@@ -1,0 +1,194 @@
+import WormholePropertyLists
+
+/// A queue whose entries have one type of the program, with the promises of `Queue`.
+///
+/// A file of the queue holds exactly the content as a property list, so every other program that knows
+/// the name takes part.
+///
+/// ```swift
+/// struct Job: Codable, Sendable { var film: String; var copies: Int }
+///
+/// let jobs = container.queue("print", of: Job.self)
+/// try await jobs.sender("box office").enqueue(Job(film: "Metropolis", copies: 2))
+///
+/// for try await entry in try await jobs.work(maximumDeliveries: 3) {
+///   print(try entry.content?.film ?? "")
+///   try entry.acknowledge()
+/// }
+/// ```
+public struct TypedQueue<Content: Codable & Sendable>: Sendable {
+  /// The queue itself, for its failures and receipts.
+  public let queue: Queue
+
+  /// The entries of a consumer, which lasts as long as they are used.
+  public typealias Entries = TypedSequence<ConsumerEntries, Content>
+
+  /// Returns a sender of this process; see `Queue.sender`.
+  ///
+  /// - Parameters:
+  ///   - sender: Any string of at most 160 bytes once encoded as the names of values are.
+  ///   - limits: How many entries and bytes of all senders together may wait.
+  /// - Throws: `AppGroupError`: `unsupportedValue` for a longer name.
+  public func sender(
+    _ sender: String, limits: Queue.Limits = .standard
+  ) throws -> TypedSender<Content> {
+    TypedSender(sender: try queue.sender(sender, limits: limits))
+  }
+
+  /// Becomes the queue's consumer until the loop over the entries ends; see `Queue.consume`.
+  ///
+  /// - Parameters:
+  ///   - deadline: How long to wait for the current consumer; by default 10 seconds from now.
+  ///   - maximumDeliveries: After this many deliveries an entry that has not ended fails, and is kept.
+  /// - Throws: `AppGroupError`: `timedOut`, whose `holder` is the current consumer; or errors of the
+  ///   file system.
+  public func consume(
+    until deadline: ContinuousClock.Instant? = nil, maximumDeliveries: Int? = nil
+  ) async throws -> Entries {
+    entries(of: try await queue.consume(until: deadline, maximumDeliveries: maximumDeliveries))
+  }
+
+  /// Becomes one of the queue's workers until the loop over the entries ends; see `Queue.work`.
+  ///
+  /// - Parameters:
+  ///   - deadline: How long to wait for a consumer that has the queue alone.
+  ///   - maximumDeliveries: After this many deliveries an entry that has not ended fails, and is kept.
+  ///   - keepsOrder: Whether no two workers handle entries of one sender at the same time.
+  /// - Throws: As `consume`.
+  public func work(
+    until deadline: ContinuousClock.Instant? = nil, maximumDeliveries: Int? = nil,
+    keepsOrder: Bool = false
+  ) async throws -> Entries {
+    entries(
+      of: try await queue.work(
+        until: deadline, maximumDeliveries: maximumDeliveries, keepsOrder: keepsOrder))
+  }
+
+  /// Returns the entries that a consumer takes, for `for try await`.
+  ///
+  /// - Parameter consumer: A consumer of this queue.
+  public func entries(of consumer: Queue.Consumer) -> Entries {
+    Entries(consumer.entries()) { try $0.payload.decode() }
+  }
+}
+
+/// A sender of entries that have one type of the program.
+///
+/// ```swift
+/// let sender = try container.queue("print", of: String.self).sender("box office")
+/// try await sender.enqueue("Metropolis", durability: .durable)
+/// ```
+public struct TypedSender<Content: Codable & Sendable>: Sendable {
+  /// The sender itself, for the outcomes of its entries.
+  public let sender: Queue.Sender
+
+  /// Stores an entry; it is in the queue when this returns. See `Queue.Sender.enqueue`.
+  ///
+  /// - Parameters:
+  ///   - content: Any `Codable` value that a property list can hold.
+  ///   - durability: With `.durable` the entry survives a loss of power from then on.
+  ///   - expiry: The time after which it is no longer delivered; by default never.
+  ///   - key: Older entries of this sender with the same key that no consumer has taken are not
+  ///     delivered.
+  ///   - delay: How long it is not taken.
+  ///   - priority: Entries of a higher priority are delivered before it.
+  ///   - fence: Of a role in the same container; the entry is stored only while no other process has
+  ///     entered.
+  /// - Returns: The id for asking about the entry later.
+  /// - Throws: The error of encoding; otherwise as `Queue.Sender.enqueue`.
+  @discardableResult
+  public func enqueue(
+    _ content: Content, durability: Durability = .standard, expires expiry: Duration? = nil,
+    key: String? = nil, delay: Duration? = nil, priority: EntryPriority = .standard,
+    while fence: Presence.Fence? = nil
+  ) async throws -> QueueEntryID {
+    try await sender.enqueue(
+      PropertyListValue(encoding: content), durability: durability, expires: expiry, key: key,
+      delay: delay, priority: priority, while: fence)
+  }
+}
+
+/// A log whose messages have one type of the program, with the promises of `Log`.
+///
+/// ```swift
+/// struct Sale: Codable, Sendable { var film: String }
+///
+/// let sales = container.log("sales", of: Sale.self)
+/// try await sales.append(Sale(film: "Metropolis"))
+/// for try await sale in try await sales.subscribe("statistics") {
+///   print(sale.number, try sale.content?.film ?? "", sale.missed)
+/// }
+/// ```
+public struct TypedLog<Content: Codable & Sendable>: Sendable {
+  /// The log itself, for its bounds.
+  public let log: Log
+
+  /// The messages of a reader, which lasts as long as they are used.
+  public typealias Messages = TypedSequence<LogMessages, Content>
+
+  /// Appends a message; see `Log.append`.
+  ///
+  /// - Parameters:
+  ///   - content: Any `Codable` value that a property list can hold.
+  ///   - durability: With `.durable` the message and all earlier ones survive a loss of power.
+  ///   - deadline: How long to wait for other processes that append; by default 10 seconds from now.
+  /// - Returns: The message's number: 1 for the first, and one more for each.
+  /// - Throws: The error of encoding; otherwise as `Log.append`.
+  @discardableResult
+  public func append(
+    _ content: Content, durability: Durability = .standard,
+    until deadline: ContinuousClock.Instant? = nil
+  ) async throws -> Int {
+    try await log.append(
+      PropertyListValue(encoding: content), durability: durability, until: deadline)
+  }
+
+  /// Reads messages without a name; see `Log.read`.
+  ///
+  /// - Parameter start: Where to begin.
+  /// - Throws: As `Log.read`.
+  public func read(from start: LogStart = .beginning) async throws -> Messages {
+    messages(of: try await log.read(from: start))
+  }
+
+  /// Reads for a named subscriber, from its stored position; see `Log.subscribe`.
+  ///
+  /// - Parameters:
+  ///   - subscriber: Any string.
+  ///   - start: Where a new subscriber begins.
+  ///   - deadline: How long to wait for the process that reads under this name.
+  /// - Throws: As `Log.subscribe`.
+  public func subscribe(
+    _ subscriber: String, from start: LogStart = .beginning,
+    until deadline: ContinuousClock.Instant? = nil
+  ) async throws -> Messages {
+    messages(of: try await log.subscribe(subscriber, from: start, until: deadline))
+  }
+
+  /// Returns the messages of a reader, for `for try await`.
+  ///
+  /// - Parameter reader: A reader of this log.
+  public func messages(of reader: Log.Reader) -> Messages {
+    Messages(reader.messages()) { try $0.payload.decode() }
+  }
+}
+
+extension SharedContainer {
+  /// Returns the queue of a name with entries of one type of the program. Touches no file.
+  ///
+  /// - Parameters:
+  ///   - name: Any string, compared byte by byte.
+  ///   - content: The type of the entries.
+  public func queue<Content>(_ name: String, of content: Content.Type) -> TypedQueue<Content> {
+    TypedQueue(queue: queue(name))
+  }
+
+  /// Returns the log of a name with messages of one type of the program. Touches no file.
+  ///
+  /// - Parameters:
+  ///   - name: Any string, compared byte by byte.
+  ///   - content: The type of the messages.
+  public func log<Content>(_ name: String, of content: Content.Type) -> TypedLog<Content> {
+    TypedLog(log: log(name))
+  }
+}
