@@ -15,6 +15,8 @@ struct CommandEnvironment: Sendable {
   var endWithReader: @Sendable () -> Void = {}
   /// The width of sentences for people.
   var columns = 80
+  /// The height of the terminal that is standard output; nil if it is none.
+  var rows: Int?
   /// Whether standard output is a terminal.
   var isTerminal = false
   /// Whether standard input is a terminal.
@@ -31,6 +33,14 @@ struct CommandEnvironment: Sendable {
 
   /// Where temporary files are made.
   var temporaryDirectory: String { variable("TMPDIR").flatMap { $0.isEmpty ? nil : $0 } ?? "/tmp" }
+
+  /// Whether a shell would find a program with this name.
+  func hasProgram(_ name: String) throws -> Bool {
+    guard !name.contains("/"), !ShellPattern.isMeant(by: name) else { return false }
+    return try (variable("PATH") ?? "").split(separator: ":").contains {
+      try exists("\($0)/\(name)", at: Directory.current)
+    }
+  }
 
   /// Runs a program of the user's, which may take any time.
   func withoutTimeLimit<Result>(_ body: () throws -> Result) rethrows -> Result {
@@ -67,10 +77,13 @@ extension CommandEnvironment {
   }
 
   /// Prints items: with `--json` a line of each, otherwise a table.
+  ///
+  /// - Throws: `ExitStatus.no` without an item, as from grep(1): nothing is printed then.
   func print<Item: JSONObject>(
     _ items: [Item], _ arguments: ParsedArguments, under head: [String],
     cells: (Item) -> [String]
   ) throws {
+    guard !items.isEmpty else { throw ExitStatus.no }
     guard arguments.has("json") else {
       return try print(TextTable(head, items.map(cells), columns: tableColumns).rendered)
     }
@@ -192,6 +205,7 @@ extension CommandEnvironment {
       writeStandardError: { try? Program.write($0, to: 2) },
       // Without a thread for it, the next line that is written notices it.
       endWithReader: { try? Program.endWithReader() }, columns: Program.terminalColumns(1) ?? 80,
+      rows: Program.terminalRows(1),
       isTerminal: Program.isTerminal(1), isInputTerminal: Program.isTerminal(0),
       errorColumns: Program.terminalColumns(2), answers: AnswerWatch { Program.exit($0.rawValue) })
   }

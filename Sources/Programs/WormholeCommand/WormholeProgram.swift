@@ -37,6 +37,7 @@ struct WormholeProgram {
       environment.readiness = try Readiness(
         socket: environment.variable(Readiness.socketVariable),
         descriptor: parsed.unsigned("ready-fd"))
+      parsed.notes.forEach(environment.report)
       try prepare(for: parsed)
       hasTimeout = parsed.isGiven("timeout")
       let deadline = parsed.callTime(of: command).map { ContinuousClock.now + $0 }
@@ -46,11 +47,13 @@ struct WormholeProgram {
         throw CommandError(
           cannot: "finish \(parsed.commandPath.joined(separator: " "))", because: error)
       }
-    case .help(let path):
-      try environment.print(HelpText(path: path, columns: environment.columns).rendered)
+    case .help(let path, let isWhole):
+      let help = HelpText(path: path, columns: environment.columns)
+      try environment.print(isWhole ? help.rendered : help.first)
+    case .recipes: try environment.print(CommandExamples.recipes)
     case .version(let version): try environment.print(line: version)
     case .completionScript(let shell): try environment.print(shell.script(for: root))
-    case .manualPage(let section): try environment.print(section.page(for: root))
+    case .manualPage(let page): try environment.print(page.text)
     }
   }
 
@@ -61,7 +64,7 @@ struct WormholeProgram {
       toUse: path,
       keepsSomeForTimers: !["peer", "queue"].allSatisfy { !parsed.commandPath.contains($0) })
     answers.begin(
-      path: path, timeout: parsed.isGiven("timeout") ? parsed.seconds("timeout") : nil,
+      path: path, timeout: parsed.isGiven("timeout") ? parsed.duration("timeout") : nil,
       report: environment.report)
   }
 
@@ -77,7 +80,7 @@ extension ParsedArguments {
   /// The time of all calls of a command to etcd, together; nil for a command that listens without a
   /// limit. A call that begins later has a second.
   fileprivate func callTime(of command: CommandDescription) -> Duration? {
-    if let time = seconds("timeout") { return time }
+    if let time = duration("timeout") { return time }
     guard command.options.contains(where: { $0.name == "timeout" }) else {
       return Self.standardTime
     }

@@ -6,21 +6,25 @@ import Wormhole
 /// option's value does not begin with a dash unless it is a number or the lone `-`, options and
 /// positionals mix freely, `--` ends the options, and the last of equal options counts.
 struct ArgumentParser {
-  private let arguments: [String]
-  private var next = 0
-  private var path: [CommandDescription]
-  private var operands: [String] = []
+  let arguments: [String]
+  private(set) var next = 0
+  private(set) var path: [CommandDescription]
+  /// The operands, each with its place among the arguments.
+  private(set) var operands: [(text: String, place: Int)] = []
   private var optionValues: [String: [String]] = [:]
   private var flags: Set<String> = []
-  private var tail: [String]?
+  private(set) var tail: [String]?
+  private var notes: [String] = []
 
   /// The request of a command line.
   enum Invocation {
     case run(CommandDescription, ParsedArguments)
-    case help([CommandDescription])
+    /// - Parameter isWhole: false for the first help of a program with many commands.
+    case help([CommandDescription], isWhole: Bool)
+    case recipes
     case version(String)
     case completionScript(CompletionShell)
-    case manualPage(ManualSection)
+    case manualPage(ManualPage)
   }
 
   /// - Parameters:
@@ -41,13 +45,15 @@ struct ArgumentParser {
     var parser = ArgumentParser(arguments: texts, path: [root])
     if let early = try parser.readAll() { return early }
     let parsed = try parser.finished(variable)
-    if let problem = parser.command.problem(parsed) { throw parser.error(problem) }
+    if let problem = parsed.outputProblem ?? parser.command.problem(parsed) {
+      throw parser.error(problem)
+    }
     return .run(parser.command, parsed)
   }
 
-  private var command: CommandDescription { path[path.count - 1] }
+  var command: CommandDescription { path[path.count - 1] }
 
-  private func error(_ reason: String) -> UsageError { UsageError(reason: reason, path: path) }
+  func error(_ reason: String) -> UsageError { UsageError(reason: reason, path: path) }
 
   /// Reads all arguments.
   ///
@@ -62,25 +68,26 @@ struct ArgumentParser {
       } else if isOption(argument), !isMarker(argument) {
         if let early = try readOption(argument) { return early }
       } else if argument == "help", path.count == 1 {
-        return .help(try helpPath())
+        if arguments[next...] == ["recipes"] { return .recipes }
+        return .help(try helpPath(), isWhole: arguments[next...].contains("--all"))
       } else if command.subcommands.isEmpty {
-        operands.append(argument)
+        operands.append((argument, next - 1))
       } else if let subcommand = command.subcommand(named: argument) {
         path.append(subcommand)
       } else {
-        throw unknownSubcommand(argument, path)
+        throw unknownSubcommand(argument, path, isInHelp: false)
       }
     }
     return nil
   }
 
-  /// The command after `help`: `notify post`. `--help`, and `help` again, which completion offers,
-  /// are skipped.
+  /// The command after `help`: `notify post`. Options, and `help` again, which completion offers, are
+  /// skipped.
   private func helpPath() throws(UsageError) -> [CommandDescription] {
     var path = path
-    for name in arguments[next...] where !["--help", "-h", "help"].contains(name) {
+    for name in arguments[next...] where name != "help" && !isOption(name) {
       guard let subcommand = path[path.count - 1].subcommand(named: name) else {
-        throw unknownSubcommand(name, path)
+        throw unknownSubcommand(name, path, isInHelp: true)
       }
       path.append(subcommand)
     }
@@ -100,7 +107,11 @@ struct ArgumentParser {
   private mutating func readTerminated() {
     let rest = arguments[next...]
     next = arguments.count
-    if command.tail != nil { tail = Array(rest) } else { operands += rest }
+    if command.tail != nil {
+      tail = Array(rest)
+    } else {
+      operands += zip(rest, rest.indices).map { ($0, $1) }
+    }
   }
 
   private mutating func readOption(_ argument: String) throws(UsageError) -> Invocation? {
@@ -109,7 +120,9 @@ struct ArgumentParser {
     let found = options.first { option in
       spelling == "--\(option.name)" || option.letter.map { spelling == "-\($0)" } ?? false
     }
-    guard let option = found else { throw unknownOption(spelling, options) }
+    let former = options.first { $0.formerName.map { spelling == "--\($0)" } ?? false }
+    guard let option = found ?? former else { throw unknownOption(spelling, options) }
+    if found == nil { notes.append("'\(spelling)' is called '--\(option.name)' now") }
     guard let kind = option.kind else {
       if let attached { throw error("the flag '\(spelling)' takes no value, found '\(attached)'") }
       return readFlag(option)
@@ -120,7 +133,10 @@ struct ArgumentParser {
       return CompletionShell(rawValue: text).map { .completionScript($0) }
     }
     if option.name == ArgumentDescription.manualPage.name, path.count == 1 {
-      return ManualSection(rawValue: text).map { .manualPage($0) }
+      guard let page = ManualPage(text, of: path[0]) else {
+        throw error("there is no manual page '\(text)': give 1, 5 or the name of a command")
+      }
+      return .manualPage(page)
     }
     optionValues[option.name] =
       option.isRepeating ? optionValues[option.name, default: []] + [text] : [text]
@@ -128,7 +144,9 @@ struct ArgumentParser {
   }
 
   private mutating func readFlag(_ option: ArgumentDescription) -> Invocation? {
-    if option.name == ArgumentDescription.help.name { return .help(path) }
+    if option.name == ArgumentDescription.help.name {
+      return .help(path, isWhole: arguments.contains("--all"))
+    }
     if option.name == ArgumentDescription.version.name, let version = command.version {
       return .version(version)
     }
@@ -160,16 +178,6 @@ struct ArgumentParser {
     return (String(argument[..<equals]), String(argument[argument.index(after: equals)...]))
   }
 
-  private func unknownOption(_ spelling: String, _ options: [ArgumentDescription]) -> UsageError {
-    let known = options.map { "--\($0.name)" }
-    let question = Suggestion.nearest(to: spelling, among: known).map { "did you mean '\($0)'?" }
-    let hint =
-      command.subcommands.isEmpty
-      ? "an argument that begins with '-' and is not an option goes after '--'"
-      : "a subcommand's options go after its name"
-    return error("unknown option '\(spelling)': \(question ?? hint)")
-  }
-
   private func check(_ text: String, against kind: ValueKind, of name: String) throws(UsageError) {
     if let problem = kind.problem(with: text) {
       throw error("the value '\(text)' is invalid for '\(name)': \(problem)")
@@ -193,12 +201,15 @@ extension ArgumentParser {
     return ParsedArguments(
       commandPath: path.dropFirst().map(\.name),
       values: optionValues.merging(positionalValues) { _, positional in positional },
-      standards: Dictionary(standards) { $1 }, flags: flags, tail: tail,
+      standards: Dictionary(standards) { $1 }, flags: flags, tail: tail, notes: notes,
       selectedContainer: try selectedName(variable).map { ContainerSelection($0) })
   }
 
   private func assignedOperands() throws(UsageError) -> [String: [String]] {
-    var rest = operands[...]
+    if let line = lineWithTail, let extra = operands.dropFirst(command.positionals.count).first {
+      throw error("unexpected argument '\(extra.text)': a command goes after '--': \(line)")
+    }
+    var rest = operands.map(\.text)[...]
     var assigned: [String: [String]] = [:]
     for positional in command.positionals {
       let taken = rest.prefix(positional.isRepeating ? rest.count : 1)
@@ -243,20 +254,6 @@ extension ArgumentParser {
       "no container is named: give --group ID or --container DIRECTORY, or set "
         + "\(ContainerSelection.groupVariable) or \(ContainerSelection.directoryVariable)")
   }
-
-  private func unknownSubcommand(_ name: String, _ path: [CommandDescription]) -> UsageError {
-    let names = path.last?.shownSubcommands.map(\.name) ?? []
-    let commandName = path.map(\.name).joined(separator: " ")
-    guard !names.isEmpty else {
-      return UsageError(reason: "'\(commandName)' has no subcommands, found '\(name)'", path: path)
-    }
-    let helpful = path.count == 1 ? names + ["help", "--version"] : names
-    let found =
-      Suggestion.synonym(of: name, among: helpful) ?? Suggestion.nearest(to: name, among: helpful)
-    let question =
-      found.map { "did you mean '\($0)'?" } ?? "expected one of \(names.joined(separator: ", "))"
-    return UsageError(reason: "unknown subcommand '\(name)': \(question)", path: path)
-  }
 }
 
 /// The arguments of a command, checked against its description.
@@ -270,6 +267,8 @@ struct ParsedArguments: Sendable {
   let flags: Set<String>
   /// The words after `--`; nil without `--`.
   let tail: [String]?
+  /// What the line has that is understood, and is said in another way now.
+  var notes: [String] = []
   /// Nil only for a command that needs no container.
   private(set) var selectedContainer: ContainerSelection?
 
@@ -319,7 +318,7 @@ struct ParsedArguments: Sendable {
 
   func count(_ name: String) -> Int? { text(name).flatMap(ValueKind.count) }
 
-  func seconds(_ name: String) -> Duration? { text(name).flatMap(ValueKind.seconds) }
+  func duration(_ name: String) -> Duration? { text(name).flatMap(ValueKind.duration) }
 
   func unsigned(_ name: String) -> UInt64? { text(name).flatMap(ValueKind.unsigned) }
 }

@@ -2,10 +2,14 @@
 /// and its work.
 struct CommandDescription: Sendable {
   let name: String
+  /// The former names, which scripts may use.
+  var aliases: [String] = []
   /// One sentence for the list of subcommands and the first line of the help.
   let abstract: String
   /// The rest of the help; an empty line separates paragraphs.
   var discussion = ""
+  /// The first help of a program with many commands; empty if that is the whole one.
+  var summary = ""
   var arguments: [ArgumentDescription] = []
   /// Options that this command and every command below it accept, at any place in the line.
   var globalOptions: [ArgumentDescription] = []
@@ -46,7 +50,7 @@ struct CommandDescription: Sendable {
   var shownSubcommands: [CommandDescription] { subcommands.filter { !$0.isHidden } }
 
   func subcommand(named name: String) -> CommandDescription? {
-    subcommands.first { $0.name == name }
+    subcommands.first { $0.name == name || $0.aliases.contains(name) }
   }
 }
 
@@ -69,6 +73,8 @@ struct ArgumentDescription: Sendable {
   var kind: ValueKind?
   /// The one-letter form of an option, without the dash.
   var letter: Character?
+  /// The former name of an option, which scripts may use.
+  var formerName: String?
   /// Stands for the value of an option in the help.
   var valueName = ""
   /// The value of an option that is not given.
@@ -98,8 +104,10 @@ struct ArgumentDescription: Sendable {
       isRepeating: true, markers: markers)
   }
 
-  static func flag(_ name: String, letter: Character? = nil, help: String) -> Self {
-    Self(place: .option, name: name, help: help, letter: letter)
+  static func flag(
+    _ name: String, letter: Character? = nil, formerly formerName: String? = nil, help: String
+  ) -> Self {
+    Self(place: .option, name: name, help: help, letter: letter, formerName: formerName)
   }
 
   /// - Parameter valueName: Stands for the value in the help; nil for the kind's own name.
@@ -144,8 +152,10 @@ struct ArgumentDescription: Sendable {
     help: "Print a completion script for a shell.")
   /// Offered by the root.
   static let manualPage = value(
-    "generate-manual-page", .choice(ManualSection.allCases.map(\.rawValue)), named: "section",
-    help: "Print a manual page for man(1): 1 explains the commands, 5 the files of a container.")
+    "generate-manual-page", .identifier, named: "page",
+    help:
+      "Print a manual page for man(1): 1 is of the program, the name of a command is of that, and "
+      + "5 explains the files of a container.")
 }
 
 extension CommandDescription {

@@ -23,13 +23,16 @@ struct HelpText {
   }
 
   var rendered: String {
-    var text = TextWrapping.wrap("OVERVIEW: \(command.abstract)", columns: columns, indent: 0)
+    let others = command.aliases.map { "'\($0)'" }.joined(separator: " and ")
+    let overview = command.abstract + (others.isEmpty ? "" : " Also called \(others).")
+    var text = TextWrapping.wrap("OVERVIEW: \(overview)", columns: columns, indent: 0)
     if !command.discussion.isEmpty {
       text += "\n\n" + TextWrapping.wrap(command.discussion, columns: columns, indent: 0)
     }
     text += "\n\nUSAGE: \(usage(indent: 7))\n"
     text += section("ARGUMENTS", command.operands.map { ("<\($0.name)>", $0.help) })
     text += section("OPTIONS", CommandDescription.options(at: path).map(element))
+    text += section("EXAMPLES", examples.map { ($0, "") })
     text += section("SUBCOMMANDS", command.shownSubcommands.map { ($0.name, $0.abstract) })
     if !command.subcommands.isEmpty {
       let hint = "See '\(helpInvocation) <subcommand>' for detailed help."
@@ -37,6 +40,11 @@ struct HelpText {
     }
     return text
   }
+
+  private var examples: [String] { CommandExamples.lines(of: path.dropFirst().map(\.name)) }
+
+  /// The first help: what a program with many commands prints unless the whole help is wanted.
+  var first: String { command.summary.isEmpty ? rendered : command.summary + "\n" }
 
   /// The synopsis; lines after the first are indented by `indent`, the width of the text before it.
   func usage(indent: Int) -> String {
@@ -103,7 +111,7 @@ struct UsageError: Error {
     let help = HelpText(path: path, columns: columns)
     // Not wrapped: the reason quotes what the user typed.
     let first = "\(path[0].name): \(reason)"
-    if wantsWholeHelp { return first + "\n\n" + help.rendered }
+    if wantsWholeHelp { return first + "\n\n" + help.first }
     return """
       \(first)
       Usage: \(help.usage(indent: 7))

@@ -71,7 +71,7 @@ struct TypedWords {
       return words.count > 1
         ? "unexpected argument '\(words[1])'; an array begins with -array" : nil
     }
-    if let form = ["string", "data", "json"].first(where: arguments.has) {
+    if let form = ["string", "data", "strict"].first(where: arguments.has) {
       return "--\(form) and \(words[0]) exclude each other"
     }
     do {
@@ -102,7 +102,7 @@ struct TypedWords {
       throw CommandError(
         cannot: "\(verb) \(key.quoted)",
         because:
-          "its type is \(old?.typeName ?? "unknown"), and it must be \(type); write or delete it first",
+          "its type is \(old?.typeName ?? "unknown"), and it must be \(type); write or remove it first",
         status: .badData)
     }
   }

@@ -1,3 +1,6 @@
+import FoundationEssentials
+import WormholeSystem
+
 /// The form of an argument, checked while the command line is parsed.
 enum ValueKind: Sendable, Equatable {
   /// Any text, even an empty one.
@@ -8,8 +11,10 @@ enum ValueKind: Sendable, Equatable {
   case live(LiveNames)
   /// A whole number of one or more.
   case count
-  /// A number of seconds, zero or more, fractions allowed.
-  case seconds
+  /// A time of zero or more: a number of seconds, or a number with its unit.
+  case duration
+  /// A time of the day, or an instant.
+  case time
   /// A whole number that fits into 64 bits.
   case unsigned
   case choice([String])
@@ -26,7 +31,8 @@ enum ValueKind: Sendable, Equatable {
   /// The word for a value in the help, unless the option has a better one.
   var name: String {
     switch self {
-    case .seconds: "seconds"
+    case .duration: "duration"
+    case .time: "time"
     case .count, .unsigned: "n"
     case .directory: "directory"
     case .file: "file"
@@ -41,8 +47,14 @@ enum ValueKind: Sendable, Equatable {
     case .live(.key): nil
     case .identifier, .live, .directory, .file: text.isEmpty ? "it must not be empty" : nil
     case .count: Self.count(text) == nil ? "expected a whole number of 1 or more" : nil
-    case .seconds:
-      Self.seconds(text) == nil ? "expected a number of seconds from 0 to 1000000000" : nil
+    case .duration:
+      Self.duration(text) == nil
+        ? "expected a number of seconds from 0 to 1000000000, or a time such as 250ms, 5m or 2h"
+        : nil
+    case .time:
+      Self.time(text) == nil
+        ? "expected a time of the day such as 07:00, or an instant such as 2026-12-31T07:00:00Z"
+        : nil
     case .unsigned:
       Self.unsigned(text) == nil ? "expected a whole number from 0 to \(UInt64.max)" : nil
     case .choice(let values): Self.problem(with: text, among: values)
@@ -81,12 +93,29 @@ enum ValueKind: Sendable, Equatable {
     text.utf8.allSatisfy(\.isDigit) ? UInt64(text) : nil
   }
 
-  /// `Double` alone would also take "inf", "nan" and hexadecimal.
-  static func seconds(_ text: String) -> Duration? {
-    guard text.utf8.allSatisfy({ $0.isDigit || $0 == UInt8(ascii: ".") }),
-      let seconds = Double(text), seconds <= maximumSeconds
+  /// The units of a duration, in seconds; a number without a unit counts seconds.
+  private static let units = ["": 1, "ms": 0.001, "s": 1, "m": 60, "h": 3_600, "d": 86_400]
+
+  /// `90`, `1.5`, `250ms`, `90s`, `5m`, `2h`, `7d`. `Double` alone would also take "inf", "nan" and
+  /// hexadecimal.
+  static func duration(_ text: String) -> Duration? {
+    let number = text.prefix { $0.isASCII && $0.isNumber || $0 == "." }
+    guard let amount = Double(number), let unit = units[String(text.dropFirst(number.count))],
+      amount * unit <= maximumSeconds
     else { return nil }
-    return .seconds(seconds)
+    return .seconds(amount * unit)
+  }
+
+  /// `07:00`, the next time that the local clock shows it, or an instant as ISO 8601.
+  static func time(_ text: String) -> Date? {
+    let parts = text.split(separator: ":", omittingEmptySubsequences: false)
+    guard parts.count == 2 else { return ISO8601.date(text) }
+    guard parts.allSatisfy({ (1...2).contains($0.utf8.count) && $0.utf8.allSatisfy(\.isDigit) }),
+      let hour = Int(parts[0]), let minute = Int(parts[1]), hour < 24, minute < 60
+    else { return nil }
+    return nextLocalTime(
+      hour: hour, minute: minute, after: Int(Date.now.timeIntervalSince1970)
+    ).map { Date(timeIntervalSince1970: Double($0)) }
   }
 
   /// Whether an argument that begins with a dash is a number, so not an option.
@@ -99,62 +128,4 @@ enum ValueKind: Sendable, Equatable {
 
 extension UInt8 {
   var isDigit: Bool { (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(self) }
-}
-
-/// "Did you mean": finds the existing word that a mistyped one resembles.
-enum Suggestion {
-  /// The nearest candidate that is near enough, the first of equals.
-  ///
-  /// The limit is a third of the longer word, and at least one slip: short words resemble each other by
-  /// chance.
-  static func nearest(to word: String, among candidates: [String]) -> String? {
-    var best: (word: String, distance: Int)?
-    for candidate in candidates {
-      let distance = distance(Array(word.utf8), Array(candidate.utf8))
-      let limit = max(1, max(word.utf8.count, candidate.utf8.count) / 3)
-      if distance <= limit, distance < best?.distance ?? .max { best = (candidate, distance) }
-    }
-    return best?.word
-  }
-
-  /// `did you mean 'x'? `, or an empty text.
-  static func sentence(for word: String, among candidates: [String]) -> String {
-    nearest(to: word, among: candidates).map { "did you mean '\($0)'? " } ?? ""
-  }
-
-  /// The words for one thing, here and in other programs, redis-cli, nats and etcdctl among them.
-  private static let synonyms: [[String]] = [
-    ["read", "get", "cat"], ["send", "set", "pub", "publish", "put"],
-    ["listen", "sub", "subscribe"], ["clear", "rm", "del", "delete", "remove"],
-    ["list", "ls", "keys"], ["put", "push", "add", "enqueue"], ["take", "get", "pop", "dequeue"],
-    ["--version", "version"],
-  ]
-
-  /// The candidate that means the same as another program's word.
-  static func synonym(of word: String, among candidates: [String]) -> String? {
-    for group in synonyms where group.contains(word) {
-      if let same = group.first(where: candidates.contains) { return same }
-    }
-    return nil
-  }
-
-  /// The edits that turn `a` into `b`: insertion, deletion, replacement, and the exchange of two
-  /// neighbours, the commonest slip of all (optimal string alignment).
-  static func distance(_ a: [UInt8], _ b: [UInt8]) -> Int {
-    var beforeLast: [Int] = []
-    var last = Array(0...b.count)
-    for i in a.indices {
-      var row = [i + 1]
-      for j in b.indices {
-        let replaced = last[j] + (a[i] == b[j] ? 0 : 1)
-        var least = min(replaced, last[j + 1] + 1, row[j] + 1)
-        if i > 0, j > 0, a[i] == b[j - 1], a[i - 1] == b[j] {
-          least = min(least, beforeLast[j - 1] + 1)
-        }
-        row.append(least)
-      }
-      (beforeLast, last) = (last, row)
-    }
-    return last[b.count]
-  }
 }

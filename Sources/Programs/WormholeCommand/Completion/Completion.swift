@@ -24,7 +24,7 @@ struct Completion {
         case .directory: .directories
         case .file: .files
         case .live(let names): .names(names)
-        case .text, .identifier, .count, .seconds, .unsigned, .assignment: .nothing
+        case .text, .identifier, .count, .duration, .time, .unsigned, .assignment: .nothing
         }
     }
   }
@@ -75,7 +75,7 @@ struct Completion {
       values[option.name] = value
     } else if let option = option(spelled: word[...]) {
       self.option = option
-    } else if let subcommand = command.shownSubcommands.first(where: { $0.name == word }) {
+    } else if let subcommand = command.subcommand(named: word), !subcommand.isHidden {
       path.append(subcommand)
     } else if !word.hasPrefix("-") || word == "-" {
       operands += 1

@@ -1,7 +1,9 @@
-/// The manual page of the command: the help of every command, in one page.
+/// The manual pages of the command: one of the program, and one of each command with the same sentences
+/// as its help.
 struct CommandManual {
   let root: CommandDescription
 
+  /// The page of the program.
   var page: String {
     var text = Roff.title(root.name, .command, source: "\(root.name) \(root.version ?? "")")
     text += Roff.heading("NAME")
@@ -16,7 +18,10 @@ struct CommandManual {
     text += " may stand at any place of the line.\n"
     text += CommandDescription.options(at: [root]).map(item).joined()
     text += Roff.heading("COMMANDS")
-    for path in root.paths().dropFirst() where path.last?.run != nil { text += command(path) }
+    text += root.shownSubcommands.map { command in
+      Roff.item("\(Roff.bold(name(command)))(1)", Roff.escaped(command.abstract))
+    }.joined()
+    text += Roff.heading("EXAMPLES") + example(CommandExamples.recipes)
     if parts.count > 1 { text += Roff.heading("EXIT STATUS") + paragraphs(parts[1]) }
     text += Roff.heading("ENVIRONMENT")
     text += Roff.item(
@@ -30,9 +35,45 @@ struct CommandManual {
         + " in this directory; without it, "
         + "in " + Roff.bold("~/.local/share/app-groups") + ".")
     text += Roff.heading("SEE ALSO")
-    text += "\(Roff.bold(ProgramName.format))(5), \(Roff.bold("flock"))(1), "
+    let others = root.shownSubcommands.map { "\(Roff.bold(name($0)))(1)" }
+    text += others.joined(separator: ", ")
+    text += ", \(Roff.bold(ProgramName.format))(5), \(Roff.bold("flock"))(1), "
     text += "\(Roff.bold("inotify"))(7)\n"
     return text
+  }
+
+  /// The name of a command's page: `wormhole-queue`.
+  private func name(_ command: CommandDescription) -> String { "\(root.name)-\(command.name)" }
+
+  /// The page of a command, with its subcommands.
+  func page(of command: CommandDescription) -> String {
+    var text = Roff.title(name(command), .command, source: "\(root.name) \(root.version ?? "")")
+    text += Roff.heading("NAME")
+    text += "\(Roff.escaped(name(command))) \\- \(Roff.escaped(phrase(command.abstract)))\n"
+    text += Roff.heading("SYNOPSIS")
+    let paths = command.paths(below: [root]).filter { $0.last?.run != nil }
+    text += paths.map { Roff.line(synopsis($0)) }.joined(separator: "\n.br\n") + "\n"
+    text += Roff.heading("DESCRIPTION")
+    if command.run == nil {
+      text += paragraphs(command.abstract)
+      if !command.discussion.isEmpty { text += ".PP\n" + paragraphs(command.discussion) }
+      text += paths.map(self.command).joined()
+    } else {
+      text += explanation(command)
+    }
+    text += Roff.heading("EXAMPLES")
+    for path in paths {
+      text += example(
+        CommandExamples.lines(of: path.dropFirst().map(\.name)).joined(separator: "\n"))
+    }
+    text += Roff.heading("SEE ALSO")
+    return text + "\(Roff.bold(root.name))(1), \(Roff.bold(ProgramName.format))(5)\n"
+  }
+
+  private func example(_ lines: String) -> String {
+    let text = lines.split(separator: "\n", omittingEmptySubsequences: false)
+      .map { Roff.line(Roff.escaped(String($0))) }.joined(separator: "\n")
+    return ".PP\n.nf\n\(text)\n.fi\n"
   }
 
   /// An abstract as the line of a list: without the capital letter and the full stop.
@@ -43,11 +84,20 @@ struct CommandManual {
   private func command(_ path: [CommandDescription]) -> String {
     guard let command = path.last else { return "" }
     let names = path.dropFirst().map(\.name).joined(separator: " ")
-    var text = Roff.heading(names, isSub: true)
+    return Roff.heading(names, isSub: true) + explanation(command)
+  }
+
+  private func synopsis(_ path: [CommandDescription]) -> String {
+    guard let command = path.last else { return "" }
     let operands = command.operands.map { Roff.escaped($0.synopsis) }
-    let parts = [Roff.bold(names), options(command.options)] + operands
-    text += Roff.line(parts.filter { !$0.isEmpty }.joined(separator: " ")) + "\n.PP\n"
-    text += paragraphs(command.abstract)
+    let parts =
+      [Roff.bold(path.map(\.name).joined(separator: " ")), options(command.options)] + operands
+    return parts.filter { !$0.isEmpty }.joined(separator: " ")
+  }
+
+  /// The same sentences as in the help.
+  private func explanation(_ command: CommandDescription) -> String {
+    var text = paragraphs(command.abstract)
     if !command.discussion.isEmpty { text += ".PP\n" + paragraphs(command.discussion) }
     text += command.operands.map { Roff.item(Roff.italic($0.name), Roff.escaped($0.help)) }.joined()
     return text + command.options.map(item).joined()
@@ -83,22 +133,36 @@ struct CommandManual {
   }
 }
 
-/// A manual page that the program can print, for man(1).
+/// The section of a manual page.
 enum ManualSection: String, CaseIterable, Sendable {
-  /// The command, from the same description as its help.
+  /// The commands, from the same description as their help.
   case command = "1"
   /// The format on disk: the article of the documentation.
   case format = "5"
+}
 
-  func page(for root: CommandDescription) -> String {
-    switch self {
-    case .command: CommandManual(root: root).page
+/// A manual page that the program can print, for man(1).
+struct ManualPage: Sendable {
+  let text: String
+
+  /// - Parameter name: The number of a section, for its first page, or the name of a command.
+  /// - Returns: nil for any other text.
+  init?(_ name: String, of root: CommandDescription) {
+    let manual = CommandManual(root: root)
+    switch ManualSection(rawValue: name) {
+    case .command: text = manual.page
     case .format:
-      ArticleManual(
-        name: ProgramName.format, summary: "the files of a container on disk",
-        source: "\(root.name) \(root.version ?? "")", seeAlso: "\(root.name)(1)",
-        markdown: String(decoding: PackageResources.OnDiskFormat_md, as: UTF8.self)
-      ).page
+      text =
+        ArticleManual(
+          name: ProgramName.format, summary: "the files of a container on disk",
+          source: "\(root.name) \(root.version ?? "")", seeAlso: "\(root.name)(1)",
+          markdown: String(decoding: PackageResources.OnDiskFormat_md, as: UTF8.self)
+        ).page
+    case nil:
+      guard let command = root.shownSubcommands.first(where: { $0.name == name }) else {
+        return nil
+      }
+      text = manual.page(of: command)
     }
   }
 }

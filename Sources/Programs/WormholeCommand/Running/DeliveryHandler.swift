@@ -39,7 +39,7 @@ extension ArgumentDescription {
   }
 
   static let backoff = value(
-    "backoff", .seconds, standard: "1", help: "The pause before the first retry.")
+    "backoff", .duration, standard: "1", help: "The pause before the first retry.")
 }
 
 extension ParsedArguments {
@@ -103,24 +103,31 @@ struct DeliveryHandler {
       try delivery.acknowledge()
       return .done
     }
+    let limit = arguments.duration("limit")
+    let end = limit.map { ContinuousClock.now + $0 }
     let termination = try environment.withoutTimeLimit {
-      try command.run(input: bytes, variables: variables(of: delivery), interruption: interruption)
+      try command.run(
+        input: bytes, variables: variables(of: delivery), interruption: interruption, until: end)
     }.termination
-    guard let failure = command.failure(termination) else {
+    guard var failure = command.failure(termination) else {
       try delivery.acknowledge()
       return .done
+    }
+    var status = ExitStatus(termination)
+    if let limit, let end, !interruption.isRequested, .now >= end {
+      failure += ", because it had run for \(limit.shortText)"
+      status = .deadline
     }
     if termination == .exited(ExitStatus.badData.rawValue) {
       return try refuse(delivery, "\(failure), given \(delivery.title)", because: failure)
     }
     if let maximumDeliveries = arguments.maximumDeliveries, !interruption.isRequested {
       let isGivenBack = try giveBack(delivery, failure, atMost: maximumDeliveries)
-      return isGivenBack ? nil : ExitStatus(termination)
+      return isGivenBack ? nil : status
     }
     throw CommandError(
       cannot: "handle \(delivery.title)",
-      because: "\(failure); it is delivered again to the next receiver",
-      status: ExitStatus(termination))
+      because: "\(failure); it is delivered again to the next receiver", status: status)
   }
 
   private func variables(of delivery: some HandledDelivery) -> [String: String] {
@@ -144,7 +151,7 @@ struct DeliveryHandler {
       return false
     }
     // Doubled with each delivery, up to an hour.
-    let backoff = arguments.seconds("backoff") ?? .zero
+    let backoff = arguments.duration("backoff") ?? .zero
     let pause = min(backoff * (1 << min(delivery.deliveries - 1, 20)), .seconds(3_600))
     try delivery.release(after: pause)
     let times = retries == 1 ? "once more" : "up to \(retries) times more"

@@ -42,11 +42,13 @@ struct ExternalCommand: Sendable {
   ///   - interruption: passes signals on to the program; without it, a signal ends this process.
   ///   - unwanted: readable once no caller waits for the result any more; the program then gets
   ///     SIGTERM. Needs `interruption`.
+  ///   - limit: the program may run until then. Needs `interruption`.
   /// - Returns: how it ended, and its standard output if that was collected.
   /// - Throws: `CommandError` when it cannot be started.
   func run(
     input: [UInt8], variables: [String: String] = [:], collectsOutput: Bool = false,
-    interruption: Interruption? = nil, unwanted: OneResult<Bool>? = nil
+    interruption: Interruption? = nil, unwanted: OneResult<Bool>? = nil,
+    until limit: ContinuousClock.Instant? = nil
   ) throws -> (termination: Termination, output: [UInt8]) {
     do throws(Errno) {
       let standardInput = try FileDescriptor.memoryFile(name: "message", content: input)
@@ -63,7 +65,8 @@ struct ExternalCommand: Sendable {
         return (try child.waitForEnd(), output)
       }
       return try interruption.wait(
-        forEndOf: child, collecting: collectsOutput ? source : nil, unwanted: unwanted)
+        forEndOf: child, collecting: collectsOutput ? source : nil, unwanted: unwanted, until: limit
+      )
     } catch {
       throw self.error(error)
     }

@@ -118,6 +118,45 @@ final class Interruption {
   }
 }
 
+/// A process that is one of several.
+final class RunningCopy {
+  fileprivate let process: ChildProcess
+
+  init(_ process: consuming ChildProcess) { self.process = process }
+}
+
+extension Interruption {
+  /// The time between SIGTERM and SIGKILL for a program that has reached its limit.
+  private static let killDelay: Duration = .seconds(10)
+
+  /// Waits for the end of several programs, and passes on to each the signals that would end this
+  /// process.
+  ///
+  /// - Returns: How the last one ended that did not end with status 0; `.exited(0)` if all did.
+  func wait(forEndOf copies: [RunningCopy]) throws(Errno) -> Termination {
+    var running = copies
+    var result = Termination.exited(0)
+    while !running.isEmpty {
+      let ready = try waitReadable(
+        running.map { $0.process.descriptor } + [signals.descriptor], until: .now + Self.interval)
+      var rest: [RunningCopy] = []
+      for (copy, isReady) in zip(running, ready) {
+        guard isReady, let termination = try copy.process.wait(until: .now) else {
+          rest.append(copy)
+          continue
+        }
+        if termination != .exited(0) { result = termination }
+      }
+      running = rest
+      for received in try signals.take() {
+        if received.signal != .continue { isRequested = true }
+        for copy in running { try copy.process.pass(received) }
+      }
+    }
+    return result
+  }
+}
+
 /// A result of another thread, once: the first that it puts here stays.
 final class OneResult<Value: Sendable>: Sendable {
   private let counter: SharedDescriptor
@@ -145,10 +184,12 @@ extension Interruption {
   ///   - pipe: the output of the program; nil if it is not collected.
   ///   - unwanted: once it is readable, the program gets SIGTERM.
   ///   - role: without it the program may not run: it gets SIGTERM, and is killed later.
+  ///   - limit: when it has passed, the program gets SIGTERM, and is killed `killDelay` later.
   ///   - mustEnd: called after each event, and once a minute; true if SIGTERM should be sent.
   func wait(
     forEndOf child: borrowing ChildProcess, collecting pipe: SharedDescriptor? = nil,
     unwanted: OneResult<Bool>? = nil, under role: RoleWatch? = nil,
+    until limit: ContinuousClock.Instant? = nil,
     mustEnd: () -> Bool = { false }
   ) throws(Errno) -> (termination: Termination, output: [UInt8]) {
     var output = CollectedOutput(pipe)
@@ -161,7 +202,9 @@ extension Interruption {
         descriptors.append(wish)
       }
       var next = ContinuousClock.now + Self.interval
-      if let role, let asked, !isKilled { next = min(next, role.deadline(askedAt: asked)) }
+      // After the first signal, the instant of the second one.
+      let end = asked.flatMap { role?.deadline(askedAt: $0) ?? limit.map { $0 + Self.killDelay } }
+      if let end = end ?? limit, !isKilled { next = min(next, end) }
       let ready = try waitReadable(descriptors, until: next)
       if ready[0], let termination = try child.wait(until: .now) {
         try output.readRest()
@@ -172,12 +215,15 @@ extension Interruption {
         try child.pass(received)
       }
       if output.descriptor != nil, ready[2] { try output.read() }
-      if asked == nil, unwanted?.look() != nil || role?.isLost() == true || mustEnd() {
+      if asked == nil,
+        unwanted?.look() != nil || role?.isLost() == true || mustEnd()
+          || limit.map({ .now >= $0 }) == true
+      {
         try child.askToEnd()
         asked = .now
       }
       // Also if both instants have passed: this process was stopped, or had no processor.
-      if let role, let asked, !isKilled, ContinuousClock.now >= role.deadline(askedAt: asked) {
+      if let end, !isKilled, ContinuousClock.now >= end {
         try child.send(.kill)
         isKilled = true
       }

@@ -10,7 +10,7 @@ extension CommandDescription {
     name: "defaults",
     abstract: "Read and write defaults: keys with values that processes share.",
     subcommands: [
-      .defaultsRead, .defaultsReadType, .defaultsWrite, .defaultsDelete, .defaultsRename,
+      .defaultsRead, .defaultsReadType, .defaultsWrite, .defaultsRemove, .defaultsRename,
       .defaultsFind, .defaultsDomains, .defaultsWatch, .defaultsImport, .defaultsExport,
     ])
 
@@ -20,8 +20,8 @@ extension CommandDescription {
     arguments: [
       .optional(
         "key", .live(.key), help: "The name of the value; without it, all values are printed."),
-      .suite, .format,
-    ]
+      .suite,
+    ] + ArgumentDescription.output
   ) { arguments, environment in
     let stored = try arguments.existingDefaults()?.storedValues()
     let key = arguments.text("key")
@@ -31,7 +31,7 @@ extension CommandDescription {
       throw CommandError.no(
         "read \(object)", because: key == nil ? "there are none" : "there is no such key")
     }
-    try environment.print(arguments.outputFormat.bytes(value, of: object))
+    try environment.print(arguments.bytes(value, of: object))
   }
 
   static let defaultsWrite = CommandDescription(
@@ -77,14 +77,14 @@ extension CommandDescription {
   }
   .refusing { TypedWords.problem($0) ?? ParsedArguments.valueProblem($0) }
 
-  static let defaultsDelete = CommandDescription(
-    name: "delete",
+  static let defaultsRemove = CommandDescription(
+    name: "remove", aliases: ["delete"],
     abstract: "Remove a key with its value; exit status 1 if there is none.",
     arguments: [.defaultsKey, .suite, .durable("the removal")]
   ) { arguments, _ in
     let (key, durability) = (arguments.requiredText("key"), arguments.durability)
     let isRemoved = try arguments.existingDefaults()?.remove(forKey: key, durability: durability)
-    guard isRemoved == true else { throw noSuchKey(key, "delete") }
+    guard isRemoved == true else { throw noSuchKey(key, "remove") }
   }
 
   static let defaultsImport = CommandDescription(

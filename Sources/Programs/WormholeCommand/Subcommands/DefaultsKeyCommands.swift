@@ -41,7 +41,7 @@ extension CommandDescription {
       guard replaces || values[new] == nil else {
         throw CommandError.no(
           "rename \(key.quoted)",
-          because: "\(new.quoted) has a value already; delete it first, or give --replace")
+          because: "\(new.quoted) has a value already; remove it first, or give --replace")
       }
       values[new] = value
     }
@@ -71,15 +71,18 @@ extension CommandDescription {
 
   static let defaultsDomains = CommandDescription(
     name: "domains",
-    abstract: "List the suites that have values.",
+    abstract: "List the suites that have values; exit status 1 if there is none.",
     discussion: """
       A line is {"keys": ..., "suite": ...}, with the number of keys; without "suite" it is of the \
       container's own defaults.
       """
   ) { arguments, environment in
+    var status = ExitStatus.no
     try arguments.forEachSuite(environment) { suite, values in
+      status = .done
       try environment.print(json: .object(["keys": values.count, "suite": suite]))
     }
+    try status.end()
   }
 }
 

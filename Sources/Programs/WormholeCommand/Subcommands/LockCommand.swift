@@ -50,7 +50,7 @@ extension CommandDescription {
       .value("name", .live(.presence), named: "name", help: "Lock this name, and no file."),
       .flag("shared", letter: "s", help: "Share the file with others who share it."),
       .value(
-        "timeout", letter: "w", .seconds, standard: "60",
+        "timeout", letter: "w", .duration, standard: "60",
         help: "Wait this long for others, then exit with status 124; with 0, do not wait and exit "
           + "with status 1."),
       .flag("nonblock", letter: "n", help: "Do not wait: as --timeout 0."),
@@ -58,7 +58,7 @@ extension CommandDescription {
         "conflict-exit-code", letter: "E", .unsigned, named: "status",
         help: "Exit with this status when others hold the lock."),
       .value(
-        "term", .seconds,
+        "term", .duration,
         help: "Let others take the lock over after this time, although the command runs."),
       .command(help: "Run while the file is locked; {} in its words is a private copy."),
     ],
@@ -69,7 +69,8 @@ extension CommandDescription {
     }
     try LockedRun(
       file: arguments.requiredText("file"), words: arguments.tail ?? [],
-      isShared: arguments.has("shared"), term: arguments.seconds("term"), wait: LockWait(arguments),
+      isShared: arguments.has("shared"), term: arguments.duration("term"),
+      wait: LockWait(arguments),
       environment: environment
     ).run().end()
   }
@@ -110,7 +111,7 @@ struct LockWait {
 
 extension LockWait {
   init(_ arguments: ParsedArguments) {
-    timeout = arguments.has("nonblock") ? .zero : arguments.seconds("timeout") ?? .zero
+    timeout = arguments.has("nonblock") ? .zero : arguments.duration("timeout") ?? .zero
     conflictStatus = arguments.unsigned("conflict-exit-code")
       .map { ExitStatus(rawValue: Int32(clamping: $0)) }
   }

@@ -35,18 +35,12 @@ extension CommandDescription {
     name: "read",
     abstract: "Print the messages of a log, one line each; exit status 1 if there is none.",
     discussion: "With --as the messages are those that this subscriber has not read.",
-    arguments: [
-      .logName, .subscriber, .fromNumber, .since, .count, .details, .raw, .format, .pretty,
-    ]
+    arguments: [.logName, .subscriber, .fromNumber, .since, .count, .details]
+      + ArgumentDescription.output
   ) { arguments, environment in
     let name = arguments.requiredText("name")
     var remaining = arguments.count("count") ?? .max
-    guard let container = try arguments.container.openExisting(),
-      try container.logNames().contains(where: { $0.utf8.elementsEqual(name.utf8) })
-    else {
-      throw CommandError.no("read \(name.quoted)", because: "there is no such log")
-    }
-    let reader = try arguments.reader(of: container.log(name))
+    let reader = try arguments.reader(of: arguments.existingLog())
     var isEmpty = true
     while remaining > 0, let message = try reader.next(until: .now) {
       try environment.report(message, of: name)
@@ -79,8 +73,8 @@ extension CommandDescription {
       .logName, .subscriber, .fromNumber, .since,
       .flag("new", help: "Begin with the next message that is appended."),
       .count, .timeout,
-      .readyDescriptor, .details, .raw, .format, .pretty, .command(forEach: "message"),
-    ]
+      .readyDescriptor, .details,
+    ] + ArgumentDescription.output + [.command(forEach: "message")]
   ) { arguments, environment in
     let deadline = arguments.deadline()
     let name = arguments.requiredText("name")
@@ -104,21 +98,25 @@ extension CommandDescription {
     name: "bounds",
     abstract: "Print the bounds of a log as JSON, after setting those that are given.",
     discussion: """
-      They hold for all processes that append. A log of which none was ever set has 10,000 messages and \
+      They hold for all processes that append. Without a log of this name the exit status is 1, unless \
+      bounds are given. A log of which none was ever set has 10,000 messages and \
       64 MiB, of any age.
       """,
     arguments: [
       .logName, .value("messages", .count, help: "Keep at most this many messages."),
       .value("bytes", .count, help: "Keep messages of at most this many bytes in all."),
-      .value("age", .seconds, help: "Keep no message longer than this; 0 for any time."),
+      .value("age", .duration, help: "Keep no message longer than this; 0 for any time."),
     ]
   ) { arguments, environment in
-    let log = try arguments.container.open().log(arguments.requiredText("name"))
+    let isChange = ["messages", "bytes", "age"].contains(where: arguments.isGiven)
+    let log =
+      try isChange
+      ? arguments.container.open().log(arguments.requiredText("name")) : arguments.existingLog()
     var bounds = try log.bounds()
     let old = bounds
     if let messages = arguments.count("messages") { bounds.messages = messages }
     if let bytes = arguments.count("bytes") { bounds.bytes = bytes }
-    if let age = arguments.seconds("age") { bounds.age = age > .zero ? age : nil }
+    if let age = arguments.duration("age") { bounds.age = age > .zero ? age : nil }
     if bounds != old { try log.setBounds(bounds) }
     try environment.print(json: bounds.propertyList)
   }
@@ -151,7 +149,7 @@ extension ArgumentDescription {
     "from", .count, help: "Begin with this message; without it, with the oldest.")
 
   fileprivate static let since = value(
-    "since", .seconds, help: "Begin with what was appended in the last seconds.")
+    "since", .duration, help: "Begin with what was appended in this time.")
 
   fileprivate static let details = flag(
     "details",
@@ -164,10 +162,21 @@ extension ParsedArguments {
     $0.conflict(of: "from", "since", "new")
   }
 
+  /// - Throws: `CommandError` if there is none.
+  fileprivate func existingLog() throws -> Log {
+    let name = requiredText("name")
+    guard let container = try container.openExisting(),
+      try container.logNames().contains(where: { $0.utf8.elementsEqual(name.utf8) })
+    else {
+      throw CommandError.no("read \(name.quoted)", because: "there is no such log")
+    }
+    return container.log(name)
+  }
+
   fileprivate func reader(of log: Log) throws -> Log.Reader {
     var start = LogStart.beginning
     if let number = count("from") { start = .number(number) }
-    if let age = seconds("since") {
+    if let age = duration("since") {
       start = .date(Date(timeIntervalSinceNow: -(age / .seconds(1))))
     }
     if has("new") { start = .end }

@@ -10,6 +10,8 @@ extension CommandDescription {
       written as {"$data": "<base64>"}, {"$date": "<ISO 8601>"} and {"$real": "nan"}, and read back in \
       this form. A dictionary whose only key really is one of these gets one more $: {"$$data": ...}.
 
+      A duration is a number of seconds, or has a unit: 250ms, 90s, 5m, 2h or 7d.
+
       Exit status:
       0 done
       1 no such message, busy, replaced, or unreachable
@@ -25,9 +27,24 @@ extension CommandDescription {
       answer ends with 124 when its --timeout has passed; without a timeout it ends with 74 after 10 \
       seconds, unless it is already listening.
       """,
+    summary: """
+      Pass messages between processes that share a directory.
+
+      USAGE: \(ProgramName.called) [--group <id> | --container <directory>] <subcommand> ...
+
+        send, read, listen, remove    Values: publish, print, follow and remove them.
+        update, incr, edit, defaults  Change values; no change of another is lost.
+        queue, log                    Work for one process each; events for all.
+        lock, run, presence           Be the only one, go on after a failure, be seen.
+        notify, peer, watch           Wake others, ask them, follow a file.
+        ls, status, monitor, doctor   See what is there, what happens, what is wrong.
+
+      See also '\(ProgramName.called) help listen', 'help recipes' and 'help --all'.
+      """,
     globalOptions: ContainerSelection.options,
     subcommands: [
-      .send, .read, .listen, .clear, .update, .increment, .edit, .notify, .queue, .presence, .log,
+      .send, .read, .listen, .removeMessages, .update, .increment, .edit, .notify, .queue,
+      .presence, .log,
       .defaults, .peer, .pairing, .supervisedRun, .lock, .watch, .monitor, .names, .stat, .status,
       .doctor, .copy, .backup, .restore, .destroy, .groups, .cluster, .demo, .bench, .complete,
     ],

@@ -39,9 +39,9 @@ extension CommandDescription {
         "retries", .unsigned, named: "n", standard: "5",
         help: "Start it again at most this many times in a row."),
       .value(
-        "backoff", .seconds, standard: "1", help: "The pause before the first of these starts."),
+        "backoff", .duration, standard: "1", help: "The pause before the first of these starts."),
       .value(
-        "timeout", .seconds,
+        "timeout", .duration,
         help: "With --alone, give up waiting after this time, with exit status 124."),
       .readyDescriptor, .command(help: "The command to run."),
     ]
@@ -67,7 +67,7 @@ extension CommandDescription {
     let variables = try arguments.container.variables(to: "run")
     let policy = RestartPolicy(
       occasion: arguments.choice("restart"), retries: arguments.unsigned("retries") ?? 0,
-      backoff: arguments.seconds("backoff") ?? .zero)
+      backoff: arguments.duration("backoff") ?? .zero)
     try environment.withoutTimeLimit {
       try supervise(command, policy, variables, under: role, interruption, environment)
     }.end()

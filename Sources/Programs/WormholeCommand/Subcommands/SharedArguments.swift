@@ -8,10 +8,15 @@ extension ArgumentDescription {
   static let count = value("count", .count, help: "Stop after this many; without it, never.")
 
   static let timeout = value(
-    "timeout", .seconds, help: "Give up after this time, with exit status 124; without it, never.")
+    "timeout", .duration, help: "Give up after this time, with exit status 124; without it, never.")
 
-  static let raw = flag(
+  private static let raw = flag(
     "raw", help: "Print a string as its text, and data as its bytes, not as JSON.")
+
+  /// The forms of a value that is printed. `--json` means the same as for every other command.
+  static let output: [ArgumentDescription] = [
+    flag("json", help: "Print JSON, one line for each; this is the default."), raw, format, pretty,
+  ]
 
   static let format = value(
     "format", .choice(OutputFormat.allCases.map(\.rawValue)), named: "format", standard: "json",
@@ -36,6 +41,9 @@ extension ArgumentDescription {
 
   static let yes = flag("yes", help: "Do not ask. Needed where no terminal can answer.")
 
+  static let allFailed = flag(
+    "failed", formerly: "all", help: "All that have failed and were kept.")
+
   static let identifier = operand(
     "identifier", .live(.message), help: "The name of the message; any text.")
 
@@ -59,28 +67,37 @@ extension ParsedArguments {
       ? "--count and --timeout need --watch" : nil
   }
 
+  /// The problem if a value is to be printed in two forms.
+  var outputProblem: String? {
+    guard has("json") else { return nil }
+    return has("raw")
+      ? "--raw and --json exclude each other"
+      : isGiven("format") && outputFormat != .json ? "--format and --json exclude each other" : nil
+  }
+
   /// The problem if two of some options are given.
   func conflict(of options: String...) -> String? {
     let given = options.filter(isGiven)
     return given.count > 1 ? "--\(given[0]) and --\(given[1]) exclude each other" : nil
   }
 
-  /// The problem of a command that works on the given ids, or on all.
-  static let idsOrAll: @Sendable (ParsedArguments) -> String? = { arguments in
-    arguments.has("all") == arguments.texts("id").isEmpty ? nil : "please provide ids, or '--all'"
+  /// The problem of a command that works on the given ids, or on all that failed.
+  static let idsOrFailed: @Sendable (ParsedArguments) -> String? = { arguments in
+    arguments.has("failed") == arguments.texts("id").isEmpty
+      ? nil : "please provide ids, or '--failed'"
   }
 
   /// Runs an action for each given id, even after one for which it fails.
   ///
   /// - Parameters:
-  ///   - all: The ids that `--all` stands for. Another process may be faster with some of them.
+  ///   - failed: The ids that `--failed` stands for. Another process may be faster with some of them.
   ///   - action: returns why it is impossible; nil if it was done.
   func forEachID(
-    to verb: String, _ environment: CommandEnvironment, all: () throws -> [String] = { [] },
+    to verb: String, _ environment: CommandEnvironment, failed: [String] = [],
     _ action: (String) throws -> String?
   ) throws {
-    if has("all") {
-      for id in try all() { _ = try action(id) }
+    if has("failed") {
+      for id in failed { _ = try action(id) }
       return
     }
     var status = ExitStatus.done
@@ -113,7 +130,7 @@ extension ParsedArguments {
 
   var durability: Durability { has("durable") ? .durable : .standard }
 
-  var outputFormat: OutputFormat { isGiven("format") ? choice("format") : .json }
+  var outputFormat: OutputFormat { OutputFormat(rawValue: text("format") ?? "") ?? .json }
 
   /// Returns the form in which a value is printed, according to `--raw`, `--format` and `--pretty`.
   ///
@@ -156,7 +173,7 @@ extension ParsedArguments {
   /// The end of the time that `--timeout` gives; without it, and without a standard, practically
   /// never.
   func deadline() -> ContinuousClock.Instant {
-    .now + (seconds("timeout") ?? .seconds(ValueKind.maximumSeconds))
+    .now + (duration("timeout") ?? .seconds(ValueKind.maximumSeconds))
   }
 
   /// Asks a person at the terminal, unless `--yes` is given.

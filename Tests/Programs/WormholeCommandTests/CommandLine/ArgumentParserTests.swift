@@ -15,7 +15,7 @@ import WormholeTestSupport
       #expect(parsed.commandPath == ["listen"])
       #expect(parsed.texts("identifier") == ["a", "b"])
       #expect(parsed.count("count") == 3)
-      #expect(parsed.seconds("timeout") == .milliseconds(1500))
+      #expect(parsed.duration("timeout") == .milliseconds(1500))
       #expect(parsed.has("current"))
       #expect(parsed.outputFormat == .json)
       #expect(parsed.tail == nil)
@@ -34,7 +34,7 @@ import WormholeTestSupport
       try line.arguments("lock", "-w5", "-s", "f", "--", "true"),
       try line.arguments("lock", "--timeout=5", "--shared", "f", "--", "true"),
     ] {
-      #expect(parsed.seconds("timeout") == .seconds(5))
+      #expect(parsed.duration("timeout") == .seconds(5))
       #expect(parsed.has("shared"))
       #expect(parsed.tail == ["true"])
     }
@@ -90,16 +90,31 @@ import WormholeTestSupport
   @Test(
     "A mistyped word gets the probably intended one as a suggestion",
     arguments: [
-      (["snd", "a"], "unknown subcommand 'snd': did you mean 'send'?"),
-      (["lsiten"], "unknown subcommand 'lsiten': did you mean 'listen'?"),
-      (["hlep"], "unknown subcommand 'hlep': did you mean 'help'?"),
-      (["notify", "psot"], "unknown subcommand 'psot': did you mean 'post'?"),
-      (["help", "notify", "wiat"], "unknown subcommand 'wiat': did you mean 'wait'?"),
-      (["get", "a"], "unknown subcommand 'get': did you mean 'read'?"),
-      (["set", "a", "1"], "unknown subcommand 'set': did you mean 'send'?"),
-      (["version"], "unknown subcommand 'version': did you mean '--version'?"),
-      (["queue", "pop", "q"], "unknown subcommand 'pop': did you mean 'take'?"),
-      (["presence", "ls"], "unknown subcommand 'ls': did you mean 'list'?"),
+      (["snd", "a"], "unknown subcommand 'snd': did you mean 'wormhole send a'?"),
+      (["lsiten"], "unknown subcommand 'lsiten': did you mean 'wormhole listen'?"),
+      (["hlep"], "unknown subcommand 'hlep': did you mean 'wormhole help'?"),
+      (["notify", "psot"], "unknown subcommand 'psot': did you mean 'wormhole notify post'?"),
+      (
+        ["help", "notify", "wiat"],
+        "unknown subcommand 'wiat': did you mean 'wormhole help notify wait'?"
+      ),
+      (["get", "a"], "unknown subcommand 'get': did you mean 'wormhole read a'?"),
+      (["set", "a", "1"], "unknown subcommand 'set': did you mean 'wormhole send a 1'?"),
+      (["version"], "unknown subcommand 'version': did you mean 'wormhole --version'?"),
+      (["queue", "pop", "q"], "unknown subcommand 'pop': did you mean 'wormhole queue take q'?"),
+      (["presence", "ls"], "unknown subcommand 'ls': did you mean 'wormhole presence list'?"),
+      (
+        ["--group", "g", "push", "q", "a b"],
+        "unknown subcommand 'push': did you mean 'wormhole --group g queue put q 'a b''?"
+      ),
+      (["del", "a"], "unknown subcommand 'del': did you mean 'wormhole remove a'?"),
+      (
+        ["queue", "del", "q", "x"],
+        "unknown subcommand 'del': did you mean 'wormhole queue remove q x'?"
+      ),
+      (["help", "pub"], "unknown subcommand 'pub': did you mean 'wormhole help send'?"),
+      (["-n", "f", "true"], "unknown option '-n': it is an option of 'wormhole lock'"),
+      (["send", "a", "1", "--ttl", "5m"], "unknown option '--ttl': did you mean '--expires'?"),
       (["listen", "--cuont=3"], "unknown option '--cuont': did you mean '--count'?"),
       (
         ["--format", "plist", "read", "a"],
@@ -121,6 +136,61 @@ import WormholeTestSupport
     }
   }
 
+  @Test(
+    "A forgotten -- is noticed, and the right line is shown",
+    arguments: [
+      (
+        ["lock", "f", "true"],
+        "unexpected argument 'true': a command goes after '--': 'wormhole lock f -- true'"
+      ),
+      (
+        ["lock", "f", "sed", "-i", "s/a/b/"],
+        "unknown option '-i': a command goes after '--': 'wormhole lock f -- sed -i s/a/b/'"
+      ),
+      (
+        ["lock", "f", "-c", "a; b"],
+        "unknown option '-c': a command goes after '--': 'wormhole lock f -- sh -c 'a; b''"
+      ),
+      (
+        ["update", "a", "jq", "."],
+        "unexpected argument 'jq': a command goes after '--': 'wormhole update a -- jq .'"
+      ),
+      (
+        ["queue", "take", "q", "--follow", "sh", "-c", "x"],
+        "unknown option '-c': a command goes after '--': "
+          + "'wormhole queue take q --follow -- sh -c x'"
+      ),
+    ])
+  func forgottenDashes(arguments: [String], reason: String) {
+    #expect(line.refusal(arguments) == reason)
+  }
+
+  @Test(
+    "A duration is a number of seconds, or has a unit",
+    arguments: [
+      ("90", Duration.seconds(90)), ("1.5", .milliseconds(1_500)), ("250ms", .milliseconds(250)),
+      ("90s", .seconds(90)), ("5m", .seconds(300)), ("2h", .seconds(7_200)),
+      ("7d", .seconds(604_800)), ("0.5m", .seconds(30)), ("0", .zero),
+    ])
+  func durations(text: String, time: Duration) throws {
+    #expect(try line.arguments("listen", "a", "--timeout", text).duration("timeout") == time)
+    #expect(try line.arguments("send", "a", "--expires=\(text)").duration("expires") == time)
+  }
+
+  @Test("A former name of a command or an option is understood, and the new one is said")
+  func formerNames() throws {
+    #expect(try line.arguments("clear", "a").commandPath == ["remove"])
+    #expect(try line.arguments("queue", "cancel", "q", "x").commandPath == ["queue", "remove"])
+    #expect(try line.arguments("queue", "forget", "q", "--all").has("failed"))
+    let parsed = try line.arguments("send", "a", "b", "--json")
+    #expect(parsed.has("strict"))
+    #expect(parsed.notes == ["'--json' is called '--strict' now"])
+    #expect(try line.arguments("read", "a", "--json").notes == [])
+    for form in [["--raw"], ["--format", "plist"]] {
+      #expect(line.refusal(["read", "a", "--json"] + form)?.contains("exclude each other") == true)
+    }
+  }
+
   @Test("A word that resembles nothing gets no guess")
   func noSuggestion() {
     #expect(line.refusal("frobnicate")?.contains("did you mean") == false)
@@ -133,8 +203,8 @@ import WormholeTestSupport
     "Missing, surplus and malformed arguments are refused by name",
     arguments: [
       (["read"], "missing expected argument '<identifier>'"),
-      (["read", "a", "b"], "unexpected argument 'b'"),
-      (["read", "a", "b", "c"], "2 unexpected arguments: 'b', 'c'"),
+      (["incr", "a", "1", "b"], "unexpected argument 'b'"),
+      (["incr", "a", "1", "b", "c"], "2 unexpected arguments: 'b', 'c'"),
       (["status", "a"], "unexpected argument 'a'"),
       (["read", ""], "the value '' is invalid for '<identifier>': it must not be empty"),
       (["listen", "a", ""], "the value '' is invalid for '<identifier>': it must not be empty"),
@@ -158,25 +228,28 @@ import WormholeTestSupport
     for text in ["0", "-1", "1.5", "x", "", "+1", "９", "99999999999999999999"] {
       #expect(line.refusal("listen", "a", "--count=\(text)")?.contains("--count") == true)
     }
-    for text in ["-1", "nan", "inf", "0x10", "1e3", "", ".", "1000000001", "1.2.3"] {
+    for text in [
+      "-1", "nan", "inf", "0x10", "1e3", "", ".", "1000000001", "1.2.3", "s", "1M", "5 m", "1h30m",
+      "20000d", "１",
+    ] {
       #expect(line.refusal("listen", "a", "--timeout=\(text)")?.contains("--timeout") == true)
     }
-    #expect(try line.arguments("listen", "a", "--timeout=0").seconds("timeout") == .zero)
-    #expect(try line.arguments("listen", "a", "--timeout=1000000000").seconds("timeout") != nil)
+    #expect(try line.arguments("listen", "a", "--timeout=0").duration("timeout") == .zero)
+    #expect(try line.arguments("listen", "a", "--timeout=1000000000").duration("timeout") != nil)
   }
 
-  @Test("clear takes identifiers or --all, and not both")
-  func clear() throws {
-    #expect(try line.arguments("clear", "a", "b").texts("identifier") == ["a", "b"])
-    #expect(try line.arguments("clear", "--all").has("all"))
-    #expect(line.refusal("clear", "--all", "a")?.contains("exclude") == true)
-    #expect(line.refusal("clear")?.contains("<identifier>") == true)
+  @Test("remove takes identifiers or --all, and not both")
+  func remove() throws {
+    #expect(try line.arguments("remove", "a", "b").texts("identifier") == ["a", "b"])
+    #expect(try line.arguments("remove", "--all").has("all"))
+    #expect(line.refusal("remove", "--all", "a")?.contains("exclude") == true)
+    #expect(line.refusal("remove")?.contains("<identifier>") == true)
   }
 
   @Test("Help, version and scripts can be requested anywhere before a mistake")
   func early() throws {
     func helpPath(_ arguments: String...) throws -> [String]? {
-      guard case .help(let path) = try line.parse(arguments) else { return nil }
+      guard case .help(let path, _) = try line.parse(arguments) else { return nil }
       return path.map(\.name)
     }
     #expect(try helpPath("--help") == ["wormhole"])

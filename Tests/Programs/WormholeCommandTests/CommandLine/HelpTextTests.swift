@@ -39,9 +39,10 @@ import WormholeWorkshop
         --generate-completion-script <shell>
                                 Print a completion script for a shell. (values: bash,
                                 zsh, fish)
-        --generate-manual-page <section>
-                                Print a manual page for man(1): 1 explains the
-                                commands, 5 the files of a container. (values: 1, 5)
+        --generate-manual-page <page>
+                                Print a manual page for man(1): 1 is of the program,
+                                the name of a command is of that, and 5 explains the
+                                files of a container.
         --version               Show the version.
         -h, --help              Show help information.
 
@@ -81,6 +82,17 @@ import WormholeWorkshop
 
       """
     #expect(HelpText(path: [sample, sample.subcommands[0]], columns: 80).rendered == expected)
+  }
+
+  @Test("The first help has 12 lines, and 'wormhole' alone fits 24; the rest is in help --all")
+  func first() throws {
+    let help = try Session().shell("wormhole help; wormhole help --all; wormhole help recipes")
+    let root = HelpText(path: [.root], columns: 80)
+    #expect(root.first.split(separator: "\n", omittingEmptySubsequences: false).count == 13)
+    #expect(help.output == root.first + root.rendered + CommandExamples.recipes)
+    let bare = try Session().shell("wormhole")
+    #expect(bare.status == 64 && bare.errors.contains(root.first))
+    #expect(bare.errors.split(separator: "\n", omittingEmptySubsequences: false).count <= 24)
   }
 
   @Test("No line of any help is wider than 80 columns or ends in a space")

@@ -53,7 +53,7 @@ import WormholeTestSupport
       (["launch", "set", "w"], "missing expected argument '-- <program> ...'"),
       (["request", ""], "must not be empty"),
       (["send", "w", "1", "--wait", "taken"], "please provide one of 'processed'"),
-      (["recieve", "w"], "did you mean 'receive'?"),
+      (["recieve", "w"], "did you mean 'wormhole peer receive w'?"),
     ]
     for (words, reason) in refused {
       let found = Self.refusal(["peer"] + words)

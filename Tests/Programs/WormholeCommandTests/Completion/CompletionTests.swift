@@ -15,10 +15,11 @@ import WormholeWorkshop
       (
         [""],
         [
-          "backup", "bench", "clear", "copy", "defaults", "demo", "destroy", "doctor", "edit",
+          "backup", "bench", "copy", "defaults", "demo", "destroy", "doctor", "edit",
           "etcd",
           "groups", "help", "incr", "listen", "lock", "log", "ls", "monitor", "notify",
-          "pairing", "peer", "presence", "queue", "read", "restore", "run", "send", "stat",
+          "pairing", "peer", "presence", "queue", "read", "remove", "restore", "run", "send",
+          "stat",
           "status", "update", "watch",
         ]
       ),
@@ -26,14 +27,14 @@ import WormholeWorkshop
       (
         ["defaults", ""],
         [
-          "delete", "domains", "export", "find", "import", "read", "read-type", "rename", "watch",
+          "domains", "export", "find", "import", "read", "read-type", "remove", "rename", "watch",
           "write",
         ]
       ),
       (["defaults", "write", "k", "-dict"], ["-dict", "-dict-add"]),
       (["defaults", "import", "x", "--re"], ["--replace"]),
       (["notify", "wait", "--c"], ["--container", "--count"]),
-      (["peer", "re"], ["receive", "receive-files", "request", "retry"]),
+      (["peer", "re"], ["receive", "receive-files", "remove", "request", "retry"]),
       (["peer", "launch", ""], ["agent", "remove", "set", "show"]),
       (["peer", "launch", "set", "w", "--on", "q"], ["queued"]),
       (["peer", "receive", "w", "--env"], ["--envelope"]),
@@ -44,7 +45,7 @@ import WormholeWorkshop
       (["help", "peer", "launch", "s"], ["set", "show"]),
       (["help", "not"], ["notify"]),
       (["help", "notify", "p"], ["post"]),
-      (["--group", "send", "re"], ["read", "restore"]),
+      (["--group", "send", "re"], ["read", "remove", "restore"]),
       (["send", "--d"], ["--data", "--durable"]),
       (["send", "x", "--c"], ["--container"]),
       (["read", "x", "--format", ""], ["binary", "json", "plist"]),

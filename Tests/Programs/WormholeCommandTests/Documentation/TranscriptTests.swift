@@ -51,7 +51,7 @@ struct TranscriptTests {
   @Test("Every command has a transcript")
   func coverage() throws {
     let wanted = [
-      "send", "read", "listen", "clear", "update", "notify", "defaults", "status", "doctor",
+      "send", "read", "listen", "remove", "update", "notify", "defaults", "status", "doctor",
       "demo", "lock", "watch", "peer", "groups", "log", "queue", "presence", "ls",
       "stat", "incr",
     ]

@@ -5,9 +5,16 @@ import WormholeTestSupport
 
 @Suite("The manual pages", .blocking)
 struct ManualPageTests {
+  private static let names =
+    ManualSection.allCases.map(\.rawValue) + CommandDescription.root.shownSubcommands.map(\.name)
+
+  private func page(_ name: String) throws -> String {
+    try #require(ManualPage(name, of: .root)).text
+  }
+
   /// The text of a page as a terminal shows it; nil where there is no man(1).
-  private func shown(_ section: ManualSection, columns: Int) throws -> String? {
-    let page = section.page(for: .root)
+  private func shown(_ name: String, columns: Int) throws -> String? {
+    let page = try page(name)
     let result = try ForeignProgram.run(
       "env", ["MANWIDTH=\(columns)", "LC_ALL=C.UTF-8", "man", "-l", "-"], input: page)
     // Without man, env ends with 127.
@@ -19,11 +26,10 @@ struct ManualPageTests {
     return result.output
   }
 
-  @Test("are correct for groff", arguments: ManualSection.allCases)
-  func warnings(_ section: ManualSection) throws {
+  @Test("are correct for groff", arguments: names)
+  func warnings(_ name: String) throws {
     let result = try ForeignProgram.run(
-      "sh", ["-c", "groff -ww -man -Tutf8 -K utf8 2>&1 >/dev/null"],
-      input: section.page(for: .root))
+      "sh", ["-c", "groff -ww -man -Tutf8 -K utf8 2>&1 >/dev/null"], input: page(name))
     guard let result, result.status != 127 else {
       print("skipped: groff is not installed")
       return
@@ -32,30 +38,47 @@ struct ManualPageTests {
     #expect(result.output == "")
   }
 
-  @Test("have every command and option, and the same sentences as the help")
+  @Test("have every command and option, the same sentences as the help, and the examples")
   func command() throws {
-    guard let text = try shown(.command, columns: 20_000) else { return }
-    for path in CommandDescription.root.paths().dropFirst() {
-      guard let command = path.last, command.run != nil else { continue }
-      #expect(text.contains("   " + path.dropFirst().map(\.name).joined(separator: " ") + "\n"))
-      #expect(text.contains(command.abstract))
-      for option in command.options {
-        #expect(text.contains("--" + option.name))
-        #expect(text.contains(option.help))
+    for command in CommandDescription.root.shownSubcommands {
+      guard let text = try shown(command.name, columns: 20_000) else { return }
+      #expect(text.contains("wormhole-\(command.name) - "))
+      for heading in ["SYNOPSIS", "DESCRIPTION", "EXAMPLES", "SEE ALSO"] {
+        #expect(text.contains("\n\(heading)\n"))
       }
-      for positional in command.positionals { #expect(text.contains(positional.help)) }
-      for line in command.discussion.split(separator: "\n") {
-        #expect(text.contains(line.split(separator: " ").joined(separator: " ")), "\(line)")
-      }
+      for path in command.paths(below: [.root]) { try compare(text, with: path) }
     }
-    #expect(!text.contains("   complete\n"))
-    // Words that are only the first half of commands have no section.
-    #expect(!text.contains("   queue\n"))
+  }
+
+  private func compare(_ text: String, with path: [CommandDescription]) throws {
+    guard let command = path.last, command.run != nil else { return }
+    let names = path.dropFirst().map(\.name)
+    if names.count > 1 { #expect(text.contains("   " + names.joined(separator: " ") + "\n")) }
+    #expect(text.contains(command.abstract))
+    for option in command.options {
+      #expect(text.contains("--" + option.name))
+      #expect(text.contains(option.help))
+    }
+    for positional in command.positionals { #expect(text.contains(positional.help)) }
+    for line in command.discussion.split(separator: "\n") {
+      #expect(text.contains(line.split(separator: " ").joined(separator: " ")), "\(line)")
+    }
+    for line in CommandExamples.lines(of: names) { #expect(text.contains(line), "\(line)") }
+  }
+
+  @Test("list the commands in that of the program, which shows the recipes")
+  func program() throws {
+    guard let text = try shown("1", columns: 20_000) else { return }
+    for command in CommandDescription.root.shownSubcommands {
+      #expect(text.contains("wormhole-\(command.name)(1)") && text.contains(command.abstract))
+    }
+    #expect(!text.contains("wormhole-complete") && text.contains("wormhole doctor\n"))
+    #expect(try page("1").split(separator: "\n").count < 300)
   }
 
   @Test("describe the format on disk as the article does")
   func format() throws {
-    guard let text = try shown(.format, columns: 20_000) else { return }
+    guard let text = try shown("5", columns: 20_000) else { return }
     #expect(text.contains("wormhole-format - the files of a container on disk"))
     for expected in [
       "values/<name>/value.plist             exactly the user's property list, no envelope\n",
@@ -141,7 +164,7 @@ struct ProgramNameTests {
     let expected = """
       complete -F _wormholectl wormholectl
       .TH "WORMHOLECTL" 1 "" "wormholectl VERSION" "User Commands"
-      USAGE: wormholectl lock [--name <name>] [--shared] [--timeout <seconds>]
+      USAGE: wormholectl lock [--name <name>] [--shared] [--timeout <duration>]
       wormholectl --quarantine
 
       """

@@ -170,7 +170,7 @@ import WormholeTestSupport
       wormhole queue put jobs 1 >"$T/null"
       wormhole queue take jobs --retries 1 --backoff 0 -- sh -c 'echo $WORMHOLE_DELIVERIES; exit 5' \
         2>"$T/said"; echo $?
-      grep -c "queue retry jobs $(failed)'" "$T/said"
+      grep -cE "queue retry jobs [a-z2-9]{6}'" "$T/said"
       test "$(wormhole queue retry jobs "$(failed)")" = "$(wormhole queue list jobs --json |
         sed 's/.*"id":"\\([^"]*\\)".*/\\1/')" && echo again
       wormhole queue take jobs --retries 0 -- false 2>"$T/said"
@@ -192,6 +192,66 @@ import WormholeTestSupport
       rm "$C/queues/jobs/lease"; wormhole queue peek jobs --count 2
       """)
     #expect(outcome.output == "0\n1\n1\n2\n", "\(outcome)")
+  }
+
+  @Test("A short id of the list names the same entry for retry and remove", .bothEngines)
+  func shortIDs() throws {
+    let outcome = try Session().shell(
+      """
+      short() { wormhole queue list jobs | sed -n '2s/ .*//p'; }
+      wormhole queue put jobs 1 >"$T/null"
+      wormhole queue take jobs --retries 0 -- false 2>"$T/said"
+      wormhole queue retry jobs "$(short)" >"$T/null"; wormhole queue list jobs --json | grep -c stored
+      wormhole queue remove jobs "$(short)"; wormhole queue list jobs; echo $?
+      """)
+    #expect(outcome.output == "1\n1\n", "\(outcome)")
+  }
+
+  @Test("An entry with --at is taken when that time has come, and not before", .bothEngines)
+  func at() throws {
+    let outcome = try Session().shell(
+      """
+      wormhole queue put jobs late --at "$(date -ud '+1 hour' +%Y-%m-%dT%H:%M:%SZ)" >"$T/null"
+      wormhole queue take jobs --timeout 0; echo $?
+      wormhole queue list jobs | grep -c 'waits, due 20'
+      wormhole queue put jobs past --at 2001-01-01T00:00:00Z >"$T/null"
+      wormhole queue take jobs --raw 2>"$T/said"
+      wormhole queue put jobs soon --at "$(date -ud '+1 second' +%Y-%m-%dT%H:%M:%SZ)" >"$T/null"
+      wormhole queue take jobs --raw 2>"$T/said"
+      wormhole queue put jobs x --at 25:00 2>"$T/said"; echo $?
+      wormhole queue put jobs x --at 07:00 --delay 1 2>"$T/said"; echo $?
+      """)
+    #expect(outcome.output == "124\n1\npast\nsoon\n64\n64\n", "\(outcome)")
+  }
+
+  @Test("A command that reaches its --limit has failed, and its entry is delivered again")
+  func limit() throws {
+    let outcome = try Session().shell(
+      """
+      wormhole queue put jobs 1 >"$T/null"
+      wormhole queue take jobs --limit 100ms -- sleep 60 2>"$T/said"; echo $?
+      grep -c 'sleep was killed by signal 15, because it had run for 0.1 s; it is delivered again' "$T/said"
+      wormhole queue take jobs --limit 1m -- cat
+      wormhole queue take jobs --limit 1m 2>"$T/said"; echo $?
+      """)
+    #expect(outcome.output == "124\n1\n1\n64\n", "\(outcome)")
+  }
+
+  @Test("With -j as many commands run at once, and they end with this process")
+  func jobs() throws {
+    let outcome = try Session().shell(
+      """
+      for i in 1 2 3; do wormhole queue put jobs $i >"$T/null"; done
+      mkfifo "$T/gate"
+      wormhole queue take jobs --follow -j3 -- sh -c 'echo $$ >>"$T/heard"; cat "$T/gate"' 2>"$T/said" &
+      pid=$!; pause=0.01
+      until test "$(wc -l 2>"$T/null" <"$T/heard")" = 3; do pause; done
+      wormhole queue list jobs --json | grep -c taken
+      kill -KILL $pid; for job in $(cat "$T/heard"); do gone $job; done
+      wormhole queue take jobs --follow --timeout 0 -j 2 -- cat 2>"$T/said" | sort; wormhole queue list jobs
+      wormhole queue take jobs -j 2 -- cat 2>"$T/said"; echo $?
+      """)
+    #expect(outcome.output == "3\n1\n2\n3\n64\n", "\(outcome)")
   }
 
   @Test("Waiting entries are cancelled, one or all, and their sender learns it", .bothEngines)
@@ -229,9 +289,9 @@ import WormholeTestSupport
   func lists() throws {
     let outcome = try Session().shell(
       """
-      id=$(wormhole queue put jobs '{"film":"M"}' --key k)
+      wormhole queue put jobs '{"film":"M"}' --key k >"$T/null"
       wormhole queue list | cut -c -8
-      wormhole queue list jobs | tr -s ' ' | sed -E "s|$id|ID|; s/[0-9T:-]+Z/TIME/"
+      wormhole queue list jobs | tr -s ' ' | sed -E "s/^[a-z2-9]{6} /ID /; s/[0-9T:-]+Z/TIME/"
       wormhole queue list --json | grep -o '"waiting":1,'
       """)
     #expect(

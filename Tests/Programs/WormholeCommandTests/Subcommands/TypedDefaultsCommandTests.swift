@@ -86,8 +86,8 @@ struct TypedDefaultsCommandTests {
     #expect(outcome.output == "24\n24\n65\n65\n24\n", "\(outcome.errors)")
     #expect(
       outcome.errors == """
-        wormhole: cannot add to "list": its type is array, and it must be dictionary; write or delete it first
-        wormhole: cannot append to "map": its type is dictionary, and it must be array; write or delete it first
+        wormhole: cannot add to "list": its type is array, and it must be dictionary; write or remove it first
+        wormhole: cannot append to "map": its type is dictionary, and it must be array; write or remove it first
 
         """)
   }

@@ -24,7 +24,7 @@ extension CommandDescription {
         "place", .directory,
         help: "A directory that does not exist or is empty, or 'etcd://host/prefix'."),
       .flag("in-use", help: "Copy although processes use the container."),
-      .value("timeout", .seconds, help: "How long it may take; by default as long as it needs."),
+      .value("timeout", .duration, help: "How long it may take; by default as long as it needs."),
       .json,
     ]
   ) { arguments, environment in
@@ -69,7 +69,7 @@ extension CommandDescription {
       """,
     arguments: [
       .operand("archive", .file, help: "The file to write; with '-', standard output is written."),
-      .value("timeout", .seconds, help: "How long it may take; by default as long as it needs."),
+      .value("timeout", .duration, help: "How long it may take; by default as long as it needs."),
       .json,
     ]
   ) { arguments, environment in
@@ -127,7 +127,7 @@ extension CommandDescription {
     arguments: [
       .operand("archive", .file, help: "The file to read; with '-', standard input is read."),
       .value(
-        "timeout", .seconds, standard: "60",
+        "timeout", .duration, standard: "60",
         help: "How long etcd is waited for; the work itself may take longer."),
       .json,
     ]

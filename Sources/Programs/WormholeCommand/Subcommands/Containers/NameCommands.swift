@@ -47,7 +47,7 @@ extension CommandDescription {
     abstract: "Show all that is known under a name; exit status 1 if that is nothing.",
     discussion: """
       A name may be that of a message, a notification, a queue, a log and a presence at the same time. \
-      The version of a message changes with every change; 'send --if-version' and 'clear --if-version' \
+      The version of a message changes with every change; 'send --if-version' and 'remove --if-version' \
       compare it. With --json a line is {"log": ..., "message": {"bytes": ..., "expires": ..., "path": \
       ..., "problem": ..., "publisher": ..., "version": ...}, "name": ..., "notification": {"state": \
       ...}, "presence": [...], "queue": ...}, without what there is not.

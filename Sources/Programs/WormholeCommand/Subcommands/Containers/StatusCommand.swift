@@ -12,7 +12,7 @@ extension CommandDescription {
       It only reads: nothing changes, and no process is disturbed.
 
       With --watch it is shown again whenever something has happened in the container; at a terminal also \
-      every 2 seconds, on a cleared screen. The command prints 'listening' on standard error. With --json \
+      every 2 seconds, on a cleared screen, as much as that shows. The command prints 'listening' on standard error. With --json \
       each is one line.
       """,
     arguments: [
@@ -37,7 +37,8 @@ extension CommandDescription {
     discussion: """
       The first write to a group makes its container, in $XDG_DATA_HOME/app-groups, by default \
       ~/.local/share/app-groups. Containers that are named by a directory are not listed. The group \
-      file-coordination is the user's own: file presenters register there. With --json a line is \
+      file-coordination is the user's own: file presenters register there. The exit status is 1 if there \
+      is none. With --json a line is \
       {"container": ..., "group": ...}.
       """,
     arguments: [
@@ -45,7 +46,9 @@ extension CommandDescription {
     ],
     needsContainer: false
   ) { arguments, environment in
-    for (group, path) in try ContainerLocation.groups() {
+    let groups = try ContainerLocation.groups()
+    guard !groups.isEmpty else { throw ExitStatus.no }
+    for (group, path) in groups {
       try environment.print(
         arguments, json: .object(["container": path, "group": group]), text: group.onOneLine)
     }
@@ -93,7 +96,8 @@ private func watchStatus(_ arguments: ParsedArguments, _ environment: CommandEnv
       let status = try arguments.status(of: opened.container, environment)
       // It may read all of the container, so it takes a third of the time at most.
       let pause = max(statusPause, (.now - begun) * 2)
-      try environment.print(clears ? Array("\u{1B}[H\u{1B}[2J".utf8) + status : status)
+      try environment.print(
+        clears ? Array("\u{1B}[H\u{1B}[2J".utf8) + fitted(status, environment.rows) : status)
       remaining -= 1
       if remaining == 0 { return }
       pauseThread(min(pause, max(.zero, deadline - .now)))
@@ -104,6 +108,15 @@ private func watchStatus(_ arguments: ParsedArguments, _ environment: CommandEnv
       }
     }
   }
+}
+
+/// The first lines of a status, as many as a screen shows; the last one says how many are left out.
+private func fitted(_ status: [UInt8], _ rows: Int?) -> [UInt8] {
+  let lines = status.split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false)
+  // The cursor is in a row of its own, after the last line break.
+  guard let rows, rows > 2, lines.count > rows else { return status }
+  let shown = lines.prefix(rows - 2).flatMap { $0 + [UInt8(ascii: "\n")] }
+  return shown + Array("… \(lines.count - 1 - (rows - 2)) more lines\n".utf8)
 }
 
 /// Empty if they cannot be read: that hides nothing else.

@@ -11,7 +11,8 @@ extension CommandDescription {
     abstract: "Print the events of a file or directory, one line each.",
     discussion: """
       The lines are the events of a file presenter:
-      'changed': content or attributes changed, or the item appeared or is gone
+      'changed': content or attributes changed, or the item appeared
+      'removed': the item is gone
       'moved PATH': the item is at PATH now
       'relinquish reader': a coordinated reader is about to use the item
       'reacquire reader': and has ended
@@ -20,8 +21,8 @@ extension CommandDescription {
       'save': write what is not written yet
       'deleting': a coordinated writer is about to delete or replace the item
 
-      For a directory there are also 'appeared PATH', 'changed PATH', 'deleting PATH' and 'moved \
-      PATH<tab>PATH', at any depth, with paths relative to it.
+      For a directory there are also 'appeared PATH', 'changed PATH', 'removed PATH', 'deleting PATH' and \
+      'moved PATH<tab>PATH', at any depth, with paths relative to it.
 
       Changes by any program are noticed; several may be printed as one 'changed'. The command prints \
       'listening' on standard error; from then on it misses nothing. It delays nobody: it answers \
@@ -134,7 +135,18 @@ final class PrintingPresenter: FilePresenter {
     backlog.add(.init(word: "moved", to: newURL.path))
   }
 
-  func presentedItemDidChange() { backlog.add(.init(word: "changed")) }
+  /// The word for a change: the item may be gone.
+  private func word(at url: URL) -> String {
+    do throws(Errno) {
+      return try exists(url.path, at: Directory.current) ? "changed" : "removed"
+    } catch {
+      return "changed"
+    }
+  }
+
+  func presentedItemDidChange() {
+    backlog.add(.init(word: word(at: place.withLock { $0 })))
+  }
 
   func presentedSubitemDidAppear(at url: URL) {
     backlog.add(.init(word: "appeared", subitem: relative(url)))
@@ -145,7 +157,7 @@ final class PrintingPresenter: FilePresenter {
   }
 
   func presentedSubitemDidChange(at url: URL) {
-    backlog.add(.init(word: "changed", subitem: relative(url)))
+    backlog.add(.init(word: word(at: url), subitem: relative(url)))
   }
 }
 

@@ -8,7 +8,7 @@ extension CommandDescription {
     abstract: "Change a message with an editor.",
     discussion: """
       The message is written as JSON to a temporary file for the editor that VISUAL, or else EDITOR, \
-      names, 'vi' by default. When the editor ends with status 0, the new text becomes the message; null \
+      names, 'vi' by default; without a terminal, one of the two variables must name it. When the editor ends with status 0, the new text becomes the message; null \
       removes it, and a text that was left as it is changes nothing. Other processes are not kept waiting \
       meanwhile.
 
@@ -58,8 +58,15 @@ private struct Draft {
   init(_ text: [UInt8], _ environment: CommandEnvironment) throws {
     self.environment = environment
     before = text
-    editor =
-      ["VISUAL", "EDITOR"].compactMap { environment.variable($0) }.first { !$0.isEmpty } ?? "vi"
+    let named = ["VISUAL", "EDITOR"].compactMap { environment.variable($0) }.first { !$0.isEmpty }
+    guard named != nil || environment.isInputTerminal && environment.isTerminal else {
+      throw CommandError(
+        cannot: "edit the message",
+        because:
+          "there is no terminal for an editor; 'update' changes a message with any command, and "
+          + "VISUAL or EDITOR may name a program that needs no terminal", status: .usage)
+    }
+    editor = named ?? "vi"
     let path =
       "\(environment.temporaryDirectory)/wormhole-\(Program.processID)-\(UInt32.random(in: .min ... .max)).json"
     self.path = path

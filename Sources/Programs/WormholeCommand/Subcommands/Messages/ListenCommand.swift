@@ -2,6 +2,7 @@ import Dispatch
 import Wormhole
 import WormholeInspection
 import WormholePropertyLists
+import WormholeWorkshop
 
 extension CommandDescription {
   static let listen = CommandDescription(
@@ -25,14 +26,12 @@ extension CommandDescription {
       more.
       """,
     arguments: [
-      .list("identifier", .live(.message), help: "The names of the messages, or patterns."),
+      .identifiers(),
       .count,
       .timeout, .readyDescriptor,
       .flag("envelope", help: "Print each message with the process that sent it, and when."),
       .flag("current", help: "Begin with the current message, if there is one."),
-      .raw, .format,
-      .pretty, .command(forEach: "message"),
-    ]
+    ] + ArgumentDescription.output + [.command(forEach: "message")]
   ) { arguments, environment in
     let deadline = arguments.deadline()
     // A command that is run for each message shares our standard output, and notices the end itself.
@@ -40,6 +39,7 @@ extension CommandDescription {
     let opened = try arguments.container.openToListen(
       until: deadline, environment, endsWithReader: printsLines)
     let names = arguments.texts("identifier")
+    try arguments.reportForgottenCommand(among: names, in: opened.container, environment)
     let listener = try MessageListener(
       in: opened.container, names, startsWithCurrent: arguments.has("current") || opened.isNew)
     for (detection, name) in listener.detections { environment.reportIfPolling(detection, name) }
@@ -69,6 +69,23 @@ extension CommandDescription {
         }
       }
     }
+  }
+}
+
+extension ParsedArguments {
+  /// Reports the name of a program that is taken for the name of a message.
+  fileprivate func reportForgottenCommand(
+    among names: [String], in container: SharedContainer, _ environment: CommandEnvironment
+  ) throws {
+    guard tail == nil,
+      let place = try names.indices.dropFirst().first(where: {
+        try environment.hasProgram(names[$0]) && container.value(names[$0]).version() == nil
+      })
+    else { return }
+    let words = (names[..<place] + ["--"] + names[place...]).map(\.quotedForShell)
+    environment.report(
+      "\(names[place].quoted) is taken as the name of a message; a command goes after '--': "
+        + "'\(ProgramName.called) listen \(words.joined(separator: " "))'")
   }
 }
 

@@ -42,7 +42,7 @@ extension CommandDescription {
         }
         try value.replace(
           with: message, durability: arguments.durability,
-          expiresAfter: arguments.seconds("expires"), until: arguments.deadline())
+          expiresAfter: arguments.duration("expires"), until: arguments.deadline())
       }
     }
   }
@@ -55,6 +55,11 @@ extension CommandDescription {
     name: "read",
     abstract: "Print the latest message; exit status 1 if there is none.",
     discussion: """
+      A name with '*', '?' or '[' that no message has exactly is a pattern of a shell, and stands for \
+      every message whose name matches it. With a pattern or several names a line is {"identifier": \
+      ..., "message": ...}. A name without a message is reported, the others are printed, and the exit \
+      status is 1.
+
       With --envelope a line is {"expires": ..., "identifier": ..., "message": ..., "publisher": \
       {"date": ..., "peer": ..., "process": ..., "program": ...}, "version": ...}: the process that sent \
       the message, and when; and a text that changes with every change, for --if-version. "expires" is \
@@ -62,24 +67,38 @@ extension CommandDescription {
       for a file that another kind of program wrote.
       """,
     arguments: [
-      .identifier,
+      .identifiers(),
       .flag("envelope", help: "Print the message with the process that sent it, and when."),
-      .raw,
-      .format, .pretty,
-    ]
+    ] + ArgumentDescription.output
   ) { arguments, environment in
-    let identifier = arguments.requiredText("identifier")
-    let snapshot = try arguments.container.openExisting()?.value(identifier).snapshot()
-    guard let snapshot, let message = try snapshot.propertyList() else {
-      throw CommandError.no("read \(identifier.quoted)", because: "there is no such message")
+    let container = try arguments.container.openExisting()
+    let names = arguments.texts("identifier")
+    var status = ExitStatus.done
+    for name in names {
+      let found = try container?.messages(named: name) ?? [name]
+      let namesEach = names.count > 1 || found != [name]
+      var isFound = false
+      for identifier in found {
+        let snapshot = try container?.value(identifier).snapshot()
+        guard let snapshot, let message = try snapshot.propertyList() else { continue }
+        isFound = true
+        let content: PropertyListValue =
+          arguments.has("envelope")
+          ? snapshot.envelope(of: message, identifier)
+          : namesEach ? ["identifier": .string(identifier), "message": message] : message
+        try environment.print(arguments.bytes(content, of: identifier.quoted))
+      }
+      guard !isFound else { continue }
+      let reason =
+        ShellPattern.isMeant(by: name) ? "no message matches it" : "there is no such message"
+      environment.report(CommandError.no("read \(name.quoted)", because: reason))
+      status = .no
     }
-    let content =
-      arguments.has("envelope") ? snapshot.envelope(of: message, identifier) : message
-    try environment.print(arguments.bytes(content, of: identifier.quoted))
+    try status.end()
   }
 
-  static let clear = CommandDescription(
-    name: "clear",
+  static let removeMessages = CommandDescription(
+    name: "remove", aliases: ["clear"],
     abstract: "Remove messages.",
     discussion: """
       A name with '*', '?' or '[' that no message has exactly is a pattern of a shell, and stands for \
@@ -89,9 +108,7 @@ extension CommandDescription {
       otherwise it stays, and the exit status is 1.
       """,
     arguments: [
-      .list(
-        "identifier", .live(.message), isOptional: true,
-        help: "The names of the messages, or patterns."),
+      .identifiers(isOptional: true),
       .flag("all", help: "Remove every message of the container."),
       .ifVersion, .writeTimeout,
     ]
@@ -101,7 +118,8 @@ extension CommandDescription {
     var status = ExitStatus.done
     if arguments.has("all") { identifiers = try container.valueIdentifiers() }
     for name in arguments.texts("identifier") {
-      let found = try container.messages(named: name, arguments)
+      let found =
+        arguments.text("if-version") == nil ? try container.messages(named: name) : [name]
       if found.isEmpty {
         environment.report("no message matches \(name.quoted)")
         status = .no
@@ -114,7 +132,7 @@ extension CommandDescription {
         if arguments.text("if-version") == nil {
           try value.remove(until: arguments.deadline())
         } else {
-          try value.compareAndSet(nil, arguments, to: "clear")
+          try value.compareAndSet(nil, arguments, to: "remove")
         }
       } catch let error as AppGroupError {
         // A message that cannot be removed does not keep the others from being removed.
@@ -137,28 +155,35 @@ extension CommandDescription {
 }
 
 extension SharedContainer {
-  /// The names that a name stands for: itself, or those of all messages that match it.
-  fileprivate func messages(named name: String, _ arguments: ParsedArguments) throws -> [String] {
+  /// The names that a name stands for: itself, or those of all messages that match it, sorted.
+  fileprivate func messages(named name: String) throws -> [String] {
     func exists(_ name: String) throws -> Bool { try value(name).version() != nil }
-    guard arguments.text("if-version") == nil, ShellPattern.isMeant(by: name), try !exists(name)
-    else { return [name] }
+    guard ShellPattern.isMeant(by: name), try !exists(name) else { return [name] }
     let pattern = ShellPattern(name)
     return try valueIdentifiers().filter { try pattern.matches($0) && exists($0) }
+      .sorted { $0.utf8.lexicographicallyPrecedes($1.utf8) }
   }
 }
 
 extension ArgumentDescription {
+  /// Names of messages, or patterns.
+  static func identifiers(isOptional: Bool = false) -> ArgumentDescription {
+    list(
+      "identifier", .live(.message), isOptional: isOptional,
+      help: "The names of the messages, or patterns.")
+  }
+
   static let ifVersion = value(
     "if-version", .identifier, named: "version",
     help: "Only if the message is still of this version, which 'stat' and 'read --envelope' print; "
       + "'none' means that there is none.")
 
   static let messageExpires = value(
-    "expires", .seconds, help: "Let the message be gone after this time; without it, it stays.")
+    "expires", .duration, help: "Let the message be gone after this time; without it, it stays.")
 
   /// How long a write waits for others.
   static let writeTimeout = value(
-    "timeout", .seconds, standard: "10",
+    "timeout", .duration, standard: "10",
     help: "How long to wait for another process that changes the same.")
 }
 
@@ -172,7 +197,7 @@ extension Value {
     let expected = arguments.text("if-version").flatMap { $0 == "none" ? nil : $0 }
     let isDone = try compareAndSet(
       versionText: expected, message, durability: arguments.durability,
-      expiresAfter: arguments.seconds("expires"), until: arguments.deadline())
+      expiresAfter: arguments.duration("expires"), until: arguments.deadline())
     guard !isDone else { return }
     let now = try version().map { "it is of version \($0.text) now" } ?? "there is none now"
     throw CommandError.no(

@@ -5,11 +5,16 @@ import WormholePropertyLists
 extension CommandDescription {
   static let update = CommandDescription(
     name: "update",
-    abstract: "Change a message with a command; no change of another process is lost.",
+    abstract: "Change messages with a command; no change of another process is lost.",
     discussion: """
       COMMAND reads the message on standard input and prints the new one, null to remove it. If there is \
       no message, it reads the value of --default, or null. If it fails, nothing changes, and its exit \
       status is that of 'update'. It is killed together with 'update'.
+
+      With several names all changes become visible in one step. COMMAND reads one object, with a member \
+      for each message that exists, and prints the object of the new ones; a message that is missing \
+      there is removed:
+        \(ProgramName.called) update from to -- jq '.from -= 5 | .to += 5'
 
       COMMAND may take as long as it needs. If 'update' is stopped, others may take the lease over after \
       50 milliseconds, and with --term after that time; on etcd they need not wait for it at all. \
@@ -17,52 +22,45 @@ extension CommandDescription {
       and so on.
       """,
     arguments: [
-      .identifier,
+      .list("identifier", .live(.message), help: "The names of the messages; any text."),
       .value(
         "default", .text, named: "json",
         help: "What COMMAND reads, as JSON, if there is no message."),
       .nulls, .messageExpires,
       .durable("the new message"),
       .value(
-        "timeout", .seconds, standard: "60",
+        "timeout", .duration, standard: "60",
         help: "How long to wait for others that change the message."),
       .value(
-        "term", .seconds,
+        "term", .duration,
         help: "Let others take the lease over after this time, although COMMAND runs."),
       .command(help: "Reads the message and prints the new one, both as JSON."),
     ]
   ) { arguments, environment in
-    let identifier = arguments.requiredText("identifier")
-    let command = ExternalCommand(words: arguments.tail ?? [])
+    let names = arguments.texts("identifier")
     let standard = try arguments.text("default").map {
       try JSONInput.read(Array($0.utf8), source: "the value of --default", nulls: arguments.nulls)
     }
-    let attempts = Atomic(0)
-    try arguments.container.open().value(identifier).update(
-      durability: arguments.durability,
-      until: arguments.deadline(),
-      term: arguments.seconds("term") ?? LeaseDeclaration.whileRunning,
-      expiresAfter: arguments.seconds("expires")
-    ) { message in
-      let attempt = attempts.wrappingAdd(1, ordering: .relaxed).newValue
-      message = try environment.withoutTimeLimit {
-        let input = try (message ?? standard).map {
-          try OutputFormat.json.bytes($0, of: identifier.quoted)
-        }
-        let outcome = try command.run(
-          input: input ?? Array("null\n".utf8),
-          variables: ["WORMHOLE_ATTEMPT": "\(attempt)", CommandVariable.identifier: identifier],
-          collectsOutput: true)
-        if let failure = command.failure(outcome.termination) {
-          throw CommandError(
-            cannot: "update \(identifier.quoted)", because: "\(failure); the message is unchanged",
-            status: ExitStatus(outcome.termination))
-        }
-        return try JSONInput.readOptional(
-          outcome.output, source: "the output of \(command.words[0]) for \(identifier.quoted)",
-          nulls: arguments.nulls)
-      }
+    let change = MessageChange(arguments, environment)
+    let (container, deadline) = (try arguments.container.open(), arguments.deadline())
+    let term = arguments.duration("term") ?? LeaseDeclaration.whileRunning
+    guard names.count > 1 else {
+      return try container.value(names[0]).update(
+        durability: arguments.durability, until: deadline, term: term,
+        expiresAfter: arguments.duration("expires")
+      ) { $0 = try change.applied(to: $0 ?? standard) }
     }
+    try container.update(
+      names, durability: arguments.durability, until: deadline, term: term
+    ) { messages in
+      var old = messages
+      for name in names where old[name] == nil { old[name] = standard }
+      messages = try change.messages(in: change.applied(to: .dictionary(old)), named: names)
+    }
+  }
+  .refusing { arguments in
+    arguments.texts("identifier").count > 1 && arguments.isGiven("expires")
+      ? "--expires is for one message" : nil
   }
 
   static let increment = CommandDescription(
@@ -83,7 +81,7 @@ extension CommandDescription {
     let step = arguments.text("by").flatMap(PropertyListValue.init(number:)) ?? 1
     let sum = try arguments.container.open().value(identifier).update(
       durability: arguments.durability, until: arguments.deadline(),
-      expiresAfter: arguments.seconds("expires")
+      expiresAfter: arguments.duration("expires")
     ) { message in
       let sum = try (message ?? 0).adding(step, identifier)
       message = sum
@@ -95,6 +93,68 @@ extension CommandDescription {
     arguments.text("by").flatMap {
       PropertyListValue(number: $0) == nil ? "'\($0)' is not a number" : nil
     }
+  }
+}
+
+/// The change of `update`: a command that reads the old content and prints the new one.
+private final class MessageChange: Sendable {
+  private let command: ExternalCommand
+  /// The messages, as the object of a sentence.
+  private let title: String
+  private let name: String?
+  private let nulls: JSONReader.Nulls
+  private let environment: CommandEnvironment
+  private let attempts = Atomic(0)
+
+  init(_ arguments: ParsedArguments, _ environment: CommandEnvironment) {
+    command = ExternalCommand(words: arguments.tail ?? [])
+    let names = arguments.texts("identifier")
+    title = names.map(\.quoted).joined(separator: ", ")
+    name = names.count == 1 ? names[0] : nil
+    nulls = arguments.nulls
+    self.environment = environment
+  }
+
+  /// Runs the command; each further run has a higher number.
+  ///
+  /// - Returns: nil if the command printed null.
+  func applied(to content: PropertyListValue?) throws -> PropertyListValue? {
+    let attempt = attempts.wrappingAdd(1, ordering: .relaxed).newValue
+    return try environment.withoutTimeLimit {
+      let input = try content.map { try OutputFormat.json.bytes($0, of: title) }
+      var variables = ["WORMHOLE_ATTEMPT": "\(attempt)"]
+      variables[CommandVariable.identifier] = name
+      let outcome = try command.run(
+        input: input ?? Array("null\n".utf8), variables: variables, collectsOutput: true)
+      if let failure = command.failure(outcome.termination) {
+        let consequence = name == nil ? "the messages are unchanged" : "the message is unchanged"
+        throw CommandError(
+          cannot: "update \(title)", because: "\(failure); \(consequence)",
+          status: ExitStatus(outcome.termination))
+      }
+      return try JSONInput.readOptional(
+        outcome.output, source: "the output of \(command.words[0]) for \(title)", nulls: nulls)
+    }
+  }
+
+  /// The members of an object that the command printed; none for null.
+  func messages(
+    in output: PropertyListValue?, named names: [String]
+  ) throws -> [String: PropertyListValue] {
+    func refused(_ reason: String) -> CommandError {
+      CommandError(
+        cannot: "update \(title)",
+        because: "\(command.words[0]) printed \(reason); the messages are unchanged",
+        status: .badData)
+    }
+    guard let output else { return [:] }
+    guard case .dictionary(let messages) = output else {
+      throw refused("something other than an object with the new messages")
+    }
+    if let other = messages.keys.sorted().first(where: { !names.contains($0) }) {
+      throw refused("\(other.quoted), which is not among the messages to update")
+    }
+    return messages
   }
 }
 

@@ -8,7 +8,9 @@ extension ArgumentDescription {
   static let valueForms: [ArgumentDescription] = [
     .flag("string", help: "Take the text as it is, as a string, even if it is JSON."),
     .flag("data", help: "Take the bytes as they are, as data."),
-    .flag("json", help: "Refuse a word that is not JSON, instead of taking it as a string."),
+    .flag(
+      "strict", formerly: "json",
+      help: "Refuse a word that is not JSON, instead of taking it as a string."),
     .nulls,
   ]
 
@@ -29,11 +31,11 @@ extension ArgumentDescription {
 }
 
 extension ParsedArguments {
-  private static let forms = ["string", "data", "json", "plist"]
+  private static let forms = ["string", "data", "strict", "plist"]
 
   /// The problem of options that exclude each other.
   static let valueProblem: @Sendable (ParsedArguments) -> String? = { arguments in
-    if let conflict = arguments.conflict(of: "string", "data", "json", "plist")
+    if let conflict = arguments.conflict(of: "string", "data", "strict", "plist")
       ?? arguments.conflict(of: "lines", "plist")
     {
       return conflict

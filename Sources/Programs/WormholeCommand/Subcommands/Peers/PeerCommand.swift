@@ -14,7 +14,7 @@ extension CommandDescription {
       """,
     subcommands: [
       .peerList, .peerServe, .peerRequest, .peerSend, .peerReceive, .peerContext, .peerTransfer,
-      .peerReceiveFiles, .peerOutstanding, .peerForget, .peerRetry, .peerCancel, .peerLaunch,
+      .peerReceiveFiles, .peerOutstanding, .peerForget, .peerRetry, .peerRemove, .peerLaunch,
     ])
 }
 
@@ -31,7 +31,7 @@ extension ArgumentDescription {
     help: "The name of the sender; by default WORMHOLE_PEER in the environment, else "
       + "'\(PeerSession.standardName)'.")
 
-  static let expires = value("expires", .seconds, help: "Do not deliver it after this time.")
+  static let expires = value("expires", .duration, help: "Do not deliver it after this time.")
 
   static let receipt = flag(
     "receipt",

@@ -11,7 +11,7 @@ extension CommandDescription {
     abstract: "Queue a file, which is delivered when the peer receives.",
     discussion: """
       The command returns when the content is in the container, and prints the transfer's id, for \
-      'peer cancel'. A bar shows the progress where standard error is a terminal. An interruption \
+      'peer remove'. A bar shows the progress where standard error is a terminal. An interruption \
       before that cancels the transfer. Metadata is any JSON value, for the receiver.
       """,
     arguments: [
@@ -42,7 +42,7 @@ private func transfer(_ arguments: ParsedArguments, _ environment: CommandEnviro
     to: arguments.requiredText("peer"), metadata: metadata,
     options: PeerFileOptions(
       isMoved: arguments.has("move"), durability: arguments.durability,
-      expiry: arguments.seconds("expires"), receiptTerm: .dayAfterProcessing))
+      expiry: arguments.duration("expires"), receiptTerm: .dayAfterProcessing))
   defer { session.finishCopying(until: .now + .seconds(5)) }
   try store(transfer, of: file, until: interruption, environment)
   try environment.print(line: transfer.id)

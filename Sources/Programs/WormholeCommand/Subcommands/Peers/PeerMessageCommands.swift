@@ -7,7 +7,7 @@ extension CommandDescription {
     name: "send",
     abstract: "Queue a message, which is delivered when the peer receives.",
     discussion: """
-      The command returns when the message is stored, and prints its id, for 'peer cancel'. The message \
+      The command returns when the message is stored, and prints its id, for 'peer remove'. The message \
       is delivered until it is processed, in the order of sending. 'peer outstanding' lists it as long \
       as it waits; with --receipt also its outcome.
       """,
@@ -28,7 +28,7 @@ extension CommandDescription {
       message, to: arguments.requiredText("peer"),
       options: PeerMessageOptions(
         durability: arguments.durability,
-        expiry: arguments.seconds("expires"), key: arguments.text("key"),
+        expiry: arguments.duration("expires"), key: arguments.text("key"),
         isUrgent: arguments.has("urgent"),
         keepsReceipt: waits || arguments.has("receipt"), receiptTerm: .dayAfterProcessing))
     try environment.print(line: transfer.id)
@@ -48,10 +48,9 @@ extension CommandDescription {
       time has passed.
       """,
     arguments: [.peer, .jsonValue("request")] + ArgumentDescription.valueSources + [
-      .value("timeout", .seconds, standard: "10", help: "Wait this long for the reply."),
+      .value("timeout", .duration, standard: "10", help: "Wait this long for the reply."),
       .from,
-      .raw, .format, .pretty,
-    ]
+    ] + ArgumentDescription.output
   ) { arguments, environment in
     let peer = arguments.requiredText("peer")
     let request = try arguments.value(environment, "the request")
@@ -74,8 +73,7 @@ extension CommandDescription {
       .optional("value", help: "The context, as JSON; with '-', it is read from standard input."),
     ] + ArgumentDescription.valueForms + [
       .from, .flag("remove", help: "Remove the context for the peer."),
-      .format, .pretty,
-    ]
+    ] + ArgumentDescription.output
   ) { arguments, environment in
     let peer = arguments.requiredText("peer")
     if arguments.text("value") != nil {
@@ -139,9 +137,8 @@ extension CommandDescription {
     arguments: [
       .ownName, .count, .timeout, .readyDescriptor,
       .flag("envelope", help: "Print each message with its sender, id and time of sending."),
-      .raw,
-      .format, .pretty, .retries("a message"),
-      .backoff, .command(forEach: "message"),
+    ] + ArgumentDescription.output + [
+      .retries("a message"), .backoff, .command(forEach: "message"),
     ]
   ) { arguments, environment in
     let deadline = arguments.deadline()

@@ -24,9 +24,11 @@ extension CommandDescription {
           + "learn the outcome."),
     ]
   ) { arguments, environment in
-    guard let container = try arguments.container.openExisting() else { return }
+    guard let container = try arguments.container.openExisting() else { throw ExitStatus.no }
     let session = try PeerSession(arguments.requiredText("name"), in: container)
+    var exitStatus = ExitStatus.no
     func show(_ transfer: some PeerTransfer, _ content: [String: any JSONMember]) throws {
+      exitStatus = .done
       let status = try transfer.status()
       let members: [String: any JSONMember] = [
         "id": transfer.id, "peer": transfer.peer, "status": status.word, "reason": status.reason,
@@ -42,10 +44,11 @@ extension CommandDescription {
       try show(
         transfer, ["kind": "file", "file": transfer.source.path, "metadata": transfer.metadata])
     }
+    try exitStatus.end()
   }
 
-  static let peerCancel = CommandDescription(
-    name: "cancel",
+  static let peerRemove = CommandDescription(
+    name: "remove", aliases: ["cancel"],
     abstract: "Cancel a message or file that has not been received yet.",
     discussion: """
       The exit status is 0 when it is cancelled and will not be delivered. It is 1 when it was \
@@ -61,12 +64,12 @@ extension CommandDescription {
     }
     let message: (any PeerTransfer)? = try session?.messageTransfer(id: id)
     guard let transfer = try message ?? session?.fileTransfer(id: id) else {
-      throw CommandError.no("cancel \(id.quoted)", because: "no such transfer is known")
+      throw CommandError.no("remove \(id.quoted)", because: "no such transfer is known")
     }
     if try transfer.cancel() { return }
     let status = try transfer.status()
     throw CommandError.no(
-      "cancel \(id.quoted)",
+      "remove \(id.quoted)",
       because: status == .taken ? "its receiver already has it" : "it has ended: \(status.word)")
   }
 
@@ -76,7 +79,7 @@ extension CommandDescription {
     discussion: """
       The sender of a message or file that has ended may have a receipt, or a note why it was not \
       processed; and the receiver may have kept it when it failed. An id removes both; a file that was \
-      kept is deleted. A message or file that has not ended stays; 'peer cancel' is for those.
+      kept is deleted. A message or file that has not ended stays; 'peer remove' is for those.
 
       The exit status is 1 if an id is unknown, or has not ended.
       """,
@@ -123,19 +126,18 @@ extension CommandDescription {
       """,
     arguments: [
       .list("id", .identifier, isOptional: true, help: "The id of a failure that 'status' lists."),
-      .flag("all", help: "All that failed and was kept."),
+      .allFailed,
     ]
   ) { arguments, environment in
     let session = try PeerSession(PeerSession.standardName, in: arguments.container.open())
-    try arguments.forEachID(
-      to: "retry", environment, all: { try session.failures().map(\.id) }
-    ) { id in
+    let failed = arguments.has("failed") ? try session.failures().map(\.id) : []
+    try arguments.forEachID(to: "retry", environment, failed: failed) { id in
       guard let new = try session.retry(failure: id) else { return "no such failure is kept" }
       try environment.print(line: new)
       return nil
     }
   }
-  .refusing(ParsedArguments.idsOrAll)
+  .refusing(ParsedArguments.idsOrFailed)
 }
 
 /// - Returns: why it cannot be forgotten; nil if it is.

@@ -18,7 +18,7 @@ extension CommandDescription {
     name: "list",
     abstract: "Show the processes that are present, the oldest first.",
     discussion: """
-      With a name the exit status is 1 if no process is present under it. With --json a line is \
+      The exit status is 1 if there is none. With --json a line is \
       {"content": ..., "host": ..., "id": ..., "isExclusive": ..., "name": ..., "process": ..., \
       "program": ..., "since": ..., "state": ...}, without what is not known. The state is 'running', \
       'suspended', or 'unknown' for a process that this machine or container does not see.
@@ -35,7 +35,6 @@ extension CommandDescription {
       try container?.presence(name).members().map { PresentProcess(name: name, member: $0) } ?? []
     }
     try environment.print(found, arguments)
-    if found.isEmpty, name != nil { throw ExitStatus.no }
   }
 
   static let presenceWait = CommandDescription(
@@ -67,7 +66,8 @@ extension CommandDescription {
       var look: [PresenceMember]? = try presence.members()
       var hasReported = opened.isNew
       while let members = look {
-        if isGone ? members.isEmpty : members.count >= count {
+        if isGone, members.isEmpty { return }
+        if !isGone, members.count >= count {
           return try environment.print(
             members.map { PresentProcess(name: name, member: $0) }, arguments)
         }
@@ -137,7 +137,7 @@ extension CommandDescription {
       .value("content", .text, named: "json", help: "A small value for readers, as JSON."),
       .flag("exclusive", help: "Be the only one that has entered so."),
       .value(
-        "timeout", .seconds, standard: "10",
+        "timeout", .duration, standard: "10",
         help: "With --exclusive, wait this long for another process that is present."),
       .command(help: "Runs while this process is present."),
     ]

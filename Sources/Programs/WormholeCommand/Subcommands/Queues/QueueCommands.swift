@@ -1,3 +1,4 @@
+import FoundationEssentials
 import Wormhole
 import WormholePropertyLists
 
@@ -16,8 +17,7 @@ extension CommandDescription {
       peer'.
       """,
     subcommands: [
-      .queuePut, .queueTake, .queuePeek, .queueList, .queueCancel, .queuePurge, .queueRetry,
-      .queueForget,
+      .queuePut, .queueTake, .queuePeek, .queueList, .queueRemove, .queuePurge, .queueRetry,
     ])
 }
 
@@ -25,8 +25,8 @@ extension ArgumentDescription {
   static let queueName = operand("name", .live(.queue), help: "The name of the queue; any text.")
 
   /// - Parameter help: the source of the ids.
-  static func entryIDs(_ help: String, isOptional: Bool = false) -> ArgumentDescription {
-    list("id", .identifier, isOptional: isOptional, help: help)
+  static func entryIDs(_ help: String) -> ArgumentDescription {
+    list("id", .identifier, isOptional: true, help: help)
   }
 }
 
@@ -68,6 +68,10 @@ extension CommandDescription {
     discussion: """
       The command returns when the entry is stored; it then outlives this process. The entries of one \
       sender are delivered in their order. With --lines each line is an entry as soon as it comes.
+
+      With --delay or --at it is stored at once, and nobody takes it before. --at is a time of the day, \
+      as the local clock shows it next (07:00), or an instant (2026-12-31T07:00:00Z); one that has passed \
+      delays nothing. If no process takes at that time, the entry waits.
       """,
     arguments: [.queueName, .jsonValue("entry")] + ArgumentDescription.valueSources + [
       .lines, .from, .durable("it"),
@@ -75,7 +79,8 @@ extension CommandDescription {
       .value(
         "key", .identifier, named: "key",
         help: "Replace a waiting entry of this sender with the same key."),
-      .value("delay", .seconds, help: "Let nobody take it before."),
+      .value("delay", .duration, help: "Let nobody take it before this time has passed."),
+      .value("at", .time, help: "Let nobody take it before this time."),
       .value(
         "priority", .choice(EntryPriority.allCases.map(\.word)), named: "priority",
         standard: "standard", help: "Entries of a higher priority are delivered first."),
@@ -91,9 +96,9 @@ extension CommandDescription {
       opened = sender
       try arguments.underRole(environment, in: sender.queue.container) { fence in
         let id = try sender.enqueue(
-          value, durability: arguments.durability, expires: arguments.seconds("expires"),
+          value, durability: arguments.durability, expires: arguments.duration("expires"),
           key: arguments.text("key"), keepsReceipt: waits, receiptTerm: .dayAfterProcessing,
-          delay: arguments.seconds("delay"), priority: arguments.priority, while: fence)
+          delay: arguments.delay, priority: arguments.priority, while: fence)
         try environment.print(line: id.description)
         guard waits else { return }
         try sender.finalStatus(of: id, until: deadline).end(of: "the entry \(id)", environment) {
@@ -102,12 +107,18 @@ extension CommandDescription {
       }
     }
   }
-  .refusing(ParsedArguments.messageProblem)
+  .refusing { ParsedArguments.messageProblem($0) ?? $0.conflict(of: "delay", "at") }
 }
 
 extension ParsedArguments {
   fileprivate func queueSender(_ environment: CommandEnvironment) throws -> Queue.Sender {
     try container.open().queue(requiredText("name")).sender(sessionName(environment))
+  }
+
+  /// The time that `--delay` gives, or that is left until `--at`; nil for an entry that is due at once.
+  fileprivate var delay: Duration? {
+    guard let time = text("at").flatMap(ValueKind.time) else { return duration("delay") }
+    return max(.zero, .seconds(time.timeIntervalSinceNow))
   }
 
   fileprivate var priority: EntryPriority {
@@ -116,20 +127,23 @@ extension ParsedArguments {
 }
 
 extension CommandDescription {
-  static let queueCancel = CommandDescription(
-    name: "cancel",
-    abstract: "Cancel entries that nobody has taken yet.",
+  static let queueRemove = CommandDescription(
+    name: "remove", aliases: ["cancel", "forget"],
+    abstract: "Remove entries that nobody has taken yet, or that have failed and were kept.",
     discussion: """
-      The exit status is 0 when all are cancelled and will not be delivered. It is 1 when one was \
-      delivered, has ended otherwise, or does not exist.
+      The exit status is 0 when all are removed and will not be delivered. It is 1 when one was \
+      delivered, has ended otherwise, or does not exist. The sender of an entry that waited learns that \
+      it is cancelled.
       """,
-    arguments: [.queueName, .entryIDs("The ids that 'queue put' or 'queue list' printed.")]
+    arguments: [
+      .queueName,
+      .entryIDs("The ids that 'queue put' or 'queue list' printed."), .allFailed,
+    ]
   ) { arguments, environment in
     let queue = try arguments.existingQueue()
-    try arguments.forEachID(to: "cancel", environment) { text in
-      guard let id = QueueEntryID(text) else { return noID }
-      guard let sender = try queue?.sender(id.sender) else { return "there is no such entry" }
-      if try sender.cancel(id) { return nil }
+    try arguments.forEachFailure(to: "remove", in: queue, environment) { queue, id in
+      let sender = try queue.sender(id.sender)
+      if try queue.forgetFailure(id) || sender.cancel(id) { return nil }
       let status = try sender.status(of: id)
       return status == .taken
         ? "a process has it already"
@@ -137,19 +151,20 @@ extension CommandDescription {
           ? "it was processed, or there is no such entry" : "it has ended: \(status.word)"
     }
   }
+  .refusing(ParsedArguments.idsOrFailed)
 
   static let queuePurge = CommandDescription(
     name: "purge",
     abstract: "Cancel everything that waits in a queue, and print how many entries that were.",
     discussion: """
-      Entries that are delayed are cancelled, too. The senders learn it, as from 'queue cancel'. What a \
-      process has taken stays with it, and what has failed and was kept is for 'queue forget'. At a \
+      Entries that are delayed are cancelled, too. The senders learn it, as from 'queue remove'. What a \
+      process has taken stays with it, and what has failed and was kept is for 'queue remove'. At a \
       terminal the command asks first; elsewhere it needs --yes.
       """,
     arguments: [
       .queueName, .yes,
       .value(
-        "timeout", .seconds, standard: "10",
+        "timeout", .duration, standard: "10",
         help: "How long to wait for other processes that cancel."),
     ]
   ) { arguments, environment in
@@ -170,42 +185,62 @@ extension CommandDescription {
       no such failure.
       """,
     arguments: [
-      .queueName, .entryIDs("The ids of failures that 'queue list' shows.", isOptional: true),
-      .flag("all", help: "All that failed and was kept."),
+      .queueName, .entryIDs("The ids of failures that 'queue list' shows."), .allFailed,
     ]
   ) { arguments, environment in
     let queue = try arguments.existingQueue()
-    try arguments.forEachID(to: "retry", environment, all: { try queue.failedIDs() }) { text in
-      guard let id = QueueEntryID(text) else { return noID }
-      guard let new = try queue?.retry(id) else { return "no such failure is kept" }
+    try arguments.forEachFailure(to: "retry", in: queue, environment) { queue, id in
+      guard let new = try queue.retry(id) else { return "no such failure is kept" }
       try environment.print(line: new.description)
       return nil
     }
   }
-  .refusing(ParsedArguments.idsOrAll)
-
-  static let queueForget = CommandDescription(
-    name: "forget",
-    abstract: "Remove failed entries that were kept.",
-    discussion: "The exit status is 1 if there is no such failure.",
-    arguments: [
-      .queueName, .entryIDs("The ids of failures that 'queue list' shows.", isOptional: true),
-      .flag("all", help: "All that failed and was kept."),
-    ]
-  ) { arguments, environment in
-    let queue = try arguments.existingQueue()
-    try arguments.forEachID(to: "forget", environment, all: { try queue.failedIDs() }) { text in
-      guard let id = QueueEntryID(text) else { return noID }
-      return try queue?.forgetFailure(id) == true ? nil : "no such failure is kept"
-    }
-  }
-  .refusing(ParsedArguments.idsOrAll)
+  .refusing(ParsedArguments.idsOrFailed)
 }
 
-private let noID = "this is not the id of an entry"
+extension ParsedArguments {
+  /// Runs an action for each given entry, or with `--failed` for each that has failed.
+  ///
+  /// - Parameter action: returns why it is impossible; nil if it was done.
+  fileprivate func forEachFailure(
+    to verb: String, in queue: Queue?, _ environment: CommandEnvironment,
+    _ action: (Queue, QueueEntryID) throws -> String?
+  ) throws {
+    let failed = has("failed") ? try queue?.failures().map(\.id.description) ?? [] : []
+    try forEachID(to: verb, environment, failed: failed) { text in
+      guard let queue, let id = try queue.entryID(text) else { return noID }
+      return try action(queue, id)
+    }
+  }
+}
 
-extension Queue? {
-  fileprivate func failedIDs() throws -> [String] {
-    try self?.failures().map(\.id.description) ?? []
+private let noID = "there is no entry with this id"
+
+extension Queue {
+  /// The entry with an id, as `queue put` prints it, or with a short one, as `queue list` shows it.
+  ///
+  /// - Throws: `CommandError` if several entries have the short id.
+  fileprivate func entryID(_ text: String) throws -> QueueEntryID? {
+    if let id = QueueEntryID(text) { return id }
+    let found = try (outstanding().map(\.id) + failures().map(\.id))
+      .filter { $0.shortText == text }
+    guard found.count < 2 else {
+      throw CommandError.no(
+        "choose the entry \(text)",
+        because: "several have this id; give a whole one: "
+          + found.map(\.description).joined(separator: ", "))
+    }
+    return found.first
+  }
+}
+
+extension QueueEntryID {
+  /// A text that a person can type: six letters and digits that follow from the whole id (FNV-1a),
+  /// without those that look like others.
+  var shortText: String {
+    let digits = Array("23456789abcdefghijkmnpqrstuvwxyz")
+    var hash: UInt64 = 0xcbf2_9ce4_8422_2325
+    for byte in description.utf8 { hash = (hash ^ UInt64(byte)) &* 0x100_0000_01b3 }
+    return String((0..<6).map { digits[Int(hash >> ($0 * 5 + 20)) & 31] })
   }
 }

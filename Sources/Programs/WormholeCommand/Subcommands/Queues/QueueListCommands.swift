@@ -9,7 +9,8 @@ extension CommandDescription {
     abstract: "Show the queues, or the entries of one.",
     discussion: """
       Of a queue all entries are shown that are taken or wait, and those that have failed and were kept, \
-      in this order; nothing is taken. With --json each has a line: {"due": ..., "id": ..., "key": ..., \
+      in this order; nothing is taken. The id in the table is a short one, which the other commands take, \
+      too. The exit status is 1 if there is nothing to show. With --json each has a line: {"due": ..., "id": ..., "key": ..., \
       "priority": ..., "reason": ..., "sender": ..., "sent": ..., "status": ..., "value": ...}, without \
       what it does not have. The status is 'taken', 'stored' or 'failed'.
       """,
@@ -25,9 +26,10 @@ extension CommandDescription {
         [$0.name, $0.waitingText, $0.consumersText]
       }
     }
-    guard let queue = try arguments.container.openExisting()?.queue(name) else { return }
+    let queue = try arguments.container.openExisting()?.queue(name)
     let listed =
-      try queue.outstanding().map(ListedEntry.init) + queue.failures().map(ListedEntry.init)
+      try (queue?.outstanding() ?? []).map(ListedEntry.init)
+      + (queue?.failures() ?? []).map(ListedEntry.init)
     try environment.print(
       listed, arguments, under: ["ENTRY", "FROM", "SENT", "STATUS", "VALUE"], cells: \.cells)
   }
@@ -42,9 +44,7 @@ extension CommandDescription {
     arguments: [
       .queueName, .value("count", .count, standard: "1", help: "Print at most this many."),
       .flag("envelope", help: "Print each entry with its sender, id and time of sending."),
-      .raw,
-      .format, .pretty,
-    ]
+    ] + ArgumentDescription.output
   ) { arguments, environment in
     let count = arguments.count("count") ?? 1
     let queue = try arguments.existingQueue()
@@ -90,6 +90,6 @@ private struct ListedEntry: JSONObject {
   private static func cells(
     _ id: QueueEntryID, status: String, _ value: PropertyListValue
   ) -> [String] {
-    [id.description, id.sender, id.sent.secondsText, status, value.shortText() ?? "(too large)"]
+    [id.shortText, id.sender, id.sent.secondsText, status, value.shortText() ?? "(too large)"]
   }
 }

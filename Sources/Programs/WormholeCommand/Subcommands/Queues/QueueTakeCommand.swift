@@ -2,6 +2,7 @@ import FoundationEssentials
 import Synchronization
 import Wormhole
 import WormholePropertyLists
+import WormholeSystem
 import WormholeWorkshop
 
 extension CommandDescription {
@@ -19,7 +20,14 @@ extension CommandDescription {
       With --retries such a failure does not end taking: the entry is given back, and delivered again \
       after a pause that doubles each time, up to an hour. After the first delivery and so many retries \
       the entry has failed, and is kept: 'queue list' shows it, 'queue retry' sends it again, and 'queue \
-      forget' removes it.
+      remove' removes it.
+
+      With --limit COMMAND gets SIGTERM when it has run that long, and SIGKILL ten seconds later; that is \
+      a failure with status 124.
+
+      With --jobs so many processes take, each of which runs one COMMAND at a time; the exit status is \
+      that of the last one that failed. They end together with this process, and an entry that one of \
+      them was handling is delivered again.
 
       The command's environment has WORMHOLE_IDENTIFIER (the queue's name), WORMHOLE_ENTRY (the id), \
       WORMHOLE_SENDER, WORMHOLE_TIME (of sending), WORMHOLE_REDELIVERY (1 for an entry that was \
@@ -41,13 +49,19 @@ extension CommandDescription {
       .queueName,
       .value("count", .count, standard: "1", help: "Take this many, one after the other."),
       .flag("follow", help: "Take one after the other, until a signal ends this process."),
+      .value(
+        "jobs", letter: "j", .count, named: "n", standard: "1",
+        help: "Run this many commands at the same time."),
+      .value("limit", .duration, help: "How long a command may run; without it, for ever."),
       .timeout, .readyDescriptor,
       .flag("envelope", help: "Print each entry with its sender, id and time of sending."),
-      .raw,
-      .format, .pretty, .retries("an entry"),
-      .backoff, .command(forEach: "entry"),
+    ] + ArgumentDescription.output + [
+      .retries("an entry"), .backoff, .command(forEach: "entry"),
     ]
   ) { arguments, environment in
+    if let jobs = arguments.count("jobs"), jobs > 1 {
+      return try environment.withoutTimeLimit { try runCopies(jobs, environment) }.end()
+    }
     let deadline = arguments.deadline()
     let name = arguments.requiredText("name")
     let queue = try arguments.container.open().queue(name)
@@ -85,7 +99,41 @@ extension CommandDescription {
     if arguments.tail == nil, arguments.text("retries") != nil {
       return "--retries needs a command: an entry that was printed is not delivered again"
     }
+    if arguments.tail == nil, let option = ["limit", "jobs"].first(where: arguments.isGiven) {
+      return "--\(option) needs a command"
+    }
+    if arguments.count("jobs") ?? 1 > 1, !arguments.has("follow") { return "--jobs needs --follow" }
     return arguments.conflict(of: "follow", "count")
+  }
+}
+
+/// Runs this program's command line so many times at once, each as a process that takes alone.
+///
+/// - Returns: The status of the last one that failed.
+private func runCopies(_ count: Int, _ environment: CommandEnvironment) throws -> ExitStatus {
+  let interruption = try Interruption()
+  let program = try reporting(cannot: "find this program") { () throws(Errno) in
+    try Program.executablePath()
+  }
+  let words = Program.rawArguments.dropFirst().map { String(decoding: $0, as: UTF8.self) }
+  let line = words.prefix { $0 != "--" }
+  var copy: [String] = []
+  var isReady = false
+  // Readiness is reported here, and once.
+  for word in line {
+    if !isReady, !word.hasPrefix("--ready-fd") { copy.append(word) }
+    isReady = word == "--ready-fd"
+  }
+  // The last of equal options counts.
+  copy += ["--jobs", "1"] + words.dropFirst(line.count)
+  let command = ExternalCommand(words: [program] + copy)
+  do {
+    var copies: [RunningCopy] = []
+    for _ in 0..<count { copies.append(RunningCopy(try command.start(variables: [:]))) }
+    environment.reportReady()
+    return ExitStatus(try interruption.wait(forEndOf: copies))
+  } catch {
+    throw command.error(error)
   }
 }
 
@@ -105,6 +153,6 @@ extension QueueEntry: HandledDelivery {
   func variables(receiver: String) -> [String: String] { ["WORMHOLE_ENTRY": id.description] }
 
   func retryCommand(receiver: String) -> String {
-    "\(ProgramName.called) queue retry \(receiver.quotedForShell) \(id)"
+    "\(ProgramName.called) queue retry \(receiver.quotedForShell) \(id.shortText)"
   }
 }

@@ -1,0 +1,98 @@
+/// "Did you mean": finds the existing word that a mistyped one resembles, or the command for another
+/// program's word.
+enum Suggestion {
+  /// The nearest candidate that is near enough, the first of equals.
+  ///
+  /// The limit is a third of the longer word, and at least one slip: short words resemble each other by
+  /// chance.
+  static func nearest(to word: String, among candidates: [String]) -> String? {
+    var best: (word: String, distance: Int)?
+    for candidate in candidates {
+      let distance = distance(Array(word.utf8), Array(candidate.utf8))
+      let limit = max(1, max(word.utf8.count, candidate.utf8.count) / 3)
+      if distance <= limit, distance < best?.distance ?? .max { best = (candidate, distance) }
+    }
+    return best?.word
+  }
+
+  /// `did you mean 'x'? `, or an empty text.
+  static func sentence(for word: String, among candidates: [String]) -> String {
+    nearest(to: word, among: candidates).map { "did you mean '\($0)'? " } ?? ""
+  }
+
+  /// The commands, each with the words that redis-cli, etcdctl, nats, flock, task spooler and defaults(1)
+  /// have for it. The first command of several with the same word is the one that is meant, so a word
+  /// may mean more behind `queue` than alone.
+  private static let commands: [(command: String, words: String)] = [
+    ("read", "get cat mget hget show"), ("send", "set put pub publish mset setex write"),
+    ("listen", "sub subscribe psubscribe"), ("remove", "rm del delete unlink unset"),
+    ("ls", "keys list scan"), ("incr", "increment inc incrby"), ("stat", "exists type ttl info"),
+    ("lock", "flock with-lock"), ("run", "start supervise"), ("monitor", "events top"),
+    ("queue put", "push add enqueue lpush rpush tsp"),
+    ("queue take", "pop get dequeue lpop rpop blpop brpop next work"),
+    ("queue peek", "head first"), ("queue list", "ls llen lrange"),
+    ("queue remove", "rm del delete clear"),
+    ("log append", "add put write xadd"), ("log read", "cat get history xread xrange"),
+    ("log follow", "tail"), ("log remove", "rm del delete"),
+    ("presence enter --exclusive", "elect"), ("presence enter", "join"),
+    ("presence list", "ls who"),
+    ("notify post", "send pub publish"), ("notify wait", "listen sub subscribe"),
+    ("defaults read", "get ls list"), ("defaults write", "set put"),
+    ("defaults remove", "rm del unset"),
+    ("peer request", "req call ask"), ("peer serve", "reply answer"), ("peer remove", "rm del"),
+    ("backup", "save snapshot bgsave"), ("remove --all", "flushall flushdb"),
+    ("--version", "version"),
+  ]
+
+  /// The words of the command line that mean what another program's word means.
+  ///
+  /// - Parameter parents: The words before it: `queue`.
+  /// - Returns: The words instead of it; nil for an unknown word.
+  static func translation(of word: String, after parents: [String]) -> [String]? {
+    for (command, foreign) in commands {
+      let words = command.split(separator: " ").map(String.init)
+      if words.starts(with: parents), words.count > parents.count,
+        foreign.split(separator: " ").contains(word[...])
+      {
+        return Array(words.dropFirst(parents.count))
+      }
+    }
+    return nil
+  }
+
+  /// The options, each with the names that other programs have for it.
+  private static let options: [(option: String, words: String)] = [
+    ("--expires", "--ttl --ex --px --expire"), ("--timeout", "--wait --deadline --duration"),
+    ("--count", "--number --max --limit"), ("--shared", "--read-lock"),
+    ("--nonblock", "--nb --no-wait"), ("--json", "--output-json --format-json"),
+    ("--lines", "--stdin"), ("--jobs", "--parallel --max-procs"), ("--at", "--schedule"),
+  ]
+
+  /// The option among some that means what another program's option means.
+  static func option(for spelling: String, among known: [String]) -> String? {
+    options.first {
+      $0.words.split(separator: " ").contains(spelling[...]) && known.contains($0.option)
+    }?
+    .option
+  }
+
+  /// The edits that turn `a` into `b`: insertion, deletion, replacement, and the exchange of two
+  /// neighbours, the commonest slip of all (optimal string alignment).
+  static func distance(_ a: [UInt8], _ b: [UInt8]) -> Int {
+    var beforeLast: [Int] = []
+    var last = Array(0...b.count)
+    for i in a.indices {
+      var row = [i + 1]
+      for j in b.indices {
+        let replaced = last[j] + (a[i] == b[j] ? 0 : 1)
+        var least = min(replaced, last[j + 1] + 1, row[j] + 1)
+        if i > 0, j > 0, a[i] == b[j - 1], a[i - 1] == b[j] {
+          least = min(least, beforeLast[j - 1] + 1)
+        }
+        row.append(least)
+      }
+      (beforeLast, last) = (last, row)
+    }
+    return last[b.count]
+  }
+}

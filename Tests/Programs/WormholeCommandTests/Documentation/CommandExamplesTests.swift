@@ -1,0 +1,86 @@
+import Foundation
+import Testing
+import WormholeTestSupport
+
+@testable import WormholeCommand
+
+@Suite("The examples of the help, and those that replace other programs,", .blocking)
+struct CommandExamplesTests {
+  private static let page = "Sources/Core/Wormhole/Wormhole.docc/ReplaceOtherPrograms.md"
+
+  /// The lines of the help, of the recipes, and of the last column of the tables of the page.
+  private static func lines() throws -> [String] {
+    let help = CommandDescription.root.paths().flatMap { path in
+      CommandExamples.lines(of: path.dropFirst().map(\.name))
+    }
+    let recipes = CommandExamples.recipes.split(separator: "\n")
+      .filter { $0.hasPrefix("  ") }.map { $0.dropFirst(2) }.map(String.init)
+    let table = try Readme.text(page).split(separator: "\n").filter { $0.hasPrefix("| `") }
+      .compactMap { $0.split(separator: " | ").last?.split(separator: "`").first.map(String.init) }
+      .map { $0.replacing("\\|", with: "|") }
+    #expect(table.count > 15)
+    return help + recipes + table
+  }
+
+  @Test("are two to four for each command")
+  func numbers() {
+    for path in CommandDescription.root.paths() where path.last?.run != nil {
+      let lines = CommandExamples.lines(of: path.dropFirst().map(\.name))
+      #expect((2...4).contains(lines.count), "\(path.map(\.name))")
+      #expect(
+        HelpText(path: path, columns: 80).rendered.contains("\nEXAMPLES:\n  \(lines.first ?? "")"))
+      for line in lines {
+        #expect(line.contains(path.last?.name ?? "-") && line.count <= 78)
+      }
+    }
+  }
+
+  @Test("are lines that work, each in a container of its own")
+  func run() throws {
+    let lines = try Self.lines()
+    let tries = lines.enumerated().map { "try \($0) \($1.inSingleQuotes)" }
+    let outcome = try Session().shell(
+      Self.surroundings + tries.joined(separator: "\n"), within: .seconds(240))
+    #expect(outcome.output == "", "\(outcome.errors)")
+  }
+
+  /// Makes a container and a directory, and a function that tries a line in a copy of both: it ends with
+  /// status 0, or says that it listens.
+  private static let surroundings = #"""
+    export EDITOR=true
+    w() { wormhole "$@" >>"$T/null" 2>>"$T/said" || echo "$* ended with $?"; }
+    at() { cd "$1/files"; export WORMHOLE_CONTAINER="$1/container" XDG_DATA_HOME="$1/data"; }
+    mkdir base base/data base/files base/files/received; mkdir -m 700 base/container base/files/new
+    at "$T/base"
+    for name in seats visitors from settings; do w send $name 7; done
+    w send to 1; w send greeting hello
+    w notify post lights; w notify post volume; w defaults write volume 7
+    w defaults write gain 1 --suite hall
+    w queue put jobs bad
+    wormhole queue take jobs --retries 0 -- false 2>>"$T/said"
+    w queue put jobs true; w log append events 1; w log read events --as printer
+    w presence enter till -- true; w peer context watch 1; w peer send watch 1
+    w pairing add watch --of phone; w peer launch set till -- ./serve
+    w backup old.backup; w defaults export; cp "$T/null" "$T/dump"
+    wormhole defaults export >settings.plist
+    w --group group.com.example.cinema send a 1
+    echo old >settings.json; : >poster.jpg; : >backup.lock
+    for name in print serve backup; do printf '#!/bin/sh\n:\n' >$name; done
+    printf '#!/bin/sh\necho 1\n' >change; printf '#!/bin/sh\ncat\n' >answer
+    chmod +x print serve backup change answer
+    try() {
+      case $2 in *etcds:*) return ;; *jq*) command -v jq >>"$T/null" || return ;; esac
+      cp -a "$T/base" "$T/try"; at "$T/try"
+      case $2 in *'peer request'*) wormhole peer serve till -- ./answer 2>serving & says serving listening ;; esac
+      { timeout 60 sh -c "$2" </dev/null >out 2>err; echo $? >status; } & pid=$!
+      pause=0.01
+      until test -s status || grep -qsx listening err; do pause; done
+      if test -s status; then
+        test "$(cat status)" = 0 || { echo "$2: $(cat status)"; cat err >&2; }
+      fi
+      pkill -P "$pid" 2>>"$T/null"; wait "$pid"
+      cd "$T"; kill %1 2>>"$T/null"; rm -rf "$T/try"
+    }
+
+    """#
+}
