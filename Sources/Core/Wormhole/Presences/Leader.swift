@@ -92,7 +92,11 @@ public struct Leader: Sendable {
       }
       let turn = Task { try await body(role.fence) }
       role.onLoss { _ in turn.cancel() }
-      let outcome = await withTaskCancellationHandler { await turn.result } onCancel: { turn.cancel() }
+      let outcome = await withTaskCancellationHandler {
+        await turn.result
+      } onCancel: {
+        turn.cancel()
+      }
       let isLost = role.loss != nil
       await role.finish()
       if case .failure = outcome, isLost, !Task.isCancelled { continue }
