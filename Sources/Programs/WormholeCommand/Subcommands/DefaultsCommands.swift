@@ -160,6 +160,7 @@ extension CommandDescription {
       .suite,
       .count, .timeout, .readyDescriptor,
       .flag("envelope", help: "Print each change with the process that made it, and when."),
+      .jsonAlways,
     ]
   ) { arguments, environment in
     let deadline = arguments.deadline()

@@ -55,7 +55,7 @@ extension CommandDescription {
       value in it reads as the text. Capital and small letters are the same. A line is {"key": ..., \
       "suite": ..., "value": ...}; without "suite" it is of the container's own defaults.
       """,
-    arguments: [.operand("text", .identifier, help: "The text to look for.")]
+    arguments: [.operand("text", .identifier, help: "The text to look for."), .jsonAlways]
   ) { arguments, environment in
     let text = arguments.requiredText("text").lowercased()
     var status = ExitStatus.no
@@ -75,7 +75,8 @@ extension CommandDescription {
     discussion: """
       A line is {"keys": ..., "suite": ...}, with the number of keys; without "suite" it is of the \
       container's own defaults.
-      """
+      """,
+    arguments: [.jsonAlways]
   ) { arguments, environment in
     var status = ExitStatus.no
     try arguments.forEachSuite(environment) { suite, values in

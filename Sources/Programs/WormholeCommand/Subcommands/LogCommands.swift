@@ -106,6 +106,7 @@ extension CommandDescription {
       .logName, .value("messages", .count, help: "Keep at most this many messages."),
       .value("bytes", .count, help: "Keep messages of at most this many bytes in all."),
       .value("age", .duration, help: "Keep no message longer than this; 0 for any time."),
+      .jsonAlways,
     ]
   ) { arguments, environment in
     let isChange = ["messages", "bytes", "age"].contains(where: arguments.isGiven)

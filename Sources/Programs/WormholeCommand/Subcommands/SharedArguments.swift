@@ -15,7 +15,7 @@ extension ArgumentDescription {
 
   /// The forms of a value that is printed. `--json` means the same as for every other command.
   static let output: [ArgumentDescription] = [
-    flag("json", help: "Print JSON, one line for each; this is the default."), raw, format, pretty,
+    jsonAlways, raw, format, pretty,
   ]
 
   static let format = value(
@@ -25,6 +25,9 @@ extension ArgumentDescription {
   static let pretty = flag("pretty", help: "Print JSON on several lines, indented.")
 
   static let json = flag("json", help: "Print one line of JSON instead of text for people.")
+
+  /// For a command that prints nothing else.
+  static let jsonAlways = flag("json", help: "Print JSON, one line for each; this is the default.")
 
   static let jsonLines = flag(
     "json", help: "Print a line of JSON for each instead of text for people.")

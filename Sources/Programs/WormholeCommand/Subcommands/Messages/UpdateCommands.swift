@@ -73,7 +73,7 @@ extension CommandDescription {
       """,
     arguments: [
       .identifier, .optional("by", help: "The number to add, 1 by default; it may be negative."),
-      .messageExpires, .durable("the sum"),
+      .messageExpires, .durable("the sum"), .jsonAlways,
       .writeTimeout,
     ]
   ) { arguments, environment in

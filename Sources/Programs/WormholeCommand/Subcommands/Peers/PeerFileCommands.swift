@@ -146,7 +146,7 @@ extension CommandDescription {
       """,
     arguments: [
       .ownName, .value("into", .directory, help: "The directory for the files; it must exist."),
-      .count, .timeout, .readyDescriptor,
+      .count, .timeout, .readyDescriptor, .jsonAlways,
     ]
   ) { arguments, environment in
     let deadline = arguments.deadline()

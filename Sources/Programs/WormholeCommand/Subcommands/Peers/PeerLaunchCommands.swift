@@ -69,7 +69,7 @@ extension CommandDescription {
       "program": ..., "remaining": ...}. "budget" and "remaining", the starts left today, are there only \
       with a limit; "output", the file with its output, only after a start.
       """,
-    arguments: [.ownName]
+    arguments: [.ownName, .jsonAlways]
   ) { arguments, environment in
     let name = arguments.requiredText("name")
     let (registry, launch) = try arguments.registeredLaunch(of: name, to: "show")

@@ -5,7 +5,8 @@ import WormholePeers
 extension CommandDescription {
   static let peerOutstanding = CommandDescription(
     name: "outstanding",
-    abstract: "Print the messages and files that a peer has sent, with their status.",
+    abstract:
+      "Print the messages and files that a peer has sent, with their status; exit status 1 if there is none.",
     discussion: """
       A line is {"id": ..., "kind": "message", "message": ..., "peer": ..., "status": ...} or {"file": \
       ..., "id": ..., "kind": "file", "peer": ..., "status": ...}, messages before files, in the order \
@@ -22,6 +23,7 @@ extension CommandDescription {
         "forget",
         help: "Forget each that has ended when its line is written; its sender then does not "
           + "learn the outcome."),
+      .jsonAlways,
     ]
   ) { arguments, environment in
     guard let container = try arguments.container.openExisting() else { throw ExitStatus.no }
