@@ -21,4 +21,16 @@ import WormholeTestSupport
       """, within: .seconds(60))
     #expect(outcome.output == "0\n0\n2\n124\n64\n", "\(outcome)")
   }
+
+  @Test("At a terminal it fits the screen, and says how much is left out")
+  func screen() throws {
+    let outcome = try Session().shell(
+      """
+      for i in 1 2 3 4 5 6 7 8 9 10 11 12; do wormhole send tickets-$i 1; done
+      script -qfec 'stty cols 80 rows 12; wormhole status --watch --count 1' /dev/null >"$T/heard"
+      wc -l <"$T/heard"; grep -c 'more lines' "$T/heard"
+      """)
+    // One line says that it listens.
+    #expect(outcome.output == "12\n1\n", "\(outcome)")
+  }
 }
