@@ -52,26 +52,26 @@ struct CommandExamplesTests {
     at() { cd "$1/files"; export WORMHOLE_CONTAINER="$1/container" XDG_DATA_HOME="$1/data"; }
     mkdir base base/data base/files base/files/received; mkdir -m 700 base/container base/files/new
     at "$T/base"
-    for name in seats visitors from settings; do w send $name 7; done
-    w send to 1; w send greeting hello
-    w notify post lights; w notify post volume; w defaults write volume 7
-    w defaults write gain 1 --suite hall
-    w queue put jobs bad
-    wormhole queue take jobs --retries 0 -- false 2>>"$T/said"
-    w queue put jobs true; w log append events 1; w log read events --as printer
-    w presence enter till -- true; w peer context watch 1; w peer send watch 1
-    w pairing add watch --of phone; w peer launch set till -- ./serve
-    w backup old.backup; w defaults export; cp "$T/null" "$T/dump"
-    wormhole defaults export >settings.plist
-    w --group group.com.example.cinema send a 1
-    echo old >settings.json; : >poster.jpg; : >backup.lock
     for name in print serve backup; do printf '#!/bin/sh\n:\n' >$name; done
     printf '#!/bin/sh\necho 1\n' >change; printf '#!/bin/sh\ncat\n' >answer
     chmod +x print serve backup change answer
+    echo old >settings.json; : >poster.jpg; : >backup.lock
+    for name in seats visitors from settings; do w send $name 7; done
+    w send to 1; w send greeting hello
+    w notify post lights; w notify post volume
+    w defaults write volume 7; w defaults write gain 1 --suite hall
+    wormhole defaults export >settings.plist
+    w queue put jobs bad
+    wormhole queue take jobs --retries 0 -- false 2>>"$T/said"
+    w queue put jobs true
+    w log append events 1; w log read events --as printer; w log append events 2
+    w presence enter till -- true; w peer context watch 1; w peer send watch 1
+    w pairing add watch --of phone; w peer launch set till -- ./serve
+    w backup old.backup; w --group group.com.example.cinema send a 1
     try() {
       case $2 in *etcds:*) return ;; *jq*) command -v jq >>"$T/null" || return ;; esac
-      cp -a "$T/base" "$T/try"; at "$T/try"
-      case $2 in *'peer request'*) wormhole peer serve till -- ./answer 2>serving & says serving listening ;; esac
+      cp -a "$T/base" "$T/$1"; at "$T/$1"
+      case $2 in *'peer request'*) wormhole peer serve till -- ./answer 2>serving & server=$!; says serving listening ;; esac
       { timeout 60 sh -c "$2" </dev/null >out 2>err; echo $? >status; } & pid=$!
       pause=0.01
       until test -s status || grep -qsx listening err; do pause; done
@@ -79,7 +79,7 @@ struct CommandExamplesTests {
         test "$(cat status)" = 0 || { echo "$2: $(cat status)"; cat err >&2; }
       fi
       pkill -P "$pid" 2>>"$T/null"; wait "$pid"
-      cd "$T"; kill %1 2>>"$T/null"; rm -rf "$T/try"
+      if test -f serving; then kill "$server"; wait "$server"; fi
     }
 
     """#
