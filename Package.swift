@@ -140,13 +140,13 @@ let testTools: [Target] = [
   clients(
     "WormholeStepCounter", of: "WatchConnectivity", "BothSides/StepCounter",
     [.swiftLanguageMode(.v6)]),
-  // The template of a repository, whose own names its users have. It lies in Fixtures.
+  // The template of a repository, whose own names its users have.
   .executableTarget(
     name: "WormholeStepsPhone", dependencies: ["WatchConnectivity"],
-    path: "Tests/Template/Sources/StepsPhone", swiftSettings: templateSettings),
+    path: "Fixtures/template/Sources/StepsPhone", swiftSettings: templateSettings),
   .executableTarget(
     name: "WormholeStepsWatch", dependencies: ["WatchConnectivity"],
-    path: "Tests/Template/Sources/StepsWatch", swiftSettings: templateSettings),
+    path: "Fixtures/template/Sources/StepsWatch", swiftSettings: templateSettings),
 ]
 
 var templateSettings: [SwiftSetting] {
@@ -206,7 +206,7 @@ let tests: [Target] = [
   .testTarget(
     name: "WormholeStepsTests",
     dependencies: ["WormholeStepsPhone", "WormholeStepsWatch", "ConnectivityTesting"],
-    path: "Tests/Template/Tests/StepsTests", swiftSettings: templateSettings),
+    path: "Fixtures/template/Tests/StepsTests", swiftSettings: templateSettings),
   test(
     "Programs/WormholeCommandTests", core + ["WormholeCommand", "WormholeEtcd", "WormholeWorkshop"]),
   test(

@@ -2,6 +2,8 @@ import Foundation
 import WatchConnectivity
 
 /// The side of the watch: asks its user before it counts steps that come as a message.
+///
+/// `@unchecked`, because the compiler does not see that `lock` protects every property that changes.
 final class Watch: NSObject, WCSessionDelegate, @unchecked Sendable {
   private let show: @Sendable (String) -> Void
   // The session's queue and the screen's thread change these under the lock.

@@ -23,7 +23,7 @@ enum Suggestion {
   /// The commands, each with the words that redis-cli, etcdctl, nats, flock, task spooler and defaults(1)
   /// have for it. The first command of several with the same word is the one that is meant, so a word
   /// may mean more behind `queue` than alone.
-  private static let commands: [(command: String, words: String)] = [
+  static let commands: [(command: String, words: String)] = [
     ("read", "get cat mget hget show"), ("send", "set put pub publish mset setex write"),
     ("listen", "sub subscribe psubscribe"), ("remove", "rm del delete unlink unset"),
     ("ls", "keys list scan"), ("incr", "increment inc incrby"), ("stat", "exists type ttl info"),
@@ -33,7 +33,7 @@ enum Suggestion {
     ("queue peek", "head first"), ("queue list", "ls llen lrange"),
     ("queue remove", "rm del delete clear"),
     ("log append", "add put write xadd"), ("log read", "cat get history xread xrange"),
-    ("log follow", "tail"), ("log remove", "rm del delete"),
+    ("log follow", "tail"),
     ("presence enter --exclusive", "elect"), ("presence enter", "join"),
     ("presence list", "ls who"),
     ("notify post", "send pub publish"), ("notify wait", "listen sub subscribe"),

@@ -37,7 +37,7 @@ extension CommandDescription {
         queue, log                    Work for one process each; events for all.
         lock, run, presence           Be the only one, go on after a failure, be seen.
         notify, peer, watch           Wake others, ask them, follow a file.
-        ls, status, monitor, doctor   See what is there, what happens, what is wrong.
+        ls, status, monitor, doctor   Show the content, the events and the faults.
 
       See also '\(ProgramName.called) help listen', 'help recipes' and 'help --all'.
       """,

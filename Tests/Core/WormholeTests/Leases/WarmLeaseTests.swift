@@ -84,12 +84,15 @@ struct WarmLeaseTests {
   func stoppedHolder() throws {
     let holder = try Participant(scene.directory.path)
     for _ in 0..<3 { #expect(try holder.ask("set k 5") == "done") }
-    #expect(try holder.ask("long k 1") == "holding")
+    #expect(try holder.ask("once k 1") == "holding")
     try holder.send(.stop)
     try holder.waitUntilStopped()
     try value.replace(with: 6)
     try holder.send(.continue)
+    #expect(try holder.ask("go").hasPrefix("error leaseLost"))
     #expect(try value.read() == 6)
+    #expect(try holder.ask("add k 1") == "done")
+    #expect(try value.read() == 7)
   }
 
   @Test("is one of a few, and is closed a second later")

@@ -3,7 +3,7 @@ import WormholeTestSupport
 
 @testable import WormholeCommand
 
-@Suite("The distance between words counts slips", .blocking) struct SuggestionTests {
+@Suite("A suggestion", .blocking) struct SuggestionTests {
   @Test(
     "Each insertion, deletion, replacement and exchange of neighbours is one edit",
     arguments: [
@@ -22,5 +22,17 @@ import WormholeTestSupport
     #expect(Suggestion.nearest(to: "gat", among: ["get", "gas"]) == "get")
     #expect(Suggestion.nearest(to: "foo", among: ["demo", "read"]) == nil)
     #expect(Suggestion.nearest(to: "x", among: []) == nil)
+  }
+
+  @Test("for words of other programs lead to commands that exist")
+  func commands() throws {
+    for (command, _) in Suggestion.commands where !command.hasPrefix("-") {
+      var description = CommandDescription.root
+      for word in command.split(separator: " ").prefix(while: { !$0.hasPrefix("-") }) {
+        description = try #require(description.subcommand(named: String(word)), "\(command)")
+        #expect(description.name == word, "\(command)")
+      }
+      #expect(description.run != nil, "\(command)")
+    }
   }
 }

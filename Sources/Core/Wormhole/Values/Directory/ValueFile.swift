@@ -11,7 +11,8 @@ package final class ValueFile: ValueStore {
   /// The path relative to the container.
   let relativePath: String
   let followUpMark = FollowUps.Mark()
-  /// Nil for a long identifier, whose directory is verified at each change.
+  /// Nil for a long identifier, whose directory is verified at each change, and for a value that ends with
+  /// its process.
   let warmLease: WarmLease?
 
   package init(container: SharedContainer, identifier: String, kind: NameKind) {
@@ -21,7 +22,7 @@ package final class ValueFile: ValueStore {
     name = Self.name(of: kind.primitive)
     relativePath = directory.relativePath + "/" + name
     warmLease =
-      directory.name.longIdentifier == nil
+      directory.name.longIdentifier == nil && kind.outlivesProcesses
       ? container.root.warmLeases.lease(at: directory.relativePath) : nil
   }
 

@@ -52,7 +52,7 @@ extension CommandDescription {
       .value(
         "jobs", letter: "j", .count, named: "n", standard: "1",
         help: "Run this many commands at the same time."),
-      .value("limit", .duration, help: "How long a command may run; without it, for ever."),
+      .value("limit", .duration, help: "The longest time that a command may run; by default any."),
       .timeout, .readyDescriptor,
       .flag("envelope", help: "Print each entry with its sender, id and time of sending."),
     ] + ArgumentDescription.output + [
