@@ -417,6 +417,19 @@ static inline const unsigned char *_Nullable csys_own_page(void) {
   return (const unsigned char *)page;
 }
 
+// Sleeps while the number at an address is the expected one (futex(2), FUTEX_WAIT).
+static inline int csys_await_change(uintptr_t word, uint32_t expected, long nanoseconds) {
+  struct timespec limit = {nanoseconds / 1000000000, nanoseconds % 1000000000};
+  return (int)syscall(SYS_futex, word, 0, expected, &limit, NULL, 0);
+}
+
+// Adds one to the number at an address, and wakes one sleeper there (futex(2), FUTEX_WAKE_OP). The
+// condition for a second sleeper holds only at the largest number.
+static inline int csys_add_and_wake(uintptr_t word) {
+  uint32_t add_one = 1u << 28 | 1u << 12 | 0xfff;
+  return (int)syscall(SYS_futex, word, 5, 1, (void *)0, word, add_one);
+}
+
 // pipe2(2), close-on-exec.
 static inline int csys_pipe(int *_Nonnull ends) {
   return pipe2(ends, O_CLOEXEC);

@@ -43,7 +43,7 @@ package struct WaitMeter {
       switch result {
       case .wait: began = began ?? .now
       case .done: note(what, path(), container(), "done")
-      case .spin: break
+      case .spin, .turn: break
       }
       return result
     } catch {

@@ -35,10 +35,17 @@ package final class LeaseRequest: Waiting {
   private var triesBeforeSleep = LeaseRequest.shortTries
   private var observed = Observed()
   private var line: WaitingLine
+  private let turns: Turns?
+  private var turn: Turns.Look?
   private var meter = WaitMeter()
 
-  package init(site: LeaseSite, mode: LockMode, term: Duration, deadline: ContinuousClock.Instant) {
+  /// - Parameter warmLease: The lease, if it is handed over.
+  package init(
+    site: LeaseSite, mode: LockMode, term: Duration, deadline: ContinuousClock.Instant,
+    keeping warmLease: WarmLease? = nil
+  ) {
     self.site = site
+    turns = warmLease?.turns
     self.mode = mode
     self.term = term
     self.deadline = deadline
@@ -74,7 +81,8 @@ package final class LeaseRequest: Waiting {
         // 20, 40, 80 … 1280, 1280 … µs: the close is reported before the lock is released (rule 1).
         // Not more often, because a waiter that wakes up often takes the processor from the holder.
         defer { tries += 1 }
-        return .spin(.microseconds(20 << min(tries, 6)))
+        let interval: Duration = .microseconds(20 << min(tries, 6))
+        return turn?.pause(interval) ?? .spin(interval)
       }
       tries = 0
       triesBeforeSleep = Self.triesAfterRelease
@@ -112,6 +120,7 @@ package final class LeaseRequest: Waiting {
     // While the old lease still leads to it.
     _ = try site.directory()
     site.letGo()
+    turns?.close()
     held = nil
     watch = nil
     observed = Observed()
@@ -123,6 +132,7 @@ package final class LeaseRequest: Waiting {
     let isFresh = self.held == nil
     let held = try self.held ?? site.openHeld()
     self.held = held
+    turn = turns?.look(at: held, isWaiting: !isFresh)
     guard try held.descriptor.tryLock(mode) else {
       // Not each time: many waiters that look at the path slow the holder down.
       if tries.isMultiple(of: 4), try !site.names(held) { try forget() }

@@ -29,6 +29,8 @@ package final class WarmLease: Sendable {
   }
 
   private let state = Mutex(State())
+  /// Its hand-over to processes that wait for it.
+  let turns = Turns()
 
   /// Takes the lease if no process was holder since its release.
   ///
@@ -66,6 +68,7 @@ package final class WarmLease: Sendable {
       guard status.links > 0 else { return false }
       // Before it can be taken again, because the lock is that of the open file, not of a thread.
       try held.descriptor.unlock()
+      turns.pass()
     } catch {
       return false
     }
@@ -81,7 +84,10 @@ package final class WarmLease: Sendable {
     return true
   }
 
-  fileprivate func close() { state.withLock { $0 = State() } }
+  fileprivate func close() {
+    state.withLock { $0 = State() }
+    turns.close()
+  }
 }
 
 /// The leases of a container that this process keeps open.

@@ -45,6 +45,8 @@ package enum WaitingStep<Outcome> {
   case wait(for: WakeLatch, until: ContinuousClock.Instant?)
   /// Try again after a pause that is too short to give up the thread.
   case spin(Duration)
+  /// The same, but the pause ends when another process adds to a counter.
+  case turn(FileCounter, seen: UInt32, Duration)
 
   /// Something has changed: try again at once.
   package static var again: Self { .spin(.zero) }
@@ -60,6 +62,8 @@ extension WaitingStep {
     case .done(let outcome): return outcome
     case .wait(let latch, let deadline): latch.block(until: deadline)
     case .spin(let pause): if pause > .zero { pauseThread(pause) }
+    case .turn(let counter, let seen, let pause):
+      if !counter.wait(unlessChangedFrom: seen, atMost: pause) { pauseThread(pause) }
     }
     return nil
   }
@@ -74,6 +78,7 @@ extension WaitingStep {
     case .done(let outcome): try next(outcome)
     case .wait(let latch, let deadline): .wait(for: latch, until: deadline)
     case .spin(let pause): .spin(pause)
+    case .turn(let counter, let seen, let pause): .turn(counter, seen: seen, pause)
     }
   }
 }
@@ -152,7 +157,7 @@ private final class SuspendedWait<Outcome: Sendable>: Sendable {
         switch try step() {
         case .done(let outcome): task.resume(returning: outcome)
         case .wait(let latch, let deadline): wait(for: latch, until: deadline, task)
-        case .spin: goOn(task)
+        case .spin, .turn: goOn(task)
         }
       } catch {
         // Here, because its release may call the file system.
@@ -182,7 +187,7 @@ private final class SuspendedWait<Outcome: Sendable>: Sendable {
       work.withLock { $0 = nil }
       task.resume(returning: outcome)
     case .wait(let latch, let deadline): wait(for: latch, until: deadline, task)
-    case .spin: goOn(task)
+    case .spin, .turn: goOn(task)
     }
   }
 
@@ -194,7 +199,7 @@ private final class SuspendedWait<Outcome: Sendable>: Sendable {
         // No step follows the release.
         guard let step = try work?.step() else { throw CancellationError() }
         switch step {
-        case .spin: _ = step.block()
+        case .spin, .turn: _ = step.block()
         case .wait: return step
         case .done:
           work = nil

@@ -7,6 +7,7 @@ package enum SystemCall: String, Sendable, CaseIterable {
   case syncFileRange, fchown, fchownat, fchmodat, utimensat, symlinkat, mkfifoat, ftruncate
   case cloneFile, copyFileRange, fgetxattr, fsetxattr, lsetxattr, flistxattr, fremovexattr
   case inotifyInit, inotifyAddWatch, inotifyRemoveWatch, poll, eventfd
+  case mmap
   case spawn, waitid, kill, pidfdOpen, pidfdSendSignal, pipe, memfdCreate
   case socket, connect, bind, send, recv, shutdown
   case threadCreate, terminalMode

@@ -26,9 +26,11 @@ struct LeaseScene {
   }
 
   func request(
-    _ mode: LockMode, within limit: Duration = .seconds(20), term: Duration = Value.standardTerm
+    _ mode: LockMode, within limit: Duration = .seconds(20), term: Duration = Value.standardTerm,
+    keeping warmLease: WarmLease? = nil
   ) throws -> LeaseRequest {
-    LeaseRequest(site: try site(), mode: mode, term: term, deadline: .now + limit)
+    LeaseRequest(
+      site: try site(), mode: mode, term: term, deadline: .now + limit, keeping: warmLease)
   }
 
   func acquire(_ mode: LockMode, term: Duration = Value.standardTerm) throws -> HeldLease {
@@ -44,10 +46,11 @@ struct LeaseScene {
   /// - Returns: false when the lease is there instead.
   static func isWaiting(_ request: LeaseRequest) throws -> Bool {
     while true {
-      switch try request.step() {
+      let step = try request.step()
+      switch step {
       case .done: return false
       case .wait: return true
-      case .spin(let pause): pauseThread(pause)
+      case .spin, .turn: _ = step.block()
       }
     }
   }

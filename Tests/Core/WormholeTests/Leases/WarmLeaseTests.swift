@@ -80,6 +80,53 @@ struct WarmLeaseTests {
     try LeaseScene.finish(waiting).end()
   }
 
+  @Test("wakes the process that waits for its turn, without an event")
+  func handedOver() throws {
+    try value.replace(with: 1)
+    let (held, _) = try takenWithDirectory()
+    let far = ContinuousClock.now + .seconds(30)
+    let request = try scene.request(.exclusive, keeping: value.store.file.warmLease)
+    while true {
+      let step = try request.step()
+      guard case .turn(let counter, let seen, _) = step else {
+        _ = step.block()
+        continue
+      }
+      // It was waited for lately, so its release looks for waiters.
+      held.end()
+      #expect(counter.wait(unlessChangedFrom: seen, atMost: .seconds(60)))
+      break
+    }
+    #expect(ContinuousClock.now < far)
+    try LeaseScene.finish(request).end()
+  }
+
+  @Test(
+    "is handed over or not, whatever its marker is",
+    arguments: [
+      "true", "printf 1234567 > clean", "truncate -s 1G clean", "rm clean && mkdir clean",
+      "rm clean && mkfifo clean", "rm clean && ln -s /dev/zero clean",
+    ])
+  func hostileMarker(_ plant: String) throws {
+    try value.replace(with: 0)
+    func shell(_ script: String) throws {
+      let shell = try ChildProcess("sh", ["-c", "cd '\(scene.lease)/held' && \(script)"])
+      #expect(try shell.wait(until: soon) == .exited(0))
+    }
+    try shell(plant)
+    let processes = try (0..<4).map { _ in try Participant(scene.directory.path) }
+    let times = 50
+    for _ in 0..<times { for process in processes { try process.tell("add k 1") } }
+    // Shortened while some of them wait at it.
+    for _ in 0..<times {
+      try shell("[ ! -f clean ] || truncate -cs 0 clean")
+    }
+    for process in processes {
+      for _ in 0..<times { #expect(try process.answer() == "done") }
+    }
+    #expect(try value.read() == .integer(Int64(processes.count * times)))
+  }
+
   @Test("is taken over from a stopped process as any other")
   func stoppedHolder() throws {
     let holder = try Participant(scene.directory.path)
