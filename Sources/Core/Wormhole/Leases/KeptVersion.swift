@@ -184,6 +184,7 @@ extension Lease {
     guard let name = KeptVersion.nameFromHeld else { return }
     let held = held.descriptor.rawValue
     let (entry, staging) = (nextEntry(), stagingPlace.directory)
+    keptVersion.withLock { $0 = nil }
     if try ifPresent(rename(name, at: held, to: entry, at: staging)) != nil {
       try removeIfPresent(entry, at: staging)
     }

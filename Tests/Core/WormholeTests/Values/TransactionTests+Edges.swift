@@ -33,10 +33,11 @@ extension TransactionTests {
       try container.root.makeDirectoryIfMissing(path, at: at)
     }
     try container.root.access.createFile(later.open, at: at).close()
-    try lease.leave(lease.stageNote(.init(transaction: later, number: 0, kind: .replace)))
-    try container.root.settle(lease, of: late, staged: nil)
+    let part = Transaction.Part(transaction: later, number: 0, kind: .replace)
+    try lease.leave(lease.stageNote(part))
+    try container.root.settle(lease, of: late)
     #expect(try exists(later.open, at: at))
-    try container.root.settle(lease, of: later, staged: nil)
+    try container.root.settle(lease, of: later)
     #expect(try !exists(later.open, at: at))
     #expect(try value.read() == 1)
   }

@@ -6,10 +6,12 @@ package import WormholeSystem
 ///
 /// A change of several values takes their leases one after another, in the order that it is given.
 package final class Change<Result: Sendable>: Waiting {
-  private let places: [(directory: NamedDirectory, file: String)]
+  /// A value, or another thing with a lease.
+  typealias Place = (directory: NamedDirectory, file: String, warmLease: WarmLease?)
+
+  private let places: [Place]
   private let terms: ChangeTerms
   private let content: (@Sendable () -> PublishedContent)?
-  private let warmLease: WarmLease?
   private let work: @Sendable ([Lease], PreparedContent?) throws -> Result
   private var request: LeaseRequest?
   private var prepared: PreparedContent?
@@ -35,7 +37,7 @@ package final class Change<Result: Sendable>: Waiting {
     preparing content: (@Sendable () -> PublishedContent)? = nil,
     _ work: @escaping @Sendable (Lease, PreparedContent?) throws -> Result
   ) {
-    self.init([(directory, file)], keeping: warmLease, terms, preparing: content) {
+    self.init([(directory, file, warmLease)], terms, preparing: content) {
       try work($0[0], $1)
     }
   }
@@ -43,12 +45,11 @@ package final class Change<Result: Sendable>: Waiting {
   /// - Parameter places: in an order on which all processes agree; otherwise two of them could wait
   ///   for each other until a lease is overdue.
   init(
-    _ places: [(directory: NamedDirectory, file: String)], keeping warmLease: WarmLease? = nil,
-    _ terms: ChangeTerms, preparing content: (@Sendable () -> PublishedContent)? = nil,
+    _ places: [Place], _ terms: ChangeTerms,
+    preparing content: (@Sendable () -> PublishedContent)? = nil,
     _ work: @escaping @Sendable ([Lease], PreparedContent?) throws -> Result
   ) {
     self.places = places
-    self.warmLease = warmLease
     self.terms = terms
     self.content = content
     self.work = work
@@ -63,11 +64,11 @@ package final class Change<Result: Sendable>: Waiting {
       {
         return .spin(.milliseconds(1))
       }
-      if request == nil, content == nil, terms.durability == .standard, let place = places.first,
-        let lease = try warmLease?.take(term: terms.term, in: place.directory.root)
+      let next = places[leases.count]
+      if request == nil, content == nil, terms.durability == .standard,
+        let lease = try next.warmLease?.take(term: terms.term, in: next.directory.root)
       {
-        leases.append(lease)
-        return try perform()
+        return try add(lease)
       }
       let step: WaitingStep<Lease>
       do {
@@ -86,10 +87,14 @@ package final class Change<Result: Sendable>: Waiting {
       }
       return try step.then { lease in
         self.request = nil
-        leases.append(lease)
-        return leases.count == places.count ? try perform() : .again
+        return try add(lease)
       }
     }
+  }
+
+  private func add(_ lease: Lease) throws -> WaitingStep<Result> {
+    leases.append(lease)
+    return leases.count == places.count ? try perform() : .again
   }
 
   // The directory is missing before the request was made.
@@ -112,7 +117,8 @@ package final class Change<Result: Sendable>: Waiting {
       return try PreparedContent(content, at: site, durability: terms.durability)
     }
     let request = LeaseRequest(
-      site: site, mode: .exclusive, term: terms.term, deadline: terms.deadline)
+      site: site, mode: .exclusive, term: terms.term, deadline: terms.deadline,
+      keeping: place.warmLease)
     self.request = request
     return request
   }

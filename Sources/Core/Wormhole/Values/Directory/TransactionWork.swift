@@ -18,7 +18,7 @@ struct TransactionWork<Result: Sendable>: Sendable {
   }
 
   func change() -> sending Change<Result> {
-    Change(files.map { ($0.directory, LeaseSite.value) }, terms) { leases, _ in
+    Change(files.map { ($0.directory, LeaseSite.value, $0.warmLease) }, terms) { leases, _ in
       try perform(leases)
     }
   }
@@ -61,9 +61,7 @@ struct TransactionWork<Result: Sendable>: Sendable {
   ) throws {
     let handle = try container.root.handle()
     let directory = handle.descriptor.rawValue
-    for path in [NameKind.own, Transaction.directory, transaction.path] {
-      try container.root.makeDirectoryIfMissing(path, at: directory)
-    }
+    try makeDirectory(of: transaction, at: directory)
     // Locked until all is settled: an unlocked file was left by a dead process.
     let state = try container.root.access.createFile(transaction.open, at: directory)
     var notes: [Lease.StagedNote] = []
@@ -79,7 +77,9 @@ struct TransactionWork<Result: Sendable>: Sendable {
         try file.startWriteBack()
         written.append(SharedDescriptor(file))
       }
-      for (lease, part) in zip(leases, parts) { notes.append(try lease.stageNote(part)) }
+      for (lease, part) in zip(leases, parts) {
+        notes.append(try lease.stageNote(part))
+      }
       for file in written {
         if durability == .durable {
           try file.descriptor.synchronize()
@@ -109,7 +109,7 @@ struct TransactionWork<Result: Sendable>: Sendable {
     // All is visible from here on. The next holder does what can't be done now, and may have done it:
     // what is missing must not look like a lost lease, because then the change would be made again.
     if durability == .durable { _ = try ifPresent(synchronize(transaction.path, directory)) }
-    for (number, lease) in leases.enumerated() { settle(lease, transaction, staged[number]) }
+    conclude(transaction, parts, leases, staged, directory: directory)
     if durability == .durable {
       for lease in leases { _ = try ifPresent(lease.synchronizeDirectories()) }
     }
@@ -126,13 +126,56 @@ struct TransactionWork<Result: Sendable>: Sendable {
     }
   }
 
-  private func settle(_ lease: Lease, _ transaction: Transaction, _ staged: String?) {
-    do {
-      try container.root.settle(lease, of: transaction, staged: staged)
+  private func makeDirectory(of transaction: Transaction, at directory: Int32) throws(Errno) {
+    let root = container.root
+    let made: Void? = try ifPresent(root.makeDirectoryIfMissing(transaction.path, at: directory))
+    guard made == nil else { return }
+    for path in [NameKind.own, Transaction.directory, transaction.path] {
+      try root.makeDirectoryIfMissing(path, at: directory)
+    }
+  }
+
+  /// Publishes all parts under their leases, without the looks that a later holder would need.
+  private func conclude(
+    _ transaction: Transaction, _ parts: [Transaction.Part], _ leases: [Lease],
+    _ staged: [Int: String], directory: Int32
+  ) {
+    let settled = zip(parts, leases).filter { part, lease in
+      part.kind == .keep
+        || succeeds {
+          try lease.publish(part) {
+            try staged[part.number] ?? lease.nameInLease(part, at: directory)
+          }
+          try removeIfPresent(part.content, at: directory)
+        }
+    }
+    let isRemoved = succeeds {
+      // A part that failed still needs it.
+      if settled.count == parts.count {
+        try transaction.conclude(at: directory)
+      } else {
+        try transaction.removeIfSettled(at: directory)
+      }
+    }
+    guard isRemoved else { return }
+    for (part, lease) in settled where succeeds({ try lease.discardNote() }) {
       lease.isDeclared.store(true, ordering: .relaxed)
+      if durability == .standard, let warmLease = files[part.number].warmLease {
+        lease.stayWarm(as: warmLease)
+      }
+    }
+  }
+
+  /// Takes a step after which nothing is left to do for the next holder.
+  ///
+  /// - Returns: False if it failed: the lease was taken over, or the disk has failed. The note and this
+  ///   holder's declaration are still there, so the next holder of the lease does the same.
+  private func succeeds(_ step: () throws -> Void) -> Bool {
+    do {
+      try step()
+      return true
     } catch {
-      // The lease was taken over, or the disk has failed: the note and this holder's declaration are
-      // still there, so the next holder of the lease does the same.
+      return false
     }
   }
 
@@ -145,7 +188,12 @@ struct TransactionWork<Result: Sendable>: Sendable {
       let isCommitted = try transaction.isCommitted(at: directory)
       // Those that are not in their place.
       for (lease, note) in zip(leases, notes) { try lease.discard(note.entry) }
-      for (number, lease) in leases.enumerated() { settle(lease, transaction, staged[number]) }
+      for (number, lease) in leases.enumerated() {
+        if let entry = staged[number] { try lease.discard(entry) }
+        if succeeds({ try container.root.settle(lease, of: transaction) }) {
+          lease.isDeclared.store(true, ordering: .relaxed)
+        }
+      }
       if !isCommitted { try transaction.discard(at: directory) }
     } catch {
       // The disk has failed, and the caller gets its first error. The next holder of each lease,

@@ -1,4 +1,3 @@
-import Synchronization
 package import WormholeSystem
 
 /// A change of several values in one step: every process sees all of it or nothing, even if its
@@ -47,7 +46,7 @@ package struct Transaction: Sendable {
     }
 
     package var content: String { "\(transaction.path)/\(number)" }
-    fileprivate var note: String { "\(transaction.nonce) \(number) \(kind.rawValue)\n" }
+    var note: String { "\(transaction.nonce) \(number) \(kind.rawValue)\n" }
   }
 
   package static let directory = NameKind.own + "/transactions"
@@ -76,7 +75,7 @@ package struct Transaction: Sendable {
     let bytes = try tolerating(
       foreign,
       FileDescriptor.readBeneath(
-        site + "/" + LeaseSite.lease + "/" + LeaseSite.transaction, at: directory,
+        site + "/" + LeaseSite.transactionNote, at: directory,
         maximumBytes: 256, isTrusted: isTrusted))
     let fields = (bytes ?? []).split(whereSeparator: { $0 == 32 || $0 == 10 })
     guard fields.count == 3, fields[0].count <= 16, fields[0].allSatisfy(Nonce.isDigit),
@@ -99,6 +98,11 @@ package struct Transaction: Sendable {
   func removeIfSettled(at container: Int32) throws(Errno) {
     let entries = try SharedContainer.entries(path, at: container) ?? []
     guard entries.allSatisfy({ path + "/" + $0.name.text == committed }) else { return }
+    try conclude(at: container)
+  }
+
+  /// Removes what is left of a committed transaction, all of whose parts this process has published.
+  func conclude(at container: Int32) throws(Errno) {
     try removeIfPresent(committed, at: container)
     _ = try tolerating(
       [.noSuchFile, .directoryNotEmpty, .alreadyExists], removeDirectory(path, at: container))
@@ -152,101 +156,5 @@ extension Transaction {
       }
     }
     try transaction.discard(at: container)
-  }
-}
-
-extension Lease {
-  /// A note that is written in the lease, and not yet in its place.
-  package struct StagedNote: Sendable {
-    package let entry: String
-    fileprivate let file: SharedDescriptor
-  }
-
-  /// Writes the note of a transaction, through this lease.
-  ///
-  /// From here on this holder's declaration stays when it ends, so that the next holder looks for
-  /// the note.
-  package func stageNote(_ part: Transaction.Part) throws -> StagedNote {
-    // Without a declaration the next holder would not look for it.
-    if let refusal { throw refusal }
-    isDeclared.store(false, ordering: .relaxed)
-    let entry = nextEntry()
-    return try failingAsLost { () throws(Errno) in
-      let file = try site.home.access.createFile(entry, at: stagingPlace.directory)
-      try file.writeAll(Array(part.note.utf8))
-      try file.startWriteBack()
-      return StagedNote(entry: entry, file: SharedDescriptor(file))
-    }
-  }
-
-  /// Leaves the note in its place.
-  package func leave(_ note: StagedNote) throws {
-    try failingAsLost { () throws(Errno) in
-      // An empty note after a loss of power would undo this part alone.
-      try note.file.descriptor.writeBack()
-      try rename(
-        note.entry, at: stagingPlace.directory, to: "../" + LeaseSite.transaction,
-        at: held.descriptor.rawValue)
-    }
-  }
-
-  /// Gives the content of a part a name in the lease, from where it can be published.
-  package func nameInLease(_ part: Transaction.Part, at container: Int32) throws -> String {
-    let entry = nextEntry()
-    try failingAsLost { () throws(Errno) in
-      try link(part.content, at: container, to: entry, at: stagingPlace.directory)
-    }
-    return entry
-  }
-}
-
-extension ContainerRoot {
-  package func settle(_ lease: Lease) throws { try settle(lease, of: nil, staged: nil) }
-
-  /// - Parameters:
-  ///   - transaction: A late holder's own, because a later one may be under way by now; nil for any.
-  ///   - staged: The content of the part in the lease, if it is there already.
-  package func settle(_ lease: Lease, of transaction: Transaction?, staged: String?) throws {
-    let site = try lease.site.directory()
-    let handle = try handle()
-    let note = LeaseSite.lease + "/" + LeaseSite.transaction
-    guard try exists(note, at: site) else { return }
-    if let part = try Transaction.part(of: ".", at: site, { access.trusts($0, in: handle.status) })
-    {
-      guard transaction.map({ $0.nonce == part.transaction.nonce }) ?? true else { return }
-      try settle(part, lease, staged: staged, container: handle.descriptor.rawValue)
-    }
-    if let entry = try lease.takeIn(note) { try lease.discard(entry) }
-  }
-
-  private func settle(
-    _ part: Transaction.Part, _ lease: Lease, staged: String?, container: Int32
-  ) throws {
-    if try part.transaction.isCommitted(at: container), part.kind != .keep,
-      try exists(part.content, at: container)
-    {
-      try publish(part, lease, staged: staged, container: container)
-    } else if let staged {
-      try lease.discard(staged)
-    }
-    // The transaction goes before the note, because nothing leads to it without one.
-    try removeIfPresent(part.content, at: container)
-    try part.transaction.removeIfSettled(at: container)
-  }
-
-  /// Publishes the content of a part. The part keeps it until then, because this process may end
-  /// here, too.
-  private func publish(
-    _ part: Transaction.Part, _ lease: Lease, staged: String?, container: Int32
-  ) throws {
-    // No earlier version may stand in for a later publication, or a loss of power could undo this
-    // value's part alone.
-    try lease.dropKept(of: LeaseSite.value)
-    guard part.kind == .replace else {
-      if let entry = try lease.takeIn(LeaseSite.value) { try lease.discard(entry) }
-      return
-    }
-    try lease.moveOut(
-      staged ?? lease.nameInLease(part, at: container), as: LeaseSite.value, .exchange)
   }
 }
