@@ -24,7 +24,7 @@ extension SharedContainer {
   /// - Throws: The error of `body`, or `AppGroupError`: as `Value.update`; `unsupportedValue` for a
   ///   value that is not among `identifiers`, and for two identifiers that Swift takes for equal though
   ///   their bytes differ; `inputOutput` on a file system without hard links or permissions.
-  /// - Complexity: About 20 system calls for each changed value, 10 for an unchanged one, and 10 more.
+  /// - Complexity: About 35 system calls for each changed value, and 10 more.
   ///   The content is written before the change becomes visible. `.durable` adds five fsyncs for each
   ///   value, and two.
   @available(*, noasync, message: "it blocks; await the other form, in an async function")
