@@ -36,6 +36,10 @@ struct WCSessionTests {
     #expect(throws: WCError.self) { try WCSession.default.updateApplicationContext([:]) }
     let transfer = WCSession.default.transferUserInfo(["a": 1])
     #expect(!transfer.isTransferring && transfer.userInfo["a"] as? Int == 1)
+    #expect("\(transfer)" == "WCSessionUserInfoTransfer([\"a\": 1], ended)")
+    let file = WCSession.default.transferFile(
+      URL(filePath: "/nowhere/poster.jpg"), metadata: ["film": "Vertigo"])
+    #expect("\(file)" == "WCSessionFileTransfer(poster.jpg, [\"film\": Vertigo], 0 %, ended)")
   }
 
   @Test("activates on both sides, by configuration, and reports it again on a second activation")
@@ -92,6 +96,16 @@ struct WCSessionTests {
       "WATCHCONNECTIVITY_ROLE=phone", "WORMHOLE_CONTAINER=", "WORMHOLE_GROUP=")
     #expect(nowhere.contains("Set WORMHOLE_GROUP") && !nowhere.contains("\n"), "\(nowhere)")
     #expect(try printed(place, "WORMHOLE_GROUP=").contains("WATCHCONNECTIVITY_ROLE"))
+  }
+
+  @Test(
+    "reports on standard error, once, that its role was forgotten, in a program without a handler",
+    .onlyDirectories("it needs no container"))
+  func forgotten() throws {
+    let program = try LineProcess(BuiltProgram.path("participant"), ["session-alone"])
+    let line = try program.line(until: soon)
+    #expect(line.hasPrefix("WatchConnectivity: ") && line.contains("WATCHCONNECTIVITY_ROLE"))
+    for _ in 0..<2 { #expect(try program.line(until: soon) == "no session") }
   }
 
   @Test("makes all calls on one queue that is not the main one, never two at once")

@@ -53,6 +53,7 @@ struct Participant {
   let container: SharedContainer
 
   static func main() {
+    if CommandLine.arguments.last == "session-alone" { SessionVerbs.beAlone() }
     DiagnosticsVerbs.begin()
     EtcdEngine.register()
     do {

@@ -101,6 +101,12 @@ enum SessionVerbs {
     return new.events.await("activated")
   }
 
+  /// Asks twice for a session, in a program that has no handler of events.
+  static func beAlone() -> Never {
+    for _ in 0..<2 { print(WCSession.isSupported() ? "session" : "no session") }
+    exit(0)
+  }
+
   /// Runs a phone or watch as its environment says, without a user at its standard input: it
   /// answers messages until it receives "quit", or for a minute.
   static func serve() -> Never {

@@ -109,8 +109,20 @@ public final class WCSession: NSObject, Sendable {
       place = result
       return (result, true)
     }
-    if isFirst, case .failure(let error) = result { Diagnostics.report(error) }
+    if isFirst, case .failure(let error) = result { Self.complain(error) }
     return try result.get()
+  }
+
+  /// Reports that there is no session here; on standard error if the program has no handler, because it would
+  /// be silent, and a forgotten role is the most frequent mistake.
+  private static func complain(_ error: WCError) {
+    Diagnostics.report(error)
+    guard Diagnostics.onEvent == nil else { return }
+    do {
+      try FileHandle.standardError.write(contentsOf: Data("WatchConnectivity: \(error)\n".utf8))
+    } catch {
+      // It is closed, so nobody would read it.
+    }
   }
 
   /// The place of the session, if it was asked before.

@@ -42,6 +42,9 @@ final class TransferCourse: Sendable {
 
   var isTransferring: Bool { stage.withLock { $0 == .underWay || $0 == .takingBack } }
 
+  /// A word for a person.
+  var state: String { isCancelled ? "cancelled" : isTransferring ? "transferring" : "ended" }
+
   /// Whether the app has cancelled it, and knows.
   var isCancelled: Bool { stage.withLock { $0 == .takenBack } }
 
@@ -122,4 +125,10 @@ package enum CarriedObjects: @unchecked Sendable {
     case .given(let objects): objects
     }
   }
+}
+
+/// Returns a dictionary as Swift writes it, sorted by its keys.
+func readable(_ dictionary: [String: Any]) -> String {
+  let members = dictionary.sorted { $0.key < $1.key }.map { "\"\($0.key)\": \($0.value)" }
+  return members.isEmpty ? "[:]" : "[\(members.joined(separator: ", "))]"
 }

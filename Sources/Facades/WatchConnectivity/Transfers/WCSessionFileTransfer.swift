@@ -56,6 +56,14 @@ public final class WCSessionFileTransfer: NSObject, Sendable {
     self.init(TransferCourse(isTransferring: isTransferring), file, isComplete: isComplete)
   }
 
+  /// The class, the file, its metadata, and how far it is, for a person.
+  public override var description: String {
+    let metadata = file.metadata.map { ", " + readable($0) } ?? ""
+    let percent = Int(progress.fractionCompleted * 100)
+    return
+      "WCSessionFileTransfer(\(file.fileURL.lastPathComponent)\(metadata), \(percent) %, \(course.state))"
+  }
+
   /// Whether it has neither been delivered nor failed nor been cancelled.
   public var isTransferring: Bool { course.isTransferring }
 

@@ -34,6 +34,11 @@ public final class WCSessionUserInfoTransfer: NSObject, Sendable {
     complications = nil
   }
 
+  /// The class, the dictionary and the state, for a person.
+  public override var description: String {
+    "WCSessionUserInfoTransfer(\(readable(userInfo)), \(course.state))"
+  }
+
   /// The dictionary that is sent.
   public var userInfo: [String: Any] { content.objects ?? [:] }
 
