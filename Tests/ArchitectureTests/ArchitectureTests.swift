@@ -69,7 +69,7 @@ struct ArchitectureTests {
     }
     let calls = Set(
       system.flatMap {
-        Layers.declarations(in: tokens(of: $0.text), of: Layers.types.union(["func"]))
+        Layers.declarations(in: $0.text.tokens, of: Layers.types.union(["func"]))
       })
     #expect(calls.isSuperset(of: ["FileDescriptor", "fileStatus", "Program"]))
     try expectNothing { EngineRules.findings(in: $0, path: $1.path, calls: calls) }

@@ -1,11 +1,15 @@
+import Glibc
+
 /// Returns constructs that may hide an error, crash, or race, without a comment that argues why.
 ///
 /// The comment stands on the same line or is the block of comment lines directly above, and has at
 /// least four words.
 func unarguedFindings(in text: SourceText, path: String) -> [Finding] {
   var findings: [Finding] = []
+  let present = risks.filter(text.hasCode)
+  if present.isEmpty { return [] }
   for (index, line) in text.lines.enumerated() {
-    let risks = risks(in: line.code)
+    let risks = present.filter { contains(line.code, word: $0) }
     if risks.isEmpty || isArgument(line.comment) || isArgument(commentBlock(above: index, in: text))
     {
       continue
@@ -20,24 +24,18 @@ func unarguedFindings(in text: SourceText, path: String) -> [Finding] {
 
 /// Returns uses of names that are forbidden everywhere.
 func forbiddenFindings(in text: SourceText, path: String) -> [Finding] {
-  text.lines.enumerated().filter { $0.element.code.contains("PropertyListSerialization") }.map {
-    Finding(
-      path, $0.offset + 1, "PropertyListSerialization crashes on hostile bytes; use our codec")
+  let name = "PropertyListSerialization"
+  guard text.hasCode(name) else { return [] }
+  return text.lines.enumerated().filter { $0.element.code.contains(name) }.map {
+    Finding(path, $0.offset + 1, "\(name) crashes on hostile bytes; use our codec")
   }
 }
 
-private func risks(in code: String) -> [String] {
-  var risks: [String] = []
-  for risk in ["try?", "try!", "@unchecked", "nonisolated(unsafe)", "fatalError("]
-  where contains(code, word: risk) {
-    risks.append(risk)
-  }
-  return risks
-}
+private let risks = ["try?", "try!", "@unchecked", "nonisolated(unsafe)", "fatalError("]
 
 /// Returns whether the code has the text at the beginning of a word.
 private func contains(_ code: String, word: String) -> Bool {
-  guard code.contains(word) else { return false }
+  guard strstr(code, word) != nil else { return false }
   var rest = Array(code.utf8)[...]
   var previous = UInt8(ascii: " ")
   while let first = rest.first {

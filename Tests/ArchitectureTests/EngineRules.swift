@@ -47,14 +47,14 @@ enum EngineRules {
     guard ["Sources/Facades/", "Sources/Programs/"].contains(where: { path.hasPrefix($0) }),
       !exceptions.contains(where: { path.hasPrefix($0.prefix) })
     else { return [] }
-    let tokens = tokens(of: text)
+    let tokens = text.tokens
     var findings: [Finding] = []
     for (index, token) in tokens.enumerated() {
       if directoryTypes.contains(token.text) {
         findings.append(Finding(path, token.line, "\(token.text) is known to the core only"))
       }
-      let before = tokens[..<index].suffix(2).map(\.text)
-      if before == ["container", "."], ["url", "root", "access"].contains(token.text),
+      if ["url", "root", "access"].contains(token.text),
+        tokens[..<index].suffix(2).map(\.text) == ["container", "."],
         !pathUsers.contains(where: { path.hasPrefix($0.prefix) })
       {
         findings.append(

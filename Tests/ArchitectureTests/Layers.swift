@@ -155,7 +155,7 @@ enum Layers {
     in files: [(folder: String, path: String, text: SourceText)], room: String
   ) -> [Finding] {
     let rows = folders[room] ?? [:]
-    let words = files.map { tokens(of: $0.text) }
+    let words = files.map(\.text.tokens)
     var homes: [String: Set<String>] = [:]
     for (file, words) in zip(files, words) {
       for name in declarations(in: words, of: types) {

@@ -64,8 +64,6 @@ func manifestFindings(_ manifest: String, path: String) -> [Finding] {
   return findings
 }
 
-private typealias Token = (text: String, line: Int)
-
 /// Returns words, signs, and whole string literals, without comments.
 private func manifestTokens(_ manifest: String) -> [Token] {
   var tokens: [Token] = []

@@ -1,12 +1,12 @@
+import Glibc
+
 /// Returns public declarations without a doc comment directly above (attributes may stand between).
 ///
 /// Members that a standard protocol already documents are exempt.
 func undocumentedFindings(in text: SourceText, path: String) -> [Finding] {
   var findings: [Finding] = []
   for (index, line) in text.lines.enumerated() {
-    guard line.code.contains("public") || line.code.contains("open"),
-      let declaration = publicDeclaration(line.trimmedCode)
-    else { continue }
+    guard let declaration = publicDeclaration(line.trimmedCode) else { continue }
     if declaration.hasPrefix("extension ") {
       findings.append(
         Finding(path, index + 1, "say `public` at each member, not at the extension"))
@@ -37,11 +37,7 @@ func exampleFindings(in text: SourceText, path: String) -> [Finding] {
 
 /// Returns the text after the modifiers of a line with a public declaration; imports do not count.
 private func publicDeclaration(_ code: String) -> String? {
-  let modifiers: Set<Substring> = [
-    "public", "open", "static", "class", "final", "override", "convenience", "required", "mutating",
-    "nonmutating", "nonisolated", "indirect", "lazy", "weak", "unowned", "consuming", "borrowing",
-    "prefix", "postfix", "infix", "distributed", "dynamic", "isolated", "optional",
-  ]
+  guard strstr(code, "public") != nil || strstr(code, "open") != nil else { return nil }
   var words = withoutAttributes(code).split(separator: " ")[...]
   var isPublic = false
   while let word = words.first {
@@ -58,6 +54,12 @@ private func publicDeclaration(_ code: String) -> String? {
   guard isPublic, introducers.contains(introducer) else { return nil }
   return words.joined(separator: " ")
 }
+
+private let modifiers: Set<Substring> = [
+  "public", "open", "static", "class", "final", "override", "convenience", "required", "mutating",
+  "nonmutating", "nonisolated", "indirect", "lazy", "weak", "unowned", "consuming", "borrowing",
+  "prefix", "postfix", "infix", "distributed", "dynamic", "isolated", "optional",
+]
 
 private let introducers: Set<Substring> = [
   "struct", "class", "enum", "protocol", "actor", "extension", "func", "var", "let", "init",

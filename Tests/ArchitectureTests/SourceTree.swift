@@ -23,20 +23,21 @@ enum SourceTree {
   /// Every Swift file below Tests that belongs to tests.
   static let tests = Result {
     try ["Tests", "Tests/Core", "Tests/Facades", "Tests/Programs", "Tests/Workshop"]
-      .flatMap(readFiles).filter { $0.target.hasSuffix("Tests") }
+      .flatMap { try readFiles(in: $0, of: "Tests") }
   }
 
-  private static func readFiles(in folder: String) throws -> [File] {
-    let sources = root.appending(path: folder)
-    var files: [File] = []
-    for path in try FileManager.default.subpathsOfDirectory(atPath: sources.path).sorted()
-    where path.hasSuffix(".swift") {
-      files.append(
-        File(
-          path: folder + "/" + path, target: String(path.prefix { $0 != "/" }),
-          text: SourceText(try String(contentsOf: sources.appending(path: path), encoding: .utf8))))
+  /// Reads the files of the targets in a folder, or only of those whose name ends in a word.
+  private static func readFiles(in folder: String, of suffix: String = "") throws -> [File] {
+    let manager = FileManager.default
+    let targets = try manager.contentsOfDirectory(atPath: root.path + "/" + folder)
+    return try targets.sorted().filter { $0.hasSuffix(suffix) }.flatMap { target in
+      let sources = "\(folder)/\(target)/"
+      return try manager.subpathsOfDirectory(atPath: root.path + "/" + sources).sorted()
+        .filter { $0.hasSuffix(".swift") }
+        .map {
+          File(path: sources + $0, target: target, text: SourceText(try text(of: sources + $0)))
+        }
     }
-    return files
   }
 
   static func manifest() throws -> String { try text(of: "Package.swift") }
