@@ -56,7 +56,7 @@ final class Console {
 
   /// - Parameter directory: The first directory of both shells; everything below it may be changed.
   init(in directory: String) throws {
-    let built = try BuiltProgram.path("")
+    let built = try BuiltProgram.asBuilt("")
     // The package is built already.
     try makeDirectory(directory + "/bin")
     try ItemText.write(
@@ -72,7 +72,7 @@ final class Console {
       to: directory + "/bin/swift")
     try FileDescriptor.open(directory + "/bin/swift", .readOnly).setPermissions(0o755)
     let environment = [
-      "PATH=\(directory)/bin:\(built):\(Program.environment("PATH") ?? "/usr/bin:/bin")",
+      "PATH=\(directory)/bin:\(try BuiltProgram.searchPath()):\(Program.environment("PATH") ?? "/usr/bin:/bin")",
       "HOME=\(directory)", "XDG_DATA_HOME=\(directory)/data", "TMPDIR=\(directory)",
       "LC_ALL=C.UTF-8", "WORMHOLE_GROUP=group.com.example.cinema",
     ]

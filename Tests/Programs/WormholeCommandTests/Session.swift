@@ -70,11 +70,10 @@ struct Session {
   ) throws -> Outcome {
     let number = UInt64.random(in: .min ... .max)
     let (output, errors) = ("\(directory.path)/out-\(number)", "\(directory.path)/err-\(number)")
-    let program = try BuiltProgram.path("wormhole")
-    let folder = program[..<(program.lastIndex(of: "/") ?? program.startIndex)]
     let location = try TestEngine.current.location(of: container)?.description ?? container
     let variables = [
-      "PATH=\(folder):\(Program.environment("PATH") ?? "/usr/bin:/bin")", "C=\(container)",
+      "PATH=\(try BuiltProgram.searchPath()):\(Program.environment("PATH") ?? "/usr/bin:/bin")",
+      "C=\(container)",
       "T=\(directory.path)", "WORMHOLE_CONTAINER=\(location)", "HOME=\(directory.path)",
       "LC_ALL=C.UTF-8",
     ]

@@ -191,11 +191,3 @@ package final class Participant: Sendable {
     return end
   }
 }
-
-/// The programs that were built together with the tests.
-package enum BuiltProgram {
-  package static func path(_ name: String) throws -> String {
-    let tests = try Program.executablePath()
-    return tests[..<(tests.lastIndex(of: "/") ?? tests.startIndex)] + "/" + name
-  }
-}

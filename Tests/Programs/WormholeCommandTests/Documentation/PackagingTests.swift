@@ -17,7 +17,7 @@ struct PackagingTests {
       print("skipped: not installed: \(missing.output)")
       return
     }
-    let program = try BuiltProgram.path("wormhole")
+    let program = try BuiltProgram.asBuilt("wormhole")
     let made = try session.shell(
       """
       export SOURCE_DATE_EPOCH=1700000000
