@@ -140,18 +140,7 @@ let testTools: [Target] = [
   clients(
     "WormholeStepCounter", of: "WatchConnectivity", "BothSides/StepCounter",
     [.swiftLanguageMode(.v6)]),
-  // The template of a repository, whose own names its users have.
-  .executableTarget(
-    name: "WormholeStepsPhone", dependencies: ["WatchConnectivity"],
-    path: "Fixtures/template/Sources/StepsPhone", swiftSettings: templateSettings),
-  .executableTarget(
-    name: "WormholeStepsWatch", dependencies: ["WatchConnectivity"],
-    path: "Fixtures/template/Sources/StepsWatch", swiftSettings: templateSettings),
 ]
-
-var templateSettings: [SwiftSetting] {
-  [.swiftLanguageMode(.v6), .treatAllWarnings(as: .error)]
-}
 
 /// Each room's tests, in the group of the room, with a folder for each folder of its sources.
 let tests: [Target] = [
@@ -203,10 +192,6 @@ let tests: [Target] = [
     dependencies: ["WormholeStepCounter", "ConnectivityTesting", "WatchConnectivity"],
     path: "Tests/BothSides/Tests",
     swiftSettings: [.swiftLanguageMode(.v6), .treatAllWarnings(as: .error)]),
-  .testTarget(
-    name: "WormholeStepsTests",
-    dependencies: ["WormholeStepsPhone", "WormholeStepsWatch", "ConnectivityTesting"],
-    path: "Fixtures/template/Tests/StepsTests", swiftSettings: templateSettings),
   test(
     "Programs/WormholeCommandTests", core + ["WormholeCommand", "WormholeEtcd", "WormholeWorkshop"]),
   test(

@@ -71,8 +71,6 @@ enum Layers {
     "WormholeNotifyClients": ["notify", "Foundation"],
     "WormholeMessageClients": ["MMWormhole", "WatchConnectivity", "Foundation"],
     "WormholeStepCounter": ["WatchConnectivity", "Foundation"],
-    "WormholeStepsPhone": ["WatchConnectivity", "Foundation"],
-    "WormholeStepsWatch": ["WatchConnectivity", "Foundation"],
   ]
 
   private static let containers: Set<String> = [

@@ -4,14 +4,11 @@
   import Testing
 
   @Suite("The phone and the watch") struct StepsTests {
-    // The programs have the name of their tests: StepsTests finds StepsPhone and StepsWatch.
-    private static let app = String(#fileID.prefix { $0 != "/" }.dropLast("Tests".count))
-
     @Test("lose no steps when the watch is killed in the middle of a message")
     func killed() async throws {
       let scene = try TestScene()
-      let phone = try scene.start(SideProcess.built(Self.app + "Phone"), as: .phone)
-      let watch = try scene.start(SideProcess.built(Self.app + "Watch"), as: .watch)
+      let phone = try scene.start(SideProcess.built("StepsPhone"), as: .phone)
+      let watch = try scene.start(SideProcess.built("StepsWatch"), as: .watch)
       defer { Self.keep(["phone": phone, "watch-killed": watch]) }
       try await phone.line(containing: "watch in reach")
 
@@ -20,7 +17,7 @@
       watch.kill()
       try await phone.line(containing: "later")
 
-      let back = try scene.start(SideProcess.built(Self.app + "Watch"), as: .watch)
+      let back = try scene.start(SideProcess.built("StepsWatch"), as: .watch)
       defer { Self.keep(["watch-back": back]) }
       try await back.line(containing: "30 steps in all")
 
