@@ -1,6 +1,8 @@
 /// A binary property list that is built byte by byte, for files that no writer would write.
 struct HandMadeBinary {
-  var objects: [[UInt8]] = []
+  private(set) var objects: [[UInt8]] = []
+  /// The places of the strings among the objects.
+  private(set) var strings: [Int] = []
   var top = 0
   var offsetSize = 4
   var referenceSize = 2
@@ -9,6 +11,9 @@ struct HandMadeBinary {
 
   @discardableResult
   mutating func add(_ bytes: [UInt8]) -> Int {
+    if let marker = bytes.first, [0x50, 0x60].contains(marker & 0xF0) {
+      strings.append(objects.count)
+    }
     objects.append(bytes)
     return objects.count - 1
   }

@@ -91,9 +91,8 @@ struct Mutator {
   }
 
   private mutating func randomKey(of file: HandMadeBinary, below limit: Int) -> Int {
-    let strings = file.objects.indices.filter { [0x50, 0x60].contains(file.objects[$0][0] & 0xF0) }
     let isForeign = Int.random(in: 0..<40, using: &generator) == 0
-    guard !isForeign, let key = strings.randomElement(using: &generator) else {
+    guard !isForeign, let key = file.strings.randomElement(using: &generator) else {
       return Int.random(in: 0..<limit, using: &generator)
     }
     return key

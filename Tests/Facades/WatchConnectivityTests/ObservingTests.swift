@@ -106,7 +106,7 @@ struct ObservingTests {
   func progress() throws {
     let scene = try SessionScene()
     let (phone, watch) = (try observed("phone", in: scene), try scene.watch())
-    let path = try scene.file("film.bin", String(repeating: "x", count: 3_000_000))
+    let path = try scene.file("film.bin", longText(3_000_000))
     #expect(try phone.session("upload \(path)") == "done")
     #expect(try phone.await("whole") == "whole")
     #expect(try phone.await("sent") == "sent film.bin -")

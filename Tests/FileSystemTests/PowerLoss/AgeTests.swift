@@ -85,7 +85,7 @@ struct AgeTests {
       let path = try disk.makeContainer()
       do {
         let container = try SharedContainer(path: path)
-        let large = PropertyListValue.string(String(repeating: "x", count: 100_000))
+        let large = PropertyListValue.string(longText(100_000))
         for (name, promised) in [("small", 100), ("large", large), ("kept", 30)] {
           let value = container.value(name)
           try value.replace(with: 0, durability: .durable)

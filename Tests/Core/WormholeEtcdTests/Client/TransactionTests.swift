@@ -137,7 +137,7 @@ struct TransactionTests {
   @Test("says what is too large, and changes nothing")
   func limits() throws {
     let scene = try Scene()
-    let large = String(repeating: "x", count: 1_700_000)
+    let large = longText(1_700_000)
     #expect(code { try scene.set("large", large) } == .tooLarge)
     let many = EtcdTransaction(
       if: [.absent(scene.key("0"))],

@@ -100,7 +100,7 @@ struct EtcdFaultTests {
   func full() throws {
     let node = try EtcdNode(flags: ["--quota-backend-bytes", "200000"])
     let value = try container(node.endpoint).value("x")
-    let large = PropertyListValue.string(String(repeating: "x", count: 150_000))
+    let large = PropertyListValue.string(longText(150_000))
     do {
       // The size that counts is that of what etcd has written out, now and then.
       for _ in 0..<100 { try value.replace(with: large) }

@@ -42,9 +42,9 @@ struct EtcdValueTests {
   @Test("has a limit of its own, which the error names")
   func limit() throws {
     let value = container.value("x")
-    try value.replace(with: .string(String(repeating: "x", count: 1_000_000)))
+    try value.replace(with: .string(longText(1_000_000)))
     let error = #expect(throws: AppGroupError.self) {
-      try value.replace(with: .string(String(repeating: "x", count: 1_100_000)))
+      try value.replace(with: .string(longText(1_100_000)))
     }
     let reason = error?.reason ?? ""
     #expect(error?.code == .tooLarge && reason.contains("1048576"))

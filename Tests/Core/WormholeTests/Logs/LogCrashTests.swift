@@ -32,14 +32,14 @@ import WormholeInspection
         let wasKilled = try scene.participant().dies(of: "die \(step) log-append l 0 3 \(notes)")
         let appended = try scene.noted(notes).count
         let last = try scene.directory.container().log("l").append(9)
-        let comment: Comment = "before call \(step): \(scene.directory.listing)"
-        #expect((appended + 1...appended + 2).contains(last), comment)
+        func comment() -> Comment { "before call \(step): \(scene.directory.listing)" }
+        #expect((appended + 1...appended + 2).contains(last), comment())
         _ = try scene.container.sweep()
         let kept = try scene.numbers()
         let first = isBounded ? max(1, last - 1) : 1
-        #expect(kept == Array(first...last), comment)
-        #expect(try scene.read() == Array(0..<(last - 1)).suffix(last - first) + [9], comment)
-        #expect(try scene.container.report().leftovers.isEmpty, comment)
+        #expect(kept == Array(first...last), comment())
+        #expect(try scene.read() == Array(0..<(last - 1)).suffix(last - first) + [9], comment())
+        #expect(try scene.container.report().leftovers.isEmpty, comment())
         guard wasKilled else { break }
         step += TriedSteps.sample
       }
@@ -69,8 +69,8 @@ import WormholeInspection
           #expect(try late.answer() == "done")
         }
         read += try scene.drain(reader)
-        let comment: Comment = "before call \(step): \(read), \(scene.directory.listing)"
-        #expect(read.count == 6 && Set(read) == [0, 1, 2, 10, 11, 12], comment)
+        func comment() -> Comment { "before call \(step): \(read), \(scene.directory.listing)" }
+        #expect(read.count == 6 && Set(read) == [0, 1, 2, 10, 11, 12], comment())
         #expect(read.filter { $0 < 10 } == [0, 1, 2] && read.filter { $0 > 9 } == [10, 11, 12])
         guard answer == nil else { break }
         step += TriedSteps.sample

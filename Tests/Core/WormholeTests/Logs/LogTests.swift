@@ -116,7 +116,7 @@ struct LogTests {
     #expect(abs(message.date.timeIntervalSinceNow) < 600)
     #expect(message.publisher?.processID == Program.processID)
     // Content that is written before the lease is taken.
-    let large = String(repeating: "x", count: 100_000)
+    let large = longText(100_000)
     #expect(try log.append(.string(large)) == 2)
     #expect(try log.read(from: .number(2)).next(until: .now)?.payload == .string(large))
   }
@@ -219,7 +219,7 @@ struct LogTests {
     let kept = try scene.numbers()
     #expect((10...11).contains(kept.count) && kept.last == 30, "\(kept)")
     let error = #expect(throws: AppGroupError.self) {
-      try log.append(.string(String(repeating: "x", count: 10_001)))
+      try log.append(.string(longText(10_001)))
     }
     #expect(error?.code == .tooLarge)
     #expect(try log.append(1) == 31)

@@ -145,14 +145,14 @@ struct PresenceHostileTests {
   @Test("refuses content that no reader would accept")
   func content() throws {
     for content: PropertyListValue in [
-      .string(String(repeating: "x", count: Presence.maximumBytes)),
+      .string(longText(Presence.maximumBytes)),
       .array(Array(repeating: true, count: 20_000)),
     ] {
       let error = #expect(throws: AppGroupError.self) { try presence.enter(content: content) }
       #expect(error?.code == .unsupportedValue)
     }
     #expect(try presence.members() == [])
-    let large = try presence.enter(content: .string(String(repeating: "x", count: 60_000)))
+    let large = try presence.enter(content: .string(longText(60_000)))
     #expect(try presence.members().first?.content?.stringValue?.utf8.count == 60_000)
     large.close()
   }

@@ -37,7 +37,7 @@ struct ExpiryTests {
     #expect(try snapshot.propertyList() == 1 && snapshot.version == value.version())
     #expect(try other.ask("read x") == "1")
     for durability in [Durability.standard, .durable] {
-      for content: PropertyListValue in [2, .string(String(repeating: "x", count: 70_000))] {
+      for content: PropertyListValue in [2, .string(longText(70_000))] {
         try await value.replace(with: content, durability: durability, expiresAfter: .zero)
         #expect(try await value.read() == nil && value.version() == nil && hasFile())
         let snapshot = try await value.snapshot()
@@ -53,7 +53,7 @@ struct ExpiryTests {
   // A writer that looked at its clock twice could put a value that never expires.
   @Test("expires although its time is over while it is written")
   func short() throws {
-    let content = PropertyListValue.string(String(repeating: "x", count: 500_000))
+    let content = PropertyListValue.string(longText(500_000))
     let values = (0..<40).map { container.value("short-\($0)") }
     for (number, value) in values.enumerated() {
       try value.replace(with: content, expiresAfter: .microseconds(50 * number))

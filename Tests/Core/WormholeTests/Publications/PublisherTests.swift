@@ -50,7 +50,7 @@ struct PublisherTests {
     .onlyDirectories("it reads the file"))
   func oneFile() throws {
     let value = container.value("x")
-    for content: PropertyListValue in [1, ["a": [1, 2.5, true, "é"]], .string(long(70_000))] {
+    for content: PropertyListValue in [1, ["a": [1, 2.5, true, "é"]], .string(longText(70_000))] {
       try value.replace(with: content)
       #expect(try PropertyListValue(bytes: file(value)) == content)
       #expect(try value.snapshot().bytes() == content.binaryBytes(), "as published")
@@ -58,8 +58,6 @@ struct PublisherTests {
     }
     #expect(Litter.entries(of: "x", in: directory) == ["held"], "\(directory.listing)")
   }
-
-  private func long(_ count: Int) -> String { String(repeating: "x", count: count) }
 
   @Test(
     "is not known from a file that another kind of program wrote, or wrote again",
@@ -99,12 +97,12 @@ struct PublisherTests {
     let value = container.value("x")
     // The head of the string, the table and the trailer.
     let room = Value.maximumBytes - 8 - 6 - 4 - 32
-    try value.replace(with: .string(long(room)))
+    try value.replace(with: .string(longText(room)))
     #expect(try value.snapshot().bytes()?.count == Value.maximumBytes)
     #expect(try value.snapshot().publisher != nil)
-    #expect(throws: AppGroupError.self) { try value.replace(with: .string(long(room + 1))) }
+    #expect(throws: AppGroupError.self) { try value.replace(with: .string(longText(room + 1))) }
     var limits = PropertyListLimits.standard
-    try value.replace(with: .string(long(1_000)))
+    try value.replace(with: .string(longText(1_000)))
     limits.maximumBytes = try value.snapshot().bytes()?.count ?? 0
     #expect(try value.read(limits: limits) != nil)
     limits.maximumBytes -= 1

@@ -204,17 +204,17 @@ struct QueueReleaseTests {
           try entry.acknowledge()
         }
       }
-      let comment: Comment = "before call \(step): \(scene.directory.listing)"
-      #expect(try scene.queue.failures().map(\.payload) == [0], comment)
+      func comment() -> Comment { "before call \(step): \(scene.directory.listing)" }
+      #expect(try scene.queue.failures().map(\.payload) == [0], comment())
       guard case .failed = try scene.queue.sender("a").status(of: ids[0]) else {
-        Issue.record(comment)
+        Issue.record(comment())
         return
       }
       let handled = try scene.logged(log)
-      #expect(handled.count(where: { $0 == "0" }) <= 3, comment)
+      #expect(handled.count(where: { $0 == "0" }) <= 3, comment())
       let all = Set(handled.compactMap { Int($0) }.filter { $0 > 0 } + others)
-      #expect(all == Set(1..<together), comment)
-      #expect(try scene.leftovers().isEmpty, comment)
+      #expect(all == Set(1..<together), comment())
+      #expect(try scene.leftovers().isEmpty, comment())
       guard wasKilled else { break }
       step += TriedSteps.sample
     }

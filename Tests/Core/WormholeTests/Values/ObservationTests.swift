@@ -297,7 +297,7 @@ struct ObservationTests {
     #expect(try prompt.version == value.version() && prompt.publisher == value.snapshot().publisher)
     try value.replace(with: 2, expiresAfter: .seconds(600))
     #expect(value.store.file.promptSnapshot()?.isAbsent == nil, "it expires")
-    try value.replace(with: .string(String(repeating: "x", count: 70_000)))
+    try value.replace(with: .string(longText(70_000)))
     #expect(value.store.file.promptSnapshot()?.isAbsent == nil, "it is large")
     try value.remove()
     try makeFIFO(FileName(value.path), at: Directory.current)

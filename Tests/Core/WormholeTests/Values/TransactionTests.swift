@@ -23,7 +23,7 @@ struct TransactionTests {
   private func begin() throws {
     try container.value("a").replace(with: 1)
     try container.value("c").replace(with: 1)
-    try container.value("d").replace(with: .string(String(repeating: "x", count: 100_000)))
+    try container.value("d").replace(with: .string(longText(100_000)))
     try container.value("d").replace(with: 1)
     try container.value("e").replace(with: 1)
   }

@@ -37,11 +37,11 @@ struct FileCrashTests {
       let before = try scene.receiveAll()
       try scene.sender.sendOutgoingFiles()
       let after = try scene.receiveAll()
-      let comment: Comment = "before call \(step): \(scene.directory.listing)"
-      #expect((before + after).map(\.content) == [content], comment)
-      #expect(try transfer.status() == .processed, comment)
-      #expect(try scene.exists("f") == !isMoved, comment)
-      #expect(try scene.leftovers().isEmpty, comment)
+      func comment() -> Comment { "before call \(step): \(scene.directory.listing)" }
+      #expect((before + after).map(\.content) == [content], comment())
+      #expect(try transfer.status() == .processed, comment())
+      #expect(try scene.exists("f") == !isMoved, comment())
+      #expect(try scene.leftovers().isEmpty, comment())
       guard wasKilled else { break }
       step += Self.shares.count * Self.stride
     }
@@ -70,11 +70,11 @@ struct FileCrashTests {
       // Whatever it has done since, and whichever process had to complete it.
       try scene.sender.sendOutgoingFiles()
       let after = try scene.receiveAll()
-      let comment: Comment = "before call \(step), \(answer): \(scene.directory.listing)"
-      #expect((before + after).map(\.content) == [content], comment)
-      #expect(try transfer.status() == .processed, comment)
-      #expect(try scene.exists("f") == !isMoved, comment)
-      #expect(try scene.leftovers().isEmpty, comment)
+      func comment() -> Comment { "before call \(step), \(answer): \(scene.directory.listing)" }
+      #expect((before + after).map(\.content) == [content], comment())
+      #expect(try transfer.status() == .processed, comment())
+      #expect(try scene.exists("f") == !isMoved, comment())
+      #expect(try scene.leftovers().isEmpty, comment())
       step += Self.shares.count * 2 * Self.stride
     }
   }
@@ -95,10 +95,10 @@ struct FileCrashTests {
         of: "die \(step) file-work watch \(scene.path("claimed"))")
       let claimed = try scene.read(scene.path("claimed/f"))
       let again = try scene.receiveAll()
-      let comment: Comment = "before call \(step): \(scene.directory.listing)"
-      #expect((claimed.map { [$0] } ?? []) + again.map(\.content) == [content], comment)
-      #expect(try transfer.status() == .processed, comment)
-      #expect(try scene.leftovers().isEmpty, comment)
+      func comment() -> Comment { "before call \(step): \(scene.directory.listing)" }
+      #expect((claimed.map { [$0] } ?? []) + again.map(\.content) == [content], comment())
+      #expect(try transfer.status() == .processed, comment())
+      #expect(try scene.leftovers().isEmpty, comment())
       guard wasKilled else { break }
       step += Self.shares.count * Self.stride
     }

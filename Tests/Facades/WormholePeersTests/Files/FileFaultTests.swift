@@ -95,25 +95,25 @@ struct FileFaultTests {
     ) throws {
       try scene.sender.sendOutgoingFiles()
       let received = try scene.receiveAll().map(\.content)
-      let comment: Comment = "\(when): \(scene.directory.listing)"
+      func comment() -> Comment { "\(when): \(scene.directory.listing)" }
       let source = try scene.read(url)
       switch try transfer.status() {
       case .processed:
-        #expect(received == [content], comment, sourceLocation: sourceLocation)
+        #expect(received == [content], comment(), sourceLocation: sourceLocation)
         // A stored copy stays stored even if the source cannot be removed; then the source stays.
         // Another process cannot report which of its calls failed.
         let wasRemoval = failed.withLock { $0.contains { Self.removing.contains($0) } }
         let mayStay = way == .movedByCopying && (wasRemoval || isElsewhere)
         #expect(
-          (source == nil) == isMoved || mayStay && source == content, comment,
+          (source == nil) == isMoved || mayStay && source == content, comment(),
           sourceLocation: sourceLocation)
       case .failed(let reason):
-        #expect(received.isEmpty, comment, sourceLocation: sourceLocation)
+        #expect(received.isEmpty, comment(), sourceLocation: sourceLocation)
         let place = reason.components(separatedBy: "; it is ").last ?? ""
         let kept = try source ?? scene.read(place)
-        #expect(kept == content, "\(reason), \(comment)", sourceLocation: sourceLocation)
+        #expect(kept == content, "\(reason), \(comment())", sourceLocation: sourceLocation)
       case let other:
-        Issue.record("it is \(other), \(comment)", sourceLocation: sourceLocation)
+        Issue.record("it is \(other), \(comment())", sourceLocation: sourceLocation)
       }
     }
   }
