@@ -80,8 +80,10 @@ struct CommandExamplesTests {
       until test -s status || grep -qsx listening err; do pause; done
       if test -s status; then
         test "$(cat status)" = 0 || { echo "$2: $(cat status)"; cat err >&2; }
+      else
+        pkill -P "$pid" 2>>"$T/null"
       fi
-      pkill -P "$pid" 2>>"$T/null"; wait "$pid"
+      wait "$pid"
       if test -f serving; then kill "$server"; wait "$server"; fi
     }
 
