@@ -26,6 +26,8 @@
  * -DPASS_OVERDUE       overdue claims inside are passed by, not taken over
  * -DKEEP_PASSED        a process that claims the contents, gives way to a directory further up and
  *                      claims them again relies on its earlier look
+ * -DKEEP_ABOVE         an insider or a reader that has seen no site above relies on that although an
+ *                      event was reported since
  * -DKEEP_OTHERS        an insider that gives way keeps its other items in the directory
  *
  * Abstracted: leases, names and sites (claims.pml), the walk (one look at each item), the entries
@@ -49,6 +51,8 @@
 
 bool contents;                /* the contents are claimed */
 bool above;                   /* those of a directory further up are */
+bool site;                    /* there is one beside the directory; it is made before the claim */
+byte known;                   /* those that have seen no site there, and no event since */
 byte claims[ITEMS];           /* the claims of the item: a bit for each insider, and for a reader */
 byte inside;                  /* those whose site, or item, is in the directory that has the name */
 
@@ -62,19 +66,31 @@ bool suspended;
 #define isClaimed(i) ((claims[i] & inside & ~BIT(READER)) != 0)
 #define isRead(i)    (has(claims[i], READER) && has(inside, READER))
 
+/* A look at the directory above, which is watched before that. */
+inline remember() {
+  if
+  :: !site -> add(known, me)
+  :: else
+  fi
+}
+
 proctype Replacer() {
   byte passed;                /* items that have been checked */
   byte i;
   bool unasked;
 
 idle:
-  atomic { !contents && !above -> contents = true }
+  atomic { !above -> site = true }
+#ifndef KEEP_ABOVE
+  atomic { true -> known = 0 }                    /* the event comes before mkdir returns */
+#endif
+  atomic { !above -> contents = true }
 #ifndef KEEP_PASSED
   passed = 0;
 #endif
 looking:
   if
-  :: atomic { above -> contents = false; goto idle }
+  :: atomic { above -> contents = false; site = false; goto idle }
   :: atomic { !above }
   fi;
   i = 0;
@@ -88,13 +104,13 @@ looking:
 #elif !defined(PROGRESS)
      :: atomic { isClaimed(i) -> claims[i] = claims[i] & (BIT(READER) | ~inside) }
 #endif
-     :: atomic { above -> contents = false; goto idle }
+     :: atomic { above -> contents = false; site = false; goto idle }
      fi;
      i = 0
   :: i == ITEMS -> break
   od;
   if
-  :: atomic { above -> contents = false; goto idle }
+  :: atomic { above -> contents = false; site = false; goto idle }
   :: atomic { !above }
   fi;
   atomic { true -> compared = true }
@@ -105,7 +121,7 @@ looking:
     compared = false }
 progress_replaced:
   passed = 0;
-  atomic { true -> contents = false; goto idle }
+  atomic { true -> contents = false; site = false; goto idle }
 }
 
 /* A process that sometimes claims the directory further up. */
@@ -141,14 +157,15 @@ opening:
 #endif
 #if !defined(DROP_CONTAINING) && !defined(CONTAINING_FIRST)
   if
-  :: atomic { contents ->
+  :: atomic { !has(known, me) && contents ->
        drop(claims[i], me);
 #ifndef KEEP_OTHERS
        goto giveUp
 #endif
      };
      atomic { !contents -> goto opening }
-  :: atomic { !contents }
+  :: atomic { !has(known, me) && !contents -> remember() }
+  :: atomic { has(known, me) }
   fi;
 #endif
 #if !defined(DROP_PLACE) && !defined(PLACE_FIRST)
@@ -186,14 +203,15 @@ giveUp:
   atomic { !contents -> goto idle }
 }
 
-proctype Reader() {
+proctype Reader(byte me) {
 idle:
   atomic { true -> excused = false; add(inside, READER); add(claims[0], READER) }
 looking:
   if
-  :: atomic { contents -> drop(claims[0], READER) };
+  :: atomic { !has(known, me) && contents -> drop(claims[0], READER) };
      atomic { !contents -> goto idle }
-  :: atomic { !contents }
+  :: atomic { !has(known, me) && !contents -> remember() }
+  :: atomic { has(known, me) }
   :: atomic { true -> suspended = true; excused = true }; suspended = false; goto looking
   fi;
 placing:
@@ -214,7 +232,7 @@ init {
     run Replacer();
 #ifndef PROGRESS
     run Above();
-    run Reader();
+    run Reader(READER);
 #endif
     run Insider(0, 0);
 #if INSIDERS > 1
