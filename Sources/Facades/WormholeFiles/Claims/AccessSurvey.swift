@@ -191,11 +191,13 @@ extension AccessSurvey {
 /// the other; the inner one gives way.
 extension AccessSurvey {
   /// - Returns: a claim of the contents of one of the directories.
-  /// - Complexity: one look at each directory between the item and the root.
+  /// - Complexity: one look at each directory between the item and the root, or one at all of them
+  ///   (`DirectoriesAbove.current`).
   mutating func lookAbove(
     _ location: ItemPath
   ) throws -> (claim: ClaimName, directory: ItemPath)? {
-    for directory in location.coordinatedAncestors {
+    let sites = DirectoriesAbove.current(location)?.sites ?? location.coordinatedAncestors
+    for directory in sites {
       guard let site = try ItemSite.openIfPermitted(directory, isOwn: true) else {
         claims[directory] = nil
         continue

@@ -35,16 +35,19 @@ struct StagedCopy: Sendable {
   /// Makes the copy.
   ///
   /// - Parameters:
+  ///   - isFresh: whether the access was granted just now, so that nothing can have changed since.
   ///   - showsItem: whether an accessor that replaces the item gets a copy, to look at and remove.
   ///   - check: called in between; an error that it throws ends the copy.
   /// - Returns: nil for an access that works on the item itself.
-  init?(of access: ItemAccess, showsItem: Bool, check: @escaping () throws -> Void) throws {
+  init?(
+    of access: ItemAccess, isFresh: Bool, showsItem: Bool, check: @escaping () throws -> Void
+  ) throws {
     guard let claim = access.claim, access.kind.isOnCopy else { return nil }
     self.claim = claim
     comparesItem = access.kind.copyMode != nil
     mode = access.kind.copyMode ?? (showsItem ? .copy : nil)
     try reporting("copy the item", path: location.text) {
-      let found = try location.status()
+      let found = isFresh ? access.found : try location.status()
       // Nothing can replace an item that another file system is mounted on. The site is in the same
       // directory.
       if let found, found.device != claim.site.device {

@@ -135,7 +135,9 @@ final class AccessOpening: Waiting {
       let showsItem = item.requests.contains { requests[$0].showsItem }
       let copy =
         place == nil
-        ? try StagedCopy(of: access, showsItem: showsItem, check: terms.check(access)) : nil
+        ? try StagedCopy(
+          of: access, isFresh: items.count == 1, showsItem: showsItem, check: terms.check(access))
+        : nil
       granted.append((access, copy))
       for index in item.requests {
         let request = requests[index]
@@ -283,7 +285,9 @@ final class AccessClosing: Waiting {
     }
     let publication =
       current
-      ?? ItemPublication(of: copy, by: access, under: session.terms, until: deadline)
+      ?? ItemPublication(
+        of: copy, by: access, under: session.terms, until: deadline,
+        isReported: session.conversation != nil)
     current = publication
     return try publication.step().then { change in
       switch change {

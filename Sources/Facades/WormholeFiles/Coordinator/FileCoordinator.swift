@@ -35,7 +35,8 @@ public final class FileCoordinator: Sendable {
   private let state: Mutex<State>
 
   private struct State {
-    var purpose: String
+    /// Nil before it is used: one that no other coordinator has.
+    var purpose: String?
     var isPurposeSet: Bool
     /// Whether other coordinators may have the same purpose.
     var isPurposeShared = false
@@ -44,6 +45,12 @@ public final class FileCoordinator: Sendable {
     var accesses: [ObjectIdentifier: (terms: AccessTerms, session: AccessSession?)] = [:]
     var prepared: [ObjectIdentifier: [String]] = [:]
     var hasEnded = false
+
+    mutating func purposeIdentifier() -> String {
+      let used = purpose ?? ClaimName.newPurposeIdentifier()
+      purpose = used
+      return used
+    }
   }
 
   /// How long an access waits by default: 10 seconds.
@@ -64,9 +71,9 @@ public final class FileCoordinator: Sendable {
   ) {
     self.filePresenter = filePresenter
     self.durability = durability
-    let purpose =
-      filePresenter.map { "presenter-\(Self.process)-\(ObjectIdentifier($0).hashValue)" }
-      ?? ClaimName.newPurposeIdentifier()
+    let purpose = filePresenter.map {
+      "presenter-\(Self.process)-\(ObjectIdentifier($0).hashValue)"
+    }
     state = Mutex(State(purpose: purpose, isPurposeSet: filePresenter != nil))
   }
 
@@ -81,7 +88,7 @@ public final class FileCoordinator: Sendable {
   /// once, before the first access, to a string that is not empty, and not for a coordinator that
   /// was made for a presenter: anything else is a programming error.
   public var purposeIdentifier: String {
-    get { state.withLock { $0.purpose } }
+    get { state.withLock { $0.purposeIdentifier() } }
     set {
       precondition(!newValue.isEmpty, "a purpose identifier must not be empty")
       state.withLock { state in
@@ -143,12 +150,30 @@ extension FileCoordinator {
       // Excludes: an access that copies the item before another one publishes, and neither knows of it.
       for other in state.accesses.values { other.terms.meetCompanion() }
       let terms = AccessTerms(
-        purpose: ClaimName.purpose(of: state.purpose), isPurposeShared: state.isPurposeShared,
+        purpose: ClaimName.purpose(of: state.purposeIdentifier()),
+        isPurposeShared: state.isPurposeShared,
         hasCompanions: filePresenter != nil || state.isPurposeShared || !state.accesses.isEmpty,
         term: term, until: deadline ?? .now + Self.standardWait, durability: durability,
         needsItem: requests.contains(where: \.needsItem))
       state.accesses[ObjectIdentifier(terms)] = (terms, nil)
       return terms
+    }
+  }
+
+  /// The lock for reading a file, if this is the whole access: it waits for no process, announces
+  /// nothing and publishes nothing, so no other access of this coordinator has to know of it.
+  func lockUndisturbed(_ url: URL, _ options: ReadingOptions) -> ItemLock? {
+    guard filePresenter == nil, !options.contains(.forUploading), RegisteredPresenter.areNone,
+      url.isFileURL, state.withLock({ !$0.hasEnded && !$0.isPurposeShared })
+    else { return nil }
+    do throws(Errno) {
+      guard let (lock, containers, hasOwn) = try ItemLock.undisturbed(url.path) else { return nil }
+      if containers.isEmpty, !hasOwn { return lock }
+      let sites = PresenterSite.opened(containers, andOwn: hasOwn)
+      return sites.allSatisfy { $0.others().isEmpty } ? lock : nil
+    } catch {
+      // The acquisition finds out whether it is an error.
+      return nil
     }
   }
 

@@ -170,10 +170,16 @@ package final class ItemAccess: Sendable {
   package let location: ItemPath
   package let kind: AccessKind
   package let claim: Claim?
+  /// The item's status when an access to a copy was granted; nil if there was none.
+  let found: FileStatus?
   /// Readers share it; an access in place keeps them out with it.
   private let lock: Mutex<ItemLock?>
 
-  init(_ location: ItemPath, _ kind: AccessKind, claim: Claim?, lock: ItemLock? = nil) {
+  init(
+    _ location: ItemPath, _ kind: AccessKind, claim: Claim?, found: FileStatus? = nil,
+    lock: ItemLock? = nil
+  ) {
+    self.found = found
     self.location = location
     self.kind = kind
     self.claim = claim

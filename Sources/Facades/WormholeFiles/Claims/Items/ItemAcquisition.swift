@@ -92,8 +92,8 @@ final class ItemAcquisition: Waiting {
   private func attempt() throws -> WaitingStep<ItemAccess> {
     do {
       givesWayTo = nil
-      if hasLooked { try followMove() } else { try rememberItem() }
       if let claim { return try attemptHolding(claim) }
+      if hasLooked { try followMove() } else { try rememberItem() }
       if let claimKind = kind.claim ?? (announcesPurpose ? .sharing : nil) {
         return try attemptClaim(claimKind)
       }
@@ -224,15 +224,20 @@ final class ItemAcquisition: Waiting {
       giveUp()
       return .again
     }
-    if kind.coversContents, try location.status()?.kind == .directory,
+    let found = try location.status()
+    if found == nil, let item, try location.newPlace(of: item) != nil {
+      try followMove()
+      return .again
+    }
+    if kind.coversContents, found?.kind == .directory,
       let obstacle = try survey.lookInside(location)
     {
       return try wait(for: obstacle.holder, obstacle.what)
     }
     guard kind.claim == .inPlace else {
-      return .done(ItemAccess(location, kind, claim: claim))
+      return .done(ItemAccess(location, kind, claim: claim, found: found))
     }
-    if let lock = try survey.lookForReaders(of: location) {
+    if let lock = try survey.lookForReaders(of: location, found: found) {
       return try wait(for: lock.holder(), "is reading it")
     }
     // The access is the only owner now, so the item is unlocked before the claim ends.

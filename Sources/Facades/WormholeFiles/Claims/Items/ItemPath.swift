@@ -45,13 +45,17 @@ package struct ItemPath: Hashable, Sendable {
 
   /// This path and all directories above that contain an entry of a name, the nearest first.
   ///
-  /// - Parameter isThere: whether the entry exists at a path.
+  /// - Parameters:
+  ///   - levels: those to look at; 0 is this path.
+  ///   - isThere: whether the entry exists at a path.
   /// - Complexity: one call of `isThere` for each.
   package func lineage(
-    having entry: String, _ isThere: (ComposedPath) -> Bool
+    having entry: String, levels: some RangeExpression<Int> = 0...,
+    _ isThere: (ComposedPath) -> Bool
   ) -> [ItemPath] {
     var path = ComposedPath(pathBytes: bytes)
-    let found = (names.map(\.upperBound) + [0]).filter { end in
+    let ends = (names.map(\.upperBound) + [0]).enumerated().filter { levels.contains($0.offset) }
+    let found = ends.map(\.element).filter { end in
       path.compose(bytes[..<end], entry)
       return isThere(path)
     }

@@ -11,6 +11,7 @@ final class ItemPublication: Waiting {
   private let copy: StagedCopy
   private let terms: AccessTerms
   private let deadline: ContinuousClock.Instant
+  private let isReported: Bool
 
   private var change: StagedCopy.Change?
   /// The status of the item's place when this attempt began.
@@ -28,11 +29,14 @@ final class ItemPublication: Waiting {
   private var location: ItemPath { access.location }
   private var claim: Claim { copy.claim }
 
-  /// - Parameter deadline: how long to wait for others.
+  /// - Parameters:
+  ///   - deadline: how long to wait for others.
+  ///   - isReported: whether the caller reports what is published, and so needs its status.
   init(
     of copy: StagedCopy, by access: ItemAccess, under terms: AccessTerms,
-    until deadline: ContinuousClock.Instant
+    until deadline: ContinuousClock.Instant, isReported: Bool
   ) {
+    self.isReported = isReported
     self.access = access
     self.copy = copy
     self.terms = terms
@@ -40,7 +44,7 @@ final class ItemPublication: Waiting {
     survey = AccessSurvey(purpose: terms.purpose)
   }
 
-  /// - Returns: the published change, with the item's current status.
+  /// - Returns: the published change, with the item's current status if it is reported.
   func step() throws -> WaitingStep<StagedCopy.Change> {
     do {
       return try reporting("publish the item", path: location.text, attempt)
@@ -146,7 +150,7 @@ final class ItemPublication: Waiting {
     isPublished = true
     // The lock is on the old item, which is removed next.
     _ = survey.takeLock(of: location)
-    let published = try location.status()
+    let published = isReported ? try location.status() : nil
     if terms.durability == .durable {
       try FileDescriptor.open(location.parent.text, [.readOnly, .directory]).synchronize()
       try lease.held.descriptor.synchronize()
@@ -154,7 +158,7 @@ final class ItemPublication: Waiting {
     // The change is visible from here on: a leftover that cannot be removed does not make it a failure,
     // and a process that is stopped here and loses its claim was not overtaken.
     claim.endIfEmpty(under: lease)
-    return .done(published.map { .replaced($0) } ?? .removed)
+    return .done(isReported ? published.map { .replaced($0) } ?? .removed : change)
   }
 
   private func isCurrent() throws(Errno) -> Bool {

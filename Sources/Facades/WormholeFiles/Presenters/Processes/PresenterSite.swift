@@ -196,10 +196,6 @@ final class PresenterSite: Sendable {
 /// Finds the containers in which the presenters of an item register: the nearest that encloses it
 /// and that this user may use, otherwise the user's own for file coordination.
 extension PresenterSite {
-  private static let group = "file-coordination"
-  /// The user's own container. Neither XDG_DATA_HOME nor HOME may be set: then no process can have
-  /// registered there.
-  private static let own = try? ContainerLocation.path(forGroup: group)
   private static let known = Mutex<[String: PresenterSite]>([:])
   /// A process that coordinates in more containers than this opens some of them again.
   private static let maximumKnown = 64
@@ -210,7 +206,7 @@ extension PresenterSite {
   static func registering(_ path: ItemPath) throws -> PresenterSite {
     if let nearest = enclosing(path).first { return nearest }
     do {
-      return keep(try SharedContainer(group: group))
+      return keep(try SharedContainer(group: DirectoriesAbove.ownGroup))
     } catch {
       throw PresenterError(
         description: "cannot register a presenter (\(path.text)): so that other programs can ask "
@@ -222,24 +218,33 @@ extension PresenterSite {
   /// The sites of all presenters that an access to these items can concern: the presenters of a directory
   /// far above may have found a different container.
   ///
-  /// - Complexity: one look at each directory above an item, and one at the user's own container.
+  /// - Complexity: a look at the item and at its directory, and one system call; without
+  ///   `DirectoriesAbove.watched` one for each directory above, and for the user's own container.
   static func asking(_ paths: [ItemPath]) -> [PresenterSite] {
-    var found = paths.flatMap(enclosing)
-    if let own, isContainer(own + file), let site = opened(at: own) { found.append(site) }
     var sites: [PresenterSite] = []
-    for site in found where !sites.contains(where: { $0 === site }) { sites.append(site) }
+    for path in paths {
+      let above = DirectoriesAbove.watched(path)
+      let found =
+        above.map { DirectoriesAbove.containers(path, levels: ..<2) + $0.containers }
+        ?? DirectoriesAbove.containers(path, levels: 0...)
+      let hasOwn = above?.hasOwnContainer ?? DirectoriesAbove.findsOwnContainer
+      for site in opened(found, andOwn: hasOwn) where !sites.contains(where: { $0 === site }) {
+        sites.append(site)
+      }
+    }
     return sites
   }
 
+  /// The sites in containers, and in the user's own one.
+  static func opened(_ containers: [ItemPath], andOwn hasOwn: Bool) -> [PresenterSite] {
+    containers.compactMap { opened(at: $0.text) }
+      + [hasOwn ? DirectoriesAbove.ownContainer : nil].compactMap(\.self)
+      .compactMap(opened)
+  }
+
   private static func enclosing(_ path: ItemPath) -> [PresenterSite] {
-    path.lineage(having: file, isContainer).compactMap { opened(at: $0.text) }
+    DirectoriesAbove.containers(path, levels: 0...).compactMap { opened(at: $0.text) }
   }
-
-  private static func isContainer(_ file: some PathText) -> Bool {
-    statusIfVisible(file)?.kind == .regular
-  }
-
-  private static let file = "/container.plist"
 
   private static func opened(at path: String) -> PresenterSite? {
     if let site = known.withLock({ $0[path] }) { return site }

@@ -1,0 +1,113 @@
+import FoundationEssentials
+import Testing
+import Wormhole
+import WormholeSystem
+import WormholeTestSupport
+
+@testable import WormholeFiles
+
+/// What a process remembers of the directories above an item that it accesses again and again, and what
+/// ends that.
+@Suite("An item that is accessed again and again", .blocking)
+struct RepeatedAccessTests {
+  let scene: ProtocolScene
+  let item: ItemPath
+
+  init() throws {
+    scene = try ProtocolScene()
+    try scene.makeDirectory("d")
+    try scene.makeDirectory("d/e")
+    try scene.makeDirectory("other")
+    try scene.write("old", "d/e/a")
+    item = try scene.location("d/e/a")
+  }
+
+  /// Returns when the directories above are remembered.
+  private func remember() {
+    for _ in 0..<5_000 where DirectoriesAbove.isRemembered(item) { return }
+    Issue.record("it is never remembered")
+  }
+
+  // this process               another owner
+  // has read the file
+  //                            claims the contents of a directory above
+  // wants the file: gives way
+  @Test("A claim of the contents of a directory above is seen", arguments: ["d", "d/e"])
+  func claimAbove(_ directory: String) throws {
+    let url = scene.url("d/e/a")
+    try FileCoordinator().coordinate(readingItemAt: url) { _ in }
+    remember()
+    let access = try scene.acquisition(directory, .replacing).run()
+    defer { access.end() }
+    #expect(throws: FileCoordinationError.self) {
+      try FileCoordinator().coordinate(readingItemAt: url, until: .now) { _ in }
+    }
+    remember()
+    #expect(throws: FileCoordinationError.self) {
+      try FileCoordinator().coordinate(writingItemAt: url, until: .now) { _ in }
+    }
+  }
+
+  // this process               another owner
+  // reads the file, remembered
+  //                            claims the contents: waits for the reader
+  @Test("A reader that has not looked is seen by the owner of a directory above")
+  func readerIsSeen() throws {
+    remember()
+    let lock = try ItemLock.undisturbed(item.text)
+    let access = try scene.acquisition("d", .replacing, until: .now + .seconds(60))
+    guard lock != nil else { return }
+    #expect(try scene.isWaiting(access))
+    withExtendedLifetime(lock) {}
+    access.giveUp()
+  }
+
+  enum Event: CaseIterable {
+    case site, container, movedAway, replaced
+  }
+
+  @Test("Nothing is remembered after an event above", arguments: Event.allCases)
+  func events(_ event: Event) throws {
+    remember()
+    switch event {
+    case .site: try scene.makeDirectory("d/.coordination-e")
+    case .container: try scene.write("", "d/container.plist")
+    case .movedAway: try FileManager.default.moveItem(at: scene.url("d"), to: scene.url("x"))
+    case .replaced:
+      try rename(
+        scene.directory.path + "/other", at: Directory.current, to: scene.directory.path + "/d",
+        at: Directory.current, .exchange)
+    }
+    #expect(DirectoriesAbove.current(item) == nil)
+  }
+
+  @Test("A publication of the item itself is no event above")
+  func ownWrites() throws {
+    // Another test may make a directory above at any time.
+    for _ in 0..<5_000 {
+      remember()
+      try FileCoordinator().coordinate(writingItemAt: scene.url("d/e/a")) {
+        try Data("new".utf8).write(to: $0)
+      }
+      if DirectoriesAbove.current(item) != nil { return }
+    }
+    Issue.record("it is never remembered")
+  }
+
+  @Test("A file that others have, or that is none, is left to an acquisition")
+  func disturbed() throws {
+    remember()
+    let access = try scene.acquisition("d/e/a", .content).run()
+    #expect(try ItemLock.undisturbed(item.text) == nil)
+    access.end()
+    remember()
+    let exclusive = try FileDescriptor.open(item.text, .readOnly)
+    #expect(try exclusive.tryLock(.exclusive))
+    #expect(try ItemLock.undisturbed(item.text) == nil)
+    try exclusive.unlock()
+    remember()
+    try FileManager.default.removeItem(at: scene.url("d/e/a"))
+    try scene.makeDirectory("d/e/a")
+    #expect(try ItemLock.undisturbed(item.text) == nil)
+  }
+}
