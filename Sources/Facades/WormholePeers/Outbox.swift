@@ -11,7 +11,6 @@ final class Outbox: Sendable {
   }
 
   let container: SharedContainer
-  /// The peer that sends.
   let name: String
   private let state = Mutex(State())
 
@@ -20,9 +19,8 @@ final class Outbox: Sendable {
     self.name = name
   }
 
-  /// The sender to one of the queues of a peer.
-  ///
-  /// - Throws: `PeerError`: `unsupportedValue` for text that cannot be a peer's name.
+  /// The sender to one of the queues of a peer; throws `unsupportedValue` for text that cannot be
+  /// its name.
   func sender(
     to peer: String, _ queueName: (String) -> String = PeerNames.messages
   ) throws -> Queue.Sender {

@@ -88,7 +88,6 @@ public struct PeerError: DescribedError {
 }
 
 extension PeerError {
-  /// An error of a container, as an error between peers.
   init(_ error: AppGroupError, _ action: String, peer: String? = nil) {
     let place = error.path.isEmpty ? "" : " (\(error.path))"
     self.init(
@@ -145,7 +144,6 @@ package func betweenPeers<Result>(
   }
 }
 
-/// Runs a call between peers; see the form without `async`.
 package func betweenPeers<Result: Sendable>(
   _ action: @autoclosure () -> String, _ peer: String? = nil, _ body: () async throws -> Result
 ) async throws(PeerError) -> Result {
@@ -195,9 +193,7 @@ extension PeerError {
 }
 
 extension PropertyListValue {
-  /// A value that a peer sent, decoded as a type of the program.
-  ///
-  /// - Throws: `PeerError`: `unexpectedValue`.
+  /// A value that a peer sent, decoded as a type of the program; throws `unexpectedValue`.
   func decoded<Content: Decodable>(
     as type: Content.Type, _ action: @autoclosure () -> String, from peer: String
   ) throws(PeerError) -> Content {

@@ -25,7 +25,6 @@ package enum PeerNames {
   /// The maximum length of a peer's name in bytes, encoded as the names of values are.
   package static let maximumBytes = 100
 
-  /// The kinds of values that the package keeps of peers.
   private enum Kept: String {
     case outgoing, context, seen, launch, launching, wish, pairing, complication
   }
@@ -61,21 +60,16 @@ package enum PeerNames {
 
   // MARK: And back
 
-  /// The peer of a presence; nil for any other name.
   package static func peer(ofPresence name: String) -> String? { peer(of: name) }
 
-  /// The peer that the agent of a presence starts; nil for any other name.
   static func peer(ofAgent name: String) -> String? { peer(of: name, "agent") }
 
-  /// The peer whose messages a queue holds; nil for any other queue.
   package static func peer(ofMessages name: String) -> String? { peer(of: name, "messages") }
 
-  /// The peer that gets a queue's entries; nil for any other name.
   package static func peer(ofQueue name: String) -> String? {
     peer(ofMessages: name) ?? peer(of: name, "files")
   }
 
-  /// The peer whose outgoing files a queue holds; nil for any other queue.
   package static func peer(ofOutgoingFiles name: String) -> String? { peer(of: name, "outgoing") }
 
   private static func peer(of name: String, _ suffix: String...) -> String? {
@@ -83,7 +77,6 @@ package enum PeerNames {
     return parts[0]
   }
 
-  /// The peer whose launch a value registers; nil for any other value.
   package static func peer(ofLaunch name: String) -> String? {
     kept(name).flatMap { $0.kept == .launch ? $0.peers[0] : nil }
   }
@@ -93,7 +86,6 @@ package enum PeerNames {
     kept(name).map { [.launch, .launching, .wish].contains($0.kept) } ?? false
   }
 
-  /// The kind of a value, and its peers; nil for any other value.
   private static func kept(_ name: String) -> (kept: Kept, peers: [String])? {
     guard let parts = parts(of: name), let kept = Kept(rawValue: parts[0]),
       parts.count == (kept == .context || kept == .seen ? 3 : 2)
@@ -101,7 +93,6 @@ package enum PeerNames {
     return (kept, Array(parts.dropFirst()))
   }
 
-  /// The parts from which `name` made a name, at least one; nil for any other name.
   private static func parts(of name: String) -> [String]? {
     // By bytes: a combining mark at the beginning of a part would swallow the slash before it.
     let parts = name.utf8.split(separator: UInt8(ascii: "/"), omittingEmptySubsequences: false)
@@ -114,7 +105,6 @@ package enum PeerNames {
     !peer.isEmpty && EncodedName(peer).component.utf8.count <= maximumBytes
   }
 
-  /// Refuses a name that is invalid for a peer.
   package static func check(_ peer: String) throws(PeerError) {
     guard !isName(peer) else { return }
     let bytes = EncodedName(peer).component.utf8.count
@@ -182,13 +172,11 @@ package enum PeerNames {
     }
   }
 
-  /// What the package uses one of its own presences for; nil for any other name.
   package static func title(ofOwnPresence name: String) -> String? {
     peer(ofAgent: name).map { "the agent that starts \"\($0)\"" }
       ?? peer(ofPresence: name).map { "the peer \"\($0)\"" }
   }
 
-  /// What the package uses one of its own queues for; nil for any other name.
   package static func title(ofOwnQueue name: String) -> String? {
     if let peer = peer(ofOutgoingFiles: name) { return "the files that \"\(peer)\" sends" }
     if let peer = peer(ofMessages: name) { return "the messages for \"\(peer)\"" }

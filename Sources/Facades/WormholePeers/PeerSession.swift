@@ -1,6 +1,7 @@
-import Dispatch
+public import Dispatch
 import Synchronization
 public import Wormhole
+public import WormholePropertyLists
 import WormholeSystem
 
 /// This process as one of any number of named peers that share a container.
@@ -12,6 +13,8 @@ import WormholeSystem
 /// files through a `Queue` for each receiver, contexts are `Value`s, reachability is `Presence`.
 ///
 /// It is closed when it is released, so objects that others keep do not hold it.
+///
+/// What fails in the container, any function that throws reports as a `PeerError`.
 ///
 /// ```swift
 /// let phone = try PeerSession("phone", in: container)
@@ -26,13 +29,10 @@ public final class PeerSession: Sendable {
   public let container: SharedContainer
   /// This peer's name.
   public let name: String
-  /// The senders of its messages and files.
   let outbox: Outbox
-  /// The copying of the files that it sends.
   let outgoingFiles: OutgoingFiles
   /// The requests under way, of both directions.
   let calls: CallEndpoint
-  /// The requests that wait for a handler.
   let incoming = IncomingRequests()
   let reachabilities = ReachabilityWatches()
   let callbacks = Blocking.queue()
@@ -64,4 +64,304 @@ public final class PeerSession: Sendable {
 
     let session = Mutex(Reference())
   }
+}
+
+extension PeerSession {
+  struct State {
+    var registration: PresenceRegistration?
+    var observation: ObservationToken?
+    /// Requests may arrive as soon as others see the registration, before it is noted here.
+    var isActivating = false
+    var replacedBy: PeerError?
+    /// By the bytes of the peers' names, of which two may be equal as strings.
+    var links: [[UInt8]: PeerLink] = [:]
+  }
+
+  /// Becomes the session that is reached under this name, until `close`, until it is released, or
+  /// until the process ends. Does nothing if it is active. Resumes sending the files that an
+  /// earlier process of this name has begun to send.
+  ///
+  /// - Parameter deadline: when to stop waiting for another process that is active under the name;
+  ///   a stopped process is replaced. By default 10 seconds from now.
+  /// - Throws: `PeerError`: `replaced`, its `holder` the process that is active instead; or an error of
+  ///   the container.
+  /// - Complexity: makes a mailbox, and enters a presence exclusively.
+  @available(*, noasync, message: "it blocks; await the other form, in an async function")
+  public func activate(until deadline: ContinuousClock.Instant? = nil) throws {
+    guard let address = try prepareActivation() else { return }
+    try activated(
+      Result {
+        try presence.enterExclusively(
+          content: PresenceMember.content(mailbox: address), until: deadline)
+      }, address)
+  }
+
+  /// Becomes the session that is reached under this name; see the form without `async`. Cancelling the
+  /// task ends the wait.
+  public func activate(until deadline: ContinuousClock.Instant? = nil) async throws {
+    guard let address = try await Blocking.run({ try self.prepareActivation() }) else { return }
+    let result: Result<PresenceRegistration, any Error>
+    do {
+      result = .success(
+        try await presence.enterExclusively(
+          content: PresenceMember.content(mailbox: address), until: deadline))
+    } catch {
+      result = .failure(error)
+    }
+    try await Blocking.run { [result] in try self.activated(result, address) }
+  }
+
+  private var presence: Presence { container.own.presence(PeerNames.presence(name)) }
+
+  /// Makes the mailbox, before others learn its address; nil when the session is active.
+  private func prepareActivation() throws -> String? {
+    guard !isActive else { return nil }
+    let address = try calls.open()
+    state.withLock { $0.isActivating = true }
+    return address
+  }
+
+  /// - Parameter address: the address that others see.
+  private func activated(
+    _ result: Result<PresenceRegistration, any Error>, _ address: String
+  ) throws {
+    // Not before the registration is noted: requests that arrived in between were refused.
+    defer { state.withLock { $0.isActivating = false } }
+    do {
+      let registration = try result.get()
+      guard calls.address == address else {
+        registration.close()
+        throw PeerError.notActive(name)
+      }
+      state.withLock { state in
+        state.registration = registration
+        state.replacedBy = nil
+      }
+      container.beginPublishing(as: name)
+    } catch let error as AppGroupError where error.code == .timedOut && error.holder != nil {
+      // By another call at the same time.
+      if isActive { return }
+      throw PeerError.replaced(name, error.holder)
+    } catch {
+      throw PeerError(any: error, "be active as \"\(name)\"")
+    }
+    do {
+      let observation = try presence.observe(on: callbacks) { [weak self] _ in
+        self?.noteReplacement()
+      }
+      state.withLock { $0.observation = observation }
+    } catch {
+      close()
+      throw PeerError(any: error, "be active as \"\(name)\"")
+    }
+    noteReplacement()
+    let container = container
+    // The remains of dead sessions harm no process, so no caller waits for their removal; if it
+    // fails, the next session tries again.
+    Blocking.queue().async { try? container.sweepMailboxes() }
+    outgoingFiles.resume()
+  }
+
+  private func noteReplacement() {
+    do {
+      try state.withLock(\.registration)?.confirm()
+    } catch let error as AppGroupError where error.code == .leaseLost {
+      let (registration, observation) = state.withLock { state in
+        defer {
+          state.registration = nil
+          state.observation = nil
+          state.replacedBy = .replaced(name, error.holder)
+        }
+        return (state.registration, state.observation)
+      }
+      observation?.cancel()
+      leave(registration, PresenceRegistration.close)
+    } catch {
+      // Closed meanwhile; or the file system refuses, and the presence tries again.
+      return
+    }
+  }
+
+  /// Whether this session is the one that is reached under its name.
+  ///
+  /// A process that was stopped and replaced learns it soon after it continues; to be certain at
+  /// one moment, call `confirmActive`.
+  public var isActive: Bool { state.withLock { $0.registration != nil } }
+
+  /// Checks whether this session is still the one that is reached under its name.
+  ///
+  /// - Throws: `PeerError`: `replaced`, its `holder` the process that is reached instead; or `notActive`.
+  public func confirmActive() throws {
+    noteReplacement()
+    try state.withLock { state in
+      guard state.registration == nil else { return }
+      throw state.replacedBy ?? PeerError.notActive(name)
+    }
+  }
+
+  /// Stops being reached: requests of this session end as `cancelled`, requests to it as
+  /// `unreachable`. Further calls have no effect; the session may be activated again.
+  public func close() { end(PresenceRegistration.close) { $0.close() } }
+
+  /// Stops being reached as if its process had died, for the other peers; here as `close`. For
+  /// tests of those peers.
+  package func abandon() { end(PresenceRegistration.abandon) { $0.abandon() } }
+
+  private func end(
+    _ leave: (PresenceRegistration) -> () -> Void, _ close: (CallEndpoint) -> Void
+  ) {
+    let old = state.withLock { state in
+      defer { state = State() }
+      return state
+    }
+    old.observation?.cancel()
+    self.leave(old.registration, leave)
+    close(calls)
+  }
+
+  private func leave(
+    _ registration: PresenceRegistration?, _ leave: (PresenceRegistration) -> () -> Void
+  ) {
+    guard let registration else { return }
+    container.endPublishing(as: name)
+    leave(registration)()
+  }
+}
+
+extension PeerSession {
+  /// Replaces this peer's context for another: the latest wins. It outlives both processes.
+  ///
+  /// - Throws: `PeerError`: `unsupportedValue`, also for a context that is too large; `timedOut`,
+  ///   its `holder` the process in the way; `noSpace`, or another error of the container. Then the
+  ///   previous context is intact.
+  /// - Complexity: as `Value.replace`: create, write, rename and unlink, and eight cheap calls.
+  @available(*, noasync, message: "it blocks; await the other form, in an async function")
+  public func setContext(_ value: PropertyListValue, for peer: String) throws {
+    try betweenPeers(setting(peer), peer) { try ownContext(peer).replace(with: value) }
+  }
+
+  /// Replaces this peer's context for another; see the form without `async`.
+  public func setContext(_ value: PropertyListValue, for peer: String) async throws {
+    try await betweenPeers(setting(peer), peer) {
+      try await ownContext(peer).replace(with: value)
+    }
+  }
+
+  /// Replaces this peer's context for another by a value of any type; see the dynamic form.
+  ///
+  /// - Throws: also `unsupportedValue` for a context that cannot be encoded as a property list.
+  @available(*, noasync, message: "it blocks; await the other form, in an async function")
+  public func setContext<Context: Encodable>(encoding context: Context, for peer: String) throws {
+    try setContext(encoded(context, peer), for: peer)
+  }
+
+  /// Replaces this peer's context for another by a value of any type; see the dynamic form.
+  public func setContext<Context: Encodable & Sendable>(
+    encoding context: Context, for peer: String
+  ) async throws {
+    try await setContext(encoded(context, peer), for: peer)
+  }
+
+  /// The last context that this peer set for another; nil if it never set one, or has removed it.
+  ///
+  /// - Throws: `PeerError`: `damaged`, or an error of the container.
+  /// - Complexity: open, fstat, read, close; no lock.
+  public func context(for peer: String) throws -> PropertyListValue? {
+    try betweenPeers("read the context for \"\(peer)\"", peer) { try ownContext(peer).read() }
+  }
+
+  /// The last context that another peer set for this one; nil if it never did, or has removed it.
+  ///
+  /// - Throws: `PeerError`: `damaged`, or an error of the container.
+  /// - Complexity: open, fstat, read, close; no lock.
+  public func context(from peer: String) throws -> PropertyListValue? {
+    try betweenPeers(reading(peer), peer) { try contextValue(from: peer).read() }
+  }
+
+  /// The last context that another peer set for this one, as a type; see the dynamic form.
+  ///
+  /// - Throws: also `unexpectedValue`.
+  public func context<Context: Decodable>(
+    from peer: String, as type: Context.Type
+  ) throws -> Context? {
+    try context(from: peer)?.decoded(as: type, reading(peer), from: peer)
+  }
+
+  /// Removes the context for a peer; its observers are not notified.
+  ///
+  /// - Throws: `PeerError`, as `setContext`.
+  public func removeContext(for peer: String) throws {
+    _ = try betweenPeers("remove the context for \"\(peer)\"", peer) {
+      try ownContext(peer).remove()
+    }
+  }
+
+  // MARK: The values
+
+  func contextValue(from peer: String) throws -> Value {
+    try PeerNames.check(peer)
+    return container.own.value(PeerNames.context(from: peer, to: name))
+  }
+
+  private func ownContext(_ peer: String) throws -> Value {
+    try PeerNames.check(peer)
+    var value = container.own.value(PeerNames.context(from: name, to: peer))
+    // Even if this process is several peers.
+    value.peer = name
+    return value
+  }
+
+  private func encoded(_ context: some Encodable, _ peer: String) throws -> PropertyListValue {
+    try betweenPeers(setting(peer), peer) { try PropertyListValue(encoding: context) }
+  }
+
+  private func setting(_ peer: String) -> String { "set the context for \"\(peer)\"" }
+
+  private func reading(_ peer: String) -> String { "read the context from \"\(peer)\"" }
+}
+
+extension PeerSession {
+  /// Calls a handler with the contexts that another peer sets: the current one, if it was not yet
+  /// handed over under this session's name, and every later one; only the latest after a burst, and
+  /// never an older one after a newer one.
+  ///
+  /// When the handler returns, the container notes which context it was, so a context is handed over once,
+  /// even across restarts of this peer. If a process is killed before that, the next one
+  /// gets it again. Of two processes that observe under one name, the first that looks gets it, or both.
+  ///
+  /// - Parameters:
+  ///   - peer: the peer whose contexts are observed.
+  ///   - queue: where the handler is called, one call at a time.
+  ///   - handler: gets the context; or an error: the context is damaged, or it could not be noted
+  ///     as handed over, and is handed over again after a restart.
+  /// - Returns: the observation; it ends when it is cancelled or released.
+  /// - Throws: `PeerError` when the container cannot be used any more.
+  public func observeContext(
+    from peer: String, on queue: DispatchQueue,
+    _ handler: @escaping @Sendable (Result<PropertyListValue, PeerError>) -> Void
+  ) throws -> ObservationToken {
+    let action = "observe the context from \"\(peer)\""
+    return try betweenPeers(action, peer) {
+      let seen = container.own.value(PeerNames.seen(from: peer, to: name))
+      return try contextValue(from: peer).observe(startsWithCurrent: true, on: queue) { snapshot in
+        do {
+          guard let context = try snapshot.propertyList(), let version = snapshot.version?.text,
+            !isNoted(version, in: seen)
+          else { return }
+          handler(.success(context))
+          // Only then, so that a process that is killed in between loses nothing.
+          try seen.replace(with: .string(version))
+        } catch {
+          handler(.failure(PeerError(any: error, action, peer: peer)))
+        }
+      }
+    }
+  }
+}
+
+/// The note of the last context handed over to a peer is a value beside the context, with the
+/// version of its publication, so that the context's own file holds only the context.
+private func isNoted(_ version: String, in seen: Value) -> Bool {
+  // Handing it over twice is better than never, and then the note is written again.
+  (try? seen.read()?.stringValue == version) ?? false
 }

@@ -28,7 +28,6 @@ struct FileSending {
   }
 
   private let transfer: PeerFileTransfer
-  /// The entry of the intention.
   private let entry: QueueEntry
   private let sender: Queue.Sender
 
@@ -52,10 +51,8 @@ struct FileSending {
     var stage: (any AttachmentStage)?
   }
 
-  /// The contents of the mark.
   private enum Mark: String {
     case isWhole = "whole"
-    /// It was copied, and the source is to be removed.
     case isSourceLeft = "copied"
   }
 

@@ -15,7 +15,6 @@ import WormholeSystem
 /// ```
 public final class PeerFileTransfer: Sendable {
   let intention: FileIntention
-  /// The entry of the intention.
   let entry: QueueEntryID
   let files: OutgoingFiles
   let state = Mutex(State())
@@ -47,7 +46,6 @@ public final class PeerFileTransfer: Sendable {
   /// How far it is, or how it ended; `stored` also before and during copying. A failure of copying
   /// is `failed`, with its reason.
   ///
-  /// - Throws: `PeerError`: an error of the container.
   /// - Complexity: opens and reads two small files; where another process has copied it, also every receipt
   ///   of this sender once.
   public func status() throws -> QueueEntryStatus {
@@ -214,8 +212,6 @@ public final class PeerFileTransfer: Sendable {
 
   /// Removes the receipts: `fileTransfers()` lists the transfer no more. No effect on a transfer
   /// that has not ended.
-  ///
-  /// - Throws: `PeerError`: an error of the container.
   public func removeReceipt() throws {
     guard try status().isEnd else { return }
     try betweenPeers(action("forget"), peer) {

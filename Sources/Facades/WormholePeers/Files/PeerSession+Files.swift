@@ -89,7 +89,6 @@ extension PeerSession {
     outgoingFiles.waitUntilIdle(until: deadline)
   }
 
-  /// Sends the waiting files, blocking the calling thread.
   package func sendOutgoingFiles() throws {
     try betweenPeers("send the files of \"\(name)\"") { try outgoingFiles.sendAll() }
   }
@@ -99,7 +98,6 @@ extension PeerSession {
   /// this name. In the order of sending.
   ///
   /// - Parameter peer: only files for this peer.
-  /// - Throws: `PeerError`: an error of the container.
   /// - Complexity: one listing, and reading a small file for each.
   public func fileTransfers(to peer: String? = nil) throws -> [PeerFileTransfer] {
     try betweenPeers("list the files of \"\(name)\"") {
@@ -114,7 +112,6 @@ extension PeerSession {
 
   /// The file transfer of an id, of any sender; nil for any other text, and after its receipt was removed.
   ///
-  /// - Throws: `PeerError`: an error of the container.
   /// - Complexity: as `fileTransfers()`, for each peer that has sent files, until it is found.
   public func fileTransfer(id: String) throws -> PeerFileTransfer? {
     guard FileIntention.isID(id) else { return nil }
@@ -131,7 +128,6 @@ extension PeerSession {
 
   /// The files that are being copied for this peer at the moment, and their progress.
   ///
-  /// - Throws: `PeerError`: an error of the container.
   /// - Complexity: one listing, and four system calls for each file that waits.
   public func incomingFiles() throws -> [PeerIncomingFile] {
     try betweenPeers("look for files for \"\(name)\"") {

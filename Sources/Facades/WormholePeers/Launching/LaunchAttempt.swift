@@ -154,9 +154,7 @@ final class LaunchAttempt: Waiting {
     case exhausted(Int)
   }
 
-  /// Starts the program.
-  ///
-  /// - Returns: nil when another process was faster.
+  /// Starts the program; nil when another process was faster.
   private func begin(after nonce: String?) throws -> LaunchState.Start? {
     if let obstacle = launch.obstacle { throw notLaunched(obstacle, remedy: "register it again") }
     let place = try book.newPlace()

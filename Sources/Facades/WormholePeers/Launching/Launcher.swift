@@ -1,4 +1,6 @@
-package import Wormhole
+import Dispatch
+public import Wormhole
+import WormholePropertyLists
 import WormholeSystem
 
 /// Starts a peer exactly once, however many ask at once.
@@ -105,5 +107,208 @@ package enum Launcher {
       try attempt.run()
       return true
     }
+  }
+}
+
+extension PeerLaunch {
+  /// Starts peers on this machine when processes of other machines need them: for a container on etcd.
+  ///
+  /// A registration is kept on its machine, and followed there by each process that needs the peer. A
+  /// process of another machine asks the agent, which follows the registration in its place: with its
+  /// occasions and its budget. What it runs comes from this machine's registration only.
+  ///
+  /// ```swift
+  /// try PeerLaunch.Registry(in: container).set(PeerLaunch(program: "/usr/local/bin/phone"), for: "phone")
+  /// let agent = try PeerLaunch.Agent(for: ["phone"], in: container) { print($0) }
+  /// // ... as long as the machine serves the peer
+  /// agent.close()
+  /// ```
+  public final class Agent: Sendable {
+    private let parts: [Part]
+
+    private struct Part {
+      let registration: PresenceRegistration
+      let observation: ObservationToken
+    }
+
+    /// The longest wait for a program that was started to be active.
+    private static let patience: Duration = .seconds(30)
+
+    /// Begins to start peers; work that waits for one already starts it at once.
+    ///
+    /// - Parameters:
+    ///   - peers: The names of registered peers. A registration that is changed later is followed, but
+    ///     its occasions count from the next agent on.
+    ///   - container: A container on etcd.
+    ///   - onFailure: Gets each failure, on a queue where it may block. The process that needs the peer
+    ///     gets it, too.
+    /// - Throws: `PeerError`: `notLaunched` for a peer that is not registered here, and in a directory,
+    ///   where each process starts peers itself; or an error of the container.
+    /// - Complexity: on etcd two requests for each peer, and one for each start.
+    public init(
+      for peers: [String], in container: SharedContainer,
+      onFailure: @escaping @Sendable (PeerError) -> Void
+    ) throws {
+      var parts: [Part] = []
+      for peer in peers {
+        let action = "start \"\(peer)\" for other machines"
+        parts.append(
+          try betweenPeers(action, peer) {
+            try Self.begin(peer, container, action, onFailure)
+          })
+      }
+      self.parts = parts
+    }
+
+    deinit { close() }
+
+    /// Ends it; programs that it has started go on.
+    public func close() {
+      for part in parts {
+        part.observation.cancel()
+        part.registration.close()
+      }
+    }
+
+    private static func begin(
+      _ peer: String, _ container: SharedContainer, _ action: String,
+      _ onFailure: @escaping @Sendable (PeerError) -> Void
+    ) throws -> Part {
+      @Sendable func refusal(_ reason: String, _ remedy: String) -> PeerError {
+        PeerError(.notLaunched, action, peer: peer, reason: reason, remedy: remedy)
+      }
+      guard !container.isLocal else {
+        throw refusal(
+          "its container is a directory, in which each process starts a registered peer itself",
+          "register it, which is enough")
+      }
+      guard let launch = try PeerLaunch.trusted(of: peer, in: container, action) else {
+        throw refusal("it is not registered on this machine", "register it here")
+      }
+      @Sendable func start(for occasion: Occasions, _ wish: LaunchWish?) {
+        do throws(PeerError) {
+          let isRegistered = try Launcher.launchHere(
+            peer, for: occasion, in: container, until: .now + Self.patience)
+          guard isRegistered else {
+            throw refusal(
+              "its registration was removed, or is for other occasions now", "register it again")
+          }
+        } catch {
+          onFailure(error)
+          // If this fails, the process that waits gets an error at its deadline.
+          try? wish?.note(error.failure.reason, of: peer, in: container)
+        }
+      }
+      let observation = try container.own.value(PeerNames.wish(peer))
+        .observe(on: Blocking.queue()) { snapshot in
+          // Another program may have written the value; then no process waits for an answer.
+          guard let wish = try? LaunchWish(snapshot.propertyList(limits: PeerLaunch.limits)),
+            wish.failure == nil
+          else { return }
+          start(for: wish.occasion, wish)
+        }
+      let registration = try container.own.presence(PeerNames.agent(peer)).enter(
+        content: ["occasions": .array(launch.occasions.propertyList)])
+      let waits = try [PeerNames.messages(peer), PeerNames.files(peer)].contains {
+        let queue = container.own.queue($0)
+        // A process that receives already gets them.
+        return try queue.hasEntries() && queue.role.members().isEmpty
+      }
+      if waits, launch.occasions.include(.queuedWork) {
+        Blocking.queue().async { start(for: .queuedWork, nil) }
+      }
+      return Part(registration: registration, observation: observation)
+    }
+  }
+}
+
+/// The wish for a start on another machine: a value, which the agent of the peer observes there.
+///
+/// ```
+/// presence  peer/<peer>/agent   the agent, with `occasions`
+/// value     peer/wish/<peer>    `id` and `occasion` of the last wish; `failure`, if it failed
+/// ```
+///
+/// Nothing in it is run: the agent starts what is registered on its own machine.
+struct LaunchWish: Sendable {
+  let id: String
+  let occasion: PeerLaunch.Occasions
+  let failure: String?
+
+  init(for occasion: PeerLaunch.Occasions) {
+    (id, self.occasion, failure) = (Nonce.next(), occasion, nil)
+  }
+
+  /// - Returns: nil for a value of another form.
+  init?(_ value: PropertyListValue?) {
+    guard let id = value?["id"]?.stringValue,
+      let occasion = value?["occasion"].map({ PeerLaunch.Occasions(propertyList: [$0]) })
+    else { return nil }
+    (self.id, self.occasion) = (id, occasion)
+    failure = value?["failure"]?.stringValue
+  }
+
+  private var propertyList: PropertyListValue {
+    ["id": .string(id), "occasion": occasion.propertyList.first ?? .string("")]
+  }
+
+  /// The agent that would start a peer for an occasion, by a look at a presence on etcd; nil where
+  /// there is none.
+  static func agent(
+    for peer: String, _ occasion: PeerLaunch.Occasions, in container: SharedContainer
+  ) throws -> PresenceMember? {
+    guard !container.isLocal else { return nil }
+    return try container.own.presence(PeerNames.agent(peer)).members().first {
+      let occasions = $0.content?["occasions"]?.arrayValue ?? []
+      return PeerLaunch.Occasions(propertyList: occasions).include(occasion)
+    }
+  }
+
+  /// Notes that the wish could not be fulfilled, unless another one has followed.
+  func note(_ failure: String, of peer: String, in container: SharedContainer) throws {
+    try container.own.value(PeerNames.wish(peer)).update { [id] content in
+      guard content?["id"]?.stringValue == id else { return }
+      content?["failure"] = .string(failure)
+    }
+  }
+
+  private static func clause(_ agent: PresenceMember) -> String {
+    "the agent, \(agent.process)\(agent.host.map { " on \($0)" } ?? ""),"
+  }
+
+  /// Writes the wish; waits until the peer is active, or only until the wish is written.
+  func make(
+    of agent: PresenceMember, for peer: String, in container: SharedContainer, _ action: String,
+    isForActivity: Bool, until deadline: ContinuousClock.Instant
+  ) throws {
+    let (latch, value) = (WakeLatch(), container.own.value(PeerNames.wish(peer)))
+    let presence = container.own.presence(PeerNames.presence(peer))
+    // Watch first, then write.
+    let observations =
+      try isForActivity
+      ? [
+        presence.observe(on: Blocking.queue()) { _ in latch.raise() },
+        value.observe(on: Blocking.queue()) { _ in latch.raise() },
+      ] : []
+    defer { for observation in observations { observation.cancel() } }
+    try value.replace(with: propertyList, until: deadline)
+    guard isForActivity else { return }
+    try StepwiseWait<Void> {
+      switch try presence.status() {
+      case .running, .suspended, .unknown: return .done(())
+      case .gone, .neverSeen: break
+      }
+      // The wish has replaced an earlier failure, so this one belongs to it or to a later wish.
+      if let failure = try LaunchWish(value.read())?.failure {
+        throw PeerError(
+          .notLaunched, action, peer: peer, reason: "\(Self.clause(agent)) reports that \(failure)")
+      }
+      guard ContinuousClock.now < deadline else {
+        throw PeerError(
+          .timedOut, action, peer: peer, reason: "\(Self.clause(agent)) has not started it yet",
+          remedy: "wait longer, or look at what that agent reports", holder: agent.holder)
+      }
+      return .wait(for: latch, until: deadline)
+    }.run()
   }
 }

@@ -15,7 +15,6 @@ import WormholeSystem
 /// the two starts a program, and the other finds out. A crash leaves one of the three states; the
 /// next start sweeps all places but its own.
 struct StartPlace: Sendable {
-  /// The name of the place.
   let nonce: String
   private let value: Value
 
@@ -24,9 +23,7 @@ struct StartPlace: Sendable {
     self.nonce = nonce
   }
 
-  /// Creates a value for an existing place.
-  ///
-  /// - Parameter nonce: The noted name; the result is nil if the text is not a place's name.
+  /// Creates a value for an existing place; nil if the text is not a place's name.
   init?(noted nonce: String, at value: Value) {
     guard (1...16).contains(nonce.utf8.count),
       nonce.utf8.allSatisfy(Nonce.isDigit)
@@ -34,7 +31,6 @@ struct StartPlace: Sendable {
     self.init(value: value, nonce: nonce)
   }
 
-  /// Creates a place beside a value's file.
   static func make(at value: Value) throws -> StartPlace {
     let place = StartPlace(value: value, nonce: Nonce.next())
     try reporting("make a place to start a program at", path: place.path) {
@@ -71,9 +67,7 @@ struct StartPlace: Sendable {
     }
   }
 
-  /// Ensures that no program will be started here any more.
-  ///
-  /// - Returns: False if one was started already.
+  /// Ensures that no program will be started here any more; false if one was started already.
   func prevent() throws -> Bool {
     try reporting("prevent a start", path: path) {
       guard let directory = try value.directory.open() else { return true }
@@ -104,7 +98,6 @@ struct StartPlace: Sendable {
     }
   }
 
-  /// Removes all places of the value but this one, with their output.
   func sweepOthers() throws {
     try reporting("sweep places of earlier starts", path: value.directory.path) {
       guard let directory = try value.directory.open([.readOnly, .directory]) else { return }

@@ -7,21 +7,16 @@ import WormholePropertyLists
 /// In a container without any pairing so far, a phone has one watch, `standardWatch`, and each
 /// watch has the phone: paired, installed and active. The first paired companion replaces it.
 package struct Pairing: Sendable {
-  /// The phone's name among the peers.
   package static let phone = "phone"
   /// The name of a watch that has no other name.
   package static let standardWatch = "watch"
 
-  /// The properties of a companion.
   package struct Companion: Sendable, Hashable {
-    /// Its peer's name.
     package var name: String
-    /// Whether it has the app.
     package var isAppInstalled: Bool
     /// Whether its complication is on display; always false without the app, which shows it.
     package var isComplicationEnabled: Bool
 
-    /// Makes a companion.
     package init(name: String, isAppInstalled: Bool = true, isComplicationEnabled: Bool = true) {
       self.name = name
       self.isAppInstalled = isAppInstalled
@@ -29,26 +24,21 @@ package struct Pairing: Sendable {
     }
   }
 
-  /// The pairing at one moment.
   package struct State: Sendable, Hashable {
     /// The companions, in the order in which they were paired.
     package var companions: [Companion]
     /// The name of the active one; nil if there is none.
     package var activeName: String?
 
-    /// The active companion.
     package var active: Companion? { activeName.flatMap { self[$0] } }
 
-    /// The companion of a name; nil if it is not paired.
     package subscript(_ name: String) -> Companion? { companions.first { $0.name == name } }
   }
 
   /// The side whose companions these are, by its peer's name.
   package let name: String
-  /// The container.
   package let container: SharedContainer
 
-  /// The companion until one was paired.
   private var standardCompanion: String { name == Self.phone ? Self.standardWatch : Self.phone }
 
   /// The pairing of one side; nothing is read or written before it is used.
@@ -57,10 +47,7 @@ package struct Pairing: Sendable {
     self.container = container
   }
 
-  /// The current pairing.
-  ///
-  /// - Throws: `PeerError`: `damaged`, or an error of the container.
-  /// - Complexity: open, fstat, read, close; no lock.
+  /// The current pairing; costs open, fstat, read and close, without a lock.
   package func state() throws -> State {
     try betweenPeers("read \(what)", name) { try state(in: value.read()) }
   }
@@ -68,9 +55,8 @@ package struct Pairing: Sendable {
   /// Pairs a companion, or changes the properties of a paired one; it becomes the active one if
   /// there was none. The first companion ever paired replaces the standard companion.
   ///
-  /// - Throws: `PeerError`: `unsupportedValue` for an invalid name of a peer; `timedOut`, its
-  ///   `holder` the process in the way; `damaged`, or a container error. Then nothing changes.
-  /// - Complexity: one update of a value.
+  /// - Throws: `PeerError`: `unsupportedValue` for an invalid name; `timedOut`, its `holder` the
+  /// process in the way; `damaged`, or a container error. Then nothing changes.
   package func pair(_ companion: Companion) throws {
     // A companion's properties may have been changed since it was made.
     let companion = Companion(
@@ -87,11 +73,8 @@ package struct Pairing: Sendable {
     }
   }
 
-  /// Ends the pairing with a companion; if it was the active one, the companion that was paired
-  /// last becomes active.
-  ///
-  /// - Returns: whether it was paired.
-  /// - Throws: as `pair`.
+  /// Ends the pairing with a companion, and returns whether it was paired. If it was the active
+  /// one, the companion that was paired last becomes active.
   @discardableResult
   package func unpair(_ name: String) throws -> Bool {
     try change("unpair \"\(name)\" from \"\(self.name)\"") { state in
@@ -102,10 +85,7 @@ package struct Pairing: Sendable {
     }
   }
 
-  /// Makes a paired companion the active one.
-  ///
-  /// - Returns: whether it is paired.
-  /// - Throws: as `pair`.
+  /// Makes a paired companion the active one; returns whether it is paired.
   @discardableResult
   package func activate(_ name: String) throws -> Bool {
     try change("make \"\(name)\" the active companion of \"\(self.name)\"") { state in
@@ -115,15 +95,11 @@ package struct Pairing: Sendable {
     }
   }
 
-  /// Calls a handler after each burst of changes, even one that leaves the pairing unchanged,
-  /// because a process may have seen the state in between.
+  /// Calls a handler after each burst of changes that are made after this call returns, even one
+  /// that leaves the pairing unchanged, because a process may have seen the state in between.
   ///
-  /// - Parameters:
-  ///   - queue: where the handler is called, one call at a time.
-  ///   - handler: looks at `state()`, which is at least as new as the last change of the burst.
-  /// - Returns: the observation; it ends when it is cancelled or released. It misses no change that
-  ///   is made after this call returns.
-  /// - Throws: `PeerError`: an error of the container.
+  /// - Parameter handler: looks at `state()`, which is at least as new as the last change of the
+  /// burst.
   package func observe(
     on queue: DispatchQueue, _ handler: @escaping @Sendable () -> Void
   ) throws -> ObservationToken {
@@ -185,7 +161,6 @@ extension Pairing.State {
     return value
   }
 
-  /// Reads the value that another process, or a person, has written; nil for any other shape.
   init?(_ value: PropertyListValue) {
     guard let list = value["companions"]?.arrayValue else { return nil }
     companions = []

@@ -202,7 +202,6 @@ extension [PresenceMember] {
 }
 
 extension PresenceMember {
-  /// Where it is reached.
   var mailbox: String? { content?["mailbox"]?.stringValue }
 
   static func content(mailbox: String) -> PropertyListValue { ["mailbox": .string(mailbox)] }

@@ -65,7 +65,6 @@ final class ReachabilityWatch: Cancelling {
   /// The state may have changed: looks soon.
   func signal() { delivery.withLock { $0 }?.signal() }
 
-  /// The session has answered this.
   func answered(_ reachability: PeerReachability) {
     let isNews = state.withLock { state in
       guard state.reported != nil, state.reported != reachability else { return false }
@@ -75,7 +74,6 @@ final class ReachabilityWatch: Cancelling {
     if isNews { signal() }
   }
 
-  /// The peer has sent something.
   func heard() {
     if state.withLock({ $0.reported?.isReachable == false }) { signal() }
   }
@@ -155,12 +153,10 @@ final class ReachabilityWatches: Sendable {
     }
   }
 
-  /// The session has answered this.
   func answered(_ peer: String, _ reachability: PeerReachability) {
     for watch in of(peer) { watch.answered(reachability) }
   }
 
-  /// The peer has sent something.
   func heard(from peer: String) {
     for watch in of(peer) { watch.heard() }
   }

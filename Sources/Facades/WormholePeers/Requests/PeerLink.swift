@@ -1,7 +1,6 @@
 import Dispatch
 import Synchronization
 import Wormhole
-import WormholePropertyLists
 import WormholeSystem
 
 /// The way from a session to one peer: it knows where the peer is reached, until the peer's
@@ -9,7 +8,6 @@ import WormholeSystem
 ///
 /// A caller that finds no thread posting posts itself, which saves a hop to another thread.
 final class PeerLink: Sendable {
-  /// One process that is active under the name.
   private struct Target: Sendable {
     let member: PresenceMember
     let outlet: MailboxOutlet

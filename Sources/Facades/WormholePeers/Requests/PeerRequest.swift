@@ -198,9 +198,8 @@ final class IncomingRequests: Sendable {
     if !request.expectsReply { request.acknowledge() }
   }
 
-  /// Handles each request in a task of its own.
-  ///
-  /// - Parameter prepare: short; refuses a request of a different type, and returns the work.
+  /// Handles each request in a task of its own; `prepare` is short, refuses a request of another
+  /// type, and returns the work.
   func handleAsTasks(
     _ prepare: @escaping @Sendable (PeerRequest) throws(PeerError) -> Work
   ) {

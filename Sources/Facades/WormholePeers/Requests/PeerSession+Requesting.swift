@@ -146,7 +146,6 @@ public final class PeerCall: Sendable {
   public func cancel() { session?.cancel(id) }
 }
 
-/// A request, as its caller makes it.
 struct Question: Sendable {
   let value: PropertyListValue
   let peer: String
@@ -168,9 +167,7 @@ struct Question: Sendable {
     self.deadline = deadline ?? .now + Self.standardWait
   }
 
-  /// The value of the call, as `PeerRequest` reads it.
-  ///
-  /// - Parameter sender: the name of the session that asks.
+  /// The value of the call from a session, as `PeerRequest` reads it.
   func propertyList(from sender: String) -> PropertyListValue {
     ["from": .string(sender), "expectsReply": .boolean(expectsReply), "value": value]
   }
@@ -179,7 +176,6 @@ struct Question: Sendable {
 // MARK: The calls of a session
 
 extension PeerSession {
-  /// Asks and blocks the calling thread.
   func ask(_ question: Question) -> PeerResult {
     let (peer, deadline) = (question.peer, question.deadline)
     let answer = Awaited<PeerResult>()
@@ -195,7 +191,6 @@ extension PeerSession {
     }
   }
 
-  /// Asks and suspends the task.
   func ask(_ question: Question) async -> PeerResult {
     let (results, ended) = AsyncStream<PeerResult>.makeStream()
     let id = begin(question) { ended.yield($0) }
@@ -252,7 +247,6 @@ extension PeerSession {
   }
 }
 
-/// How a request ends for its caller.
 typealias PeerResult = Result<PropertyListValue, PeerError>
 
 extension PeerResult {
