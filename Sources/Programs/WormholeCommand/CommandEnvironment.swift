@@ -1,10 +1,8 @@
-import Wormhole
 import WormholePropertyLists
 import WormholeSystem
 
 /// The process around a command; tests pass their own.
 struct CommandEnvironment: Sendable {
-  /// Looks up an environment variable.
   let variable: @Sendable (String) -> String?
   /// The bytes from standard input so far; empty at its end. A terminal gives a line at once.
   var readInput: @Sendable () throws -> [UInt8] = { [] }
@@ -19,7 +17,6 @@ struct CommandEnvironment: Sendable {
   var rows: Int?
   /// Whether standard output is a terminal.
   var isTerminal = false
-  /// Whether standard input is a terminal.
   var isInputTerminal = false
   /// The width of standard error where that is a terminal.
   var errorColumns: Int?
@@ -31,7 +28,6 @@ struct CommandEnvironment: Sendable {
   /// The width of tables; nil where a program reads them, in one line each, however long.
   var tableColumns: Int? { isTerminal ? columns : nil }
 
-  /// Where temporary files are made.
   var temporaryDirectory: String { variable("TMPDIR").flatMap { $0.isEmpty ? nil : $0 } ?? "/tmp" }
 
   /// Whether a shell would find a program with this name.
@@ -145,9 +141,8 @@ extension CommandEnvironment {
       because: "\(part) has more than \(JSONInput.maximumBytes >> 20) MiB", status: .badData)
   }
 
-  /// Calls a closure with each line, without its end, as it arrives.
-  ///
-  /// - Parameter file: nil for standard input.
+  /// Calls a closure with each line of a file, or of standard input, without its end, as it
+  /// arrives.
   func forEachLine(ofFile file: String?, _ body: (ArraySlice<UInt8>) throws -> Void) throws {
     var rest: [UInt8] = []
     func take(_ line: ArraySlice<UInt8>) throws {
@@ -181,7 +176,6 @@ extension CommandEnvironment {
     }
   }
 
-  /// The content of a file.
   func content(of file: String) throws -> [UInt8] {
     do throws(Errno) {
       return try FileDescriptor.open(file, .readOnly)
@@ -195,7 +189,6 @@ extension CommandEnvironment {
 }
 
 extension CommandEnvironment {
-  /// The environment of this process.
   static var process: CommandEnvironment {
     CommandEnvironment(
       variable: { Program.environment($0) },
@@ -209,4 +202,58 @@ extension CommandEnvironment {
       isTerminal: Program.isTerminal(1), isInputTerminal: Program.isTerminal(0),
       errorColumns: Program.terminalColumns(2), answers: AnswerWatch { Program.exit($0.rawValue) })
   }
+}
+
+/// Reports to the starter of this program that it is ready: that it misses nothing from now on.
+///
+/// A service manager waits for a datagram on the socket `NOTIFY_SOCKET` (sd_notify(3)); a script or a
+/// supervisor, for a line break on the descriptor of `--ready-fd`.
+struct Readiness: Sendable {
+  static let socketVariable = "NOTIFY_SOCKET"
+
+  /// The address of the service manager's socket; nil without one.
+  let socket: String?
+  /// The descriptor that the starter gave; nil without one.
+  let descriptor: Int32?
+
+  /// - Throws: `CommandError` for a descriptor that is not open.
+  init(socket: String?, descriptor: UInt64?) throws(CommandError) {
+    self.socket = socket.flatMap { $0.isEmpty ? nil : $0 }
+    self.descriptor = descriptor.flatMap(Int32.init(exactly:))
+    guard let descriptor else { return }
+    guard let own = self.descriptor, Program.isOpen(own) else {
+      throw CommandError(
+        cannot: "use descriptor \(descriptor) for --ready-fd",
+        because: "it is not open; a shell opens it with \(descriptor)>FILE", status: .usage)
+    }
+  }
+
+  /// Reports readiness. Errors go to `report`, and the work continues, because only the starter
+  /// waits.
+  func announce(_ report: (String) -> Void) {
+    if let descriptor {
+      do throws(Errno) {
+        try Program.write([UInt8(ascii: "\n")], to: descriptor)
+        // The starter may wait for the end of the file; standard streams are still needed.
+        if descriptor > 2 { try FileDescriptor(owning: descriptor).close() }
+      } catch {
+        report("cannot say on descriptor \(descriptor) that it is ready: \(error)")
+      }
+    }
+    if let socket {
+      do throws(Errno) {
+        try FileDescriptor.sendDatagram(Array("READY=1".utf8), toSocket: socket)
+      } catch {
+        report(
+          "cannot notify the service manager (\(Self.socketVariable)) that it is ready: \(error)")
+      }
+    }
+  }
+}
+
+extension ArgumentDescription {
+  static let readyDescriptor = value(
+    "ready-fd", .unsigned, named: "fd",
+    help: "Write a line break to this descriptor, and close it, at the moment of 'listening'. A "
+      + "service manager needs no option (sd_notify).")
 }

@@ -30,9 +30,8 @@ struct CommandError: Error, Equatable, CustomStringConvertible {
   var description: String { "cannot \(action): \(reason)" }
 }
 
-/// Runs a closure, and reports an error of the kernel as the action that is not possible.
-///
-/// - Parameter isPermission: Whether a denied access has its own status here.
+/// Runs a closure, and reports an error of the kernel as the action that is not possible. With
+/// `isPermission` a denied access has its own status.
 func reporting<Result: ~Copyable>(
   cannot action: String, isPermission: Bool = false, _ body: () throws(Errno) -> Result
 ) throws(CommandError) -> Result {
@@ -176,5 +175,32 @@ extension ExitStatus {
     case .tooLarge, .unsupportedValue, .unexpectedValue, .damaged: .badData
     default: error.underlying.map { status(of: $0) } ?? .inputOutput
     }
+  }
+}
+
+extension String {
+  /// An identifier within a sentence.
+  var quoted: String { "\"\(self)\"" }
+
+  /// Foreign text must not control the terminal: this escapes control characters except line
+  /// breaks, and marks that change the direction of the text after them.
+  var withoutControlCharacters: String { escapingControlCharacters { $0 != "\n" } }
+
+  /// The text as one field of a line: a file's name may contain the characters that end a line or a
+  /// field.
+  var onOneLine: String { escapingControlCharacters { _ in true } }
+
+  private func escapingControlCharacters(where isEscaped: (Unicode.Scalar) -> Bool) -> String {
+    unicodeScalars.map { scalar in
+      scalar.controlsTerminal && isEscaped(scalar) ? scalar.escaped(asASCII: true) : String(scalar)
+    }.joined()
+  }
+}
+
+extension Unicode.Scalar {
+  /// Whether it is a control character (C0, DEL or C1), or a mark of the direction of writing, by
+  /// which a text can look like another one.
+  var controlsTerminal: Bool {
+    properties.generalCategory == .control || properties.isBidiControl
   }
 }

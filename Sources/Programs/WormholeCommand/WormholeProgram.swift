@@ -1,4 +1,3 @@
-import Wormhole
 import WormholeSystem
 
 /// The program without its process: arguments and an environment in, an exit status out.

@@ -1,3 +1,4 @@
+import WormholePropertyLists
 import WormholeSystem
 
 /// The directory that `etcd init` makes.
@@ -12,9 +13,7 @@ struct ClusterDirectory {
   let plan: ClusterPlan
   let path: String
 
-  /// Makes the directory, which must not exist.
-  ///
-  /// - Parameter progress: Gets what is made next.
+  /// Makes the directory, which must not exist; `progress` gets what is made next.
   func make(progress: (String) -> Void) throws {
     try Self.makeDirectory(path)
     let certificates = ClusterCertificates(directory: path + "/authority")
@@ -45,15 +44,11 @@ struct ClusterDirectory {
     }
   }
 
-  /// The directory with the files of a user.
   func files(of user: String) -> String { "\(path)/clients/\(user)" }
 
   /// 128 random bits.
   private static func password() -> String {
-    (0..<2).map { _ in
-      let text = String(UInt64.random(in: .min ... .max), radix: 16)
-      return String(repeating: "0", count: 16 - text.count) + text
-    }.joined()
+    UInt128.random(in: .min ... .max).padded(to: 32, radix: 16)
   }
 
   private static func makeDirectory(_ path: String) throws {
@@ -77,10 +72,104 @@ struct ClusterDirectory {
     }
   }
 
-  /// Writes a file again.
   static func replace(_ file: String, _ content: [UInt8]) throws {
     try reporting(cannot: "write \(file)") { () throws(Errno) in
       try FileDescriptor.open(file, [.writeOnly, .create, .truncate], mode: 0o644).writeAll(content)
+    }
+  }
+}
+
+/// The authority of a cluster, and the certificates that it signs, made by openssl(1).
+///
+/// No certificate has a common name, because etcd's gateway refuses one with a common name where etcd has
+/// users.
+struct ClusterCertificates {
+  /// The directory with the authority's key, which no member and no program needs.
+  let directory: String
+
+  private var certificate: String { directory + "/ca.pem" }
+  private var key: String { directory + "/ca.key" }
+  private var configuration: String { directory + "/openssl.cnf" }
+  /// Ten years: a cluster whose certificates have ended stops at once.
+  private static let days = "3650"
+
+  enum Use {
+    /// A member, as a server, and as a client of the others. Its own gateway is its client, too.
+    case member(host: String)
+    case client
+
+    fileprivate var extensions: String {
+      switch self {
+      case .client: "extendedKeyUsage = clientAuth"
+      case .member(let host):
+        "extendedKeyUsage = serverAuth, clientAuth\nsubjectAltName = "
+          + "\(ClusterPlan.isAddress(host) ? "IP" : "DNS"):\(host), DNS:localhost, IP:127.0.0.1"
+      }
+    }
+  }
+
+  func makeAuthority() throws {
+    try configure("basicConstraints = critical, CA:TRUE\nkeyUsage = critical, keyCertSign, cRLSign")
+    try makeKey(key)
+    try Self.run([
+      "req", "-x509", "-new", "-key", key, "-config", configuration, "-extensions", "made", "-subj",
+      "/O=wormhole/OU=authority", "-days", Self.days, "-out", certificate,
+    ])
+  }
+
+  /// Makes the files `NAME.pem` and `NAME.key`, and `ca.pem` beside them.
+  func make(_ name: String, for use: Use, in target: String) throws {
+    let (made, request) = ("\(target)/\(name)", directory + "/request")
+    try configure("basicConstraints = CA:FALSE\n" + use.extensions)
+    try makeKey(made + ".key")
+    try Self.run([
+      "req", "-new", "-key", made + ".key", "-config", configuration, "-subj", "/O=wormhole",
+      "-out", request,
+    ])
+    // A number at random, so that no file has to keep the last one.
+    try Self.run([
+      "x509", "-req", "-in", request, "-CA", certificate, "-CAkey", key, "-days", Self.days,
+      "-extfile", configuration, "-extensions", "made", "-set_serial",
+      "0x" + String(UInt64.random(in: 1 ... .max) >> 1 | 1, radix: 16), "-out", made + ".pem",
+    ])
+    let authority = try reporting(cannot: "read \(certificate)") { () throws(Errno) in
+      try FileDescriptor.open(certificate, .readOnly)
+        .readToEnd(expectedBytes: 0, maximumBytes: 64 << 10)
+    }
+    try ClusterDirectory.write("\(target)/ca.pem", authority, mode: 0o644)
+    try reporting(cannot: "remove \(request)") { () throws(Errno) in try removeFile(request) }
+  }
+
+  private func configure(_ extensions: String) throws {
+    try ClusterDirectory.replace(
+      configuration,
+      Array("[req]\ndistinguished_name = name\n[name]\n[made]\n\(extensions)\n".utf8))
+  }
+
+  private func makeKey(_ file: String) throws {
+    try ClusterDirectory.write(file, [], mode: 0o600)
+    try Self.run([
+      "genpkey", "-algorithm", "EC", "-pkeyopt", "ec_paramgen_curve:P-256", "-out", file,
+    ])
+  }
+
+  private static func run(_ words: [String]) throws {
+    let action = "make certificates"
+    do {
+      let pipe = try makePipe()
+      let output = pipe.write.rawValue
+      let child = try ChildProcess("openssl", words, output: output, errors: output)
+      let said = try pipe.takeRead().descriptor
+        .readToEnd(expectedBytes: 0, maximumBytes: 64 << 10)
+      guard try child.wait(until: .now + .seconds(60)) != .exited(0) else { return }
+      throw CommandError(
+        cannot: action,
+        because: "openssl \(words[0]) failed: \(String(decoding: said, as: UTF8.self))")
+    } catch let error as Errno {
+      throw CommandError(
+        cannot: action,
+        because: error == .noSuchFile
+          ? "openssl is not installed (Debian: apt-get install openssl)" : "\(error)")
     }
   }
 }

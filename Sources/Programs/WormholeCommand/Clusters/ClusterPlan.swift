@@ -12,22 +12,22 @@ struct ClusterPlan: Sendable {
 
   /// Returns why a word cannot be a machine, or nil.
   static func problem(withHost host: String) -> String? {
-    let isPlain = host.utf8.allSatisfy {
-      $0.isDigit || ($0 | 32) >= UInt8(ascii: "a") && ($0 | 32) <= UInt8(ascii: "z")
-        || $0 == UInt8(ascii: "-") || $0 == UInt8(ascii: ".") || $0 == UInt8(ascii: ":")
-    }
-    return isPlain && !host.isEmpty && !host.hasPrefix("-")
+    isPlain(host, besides: "-.:")
       ? nil : "\(host.quoted) is neither a name nor an address of a machine"
   }
 
   /// Returns why a word cannot be a prefix and the name of a user, or nil.
   static func problem(withContainer name: String) -> String? {
-    let isPlain = name.utf8.allSatisfy {
-      $0.isDigit || ($0 | 32) >= UInt8(ascii: "a") && ($0 | 32) <= UInt8(ascii: "z")
-        || $0 == UInt8(ascii: "-") || $0 == UInt8(ascii: "_")
-    }
-    return isPlain && !name.isEmpty && !name.hasPrefix("-") && name != ClusterPlan.administrator
+    isPlain(name, besides: "-_") && name != administrator
       ? nil : "\(name.quoted) is no name of letters, digits, '-' and '_' other than 'root'"
+  }
+
+  private static func isPlain(_ word: String, besides others: String) -> Bool {
+    !word.isEmpty && !word.hasPrefix("-")
+      && word.utf8.allSatisfy {
+        $0.isDigit || (UInt8(ascii: "a")...UInt8(ascii: "z")).contains($0 | 32)
+          || others.utf8.contains($0)
+      }
   }
 
   /// etcd's name of the user who may do everything.
@@ -43,12 +43,9 @@ struct ClusterPlan: Sendable {
     "\(scheme)://\(host.contains(":") ? "[\(host)]" : host):\(port)"
   }
 
-  /// The addresses of the members for their clients.
   var endpoints: String { hosts.map { address($0, port: 2379) }.joined(separator: ",") }
 
-  /// The location of a container.
-  ///
-  /// - Parameter files: The directory with the files of its user.
+  /// The location of a container, whose user's files are in the directory `files`.
   func location(of container: String, files: String) -> String {
     let list = hosts.map { $0.contains(":") ? "[\($0)]" : $0 }.joined(separator: ",")
     guard isEncrypted else { return "etcd://\(list)/\(container)" }
@@ -56,10 +53,8 @@ struct ClusterPlan: Sendable {
     return "etcds://\(container)@\(list)/\(container)?ca=\(files)/ca.pem&cert=\(files)/client.pem"
       + "&key=\(files)/client.key&password-file=\(files)/password"
   }
-}
+  // MARK: The files
 
-// The files.
-extension ClusterPlan {
   /// etcd's configuration of a member. Its paths begin in the directory where etcd is started.
   func configuration(of host: String) -> String {
     // One address for IPv4 and IPv6 does not exist on machines without IPv6.

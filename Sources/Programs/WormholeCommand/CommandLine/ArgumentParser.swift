@@ -55,17 +55,16 @@ struct ArgumentParser {
 
   func error(_ reason: String) -> UsageError { UsageError(reason: reason, path: path) }
 
-  /// Reads all arguments.
-  ///
-  /// - Returns: the answer to a line that asks for help, the version or a completion script; the
-  ///   rest of such a line does not matter.
+  /// Reads all arguments, or the beginning of a line that asks for help, the version or a script.
   private mutating func readAll() throws(UsageError) -> Invocation? {
     while next < arguments.count {
       let argument = arguments[next]
       next += 1
       if argument == "--" {
         readTerminated()
-      } else if isOption(argument), !isMarker(argument) {
+      } else if isOption(argument),
+        !command.positionals.contains(where: { $0.markers.contains(argument) })
+      {
         if let early = try readOption(argument) { return early }
       } else if argument == "help", path.count == 1 {
         if arguments[next...] == ["recipes"] { return .recipes }
@@ -97,10 +96,6 @@ struct ArgumentParser {
   private func isOption(_ argument: String) -> Bool {
     argument.utf8.count > 1 && argument.utf8.first == UInt8(ascii: "-")
       && !ValueKind.isNegativeNumber(argument)
-  }
-
-  private func isMarker(_ argument: String) -> Bool {
-    command.positionals.contains { $0.markers.contains(argument) }
   }
 
   /// The words after `--` belong to the other program; a command without one takes them as operands.
@@ -292,7 +287,6 @@ struct ParsedArguments: Sendable {
 
   func has(_ flag: String) -> Bool { flags.contains(flag) }
 
-  /// Whether a flag, or an option or operand with its value, is on the line.
   func isGiven(_ name: String) -> Bool { has(name) || values[name] != nil }
 
   func texts(_ name: String) -> [String] {

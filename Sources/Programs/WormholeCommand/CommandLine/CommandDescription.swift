@@ -36,7 +36,6 @@ struct CommandDescription: Sendable {
     return command
   }
 
-  /// The arguments known by their places.
   var positionals: [ArgumentDescription] { arguments.filter { $0.place == .operand } }
 
   var options: [ArgumentDescription] { arguments.filter { $0.place == .option } }
@@ -54,15 +53,10 @@ struct CommandDescription: Sendable {
   }
 }
 
-/// An argument of a command.
 struct ArgumentDescription: Sendable {
   enum Place {
-    /// Known by its place.
-    case operand
-    /// Known by its name.
-    case option
-    /// All words after `--`.
-    case tail
+    /// An operand is known by its place, an option by its name, and the tail is all after `--`.
+    case operand, option, tail
   }
 
   let place: Place
@@ -142,15 +136,11 @@ struct ArgumentDescription: Sendable {
   /// The long form of an option with its value: `--count <n>`.
   var spelling: String { "--\(name)" + (kind == nil ? "" : " <\(valueName)>") }
 
-  /// Offered by every command.
   static let help = flag("help", letter: "h", help: "Show help information.")
-  /// Offered by a command with a version.
   static let version = flag("version", help: "Show the version.")
-  /// Offered by the root.
   static let completionScript = value(
     "generate-completion-script", .choice(CompletionShell.allCases.map(\.rawValue)), named: "shell",
     help: "Print a completion script for a shell.")
-  /// Offered by the root.
   static let manualPage = value(
     "generate-manual-page", .identifier, named: "page",
     help:

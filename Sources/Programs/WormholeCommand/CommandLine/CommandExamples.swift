@@ -1,8 +1,5 @@
 /// The examples of the help and of the manual pages; a test runs each of them.
 enum CommandExamples {
-  /// The lines for a shell.
-  ///
-  /// - Parameter names: The words of a command: `queue`, `put`.
   static func lines(of names: [String]) -> [String] {
     (table[names.joined(separator: " ")] ?? []).map { line in
       line.replacing("wormhole ", with: ProgramName.called + " ")

@@ -80,12 +80,7 @@ struct ContainerSelection: Sendable {
   }
 
   /// The path of the container, even if it does not exist yet.
-  func path() throws -> String {
-    switch name {
-    case .group(let group): try SharedContainer.location(ofGroup: group)
-    case .directory(let directory): Engines.withoutPassword(directory)
-    }
-  }
+  func path() throws -> String { Engines.withoutPassword(try place().location) }
 
   /// The place for a container that does not exist yet, and its group, if it has one.
   func place() throws -> (location: String, group: String?) {
@@ -105,10 +100,8 @@ struct ContainerSelection: Sendable {
     }
   }
 
-  /// Opens the container without making anything.
-  ///
-  /// - Returns: nil for a directory that is not a container yet.
-  /// - Throws: `AppGroupError` with its remedy; `CommandError` for a group that has no container.
+  /// Opens the container without making anything; nil for a directory that is not a container yet.
+  /// Throws `AppGroupError` with its remedy; `CommandError` for a group that has no container.
   func openExisting() throws -> SharedContainer? {
     if let container = try existing() { return container }
     guard case .group(let group) = name else { return nil }
@@ -131,7 +124,6 @@ struct ContainerSelection: Sendable {
     }
   }
 
-  /// How often a listener checks whether a group's container exists.
   private static let interval: Duration = .milliseconds(100)
 
   /// Opens the container for a listener.

@@ -15,7 +15,6 @@ struct HelpText {
   let columns: Int
 
   private var command: CommandDescription { path[path.count - 1] }
-  private var invocation: String { path.map(\.name).joined(separator: " ") }
 
   /// The command line that prints this help: `wormhole help notify post`.
   var helpInvocation: String {
@@ -32,6 +31,7 @@ struct HelpText {
     text += "\n\nUSAGE: \(usage(indent: 7))\n"
     text += section("ARGUMENTS", command.operands.map { ("<\($0.name)>", $0.help) })
     text += section("OPTIONS", CommandDescription.options(at: path).map(element))
+    let examples = CommandExamples.lines(of: path.dropFirst().map(\.name))
     text += section("EXAMPLES", examples.map { ($0, "") })
     text += section("SUBCOMMANDS", command.shownSubcommands.map { ($0.name, $0.abstract) })
     if !command.subcommands.isEmpty {
@@ -41,15 +41,13 @@ struct HelpText {
     return text
   }
 
-  private var examples: [String] { CommandExamples.lines(of: path.dropFirst().map(\.name)) }
-
   /// The first help: what a program with many commands prints unless the whole help is wanted.
   var first: String { command.summary.isEmpty ? rendered : command.summary + "\n" }
 
   /// The synopsis; lines after the first are indented by `indent`, the width of the text before it.
   func usage(indent: Int) -> String {
     let listed = command.options + CommandDescription.globalOptions(at: path)
-    var parts = [invocation]
+    var parts = [path.map(\.name).joined(separator: " ")]
     if listed.count > Self.maximumListedOptions {
       parts.append("[<options>]")
     } else {

@@ -26,8 +26,7 @@ struct TypedWords {
   /// The keys of the values in a dictionary.
   private var keys: [String] = []
 
-  /// - Parameter untyped: Returns the value of a word without a type.
-  /// - Throws: `Problem`; the error of `untyped`.
+  /// - Throws: `Problem`; the error of `untyped`, which reads a word without a type.
   init(_ words: [String], untyped: (String) throws -> PropertyListValue) throws {
     collection = words.first.flatMap { Self.collections.contains($0) ? $0 : nil }
     var rest = words.dropFirst(collection == nil ? 0 : 1)
@@ -58,7 +57,6 @@ struct TypedWords {
     }
   }
 
-  /// Returns whether the words begin with the name of a type.
   static func areMeant(by words: [String]) -> Bool { words.first.map(markers.contains) ?? false }
 
   /// The problem of the arguments; nil if there is none, or if they name no type.
@@ -85,9 +83,8 @@ struct TypedWords {
     }
   }
 
-  /// Makes the change to the value of a key, which is nil where there is none.
-  ///
-  /// - Throws: `CommandError` if the value has another type.
+  /// Makes the change to the value of a key, nil where there is none; throws if it has another
+  /// type.
   func apply(to value: inout PropertyListValue?, ofKey key: String) throws {
     let members = Dictionary(zip(keys, values)) { $1 }
     switch (collection, value) {

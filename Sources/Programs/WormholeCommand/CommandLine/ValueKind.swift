@@ -76,7 +76,6 @@ enum ValueKind: Sendable, Equatable {
     text.split(separator: ",", omittingEmptySubsequences: false).map(String.init)
   }
 
-  /// The allowed values, as the help shows them.
   var choices: [String] {
     switch self {
     case .choice(let values), .choices(let values): values

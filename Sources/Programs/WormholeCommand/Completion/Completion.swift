@@ -6,7 +6,6 @@ import WormholePeers
 struct Completion {
   /// How the shell is to complete a word.
   enum Offer {
-    /// These words, each with an explanation.
     case words([(word: String, explanation: String)])
     /// The names that exist in the container.
     case names(LiveNames)
@@ -164,12 +163,8 @@ enum LiveNames: String, Sendable {
   /// The kinds that `ls` prints.
   static let ofContainers: [LiveNames] = [.message, .notification, .queue, .log, .presence, .peer]
 
-  /// Returns the names, sorted.
-  ///
-  /// - Parameters:
-  ///   - container: Nil if there is none.
-  ///   - suite: The suite whose keys are wanted; nil for the container's own.
-  /// - Complexity: One listing; of peers also a look at each, and of keys the content of the suite.
+  /// Returns the names, sorted, by one listing; of peers also by a look at each, and of keys from
+  /// the content of the suite, or of the container's own defaults.
   func names(in container: SharedContainer?, suite: String? = nil) throws -> [String] {
     guard self != .group else { return try ContainerLocation.groups().map(\.identifier) }
     guard let container else { return [] }
@@ -188,4 +183,108 @@ enum LiveNames: String, Sendable {
       }
     return names.sorted { $0.utf8.lexicographicallyPrecedes($1.utf8) }
   }
+}
+
+/// A shell for which a completion script can be printed.
+///
+/// A script only asks: `wormhole complete -- WORDS…`, with the words of the line up to the cursor, prints
+/// the words that fit. So all shells offer the same, and a script fits every version.
+enum CompletionShell: String, CaseIterable, Sendable {
+  case bash
+  case zsh
+  case fish
+
+  func script(for root: CommandDescription) -> String {
+    let script =
+      switch self {
+      case .bash: Self.bashScript
+      case .zsh: Self.zshScript
+      case .fish: Self.fishScript
+      }
+    return script.replacing("NAME", with: root.name)
+  }
+
+  /// For bash 4 and later, which splits a word at "=".
+  private static let bashScript = #"""
+    #!/bin/bash
+    _NAME() {
+        local current="${COMP_WORDS[COMP_CWORD]}" prefix='' kind word
+        if [[ $current == --*=* ]]; then
+            prefix="${current%%=*}=" current="${current#*=}"
+        elif [[ $current == '=' ]]; then
+            current=''
+        fi
+        COMPREPLY=()
+        {
+            read -r kind
+            while IFS=$'\t' read -r word _; do
+                [[ $word == "$current"* ]] || continue
+                printf -v word %q "$word"
+                COMPREPLY+=("$word")
+            done
+        } < <("${COMP_WORDS[0]}" complete -- "${COMP_WORDS[@]:1:COMP_CWORD}" 2>/dev/null </dev/null)
+        case "$kind" in
+        files) mapfile -t COMPREPLY < <(compgen -f -- "$current") ;;
+        directories) mapfile -t COMPREPLY < <(compgen -d -- "$current") ;;
+        commands) mapfile -t COMPREPLY < <(compgen -c -- "$current") ;;
+        esac
+        COMPREPLY=("${COMPREPLY[@]/#/$prefix}")
+    }
+
+    complete -F _NAME NAME
+
+    """#
+
+  private static let zshScript = #"""
+    #compdef NAME
+    _NAME() {
+        local line
+        local -a lines names shown
+        lines=("${(@f)$(command "${(Q)words[1]}" complete -- "${(@Q)words[2,CURRENT-1]}" "$PREFIX" \
+            2>/dev/null </dev/null)}")
+        compset -P '--*='
+        case "$lines[1]" in
+        files) _files ;;
+        directories) _files -/ ;;
+        commands) _command_names -e ;;
+        words)
+            for line in "${(@)lines[2,-1]}"; do
+                names+=("${line%%$'\t'*}")
+                shown+=("${line/$'\t'/  -- }")
+            done
+            compadd -l -d shown -a names ;;
+        esac
+    }
+
+    # Called as the completion function itself, or sourced.
+    if [[ "$funcstack[1]" == "_NAME" ]]; then
+        _NAME "$@"
+    else
+        compdef _NAME NAME
+    fi
+
+    """#
+
+  private static let fishScript = #"""
+    function __NAME_complete
+        set -l words (commandline -opc)
+        set -l current (commandline -ct)
+        set -l prefix (string match -r -- '^--[^=]*=' "$current"; or echo)
+        set -l rest (string replace -r -- '^--[^=]*=' '' "$current")
+        set -l lines (command $words[1] complete -- $words[2..-1] "$current" 2>/dev/null </dev/null)
+        switch "$lines[1]"
+            case files
+                printf '%s\n' $prefix(__fish_complete_path "$rest")
+            case directories
+                printf '%s\n' $prefix(__fish_complete_directories "$rest")
+            case commands
+                __fish_complete_command
+            case words
+                printf '%s\n' $prefix$lines[2..-1]
+        end
+    end
+
+    complete -c NAME -f -a '(__NAME_complete)'
+
+    """#
 }

@@ -239,7 +239,6 @@ struct ClusterFindings {
 }
 
 extension ClusterReport {
-  /// The lines of `status` about the cluster.
   var lines: [String] {
     let named = members.filter(\.isNamed)
     let answering = named.filter { $0.failure == nil }

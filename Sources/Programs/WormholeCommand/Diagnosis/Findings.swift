@@ -80,7 +80,6 @@ extension [Finding] {
   }
 }
 
-/// The findings of a report.
 struct Findings {
   private let report: ContainerReport
   /// How a command begins that the advice names.

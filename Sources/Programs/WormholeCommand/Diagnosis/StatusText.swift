@@ -174,7 +174,6 @@ struct PeerWork {
     files = queue(PeerNames.files(peer.name))
   }
 
-  /// Whether a queue is one of the peer's.
   func has(_ queue: ContainerReport.NamedQueue) -> Bool {
     [messages?.path, files?.path].contains(queue.path)
   }

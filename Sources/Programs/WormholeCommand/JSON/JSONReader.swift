@@ -44,9 +44,7 @@ struct JSONReader {
     return try read(bytes, nulls: nulls)
   }
 
-  /// Reads a value with the space around it.
-  ///
-  /// - Parameter depth: the number of arrays and dictionaries around it.
+  /// Reads a value with the space around it, inside of `depth` arrays and dictionaries.
   private mutating func readValue(depth: Int) throws(JSONError) -> PropertyListValue {
     skipSpace()
     defer { skipSpace() }
@@ -180,10 +178,6 @@ extension JSONReader {
     return position - start
   }
 
-  private func text(from start: Int) -> String {
-    String(decoding: bytes[start..<position], as: UTF8.self)
-  }
-
   private func error(_ reason: String, at offset: Int? = nil) -> JSONError {
     JSONError(position: .init(byteOffset: offset ?? position, in: bytes), reason: reason)
   }
@@ -198,8 +192,7 @@ extension JSONReader {
     switch scalar.properties.generalCategory {
     case .control, .format, .surrogate, .privateUse, .unassigned, .lineSeparator,
       .paragraphSeparator, .nonspacingMark, .enclosingMark:
-      let digits = String(scalar.value, radix: 16, uppercase: true)
-      return "U+" + String(repeating: "0", count: max(0, 4 - digits.count)) + digits
+      return "U+" + scalar.value.padded(to: 4, radix: 16).uppercased()
     default: return "'\(scalar)'"
     }
   }
@@ -228,7 +221,7 @@ extension JSONReader {
       throw error("a number does not begin with 0 unless it is 0 or 0.…", at: start)
     }
     let isInteger = try !takeFraction()
-    let text = text(from: start)
+    let text = String(decoding: bytes[start..<position], as: UTF8.self)
     guard !isInteger else {
       if let integer = Int64(text) { return .integer(integer) }
       if let unsigned = UInt64(text) { return .unsigned(unsigned) }

@@ -23,9 +23,8 @@ enum TaggedScalar {
     key.hasPrefix("$") && words.contains(String(key.drop { $0 == "$" }))
   }
 
-  /// The value that a dictionary in JSON stands for.
-  ///
-  /// - Throws: a reason without a position, which the reader adds.
+  /// The value that a dictionary in JSON stands for; throws a reason without a position, which the
+  /// reader adds.
   static func value(of members: [String: PropertyListValue]) throws(JSONError) -> PropertyListValue
   {
     guard members.count == 1, let (key, content) = members.first, isReserved(key) else {
@@ -63,12 +62,7 @@ enum TaggedScalar {
   }
 
   private static func notANumber(_ text: String) -> Double? {
-    switch text {
-    case "nan": .nan
-    case "inf": .infinity
-    case "-inf": -.infinity
-    default: nil
-    }
+    ["nan", "inf", "-inf"].contains(text) ? Double(text) : nil
   }
 
   static func text(_ data: Data) -> String { #"{"$data":"\#(data.base64EncodedString())"}"# }
@@ -84,10 +78,7 @@ enum TaggedScalar {
     real.isFinite ? real.description : #"{"$real":"\#(name(real))"}"#
   }
 
-  private static func name(_ real: Double) -> String {
-    if real.isNaN { return "nan" }
-    return real < 0 ? "-inf" : "inf"
-  }
+  private static func name(_ real: Double) -> String { real.isNaN ? "nan" : real.description }
 }
 
 /// Dates as ISO 8601 in UTC, with exactly the digits of the second that make the text read back as

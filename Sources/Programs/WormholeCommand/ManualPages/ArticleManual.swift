@@ -17,7 +17,6 @@ struct ArticleManual {
     return text + Roff.heading("SEE ALSO") + Roff.escaped(seeAlso) + "\n"
   }
 
-  /// The block that begins with a line.
   private func block(_ line: String, _ rest: inout ArraySlice<String>) -> String {
     if line.hasPrefix("# ") || line.isEmpty { return "" }
     if line.hasPrefix("## ") { return Roff.heading(plain(line.dropFirst(3))) }

@@ -3,7 +3,6 @@
 struct CommandManual {
   let root: CommandDescription
 
-  /// The page of the program.
   var page: String {
     var text = Roff.title(root.name, .command, source: "\(root.name) \(root.version ?? "")")
     text += Roff.heading("NAME")
@@ -45,7 +44,6 @@ struct CommandManual {
   /// The name of a command's page: `wormhole-queue`.
   private func name(_ command: CommandDescription) -> String { "\(root.name)-\(command.name)" }
 
-  /// The page of a command, with its subcommands.
   func page(of command: CommandDescription) -> String {
     var text = Roff.title(name(command), .command, source: "\(root.name) \(root.version ?? "")")
     text += Roff.heading("NAME")
@@ -133,7 +131,6 @@ struct CommandManual {
   }
 }
 
-/// The section of a manual page.
 enum ManualSection: String, CaseIterable, Sendable {
   /// The commands, from the same description as their help.
   case command = "1"
@@ -210,7 +207,6 @@ enum Roff {
     ".\(isSub ? "SS" : "SH") \"\(escaped(text))\"\n"
   }
 
-  /// A term with its explanation.
   static func item(_ term: String, _ text: String) -> String {
     // Without a text, a macro would take the next request for it.
     ".TP\n\(line(term))\n\(text.isEmpty ? "\\&" : line(text))\n"

@@ -60,10 +60,8 @@ struct MonitorLine: Sendable {
     let moment = event.time.timeIntervalSince1970
     let (hour, minute, second) = localTime(Int64(moment))
     let millisecond = Int((moment - moment.rounded(.down)) * 1_000)
-    let digits = { (number: Int, width: Int) in
-      String(repeating: "0", count: max(0, width - "\(number)".count)) + "\(number)"
-    }
-    return "\(digits(hour, 2)):\(digits(minute, 2)):\(digits(second, 2)).\(digits(millisecond, 3))"
+    return [hour, minute, second].map { $0.padded(to: 2) }.joined(separator: ":") + "."
+      + millisecond.padded(to: 3)
   }
 
   private var what: String? {
@@ -111,7 +109,6 @@ struct MonitorLine: Sendable {
     ])
   }
 
-  /// The line as text; for a value that JSON cannot hold, the reason.
   var json: String {
     get throws {
       do {

@@ -30,12 +30,8 @@ final class AnswerWatch: Sendable {
   /// - Parameter end: ends the program; called on another thread.
   init(end: @escaping @Sendable (ExitStatus) -> Void) { self.end = end }
 
-  /// Begins to measure the time.
-  ///
-  /// - Parameters:
-  ///   - path: a path on the file system that has to answer.
-  ///   - timeout: the command's time; nil without one.
-  ///   - report: gets the sentence with the reason of the end.
+  /// Begins to measure the time for a path on the file system that has to answer. `report` gets the
+  /// sentence with the reason of the end.
   func begin(path: String, timeout: Duration?, report: @escaping @Sendable (String) -> Void) {
     let first = ContinuousClock.now + (timeout.map { $0 + Self.grace } ?? Self.patience)
     state.withLock { $0.hasTimeout = timeout != nil }

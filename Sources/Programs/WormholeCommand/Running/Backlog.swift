@@ -1,5 +1,4 @@
 import Synchronization
-import Wormhole
 import WormholeSystem
 
 /// Items that other threads have reported and the main thread has not handled yet.
@@ -21,9 +20,7 @@ final class Backlog<Item: Sendable>: Sendable {
     latch.raise()
   }
 
-  /// Waits for the next item, in the order of arrival.
-  ///
-  /// - Returns: nil when the deadline has passed and no item waits.
+  /// Waits for the next item, in the order of arrival; nil if none has come by the deadline.
   func next(until deadline: ContinuousClock.Instant) -> Item? {
     while true {
       let first = items.withLock { $0.isEmpty ? nil : $0.removeFirst() }

@@ -1,5 +1,4 @@
 import Synchronization
-import Wormhole
 import WormholeSystem
 
 /// Receives the signals that would end the program: a command that has taken an item to handle
@@ -37,9 +36,8 @@ final class Interruption {
     self.check = check
   }
 
-  /// Waits for a call that may take long, on another thread.
-  ///
-  /// - Returns: nil when this process gets a signal to end first; the call's result is then dropped.
+  /// Waits for a call that may take long, on another thread. Nil when this process gets a signal to
+  /// end first; the call's result is then dropped.
   func wait<Result: Sendable>(for call: @escaping @Sendable () throws -> Result) throws -> Result? {
     try wait { outcome in
       try startThread(name: "wormhole.call") { outcome.put(Swift.Result { try call() }) }
@@ -64,14 +62,6 @@ final class Interruption {
     _ = try wait { (_: OneResult<Swift.Result<Void, any Error>>) in nil }
   }
 
-  /// Takes the signals that have arrived.
-  ///
-  /// - Returns: Whether one of them, or an earlier one, asks this process to end.
-  private func takeRequest() throws(Errno) -> Bool {
-    for received in try signals.take() where received.signal != .continue { isRequested = true }
-    return isRequested
-  }
-
   private func wait<Result: Sendable>(
     _ begin: (OneResult<Swift.Result<Result, any Error>>) throws -> (() -> Void)?
   ) throws -> Result? {
@@ -87,7 +77,8 @@ final class Interruption {
         cancel?()
         throw ExitStatus.brokenPipe
       }
-      if try takeRequest() {
+      for received in try signals.take() where received.signal != .continue { isRequested = true }
+      if isRequested {
         cancel?()
         return nil
       }
@@ -95,9 +86,8 @@ final class Interruption {
     }
   }
 
-  /// Between two steps of work that can be given up.
-  ///
-  /// - Throws: The status that the signal would have ended this process with, if there was one.
+  /// Between two steps of work: throws the status that a signal would have ended this process with,
+  /// if there was one.
   func endIfInterrupted() throws {
     for received in try signals.take() where received.signal != .continue {
       isRequested = true
@@ -105,9 +95,7 @@ final class Interruption {
     }
   }
 
-  /// Waits until there is input to read, or its end.
-  ///
-  /// - Throws: As `endIfInterrupted`.
+  /// Waits until there is input to read, or its end; throws as `endIfInterrupted`.
   func wait(forInputOf descriptor: Int32) throws {
     while true {
       let ready = try waitReadable(
@@ -130,9 +118,7 @@ extension Interruption {
   private static let killDelay: Duration = .seconds(10)
 
   /// Waits for the end of several programs, and passes on to each the signals that would end this
-  /// process.
-  ///
-  /// - Returns: How the last one ended that did not end with status 0; `.exited(0)` if all did.
+  /// process. Returns how the last one ended that did not end with status 0.
   func wait(forEndOf copies: [RunningCopy]) throws(Errno) -> Termination {
     var running = copies
     var result = Termination.exited(0)

@@ -97,9 +97,7 @@ struct LockWait {
   /// Nil for 1 without a wait, and 124 after one.
   var conflictStatus: ExitStatus?
 
-  /// - Parameters:
-  ///   - lock: The lock, as the user named it.
-  ///   - reason: Why it was not available in time.
+  /// - Parameter reason: Why it was not available in time.
   func conflict(_ lock: String, heldBy holder: LeaseHolder?, _ reason: String) -> CommandError {
     let isWait = timeout > .zero
     return CommandError(
@@ -117,9 +115,8 @@ extension LockWait {
   }
 }
 
-/// Runs a command in the exclusive role of a name.
-///
-/// - Throws: The status with which the command ended; an error if the role was lost meanwhile.
+/// Runs a command in the exclusive role of a name; throws its status, or an error if the role was
+/// lost.
 private func runAlone(
   named name: String, _ arguments: ParsedArguments, _ environment: CommandEnvironment
 ) throws {
@@ -153,7 +150,6 @@ struct LockedRun {
 
   /// How often others get a sign of life; a few may fail within the hour after which they take over.
   private static let renewalInterval: Duration = .seconds(600)
-  /// The variable with the path for the command.
   private static let fileVariable = "WORMHOLE_FILE"
   /// Stands for that path in the command's words.
   private static let placeholder = "{}"

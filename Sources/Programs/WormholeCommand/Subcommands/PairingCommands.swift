@@ -1,4 +1,3 @@
-import Wormhole
 import WormholePeers
 import WormholePropertyLists
 

@@ -1,7 +1,6 @@
 import WormholeSystem
 
 extension CommandDescription {
-  /// The root of the tree of commands.
   static let root = CommandDescription(
     name: ProgramName.called,
     abstract: "Pass messages between processes that share a directory.",

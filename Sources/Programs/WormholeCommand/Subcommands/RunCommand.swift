@@ -78,10 +78,8 @@ extension CommandDescription {
   }
 }
 
-/// Runs a command, again and again.
-///
-/// - Parameter role: Nil if others may run beside it.
-/// - Returns: the status of the last run.
+/// Runs a command, again and again; without a role others may run beside it. Returns the last
+/// status.
 private func supervise(
   _ command: ExternalCommand, _ policy: RestartPolicy, _ variables: [String: String],
   under role: RoleWatch?, _ interruption: Interruption, _ environment: CommandEnvironment
@@ -139,9 +137,8 @@ struct RestartPolicy: Sendable {
   /// A command that ran this long did not fail for the same reason as the one before it.
   static let steadyTime: Duration = .seconds(60)
 
-  /// Counts an end of the command.
-  ///
-  /// - Returns: The pause before the next start; nil if there is none.
+  /// Counts an end of the command; returns the pause before the next start, or nil if there is
+  /// none.
   mutating func pause(after end: Termination, of runningTime: Duration) -> Duration? {
     switch occasion {
     case .never: return nil

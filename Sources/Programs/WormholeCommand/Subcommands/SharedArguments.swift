@@ -90,11 +90,9 @@ extension ParsedArguments {
       ? nil : "please provide ids, or '--failed'"
   }
 
-  /// Runs an action for each given id, even after one for which it fails.
-  ///
-  /// - Parameters:
-  ///   - failed: The ids that `--failed` stands for. Another process may be faster with some of them.
-  ///   - action: returns why it is impossible; nil if it was done.
+  /// Runs an action for each given id, or for the failed ones for which `--failed` stands, even
+  /// after one for which it fails. It returns why it is impossible, or nil. Another process may be
+  /// faster with some failed ones.
   func forEachID(
     to verb: String, _ environment: CommandEnvironment, failed: [String] = [],
     _ action: (String) throws -> String?
@@ -135,20 +133,17 @@ extension ParsedArguments {
 
   var outputFormat: OutputFormat { OutputFormat(rawValue: text("format") ?? "") ?? .json }
 
-  /// Returns the form in which a value is printed, according to `--raw`, `--format` and `--pretty`.
-  ///
-  /// - Parameter object: the object of an error's sentence.
+  /// Returns the form in which a value is printed, by `--raw`, `--format` and `--pretty`; the
+  /// object is that of an error's sentence.
   func bytes(_ value: PropertyListValue, of object: String) throws -> [UInt8] {
     try has("raw")
       ? value.rawBytes(of: object)
       : outputFormat.bytes(value, of: object, isPretty: has("pretty"))
   }
 
-  /// Prints a delivery, or runs the command of the line with it on standard input. A command that
-  /// is running at the deadline may finish.
-  ///
-  /// - Parameter title: the object of an error's sentence.
-  /// - Returns: the command's status; `.no` for a value that this format lacks, which is reported.
+  /// Prints a delivery, or runs the command of the line with it on standard input, which may go on
+  /// past the deadline. Returns its status; `.no` for a value that this format lacks, which is
+  /// reported.
   func hand(
     _ content: PropertyListValue, titled title: String, _ environment: CommandEnvironment,
     variables: [String: String]
@@ -179,10 +174,8 @@ extension ParsedArguments {
     .now + (duration("timeout") ?? .seconds(ValueKind.maximumSeconds))
   }
 
-  /// Asks a person at the terminal, unless `--yes` is given.
-  ///
-  /// - Parameter question: with its question mark.
-  /// - Throws: `CommandError` if the answer is not yes, or there is no person to ask.
+  /// Asks a person at the terminal, unless `--yes` is given; throws if the answer is not yes, or
+  /// there is no person to ask.
   func confirm(_ question: String, _ environment: CommandEnvironment) throws {
     guard !has("yes") else { return }
     guard environment.isInputTerminal, environment.errorColumns != nil else {

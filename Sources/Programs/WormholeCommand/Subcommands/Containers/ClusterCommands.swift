@@ -1,7 +1,4 @@
-import Wormhole
-
 extension CommandDescription {
-  /// The commands for a cluster of etcd.
   static let cluster = CommandDescription(
     name: "etcd",
     abstract: "Set a cluster of etcd up, for containers that several machines share.",

@@ -163,9 +163,7 @@ private enum NewFile {
     return slash == file.startIndex ? "/" : String(file[..<slash])
   }
 
-  /// - Parameters:
-  ///   - file: An absolute path.
-  ///   - body: Gets the function that writes.
+  /// Calls `body` with the function that writes the file at an absolute path.
   static func write<Result>(
     _ file: String, _ body: (@escaping ([UInt8]) throws -> Void) throws -> Result
   ) throws -> Result {

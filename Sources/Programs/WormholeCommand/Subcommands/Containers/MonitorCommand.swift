@@ -1,7 +1,6 @@
 import Synchronization
 import Wormhole
 import WormholeInspection
-import WormholePropertyLists
 
 extension CommandDescription {
   static let monitor = CommandDescription(

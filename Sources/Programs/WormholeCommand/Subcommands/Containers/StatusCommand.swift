@@ -56,7 +56,6 @@ extension CommandDescription {
 }
 
 extension ParsedArguments {
-  /// The status as it is printed.
   fileprivate func status(
     of container: SharedContainer, _ environment: CommandEnvironment
   ) throws -> [UInt8] {

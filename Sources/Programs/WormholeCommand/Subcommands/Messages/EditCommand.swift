@@ -1,5 +1,4 @@
 import Wormhole
-import WormholePropertyLists
 import WormholeSystem
 
 extension CommandDescription {

@@ -188,9 +188,7 @@ extension ArgumentDescription {
 }
 
 extension Value {
-  /// Replaces or removes a message according to `--if-version`.
-  ///
-  /// - Throws: `CommandError` if it has another version.
+  /// Replaces or removes a message according to `--if-version`; throws if it has another version.
   fileprivate func compareAndSet(
     _ message: PropertyListValue?, _ arguments: ParsedArguments, to verb: String
   ) throws {

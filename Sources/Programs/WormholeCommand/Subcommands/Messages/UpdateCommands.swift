@@ -115,9 +115,7 @@ private final class MessageChange: Sendable {
     self.environment = environment
   }
 
-  /// Runs the command; each further run has a higher number.
-  ///
-  /// - Returns: nil if the command printed null.
+  /// Runs the command, each time with a higher number; nil if it printed null.
   func applied(to content: PropertyListValue?) throws -> PropertyListValue? {
     let attempt = attempts.wrappingAdd(1, ordering: .relaxed).newValue
     return try environment.withoutTimeLimit {

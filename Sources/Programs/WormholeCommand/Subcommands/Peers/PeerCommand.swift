@@ -97,12 +97,8 @@ extension QueueEntryStatus {
     }
   }
 
-  /// Ends the command after a wait for the outcome. The exit status shows the outcome, so its record
-  /// is not needed any more.
-  ///
-  /// - Parameters:
-  ///   - what: the message or file, as the subject of a sentence.
-  ///   - forget: removes the record.
+  /// Ends the command after a wait for the outcome of `what`. The exit status shows the outcome, so
+  /// its record is not needed any more.
   func end(
     of what: String, _ environment: CommandEnvironment, forgetting forget: () throws -> Void
   ) throws {

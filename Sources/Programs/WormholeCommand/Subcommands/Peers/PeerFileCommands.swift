@@ -201,9 +201,7 @@ struct ReceivingDirectory {
     }
   }
 
-  /// Moves a file into the directory.
-  ///
-  /// - Returns: its path.
+  /// Moves a file into the directory, and returns its path.
   func put(_ file: PeerFile) throws -> String {
     let destination = try reserve(Self.safe(file.name))
     do {

@@ -1,9 +1,7 @@
 import Dispatch
 import Synchronization
-import Wormhole
 import WormholePeers
 import WormholePropertyLists
-import WormholeSystem
 
 extension CommandDescription {
   static let peerServe = CommandDescription(

@@ -1,7 +1,6 @@
 import Dispatch
 import Wormhole
 import WormholePropertyLists
-import WormholeSystem
 
 extension CommandDescription {
   /// The commands for presences: the processes that are present under a name.
@@ -88,7 +87,6 @@ extension ArgumentDescription {
   static let presenceName = operand("name", .live(.presence), help: "The name; any text.")
 }
 
-/// A process with the name under which it is present.
 private struct PresentProcess: JSONObject {
   let name: String
   let member: PresenceMember

@@ -92,7 +92,10 @@ extension CommandDescription {
     // Opened for the first value: without one, no container is made.
     var opened: Queue.Sender?
     try arguments.forEachValue(environment, object: "the entry") { value in
-      let sender = try opened ?? arguments.queueSender(environment)
+      let sender =
+        try opened
+        ?? arguments.container.open().queue(arguments.requiredText("name")).sender(
+          arguments.sessionName(environment))
       opened = sender
       try arguments.underRole(environment, in: sender.queue.container) { fence in
         let id = try sender.enqueue(
@@ -111,10 +114,6 @@ extension CommandDescription {
 }
 
 extension ParsedArguments {
-  fileprivate func queueSender(_ environment: CommandEnvironment) throws -> Queue.Sender {
-    try container.open().queue(requiredText("name")).sender(sessionName(environment))
-  }
-
   /// The time that `--delay` gives, or that is left until `--at`; nil for an entry that is due at once.
   fileprivate var delay: Duration? {
     guard let time = text("at").flatMap(ValueKind.time) else { return duration("delay") }
@@ -199,9 +198,8 @@ extension CommandDescription {
 }
 
 extension ParsedArguments {
-  /// Runs an action for each given entry, or with `--failed` for each that has failed.
-  ///
-  /// - Parameter action: returns why it is impossible; nil if it was done.
+  /// Runs an action for each given entry, or with `--failed` for each that has failed; it returns
+  /// why it is impossible, or nil.
   fileprivate func forEachFailure(
     to verb: String, in queue: Queue?, _ environment: CommandEnvironment,
     _ action: (Queue, QueueEntryID) throws -> String?
@@ -217,9 +215,8 @@ extension ParsedArguments {
 private let noID = "there is no entry with this id"
 
 extension Queue {
-  /// The entry with an id, as `queue put` prints it, or with a short one, as `queue list` shows it.
-  ///
-  /// - Throws: `CommandError` if several entries have the short id.
+  /// The entry with an id, as `queue put` prints it, or with a short one, as `queue list` shows it;
+  /// throws if several have the short one.
   fileprivate func entryID(_ text: String) throws -> QueueEntryID? {
     if let id = QueueEntryID(text) { return id }
     let found = try (outstanding().map(\.id) + failures().map(\.id))

@@ -107,9 +107,8 @@ extension CommandDescription {
   }
 }
 
-/// Runs this program's command line so many times at once, each as a process that takes alone.
-///
-/// - Returns: The status of the last one that failed.
+/// Runs this program's command line so many times at once, each as a process that takes alone;
+/// returns the status of the last one that failed.
 private func runCopies(_ count: Int, _ environment: CommandEnvironment) throws -> ExitStatus {
   let interruption = try Interruption()
   let program = try reporting(cannot: "find this program") { () throws(Errno) in
