@@ -30,7 +30,6 @@ struct Main {
   /// Writes what was asked for; an error ends the program, which would otherwise report half a result.
   private static func write(_ text: String) throws { try Program.write(text + "\n", to: 1) }
 
-  /// Measures all requested rows, in order.
   private static func run(_ options: Options) throws {
     let bench = try Bench(under: options.directory, isQuick: options.isQuick)
     defer {
@@ -97,7 +96,6 @@ private let groups: [(name: String, measure: @Sendable (Bench) throws -> [Row])]
   ("etcd", EtcdRows.measure),
 ]
 
-/// The options of the command line.
 private struct Options {
   /// The directory of the measurement; its file system decides most of the figures.
   var directory: String

@@ -219,7 +219,6 @@ final class WorkerProcess {
 
   var processID: Int32 { process.processID }
 
-  /// Returns its next line.
   func line(until deadline: ContinuousClock.Instant) -> String? {
     // It fails if there is none before the deadline, or the process has ended.
     try? process.line(until: deadline)

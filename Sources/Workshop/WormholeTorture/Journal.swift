@@ -41,7 +41,6 @@ enum JournalEntry: Codable, Equatable {
   /// Everything that this strand began has ended.
   case rested
 
-  /// The entry as a line of JSON.
   var line: String { get throws { try jsonText(self) + "\n" } }
 
   /// Returns the complete entries of a journal.
@@ -150,9 +149,7 @@ struct Journal {
   let entries: [JournalEntry]
 }
 
-/// The records of all processes of a run.
 struct Records {
-  /// The operations of the processes.
   var operations: [HistoryOperation] = []
   /// The reports to their observers, as reads.
   var observations: [HistoryOperation] = []

@@ -1,5 +1,4 @@
 import WormholeEtcd
-import WormholeSystem
 import WormholeWorkshop
 
 /// The director of a run's etcd: kills, stops and starts its members, moves the leader, discards

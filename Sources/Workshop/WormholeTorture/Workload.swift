@@ -64,9 +64,7 @@ enum Kind: String, CaseIterable, Codable {
   /// The number of its strand.
   var number: Int { Self.allCases.firstIndex(of: self) ?? 0 }
 
-  /// The kinds for a container that is a directory.
   static let ofDirectories = Set(Kind.allCases).subtracting([.task, .watches])
-  /// The kinds for a container on etcd.
   static let onEtcd = Set(Kind.allCases).subtracting([.task])
 
   /// Returns the kinds in a list such as "queues,files", or nil for any other text.

@@ -17,7 +17,6 @@ final class Worker {
     _ = try answer()
   }
 
-  /// Returns the numbers of its next answer.
   private func answer() throws -> [Double] {
     let line = try process.line(until: .now + .seconds(120))
     return line.split(separator: " ").compactMap { Double($0) }

@@ -31,7 +31,6 @@ final class BusConnection {
     try call(Self.daemon, "Hello", signature: "", body: [])
   }
 
-  /// Becomes the owner of a name.
   func own(_ name: String) throws {
     let name = Self.string(name)
     let body = name + Self.padding(name.count, 4) + Self.number(0)

@@ -1,4 +1,5 @@
 import FoundationEssentials
+import Synchronization
 import WormholeSystem
 import WormholeWorkshop
 
@@ -158,4 +159,170 @@ final class RawEtcd: Sendable {
 
 extension String {
   fileprivate var base64: String { Data(utf8).base64EncodedString() }
+}
+
+/// A NATS server with JetStream for one run, if the program is installed. Debian's (2.9) confirms a message
+/// before it is on the disk.
+final class NATSServer {
+  private let server: LineProcess
+  private let endpoint: String
+
+  /// - Returns: nil if NATS is not installed.
+  init?(_ directory: String) throws {
+    let port = try EtcdNode.freePort()
+    endpoint = "nats://127.0.0.1:\(port)"
+    let started = try rival(
+      "nats-server", ["-js", "-sd", directory, "-a", "127.0.0.1", "-p", "\(port)"],
+      isReadyAt: "Server is ready")
+    guard let started else { return nil }
+    server = started
+  }
+
+  func connection() throws -> NATSConnection { try NATSConnection(endpoint) }
+}
+
+/// One client of NATS, which waits for each answer. For one thread at a time.
+final class NATSConnection {
+  private let socket: FileDescriptor
+  private var pending: [UInt8] = []
+
+  init(_ endpoint: String) throws {
+    socket = try FileDescriptor.connected(to: endpoint)
+    _ = try line()
+    try send(#"CONNECT {"verbose":false}"#)
+    try subscribe("inbox")
+  }
+
+  func subscribe(_ subject: String) throws {
+    try send("SUB \(subject) 1")
+    try send("PING")
+    while try line() != "PONG" {}
+  }
+
+  /// Publishes a message, and waits for the answer to it.
+  ///
+  /// - Returns: The subject for the answer to the answer, which acknowledges a message that was taken.
+  @discardableResult
+  func ask(_ subject: String, _ payload: String) throws -> String? {
+    try send("PUB \(subject) inbox \(payload.utf8.count)\r\n\(payload)")
+    return try message()
+  }
+
+  func publish(_ subject: String, _ payload: String) throws {
+    try send("PUB \(subject) \(payload.utf8.count)\r\n\(payload)")
+  }
+
+  /// Waits for a message, and returns the subject for the answer to it.
+  @discardableResult
+  func message() throws -> String? {
+    while true {
+      // MSG <subject> <sid> [reply] <bytes>
+      let words = try line().split(separator: " ").map(String.init)
+      if words.first == "PING" { try send("PONG") }
+      guard words.first == "MSG", let count = words.last.flatMap({ Int($0) }) else { continue }
+      while pending.count < count + 2 { try read() }
+      let text = String(decoding: pending.prefix(count), as: UTF8.self)
+      pending.removeFirst(count + 2)
+      guard !text.contains("\"error\"") else { throw Failure(description: "NATS answers \(text)") }
+      return words.count == 5 ? words[3] : nil
+    }
+  }
+
+  private func send(_ text: String) throws { try socket.writeAll(Array("\(text)\r\n".utf8)) }
+
+  private func line() throws -> String {
+    while true {
+      if let end = pending.firstIndex(of: UInt8(ascii: "\n")) {
+        defer { pending.removeFirst(end + 1) }
+        return String(decoding: pending[..<max(0, end - 1)], as: UTF8.self)
+      }
+      try read()
+    }
+  }
+
+  private func read() throws {
+    let bytes = try Program.read(from: socket.rawValue, maximumBytes: 65_536)
+    guard !bytes.isEmpty else { throw Failure(description: "NATS closed the connection") }
+    pending += bytes
+  }
+}
+
+/// A table in an SQLite database to which one entry is appended again and again, one transaction each,
+/// through its C library if that is installed.
+///
+/// All threads share one connection under a lock. With one connection each, they would mostly wait
+/// for each other's locks on the file, and SQLite would look slower than it is.
+final class SQLiteQueue: Sendable {
+  /// The values of `PRAGMA synchronous`.
+  enum Synchronous: String {
+    /// A commit is in the write-ahead log, which may not be on the disk.
+    case normal = "NORMAL"
+    /// Each commit is on the disk.
+    case full = "FULL"
+  }
+
+  private typealias Call = @convention(c) (OpaquePointer?) -> Int32
+
+  private struct Statement {
+    let step: Call
+    let reset: Call
+    // A number, because C pointers are for one thread at a time, and the lock ensures that.
+    let address: Int
+  }
+
+  private let insertion: Mutex<Statement>
+
+  /// - Parameter bytes: The size of the entry.
+  /// - Returns: nil if SQLite is not installed.
+  init?(_ directory: String, _ synchronous: Synchronous, bytes: Int) throws {
+    guard let library = DynamicLibrary("libsqlite3.so.0") else { return nil }
+    func function<Function>(_ name: String) throws -> Function {
+      guard let function = library.function("sqlite3_" + name, as: Function.self) else {
+        throw Failure(description: "this SQLite has no \(name)")
+      }
+      return function
+    }
+    let open:
+      @convention(c) (
+        UnsafePointer<CChar>, UnsafeMutablePointer<OpaquePointer?>, Int32, UnsafePointer<CChar>?
+      ) -> Int32 = try function("open_v2")
+    let prepare:
+      @convention(c) (
+        OpaquePointer?, UnsafePointer<CChar>, Int32, UnsafeMutablePointer<OpaquePointer?>,
+        OpaquePointer?
+      ) -> Int32 = try function("prepare_v2")
+    let (step, reset): (Call, Call) = (try function("step"), try function("reset"))
+    var database: OpaquePointer?
+    // SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX
+    try Self.check(open(directory + "/queue.sqlite", &database, 0x8006, nil), "open")
+    var statement: OpaquePointer?
+    for sentence in [
+      "PRAGMA journal_mode=WAL", "PRAGMA synchronous=\(synchronous.rawValue)",
+      "CREATE TABLE queue (number INTEGER PRIMARY KEY, entry BLOB)",
+      "INSERT INTO queue (entry) VALUES (x'\(String(repeating: "78", count: bytes))')",
+    ] {
+      try Self.check(prepare(database, sentence, -1, &statement, nil), sentence)
+      // A row, or the end.
+      try Self.check(step(statement), sentence, [100, 101])
+      // While a statement is open, no later one commits.
+      try Self.check(reset(statement), sentence)
+    }
+    insertion = Mutex(
+      Statement(step: step, reset: reset, address: Int(bitPattern: statement)))
+  }
+
+  /// Appends an entry in a transaction of its own.
+  func send() throws {
+    try insertion.withLock { insertion in
+      let statement = OpaquePointer(bitPattern: insertion.address)
+      try Self.check(insertion.step(statement), "insert", [101])
+      try Self.check(insertion.reset(statement), "reset")
+    }
+  }
+
+  private static func check(_ result: Int32, _ action: String, _ expected: [Int32] = [0]) throws {
+    guard expected.contains(result) else {
+      throw Failure(description: "SQLite refuses \(action): \(result)")
+    }
+  }
 }

@@ -164,7 +164,6 @@ final class CoordinatedFile {
   }
 }
 
-/// A presenter that has no callbacks.
 private final class IdlePresenter: FilePresenter {
   let presentedItemURL: URL?
   let presentedItemQueue = DispatchQueue(label: "presenter")

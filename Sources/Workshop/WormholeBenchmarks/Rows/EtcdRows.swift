@@ -8,12 +8,12 @@ import WormholeWorkshop
 
 /// A container on etcd, beside the same requests on a raw connection to the same cluster.
 struct EtcdRows {
-  private let bench: Bench
-  private let members: EtcdMembers
+  let bench: Bench
+  let members: EtcdMembers
   /// The directory of the members, and of this machine's part of the container.
-  private let directory: String
-  private let location: String
-  private let container: SharedContainer
+  let directory: String
+  let location: String
+  let container: SharedContainer
   private let title: String
 
   static func measure(_ bench: Bench) throws -> [Row] {
@@ -43,27 +43,24 @@ struct EtcdRows {
     var rows = isAlone ? [try names()] : []
     rows += try values() + latency() + queues() + requests() + crowd()
     rows.append(try files())
-    rows += try EtcdRivalRows(
-      bench: bench, title: title, members: members, container: container, location: location,
-      directory: directory
-    ).measure(withOtherServers: isAlone)
+    rows += try besideRivals(withOtherServers: isAlone)
     return rows + [isAlone ? start() : try reconnecting()]
   }
 
-  /// Measures operations beside raw requests.
-  private func compare(
-    _ name: String, runs: Int = 100, ours: @escaping () throws -> Void,
-    floor: @escaping () throws -> Void
+  /// Measures operations beside raw requests, or beside another program.
+  func compare(
+    _ name: String, runs: Int = 100, expected: Row.Expectation? = .ratioAtMost(1.5),
+    ours: @escaping () throws -> Void, floor: @escaping () throws -> Void
   ) throws -> Row {
     try bench.compare(
-      title + name, rounds: bench.rounds, runs: bench.scaled(runs), expected: .ratioAtMost(1.5),
-      ours: ours, floor: floor)
+      title + name, rounds: bench.rounds, runs: bench.scaled(runs), expected: expected, ours: ours,
+      floor: floor)
   }
 
-  private func connection() throws -> RawEtcd { try RawEtcd(members.nodes[0].endpoint) }
+  func connection() throws -> RawEtcd { try RawEtcd(members.nodes[0].endpoint) }
 
   /// 200 bytes, as in the other rows.
-  private static let text = String(repeating: "x", count: RawValue.contentBytes)
+  static let text = String(repeating: "x", count: RawValue.contentBytes)
 
   /// The raw writes for a floor: the cheapest one, and the one that a publication needs, because a
   /// plain put could overwrite newer content.

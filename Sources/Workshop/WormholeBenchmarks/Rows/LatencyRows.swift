@@ -1,5 +1,4 @@
 import Wormhole
-import WormholeSystem
 import WormholeWorkshop
 
 /// The latency from a write in one process to the listener in another. Two processes play ping-pong

@@ -1,5 +1,7 @@
 import Dispatch
+import FoundationEssentials
 import Wormhole
+import WormholePropertyLists
 import WormholeSystem
 import WormholeWorkshop
 
@@ -100,5 +102,83 @@ enum ObserverRows {
       if fields.count > 1, fields[0] == key, let number = Double(fields[1]) { return number }
     }
     throw Failure(description: "\(path) has no \(key)")
+  }
+}
+
+/// Costs that grow with the size of a value, with the number of processes at work, and with the number of
+/// names. The floor of a row about many is our own code with few.
+enum ScaleRows {
+  /// The two numbers of processes that one row compares: few are as many as the machine may have cores.
+  private static let processes = (few: 2, many: 64)
+
+  static func measure(_ bench: Bench) throws -> [Row] {
+    try [20, 2_048].flatMap { try sized($0, bench) } + [crowd(bench)]
+  }
+
+  /// Measures publishing and reading a large value, beside the bare calls with as many bytes. A value of
+  /// more than a block is published when its content is written, and so is the floor's.
+  private static func sized(_ kibibytes: Int, _ bench: Bench) throws -> [Row] {
+    let bytes = kibibytes << 10
+    let size = kibibytes < 1_024 ? "\(kibibytes) KiB" : "\(kibibytes >> 10) MiB"
+    let (value, raw) = try bench.value("size-\(bytes)")
+    let ours = PropertyListValue.data(Data(repeating: 0x78, count: bytes - 60))
+    let theirs = [UInt8](repeating: 0x78, count: bytes)
+    let results = try alternate(
+      rounds: kibibytes < 1_024 ? bench.shortRounds : bench.rounds, runs: 4,
+      [
+        { try value.replace(with: ours) }, { try raw.publish(theirs, waits: true) },
+        { _ = try value.snapshot().bytes() }, { _ = try raw.readAll() },
+        { try raw.publish(theirs) },
+      ])
+    return [
+      Row(
+        "publish, \(size) / exchange + unlink", ours: results[0], floor: results[1],
+        notes: ["both wait for the write; without, \(fixed(results[4].median / 1_000, 1)) µs"]),
+      Row("read, \(size) / open + fstat + read", ours: results[2], floor: results[3]),
+    ]
+  }
+
+  /// Measures processes that change values of their own in one container at the same time: each change's
+  /// part of the whole.
+  private static func crowd(_ bench: Bench) throws -> Row {
+    let place = try bench.directory("crowd")
+    _ = try SharedContainer(path: place)
+    let workers = try (0..<processes.many).map { number in
+      try Worker("increment", [place, "count-\(number)"])
+    }
+    func round(_ count: Int) throws -> Double {
+      try Worker.race(workers.prefix(count), bench.isQuick ? "100" : "300").time
+    }
+    let results = try alternate(
+      rounds: bench.rounds, [{ try round(processes.many) }, { try round(processes.few) }])
+    return Row(
+      "update, \(processes.many) processes, each its own / \(processes.few) processes",
+      ours: results[0], floor: results[1], expected: .ratioAtMost(1.2),
+      notes: [
+        "\(fixed(1e9 / results[0].median, 0))/s against \(fixed(1e9 / results[1].median, 0))/s"
+      ])
+  }
+
+  /// Measures a publication when the container holds many names, and then when another process observes
+  /// many.
+  static func measureNames(_ bench: Bench) throws -> [Row] {
+    let (present, count) = (bench.scaled(100_000), bench.scaled(10_000))
+    let few = try bench.container("names-1")
+    let many = try bench.container("names-many")
+    let content = SharedCount.content(1)
+    for index in 0..<present { try many.value("name-\(index)").replace(with: content) }
+    func row(_ number: Int, _ what: String) throws -> Row {
+      let (few, many) = (few.value("name-0"), many.value("name-0"))
+      return try bench.compare(
+        "publish, \(number) names \(what) / 1 \(what)", rounds: bench.shortRounds, runs: 4,
+        expected: .ratioAtMost(1.2), ours: { try many.replace(with: content) },
+        floor: { try few.replace(with: content) })
+    }
+    let alone = try row(present, "present")
+    let one = try Worker("observe", [bench.path + "/names-1", "1"])
+    let all = try Worker("observe", [bench.path + "/names-many", "\(count)"])
+    let observed = try row(count, "observed")
+    withExtendedLifetime((one, all)) {}
+    return [alone, observed]
   }
 }

@@ -1,5 +1,4 @@
 import Synchronization
-import Wormhole
 import WormholeEtcd
 import WormholeSystem
 

@@ -26,7 +26,6 @@ protocol Deliveries: Sendable {
   var areTimed: Bool { get }
 }
 
-/// An entry that was stored.
 struct SentEntry {
   let id: String
   /// Nil where nothing can be cancelled.
@@ -42,7 +41,6 @@ protocol DeliverySource {
   func close()
 }
 
-/// An entry that was taken.
 struct TakenEntry {
   /// The place of its sender.
   let slot: Int

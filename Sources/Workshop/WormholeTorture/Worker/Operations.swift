@@ -9,7 +9,6 @@ struct Operations {
   let container: SharedContainer
   let recorder: Recorder
 
-  /// The terms of an operation.
   struct Terms {
     var durability = Durability.standard
     var patience = Wormhole.Value.standardWait

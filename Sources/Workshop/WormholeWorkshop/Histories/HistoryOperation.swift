@@ -7,7 +7,6 @@ package typealias HistoryValue = UInt64
 /// Times are nanoseconds of one clock that all recording processes share (CLOCK_BOOTTIME). A thread
 /// that makes calls of its own counts as a process.
 package struct HistoryOperation: Hashable, Codable, Sendable {
-  /// The call.
   package enum Call: Hashable, Codable, Sendable {
     case read
     /// `nil` removes the content.

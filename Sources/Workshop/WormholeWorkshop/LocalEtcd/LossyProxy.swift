@@ -88,7 +88,6 @@ package final class LossyProxy: Sendable {
   /// From now on one answer in so many is lost; none if it is 0.
   package func lose(oneIn share: Int) { traffic.share.store(share, ordering: .relaxed) }
 
-  /// Ends all connections.
   package func cut() {
     let open = traffic.connections.withLock { Array($0.values) }
     for client in open { client.descriptor.endConnection() }

@@ -73,7 +73,6 @@ package final class Game: Sendable {
     try side.send(number)
   }
 
-  /// Takes a pong.
   private func hear(_ number: UInt64) {
     let now = ContinuousClock.now
     let left = state.withLock { state -> Int? in

@@ -2,7 +2,6 @@
 ///
 /// Drawing outside is cut off, so no line is ever wider than the screen.
 package struct Canvas: Sendable {
-  /// A rectangle of a canvas.
   package struct Area: Equatable, Sendable {
     package var row: Int
     package var column: Int

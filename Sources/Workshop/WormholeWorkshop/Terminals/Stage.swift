@@ -1,5 +1,3 @@
-import WormholeSystem
-
 /// The layout of a demonstration: the actors and their actions in one column, durations in another.
 package struct Stage {
   private let hasColour: Bool
