@@ -88,13 +88,16 @@ package struct CalendarTime: Equatable {
 extension CalendarTime: CustomStringConvertible {
   /// As in `2001-01-01T00:00:00Z`.
   package var description: String {
-    let date = [Self.padded(year, to: 4), Self.padded(month), Self.padded(day)]
-    let time = [Self.padded(hour), Self.padded(minute), Self.padded(second)]
+    let date = [year.padded(to: 4), month.padded(to: 2), day.padded(to: 2)]
+    let time = [hour, minute, second].map { $0.padded(to: 2) }
     return date.joined(separator: "-") + "T" + time.joined(separator: ":") + "Z"
   }
+}
 
-  private static func padded(_ number: Int, to width: Int = 2) -> String {
-    let digits = String(number)
-    return String(repeating: "0", count: max(0, width - digits.count)) + digits
+extension BinaryInteger {
+  /// The number with so many digits at least, the first ones zeros.
+  package func padded(to digits: Int, radix: Int = 10) -> String {
+    let text = String(self, radix: radix)
+    return String(repeating: "0", count: max(0, digits - text.utf8.count)) + text
   }
 }
