@@ -1,0 +1,157 @@
+public import Wormhole
+public import WormholePropertyLists
+
+/// The calls that a message and a file on its way to a peer share; see `PeerMessageTransfer` and
+/// `PeerFileTransfer` for the errors and costs of each call.
+///
+/// ```swift
+/// let phone = try PeerSession("phone", in: container)
+/// let transfers: [any PeerTransfer] = [
+///   try await phone.enqueue(["film": "Metropolis"], to: "watch"),
+///   try phone.transfer(fileAt: file, to: "watch"),
+/// ]
+/// for transfer in transfers { print(transfer.id, try transfer.status()) }
+/// ```
+public protocol PeerTransfer: Sendable {
+  /// Its name in this container, by which a later process of the sender finds it.
+  var id: String { get }
+  /// The receiver.
+  var peer: String { get }
+  /// The current status.
+  func status() throws -> QueueEntryStatus
+  /// Waits until it has ended.
+  func finalStatus(until deadline: ContinuousClock.Instant?) async throws -> QueueEntryStatus
+  /// Takes it back unless the peer has it already; returns whether that was in time.
+  func cancel() throws -> Bool
+  /// Forgets it once it has ended.
+  func removeReceipt() throws
+}
+
+extension PeerMessageTransfer: PeerTransfer {}
+extension PeerFileTransfer: PeerTransfer {}
+
+/// A guaranteed message on its way: it outlives the processes of both sides.
+///
+/// ```swift
+/// let phone = try PeerSession("phone", in: container)
+/// let transfer = try await phone.enqueue(["film": "Metropolis"], to: "watch")
+/// if try await transfer.cancel() { print("nobody had taken it yet") }
+/// ```
+public struct PeerMessageTransfer: Sendable {
+  /// The peer that gets the message.
+  public let peer: String
+  /// The value that was sent.
+  public let value: PropertyListValue
+  /// Why a peer that is registered for it could not be started; nil otherwise, and for a message
+  /// that was found again. The message waits nevertheless.
+  public let launchFailure: PeerError?
+
+  private let entry: QueueEntryID
+  private let by: Queue.Sender
+
+  init(
+    _ entry: QueueEntryID, to peer: String, _ value: PropertyListValue, by sender: Queue.Sender,
+    launchFailure: PeerError? = nil
+  ) {
+    self.entry = entry
+    self.peer = peer
+    self.value = value
+    by = sender
+    self.launchFailure = launchFailure
+  }
+
+  /// Identifies it among all transfers of the container; a program may keep it as text.
+  public var id: String { MessageID(peer: peer, entry: entry).description }
+  /// The peer that sends the message.
+  public var sender: String { by.name }
+
+  /// How far it is, or how it ended.
+  ///
+  /// - Complexity: opens and reads the file that it was stored in, if that still exists.
+  public func status() throws -> QueueEntryStatus {
+    try betweenPeers("look for a message to \"\(peer)\"", peer) { try by.status(of: entry) }
+  }
+
+  /// Waits until it has ended, however: processed, cancelled, expired, superseded or failed.
+  ///
+  /// - Parameter deadline: when to stop waiting; nil waits as long as it takes.
+  /// - Returns: how it ended, or how far it is when the deadline has passed.
+  /// - Throws: `PeerError`: `cancelled` with the task; or an error of the container.
+  /// - Complexity: as `status()`, at the beginning and after each change of the file that it was
+  ///   stored in. Nothing polls.
+  public func finalStatus(
+    until deadline: ContinuousClock.Instant? = nil
+  ) async throws -> QueueEntryStatus {
+    try await betweenPeers(waiting, peer) { try await by.finalStatus(of: entry, until: deadline) }
+  }
+
+  /// Waits until it has ended; see the form with `async`. Blocks the calling thread.
+  @available(*, noasync, message: "it blocks; await the other form, in an async function")
+  public func finalStatus(until deadline: ContinuousClock.Instant) throws -> QueueEntryStatus {
+    try betweenPeers(waiting, peer) { try by.finalStatus(of: entry, until: deadline) }
+  }
+
+  private var waiting: String { "wait for the end of a message to \"\(peer)\"" }
+
+  /// Takes it back, unless the peer has it already: it is cancelled or delivered, never both.
+  ///
+  /// - Returns: whether it is cancelled; false when the peer has it, or it has ended otherwise.
+  /// - Throws: `PeerError`: `timedOut`, its `holder` a process that cancels another message; or an
+  ///   error of the container. The message is then unchanged.
+  /// - Complexity: writes the file that it was stored in again, with two fsyncs.
+  @available(*, noasync, message: "it blocks; await the other form, in an async function")
+  @discardableResult
+  public func cancel() throws -> Bool {
+    try betweenPeers(cancelling, peer) { try by.cancel(entry) }
+  }
+
+  /// Takes it back; see the form without `async`.
+  @discardableResult
+  public func cancel() async throws -> Bool {
+    try await betweenPeers(cancelling, peer) { try await by.cancel(entry) }
+  }
+
+  private var cancelling: String { "take back a message to \"\(peer)\"" }
+
+  /// Removes the receipt: `messageTransfers()` lists the message no more. No effect on a message
+  /// that has not ended.
+  ///
+  /// A message that was sent with a receipt and was not processed leaves a note in the container
+  /// until this is called; any other message leaves one for a day.
+  public func removeReceipt() throws {
+    try betweenPeers("forget a message to \"\(peer)\"", peer) {
+      if try by.status(of: entry).isEnd { try by.forget(entry) }
+    }
+  }
+}
+
+/// Identifies a guaranteed message among all transfers of a container, as text that can be stored:
+/// the peer's name, encoded as the names of values are, and the entry's:
+/// `peer/<peer>/messages/<batch>/<number>`. The entry of a file is named so, too, with `files`.
+///
+/// It is one line of ASCII that no shell splits, whatever the peer's name is.
+struct MessageID: CustomStringConvertible {
+  let peer: String
+  let entry: QueueEntryID
+  let isFile: Bool
+
+  init(peer: String, entry: QueueEntryID, isFile: Bool = false) {
+    self.peer = peer
+    self.entry = entry
+    self.isFile = isFile
+  }
+
+  /// Reads the text that `description` returned; nil for any other text.
+  init?(_ text: String) {
+    let parts = text.split(separator: "/", omittingEmptySubsequences: false)
+    guard parts.count == 5, case .identifier(let peer) = EncodedName.decode(parts[1].utf8),
+      PeerNames.isName(peer), let entry = QueueEntryID("\(parts[3])/\(parts[4])")
+    else { return nil }
+    self.init(peer: peer, entry: entry, isFile: parts[2] == "files")
+    guard description.utf8.elementsEqual(text.utf8) else { return nil }
+  }
+
+  var description: String {
+    "peer/\(EncodedName(peer).component)/\(isFile ? "files" : "messages")/\(entry)"
+  }
+}
