@@ -123,9 +123,9 @@ enum CommandExamples {
     wormhole log bounds events
     wormhole log bounds events --messages 1000 --age 7d
 
-    log forget
-    wormhole log forget events printer
-    wormhole log read events --as new && wormhole log forget events new
+    log remove
+    wormhole log remove events printer
+    wormhole log read events --as new && wormhole log remove events new
 
     defaults read
     wormhole defaults read

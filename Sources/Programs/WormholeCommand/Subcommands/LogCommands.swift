@@ -7,7 +7,7 @@ extension CommandDescription {
   static let log = CommandDescription(
     name: "log",
     abstract: "Append messages to a log, and read it, each subscriber at its own pace.",
-    subcommands: [.logAppend, .logRead, .logFollow, .logBounds, .logForget])
+    subcommands: [.logAppend, .logRead, .logFollow, .logBounds, .logRemove])
 
   static let logAppend = CommandDescription(
     name: "append",
@@ -122,9 +122,9 @@ extension CommandDescription {
     try environment.print(json: bounds.propertyList)
   }
 
-  static let logForget = CommandDescription(
-    name: "forget",
-    abstract: "Forget subscribers of a log: if they come again, they are new ones.",
+  static let logRemove = CommandDescription(
+    name: "remove", aliases: ["forget"],
+    abstract: "Remove subscribers of a log: if they come again, they are new ones.",
     arguments: [
       .logName, .list("subscriber", .identifier, help: "The names of the subscribers; any text."),
     ]
