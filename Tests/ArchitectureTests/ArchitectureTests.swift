@@ -48,7 +48,7 @@ struct ArchitectureTests {
     }
   }
 
-  @Test("of no library but its own carry the engine for etcd")
+  @Test("of no library but its own carry the engine for etcd, and of the core only four")
   func otherEngine() throws {
     let all = targets(ofManifest: try SourceTree.manifest())
     let direct = Dictionary(uniqueKeysWithValues: all.map { ($0.name, Set($0.dependencies)) })
@@ -60,6 +60,11 @@ struct ArchitectureTests {
     let carriers = libraries.filter { carried($0).contains("WormholeEtcd") }
     // The workshop drives clusters; no client can depend on it.
     #expect(Set(carriers) == ["WormholeEtcd", "WormholeWorkshop"])
+    // What a client builds: no inspection, no copying and no original that it does not name.
+    let core: Set = ["Wormhole", "WormholePropertyLists", "WormholeSystem", "WormholeShims"]
+    #expect(carried("Wormhole") == core)
+    #expect(carried("WormholeFiles") == core.union(["WormholeFiles"]))
+    #expect(carried("NSFileCoordination") == core.union(["NSFileCoordination", "WormholeFiles"]))
   }
 
   @Test("of façades and programs do not know that a container is a directory")
