@@ -74,6 +74,13 @@ extension CallTable {
         return error == .brokenPipe ? "EPIPE" : "\(error)"
       }
     },
+    CallRow(.mmap, "0") { bench in
+      let counter = try bench.act {
+        try FileCounter(
+          FileDescriptor.memoryFile(name: "test", content: FileCounter.initialContent))
+      }
+      return "\(try counter.value() ?? 1)"
+    },
     CallRow(.memfdCreate, "text") { bench in
       let memory = try bench.act {
         SharedDescriptor(try FileDescriptor.memoryFile(name: "test", content: Array("text".utf8)))

@@ -22,10 +22,12 @@ struct RepeatedAccessTests {
     item = try scene.location("d/e/a")
   }
 
-  /// Returns when the directories above are remembered.
-  private func remember() {
-    for _ in 0..<5_000 where DirectoriesAbove.isRemembered(item) { return }
-    Issue.record("it is never remembered")
+  /// Returns when the directories above are remembered: other tests make directories above, look at other
+  /// items, and use up the user's event queues.
+  private func remember() throws {
+    try eventually("it is remembered") {
+      (0..<50).contains { _ in DirectoriesAbove.isRemembered(item) }
+    }
   }
 
   // this process               another owner
@@ -36,13 +38,13 @@ struct RepeatedAccessTests {
   func claimAbove(_ directory: String) throws {
     let url = scene.url("d/e/a")
     try FileCoordinator().coordinate(readingItemAt: url) { _ in }
-    remember()
+    try remember()
     let access = try scene.acquisition(directory, .replacing).run()
     defer { access.end() }
     #expect(throws: FileCoordinationError.self) {
       try FileCoordinator().coordinate(readingItemAt: url, until: .now) { _ in }
     }
-    remember()
+    try remember()
     #expect(throws: FileCoordinationError.self) {
       try FileCoordinator().coordinate(writingItemAt: url, until: .now) { _ in }
     }
@@ -53,10 +55,15 @@ struct RepeatedAccessTests {
   //                            claims the contents: waits for the reader
   @Test("A reader that has not looked is seen by the owner of a directory above")
   func readerIsSeen() throws {
-    remember()
-    let lock = try ItemLock.undisturbed(item.text)
+    try remember()
+    var found: ItemLock?
+    try eventually("it is read without a look") {
+      try remember()
+      found = try ItemLock.undisturbed(item.text)?.lock
+      return found != nil
+    }
+    let lock = try #require(found)
     let access = try scene.acquisition("d", .replacing, until: .now + .seconds(60))
-    guard lock != nil else { return }
     #expect(try scene.isWaiting(access))
     withExtendedLifetime(lock) {}
     access.giveUp()
@@ -68,7 +75,7 @@ struct RepeatedAccessTests {
 
   @Test("Nothing is remembered after an event above", arguments: Event.allCases)
   func events(_ event: Event) throws {
-    remember()
+    try remember()
     switch event {
     case .site: try scene.makeDirectory("d/.coordination-e")
     case .container: try scene.write("", "d/container.plist")
@@ -84,28 +91,27 @@ struct RepeatedAccessTests {
   @Test("A publication of the item itself is no event above")
   func ownWrites() throws {
     // Another test may make a directory above at any time.
-    for _ in 0..<5_000 {
-      remember()
+    try eventually("it is still remembered") {
+      try remember()
       try FileCoordinator().coordinate(writingItemAt: scene.url("d/e/a")) {
         try Data("new".utf8).write(to: $0)
       }
-      if DirectoriesAbove.current(item) != nil { return }
+      return DirectoriesAbove.current(item) != nil
     }
-    Issue.record("it is never remembered")
   }
 
   @Test("A file that others have, or that is none, is left to an acquisition")
   func disturbed() throws {
-    remember()
+    try remember()
     let access = try scene.acquisition("d/e/a", .content).run()
     #expect(try ItemLock.undisturbed(item.text) == nil)
     access.end()
-    remember()
+    try remember()
     let exclusive = try FileDescriptor.open(item.text, .readOnly)
     #expect(try exclusive.tryLock(.exclusive))
     #expect(try ItemLock.undisturbed(item.text) == nil)
     try exclusive.unlock()
-    remember()
+    try remember()
     try FileManager.default.removeItem(at: scene.url("d/e/a"))
     try scene.makeDirectory("d/e/a")
     #expect(try ItemLock.undisturbed(item.text) == nil)
