@@ -55,7 +55,8 @@ final class Turns: Sendable {
     let file = try FileDescriptor.open(
       LeaseSite.cleanMark, at: held.descriptor.rawValue, [.readWrite, .noFollow, .nonBlocking])
     let status = try file.status()
-    guard status.kind == .regular else { return nil }
+    // With a second name it may be any file, which is not ours to change.
+    guard status.kind == .regular, status.links == 1 else { return nil }
     if status.size == 0 { try file.writeAll(FileCounter.initialContent) }
     return try FileCounter(file)
   }

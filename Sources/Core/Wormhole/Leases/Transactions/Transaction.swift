@@ -101,7 +101,7 @@ package struct Transaction: Sendable {
     try conclude(at: container)
   }
 
-  /// Removes what is left of a committed transaction, all of whose parts this process has published.
+  /// Removes what is left of a committed transaction, all of whose parts are published.
   func conclude(at container: Int32) throws(Errno) {
     try removeIfPresent(committed, at: container)
     _ = try tolerating(
