@@ -1,3 +1,4 @@
+import WormholePropertyLists
 import WormholeSystem
 
 /// The record of a publication, in the same file and written by the same call: its publisher, the
@@ -73,25 +74,15 @@ package struct PublicationRecord: Hashable, Sendable {
       case .nothing: (0, -2)
       case .stamp(let seconds, let nanoseconds): (seconds, Int32(truncatingIfNeeded: nanoseconds))
       }
-    let count = Place.program + texts.count
-    bytes = [UInt8](unsafeUninitializedCapacity: count) { buffer, initializedCount in
-      let raw = UnsafeMutableRawBufferPointer(buffer)
-      func put(_ number: some FixedWidthInteger, at place: Int) {
-        Swift.withUnsafeBytes(of: number.bigEndian) {
-          UnsafeMutableRawBufferPointer(rebasing: raw[place...]).copyMemory(from: $0)
-        }
-      }
-      put(Self.version, at: 0)
-      put(processID, at: Place.process)
-      put(time, at: Place.time)
-      put(expiry ?? 0, at: Place.expiry)
-      put(seconds, at: Place.baseSeconds)
-      put(nanoseconds, at: Place.baseNanoseconds)
-      texts.withUnsafeBytes {
-        UnsafeMutableRawBufferPointer(rebasing: raw[Place.program...]).copyMemory(from: $0)
-      }
-      initializedCount = count
-    }
+    var record = ByteBuffer(capacity: Place.program + texts.count)
+    record.append(Self.version)
+    record.append(bigEndian: UInt32(bitPattern: processID))
+    record.append(bigEndian: UInt64(bitPattern: time))
+    record.append(bigEndian: UInt64(bitPattern: expiry ?? 0))
+    record.append(bigEndian: UInt64(bitPattern: seconds))
+    record.append(bigEndian: UInt32(bitPattern: nanoseconds))
+    record.append(texts)
+    bytes = record.bytes
   }
 
   private static func texts(_ program: [UInt8], _ peer: String?) -> [UInt8] {

@@ -45,22 +45,22 @@ package enum BinaryPropertyListAnnotation {
         guard width <= 2 else { return nil }
         width *= 2
       }
-      var bytes: [UInt8] = []
-      bytes.reserveCapacity(
-        size + trailer.objectCount * width + BinaryPropertyListTrailer.size)
+      var bytes = ByteBuffer(
+        capacity: size + trailer.objectCount * width + BinaryPropertyListTrailer.size)
       bytes.append(0x4F)
       bytes.append(0x10)
       bytes.append(UInt8(content.count + footerSize))
-      bytes.append(contentsOf: content)
+      bytes.append(content)
       bytes.append(UInt8(trailer.offsetSize))
-      bytes.appendBigEndian(UInt64(trailer.tableOffset))
-      bytes.appendBigEndian(mark)
+      bytes.append(bigEndian: UInt64(trailer.tableOffset))
+      bytes.append(bigEndian: mark)
       appendTable(of: document, trailer, width: width, to: &bytes)
       bytes.append(
-        contentsOf: UnsafeRawBufferPointer(
-          rebasing: document.suffix(BinaryPropertyListTrailer.size)))
-      bytes.setTrailer(offsetSize: width, tableOffset: tableOffset)
-      return (trailer.tableOffset, bytes)
+        UnsafeRawBufferPointer(rebasing: document.suffix(BinaryPropertyListTrailer.size)))
+      let end = bytes.count - BinaryPropertyListTrailer.size
+      bytes.put(UInt64(width), width: 1, at: end + 6)
+      bytes.put(UInt64(tableOffset), width: 8, at: end + 24)
+      return (trailer.tableOffset, bytes.bytes)
     }
   }
 
@@ -121,31 +121,29 @@ package enum BinaryPropertyListAnnotation {
     guard width != trailer.offsetSize else {
       return Place(start: start, end: end, width: width, table: nil)
     }
-    var table: [UInt8] = []
-    table.reserveCapacity(trailer.objectCount * width)
+    var table = ByteBuffer(capacity: trailer.objectCount * width)
     guard appendTable(of: document, trailer, width: width, below: start, to: &table) else {
       return nil
     }
-    return Place(start: start, end: end, width: width, table: table)
+    return Place(start: start, end: end, width: width, table: table.bytes)
   }
 
   /// - Returns: False if an entry is not below the limit.
   @discardableResult
   private static func appendTable(
     of document: UnsafeRawBufferPointer, _ trailer: BinaryPropertyListTrailer, width: Int,
-    below limit: Int = .max, to bytes: inout [UInt8]
+    below limit: Int = .max, to bytes: inout ByteBuffer
   ) -> Bool {
     let old = trailer.offsetSize
     guard width != old else {
       let end = trailer.tableOffset + trailer.objectCount * old
-      bytes.append(
-        contentsOf: UnsafeRawBufferPointer(rebasing: document[trailer.tableOffset..<end]))
+      bytes.append(UnsafeRawBufferPointer(rebasing: document[trailer.tableOffset..<end]))
       return true
     }
     for number in 0..<trailer.objectCount {
       let offset = document.bigEndian(at: trailer.tableOffset + number * old, width: old)
       guard offset < UInt64(limit) else { return false }
-      bytes.appendBigEndian(offset, width: width)
+      bytes.append(offset, width: width)
     }
     return true
   }

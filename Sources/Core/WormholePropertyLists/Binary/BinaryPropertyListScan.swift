@@ -57,7 +57,7 @@ struct BinaryPropertyListScan {
     var scan = BinaryPropertyListScan(document, limits, wantsContent: wantsContent)
     var height: Int32 = 0
     if let top = try scan.visit(document.topObject, depth: 0, &height) {
-      try scan.visitAll(of: top)
+      return try scan.visitAll(of: top)
     }
     return wantsContent ? try scan.value(of: document.topObject) : nil
   }
@@ -68,13 +68,16 @@ struct BinaryPropertyListScan {
     self.document = document
     self.wantsContent = wantsContent
     budget = PropertyListBudget(limits)
-    costs = Array(repeating: .unknown, count: document.objectCount)
-    // An array that grows from empty is allocated three times before it has room for four.
-    if wantsContent { built.reserveCapacity(min(document.objectCount, 8)) }
+    // `Array(repeating:count:)` looks for its type each time, which takes longer for a few objects.
+    costs = []
+    costs.reserveCapacity(document.objectCount)
+    for _ in 0..<document.objectCount { costs.append(.unknown) }
   }
 
   /// Visits everything in a container, and builds it; without recursion.
-  private mutating func visitAll(of top: Frame) throws(PropertyListError) {
+  ///
+  /// - Returns: Its value; nil if it is not wanted.
+  private mutating func visitAll(of top: Frame) throws(PropertyListError) -> PropertyListValue? {
     var frame = top
     while true {
       if frame.next < frame.keyCount { try visitKeys(of: &frame) }
@@ -84,8 +87,8 @@ struct BinaryPropertyListScan {
         frame = inner
         continue
       }
+      guard var next = outer.popLast() else { return wantsContent ? try container(frame) : nil }
       try close(frame)
-      guard var next = outer.popLast() else { return }
       next.height = max(next.height, frame.height + 1)
       frame = next
     }

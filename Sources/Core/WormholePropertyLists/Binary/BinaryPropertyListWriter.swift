@@ -9,7 +9,7 @@ import FoundationEssentials
 /// The bytes of each object are written as soon as it is reached; a container leaves room for its
 /// references, which become known when its elements are reached. Their width depends on the number
 /// of all objects, so the writer begins with one byte, and again with a wider one for more objects.
-struct BinaryPropertyListWriter {
+struct BinaryPropertyListWriter: ~Copyable {
   private struct Container {
     let value: PropertyListValue
     /// Where its references begin. A dictionary lists its keys first, then its values.
@@ -22,7 +22,7 @@ struct BinaryPropertyListWriter {
     let value: PropertyListValue
   }
 
-  private var output: [UInt8] = []
+  private var output: ByteBuffer
   /// The place of each object.
   private var offsets: [Int] = []
   /// The containers in the order of their numbers.
@@ -59,10 +59,9 @@ struct BinaryPropertyListWriter {
     self.width = width
     // Foundation requires room for the count itself when it reads.
     mostObjects = 1 << (8 * width) - 1
-    output.reserveCapacity(512)
-    output.append(contentsOf: "bplist00".utf8)
-    offsets.reserveCapacity(32)
-    containers.reserveCapacity(4)
+    output = ByteBuffer(capacity: 512)
+    output.append(bigEndian: BinaryPropertyListDocument.magic)
+    offsets.reserveCapacity(16)
   }
 
   /// Writes every object, in breadth-first order.
@@ -147,12 +146,8 @@ struct BinaryPropertyListWriter {
 
   private mutating func put(reference number: Int, at place: inout Int) {
     referenceCount += 1
-    var shift = 8 * width
-    while shift > 0 {
-      shift -= 8
-      output[place] = UInt8(truncatingIfNeeded: number >> shift)
-      place += 1
-    }
+    output.put(UInt64(number), width: width, at: place)
+    place += width
   }
 
   private mutating func add(_ string: String) {
@@ -174,30 +169,28 @@ struct BinaryPropertyListWriter {
       if let signed = Int64(exactly: integer) { return output.appendInteger(signed) }
       // 16 bytes, because 8 bytes with the high bit set mean a negative number.
       output.append(0x14)
-      output.appendBigEndian(0)
-      output.appendBigEndian(integer)
+      output.append(bigEndian: UInt64(0))
+      output.append(bigEndian: integer)
     case .real(let real):
       output.append(0x23)
-      output.appendBigEndian(real.bitPattern)
+      output.append(bigEndian: real.bitPattern)
     case .boolean(let boolean): output.append(boolean ? 0x09 : 0x08)
     case .date(let date):
       try Self.checkFinite(date)
       output.append(0x33)
-      output.appendBigEndian(date.timeIntervalSinceReferenceDate.bitPattern)
+      output.append(bigEndian: date.timeIntervalSinceReferenceDate.bitPattern)
     case .data(let data):
       contentBytes += data.count
       output.appendMarker(0x40, count: data.count)
-      output.append(contentsOf: data)
+      data.withUnsafeBytes { output.append($0) }
     }
   }
 
-  /// Makes room for the data of a container at once, because moving large content takes long.
+  /// Makes room for the data of a container.
   private mutating func makeRoom(for values: some Collection<PropertyListValue>) {
     var bytes = 0
     for case .data(let data) in values { bytes += data.count }
-    let end = output.count + bytes
-    guard bytes > 0, end > output.capacity else { return }
-    output.reserveCapacity(max(2 * output.count, end + end / 64))
+    output.reserve(bytes)
   }
 
   private mutating func leaveRoom(
@@ -205,7 +198,7 @@ struct BinaryPropertyListWriter {
   ) {
     output.appendMarker(marker, count: count)
     containers.append(Container(value: value, place: output.count))
-    output.append(contentsOf: repeatElement(0, count: references * width))
+    output.append(zeros: references * width)
   }
 
   private mutating func write(_ string: String, wide: Bool) {
@@ -214,10 +207,8 @@ struct BinaryPropertyListWriter {
     guard wide || utf8.count != string.utf16.count else {
       output.appendMarker(0x50, count: utf8.count)
       // The generic way uses an iterator.
-      guard utf8.withContiguousStorageIfAvailable({ output.append(contentsOf: $0) }) == nil else {
-        return
-      }
-      return output.append(contentsOf: utf8)
+      guard utf8.withContiguousStorageIfAvailable({ output.append($0) }) == nil else { return }
+      return output.append(Array(utf8))
     }
     output.appendMarker(0x60, count: string.utf16.count)
     for unit in string.utf16 {
@@ -243,26 +234,28 @@ struct BinaryPropertyListWriter {
   private mutating func finished() throws(PropertyListError) -> [UInt8] {
     let tableOffset = output.count
     let offsetSize = Self.width(for: tableOffset)
-    output.reserveCapacity(tableOffset + offsets.count * offsetSize + 32)
-    for place in offsets { output.appendBigEndian(UInt64(place), width: offsetSize) }
-    output.appendBigEndian(UInt64(offsetSize) << 8 | UInt64(width))
-    output.appendBigEndian(UInt64(offsets.count))
-    output.appendBigEndian(0)
-    output.appendBigEndian(UInt64(tableOffset))
-    if let limits { try check(limits) }
-    return output
+    for place in offsets { output.append(UInt64(place), width: offsetSize) }
+    output.append(bigEndian: UInt64(offsetSize) << 8 | UInt64(width))
+    output.append(bigEndian: UInt64(offsets.count))
+    output.append(bigEndian: UInt64(0))
+    output.append(bigEndian: UInt64(tableOffset))
+    let bytes = output.bytes
+    if let limits { try check(bytes, limits) }
+    return bytes
   }
 
   /// Refuses values that a reader with these limits would refuse. The counts are upper bounds: a
   /// string of n bytes in UTF-8 costs a reader at most 3 n. Only a file near a limit is scanned.
-  private func check(_ limits: PropertyListLimits) throws(PropertyListError) {
+  private func check(
+    _ bytes: [UInt8], _ limits: PropertyListLimits
+  ) throws(PropertyListError) {
     let nodes = referenceCount + 1
     let expandedBytes = 3 * contentBytes + nodes * PropertyListLimits.bytesPerNode
     guard
-      output.count > limits.maximumBytes || nodes > limits.maximumNodes
+      bytes.count > limits.maximumBytes || nodes > limits.maximumNodes
         || expandedBytes > limits.maximumExpandedBytes
     else { return }
-    try PropertyListGuard.check(output, limits: limits)
+    try PropertyListGuard.check(bytes, limits: limits)
   }
 
   /// Returns the number of bytes for numbers up to and including `count`, as a power of two.
@@ -282,22 +275,7 @@ extension PropertyListError {
   }
 }
 
-extension [UInt8] {
-  /// Appends the low `width` bytes, most significant byte first.
-  mutating func appendBigEndian(_ number: UInt64, width: Int) {
-    if width == 1 { return append(UInt8(truncatingIfNeeded: number)) }
-    var shift = UInt64(width) * 8
-    while shift > 0 {
-      shift -= 8
-      append(UInt8(truncatingIfNeeded: number >> shift))
-    }
-  }
-
-  /// Appends all eight bytes, most significant byte first.
-  mutating func appendBigEndian(_ number: UInt64) {
-    Swift.withUnsafeBytes(of: number.bigEndian) { append(contentsOf: $0) }
-  }
-
+extension ByteBuffer {
   /// Writes 1, 2 and 4 bytes unsigned and 8 bytes signed, so a negative number always takes 8.
   fileprivate mutating func appendInteger(_ integer: Int64) {
     let bits = UInt64(bitPattern: integer)
@@ -309,7 +287,7 @@ extension [UInt8] {
       default: 3
       }
     append(0x10 | exponent)
-    appendBigEndian(bits, width: 1 << Int(exponent))
+    append(bits, width: 1 << Int(exponent))
   }
 
   fileprivate mutating func appendMarker(_ marker: UInt8, count: Int) {

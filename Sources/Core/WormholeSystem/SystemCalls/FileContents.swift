@@ -36,18 +36,7 @@ extension FileDescriptor {
       let room = min(capacity, maximumBytes + 1)
       let filled = bytes.count
       guard room > filled else { throw .fileTooLarge }
-      var failure: Errno?
-      var got = 0
-      let chunk = [UInt8](unsafeUninitializedCapacity: room - filled) { buffer, count in
-        do throws(Errno) {
-          got = try read(into: UnsafeMutableRawBufferPointer(buffer))
-        } catch {
-          failure = error
-        }
-        count = got
-      }
-      if let failure { throw failure }
-      if filled == 0 { bytes = chunk } else { bytes += chunk }
+      let got = try read(atMost: room - filled, appendingTo: &bytes)
       if got == 0 { return bytes }
       guard bytes.count <= maximumBytes else { throw .fileTooLarge }
       // A file with exactly the expected size has ended here; another read would return 0.
@@ -55,6 +44,40 @@ extension FileDescriptor {
       if bytes.count >= capacity { capacity = max(capacity * 2, 4_096) }
     }
   }
+
+  /// Makes one read.
+  ///
+  /// - Returns: The number of bytes; 0 is the end of the file.
+  private func read(atMost room: Int, appendingTo bytes: inout [UInt8]) throws(Errno) -> Int {
+    var failure: Errno?
+    var got = 0
+    if room <= Self.smallBytes {
+      withUnsafeTemporaryAllocation(of: UInt8.self, capacity: room) { buffer in
+        do throws(Errno) {
+          got = try read(into: UnsafeMutableRawBufferPointer(buffer))
+          bytes.append(contentsOf: UnsafeBufferPointer(rebasing: buffer[..<got]))
+        } catch {
+          failure = error
+        }
+      }
+    } else {
+      let chunk = [UInt8](unsafeUninitializedCapacity: room) { buffer, count in
+        do throws(Errno) {
+          got = try read(into: UnsafeMutableRawBufferPointer(buffer))
+        } catch {
+          failure = error
+        }
+        count = got
+      }
+      if bytes.isEmpty { bytes = chunk } else { bytes += chunk }
+    }
+    if let failure { throw failure }
+    return got
+  }
+
+  /// Copying so few bytes takes less than making an array with room for them, which looks for its type
+  /// each time.
+  private static let smallBytes = 4_096
 
   /// Writes all bytes. The corresponding C function is `write`, repeated after a short count.
   package func writeAll(_ bytes: [UInt8]) throws(Errno) {
