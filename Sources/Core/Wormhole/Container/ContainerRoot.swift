@@ -36,9 +36,11 @@ package final class ContainerRoot: Sendable {
   package let access: ContainerAccess
   /// The parts of the directories of names.
   package let parts: ContainerParts
-  private let state: Mutex<(handle: Handle, checked: ContinuousClock.Instant)>
+  /// The open directory, and when it was checked, by the clock of the machine (`bootTimeNanoseconds`).
+  private let state: Mutex<(handle: Handle, checked: UInt64)>
   /// How long a path is trusted to still name the directory that was opened.
   package static let recheck: Duration = .seconds(1)
+  static let recheckNanoseconds: UInt64 = 1_000_000_000
   /// Whether the file system is known to keep a file's time to the nanosecond.
   let keepsNanoseconds = Atomic(false)
   /// The values that this process published a moment ago.
@@ -59,7 +61,7 @@ package final class ContainerRoot: Sendable {
     self.parts = parts
     self.access = access ?? ContainerAccess(of: handle.status)
     if self.access == .group { ForeignLinks.expect() }
-    state = Mutex((handle, ContinuousClock.now))
+    state = Mutex((handle, bootTimeNanoseconds()))
     lookForPicture(at: handle)
   }
 
@@ -97,9 +99,9 @@ package final class ContainerRoot: Sendable {
 
   /// Returns the directory that the path names, or named at most a second ago.
   package func handle() throws -> Handle {
-    let now = ContinuousClock.now
+    let now = bootTimeNanoseconds()
     let (handle, checked) = state.withLock { ($0.handle, $0.checked) }
-    if now - checked < Self.recheck { return handle }
+    if now &- checked < Self.recheckNanoseconds { return handle }
     return try refreshed(handle, now: now)
   }
 
@@ -109,7 +111,7 @@ package final class ContainerRoot: Sendable {
 
   /// Opens the directory again if the path names another one than before, without waiting a second;
   /// for callers that found their directory removed.
-  package func refreshed(_ old: Handle, now: ContinuousClock.Instant = .now) throws -> Handle {
+  package func refreshed(_ old: Handle, now: UInt64 = bootTimeNanoseconds()) throws -> Handle {
     var current: FileStatus?
     do throws(Errno) {
       current = try fileStatus(path)

@@ -150,7 +150,7 @@ extension Lease {
     var isLost = false
     do throws(Errno) {
       let file = try FileDescriptor.open(
-        site.layout.fromHeld + value, at: held, [.readOnly, .noFollow, .nonBlocking])
+        site.layout.fromHeld(value), at: held, [.readOnly, .noFollow, .nonBlocking])
       isLost = try KeptVersion.isMissing(in: file)
       try file.writeBack()
     } catch {

@@ -38,7 +38,7 @@ extension Lease {
     for _ in 0..<renameRaceLimit {
       do throws(Errno) {
         try rename(
-          staged, at: stagingPlace.directory, to: site.layout.fromHeld + path, at: held, .keep)
+          staged, at: stagingPlace.directory, to: site.layout.fromHeld(path), at: held, .keep)
         if staged == stagingPlace.name { isDeclared.store(false, ordering: .relaxed) }
         return true
       } catch {
@@ -52,7 +52,7 @@ extension Lease {
           if try seesFile(path) { return false }
           try failingAsLost { () throws(Errno) in
             try rename(
-              staged, at: stagingPlace.directory, to: site.layout.fromHeld + path, at: held)
+              staged, at: stagingPlace.directory, to: site.layout.fromHeld(path), at: held)
           }
           if staged == stagingPlace.name { isDeclared.store(false, ordering: .relaxed) }
           return true
@@ -65,12 +65,12 @@ extension Lease {
 
   /// Returns whether there is an entry at a path of the site.
   package func seesFile(_ path: String) throws(Errno) -> Bool {
-    try exists(site.layout.fromHeld + path, at: held.descriptor.rawValue)
+    try exists(site.layout.fromHeld(path), at: held.descriptor.rawValue)
   }
 
   /// Puts the names in a directory of the site on the disk, and its own.
   package func synchronize(path: String) throws(Errno) {
-    let paths = [site.layout.fromHeld + path, site.layout.fromHeld]
+    let paths = [site.layout.fromHeld(path), site.layout.fromHeld]
     for path in try site.commitsTogether() ? paths.prefix(1) : paths[...] {
       try FileDescriptor.open(path, at: held.descriptor.rawValue, [.readOnly, .directory])
         .synchronize()

@@ -26,7 +26,7 @@ extension Lease {
   package func takeIn(_ name: String, at directory: Int32? = nil) throws -> String? {
     let entry = nextEntry()
     let held = held.descriptor.rawValue
-    let source = directory == nil ? site.layout.fromHeld + name : name
+    let source = directory == nil ? site.layout.fromHeld(name) : name
     if try ifPresent(rename(source, at: directory ?? held, to: entry, at: held)) != nil {
       return entry
     }
@@ -50,7 +50,7 @@ extension Lease {
   package func moveOut(_ entry: String, toFree name: String) throws {
     try failingAsLost { () throws(Errno) in
       let held = held.descriptor.rawValue
-      try rename(entry, at: held, to: site.layout.fromHeld + name, at: held)
+      try rename(entry, at: held, to: site.layout.fromHeld(name), at: held)
     }
   }
 

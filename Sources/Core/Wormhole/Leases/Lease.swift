@@ -86,7 +86,8 @@ package final class Lease: Sendable {
 
   deinit {
     undeclare()
-    let isWarm = warmLease.withLock(\.self)?.keep(site, held, keptVersion.withLock(\.self))
+    let isWarm = warmLease.withLock(\.self)?.keep(
+      site, held, keptVersion.withLock(\.self), for: declaration.identity.processID)
     if isWarm != true { site.letGo() }
   }
 
@@ -184,7 +185,7 @@ package final class Lease: Sendable {
     let held = held.descriptor.rawValue
     try dropKept(of: name)
     do throws(Errno) {
-      try rename(site.layout.fromHeld + name, at: held, to: declaration.name, at: held)
+      try rename(site.layout.fromHeld(name), at: held, to: declaration.name, at: held)
     } catch {
       if error == .notDirectory || error == .isDirectory {
         // We must not delete a planted directory.
@@ -213,7 +214,7 @@ package final class Lease: Sendable {
     // The absence must survive, too.
     _ = try ifPresent(
       FileDescriptor.open(
-        site.layout.fromHeld + name, at: held, [.readOnly, .noFollow, .nonBlocking]
+        site.layout.fromHeld(name), at: held, [.readOnly, .noFollow, .nonBlocking]
       ).synchronize())
     try synchronizeDirectories()
   }
@@ -236,7 +237,7 @@ package final class Lease: Sendable {
     for _ in 0..<renameRaceLimit {
       do throws(Errno) {
         try rename(
-          staged, at: source, to: site.layout.fromHeld + name, at: held.descriptor.rawValue, mode)
+          staged, at: source, to: site.layout.fromHeld(name), at: held.descriptor.rawValue, mode)
         if mode == .exchange { try discardOld(staged) }
         return
       } catch {

@@ -22,7 +22,7 @@ package final class LeaseSite: Sendable {
   package var path: String { describe() }
   private let describe: @Sendable () -> String
   /// The container that it is in, if it is in one.
-  package var containerPath: String? { (home as? ContainerRoot)?.path }
+  package var containerPath: String? { home.container?.path }
 
   package static let lease = "lease"
   static let held = "lease/held"
@@ -200,11 +200,16 @@ package protocol LeaseHome: Sendable {
 
   /// Finishes or undoes the part of a transaction that a holder before this one has left.
   func settle(_ lease: Lease) throws
+
+  /// The container, if it is one.
+  var container: ContainerRoot? { get }
 }
 
 extension LeaseHome {
   /// Only a value takes part in transactions.
   package func settle(_ lease: Lease) throws {}
+
+  package var container: ContainerRoot? { nil }
 
   /// Only sites in a container are asked often.
   package func commitScope(on device: UInt64) throws(Errno) -> CommitScope { .content }
@@ -212,6 +217,8 @@ extension LeaseHome {
 
 extension ContainerRoot: LeaseHome {
   package var layout: LeaseLayout { .lasting }
+
+  package var container: ContainerRoot? { self }
 
   package func setAside(_ name: FileName, at source: Int32) throws(Errno) {
     try Quarantine.take(name, at: source, root: self)
@@ -250,6 +257,12 @@ package enum LeaseLayout: Sendable {
   /// The site, seen from `held`: ".." is the kernel's own record of the parent, so no link can lead
   /// elsewhere.
   package var fromHeld: String { isPassing ? "../" : "../../" }
+
+  /// An entry of the site, seen from `held`.
+  package func fromHeld(_ name: String) -> String {
+    // Joining two names takes more instructions than the call that gets them.
+    !isPassing && name == LeaseSite.value ? "../../value.plist" : fromHeld + name
+  }
 
   package var held: String { isPassing ? "held" : LeaseSite.held }
 

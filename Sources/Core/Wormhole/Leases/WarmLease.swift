@@ -58,8 +58,10 @@ package final class WarmLease: Sendable {
   /// Releases a lease, but leaves it open.
   ///
   /// - Returns: False if it was taken over, or its directory's times would not show a change.
-  func keep(_ site: LeaseSite, _ held: HeldDirectory, _ keptVersion: Stamp?) -> Bool {
-    guard let root = site.home as? ContainerRoot, root.lastHandle.showsEachChange,
+  func keep(
+    _ site: LeaseSite, _ held: HeldDirectory, _ keptVersion: Stamp?, for processID: Int32
+  ) -> Bool {
+    guard let root = site.home.container, root.lastHandle.showsEachChange,
       root.keepsNanoseconds.load(ordering: .relaxed)
     else { return false }
     let status: FileStatus
@@ -73,8 +75,7 @@ package final class WarmLease: Sendable {
       return false
     }
     let kept = Kept(
-      site: site, held: held, status: status, keptVersion: keptVersion,
-      processID: ProcessIdentity.current.processID)
+      site: site, held: held, status: status, keptVersion: keptVersion, processID: processID)
     let isListed = state.withLock { state in
       state.kept = kept
       defer { state.isListed = true }

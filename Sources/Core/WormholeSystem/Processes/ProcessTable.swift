@@ -124,27 +124,24 @@ package struct ProcessIdentity: Hashable, Sendable {
   ///
   /// - Complexity: No system call, but in a forked child, and before Linux 4.14.
   package static var current: ProcessIdentity {
-    if ownPage?.pointee == 1 { return cached.identity }
+    let first = Self.first
+    if UnsafePointer<UInt8>(bitPattern: first.page)?.pointee == 1 { return first.identity }
     let processID = getpid()
-    if cached.identity.processID == processID { return cached.identity }
-    return look(processID).identity
+    return first.identity.processID == processID ? first.identity : look(processID).identity
   }
 
-  /// Whether the process is not a fork of the one that has looked: see `csys_own_page`.
-  private static var ownPage: UnsafePointer<UInt8>? { UnsafePointer(bitPattern: ownPageAddress) }
-
-  // A number, because a pointer is not `Sendable`. The page stays for the life of the process.
-  private static let ownPageAddress = {
-    // Before the mark is trusted: it must not be older than what it vouches for.
-    _ = cached
-    return UInt(bitPattern: csys_own_page())
+  /// The process that has looked first, and the address of a page that shows whether this one is a fork
+  /// of it (`csys_own_page`): a number, because a pointer is not `Sendable`. The page stays for the life
+  /// of the process.
+  private static let first = {
+    let (identity, program) = look(getpid())
+    // Before the mark is made: it must not be older than what it vouches for.
+    return (identity: identity, program: program, page: UInt(bitPattern: csys_own_page()))
   }()
 
   /// The name of this process's program as the kernel keeps it, at most 15 bytes; empty if /proc does
   /// not show it. It is read once, together with the start time; a forked child has the same.
-  package static var program: String { cached.program }
-
-  private static let cached = look(getpid())
+  package static var program: String { first.program }
 
   /// The id of this start of the machine (`/proc/sys/kernel/random/boot_id`, random(4)); empty if
   /// /proc does not show it.

@@ -58,7 +58,7 @@ extension Lease {
       // Other entries in it may be durable.
       try file.synchronize()
       try rename(
-        entry, at: directory, to: site.layout.fromHeld + path, at: held.descriptor.rawValue,
+        entry, at: directory, to: site.layout.fromHeld(path), at: held.descriptor.rawValue,
         .exchange)
     } catch {
       let cause = error
