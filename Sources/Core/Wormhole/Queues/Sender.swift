@@ -68,8 +68,8 @@ extension Queue {
     ///   - fence: of a role in the same container; the entry is stored only while no other process
     ///     has entered. In a directory this takes the role's lease. By default, any process may.
     /// - Returns: the id for asking about the entry later.
-    /// - Throws: `AppGroupError`: `queueFull`; `unsupportedValue` for a value outside property
-    ///   lists, `tooLarge`; `leaseLost` if the fence is broken; or errors of the file system. The
+    /// - Throws: `AppGroupError.Code.queueFull`; `.unsupportedValue` for a value outside property
+    ///   lists, `.tooLarge`; `.leaseLost` if the fence is broken; or errors of the file system. The
     ///   entry is then not stored, except perhaps after an error of the last fsyncs, or of the
     ///   receipt if a consumer was fast.
     /// - Complexity: create, lock, write, rename and close, shared by all entries that go out
@@ -86,17 +86,35 @@ extension Queue {
       receiptTerm: QueueReceipt.Term = .untilForgotten, delay: Duration? = nil,
       priority: EntryPriority = .standard, while fence: Presence.Fence? = nil
     ) throws -> QueueEntryID {
-      let outcome = Awaited<Result<QueueEntryID, any Error>>()
-      let submission = Submission(
-        .init(
-          payload: payload, expiry: expiry.map { Expiry(after: $0) }, key: key,
-          keepsReceipt: keepsReceipt, receiptTerm: receiptTerm),
-        durability: durability, place: .init(priority, delay), under: fence?.proof, outcome.settle)
-      // If no thread is writing, the caller writes, including later sends of others.
-      if gather(submission) { write(until: { outcome.isSettled }) }
-      let id = try outcome.wait().get()
+      let entry = Batch.Entry(
+        payload: payload, expiry: expiry.map { Expiry(after: $0) }, key: key,
+        keepsReceipt: keepsReceipt, receiptTerm: receiptTerm)
+      let place = Submission.Place(priority, delay)
+      let id =
+        try beginsWriting()
+        ? writeNow(entry, durability, place, fence?.proof)
+        : writeWithOthers(entry, durability, place, fence?.proof)
       if let key { store.supersede(key, before: id) }
       return id
+    }
+
+    /// Stores an entry while no other is being written; another thread writes what gathers meanwhile.
+    private func writeNow(
+      _ entry: Batch.Entry, _ durability: Durability, _ place: Submission.Place, _ role: RoleProof?
+    ) throws -> QueueEntryID {
+      defer { write(until: { true }) }
+      return try store(entry, durability, place, role)
+    }
+
+    private func writeWithOthers(
+      _ entry: Batch.Entry, _ durability: Durability, _ place: Submission.Place, _ role: RoleProof?
+    ) throws -> QueueEntryID {
+      let outcome = Awaited<Result<QueueEntryID, any Error>>()
+      let submission = Submission(
+        entry, durability: durability, place: place, under: role, outcome.settle)
+      // If no thread is writing any more, the caller writes, including later sends of others.
+      if gather(submission) { write(until: { outcome.isSettled }) }
+      return try outcome.wait().get()
     }
 
     /// Stores an entry; see the form without `async`. Once begun it is not cancelled.
@@ -121,6 +139,15 @@ extension Queue {
     }
 
     // MARK: Gathering
+
+    /// - Returns: whether the caller may write its entry without gathering, because no thread is writing.
+    private func beginsWriting() -> Bool {
+      gathering.withLock { gathering in
+        guard !gathering.isWriting else { return false }
+        gathering.isWriting = true
+        return true
+      }
+    }
 
     /// - Returns: whether the caller has to write.
     private func gather(_ submission: Submission) -> Bool {
@@ -209,34 +236,50 @@ extension Queue {
     /// - Returns: the error if the queue is full.
     private func writeOne(_ submission: Submission) -> AppGroupError? {
       do {
-        let bytes = try Batch([submission.entry]).bytes()
-        guard try outlet.admits(1, bytes.count) else {
-          let refusal = full()
-          submission.settle(.failure(refusal))
-          return refusal
-        }
-        try store([submission], bytes)
-      } catch let error as PropertyListError {
-        let action = "send to \"\(queue.name)\""
-        submission.settle(.failure(AppGroupError.unacceptable(error, action, path: queue.path)))
+        let id = try store(
+          submission.entry, submission.durability, submission.place, submission.role)
+        submission.settle(.success(id))
+        return nil
       } catch {
         submission.settle(.failure(error))
+        let error = error as? AppGroupError
+        return error?.code == .queueFull ? error : nil
       }
-      return nil
+    }
+
+    /// Stores an entry alone.
+    private func store(
+      _ entry: Batch.Entry, _ durability: Durability, _ place: Submission.Place, _ role: RoleProof?
+    ) throws -> QueueEntryID {
+      do {
+        let bytes = try Batch([entry]).bytes()
+        guard try outlet.admits(1, bytes.count) else { throw full() }
+        let name = try store(bytes, [entry], place, isDurable: durability == .durable, role)
+        return QueueEntryID(batch: name, index: 0)
+      } catch let error as PropertyListError {
+        throw AppGroupError.unacceptable(
+          error, "send to \"\(queue.name)\"", path: queue.path)
+      }
     }
 
     private func store(_ submissions: [Submission], _ bytes: [UInt8]) throws {
-      let isDurable = submissions.contains { $0.durability == .durable }
-      let entries = submissions.map(\.entry)
-      let name = try queue.attempt("send to") {
-        try outlet.store(
-          bytes, entries, position: submissions[0].place, isDurable: isDurable,
-          under: submissions[0].role)
-      }
-      expire()
+      let name = try store(
+        bytes, submissions.map(\.entry), submissions[0].place,
+        isDurable: submissions.contains { $0.durability == .durable }, submissions[0].role)
       for (index, submission) in submissions.enumerated() {
         submission.settle(.success(QueueEntryID(batch: name, index: index)))
       }
+    }
+
+    private func store(
+      _ bytes: [UInt8], _ entries: [Batch.Entry], _ place: Submission.Place, isDurable: Bool,
+      _ role: RoleProof?
+    ) throws -> EntryFile {
+      let name = try queue.attempt("send to") {
+        try outlet.store(bytes, entries, position: place, isDurable: isDurable, under: role)
+      }
+      expire()
+      return name
     }
 
     // Once an hour, and only a few: a send must not wait for much.
