@@ -17,7 +17,7 @@ struct DirectoryConsumer: ConsumerSource {
     init(directory: String, name: EntryFile, isTakenBefore: Bool = false) {
       (self.directory, self.name, self.isTakenBefore) = (directory, name, isTakenBefore)
       text = name.text
-      path = QueueDirectory.takenPath(directory) + "/" + text
+      path = QueueDirectory.takenPath(directory, text)
     }
   }
 

@@ -192,7 +192,8 @@ final class OpenQueue: Sendable {
   private struct Held {
     let place: QueueDirectory
     let container: ContainerRoot.Handle
-    let opened: ContinuousClock.Instant
+    /// By the clock of the machine.
+    let opened: UInt64
   }
 
   let queue: Queue
@@ -207,9 +208,10 @@ final class OpenQueue: Sendable {
     var courtesy = PictureSign.Courtesy()
     courtesy.wait(in: queue.directory.root)
     let container = try queue.directory.root.handle()
-    let now = ContinuousClock.now
+    let now = bootTimeNanoseconds()
     let known = held.withLock { held -> QueueDirectory? in
-      guard let held, held.container === container, now - held.opened < ContainerRoot.recheck
+      guard let held, held.container === container,
+        now &- held.opened < ContainerRoot.recheckNanoseconds
       else { return nil }
       return held.place
     }

@@ -137,8 +137,10 @@ package struct Batch: Sendable {
 /// **With the batch.** The log has its batch's name and is moved with it, and means the same
 /// everywhere.
 package struct DeliveryLog: Sendable {
-  /// The number of deliveries of an entry.
-  private var counts: [Int: Int] = [:]
+  /// The number of deliveries of the first entry, apart because most batches have no other.
+  private var first = 0
+  /// The same of the others.
+  private var others: [Int: Int] = [:]
   /// Whether there is a file.
   package var isWritten: Bool
   private var pauses: [Int: (pause: Int64, due: Int64)] = [:]
@@ -147,7 +149,7 @@ package struct DeliveryLog: Sendable {
   ///   another.
   package init(_ bytes: [UInt8]? = nil, isTaken: Bool = false) {
     isWritten = bytes != nil
-    if isTaken { counts[0] = 1 }
+    if isTaken { first = 1 }
     guard let bytes else { return }
     for line in String(decoding: bytes, as: UTF8.self).split(separator: "\n") {
       let numbers = line.split(separator: " ").map { Int64($0) }
@@ -155,13 +157,12 @@ package struct DeliveryLog: Sendable {
       if numbers.count == 3, let pause = numbers[1], let due = numbers[2] {
         pauses[index] = (pause, due)
       } else if numbers.count == 1 {
-        counts[index, default: 0] += 1
-        pauses[index] = nil
+        noteDelivery(of: index)
       }
     }
   }
 
-  package func deliveries(of index: Int) -> Int { counts[index] ?? 0 }
+  package func deliveries(of index: Int) -> Int { index == 0 ? first : others[index] ?? 0 }
 
   /// Returns the time until which it is given back; nil if it is not. If the clock was set back,
   /// the delay is no longer than the pause.
@@ -173,8 +174,8 @@ package struct DeliveryLog: Sendable {
   }
 
   package mutating func noteDelivery(of index: Int) {
-    counts[index, default: 0] += 1
-    pauses[index] = nil
+    if index == 0 { first += 1 } else { others[index, default: 0] += 1 }
+    if !pauses.isEmpty { pauses[index] = nil }
   }
 
   package static func line(_ index: Int) -> String { "\(index)\n" }

@@ -59,6 +59,18 @@ package final class QueueDirectory: Sendable {
 
   package static func takenPath(_ consumer: String) -> String { taken + "/" + consumer }
 
+  /// The path of a batch that a consumer has taken.
+  static func takenPath(_ consumer: String, _ batch: String) -> String {
+    let names = taken.utf8.count + consumer.utf8.count + batch.utf8.count
+    return NameWriter.text(capacity: names + 2) { writer in
+      writer.append(taken)
+      writer.append(UInt8(ascii: "/"))
+      writer.append(consumer)
+      writer.append(UInt8(ascii: "/"))
+      writer.append(batch)
+    }
+  }
+
   package static func sentPath(_ batch: EntryFile) -> String { sent + "/" + batch.text }
 
   package static func outcomePath(_ id: QueueEntryID) -> String {
