@@ -46,7 +46,8 @@ struct BadInputTests {
   }
 
   @Test(
-    "A text that begins like JSON and is none says how it is sent", arguments: ["2026-11-25", "/a"])
+    "A text that begins like JSON and is none says how it is sent",
+    arguments: ["2026-11-25", "1.2.3", "+5", ".5.6"])
   func text(_ word: String) throws {
     let session = try session()
     expectError(
@@ -74,6 +75,15 @@ struct BadInputTests {
     #expect(try session.shell("ls -A \"$T\" | grep -v -e out- -e err-").output == before)
     #expect(try session.shell("test -e /etc/wormhole-test").status == 1)
     try expectIntact(session)
+  }
+
+  @Test(
+    "A path or a word is a string", arguments: ["/a", "./backup", "~/x", "*.txt", "-x", "a b", "@"])
+  func word(_ text: String) throws {
+    let session = try session()
+    #expect(
+      try session.shell("wormhole send seats -- '\(text)'; wormhole read --raw seats").output
+        == text + "\n")
   }
 
   @Test("A value that is not JSON is reported with its position")

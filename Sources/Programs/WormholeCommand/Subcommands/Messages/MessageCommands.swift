@@ -18,7 +18,8 @@ extension CommandDescription {
       With --lines each line is a message as soon as it comes. A line without a valid value is reported and \
       left out, and the exit status is 65 in the end.
 
-      A word that is not JSON is a string: 'send greeting hello'.
+      A text that is not JSON is a string: 'send greeting hello', 'send place ./backup'. A text that \
+      begins as JSON does, with {, [, ", or a digit, has to be JSON.
       """,
     arguments: [.identifier, .jsonValue("message")] + ArgumentDescription.valueSources + [
       .lines, .messageExpires, .ifVersion, .whileRole, .durable("the message"),

@@ -116,7 +116,7 @@ extension ParsedArguments {
       } catch let error as CommandError
         where text != "null" && text.first.map({ !"{[\"".contains($0) }) == true
       {
-        // A date or a path, for example.
+        // A date, for example.
         throw CommandError(
           cannot: error.action, because: error.reason + "; --string takes it as a text",
           status: error.status)
@@ -156,9 +156,14 @@ extension ParsedArguments {
 }
 
 extension String {
-  /// Whether it begins like a word of a language, as no JSON but its literals does. Null is a
-  /// literal, but has no place in a property list.
-  fileprivate var isWord: Bool { first?.isLetter == true && self != "null" }
+  /// Whether it begins as no JSON does, like a word or a path, so that it is not JSON with a mistake. Null
+  /// is JSON, but has no place in a property list.
+  fileprivate var isWord: Bool {
+    guard self != "null", let first = first(where: { !$0.isWhitespace }) else { return false }
+    // "-5", ".5" and "+5" are meant as numbers, and so may "2026-11-24" be.
+    let number = drop { $0.isWhitespace || "+-.".contains($0) }.first?.isNumber ?? false
+    return !"{[\"".contains(first) && !number
+  }
 }
 
 extension PropertyListValue {
