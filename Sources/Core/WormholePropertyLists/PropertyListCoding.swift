@@ -17,8 +17,8 @@ public enum PropertyListCoding {
   ///   - value: The value.
   ///   - limits: The limits of the reader; a value that the reader would refuse fails here.
   /// - Throws: `EncodingError`, with the error of the value's `encode(to:)` as its underlying
-  ///   error; `PropertyListError` for a value that the guard would refuse; `unrepresentable` for
-  ///   `nil`.
+  ///   error; `PropertyListError` for a value that the guard would refuse;
+  ///   `PropertyListError.Code.unrepresentable` for `nil`.
   public static func encode<T: Encodable>(
     _ value: T, limits: PropertyListLimits = .standard
   ) throws -> Data {

@@ -43,7 +43,7 @@ public final class PeerSession: Sendable {
   /// - Parameters:
   ///   - name: any string, byte for byte, of at most 100 bytes once encoded as the names of values are.
   ///   - container: the container that the peers share.
-  /// - Throws: `PeerError`: `unsupportedValue` for a longer or an empty name.
+  /// - Throws: `PeerError.Code.unsupportedValue` for a longer or an empty name.
   public init(_ name: String, in container: SharedContainer) throws {
     try PeerNames.check(name)
     self.container = container
@@ -83,8 +83,8 @@ extension PeerSession {
   ///
   /// - Parameter deadline: when to stop waiting for another process that is active under the name;
   ///   a stopped process is replaced. By default 10 seconds from now.
-  /// - Throws: `PeerError`: `replaced`, its `holder` the process that is active instead; or an error of
-  ///   the container.
+  /// - Throws: `PeerError.Code.replaced`, its `holder` the process that is active instead; or an
+  ///   error of the container.
   /// - Complexity: makes a mailbox, and enters a presence exclusively.
   @available(*, noasync, message: "it blocks; await the other form, in an async function")
   public func activate(until deadline: ContinuousClock.Instant? = nil) throws {
@@ -190,7 +190,8 @@ extension PeerSession {
 
   /// Checks whether this session is still the one that is reached under its name.
   ///
-  /// - Throws: `PeerError`: `replaced`, its `holder` the process that is reached instead; or `notActive`.
+  /// - Throws: `PeerError.Code.replaced`, its `holder` the process that is reached instead; or
+  ///   `.notActive`.
   public func confirmActive() throws {
     noteReplacement()
     try state.withLock { state in
@@ -231,9 +232,9 @@ extension PeerSession {
 extension PeerSession {
   /// Replaces this peer's context for another: the latest wins. It outlives both processes.
   ///
-  /// - Throws: `PeerError`: `unsupportedValue`, also for a context that is too large; `timedOut`,
-  ///   its `holder` the process in the way; `noSpace`, or another error of the container. Then the
-  ///   previous context is intact.
+  /// - Throws: `PeerError.Code.unsupportedValue`, also for a context that is too large;
+  ///   `.timedOut`, its `holder` the process in the way; `.noSpace`, or another error of the
+  ///   container. Then the previous context is intact.
   /// - Complexity: as `Value.replace`: create, write, rename and unlink, and eight cheap calls.
   @available(*, noasync, message: "it blocks; await the other form, in an async function")
   public func setContext(_ value: PropertyListValue, for peer: String) throws {
@@ -264,7 +265,7 @@ extension PeerSession {
 
   /// The last context that this peer set for another; nil if it never set one, or has removed it.
   ///
-  /// - Throws: `PeerError`: `damaged`, or an error of the container.
+  /// - Throws: `PeerError.Code.damaged`, or an error of the container.
   /// - Complexity: open, fstat, read, close; no lock.
   public func context(for peer: String) throws -> PropertyListValue? {
     try betweenPeers("read the context for \"\(peer)\"", peer) { try ownContext(peer).read() }
@@ -272,7 +273,7 @@ extension PeerSession {
 
   /// The last context that another peer set for this one; nil if it never did, or has removed it.
   ///
-  /// - Throws: `PeerError`: `damaged`, or an error of the container.
+  /// - Throws: `PeerError.Code.damaged`, or an error of the container.
   /// - Complexity: open, fstat, read, close; no lock.
   public func context(from peer: String) throws -> PropertyListValue? {
     try betweenPeers(reading(peer), peer) { try contextValue(from: peer).read() }

@@ -38,8 +38,8 @@ public final class SharedContainer: Sendable {
   /// Unix group, too (`ContainerAccess.group`).
   ///
   /// - Parameter group: An App Group identifier such as `group.com.example.cinema`; any string.
-  /// - Throws: `AppGroupError`: `containerUnsafe` if its owner or mode lets others in,
-  ///   `formatTooNew`, or an error of the file system.
+  /// - Throws: `AppGroupError.Code.containerUnsafe` if its owner or mode lets others in,
+  ///   `.formatTooNew`, or an error of the file system.
   public convenience init(group: String) throws { try self.init(group: group, CallLimit()) }
 
   /// - Parameter limit: The end of this call, and of those through the container.
@@ -58,8 +58,8 @@ public final class SharedContainer: Sendable {
   /// - Parameters:
   ///   - url: A directory of this user with mode 0700; an empty directory becomes a container.
   ///   - access: `.group` for a directory that the members of its Unix group share (mode 2770).
-  /// - Throws: `AppGroupError`: `containerMissing`, `containerUnsafe` (also for a symbolic link),
-  ///   `formatTooNew`, or an error of the file system.
+  /// - Throws: `AppGroupError.Code.containerMissing`, `.containerUnsafe` (also for a symbolic
+  ///   link), `.formatTooNew`, or an error of the file system.
   public convenience init(url: URL, access: ContainerAccess = .owner) throws {
     try self.init(path: url.path, group: nil, access: access)
   }

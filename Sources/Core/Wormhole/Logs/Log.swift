@@ -92,10 +92,11 @@ public struct Log: Sendable {
   ///     earlier ones.
   ///   - deadline: how long to wait for other processes that append; by default 10 seconds from now.
   /// - Returns: the message's number: 1 for the first, and one more for each.
-  /// - Throws: `AppGroupError`: `timedOut`, naming the process that appends; `tooLarge` if the message
-  ///   alone exceeds the bounds; `unsupportedValue` for a value outside property lists; `damaged`
-  ///   for a damaged `log.plist`; or errors of the file system. The message is then not appended,
-  ///   except after an error of the last fsyncs of `.durable`, or of taking old messages away.
+  /// - Throws: `AppGroupError.Code.timedOut`, naming the process that appends; `.tooLarge` if the
+  ///   message alone exceeds the bounds; `.unsupportedValue` for a value outside property lists;
+  ///   `.damaged` for a damaged `log.plist`; or errors of the file system. The message is then not
+  ///   appended, except after an error of the last fsyncs of `.durable`, or of taking old messages
+  ///   away.
   /// - Complexity: as replacing a value: create, write, set the time, one rename, and nine cheap
   ///   calls for the lease; `.durable` adds one fsync on ext4 and xfs, elsewhere three. Taking old
   ///   messages away costs an unlink for each, and a publication for each sixteenth of the bound.

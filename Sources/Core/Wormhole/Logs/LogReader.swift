@@ -7,7 +7,8 @@ extension Log {
   /// Reads messages without a name: nothing is stored, and any number of readers may do so.
   ///
   /// - Parameter start: where to begin.
-  /// - Throws: `AppGroupError`: `damaged` for a damaged `log.plist`, or errors of the file system.
+  /// - Throws: `AppGroupError.Code.damaged` for a damaged `log.plist`, or errors of the file
+  ///   system.
   /// - Complexity: a listing of the log; for a date, a look at each message before it.
   @available(*, noasync, message: "it blocks; await the other form, in an async function")
   public func read(from start: LogStart = .beginning) throws -> Reader {
@@ -28,7 +29,7 @@ extension Log {
   ///   - start: where a new subscriber begins.
   ///   - deadline: how long to wait for the process that reads under this name; a past deadline means
   ///     "only if there is none". By default 10 seconds from now.
-  /// - Throws: `AppGroupError`: `timedOut`, whose `holder` is that process; otherwise as `read`.
+  /// - Throws: `AppGroupError.Code.timedOut`, whose `holder` is that process; otherwise as `read`.
   /// - Complexity: as becoming exclusively present, an update of a value, and a listing of the log.
   @available(*, noasync, message: "it blocks; await the other form, in an async function")
   public func subscribe(
@@ -148,8 +149,8 @@ extension Log {
     ///
     /// - Parameter deadline: how long to wait; a past deadline means "only if there is one now".
     /// - Returns: nil once the deadline has passed.
-    /// - Throws: `AppGroupError`: `leaseLost` if another process has replaced this one as the
-    ///   subscriber, `invalidToken` after it was closed, or errors of the file system. The next
+    /// - Throws: `AppGroupError.Code.leaseLost` if another process has replaced this one as the
+    ///   subscriber, `.invalidToken` after it was closed, or errors of the file system. The next
     ///   call then continues at the same position.
     /// - Complexity: open, fstat, read, close; for a named subscriber also an update of a value, and
     ///   another one if it had to wait.

@@ -90,7 +90,7 @@ public final class NotificationRegistration: Sendable, Cancelling {
   ///
   /// A sweep of the container drops the record of a post after a day: see the limits.
   ///
-  /// - Throws: `AppGroupError`: `invalidToken` after `cancel()`, or an error of the file system.
+  /// - Throws: `AppGroupError.Code.invalidToken` after `cancel()`, or an error of the file system.
   public func check() throws -> Bool {
     try valid()
     let path = bell.path
@@ -126,7 +126,7 @@ public final class NotificationRegistration: Sendable, Cancelling {
 
   /// Returns the name's 64-bit state; see `DarwinNotification.state()`.
   ///
-  /// - Throws: `AppGroupError`: `invalidToken` after `cancel()`, or an error of reading it.
+  /// - Throws: `AppGroupError.Code.invalidToken` after `cancel()`, or an error of reading it.
   public func state() throws -> UInt64 {
     try valid()
     return try notification.state()
@@ -134,7 +134,7 @@ public final class NotificationRegistration: Sendable, Cancelling {
 
   /// Sets the name's 64-bit state; see `DarwinNotification.setState(_:until:)`.
   ///
-  /// - Throws: `AppGroupError`: `invalidToken` after `cancel()`, or an error of writing it.
+  /// - Throws: `AppGroupError.Code.invalidToken` after `cancel()`, or an error of writing it.
   public func setState(_ state: UInt64) throws {
     try valid()
     try notification.setState(state)

@@ -23,7 +23,7 @@ public struct NamedMutex: Sendable {
   ///   - body: Receives the fence, which later holders break: `update(while:)` and `enqueue(while:)`
   ///     take it.
   /// - Returns: The result of `body`.
-  /// - Throws: The error of `body`, or `AppGroupError`: `timedOut` with the holder, otherwise as
+  /// - Throws: The error of `body`, or `AppGroupError.Code.timedOut` with the holder, otherwise as
   ///   `Presence.enter`.
   /// - Complexity: As `Presence.enterExclusively`.
   @available(*, noasync, message: "it blocks; await the other form, in an async function")

@@ -55,8 +55,8 @@ public struct Presence: Sendable {
   /// fifth of a second later it is created again, in the directory that then exists.
   ///
   /// - Parameter content: A small value for other processes; it never changes.
-  /// - Throws: `AppGroupError`: `unsupportedValue` for content that is too large or not a property
-  ///   list, or an error of the file system.
+  /// - Throws: `AppGroupError.Code.unsupportedValue` for content that is too large or not a
+  ///   property list, or an error of the file system.
   /// - Complexity: Create, lock, write, rename; and a watch on the directory.
   public func enter(content: PropertyListValue? = nil) throws -> PresenceRegistration {
     let registration = try enter(content, tidies: true)
@@ -77,8 +77,8 @@ public struct Presence: Sendable {
 
   /// Returns the present processes, the oldest first.
   ///
-  /// - Throws: `AppGroupError` for an error of the file system, and `tooLarge` for a directory with
-  ///   more than 10,000 files.
+  /// - Throws: `AppGroupError` for an error of the file system, and `AppGroupError.Code.tooLarge`
+  ///   for a directory with more than 10,000 files.
   /// - Complexity: Opens and lists one directory. For each member: open, fstat, flock, read and
   ///   close of its file, and a look in /proc.
   public func members() throws -> [PresenceMember] {
@@ -175,7 +175,7 @@ extension Presence {
   ///   - overtaking: Whether a suspended process loses the role to this one.
   ///   - deadline: The latest instant to wait; an instant in the past means "only if the role is
   ///     free". By default 10 seconds from now.
-  /// - Throws: `AppGroupError`: `timedOut` with the present process as its `holder`; otherwise as
+  /// - Throws: `AppGroupError.Code.timedOut` with the present process as its `holder`; otherwise as
   ///   `enter`.
   /// - Complexity: As `enter`, and one update of a value. Waits for an event; checks once a second
   ///   whether a stopped process can be overtaken.

@@ -55,8 +55,8 @@ public final class PresenceRegistration: Sendable {
   /// On etcd a registration whose session has ended is made again; an exclusive one only if no
   /// other process has had its role in the meantime.
   ///
-  /// - Throws: `AppGroupError`: `invalidToken` after `close()`, `leaseLost` with the new holder if
-  ///   another process has taken the role over, or an error of the file system.
+  /// - Throws: `AppGroupError.Code.invalidToken` after `close()`, `.leaseLost` with the new holder
+  ///   if another process has taken the role over, or an error of the file system.
   /// - Complexity: A look at the role and at its file. On etcd one transaction.
   public func confirm() throws { try confirm(until: nil) }
 

@@ -11,7 +11,7 @@ extension Queue {
   ///   - maximumDeliveries: after this many deliveries, including those to earlier consumers, an
   ///     entry that has not ended fails: it is kept, and `failures()` lists it. By default any
   ///     number.
-  /// - Throws: `AppGroupError`: `timedOut`, whose `holder` is the current consumer; or errors of
+  /// - Throws: `AppGroupError.Code.timedOut`, whose `holder` is the current consumer; or errors of
   ///   the file system.
   @available(*, noasync, message: "it blocks; await the other form, in an async function")
   public func consume(
@@ -151,8 +151,8 @@ extension Queue {
     /// Returns whether no entry waits, not even a delayed one, and every taken entry is
     /// acknowledged.
     ///
-    /// - Throws: `AppGroupError`: `leaseLost` after this consumer was replaced, until `next` has joined
-    ///   again; otherwise as `next`.
+    /// - Throws: `AppGroupError.Code.leaseLost` after this consumer was replaced, until `next` has
+    ///   joined again; otherwise as `next`.
     /// - Complexity: two listings, of waiting and of taken entries.
     public func isIdle() throws -> Bool {
       try queue.attempt("consume") {
@@ -181,7 +181,8 @@ extension Queue {
     ///
     /// - Parameter deadline: how long to wait; a past deadline means "only if there is one now".
     /// - Returns: nil once the deadline has passed.
-    /// - Throws: `AppGroupError`: `invalidToken` after it was closed, or errors of the file system.
+    /// - Throws: `AppGroupError.Code.invalidToken` after it was closed, or errors of the file
+    ///   system.
     /// - Complexity: one rename, open, fstat, read and close for all entries that were stored
     ///   together; a scan of everything that waits once the entries of the last scan are taken. Once
     ///   a second the queue's directory is opened again.

@@ -97,7 +97,7 @@ public struct Queue: Sendable {
   /// - Parameters:
   ///   - sender: any string of at most 160 bytes once encoded as the names of values are.
   ///   - limits: how many entries and bytes of all senders together may wait.
-  /// - Throws: `AppGroupError`: `unsupportedValue` for a longer name.
+  /// - Throws: `AppGroupError.Code.unsupportedValue` for a longer name.
   public func sender(_ sender: String, limits: Limits = .standard) throws -> Sender {
     let encoded = EncodedName(sender)
     guard encoded.component.utf8.count <= EntryFile.maximumSenderBytes else {

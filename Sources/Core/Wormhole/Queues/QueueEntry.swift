@@ -57,10 +57,10 @@ public final class QueueEntry: Sendable {
 
   /// Ends the entry: it is processed, and never delivered again. Further calls have no effect.
   ///
-  /// - Throws: `AppGroupError`: `leaseLost` if this consumer was replaced while it was stopped; the
-  ///   entry is then delivered to its successor, which is the error's `holder` if it is known, and
-  ///   this consumer continues with the next entry. A consumer that was stopped and replaced within
-  ///   this very call may get no error. Otherwise errors of the file system.
+  /// - Throws: `AppGroupError.Code.leaseLost` if this consumer was replaced while it was stopped;
+  ///   the entry is then delivered to its successor, which is the error's `holder` if it is known,
+  ///   and this consumer continues with the next entry. A consumer that was stopped and replaced
+  ///   within this very call may get no error. Otherwise errors of the file system.
   /// - Complexity: one unlink; for an entry that was stored together with others, an open, a write
   ///   and a close until the last of them.
   public func acknowledge() throws { try end(as: .processed) }

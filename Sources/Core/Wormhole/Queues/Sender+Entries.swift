@@ -94,8 +94,8 @@ extension Queue.Sender {
   ///   - id: the entry.
   ///   - deadline: how long to wait for other cancelling processes; by default 10 seconds from now.
   /// - Returns: whether it is cancelled; false if it was taken, or has ended otherwise.
-  /// - Throws: `AppGroupError`: `timedOut`, naming the process that cancels, or errors of the file
-  ///   system (some file systems cannot exchange two files). The entry is then unchanged.
+  /// - Throws: `AppGroupError.Code.timedOut`, naming the process that cancels, or errors of the
+  ///   file system (some file systems cannot exchange two files). The entry is then unchanged.
   /// - Complexity: the file of the entry is rewritten, with two fsyncs.
   @available(*, noasync, message: "it blocks; await the other form, in an async function")
   @discardableResult

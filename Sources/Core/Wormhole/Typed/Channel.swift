@@ -62,7 +62,7 @@ public struct Channel<Message: Codable & Sendable>: Sendable {
 
   /// Returns the latest message, or nil if there never was one or it was cleared.
   ///
-  /// - Throws: `AppGroupError`: `damaged` for bytes that are not a `Message`, otherwise as
+  /// - Throws: `AppGroupError.Code.damaged` for bytes that are not a `Message`, otherwise as
   ///   `Value.snapshot`.
   @available(*, noasync, message: "it blocks; await the other form, in an async function")
   public func latest() throws -> Message? { try content.read() }

@@ -28,7 +28,7 @@ public struct TypedQueue<Content: Codable & Sendable>: Sendable {
   /// - Parameters:
   ///   - sender: Any string of at most 160 bytes once encoded as the names of values are.
   ///   - limits: How many entries and bytes of all senders together may wait.
-  /// - Throws: `AppGroupError`: `unsupportedValue` for a longer name.
+  /// - Throws: `AppGroupError.Code.unsupportedValue` for a longer name.
   public func sender(
     _ sender: String, limits: Queue.Limits = .standard
   ) throws -> TypedSender<Content> {
@@ -40,8 +40,8 @@ public struct TypedQueue<Content: Codable & Sendable>: Sendable {
   /// - Parameters:
   ///   - deadline: How long to wait for the current consumer; by default 10 seconds from now.
   ///   - maximumDeliveries: After this many deliveries an entry that has not ended fails, and is kept.
-  /// - Throws: `AppGroupError`: `timedOut`, whose `holder` is the current consumer; or errors of the
-  ///   file system.
+  /// - Throws: `AppGroupError.Code.timedOut`, whose `holder` is the current consumer; or errors of
+  ///   the file system.
   public func consume(
     until deadline: ContinuousClock.Instant? = nil, maximumDeliveries: Int? = nil
   ) async throws -> Entries {

@@ -23,7 +23,7 @@ public struct TypedValue<Content: Codable & Sendable>: Sendable {
 
   /// Returns the current content; nil only if it was never written or was removed.
   ///
-  /// - Throws: `AppGroupError`: `damaged` for bytes that are not a `Content`, otherwise as
+  /// - Throws: `AppGroupError.Code.damaged` for bytes that are not a `Content`, otherwise as
   ///   `Value.read`.
   /// - Complexity: As `Value.read`.
   @available(*, noasync, message: "it blocks; await the other form, in an async function")

@@ -21,9 +21,10 @@ extension SharedContainer {
   ///     missing is removed; an unchanged one is not published again. If the closure throws,
   ///     nothing changes.
   /// - Returns: The result of `body`.
-  /// - Throws: The error of `body`, or `AppGroupError`: as `Value.update`; `unsupportedValue` for a
-  ///   value that is not among `identifiers`, and for two identifiers that Swift takes for equal though
-  ///   their bytes differ; `inputOutput` on a file system without hard links or permissions.
+  /// - Throws: The error of `body`, or `AppGroupError`: as `Value.update`;
+  ///   `AppGroupError.Code.unsupportedValue` for a value that is not among `identifiers`, and for
+  ///   two identifiers that Swift takes for equal though their bytes differ; `.inputOutput` on a
+  ///   file system without hard links or permissions.
   /// - Complexity: About 35 system calls for each changed value, and 10 more.
   ///   The content is written before the change becomes visible. `.durable` adds five fsyncs for each
   ///   value, and two.

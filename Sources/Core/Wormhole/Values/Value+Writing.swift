@@ -10,8 +10,8 @@ extension Value {
   ///   - lifetime: The lifetime of the value from now; nil means forever. See <doc:ExpiryOfValues>.
   ///   - deadline: The latest instant to wait for the lease; an instant in the past means "only if
   ///     it is free now". By default `standardWait` from now.
-  /// - Throws: `AppGroupError`: `timedOut` with the holder; `unsupportedValue`; `noSpace` and other
-  ///   errors of the file system. If it throws, the old value is intact.
+  /// - Throws: `AppGroupError.Code.timedOut` with the holder; `.unsupportedValue`; `.noSpace` and
+  ///   other errors of the file system. If it throws, the old value is intact.
   /// - Complexity: Create, write, rename and unlink, and six cheap calls for the lease, or seven;
   ///   `.durable` adds one fsync on ext4 and xfs, elsewhere three, and two more if identifiers were new
   ///   lately. Content of 64 KiB and more, and durable content, is written before the lease is taken.
@@ -39,7 +39,7 @@ extension Value {
   /// Removes the value; afterwards it reads as never written.
   ///
   /// - Returns: Whether there was one.
-  /// - Throws: `AppGroupError`: `timedOut` with the holder, or an error of the file system.
+  /// - Throws: `AppGroupError.Code.timedOut` with the holder, or an error of the file system.
   @available(*, noasync, message: "it blocks; await the other form, in an async function")
   @discardableResult
   public func remove(
@@ -66,8 +66,8 @@ extension Value {
   ///     it. An unchanged value is not published again (`.durable` flushes it to the disk), and keeps
   ///     its expiry. If the closure throws, nothing changes.
   /// - Returns: The result of `body`.
-  /// - Throws: The error of `body`, or `AppGroupError`: `timedOut`, `damaged`, `leaseLost` with the
-  ///   new holder, or an error of the file system.
+  /// - Throws: The error of `body`, or `AppGroupError.Code.timedOut`, `.damaged`, `.leaseLost` with
+  ///   the new holder, or an error of the file system.
   @available(*, noasync, message: "it blocks; await the other form, in an async function")
   public func update<Result: Sendable>(
     durability: Durability = .standard, until deadline: ContinuousClock.Instant? = nil,

@@ -57,8 +57,8 @@ public struct Value: Sendable {
 
   /// Returns the current value; nil only if it was never written, was removed, or has expired.
   ///
-  /// - Throws: `AppGroupError`: `damaged`, `notAValue` for anything but a regular file of this
-  ///   user, `tooLarge`, or an error of the file system.
+  /// - Throws: `AppGroupError.Code.damaged`, `.notAValue` for anything but a regular file of this
+  ///   user, `.tooLarge`, or an error of the file system.
   /// - Complexity: Open, fstat, read, close; no lock.
   @available(*, noasync, message: "it blocks; await the other form, in an async function")
   public func read(limits: PropertyListLimits = .standard) throws -> PropertyListValue? {

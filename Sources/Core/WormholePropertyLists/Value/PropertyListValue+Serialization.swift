@@ -7,7 +7,8 @@ extension PropertyListValue {
   ///   - bytes: The whole file.
   ///   - limits: The most that the file may cost.
   /// - Throws: `PropertyListError` for anything except a whole property list of the allowed types
-  ///   within the limits. OpenStep text is `unknownFormat`, although Foundation reads some of it.
+  ///   within the limits. OpenStep text is `PropertyListError.Code.unknownFormat`, although
+  ///   Foundation reads some of it.
   /// - Complexity: Linear in the size of the file for the check, then linear in the expanded value.
   public init(bytes: [UInt8], limits: PropertyListLimits = .standard) throws(PropertyListError) {
     let builder = PropertyListTreeBuilder()

@@ -69,7 +69,7 @@ extension Counterpart {
   /// Takes the next delivery, and waits for it if there is none; `received` keeps it.
   ///
   /// - Parameter deadline: when to give up; by default 10 seconds from now.
-  /// - Throws: `TestingError`: `timedOut`, with the earlier deliveries.
+  /// - Throws: `TestingError.Code.timedOut`, with the earlier deliveries.
   @available(*, noasync, message: "it blocks; await the other form, in an async function")
   public func next(until deadline: ContinuousClock.Instant? = nil) throws -> Received {
     try nextArrival(until: deadline).run()

@@ -11,8 +11,8 @@ extension Counterpart {
   /// - Parameters:
   ///   - message: A dictionary, or data.
   ///   - deadline: When to give up; by default 10 seconds from now.
-  /// - Throws: `PeerError`: `unreachable`, `notHandled` when the delegate has no method for it,
-  ///   `notAnswered` when it released the reply handler, `timedOut`.
+  /// - Throws: `PeerError.Code.unreachable`, `.notHandled` when the delegate has no method for it,
+  ///   `.notAnswered` when it released the reply handler, `.timedOut`.
   @available(*, noasync, message: "it blocks; await the other form, in an async function")
   @discardableResult
   public func sendMessage(
@@ -79,7 +79,7 @@ extension Counterpart {
   /// until the file is copied.
   ///
   /// - Returns: the transfer, which shows its progress and how it ends.
-  /// - Throws: `PeerError`: `fileAccess`, or an error of the container.
+  /// - Throws: `PeerError.Code.fileAccess`, or an error of the container.
   @discardableResult
   public func transferFile(
     _ file: URL, metadata: PropertyListValue? = nil

@@ -49,7 +49,7 @@ public final class SideProcess: Sendable {
   ///   - program: its path; `built(_:)` finds a program of the package under test.
   ///   - arguments: its arguments, without the program's name.
   ///   - environment: variables that are added or replaced.
-  /// - Throws: `TestingError`: `process`.
+  /// - Throws: `TestingError.Code.process`.
   public init(
     _ program: String, _ arguments: [String] = [], environment: [String: String] = [:]
   ) throws {
@@ -70,7 +70,7 @@ public final class SideProcess: Sendable {
 
   /// The path of a program that was built together with the tests: `swift build` puts it beside them.
   ///
-  /// - Throws: `TestingError`: `process`.
+  /// - Throws: `TestingError.Code.process`.
   public static func built(_ name: String) throws -> String {
     do {
       let tests = try Program.executablePath()
@@ -90,7 +90,7 @@ public final class SideProcess: Sendable {
 
   /// Writes a line to its standard input.
   ///
-  /// - Throws: `TestingError`: `ended` when it does not read its input any more.
+  /// - Throws: `TestingError.Code.ended` when it does not read its input any more.
   public func tell(_ line: String) throws {
     do {
       try process.tell(line)
@@ -102,7 +102,7 @@ public final class SideProcess: Sendable {
   /// The next line that it prints.
   ///
   /// - Parameter deadline: when to give up; by default 10 seconds from now.
-  /// - Throws: `TestingError`: `timedOut` or `ended`, each with the output so far.
+  /// - Throws: `TestingError.Code.timedOut` or `.ended`, each with the output so far.
   @available(*, noasync, message: "it blocks; await the other form, in an async function")
   public func line(until deadline: ContinuousClock.Instant? = nil) throws -> String {
     try next("a line", until: deadline)
@@ -153,7 +153,7 @@ public final class SideProcess: Sendable {
 
   /// Suspends it (SIGSTOP), and waits until it is suspended.
   ///
-  /// - Throws: `TestingError`: `timedOut`, or `ended`.
+  /// - Throws: `TestingError.Code.timedOut`, or `.ended`.
   @available(*, noasync, message: "it blocks; await the other form, in an async function")
   public func stop(until deadline: ContinuousClock.Instant? = nil) throws {
     let deadline = deadline ?? .now + TestScene.patience
@@ -173,7 +173,7 @@ public final class SideProcess: Sendable {
 
   /// Continues it (SIGCONT).
   ///
-  /// - Throws: `TestingError`: `ended`.
+  /// - Throws: `TestingError.Code.ended`.
   public func resume() throws {
     do {
       try process.send(.continue)
@@ -198,7 +198,7 @@ public final class SideProcess: Sendable {
   /// Waits until it has ended by itself, and reads its output until then.
   ///
   /// - Returns: how it ended.
-  /// - Throws: `TestingError`: `timedOut`, with the output so far.
+  /// - Throws: `TestingError.Code.timedOut`, with the output so far.
   @available(*, noasync, message: "it blocks; await the other form, in an async function")
   public func waitForEnd(until deadline: ContinuousClock.Instant? = nil) throws -> End {
     let deadline = deadline ?? .now + TestScene.patience

@@ -37,7 +37,7 @@ public final class TestScene: Sendable {
   /// Makes a container in a new temporary directory.
   ///
   /// - Parameter parent: the directory in which to make it; by default that for temporary files.
-  /// - Throws: `TestingError`: `directory`; or `AppGroupError`.
+  /// - Throws: `TestingError.Code.directory`; or `AppGroupError`.
   public init(in parent: URL? = nil) throws {
     let parent = parent ?? FileManager.default.temporaryDirectory
     directory = parent.appending(
@@ -67,7 +67,7 @@ public final class TestScene: Sendable {
   ///   - role: the side of the session.
   ///   - watchName: on the watch: its name.
   ///   - replyTimeout: how long a message waits for its reply.
-  /// - Throws: `WCError`: `sessionNotSupported` for a name that is invalid for a watch.
+  /// - Throws: `WCError.sessionNotSupported` for a name that is invalid for a watch.
   public func session(
     _ role: WCSession.Role, watchName: String = "watch", replyTimeout: Duration = patience
   ) throws -> WCSession {
@@ -80,7 +80,7 @@ public final class TestScene: Sendable {
   /// Ends the sessions, counterparts and processes of the scene, and removes its directory. Further calls have
   /// no effect.
   ///
-  /// - Throws: `TestingError`: `timedOut` when a delegate's method does not return; `directory`.
+  /// - Throws: `TestingError.Code.timedOut` when a delegate's method does not return; `.directory`.
   ///   Everything else has ended nevertheless.
   @available(*, noasync, message: "it blocks; await the other form, in an async function")
   public func end(until deadline: ContinuousClock.Instant? = nil) throws {
@@ -131,7 +131,7 @@ extension TestScene {
   ///   - watchName: on the watch: its name.
   ///   - environment: further variables.
   /// - Returns: the process, which ends with the scene.
-  /// - Throws: `TestingError`: `process`.
+  /// - Throws: `TestingError.Code.process`.
   public func start(
     _ program: String, _ arguments: [String] = [], as role: WCSession.Role,
     watchName: String = "watch", environment: [String: String] = [:]

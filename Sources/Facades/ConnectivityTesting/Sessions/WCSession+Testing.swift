@@ -16,7 +16,7 @@ extension WCSession {
   ///
   /// - Parameter deadline: when to stop waiting for a running method of the delegate; by default 10
   ///   seconds from now.
-  /// - Throws: `TestingError`: `timedOut`. The next session exists nevertheless.
+  /// - Throws: `TestingError.Code.timedOut`. The next session exists nevertheless.
   public static func reset(until deadline: ContinuousClock.Instant? = nil) async throws {
     try await replaceDefault().end(until: deadline)
   }
@@ -29,7 +29,7 @@ extension WCSession {
 
   /// Ends this session permanently; see `reset`. Further calls have no effect.
   ///
-  /// - Throws: `TestingError`: `timedOut`, when a method of its delegate does not return.
+  /// - Throws: `TestingError.Code.timedOut`, when a method of its delegate does not return.
   public func end(until deadline: ContinuousClock.Instant? = nil) async throws {
     try await Blocking.run { try self.end(until: deadline) }
   }

@@ -8,7 +8,7 @@ extension WCSession {
   /// - Parameters:
   ///   - property: the property.
   ///   - deadline: when to give up; by default 10 seconds from now.
-  /// - Throws: `TestingError`: `timedOut`.
+  /// - Throws: `TestingError.Code.timedOut`.
   public func waitUntil(
     _ property: any KeyPath<WCSession, Bool> & Sendable,
     until deadline: ContinuousClock.Instant? = nil
@@ -27,7 +27,7 @@ extension WCSession {
 
   /// Waits until the activation state is the given one.
   ///
-  /// - Throws: `TestingError`: `timedOut`.
+  /// - Throws: `TestingError.Code.timedOut`.
   public func waitUntil(
     _ state: WCSessionActivationState, until deadline: ContinuousClock.Instant? = nil
   ) async throws {

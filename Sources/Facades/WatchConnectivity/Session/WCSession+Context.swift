@@ -7,9 +7,9 @@ extension WCSession {
   /// Replaces the counterpart's context: it gets the latest one, once, when it runs. Equal content
   /// is not delivered again.
   ///
-  /// - Throws: `WCError`: `payloadUnsupportedTypes`, `payloadTooLarge` beyond 262,144 bytes,
-  ///   `sessionNotActivated`, `sessionInactive`, `deviceNotPaired`, `watchAppNotInstalled`, or
-  ///   `insufficientSpace`.
+  /// - Throws: `WCError.payloadUnsupportedTypes`, `.payloadTooLarge` beyond 262,144 bytes,
+  ///   `.sessionNotActivated`, `.sessionInactive`, `.deviceNotPaired`, `.watchAppNotInstalled`, or
+  ///   `.insufficientSpace`.
   public func updateApplicationContext(_ applicationContext: [String: Any]) throws {
     do {
       let value = try Payload.value(

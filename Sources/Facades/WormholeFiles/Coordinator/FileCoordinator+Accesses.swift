@@ -14,8 +14,9 @@ extension FileCoordinator {
   ///   - accessor: gets the URL of the item: as given, or its new place if it was moved meanwhile.
   /// - Returns: the result of the accessor.
   /// - Throws: the accessor's error; the error of a presenter that was to save its changes;
-  ///   `FileCoordinationError`: `timedOut` with the process in the way, `cancelled`, `overtaken` for a
-  ///   directory that was replaced meanwhile, `directoryMissing`, or an error of the file system.
+  ///   `FileCoordinationError.Code.timedOut` with the process in the way, `.cancelled`,
+  ///   `.overtaken` for a directory that was replaced meanwhile, `.directoryMissing`, or an error
+  ///   of the file system.
   /// - Complexity: ten system calls for a file that is read again within a second while no other
   ///   process uses it; otherwise some twelve, and two for each directory above.
   @available(*, noasync, message: "it blocks; await the other form, in an async function")
@@ -46,10 +47,10 @@ extension FileCoordinator {
   ///     What it does to the item at the given URL instead is done at once, and stays.
   /// - Returns: the result of the accessor, when its change is visible to all.
   /// - Throws: the accessor's error, unless it was overtaken, because its copy may have been gone
-  ///   then; a presenter's error; `FileCoordinationError`: `timedOut` with the process in the way,
-  ///   `cancelled`, `overtaken` with the process that took the access over, `conflict` for a
-  ///   directory in which others made changes since it was copied, `directoryMissing`, `notAnItem`,
-  ///   or an error of the file system. Then nothing is published.
+  ///   then; a presenter's error; `FileCoordinationError.Code.timedOut` with the process in the
+  ///   way, `.cancelled`, `.overtaken` with the process that took the access over, `.conflict` for
+  ///   a directory in which others made changes since it was copied, `.directoryMissing`,
+  ///   `.notAnItem`, or an error of the file system. Then nothing is published.
   /// - Complexity: a copy of the item (without reading it, where the file system can share content),
   ///   some sixty system calls, two for each directory above unless the item was accessed a moment ago,
   ///   and one rename.

@@ -79,8 +79,8 @@ public final class PeerFile: PeerDelivery {
   /// This reads the whole file once more, so it is not done for every file. Blocks its thread.
   ///
   /// - Returns: false if there is no checksum.
-  /// - Throws: `PeerError`: `damaged`; `fileAccess` when it was claimed; `replaced`; or an error of
-  ///   the container.
+  /// - Throws: `PeerError.Code.damaged`; `.fileAccess` when it was claimed; `.replaced`; or an
+  ///   error of the container.
   @discardableResult
   public func verify() throws -> Bool {
     guard let checksum = notice.checksum else { return false }
@@ -116,8 +116,8 @@ public final class PeerFile: PeerDelivery {
   /// may it have claimed a copy, if it was stopped just then.
   ///
   /// - Parameter destination: the new place; an existing file is replaced in one step.
-  /// - Throws: `PeerError`: `fileAccess` when that is impossible, or the file was claimed before;
-  ///   `replaced`; `damaged`. A file at the destination is then intact.
+  /// - Throws: `PeerError.Code.fileAccess` when that is impossible, or the file was claimed before;
+  ///   `.replaced`; `.damaged`. A file at the destination is then intact.
   public func claim(to destination: URL) throws {
     try betweenPeers(claiming, sender) {
       let path = try SourceFile.path(of: destination, to: sender)

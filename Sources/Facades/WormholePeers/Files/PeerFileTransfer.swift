@@ -78,7 +78,7 @@ public final class PeerFileTransfer: Sendable {
 
   /// Waits until the content is safe in the container: then it outlives this process.
   ///
-  /// - Throws: `PeerError`: `failed` with the reason, `cancelled`, `timedOut` for a file that
+  /// - Throws: `PeerError.Code.failed` with the reason, `.cancelled`, `.timedOut` for a file that
   ///   expired. Any other error is the reason that it is not stored after this process has tried
   ///   for ten seconds: it waits in the container, and copying continues when something is sent
   ///   under this name, or the next session is active; `cancel()` takes it back.
@@ -146,8 +146,9 @@ public final class PeerFileTransfer: Sendable {
   ///
   /// - Returns: whether it is cancelled; false when the peer has it, it has ended otherwise, or its
   ///   source is to be removed and another process, such as a stopped sender, holds its flock(2).
-  /// - Throws: `PeerError`: `timedOut` when the process that copies it does not stop within ten seconds; it
-  ///   is given up nevertheless as soon as that process continues. Or an error of the container.
+  /// - Throws: `PeerError.Code.timedOut` when the process that copies it does not stop within ten
+  ///   seconds; it is given up nevertheless as soon as that process continues. Or an error of the
+  ///   container.
   /// - Complexity: as cancelling a message; in the middle of copying, an update of a value, and the time for
   ///   the piece that is being copied.
   @available(*, noasync, message: "it blocks; await the other form, in an async function")

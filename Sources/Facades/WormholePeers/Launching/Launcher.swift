@@ -142,8 +142,8 @@ extension PeerLaunch {
     ///   - container: A container on etcd.
     ///   - onFailure: Gets each failure, on a queue where it may block. The process that needs the peer
     ///     gets it, too.
-    /// - Throws: `PeerError`: `notLaunched` for a peer that is not registered here, and in a directory,
-    ///   where each process starts peers itself; or an error of the container.
+    /// - Throws: `PeerError.Code.notLaunched` for a peer that is not registered here, and in a
+    ///   directory, where each process starts peers itself; or an error of the container.
     /// - Complexity: on etcd two requests for each peer, and one for each start.
     public init(
       for peers: [String], in container: SharedContainer,

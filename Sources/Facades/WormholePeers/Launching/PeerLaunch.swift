@@ -193,9 +193,9 @@ extension PeerLaunch {
     /// container on etcd it is kept in this machine's directory, and only followed on this machine;
     /// an `Agent` follows it for processes of other machines.
     ///
-    /// - Throws: `PeerError`: `unsupportedValue` for a program without an absolute path, text with a NUL,
-    ///   a variable that is empty or has a "=" in its name, or a negative budget; `notLaunched` where
-    ///   others could change it; or an error of the container.
+    /// - Throws: `PeerError.Code.unsupportedValue` for a program without an absolute path, text
+    ///   with a NUL, a variable that is empty or has a "=" in its name, or a negative budget;
+    ///   `.notLaunched` where others could change it; or an error of the container.
     /// - Complexity: replaces one value.
     public func set(_ launch: PeerLaunch, for peer: String) throws {
       let action = "register how to start \"\(peer)\""
@@ -228,7 +228,8 @@ extension PeerLaunch {
 
     /// How a peer is started; nil if it is not registered.
     ///
-    /// - Throws: `PeerError`: `damaged` for a value that cannot be read as a registration, or an error of the container.
+    /// - Throws: `PeerError.Code.damaged` for a value that cannot be read as a registration, or an
+    ///   error of the container.
     /// - Complexity: reads one value.
     public func launch(of peer: String) throws -> PeerLaunch? {
       let action = "read how to start \"\(peer)\""

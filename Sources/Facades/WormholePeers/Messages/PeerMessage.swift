@@ -35,7 +35,7 @@ public struct PeerMessage: PeerDelivery {
 
   /// Decodes the message as a type of the program.
   ///
-  /// - Throws: `PeerError`: `unexpectedValue`.
+  /// - Throws: `PeerError.Code.unexpectedValue`.
   public func decode<Message: Decodable>(_ type: Message.Type) throws -> Message {
     try value.decoded(as: type, action("read"), from: sender)
   }

@@ -76,7 +76,7 @@ public struct PeerMessageTransfer: Sendable {
   ///
   /// - Parameter deadline: when to stop waiting; nil waits as long as it takes.
   /// - Returns: how it ended, or how far it is when the deadline has passed.
-  /// - Throws: `PeerError`: `cancelled` with the task; or an error of the container.
+  /// - Throws: `PeerError.Code.cancelled` with the task; or an error of the container.
   /// - Complexity: as `status()`, at the beginning and after each change of the file that it was
   ///   stored in. Nothing polls.
   public func finalStatus(
@@ -96,8 +96,8 @@ public struct PeerMessageTransfer: Sendable {
   /// Takes it back, unless the peer has it already: it is cancelled or delivered, never both.
   ///
   /// - Returns: whether it is cancelled; false when the peer has it, or it has ended otherwise.
-  /// - Throws: `PeerError`: `timedOut`, its `holder` a process that cancels another message; or an
-  ///   error of the container. The message is then unchanged.
+  /// - Throws: `PeerError.Code.timedOut`, its `holder` a process that cancels another message; or
+  ///   an error of the container. The message is then unchanged.
   /// - Complexity: writes the file that it was stored in again, with two fsyncs.
   @available(*, noasync, message: "it blocks; await the other form, in an async function")
   @discardableResult

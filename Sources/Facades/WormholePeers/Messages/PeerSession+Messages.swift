@@ -12,8 +12,8 @@ extension PeerSession {
   ///   - peer: the peer that gets it; it may be unknown so far.
   ///   - options: how it is sent.
   /// - Returns: the transfer, which shows how far it is and how it ends.
-  /// - Throws: `PeerError`: `queueFull` when a million messages, or 1 GiB of them, wait for the
-  ///   peer already; `tooLarge` and `unsupportedValue`; `noSpace`, or another error of the
+  /// - Throws: `PeerError.Code.queueFull` when a million messages, or 1 GiB of them, wait for the
+  ///   peer already; `.tooLarge` and `.unsupportedValue`; `.noSpace`, or another error of the
   ///   container. Then it is not sent.
   /// - Complexity: as `Queue.Sender.enqueue`: create, lock, write, rename and a few cheap calls, shared by
   ///   all messages that are sent at the same moment; and a look whether the peer is to be started.

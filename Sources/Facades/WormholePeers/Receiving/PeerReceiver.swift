@@ -104,8 +104,8 @@ public final class PeerReceiver<Delivered: PeerDelivery>: Sendable {
   ///
   /// - Parameter deadline: when to stop waiting; one in the past means "only if there is one now".
   /// - Returns: nil when the deadline has passed.
-  /// - Throws: `PeerError`: `replaced` when another process receives now; `notActive` once it was
-  ///   closed, also during the wait; or an error of the container.
+  /// - Throws: `PeerError.Code.replaced` when another process receives now; `.notActive` once it
+  ///   was closed, also during the wait; or an error of the container.
   /// - Complexity: one rename, open, read and close for all messages that were stored together; for
   ///   a file two renames and some cheap calls, whatever its size.
   @available(*, noasync, message: "it blocks; await the other form, in an async function")
@@ -289,8 +289,8 @@ extension PeerSession {
   ///   - maximumDeliveries: after so many deliveries, including those to earlier receivers that
   ///     crashed, a message that has not ended fails: its sender learns it, and it is kept: see
   ///     `failures(for:)`. By default any number.
-  /// - Throws: `PeerError`: `replaced`, its `holder` the process that receives instead; or an error
-  ///   of the container.
+  /// - Throws: `PeerError.Code.replaced`, its `holder` the process that receives instead; or an
+  ///   error of the container.
   @available(*, noasync, message: "it blocks; await the other form, in an async function")
   public func receiveMessages(
     until deadline: ContinuousClock.Instant? = nil, maximumDeliveries: Int? = nil

@@ -36,8 +36,8 @@ extension PeerSession {
 
   /// Asks a peer with a value of one type, and gets one of another; see the dynamic form.
   ///
-  /// - Throws: `PeerError`: also `unsupportedValue` for a question that cannot be encoded, and
-  ///   `unexpectedValue` for an answer of a different type.
+  /// - Throws: also `PeerError.Code.unsupportedValue` for a question that cannot be encoded, and
+  ///   `.unexpectedValue` for an answer of a different type.
   public func request<Request: Encodable & Sendable, Reply: Decodable & Sendable>(
     _ value: Request, to peer: String, expecting: Reply.Type,
     until deadline: ContinuousClock.Instant? = nil
