@@ -141,9 +141,12 @@ package struct EntryCopy {
     }
     try metadata.applyAttributes(to: file, dropsInherited: dropsInherited)
     // After the owner, whose change takes the set-id bits away, and after the access control list,
-    // which sets the group's bits; after both, because a file need not be writable then.
-    try file.setPermissions(permissions)
+    // which sets the group's bits; after both, because a file need not be writable then. The mode of a
+    // new file is right already if nothing has changed it since.
     let status = metadata.status
+    let hasOwner = raw.owner == status.owner && raw.group == status.group
+    let isUnchanged = hasOwner && metadata.attributes.isEmpty && !dropsInherited
+    if !isUnchanged || raw.permissions != permissions { try file.setPermissions(permissions) }
     let earlier: Int64 = isDistinct && status.isJustWritten ? 1 : 0
     try file.setModified(
       seconds: status.modifiedSeconds, nanoseconds: max(0, status.modifiedNanoseconds - earlier))

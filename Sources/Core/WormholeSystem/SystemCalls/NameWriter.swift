@@ -22,6 +22,13 @@ package struct NameWriter: ~Copyable {
     }
   }
 
+  /// Returns texts one after another. An interpolation takes several times as long.
+  package static func text(joining parts: [String]) -> String {
+    text(capacity: parts.reduce(0) { $0 + $1.utf8.count }) { writer in
+      for part in parts { writer.append(part) }
+    }
+  }
+
   /// Writes a number in hex, with leading zeros, over the last bytes.
   static func replaceEnd(of bytes: UnsafeMutableBufferPointer<UInt8>, hex number: UInt64) {
     precondition(bytes.count >= hexDigits, "the number has a place")

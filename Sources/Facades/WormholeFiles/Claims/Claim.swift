@@ -47,7 +47,9 @@ package final class Claim: Sendable {
 
   /// The path of the private copy, for programs.
   package var copyPath: String {
-    ItemSite.path(of: site.location) + "/" + name.text + "/" + site.location.name.text
+    NameWriter.text(joining: [
+      ItemSite.path(of: site.location), "/", name.text, "/", site.location.name.text,
+    ])
   }
 
   /// Whether entries of the claim inherit access control lists.
@@ -236,7 +238,10 @@ extension ClaimName {
   var holder: LeaseHolder { LeaseHolder(identity: declaration.identity, held: declaration.age) }
 
   package var text: String {
-    "\(Self.prefix)\(kind.rawValue)\(coversContents ? "c" : "")-\(declaration.name)-\(purpose)"
+    NameWriter.text(joining: [
+      Self.prefix, String(kind.rawValue), coversContents ? "c-" : "-", declaration.name, "-",
+      purpose,
+    ])
   }
 
   /// The same claim, handed on to another process.

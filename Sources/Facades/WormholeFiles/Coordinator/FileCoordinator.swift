@@ -41,8 +41,8 @@ public final class FileCoordinator: Sendable {
     /// Whether other coordinators may have the same purpose.
     var isPurposeShared = false
     /// From before an access looks at an item until its end. While its accessor runs it has a
-    /// session; before that, it can be cancelled.
-    var accesses: [ObjectIdentifier: (terms: AccessTerms, session: AccessSession?)] = [:]
+    /// session; before that, it can be cancelled. A table costs more than the search in a few.
+    var accesses: [(terms: AccessTerms, session: AccessSession?)] = []
     var prepared: [ObjectIdentifier: [String]] = [:]
     var hasEnded = false
 
@@ -105,7 +105,7 @@ public final class FileCoordinator: Sendable {
   /// and its accessor is not run. A running accessor continues to its end. Any thread may call
   /// this; it returns at once.
   public func cancel() {
-    let accesses = state.withLock { Array($0.accesses.values) }
+    let accesses = state.withLock(\.accesses)
     for access in accesses where access.session == nil { access.terms.cancel() }
   }
 
@@ -128,7 +128,7 @@ public final class FileCoordinator: Sendable {
   public func item(at oldURL: URL, didMoveTo newURL: URL) {
     guard oldURL.path != newURL.path else { return }
     let (old, new) = (oldURL.path, newURL.path)
-    let sessions = state.withLock { $0.accesses.values.compactMap(\.session) }
+    let sessions = state.withLock { $0.accesses.compactMap(\.session) }
     if sessions.contains(where: { $0.postponeMove(from: old, to: new) }) { return }
     PresenterConversation.reportMove(from: old, to: new, by: filePresenter)
   }
@@ -148,14 +148,14 @@ extension FileCoordinator {
           reason: "the coordinator was cancelled")
       }
       // Excludes: an access that copies the item before another one publishes, and neither knows of it.
-      for other in state.accesses.values { other.terms.meetCompanion() }
+      for other in state.accesses { other.terms.meetCompanion() }
       let terms = AccessTerms(
         purpose: ClaimName.purpose(of: state.purposeIdentifier()),
         isPurposeShared: state.isPurposeShared,
         hasCompanions: filePresenter != nil || state.isPurposeShared || !state.accesses.isEmpty,
         term: term, until: deadline ?? .now + Self.standardWait, durability: durability,
         needsItem: requests.contains(where: \.needsItem))
-      state.accesses[ObjectIdentifier(terms)] = (terms, nil)
+      state.accesses.append((terms, nil))
       return terms
     }
   }
@@ -178,11 +178,14 @@ extension FileCoordinator {
   }
 
   private func begin(_ session: AccessSession, under terms: AccessTerms) {
-    state.withLock { $0.accesses[ObjectIdentifier(terms)]?.session = session }
+    state.withLock { state in
+      let index = state.accesses.firstIndex { $0.terms === terms }
+      if let index { state.accesses[index].session = session }
+    }
   }
 
   func end(_ terms: AccessTerms) {
-    _ = state.withLock { $0.accesses.removeValue(forKey: ObjectIdentifier(terms)) }
+    state.withLock { $0.accesses.removeAll { $0.terms === terms } }
   }
 
   /// Paths whose presenters have been asked already.

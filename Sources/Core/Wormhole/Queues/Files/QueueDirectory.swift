@@ -61,14 +61,7 @@ package final class QueueDirectory: Sendable {
 
   /// The path of a batch that a consumer has taken.
   static func takenPath(_ consumer: String, _ batch: String) -> String {
-    let names = taken.utf8.count + consumer.utf8.count + batch.utf8.count
-    return NameWriter.text(capacity: names + 2) { writer in
-      writer.append(taken)
-      writer.append(UInt8(ascii: "/"))
-      writer.append(consumer)
-      writer.append(UInt8(ascii: "/"))
-      writer.append(batch)
-    }
+    NameWriter.text(joining: [taken, "/", consumer, "/", batch])
   }
 
   package static func sentPath(_ batch: EntryFile) -> String { sent + "/" + batch.text }
