@@ -15,6 +15,8 @@ struct BinaryPropertyListDocument {
     case data(Range<Int>)
     case asciiString(Range<Int>)
     case utf16String(Range<Int>)
+    /// A reference of a keyed archive to one of its objects.
+    case reference(Int64)
     /// The offset of the references, and the number of elements.
     case array(at: Int, count: Int)
     /// The offset of the references to the keys; the references to the values follow.
@@ -25,6 +27,7 @@ struct BinaryPropertyListDocument {
   let objectCount: Int
   let topObject: Int
   let referenceSize: Int
+  private let admitsReferences: Bool
   private let tableOffset: Int
   private let offsetSize: Int
 
@@ -38,7 +41,7 @@ struct BinaryPropertyListDocument {
     bytes.count >= 6 && bytes.bigEndian(at: 0, width: 6) == magic >> 16
   }
 
-  init(_ bytes: [UInt8]) throws(PropertyListError) {
+  init(_ bytes: [UInt8], admitsReferences: Bool = false) throws(PropertyListError) {
     guard bytes.count >= 8, bytes.bigEndian(at: 0, width: 8) == Self.magic else {
       throw PropertyListError(
         .unknownFormat, atByte: 6, "it is a binary property list of a version other than 00")
@@ -52,6 +55,7 @@ struct BinaryPropertyListDocument {
         "its trailer contradicts its size")
     }
     self.bytes = bytes
+    self.admitsReferences = admitsReferences
     offsetSize = trailer.offsetSize
     referenceSize = trailer.referenceSize
     objectCount = trailer.objectCount
@@ -102,6 +106,9 @@ struct BinaryPropertyListDocument {
     case 0x4: return .data(try content(at: offset, unit: 1))
     case 0x5: return .asciiString(try content(at: offset, unit: 1))
     case 0x6: return .utf16String(try content(at: offset, unit: 2))
+    // Foundation writes at most 4 bytes, and reads no more.
+    case 0x8 where admitsReferences && marker <= 0x83:
+      return .reference(Int64(try number(at: offset + 1, width: Int(marker & 0x0F) + 1)))
     case 0xA:
       let references = try content(at: offset, unit: referenceSize)
       return .array(at: references.lowerBound, count: references.count / referenceSize)

@@ -145,16 +145,21 @@ struct BinaryPropertyListScan {
       // One UTF-16 unit of two bytes can become three bytes of UTF-8.
       try leaf(object, contentBytes: range.count / 2 * 3, offset)
       try document.checkUTF16(range)
+    case .reference:
+      // It becomes a dictionary.
+      try budget.checkDepth(depth + 1, atByte: offset)
+      try leaf(object, nodes: 3, contentBytes: 0, offset)
+      height = max(height, 2)
     default: try leaf(object, contentBytes: 0, offset)
     }
     return nil
   }
 
   private mutating func leaf(
-    _ object: Int, contentBytes: Int, _ offset: Int
+    _ object: Int, nodes: Int32 = 1, contentBytes: Int, _ offset: Int
   ) throws(PropertyListError) {
-    try budget.charge(nodes: 1, contentBytes: contentBytes, atByte: offset)
-    costs[object] = Cost(nodes: 1, height: 0, contentBytes: contentBytes)
+    try budget.charge(nodes: Int(nodes), contentBytes: contentBytes, atByte: offset)
+    costs[object] = Cost(nodes: nodes, height: nodes > 1 ? 1 : 0, contentBytes: contentBytes)
   }
 
   private mutating func open(
@@ -248,6 +253,7 @@ extension BinaryPropertyListScan {
     case .data(let range): .data(Data(document.bytes[range]))
     case .asciiString(let range): .string(document.asciiString(range))
     case .utf16String(let range): .string(document.utf16String(range))
+    case .reference(let number): PropertyListValue(archiveReference: number)
     case .array, .dictionary: built[costs[object].place]
     }
   }

@@ -30,6 +30,7 @@ struct BinaryPropertyListWriter: ~Copyable {
   private var strings = StringTable()
   private let spellsNullWide: Bool
   private let limits: PropertyListLimits?
+  private var writesReferences: Bool { limits?.admitsReferences ?? false }
   /// The number of bytes of a reference, and the largest number of objects for it.
   private let (width, mostObjects): (Int, Int)
   private var referenceCount = 0
@@ -159,6 +160,11 @@ struct BinaryPropertyListWriter: ~Copyable {
   private mutating func add(_ value: PropertyListValue) throws(PropertyListError) {
     if case .string(let string) = value { return add(string) }
     offsets.append(output.count)
+    if writesReferences, let number = value.archiveReference {
+      output.append(0x83)
+      output.appendBigEndian(UInt64(number), width: 4)
+      return
+    }
     switch value {
     case .array(let array): leaveRoom(in: value, marker: 0xA0, array.count, references: array.count)
     case .dictionary(let dictionary):

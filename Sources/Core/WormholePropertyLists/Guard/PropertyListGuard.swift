@@ -44,7 +44,8 @@ public enum PropertyListGuard {
   ) throws(PropertyListError) -> Sink {
     try PropertyListBudget.checkSize(of: bytes, limits: limits)
     if BinaryPropertyListDocument.hasMagic(bytes) {
-      let document = try BinaryPropertyListDocument(bytes)
+      let document = try BinaryPropertyListDocument(
+        bytes, admitsReferences: limits.admitsReferences)
       var sink = sink
       let value = try BinaryPropertyListScan.scan(
         document, limits: limits, wantsContent: Sink.wantsContent)

@@ -25,6 +25,10 @@ public struct PropertyListLimits: Sendable, Hashable {
   /// The largest number of bytes of strings and data, plus `bytesPerNode` for each node.
   public var maximumExpandedBytes: Int
 
+  /// Whether a binary file may hold the references of a keyed archive. Each is read as a dictionary
+  /// `{"CF$UID": NUMBER}`, which is what XML has in its place.
+  package var admitsReferences = false
+
   /// The cost of a node apart from the bytes of its content.
   public static let bytesPerNode = 32
 

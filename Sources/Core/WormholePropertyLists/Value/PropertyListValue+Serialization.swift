@@ -39,7 +39,8 @@ extension PropertyListValue {
 
   /// Returns the value as a binary property list that a reader with these limits accepts.
   ///
-  /// - Parameter limits: The limits of the readers.
+  /// - Parameter limits: The limits of the readers. If they admit the references of a keyed archive,
+  ///   those are written as such.
   /// - Throws: `PropertyListError`, as `binaryBytes()`, and for a value beyond the limits.
   /// - Complexity: As `binaryBytes()`; a file near a limit is scanned once more.
   package func binaryBytes(limits: PropertyListLimits) throws(PropertyListError) -> [UInt8] {
@@ -63,5 +64,22 @@ extension PropertyListValue {
   ///   for dates outside the years 0000 to 9999; `tooDeep` as `binaryBytes()`.
   public func xmlData() throws(PropertyListError) -> Data {
     Data(try XMLPropertyListWriter.bytes(of: self))
+  }
+}
+
+/// The references of a keyed archive, as XML spells them.
+extension PropertyListValue {
+  private static let referenceKey = "CF$UID"
+
+  package init(archiveReference number: Int64) {
+    self = .dictionary([Self.referenceKey: .integer(number)])
+  }
+
+  /// The number of the object that this value refers to; nil if it is no reference.
+  package var archiveReference: UInt32? {
+    guard case .dictionary(let fields) = self, fields.count == 1,
+      case .integer(let number)? = fields[Self.referenceKey]
+    else { return nil }
+    return UInt32(exactly: number)
   }
 }
