@@ -32,6 +32,34 @@ struct ArchivedObjects {
     _ = try height(of: root, room: depth, &visits)
   }
 
+  /// Returns an archive of the same objects in which each dictionary refers to a list of its keys and
+  /// one of its values, for `ArchivedDictionary`.
+  func separatingKeys(in archive: PropertyListValue) -> PropertyListValue {
+    var objects = objects
+    let listClass = PropertyListValue(archiveReference: Int64(objects.count))
+    objects.append(["$classname": "NSArray", "$classes": ["NSArray", "NSObject"]])
+    for (index, entry) in self.objects.enumerated() {
+      guard let name = className(of: entry), ArchivedDictionary.names.contains(name) else {
+        continue
+      }
+      for field in [ArchivedDictionary.keys, ArchivedDictionary.objects] {
+        guard let list = entry[field] else { continue }
+        objects[index][field] = PropertyListValue(archiveReference: Int64(objects.count))
+        objects.append(["$class": listClass, ArchivedDictionary.objects: list])
+      }
+    }
+    var archive = archive
+    archive["$objects"] = .array(objects)
+    return archive
+  }
+
+  private func className(of entry: PropertyListValue) -> String? {
+    guard let reference = entry["$class"].flatMap(Self.target),
+      objects.indices.contains(reference), isClass(objects[reference])
+    else { return nil }
+    return objects[reference]["$classname"]?.stringValue
+  }
+
   private func height(of index: Int, room: Int, _ visits: inout [Int: Visit]) throws -> Int {
     // A class may have fields that nobody knows.
     guard objects.indices.contains(index) else {
@@ -57,10 +85,7 @@ struct ArchivedObjects {
   private func isWellFormed(_ entry: PropertyListValue) -> Bool {
     guard let fields = entry.dictionaryValue else { return entry.arrayValue == nil }
     guard fields["$classname"] == nil else { return isClass(entry) }
-    guard let reference = fields["$class"].flatMap(Self.target),
-      objects.indices.contains(reference),
-      isClass(objects[reference]), let name = objects[reference]["$classname"]?.stringValue
-    else { return false }
+    guard let name = className(of: entry) else { return false }
     let areReferences = fields.allSatisfy { key, value in
       if key == "$class" { return true }
       if let array = value.arrayValue { return array.allSatisfy { object($0) != nil } }
@@ -87,16 +112,15 @@ struct ArchivedObjects {
     switch name {
     case "NSArray", "NSMutableArray", "NSSet", "NSMutableSet":
       return fields["NS.objects"]?.arrayValue != nil
-    case "NSDictionary", "NSMutableDictionary":
-      guard let keys = fields["NS.keys"]?.arrayValue else { return false }
-      return keys.count == fields["NS.objects"]?.arrayValue?.count
+    case _ where ArchivedDictionary.names.contains(name):
+      guard let keys = fields[ArchivedDictionary.keys]?.arrayValue else { return false }
+      return keys.count == fields[ArchivedDictionary.objects]?.arrayValue?.count
     default: return true
     }
   }
 
   private static func target(of value: PropertyListValue) -> Int? {
-    guard value.dictionaryValue?.count == 1 else { return nil }
-    return value["CF$UID"]?.intValue
+    value.archiveReference.map(Int.init)
   }
 
   private static let tooDeep = KeyedArchive.damaged("its objects are nested too deeply")

@@ -34,9 +34,9 @@ enum MessageContent {
   }
 }
 
-/// An object that a property list cannot hold, as `NSKeyedArchiver` archives it: in XML, with each
-/// reference as a dictionary `{"CF$UID": NUMBER}`. So the file is a property list of the allowed
-/// types, which passes the same guard as any other and which every tool reads.
+/// An object as `NSKeyedArchiver` archives it, with each reference as a dictionary
+/// `{"CF$UID": NUMBER}`, as in XML. So an object that a property list cannot hold is a property list
+/// of the allowed types, which passes the same guard as any other and which every tool reads.
 ///
 /// Foundation on Linux ends the process at an archive that is not formed as its own are, and at an
 /// object that cannot be archived. Both are errors here, found before Foundation sees them; but which
@@ -45,6 +45,11 @@ enum KeyedArchive {
   /// Each level takes about a kilobyte of the stack, and some threads have 512.
   private static let deepestNesting = 200
   private static let name = "NSKeyedArchiver"
+  private static let limits = {
+    var limits = PropertyListLimits.standard
+    limits.admitsReferences = true
+    return limits
+  }()
 
   static func isArchive(_ content: PropertyListValue) -> Bool {
     content["$archiver"]?.stringValue == name && content["$objects"]?.arrayValue != nil
@@ -54,21 +59,26 @@ enum KeyedArchive {
   static func content(of object: any NSCoding) throws -> PropertyListValue {
     try checkArchivable(object, depth: 0)
     let archiver = NSKeyedArchiver(requiringSecureCoding: false)
-    archiver.outputFormat = .xml
+    archiver.outputFormat = .binary
     archiver.encode(object, forKey: NSKeyedArchiveRootObjectKey)
     archiver.finishEncoding()
-    let content = try PropertyListValue(data: archiver.encodedData)
-    try ArchivedObjects(content).check(depth: deepestNesting)
-    return content
+    return try checked(PropertyListValue(data: archiver.encodedData, limits: limits))
   }
 
   /// Unarchives with the classes that the archive names: `init(coder:)` of each runs on bytes that
   /// other processes wrote.
   static func object(in content: PropertyListValue) throws -> any NSCoding {
-    try ArchivedObjects(content).check(depth: deepestNesting)
-    let unarchiver = try NSKeyedUnarchiver(forReadingFrom: content.xmlData())
+    let archive = try ArchivedObjects(checked(content)).separatingKeys(in: content)
+    let bytes = try archive.binaryBytes(limits: limits)
+    let unarchiver = try NSKeyedUnarchiver(forReadingFrom: Data(bytes))
     unarchiver.requiresSecureCoding = false
     unarchiver.decodingFailurePolicy = .setErrorAndReturn
+    for name in ArchivedDictionary.names {
+      unarchiver.setClass(ArchivedDictionary.self, forClassName: name)
+    }
+    let delegate = ArchivedDictionary.Delegate()
+    unarchiver.delegate = delegate
+    defer { withExtendedLifetime(delegate) {} }
     defer { unarchiver.finishDecoding() }
     let object = unarchiver.decodeObject(forKey: NSKeyedArchiveRootObjectKey)
     if let error = unarchiver.error { throw error }
@@ -76,6 +86,29 @@ enum KeyedArchive {
       throw damaged("it holds no object that is NSCoding")
     }
     return object
+  }
+
+  /// Returns the archive that the original would write for a message.
+  static func bytes(of content: PropertyListValue) throws -> [UInt8] {
+    let isArchive = isArchive(content)
+    let archive = isArchive ? content : try self.content(of: MessageContent.message(from: content))
+    return try checked(archive).binaryBytes(limits: limits)
+  }
+
+  /// Returns the message in an archive that any program has written, as it is stored here.
+  static func content(ofBytes bytes: [UInt8]) throws -> PropertyListValue {
+    let content = try PropertyListValue(bytes: bytes, limits: limits)
+    guard isArchive(content) else { throw damaged("it is none") }
+    _ = try checked(content)
+    // An object of a class that this program lacks stays in its archive, for one that has it.
+    guard let object = try? object(in: content) else { return content }
+    // So does an object that a property list cannot hold.
+    return (try? PropertyListValue(propertyList: object)) ?? content
+  }
+
+  private static func checked(_ content: PropertyListValue) throws -> PropertyListValue {
+    try ArchivedObjects(content).check(depth: deepestNesting)
+    return content
   }
 
   private static func checkArchivable(_ object: Any, depth: Int) throws {
