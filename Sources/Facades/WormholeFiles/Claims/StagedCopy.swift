@@ -170,7 +170,8 @@ struct StagedCopy: Sendable {
   }
 }
 
-/// A copy of an item for one reader, removed when the reader has finished with it.
+/// A copy of an item for one reader, a zip file of a directory, removed when the reader has finished
+/// with it.
 ///
 /// Beside the item, so that it can share the item's content; in the directory for temporary files
 /// if no entry may be made beside it.
@@ -190,10 +191,20 @@ final class ReaderCopy: Sendable {
   ) throws -> ReaderCopy {
     let location = access.location
     for _ in 0..<renameRaceLimit {
-      guard let snapshot = try ReaderCopy(at: location) else { continue }
-      if try location.status() != nil {
+      let status = try location.status()
+      let isDirectory = status?.kind == .directory
+      guard let snapshot = try ReaderCopy(at: location, ending: isDirectory ? ".zip" : "") else {
+        continue
+      }
+      if status != nil {
         let parent = try location.openParent()
         // Removed with the snapshot if this fails.
+        if isDirectory {
+          try ZipFile.write(
+            location.name, at: parent.rawValue, to: snapshot.path, leavingOut: ItemSite.isSite,
+            check: check)
+          return snapshot
+        }
         try TreeCopy(leavesOut: ItemSite.isSite, check: check).copy(
           location.name, at: parent.rawValue, to: location.name, at: snapshot.directory.rawValue)
       }
@@ -203,13 +214,15 @@ final class ReaderCopy: Sendable {
   }
 
   /// - Returns: nil when the last process has just removed the site, or the empty directory in it.
-  private init?(at location: ItemPath) throws {
+  private init?(at location: ItemPath, ending: String) throws {
     let site = try Self.site(at: location)
     self.site = site
     let base = site == nil ? Program.environment("TMPDIR") ?? "/tmp" : ItemSite.path(of: location)
     let text = (site == nil ? ".coordination-" : ItemSite.trashPrefix) + Nonce.next()
-    name = FileName(text)
-    path = base + "/" + text + "/" + location.name.text
+    self.name = FileName(text)
+    var name = location.name.text
+    while name.utf8.count + ending.utf8.count > 255 { name.removeLast() }
+    path = base + "/" + text + "/" + name + ending
     do throws(Errno) {
       let open = SharedDescriptor(try FileDescriptor.open(base, [.readOnly, .directory]))
       parent = open

@@ -95,8 +95,7 @@ public struct ReadingOptions: OptionSet, Sendable, Hashable {
   /// Only metadata of the file system is read: no presenter is asked.
   public static let immediatelyAvailableMetadataOnly = ReadingOptions(rawValue: 1 << 2)
   /// The accessor gets a copy of its own, which does not change when others change the item, and is
-  /// removed when the accessor has returned. A directory's copy is a directory (the original makes
-  /// a zip file of it).
+  /// removed when the accessor has returned. A directory's copy is a zip file, "NAME.zip".
   public static let forUploading = ReadingOptions(rawValue: 1 << 3)
 }
 

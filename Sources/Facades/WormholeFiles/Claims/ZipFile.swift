@@ -1,0 +1,286 @@
+import FoundationEssentials
+import WormholeSystem
+
+/// Writes a directory as a zip file, for an accessor that uploads it: without compression, in pieces,
+/// with some hundred bytes of memory for each entry.
+///
+/// Directories, files and symbolic links are in it, with their names, modes and times as Info-ZIP
+/// writes them; entries of other kinds have no content, and are left out. Names that are UTF-8 are
+/// marked as such. What does not fit in 32 bits has the fields of ZIP64.
+///
+/// The format is in APPNOTE.TXT of PKWARE, version 6.3.10 (sections 4.3 to 4.5), and the extra field
+/// of times in Info-ZIP's proginfo/extrafld.txt.
+struct ZipFile {
+  private struct Entry {
+    let name: [UInt8]
+    let status: FileStatus
+    let offset: Int64
+    /// Whether its sizes have 64 bits, which its first header has to know.
+    let isLarge: Bool
+    var checksum: UInt32 = 0
+    var size: Int64 = 0
+  }
+
+  private let file: SharedDescriptor
+  private let leavesOut: (FileName) -> Bool
+  private let check: () throws -> Void
+  private let calendar = Calendar(identifier: .gregorian)
+  private let buffer = [UInt8](repeating: 0, count: 1 << 20)
+  /// The directory at the end of the file.
+  private var directory: [UInt8] = []
+  private var count = 0
+  private var end: Int64 = 0
+
+  private static let most: UInt32 = .max
+  private static let unix: UInt16 = 3 << 8
+  /// The version of the format that has ZIP64.
+  private static let version: UInt16 = 45
+
+  /// Writes a directory and everything below it.
+  ///
+  /// - Parameters:
+  ///   - path: The zip file, which is made.
+  ///   - leavesOut: The names that are left out, at any depth.
+  ///   - check: Called between entries and between pieces of a file; its errors end the writing.
+  /// - Throws: `FileCoordinationError` with the entry that could not be read. An entry that vanishes
+  ///   meanwhile is left out.
+  /// - Complexity: Eight system calls for a file, and two for each mebibyte of it.
+  static func write(
+    _ name: FileName, at parent: Int32, to path: String,
+    leavingOut leavesOut: @escaping (FileName) -> Bool, check: @escaping () throws -> Void
+  ) throws {
+    let file = try FileDescriptor.open(
+      path, [.writeOnly, .create, .exclusive, .noFollow], mode: 0o600)
+    var zip = ZipFile(file: SharedDescriptor(file), leavesOut: leavesOut, check: check)
+    let root = SharedDescriptor(try openDirectory(name, at: parent))
+    try zip.addDirectory(TreePath(name), root)
+    try zip.walk("zip", through: root, path: TreePath(name))
+    try zip.finish()
+  }
+
+  private init(
+    file: SharedDescriptor, leavesOut: @escaping (FileName) -> Bool,
+    check: @escaping () throws -> Void
+  ) {
+    self.file = file
+    self.leavesOut = leavesOut
+    self.check = check
+  }
+
+  // MARK: Entries
+
+  private mutating func addDirectory(_ path: TreePath, _ open: SharedDescriptor) throws {
+    let slash = UInt8(ascii: "/")
+    try add(path.bytes + [slash], try open.descriptor.status()) { _, _ in }
+  }
+
+  private mutating func addFile(_ name: FileName, at place: TreePlace) throws {
+    let opened = try Self.ifThere {
+      () throws(Errno) in
+      SharedDescriptor(
+        try FileDescriptor.open(name, at: place.rawValue, [.readOnly, .noFollow, .nonBlocking]))
+    }
+    guard let source = opened else { return }
+    let status = try source.descriptor.status()
+    guard status.kind == .regular else { return }
+    try add(place.path.appending(name).bytes, status) { zip, entry in
+      // A file that grows meanwhile has the size of its first header.
+      while entry.size < status.size {
+        try zip.check()
+        let room = Int(min(status.size - entry.size, Int64(zip.buffer.count)))
+        var piece = zip.buffer
+        let count = try piece.withUnsafeMutableBytes { buffer throws(Errno) in
+          try source.descriptor.read(into: UnsafeMutableRawBufferPointer(rebasing: buffer[..<room]))
+        }
+        if count == 0 { return }
+        try zip.append(Array(piece[..<count]), to: &entry)
+      }
+    }
+  }
+
+  private mutating func addLink(
+    _ name: FileName, _ status: FileStatus, at place: TreePlace
+  ) throws {
+    let target = try Self.ifThere { () throws(Errno) in try linkTarget(name, at: place.rawValue) }
+    guard let target else { return }
+    try add(place.path.appending(name).bytes, status) { zip, entry in
+      try zip.append(target.bytes, to: &entry)
+    }
+  }
+
+  /// Writes an entry: its header is written again when its content is known.
+  private mutating func add(
+    _ name: [UInt8], _ status: FileStatus, _ content: (inout ZipFile, inout Entry) throws -> Void
+  ) throws {
+    var entry = Entry(
+      name: name, status: status, offset: end, isLarge: status.size >= Int64(Self.most))
+    try write(localHeader(entry))
+    try content(&self, &entry)
+    if entry.size > 0 {
+      try file.descriptor.seek(to: entry.offset)
+      try file.descriptor.writeAll(localHeader(entry))
+      try file.descriptor.seek(to: end)
+    }
+    directory += centralHeader(entry)
+    count += 1
+  }
+
+  private mutating func append(_ bytes: [UInt8], to entry: inout Entry) throws {
+    entry.checksum = Checksum.adding(bytes, to: entry.checksum)
+    entry.size += Int64(bytes.count)
+    try write(bytes)
+  }
+
+  private mutating func write(_ bytes: [UInt8]) throws {
+    try file.descriptor.writeAll(bytes)
+    end += Int64(bytes.count)
+  }
+
+  fileprivate static func ifThere<Result>(
+    _ body: () throws(Errno) -> Result
+  ) throws(Errno) -> Result? {
+    try tolerating([.noSuchFile, .staleHandle, .notDirectory, .tooManyLinks], body())
+  }
+}
+
+extension ZipFile: TreeVisitor {
+  mutating func visit(_ entry: FileDescriptor.Entry, at place: TreePlace) throws -> Void? {
+    guard !leavesOut(entry.name) else { return nil }
+    try check()
+    return try reporting(entry.name, at: place) { zip in
+      let status = try Self.ifThere {
+        () throws(Errno) in try fileStatus(entry.name, at: place.rawValue)
+      }
+      switch status?.kind {
+      case .directory: return ()
+      case .regular: try zip.addFile(entry.name, at: place)
+      case .symbolicLink: try status.map { try zip.addLink(entry.name, $0, at: place) }
+      default: break
+      }
+      return nil
+    }
+  }
+
+  mutating func enter(
+    _ name: FileName, _ mark: Void, at place: TreePlace
+  ) throws -> SharedDescriptor? {
+    try reporting(name, at: place) { zip in
+      let open = try Self.ifThere {
+        () throws(Errno) in SharedDescriptor(try openDirectory(name, at: place.rawValue))
+      }
+      try open.map { try zip.addDirectory(place.path.appending(name), $0) }
+      return open
+    }
+  }
+
+  private mutating func reporting<Result>(
+    _ name: FileName, at place: TreePlace, _ body: (inout ZipFile) throws -> Result
+  ) throws -> Result {
+    do {
+      return try body(&self)
+    } catch let error as Errno {
+      throw FileCoordinationError.refused("zip", path: place.path.appending(name).text, error)
+    }
+  }
+}
+
+// MARK: Headers
+
+extension ZipFile {
+  private func localHeader(_ entry: Entry) -> [UInt8] {
+    let large = entry.isLarge ? extra(0x0001, [entry.size, entry.size].flatMap(bytes)) : []
+    return bytes(0x0403_4B50 as UInt32) + common(entry, extra: large + time(entry))
+      + entry.name + large + time(entry)
+  }
+
+  private func centralHeader(_ entry: Entry) -> [UInt8] {
+    let isFar = entry.offset >= Int64(Self.most)
+    let wide = (entry.isLarge ? [entry.size, entry.size] : []) + (isFar ? [entry.offset] : [])
+    let large = wide.isEmpty ? [] : extra(0x0001, wide.flatMap(bytes))
+    let kind: UInt32 =
+      switch entry.status.kind {
+      case .directory: 0o040000
+      case .symbolicLink: 0o120000
+      default: 0o100000
+      }
+    // In the lower half what DOS has in its place.
+    let attributes =
+      (kind | entry.status.permissions) << 16 | (entry.status.kind == .directory ? 0x10 : 0)
+    return bytes(0x0201_4B50 as UInt32) + bytes(Self.unix | Self.version)
+      + common(entry, extra: large + time(entry))
+      // No comment, on the first disk, of binary content.
+      + bytes(0 as UInt16) + bytes(0 as UInt16) + bytes(0 as UInt16) + bytes(attributes)
+      + bytes(isFar ? Self.most : UInt32(entry.offset)) + entry.name + large + time(entry)
+  }
+
+  private func common(_ entry: Entry, extra: [UInt8]) -> [UInt8] {
+    let isText = String(validating: entry.name, as: UTF8.self) != nil
+    let size = entry.isLarge ? Self.most : UInt32(entry.size)
+    let (day, second) = dosTime(entry.status.modifiedSeconds)
+    let fields: [UInt16] = [Self.version, isText ? 1 << 11 : 0, 0, second, day]
+    return fields.flatMap(bytes) + bytes(entry.checksum) + bytes(size) + bytes(size)
+      + bytes(UInt16(entry.name.count)) + bytes(UInt16(extra.count))
+  }
+
+  /// The time of its last change, in seconds since 1970, because that of DOS has two seconds and no
+  /// zone.
+  private func time(_ entry: Entry) -> [UInt8] {
+    guard let seconds = Int32(exactly: entry.status.modifiedSeconds) else { return [] }
+    return extra(0x5455, [1] + bytes(seconds))
+  }
+
+  private func dosTime(_ seconds: Int64) -> (day: UInt16, second: UInt16) {
+    let parts = calendar.dateComponents(
+      [.year, .month, .day, .hour, .minute, .second],
+      from: Date(timeIntervalSince1970: Double(seconds)))
+    let years = min(max((parts.year ?? 0) - 1980, 0), 127)
+    let day = years << 9 | (parts.month ?? 1) << 5 | (parts.day ?? 1)
+    let second = (parts.hour ?? 0) << 11 | (parts.minute ?? 0) << 5 | (parts.second ?? 0) / 2
+    return (UInt16(day), UInt16(second))
+  }
+
+  private func extra(_ kind: UInt16, _ content: [UInt8]) -> [UInt8] {
+    bytes(kind) + bytes(UInt16(content.count)) + content
+  }
+
+  private mutating func finish() throws {
+    let (start, size) = (end, Int64(directory.count))
+    try write(directory)
+    let isLarge = count >= Int(UInt16.max) || max(start, size) >= Int64(Self.most)
+    if isLarge {
+      let last = end
+      // The size of the rest of this record.
+      try write(
+        bytes(0x0606_4B50 as UInt32) + bytes(44 as Int64) + bytes(Self.unix | Self.version)
+          + bytes(Self.version) + bytes(0 as Int64)
+          + [Int64(count), Int64(count), size, start].flatMap(bytes))
+      try write(
+        bytes(0x0706_4B50 as UInt32) + bytes(0 as UInt32) + bytes(last) + bytes(1 as UInt32))
+    }
+    let entries = isLarge ? UInt16.max : UInt16(count)
+    try write(
+      bytes(0x0605_4B50 as UInt32) + bytes(0 as UInt32) + bytes(entries) + bytes(entries)
+        + bytes(isLarge ? Self.most : UInt32(size)) + bytes(isLarge ? Self.most : UInt32(start))
+        + bytes(0 as UInt16))
+  }
+
+  private func bytes(_ number: some FixedWidthInteger) -> [UInt8] {
+    withUnsafeBytes(of: number.littleEndian) { Array($0) }
+  }
+}
+
+/// CRC-32, the checksum of zip files: the polynomial of ISO 3309, its bits in reverse.
+private enum Checksum {
+  private static let table: [UInt32] = (0..<256).map { byte in
+    (0..<8).reduce(UInt32(byte)) { rest, _ in
+      rest & 1 == 0 ? rest >> 1 : rest >> 1 ^ 0xEDB8_8320
+    }
+  }
+
+  static func adding(_ bytes: [UInt8], to checksum: UInt32) -> UInt32 {
+    let table = table
+    return ~bytes.withUnsafeBytes { bytes in
+      bytes.reduce(~checksum) { table[Int(UInt8(truncatingIfNeeded: $0) ^ $1)] ^ $0 >> 8 }
+    }
+  }
+}
