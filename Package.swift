@@ -58,8 +58,10 @@ let rooms: [Target] = [
     ["SharedUserDefaults", "WormholePeers", "Wormhole", "WormholePropertyLists"]),
   // Communicator 4.1 (source-compatible), over WCSession.
   room("Facades/Communicator", ["WatchConnectivity", "WormholePropertyLists"]),
-  // MMWormhole 2.0 (source-compatible), over values and WCSession.
-  room("Facades/MMWormhole", ["WatchConnectivity", "Wormhole", "WormholePropertyLists"]),
+  // MMWormhole 2.0 (source-compatible), over values, coordinated archives and WCSession.
+  room(
+    "Facades/MMWormhole",
+    ["WatchConnectivity", "WormholeFiles", "Wormhole", "WormholePropertyLists"]),
   // For tests of code that uses WatchConnectivity: sessions, counterparts and processes of a test's own.
   room(
     "Facades/ConnectivityTesting",

@@ -34,7 +34,7 @@ enum Layers {
     "Communicator": [
       "WatchConnectivity", "WormholePropertyLists", "Foundation", "Dispatch", "Synchronization",
     ],
-    "MMWormhole": base.union(["WatchConnectivity", "Foundation"]),
+    "MMWormhole": base.union(["WatchConnectivity", "WormholeFiles", "Foundation"]),
     "ConnectivityTesting": base.union(["WatchConnectivity", "WormholePeers", "Foundation"]),
     "WormholeWorkshop": base.union(["WormholeEtcd", "WormholeShims", "Glibc"]),
     "WormholeCommand": base.union([

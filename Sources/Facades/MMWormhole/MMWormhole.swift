@@ -14,8 +14,9 @@ import WormholeSystem
 /// `errorHandler`; the stored message is its own announcement, so no readable message goes
 /// unnoticed.
 ///
-/// It has no mechanism of its own: messages are `Value`s, and a message that no value holds is a
-/// `DarwinNotification` of the same identifier.
+/// It has no mechanism of its own: messages are `Value`s, with an archive for programs with the
+/// original beside each, and a message that no value holds is a `DarwinNotification` of the same
+/// identifier.
 ///
 /// Any thread may call its methods. Like the original, it is not `Sendable`: a subclass of an open
 /// `Sendable` class would have to declare that, too, and code written for the original does not.
@@ -245,7 +246,9 @@ open class MMWormhole: NSObject, MMWormholeTransitingDelegate {
     let posted = try storage.notification(identifier).observe(on: .main) { _ in
       owner.wormhole?.hearPosted(identifier)
     }
-    return ObservationToken(stored, delivery: posted)
+    let both = ObservationToken(stored, delivery: posted)
+    guard let archived = try storage.observeArchive(identifier) else { return both }
+    return ObservationToken(both, delivery: archived)
   }
 
   private func observeAgain() {

@@ -6,9 +6,12 @@ import WormholePropertyLists
 /// A messenger that stores each message as one property-list file of the container: a `Value` whose
 /// identifier is the message's, after "directory/" if there is a directory.
 ///
-/// It differs from the original in three ways: an object that a property list can hold is stored as
-/// one, and any other as a keyed archive; "/" in an identifier is an ordinary character; and every
-/// failure reaches `errorHandler`.
+/// Programs with the original find it in their place, too: as a keyed archive at
+/// `filePath(forIdentifier:)`. What they write, replace or remove there is the message from then on,
+/// and its listeners are called.
+///
+/// It differs from the original in two ways: "/" in an identifier is an ordinary character, and such
+/// a message has no archive; and every failure reaches `errorHandler`.
 ///
 /// A subclass may override the methods of `MMWormholeTransiting`, and keep files of its own in
 /// `messagePassingDirectoryPath()`. A subclass that overrides `messagePassingDirectoryPath()` has
@@ -93,15 +96,22 @@ open class MMWormholeFileTransiting: NSObject, MMWormholeTransiting {
   open func messagePassingDirectoryPath() -> String? {
     reporting(otherwise: nil) {
       let path = try ownDirectoryPath()
-      try fileManager.createDirectory(
-        atPath: path, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
+      try Self.makeDirectory(path, group.get().root.access)
       return path
     }
   }
 
-  /// Returns the path of a file for a message in `messagePassingDirectoryPath()`, named as the
-  /// original's: "IDENTIFIER.archive". This class does not write it, because its messages are
-  /// values; it is for a subclass that stores messages itself.
+  private static func makeDirectory(_ path: String, _ access: ContainerAccess) throws {
+    let files = FileManager.default
+    guard !files.fileExists(atPath: path) else { return }
+    let mode: [FileAttributeKey: Any] = [.posixPermissions: access == .owner ? 0o700 : 0o2770]
+    try files.createDirectory(atPath: path, withIntermediateDirectories: true, attributes: mode)
+    // The umask may have removed the group's bits.
+    if access == .group { try files.setAttributes(mode, ofItemAtPath: path) }
+  }
+
+  /// Returns the path of a message's archive in `messagePassingDirectoryPath()`: as the original's,
+  /// "IDENTIFIER.archive". A subclass that stores messages itself may have files of its own there.
   ///
   /// - Returns: nil without an identifier or a directory.
   open func filePath(forIdentifier identifier: String?) -> String? {
@@ -144,21 +154,21 @@ open class MMWormholeFileTransiting: NSObject, MMWormholeTransiting {
     }
   }
 
-  /// The container of the messages, and the beginning of their identifiers there.
-  private func place() throws -> (container: SharedContainer, prefix: String) {
-    let prefix = directory.map { "\($0)/" } ?? ""
-    guard isSubclassed, let path = messagePassingDirectoryPath() else {
-      return (try group.get(), prefix)
+  /// The container of the messages, the beginning of their identifiers there, and the directory of
+  /// their archives.
+  private func place() throws -> (container: SharedContainer, prefix: String, archives: String?) {
+    // A directory whose name the container needs has no archives.
+    let own = try? ownDirectoryPath()
+    if isSubclassed, let path = messagePassingDirectoryPath(), path != own {
+      return (try container(in: path), "", path)
     }
-    if hasGroup, try path == ownDirectoryPath() { return (try group.get(), prefix) }
-    return (try container(in: path), "")
+    return (try group.get(), directory.map { "\($0)/" } ?? "", own)
   }
 
   private func container(in path: String) throws -> SharedContainer {
     let place = (path as NSString).appendingPathComponent("messages")
     if let known = elsewhere.withLock({ $0 }), known.url.path == place { return known }
-    try fileManager.createDirectory(
-      atPath: place, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
+    try Self.makeDirectory(place, .owner)
     let container = try SharedContainer(url: URL(fileURLWithPath: place, isDirectory: true))
     elsewhere.withLock { $0 = container }
     return container
@@ -166,13 +176,36 @@ open class MMWormholeFileTransiting: NSObject, MMWormholeTransiting {
 
   /// Returns the value that holds a message.
   func value(_ identifier: String) throws -> Value {
-    let (container, prefix) = try place()
+    let (container, prefix, _) = try place()
     return container.value(prefix + identifier)
+  }
+
+  private func archive(_ identifier: String) throws -> MessageArchive? {
+    let (container, prefix, archives) = try place()
+    let name = identifier + Self.archiveEnding
+    guard let archives, !identifier.isEmpty, name.utf8.count <= 255,
+      !name.utf8.contains(where: { [0, UInt8(ascii: "/")].contains($0) })
+    else { return nil }
+    let access = container.root.access
+    return MessageArchive(
+      value: container.value(prefix + identifier),
+      noteValue: container.onThisMachine.own.value("archive/" + prefix + identifier),
+      directory: archives, name: name, access: access,
+      makeDirectory: { try Self.makeDirectory(archives, access) },
+      report: { [reporter] in reporter.report($0) })
+  }
+
+  private static let archiveEnding = ".archive"
+
+  /// Observes the archive of a message, whose news become the value; nil if there is none, or if a
+  /// subclass may store something else there.
+  func observeArchive(_ identifier: String) throws -> ObservationToken? {
+    isSubclassed ? nil : try archive(identifier)?.observe()
   }
 
   /// Returns the notification of a message that no value holds.
   func notification(_ identifier: String) throws -> DarwinNotification {
-    let (container, prefix) = try place()
+    let (container, prefix, _) = try place()
     return container.notification(prefix + identifier)
   }
 
@@ -194,11 +227,18 @@ open class MMWormholeFileTransiting: NSObject, MMWormholeTransiting {
   /// Stores a message in one step; nil removes it.
   func store(_ content: PropertyListValue?, _ identifier: String) throws {
     let value = try value(identifier)
+    let archive = try archive(identifier)
+    // What is in its place need not be a file, but the value is the message.
+    let isSettled = reporting(otherwise: false) {
+      try archive?.settle(.changing)
+      return true
+    }
     if let content {
       try value.replace(with: content)
     } else {
       try value.remove()
     }
+    if isSettled { try archive?.settle(.changing) }
   }
 
   // MARK: MMWormholeTransiting
@@ -221,6 +261,7 @@ open class MMWormholeFileTransiting: NSObject, MMWormholeTransiting {
     guard let identifier else { return nil }
     return reporting(otherwise: nil) {
       let value = try value(identifier)
+      try archive(identifier)?.settle(.reading)
       guard let content = try value.read() else { return nil }
       do {
         return try MessageContent.message(from: content)
@@ -248,16 +289,21 @@ open class MMWormholeFileTransiting: NSObject, MMWormholeTransiting {
   open func deleteContentForAllMessages() {
     guard let directory else { return }
     reporting(otherwise: ()) {
-      let (container, prefix) = try place()
+      let (container, prefix, archives) = try place()
       for identifier in try container.valueIdentifiers()
       where identifier.utf8.starts(with: prefix.utf8) {
-        try container.value(identifier).remove()
+        let name = identifier.utf8.dropFirst(prefix.utf8.count)
+        try store(nil, String(decoding: name, as: UTF8.self))
       }
-      guard isSubclassed, !directory.isEmpty, let path = messagePassingDirectoryPath() else {
-        return
-      }
-      for name in try fileManager.contentsOfDirectory(atPath: path) where name != "messages" {
-        try fileManager.removeItem(atPath: path + "/" + name)
+      guard let archives, fileManager.fileExists(atPath: archives) else { return }
+      for name in try fileManager.contentsOfDirectory(atPath: archives) where name != "messages" {
+        if name.hasSuffix(Self.archiveEnding) {
+          try store(nil, String(name.dropLast(Self.archiveEnding.count)))
+        }
+        guard isSubclassed, !directory.isEmpty else { continue }
+        if fileManager.fileExists(atPath: archives + "/" + name) {
+          try fileManager.removeItem(atPath: archives + "/" + name)
+        }
       }
     }
   }

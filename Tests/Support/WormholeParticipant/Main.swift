@@ -45,7 +45,8 @@ import WormholeSystem
 ///
 /// The other verbs are in `PresenceVerbs`, `PresenterVerbs`, `QueueVerbs`, `LaunchVerbs`,
 /// `CoordinationVerbs`, `PeerMessageVerbs`, `PeerRequestVerbs`, `PeerFileVerbs`, `SessionVerbs`,
-/// `CommunicatorVerbs`, `CopyVerbs`, `WormholeVerbs`, `NotifyVerbs`, `CrashVerbs` and `DiagnosticsVerbs`.
+/// `CommunicatorVerbs`, `CopyVerbs`, `WormholeVerbs`, `ForeignArchiveVerbs`, `NotifyVerbs`, `CrashVerbs`
+/// and `DiagnosticsVerbs`.
 ///
 /// Errors are answered as "error CODE SENTENCE". A participant that cannot begin ends with status 1.
 @main
@@ -173,6 +174,8 @@ struct Participant {
       return MainActor.assumeIsolated {
         WormholeVerbs.perform(verb.dropFirst(3), key, Array(rest))
       }
+    case _ where verb.hasPrefix("archive-"):
+      return try ForeignArchiveVerbs.perform(verb.dropFirst(8), key, rest.first ?? "")
     case _ where verb.hasPrefix("notify-"):
       return MainActor.assumeIsolated {
         NotifyVerbs.perform(verb.dropFirst(7), key, Array(rest))

@@ -1,6 +1,7 @@
-import WormholeSystem
+package import Dispatch
+package import WormholeSystem
 
-/// A file that a user names and that any program may have written.
+/// A file that any program may have written, and may write at any time.
 package enum ForeignFile {
   /// Returns the content of a regular file; follows a link to one.
   ///
@@ -8,17 +9,24 @@ package enum ForeignFile {
   /// - Throws: `AppGroupError`: `tooLarge`, `notAValue` for anything but a regular file (a FIFO
   ///   would block forever, a device may never end), or an error of the file system.
   package static func read(_ path: String, maximumBytes: Int) throws -> [UInt8] {
-    let action = "read the file"
-    return try reporting(action, path: path) {
-      let file = try FileDescriptor.open(path, [.readOnly, .nonBlocking])
-      let status = try file.status()
-      guard status.kind == .regular else {
-        throw AppGroupError(
-          .notAValue, action, path: path, reason: "it is not a regular file",
-          remedy: "name a file")
-      }
+    try content(path, maximumBytes: maximumBytes, []).bytes
+  }
+
+  /// Returns the content of a regular file, with its version; follows no link.
+  ///
+  /// The version is older than the content if a program writes the file meanwhile, never newer.
+  ///
+  /// - Throws: As `read`.
+  package static func content(
+    _ path: String, maximumBytes: Int, _ options: OpenOptions = .noFollow
+  ) throws -> (bytes: [UInt8], version: Version) {
+    try reporting(action, path: path) {
+      let file = try FileDescriptor.open(path, options.union([.readOnly, .nonBlocking]))
+      let version = try version(of: file.status(), path)
       do throws(Errno) {
-        return try file.readToEnd(expectedBytes: Int(status.size), maximumBytes: maximumBytes)
+        let bytes = try file.readToEnd(
+          expectedBytes: Int(version.size), maximumBytes: maximumBytes)
+        return (bytes, version)
       } catch {
         guard error == .fileTooLarge else { throw error }
         throw AppGroupError(
@@ -27,4 +35,67 @@ package enum ForeignFile {
       }
     }
   }
+
+  /// Returns the version of a regular file; nil if there is no file.
+  ///
+  /// - Throws: `AppGroupError`: `notAValue` for anything else, a link too, or an error of the file
+  ///   system.
+  /// - Complexity: One system call.
+  package static func version(_ path: String) throws -> Version? {
+    try reporting(action, path: path) {
+      try ifPresent(fileStatus(path)).map { try version(of: $0, path) }
+    }
+  }
+
+  private static func version(of status: FileStatus, _ path: String) throws -> Version {
+    guard status.kind == .regular else {
+      throw AppGroupError(
+        .notAValue, action, path: path, reason: "it is not a regular file", remedy: "name a file")
+    }
+    return Version(status)
+  }
+
+  /// Writes a new file.
+  ///
+  /// - Returns: Its version, which a rename does not change.
+  package static func make(
+    _ path: String, _ bytes: [UInt8], _ access: ContainerAccess
+  ) throws -> Version {
+    try reporting("write the file", path: path) {
+      let file = try access.createFile(path, at: Directory.current)
+      try file.writeAll(bytes)
+      return Version(try file.status())
+    }
+  }
+
+  /// Calls a handler whenever a program has written, replaced or removed a file, until the
+  /// observation is cancelled or released.
+  ///
+  /// - Parameters:
+  ///   - directory: Need not exist.
+  ///   - name: The file in it.
+  ///   - queue: The queue on which the handler is called, one call at a time.
+  package static func observe(
+    _ name: String, in directory: String, on queue: DispatchQueue,
+    _ handler: @escaping @Sendable () -> Void
+  ) -> ObservationToken {
+    // What is not a regular file has no version, and whoever reads it learns why.
+    let look: @Sendable () -> Version? = { try? version(directory + "/" + name) }
+    let delivery = ChangeDelivery<Version?>(initial: nil, on: queue) { last in
+      let now = look()
+      return (now, now == last ? nil : handler)
+    }
+    let watched = FileName(name)
+    // Not the creation of a name: its content follows.
+    let events = WatchEvents.content.subtracting(.created)
+    let watch = ChangeMonitor.shared.watch(
+      path: directory, parents: [], events, prepare: {},
+      hear: { [weak delivery] news in
+        if news.isEverything || news.names[watched] != nil { delivery?.signal() }
+      })
+    delivery.open(known: look())
+    return ObservationToken(watch: watch, delivery: delivery)
+  }
+
+  private static let action = "read the file"
 }

@@ -1,0 +1,251 @@
+import Dispatch
+import Foundation
+import Wormhole
+import WormholeFiles
+import WormholePropertyLists
+
+/// The file in which a program with the original keeps a message, beside the value in which this
+/// package keeps it.
+///
+/// The value is the message. A program with the original writes, replaces and removes only the
+/// archive, and knows of no lock. So each operation first takes what is new in the archive into the
+/// value, and afterwards gives the value to the archive.
+///
+/// A note, which is an own value of this machine, says which version of the value belongs to which
+/// version of the archive. It is written before the step that it describes:
+///
+/// | step | note | killed after it |
+/// |---|---|---|
+/// | take the archive | value, archive, `takes` | the value still has that version: it is taken now |
+/// | | the same, and the value was changed on that condition | equal contents are noted, another value is given |
+/// | give the value, under the archive's claim | value, new archive, `replaces` the old one | the archive is still the old one: the value is given |
+/// | | the same, and the archive was replaced | nothing is left to do, but to note the first archive |
+///
+/// So an archive is news only if it is neither of those in the note. Each step is made only if
+/// nothing has changed since its decision: the note and the value are compared with their versions,
+/// and a claim that was taken over publishes nothing. A process that was stopped in the middle can
+/// change nothing later.
+///
+/// If both have changed since the note, the archive is the newer one, unless its time says that it
+/// is older: a program without archives, such as the command, has sent a message since.
+struct MessageArchive: Sendable {
+  /// What an operation needs.
+  enum Purpose {
+    /// An unreadable archive is an error, and no other process is awaited.
+    case reading
+    /// An unreadable archive is overwritten.
+    case changing
+  }
+
+  private struct Note: Equatable {
+    /// The versions that belong together, as text; empty for something absent.
+    var value = ""
+    var archive = ""
+    /// The archive that is replaced.
+    var replaces: String?
+    var takes = false
+  }
+
+  private enum Step { case nothing, note, take, give }
+
+  /// What there is at one moment.
+  private struct Look: Equatable {
+    let note: Note
+    let noteVersion: Version?
+    let value: Version?
+    let archive: Version?
+
+    var archiveText: String { archive?.text ?? "" }
+    var valueText: String { value?.text ?? "" }
+    var settled: Note { Note(value: valueText, archive: archiveText) }
+    var isValueNoted: Bool { valueText == note.value }
+    /// Whether there was no archive before, so that its removal would look like that.
+    private var isFirst: Bool { archive != nil && note.replaces == "" }
+    var isBeingTaken: Bool { note.takes && archiveText == note.archive }
+
+    var step: Step {
+      if value == nil, archive == nil { return .nothing }
+      if isBeingTaken { return .take }
+      if archiveText == note.archive { return !isValueNoted ? .give : isFirst ? .note : .nothing }
+      if archiveText == note.replaces { return .give }
+      if isValueNoted { return .take }
+      // Both have changed. A missing archive is none that was removed: a backup lacks it.
+      guard let archive else { return .give }
+      return value.map { archive.isClearlyOlder(than: $0) } ?? false ? .give : .take
+    }
+  }
+
+  private struct Outdated: Error {}
+
+  let value: Value
+  /// An own value of this machine, where the archive is.
+  let noteValue: Value
+  let directory: String
+  let name: String
+  let access: ContainerAccess
+  /// Makes the directory if it is missing.
+  let makeDirectory: @Sendable () throws -> Void
+  let report: @Sendable (any Error) -> Void
+
+  private var path: String { directory + "/" + name }
+
+  /// If others change both all the time, they also settle them.
+  private static let rounds = 16
+
+  /// Makes the value and the archive one message. What prevents that the archive gets it is reported.
+  ///
+  /// - Throws: The reason why a newer archive cannot be read.
+  /// - Complexity: If nothing has changed, two looks at a status and one read of a small file.
+  func settle(_ purpose: Purpose) throws {
+    for _ in 0..<Self.rounds {
+      let now = try look()
+      switch now.step {
+      case .nothing: return
+      case .note: try attempt { try write(now.settled, after: now) }
+      case .give: guard give(now, purpose) else { return }
+      case .take: guard try take(now, purpose) else { return }
+      }
+    }
+  }
+
+  /// Takes archives of other programs as long as the observation lasts; the value's observers are
+  /// called.
+  func observe() -> ObservationToken {
+    let queue = DispatchQueue(label: "wormhole.message-archive")
+    return ForeignFile.observe(name, in: directory, on: queue) {
+      do { try settle(.reading) } catch { report(error) }
+    }
+  }
+
+  private func look() throws -> Look {
+    let snapshot = try noteValue.snapshot()
+    // A damaged note is none.
+    let content = try? snapshot.propertyList()
+    let note = Note(
+      value: content?["value"]?.stringValue ?? "", archive: content?["archive"]?.stringValue ?? "",
+      replaces: content?["replaces"]?.stringValue, takes: content?["takes"]?.boolValue ?? false)
+    return Look(
+      note: note, noteVersion: snapshot.version, value: try value.version(),
+      archive: try ForeignFile.version(path))
+  }
+
+  private func write(_ note: Note, after last: Look) throws {
+    var content: PropertyListValue = [
+      "value": .string(note.value), "archive": .string(note.archive), "takes": .boolean(note.takes),
+    ]
+    if let replaces = note.replaces { content["replaces"] = .string(replaces) }
+    guard try noteValue.compareAndSet(last.noteVersion, content) else { throw Outdated() }
+  }
+
+  /// - Returns: Whether another look is needed.
+  private func take(_ now: Look, _ purpose: Purpose) throws -> Bool {
+    var content: PropertyListValue?
+    if now.archive != nil {
+      do {
+        let (bytes, version) = try ForeignFile.content(path, maximumBytes: Value.maximumBytes)
+        guard version == now.archive else { return true }
+        content = try KeyedArchive.content(ofBytes: bytes)
+      } catch {
+        guard purpose == .reading else { return give(now, purpose) }
+        throw error is PropertyListError ? AppGroupError.damaged(path, error) : error
+      }
+    }
+    let hasValue = try !now.isValueNoted && now.value != nil && self.hasValue(content, now)
+    if now.isBeingTaken, !now.isValueNoted, !hasValue { return give(now, purpose) }
+    try attempt {
+      if hasValue { return try write(now.settled, after: now) }
+      var note = now.settled
+      note.takes = true
+      if note != now.note { try write(note, after: now) }
+      // If another process has changed the value meanwhile, another look finds out.
+      _ = try value.compareAndSet(now.value, content)
+    }
+    return true
+  }
+
+  /// Makes a step, unless another process has settled something since the look.
+  private func attempt(_ step: () throws -> Void) throws {
+    do { try step() } catch is Outdated { return }
+  }
+
+  private func hasValue(_ content: PropertyListValue?, _ now: Look) throws -> Bool {
+    let snapshot = try value.snapshot()
+    // A damaged value is another one.
+    return snapshot.version == now.value && (try? snapshot.propertyList()) == content
+  }
+
+  /// - Returns: Whether another look is needed.
+  private func give(_ now: Look, _ purpose: Purpose) -> Bool {
+    do {
+      let snapshot = try value.snapshot()
+      guard snapshot.version == now.value else { return true }
+      // Its readers report a damaged value.
+      guard let content = try? snapshot.propertyList() else {
+        return try now.value == nil && remove(now, purpose)
+      }
+      let bytes: [UInt8]
+      do {
+        bytes = try KeyedArchive.bytes(of: content)
+      } catch {
+        // The readers of a damaged archive report that.
+        if !KeyedArchive.isArchive(content) { report(error) }
+        return try remove(now, purpose)
+      }
+      try makeDirectory()
+      try change(now, .forReplacing, purpose) { place in
+        let version = try ForeignFile.make(place.path, bytes, access)
+        let note = Note(
+          value: now.valueText, archive: version.text, replaces: now.archiveText)
+        try write(note, after: now)
+      }
+    } catch let error as FileCoordinationError where error.code == .overtaken {
+      // The process that took the claim over has settled it.
+    } catch let error as FileCoordinationError
+      where purpose == .reading && error.code == .timedOut
+    {
+      // The process that has the claim gives it.
+      return false
+    } catch {
+      report(error)
+      return false
+    }
+    return true
+  }
+
+  private func remove(_ now: Look, _ purpose: Purpose) throws -> Bool {
+    let note = Note(value: now.valueText, archive: "", replaces: now.archiveText)
+    guard now.archive != nil else {
+      try attempt { try write(note, after: now) }
+      return true
+    }
+    try change(now, .forDeleting, purpose) { place in
+      try write(note, after: now)
+      try FileManager.default.removeItem(at: place)
+    }
+    return true
+  }
+
+  private func change(
+    _ now: Look, _ options: WritingOptions, _ purpose: Purpose, _ body: (URL) throws -> Void
+  ) throws {
+    try attempt {
+      try FileCoordinator().coordinate(
+        writingItemAt: URL(filePath: path), options: options,
+        until: purpose == .reading ? .now : nil
+      ) { place in
+        guard try look() == now else { throw Outdated() }
+        try body(place)
+      }
+    }
+  }
+}
+
+extension Version {
+  /// Whether it was published before another one. The times of foreign files are those of the
+  /// kernel's clock, which ticks a hundred times a second.
+  fileprivate func isClearlyOlder(than other: Version) -> Bool {
+    let seconds = other.stamp.seconds - stamp.seconds
+    let nanoseconds = other.stamp.nanoseconds - stamp.nanoseconds
+    return seconds > 1 || seconds * 1_000_000_000 + nanoseconds > 10_000_000
+  }
+}

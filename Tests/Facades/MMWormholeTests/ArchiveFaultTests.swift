@@ -1,0 +1,227 @@
+import Foundation
+import MMWormhole
+import Synchronization
+import Testing
+import Wormhole
+import WormholePropertyLists
+import WormholeSystem
+import WormholeTestSupport
+import WormholeWorkshop
+
+/// What anybody may leave in the place of an archive, and processes that are killed or stopped between
+/// their steps.
+@Suite("The archive of a message under faults", .blocking)
+struct ArchiveFaultTests {
+  let scene: AppScene
+
+  init() throws { scene = try AppScene() }
+
+  // MARK: Hostile bytes
+
+  private func hostile(_ good: [UInt8]) -> [[UInt8]] {
+    let list: [PropertyListValue] = [
+      "text", [:], ["$archiver": "NSKeyedArchiver"],
+      [
+        "$archiver": "NSKeyedArchiver", "$version": 100_000, "$objects": ["$null"],
+        "$top": ["root": ["CF$UID": 7]],
+      ],
+      [
+        "$archiver": "NSKeyedArchiver", "$version": 100_000, "$top": ["root": ["CF$UID": 1]],
+        "$objects": [
+          "$null", ["$class": ["CF$UID": 2], "NS.objects": [["CF$UID": 1]]],
+          ["$classname": "NSArray", "$classes": ["NSArray", "NSObject"]],
+        ],
+      ],
+    ]
+    // These are in the program's control.
+    let lists = list.map { (try? $0.binaryBytes()) ?? [] }
+    let deep = Array("bplist00".utf8) + Array(repeating: 0xA1, count: 9_000)
+    return lists + [[], Array("garbage".utf8), deep]
+      + (1..<good.count).map { Array(good.prefix($0)) }
+  }
+
+  @Test("is an error if it is hostile or cut short, and the next message mends it")
+  func hostile() throws {
+    let errors = Errors()
+    let messenger = MMWormholeFileTransiting(
+      container: try scene.directory.container(), optionalDirectory: "d")
+    messenger.errorHandler = { errors.add($0) }
+    #expect(messenger.writeMessageObject(["key": "tea"] as NSDictionary, forIdentifier: "a"))
+    let path = try #require(messenger.filePath(forIdentifier: "a"))
+    let good = [UInt8](try Data(contentsOf: URL(filePath: path)))
+    for bytes in hostile(good) {
+      try Data(bytes).write(to: URL(filePath: path), options: .atomic)
+      errors.removeAll()
+      #expect(messenger.messageObject(forIdentifier: "a") == nil, "\(bytes.count)")
+      #expect(errors.all.count == 1 && errors.all[0].contains(path), "\(errors.all)")
+    }
+    errors.removeAll()
+    #expect(messenger.writeMessageObject("milk", forIdentifier: "a"))
+    #expect(messenger.messageObject(forIdentifier: "a") as? String == "milk")
+    #expect(errors.all == [])
+    #expect(try Data(contentsOf: URL(filePath: path)).starts(with: "bplist00".utf8))
+  }
+
+  @Test("in which any byte is another one is an error, or is read, and the process lives")
+  func damaged() throws {
+    var random = TestSeed.next("WORMHOLE_ARCHIVE_SEED").generator
+    let messenger = MMWormholeFileTransiting(
+      container: try scene.directory.container(), optionalDirectory: "d")
+    messenger.errorHandler = { _ in }
+    let message = ["a": NSSet(array: [1, "b"]), "c": [Date(), UUID()]] as NSDictionary
+    #expect(messenger.writeMessageObject(message, forIdentifier: "a"))
+    let path = try #require(messenger.filePath(forIdentifier: "a"))
+    let good = [UInt8](try Data(contentsOf: URL(filePath: path)))
+    for place in [good.indices, good.indices].joined() {
+      var bytes = good
+      bytes[place] = UInt8.random(in: 0...255, using: &random)
+      try Data(bytes).write(to: URL(filePath: path), options: .atomic)
+      _ = messenger.messageObject(forIdentifier: "a")
+    }
+    #expect(messenger.writeMessageObject("milk", forIdentifier: "a"))
+    #expect(messenger.messageObject(forIdentifier: "a") as? String == "milk")
+  }
+
+  @Test(
+    "is an error if it is no file, and nothing is written through it",
+    arguments: ["fifo", "link", "directory"])
+  func otherKinds(kind: String) throws {
+    let errors = Errors()
+    let messenger = MMWormholeFileTransiting(
+      container: try scene.directory.container(), optionalDirectory: "d")
+    messenger.errorHandler = { errors.add($0) }
+    let path = try #require(messenger.filePath(forIdentifier: "a"))
+    let target = scene.directory.path + "/target"
+    try "kept".write(toFile: target, atomically: true, encoding: .utf8)
+    switch kind {
+    case "fifo": #expect(mkfifo(path, 0o600) == 0)
+    case "link":
+      try FileManager.default.createSymbolicLink(atPath: path, withDestinationPath: target)
+    default:
+      try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: false)
+    }
+    #expect(messenger.writeMessageObject("tea", forIdentifier: "a"), "the value is the message")
+    #expect(messenger.messageObject(forIdentifier: "a") == nil)
+    #expect(errors.all.count == 2 && errors.all[0].contains(path), "\(errors.all)")
+    #expect(try String(contentsOfFile: target, encoding: .utf8) == "kept")
+    if kind == "link" { unlink(path) } else { try FileManager.default.removeItem(atPath: path) }
+    #expect(messenger.messageObject(forIdentifier: "a") as? String == "tea")
+    #expect(FileManager.default.fileExists(atPath: path))
+  }
+
+  // MARK: Killed and stopped processes
+
+  @Test(
+    "is settled by the next operation after a kill at any system call",
+    arguments: ["pass a text new", "clear a", "read a"])
+  func killed(command: String) throws {
+    let (reader, foreign) = (try scene.start(), try scene.start())
+    let path = try reader.mm("directory -") + "/a.archive"
+    let new = ["pass": "new", "clear": "nil", "read": "foreign"][command.prefix { $0 != " " }]
+    let (before, after) = (command == "read a" ? "foreign" : "old", try #require(new))
+    func prepare() throws {
+      #expect(try reader.mm("pass a text old") == "done")
+      if command == "read a" {
+        #expect(try foreign.ask("archive-write \(path) foreign") == "done")
+      }
+    }
+    try prepare()
+    let count = try #require(Int(try scene.start().ask("calls mm-\(command)")))
+    var kills = 0
+    for step in 1...count + 20 {
+      try prepare()
+      guard try dies("die \(step) mm-\(command)") else { break }
+      kills += 1
+      let archived = try foreign.ask("archive-read \(path)")
+      #expect([before, after].contains(archived), "step \(step)")
+      let message = try reader.mm("read a")
+      #expect([before, after].contains(message), "step \(step)")
+      // The value is changed first.
+      if archived == after { #expect(message == after, "step \(step)") }
+      #expect(try foreign.ask("archive-read \(path)") == message, "step \(step)")
+      #expect(try reader.mm("read a") == message, "step \(step)")
+    }
+    #expect(kills > 20, "\(count) calls")
+  }
+
+  private func dies(_ command: String) throws -> Bool {
+    do {
+      _ = try scene.start().ask(command)
+      return false
+    } catch is Participant.Failure {
+      return true
+    }
+  }
+
+  @Test("is never replaced by the older message of a process that was stopped and goes on")
+  func stopped() throws {
+    var random = TestSeed.next("WORMHOLE_ARCHIVE_SEED").generator
+    let (reader, foreign) = (try scene.start(), try scene.start())
+    let path = try reader.mm("directory -") + "/a.archive"
+    #expect(try reader.mm("pass a text old") == "done")
+    let count = try #require(Int(try scene.start().ask("calls mm-pass a text late")))
+    var stops = 0
+    for round in 0..<25 {
+      // One that it takes before its own.
+      if round.isMultiple(of: 2) {
+        #expect(try foreign.ask("archive-write \(path) milk\(round)") == "done")
+      }
+      let late = try scene.start()
+      let step = Int.random(in: 1...count, using: &random)
+      try late.tell("stop \(step) mm-pass a text late\(round)")
+      // It may be done with fewer calls.
+      guard try !late.hasAnswer() else { continue }
+      stops += 1
+      let isPublished = try scene.wormhole("read", "wormhole/a") == "\"late\(round)\""
+      #expect(try reader.mm("pass a text new\(round)") == "done")
+      #expect(try foreign.ask("archive-read \(path)") == "new\(round)")
+      try late.send(.continue)
+      #expect(try late.answer() == "done")
+      // It is the message only if it was passed after the other one.
+      let message = try reader.mm("read a")
+      #expect(message == "new\(round)" || !isPublished && message == "late\(round)", "step \(step)")
+      #expect(try foreign.ask("archive-read \(path)") == message, "step \(step)")
+    }
+    #expect(stops > 5)
+  }
+
+  /// Each writer counts, so nobody may see the numbers of one writer in another order.
+  @Test("shows every reader the messages of each writer in their order")
+  func order() throws {
+    var random = TestSeed.next("WORMHOLE_ARCHIVE_SEED").generator
+    let sides = try (0..<2).map { _ in try scene.start() }
+    let heard = Recorder()
+    let listener = MMWormhole(
+      container: try SharedContainer(path: scene.container), optionalDirectory: "wormhole")
+    listener.listenForMessage(withIdentifier: "a") { heard.add($0) }
+    let foreign = try scene.start()
+    let path = try sides[0].mm("directory -") + "/a.archive"
+    var seen: [[String]] = [[], []]
+    for number in 1...300 {
+      var asked: [Participant] = []
+      if Bool.random(using: &random) {
+        try foreign.tell("archive-write \(path) foreign:\(number)")
+        asked.append(foreign)
+      }
+      for (side, participant) in sides.enumerated() where Bool.random(using: &random) {
+        try participant.tell("mm-pass a text side\(side):\(number)")
+        asked.append(participant)
+      }
+      for participant in asked { #expect(try participant.answer() == "done") }
+      seen[0].append(try sides[0].mm("read a"))
+      seen[1].append(try foreign.ask("archive-read \(path)"))
+    }
+    let last = try sides[0].mm("read a")
+    #expect(try foreign.ask("archive-read \(path)") == last)
+    try eventually("the last one is heard") { heard.all.last == last }
+    for messages in seen + [heard.all] {
+      for writer in ["foreign", "side0", "side1"] {
+        let numbers = messages.filter { $0.hasPrefix(writer + ":") }.compactMap {
+          Int($0.dropFirst(writer.utf8.count + 1))
+        }
+        #expect(numbers == numbers.sorted())
+        #expect(!numbers.isEmpty)
+      }
+    }
+  }
+}
