@@ -162,7 +162,7 @@ struct BinaryPropertyListWriter: ~Copyable {
     offsets.append(output.count)
     if writesReferences, let number = value.archiveReference {
       output.append(0x83)
-      output.appendBigEndian(UInt64(number), width: 4)
+      output.append(UInt64(number), width: 4)
       return
     }
     switch value {
