@@ -244,8 +244,11 @@ extension Version {
   /// Whether it was published before another one. The times of foreign files are those of the
   /// kernel's clock, which ticks a hundred times a second.
   fileprivate func isClearlyOlder(than other: Version) -> Bool {
-    let seconds = other.stamp.seconds - stamp.seconds
-    let nanoseconds = other.stamp.nanoseconds - stamp.nanoseconds
-    return seconds > 1 || seconds * 1_000_000_000 + nanoseconds > 10_000_000
+    let later = stamp.nanoseconds + 10_000_000
+    let isNext = later >= 1_000_000_000
+    // Anybody can give a file any time.
+    let seconds = stamp.seconds &+ (isNext ? 1 : 0)
+    return (seconds, isNext ? later - 1_000_000_000 : later)
+      < (other.stamp.seconds, other.stamp.nanoseconds)
   }
 }

@@ -112,6 +112,7 @@ struct ZipFile {
   private mutating func add(
     _ name: [UInt8], _ status: FileStatus, _ content: (inout ZipFile, inout Entry) throws -> Void
   ) throws {
+    guard name.count <= Int(UInt16.max) else { throw Errno.fileNameTooLong }
     var entry = Entry(
       name: name, status: status, offset: end, isLarge: status.size >= Int64(Self.most))
     try write(localHeader(entry))
@@ -230,6 +231,8 @@ extension ZipFile {
   }
 
   private func dosTime(_ seconds: Int64) -> (day: UInt16, second: UInt16) {
+    // From 1980 to 2107.
+    let seconds = min(max(seconds, 315_532_800), 4_354_819_199)
     let parts = calendar.dateComponents(
       [.year, .month, .day, .hour, .minute, .second],
       from: Date(timeIntervalSince1970: Double(seconds)))

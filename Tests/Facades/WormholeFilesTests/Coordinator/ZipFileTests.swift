@@ -126,6 +126,23 @@ struct ZipFileTests {
     }
   }
 
+  @Test(
+    "holds the times that DOS has, and the nearest of them for any other time",
+    .enabled(if: hasPrograms, "python3 or unzip is missing"))
+  func times() throws {
+    for (name, seconds) in [("old", -9e18), ("new", 9e18), ("dos", 1e9)] {
+      try put(name, 1)
+      var times = [timespec(), timespec(tv_sec: Int(seconds), tv_nsec: 0)]
+      times[0].tv_nsec = (1 << 30) - 2  // UTIME_OMIT
+      #expect(utimensat(AT_FDCWD, tree.path + "/" + name, times, 0) == 0)
+    }
+    try zipped { zip in
+      let years = try run("python3", "-c", Self.script, zip.path).split(separator: "\n")
+        .compactMap { $0.split(separator: " ").last.flatMap { Int($0) } }
+      #expect(years.contains(1980) && years.contains(2107) && years.contains(2001), "\(years)")
+    }
+  }
+
   @Test("does not change with the directory, and is gone afterwards")
   func snapshot() throws {
     try put("a", 5)
