@@ -113,12 +113,16 @@ open class MMWormholeFileTransiting: NSObject, MMWormholeTransiting {
   /// Returns the path of a message's archive in `messagePassingDirectoryPath()`: as the original's,
   /// "IDENTIFIER.archive". A subclass that stores messages itself may have files of its own there.
   ///
+  /// From the first call on, by any program, each message of the directory has its archive.
+  ///
   /// - Returns: nil without an identifier or a directory.
   open func filePath(forIdentifier identifier: String?) -> String? {
     guard let identifier, !identifier.isEmpty, let path = messagePassingDirectoryPath() else {
       return nil
     }
-    return path + "/\(identifier).archive"
+    // A message that was passed before the directory was made has no archive yet.
+    if !isSubclassed { reporting(otherwise: ()) { try archive(identifier)?.settle(.reading) } }
+    return path + "/\(identifier)\(Self.archiveEnding)"
   }
 
   private func ownDirectoryPath() throws -> String {
@@ -180,11 +184,17 @@ open class MMWormholeFileTransiting: NSObject, MMWormholeTransiting {
     return container.value(prefix + identifier)
   }
 
-  private func archive(_ identifier: String) throws -> MessageArchive? {
+  /// Returns the archive of a message; nil if it can have none.
+  ///
+  /// - Parameter isAwaited: Whether another program may write it later. Otherwise there is none without
+  ///   its directory, which every program that has asked for an archive has made: most programs share
+  ///   no directory with the original, and an archive costs several times as much as the message.
+  private func archive(_ identifier: String, isAwaited: Bool = false) throws -> MessageArchive? {
     let (container, prefix, archives) = try place()
     let name = identifier + Self.archiveEnding
     guard let archives, !identifier.isEmpty, name.utf8.count <= 255,
-      !name.utf8.contains(where: { [0, UInt8(ascii: "/")].contains($0) })
+      !name.utf8.contains(where: { [0, UInt8(ascii: "/")].contains($0) }),
+      isAwaited || fileManager.fileExists(atPath: archives)
     else { return nil }
     let access = container.root.access
     return MessageArchive(
@@ -200,7 +210,7 @@ open class MMWormholeFileTransiting: NSObject, MMWormholeTransiting {
   /// Observes the archive of a message, whose news become the value; nil if there is none, or if a
   /// subclass may store something else there.
   func observeArchive(_ identifier: String) throws -> ObservationToken? {
-    isSubclassed ? nil : try archive(identifier)?.observe()
+    isSubclassed ? nil : try archive(identifier, isAwaited: true)?.observe()
   }
 
   /// Returns the notification of a message that no value holds.

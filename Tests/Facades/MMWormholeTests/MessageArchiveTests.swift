@@ -103,15 +103,28 @@ struct MessageArchiveTests {
     #expect(try foreign.ask("archive-read \(archive("b"))") == "tea")
   }
 
+  @Test("is made when a program asks for its place; no message has one before that")
+  func first() throws {
+    let messenger = MMWormholeFileTransiting(
+      container: try scene.directory.container(), optionalDirectory: "d")
+    let files = FileManager.default
+    #expect(messenger.writeMessageObject("tea", forIdentifier: "a"))
+    #expect(messenger.messageObject(forIdentifier: "a") as? String == "tea")
+    #expect(!files.fileExists(atPath: scene.directory.path + "/d"))
+    #expect(files.fileExists(atPath: try #require(messenger.filePath(forIdentifier: "a"))))
+    #expect(messenger.writeMessageObject("milk", forIdentifier: "b"))
+    #expect(files.fileExists(atPath: scene.directory.path + "/d/b.archive"))
+  }
+
   @Test("is named by the bytes of its identifier, and missing for one that is no name of a file")
   func identifiers() throws {
     let names = ["é", "e\u{301}", ".", "..", "a b", "%", "x.archive", "\u{1F600}"]
     let messenger = MMWormholeFileTransiting(
       container: try scene.directory.container(), optionalDirectory: "d")
+    let place = try #require(messenger.messagePassingDirectoryPath())
     for (number, name) in names.enumerated() {
       #expect(messenger.writeMessageObject(number as NSNumber, forIdentifier: name))
     }
-    let place = try #require(messenger.messagePassingDirectoryPath())
     let found = try FileManager.default.contentsOfDirectory(atPath: place).map { Array($0.utf8) }
     #expect(Set(found) == Set(names.map { Array(($0 + ".archive").utf8) }))
     for name in ["a/b", "../x", String(repeating: "x", count: 300), "n\0l"] {

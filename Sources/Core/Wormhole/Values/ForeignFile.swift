@@ -79,7 +79,7 @@ package enum ForeignFile {
     _ name: String, in directory: String, on queue: DispatchQueue,
     _ handler: @escaping @Sendable () -> Void
   ) -> ObservationToken {
-    // What is not a regular file has no version, and whoever reads it learns why.
+    // An entry of another kind has no version, and its reader learns why.
     let look: @Sendable () -> Version? = { try? version(directory + "/" + name) }
     let delivery = ChangeDelivery<Version?>(initial: nil, on: queue) { last in
       let now = look()
