@@ -133,16 +133,15 @@ enum KeyedArchive {
   }
 
   /// Foundation on Linux ends the process at a class within another type or private to a file,
-  /// because it has no name for it.
+  /// because it has no name for it; the names of `NSKeyedArchiver.setClassName` do not help.
   private static func checkClass(of object: Any) throws {
     let kind: AnyClass = type(of: object as AnyObject)
     let name = String(reflecting: kind)
     let isTopLevel = name.split(separator: ".").count == 2 && !name.contains("(")
-    guard isTopLevel || NSKeyedArchiver.classNameForClass(kind) != nil else {
+    guard isTopLevel else {
       throw PropertyListError(
         .unsupportedType, at: .keyPath(""),
-        "\(name) is not a class at the top level of a module, and only such are archived on Linux; "
-          + "NSKeyedArchiver.setClassName(_:for:) gives it a name")
+        "\(name) is not a class at the top level of a module, and only such are archived on Linux")
     }
   }
 
