@@ -15,6 +15,8 @@ struct SharedTextTests {
   private struct Editor {
     var participant: Participant
     var done = [0, 0]
+    /// The versions that it has merged since its last start.
+    var merged = 0
     var isStopped = false
     var isOver = false
   }
@@ -45,7 +47,7 @@ struct SharedTextTests {
     var editors = try (0..<Self.processes).map {
       Editor(participant: try start($0, after: [0, 0]))
     }
-    var troubles = 0
+    var (troubles, merged) = (0, 0)
     while editors.contains(where: { !$0.isOver }) {
       let running = editors.indices.filter { !editors[$0].isOver && !editors[$0].isStopped }
       guard let number = running.randomElement(using: &generator) else {
@@ -54,12 +56,13 @@ struct SharedTextTests {
       }
       let answer = try editors[number].participant.answer(within: .seconds(120))
       let words = answer.split(separator: " ").compactMap { Int($0) }
-      guard words.count == 2 else {
+      guard words.count == 3 else {
         #expect(answer == "done", "\(seed)")
+        merged += editors[number].merged
         editors[number].isOver = true
         continue
       }
-      editors[number].done[words[0]] = words[1]
+      (editors[number].done[words[0]], editors[number].merged) = (words[1], words[2])
       switch Int.random(in: 0..<20, using: &generator) {
       case 0: try resume(&editors)
       case 1:
@@ -71,6 +74,8 @@ struct SharedTextTests {
         try editors[number].participant.send(.kill)
         _ = try editors[number].participant.wait(within: .seconds(30))
         editors[number].participant = try start(number, after: editors[number].done)
+        merged += editors[number].merged
+        editors[number].merged = 0
         troubles += 1
       default: break
       }
@@ -85,7 +90,9 @@ struct SharedTextTests {
       (0..<2).flatMap { thread in (1...Self.edits).map { "p\(number).\(thread).\($0)" } }
     }
     #expect(lines.sorted() == expected.sorted(), "\(seed)")
-    print("\(lines.count) lines, \(troubles) stops and kills, \(left ?? 0) conflicts at the end")
+    print(
+      "\(lines.count) lines, \(troubles) stops and kills, \(merged) versions merged, "
+        + "\(left ?? 0) left at the end")
   }
 
   private func resume(_ editors: inout [Editor]) throws {

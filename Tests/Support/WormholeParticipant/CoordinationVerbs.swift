@@ -13,7 +13,8 @@ import WormholeTestSupport
 /// count PATH NAME TIMES                        changes a counter so many times; answers each with its
 ///                                              number, and all with "done"
 /// edit PATH NAME DONE DONE LAST                two threads add the lines from DONE + 1 to LAST to a
-///                                              SharedText; answers each with its thread and number
+///                                              SharedText; answers each with its thread, its number,
+///                                              and how many versions were merged so far
 /// memory                                       its peak memory, in KiB
 /// written                                      the bytes that it has written to files so far
 /// ```
@@ -86,7 +87,7 @@ enum CoordinationVerbs {
       DispatchQueue(label: "edit").async(group: group) {
         for number in stride(from: numbers[thread] + 1, through: numbers[2], by: 1) {
           text.add("\(words[1]).\(thread).\(number)")
-          Diagnostics.reporting { try say("\(thread) \(number)") }
+          Diagnostics.reporting { try say("\(thread) \(number) \(text.mergedVersions)") }
         }
       }
     }

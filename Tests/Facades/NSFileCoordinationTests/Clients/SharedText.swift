@@ -1,9 +1,11 @@
 import NSFileCoordination
+import Synchronization
 
 /// A text that several programs edit at once, as an app for Apple's systems would do it: two threads add
 /// lines, a presenter reads what others have added, and the copies of conflicts are merged.
 public final class SharedText: NSObject, NSFilePresenter, Sendable {
   private let url: URL
+  private let merged = Atomic(0)
   public let presentedItemOperationQueue = OperationQueue()
   public var presentedItemURL: URL? { return url }
 
@@ -15,6 +17,9 @@ public final class SharedText: NSObject, NSFilePresenter, Sendable {
   }
 
   public func close() { NSFileCoordinator.removeFilePresenter(self) }
+
+  /// How many versions it has merged.
+  public var mergedVersions: Int { merged.load(ordering: .relaxed) }
 
   public func presentedItemDidChange() { _ = lines() }
 
@@ -71,6 +76,7 @@ public final class SharedText: NSObject, NSFilePresenter, Sendable {
       // Nothing is merged, so the versions stay: for the next time, or another process has merged them.
       return
     }
+    merged.add(versions.count, ordering: .relaxed)
     for version in versions {
       version.isResolved = true
       // Another process may have merged it, too.
