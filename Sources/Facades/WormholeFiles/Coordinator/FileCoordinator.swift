@@ -185,7 +185,11 @@ extension FileCoordinator {
   }
 
   func end(_ terms: AccessTerms) {
-    state.withLock { $0.accesses.removeAll { $0.terms === terms } }
+    // Released outside the lock, because the end of a session ends its access here, too.
+    let ended = state.withLock { state in
+      state.accesses.firstIndex { $0.terms === terms }.map { state.accesses.remove(at: $0) }
+    }
+    withExtendedLifetime(ended) {}
   }
 
   /// Paths whose presenters have been asked already.

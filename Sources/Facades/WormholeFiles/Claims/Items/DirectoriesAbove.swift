@@ -50,14 +50,14 @@ final class DirectoriesAbove: Sendable {
   static func watched(_ item: ItemPath) -> DirectoriesAbove? {
     if let current = current(item) { return current }
     let now = ContinuousClock.now
-    guard let watches = memory.withLock({ $0.watches(for: item, now: now) }) else { return nil }
+    guard let watches = remember({ $0.watches(for: item, now: now) }) else { return nil }
     guard watchAll(above: item, watches.queue) else {
-      memory.withLock { $0.forget() }
+      remember { $0.forget() }
       return nil
     }
     // After the watches, so that nothing happens unseen in between.
     let found = DirectoriesAbove(item, watches)
-    memory.withLock { $0.known[item] = found }
+    remember { $0.known[item] = found }
     return found
   }
 
@@ -123,6 +123,15 @@ final class DirectoriesAbove: Sendable {
   // MARK: What is remembered
 
   private static let memory = Mutex(Memory())
+
+  /// Changes the memory. What it forgets is released after the lock, because that may close the queue.
+  private static func remember<Result: Sendable>(_ change: (inout Memory) -> Result) -> Result {
+    let (result, old) = memory.withLock { memory in
+      let old = memory
+      return (change(&memory), old)
+    }
+    return withExtendedLifetime(old) { result }
+  }
 
   private struct Memory: Sendable {
     var known: [ItemPath: DirectoriesAbove] = [:]
