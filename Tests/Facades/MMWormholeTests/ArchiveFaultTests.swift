@@ -190,12 +190,13 @@ struct ArchiveFaultTests {
   func order() throws {
     var random = TestSeed.next("WORMHOLE_ARCHIVE_SEED").generator
     let sides = try (0..<2).map { _ in try scene.start() }
+    // The first of them to answer has made the container.
+    let path = try sides[0].mm("directory -") + "/a.archive"
     let heard = Recorder()
     let listener = MMWormhole(
       container: try SharedContainer(path: scene.container), optionalDirectory: "wormhole")
     listener.listenForMessage(withIdentifier: "a") { heard.add($0) }
     let foreign = try scene.start()
-    let path = try sides[0].mm("directory -") + "/a.archive"
     var seen: [[String]] = [[], []]
     for number in 1...300 {
       var asked: [Participant] = []
