@@ -51,8 +51,13 @@ struct UserDefaultsTests {
     heard += "; volume 7 8; property 8"
     func plain(_ text: String) -> String { text.replacing(" elsewhere", with: "") }
     _ = try app.ask("settings volume 8")
-    try eventually("its own change is reported") {
-      plain(try app.ask("settings heard")) == plain(heard)
+    do {
+      try eventually("its own change is reported") {
+        plain(try app.ask("settings heard")) == plain(heard)
+      }
+    } catch {
+      Issue.record("it heard \(try app.ask("settings heard")), and not \(heard)")
+      throw error
     }
     let last = try app.ask("settings stop")
     #expect(try app.ask("settings volume 9") == last)
