@@ -161,7 +161,8 @@ open class MMWormholeFileTransiting: NSObject, MMWormholeTransiting {
   /// The container of the messages, the beginning of their identifiers there, and the directory of
   /// their archives.
   private func place() throws -> (container: SharedContainer, prefix: String, archives: String?) {
-    // A directory whose name the container needs has no archives.
+    // Without a path there are no archives: the container needs the directory's name for itself. If
+    // there is no container, that is thrown below.
     let own = try? ownDirectoryPath()
     if isSubclassed, let path = messagePassingDirectoryPath(), path != own {
       return (try container(in: path), "", path)
@@ -184,7 +185,7 @@ open class MMWormholeFileTransiting: NSObject, MMWormholeTransiting {
     return container.value(prefix + identifier)
   }
 
-  /// Returns the archive of a message; nil if it can have none.
+  /// Returns the archive of a message; nil if a message of this identifier has no archive.
   ///
   /// - Parameter isAwaited: Whether another program may write it later. Otherwise there is none without
   ///   its directory, which every program that has asked for an archive has made: most programs share
@@ -238,7 +239,7 @@ open class MMWormholeFileTransiting: NSObject, MMWormholeTransiting {
   func store(_ content: PropertyListValue?, _ identifier: String) throws {
     let value = try value(identifier)
     let archive = try archive(identifier)
-    // What is in its place need not be a file, but the value is the message.
+    // Something else may be in its place. The value is the message nevertheless.
     let isSettled = reporting(otherwise: false) {
       try archive?.settle(.changing)
       return true

@@ -30,9 +30,15 @@ struct ReferenceTests {
   @Test("has 1 to 4 bytes", arguments: 0..<16)
   func widths(width: UInt8) throws {
     let bytes = file([0x80 | width] + Array(repeating: 0xFF, count: Int(width) + 1))
-    let value = try? PropertyListValue(bytes: bytes, limits: Self.limits)
-    let number = width < 4 ? Int64(1) << (8 * (Int64(width) + 1)) - 1 : nil
-    #expect(value == number.map { [["CF$UID": .integer($0)]] })
+    guard width < 4 else {
+      #expect(throws: PropertyListError.self) {
+        try PropertyListValue(bytes: bytes, limits: Self.limits)
+      }
+      return
+    }
+    let number = Int64(1) << (8 * (Int64(width) + 1)) - 1
+    #expect(
+      try PropertyListValue(bytes: bytes, limits: Self.limits) == [["CF$UID": .integer(number)]])
   }
 
   @Test("counts as the dictionary that it becomes")

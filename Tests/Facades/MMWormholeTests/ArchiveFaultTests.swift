@@ -8,7 +8,7 @@ import WormholeSystem
 import WormholeTestSupport
 import WormholeWorkshop
 
-/// What anybody may leave in the place of an archive, and processes that are killed or stopped between
+/// Hostile entries in the place of an archive, and processes that are killed or stopped between
 /// their steps.
 @Suite("The archive of a message under faults", .blocking)
 struct ArchiveFaultTests {
@@ -18,7 +18,7 @@ struct ArchiveFaultTests {
 
   // MARK: Hostile bytes
 
-  private func hostile(_ good: [UInt8]) -> [[UInt8]] {
+  private func hostile(_ good: [UInt8]) throws -> [[UInt8]] {
     let list: [PropertyListValue] = [
       "text", [:], ["$archiver": "NSKeyedArchiver"],
       [
@@ -33,10 +33,8 @@ struct ArchiveFaultTests {
         ],
       ],
     ]
-    // These are in the program's control.
-    let lists = list.map { (try? $0.binaryBytes()) ?? [] }
     let deep = Array("bplist00".utf8) + Array(repeating: 0xA1, count: 9_000)
-    return lists + [[], Array("garbage".utf8), deep]
+    return try list.map { try $0.binaryBytes() } + [[], Array("garbage".utf8), deep]
       + (1..<good.count).map { Array(good.prefix($0)) }
   }
 
@@ -49,7 +47,7 @@ struct ArchiveFaultTests {
     #expect(messenger.writeMessageObject(["key": "tea"] as NSDictionary, forIdentifier: "a"))
     let path = try #require(messenger.filePath(forIdentifier: "a"))
     let good = [UInt8](try Data(contentsOf: URL(filePath: path)))
-    for bytes in hostile(good) {
+    for bytes in try hostile(good) {
       try Data(bytes).write(to: URL(filePath: path), options: .atomic)
       errors.removeAll()
       #expect(messenger.messageObject(forIdentifier: "a") == nil, "\(bytes.count)")
@@ -62,7 +60,7 @@ struct ArchiveFaultTests {
     #expect(try Data(contentsOf: URL(filePath: path)).starts(with: "bplist00".utf8))
   }
 
-  @Test("in which any byte is another one is an error, or is read, and the process lives")
+  @Test("with one changed byte is read or refused, and never ends the process")
   func damaged() throws {
     var random = TestSeed.next("WORMHOLE_ARCHIVE_SEED").generator
     let messenger = MMWormholeFileTransiting(
@@ -83,7 +81,7 @@ struct ArchiveFaultTests {
   }
 
   @Test(
-    "is an error if it is no file, and nothing is written through it",
+    "is refused if another kind of entry is in its place, and nothing is written through it",
     arguments: ["fifo", "link", "directory"])
   func otherKinds(kind: String) throws {
     let errors = Errors()
@@ -185,7 +183,7 @@ struct ArchiveFaultTests {
     #expect(stops > 10)
   }
 
-  /// Each writer counts, so nobody may see the numbers of one writer in another order.
+  /// Each writer counts, so each reader sees the numbers of one writer in ascending order.
   @Test("shows every reader the messages of each writer in their order")
   func order() throws {
     var random = TestSeed.next("WORMHOLE_ARCHIVE_SEED").generator

@@ -78,7 +78,7 @@ struct MessageArchiveTests {
     #expect(try app.mm("read c") == "nil")
   }
 
-  @Test("follows a message of the command, which is newer than what nobody has read")
+  @Test("follows a message of the command, which is newer than an archive that was not read yet")
   func command() throws {
     #expect(try app.mm("pass a text old") == "done")
     #expect(try foreign.ask("archive-write \(archive("a")) milk") == "done")
@@ -116,7 +116,7 @@ struct MessageArchiveTests {
     #expect(files.fileExists(atPath: scene.directory.path + "/d/b.archive"))
   }
 
-  @Test("is named by the bytes of its identifier, and missing for one that is no name of a file")
+  @Test("is named by its identifier, byte for byte; one with a slash or 300 bytes has none")
   func identifiers() throws {
     let names = ["é", "e\u{301}", ".", "..", "a b", "%", "x.archive", "\u{1F600}"]
     let messenger = MMWormholeFileTransiting(

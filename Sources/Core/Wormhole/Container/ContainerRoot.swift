@@ -39,7 +39,7 @@ package final class ContainerRoot: Sendable {
   /// The open directory, and when it was checked, by the clock of the machine (`bootTimeNanoseconds`).
   private let state: Mutex<(handle: Handle, checked: UInt64)>
   /// How long a path is trusted to still name the directory that was opened.
-  package static let recheck: Duration = .seconds(1)
+  package static let recheck: Duration = .nanoseconds(Int64(recheckNanoseconds))
   static let recheckNanoseconds: UInt64 = 1_000_000_000
   /// Whether the file system is known to keep a file's time to the nanosecond.
   let keepsNanoseconds = Atomic(false)
@@ -101,7 +101,7 @@ package final class ContainerRoot: Sendable {
   package func handle() throws -> Handle {
     let now = bootTimeNanoseconds()
     let (handle, checked) = state.withLock { ($0.handle, $0.checked) }
-    if now &- checked < Self.recheckNanoseconds { return handle }
+    if now < checked + Self.recheckNanoseconds { return handle }
     return try refreshed(handle, now: now)
   }
 

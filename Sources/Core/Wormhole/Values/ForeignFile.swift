@@ -79,7 +79,7 @@ package enum ForeignFile {
     _ name: String, in directory: String, on queue: DispatchQueue,
     _ handler: @escaping @Sendable () -> Void
   ) -> ObservationToken {
-    // An entry of another kind has no version, and its reader learns why.
+    // Without a version, whatever the reason is: the reader of the file gets that as an error.
     let look: @Sendable () -> Version? = { try? version(directory + "/" + name) }
     let delivery = ChangeDelivery<Version?>(initial: nil, on: queue) { last in
       let now = look()

@@ -75,7 +75,7 @@ extension PropertyListValue {
     self = .dictionary([Self.referenceKey: .integer(number)])
   }
 
-  /// The number of the object that this value refers to; nil if it is no reference.
+  /// The number of the object that this value refers to; nil if it refers to none.
   package var archiveReference: UInt32? {
     guard case .dictionary(let fields) = self, fields.count == 1,
       case .integer(let number)? = fields[Self.referenceKey]

@@ -45,10 +45,10 @@ extension FileDescriptor {
     }
   }
 
-  /// Makes one read.
+  /// Makes one read, and appends the bytes to an array.
   ///
   /// - Returns: The number of bytes; 0 is the end of the file.
-  private func read(atMost room: Int, appendingTo bytes: inout [UInt8]) throws(Errno) -> Int {
+  package func read(atMost room: Int, appendingTo bytes: inout [UInt8]) throws(Errno) -> Int {
     var failure: Errno?
     var got = 0
     if room <= Self.smallBytes {

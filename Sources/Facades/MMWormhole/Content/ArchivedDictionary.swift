@@ -1,7 +1,7 @@
 import Foundation
 
-/// What decodes the dictionaries of an archive: Foundation's own on Linux reads beyond the end of its
-/// values, and so may end the process, if one of them cannot be decoded.
+/// The decoder of the dictionaries of an archive. Foundation's own on Linux reads beyond the end of its
+/// values if one of them cannot be decoded, which may end the process.
 final class ArchivedDictionary: NSObject, NSCoding {
   static let names: Set = ["NSDictionary", "NSMutableDictionary"]
   static let keys = "NS.keys"
@@ -9,7 +9,7 @@ final class ArchivedDictionary: NSObject, NSCoding {
 
   private let dictionary: NSMutableDictionary
 
-  /// - Returns: Nil if an element is missing, or a key is none.
+  /// - Returns: Nil if an element is missing, or if an object cannot be a key.
   init?(coder: NSCoder) {
     guard let keys = coder.decodeObject(forKey: Self.keys) as? [Any],
       let objects = coder.decodeObject(forKey: Self.objects) as? [Any],
@@ -22,7 +22,7 @@ final class ArchivedDictionary: NSObject, NSCoding {
     }
   }
 
-  /// None is ever archived.
+  /// Never called, because the class only decodes.
   func encode(with coder: NSCoder) {}
 
   /// Puts the dictionaries in the places of their decoders.

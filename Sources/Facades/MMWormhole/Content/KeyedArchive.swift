@@ -98,12 +98,15 @@ enum KeyedArchive {
   /// Returns the message in an archive that any program has written, as it is stored here.
   static func content(ofBytes bytes: [UInt8]) throws -> PropertyListValue {
     let content = try PropertyListValue(bytes: bytes, limits: limits)
-    guard isArchive(content) else { throw damaged("it is none") }
+    guard isArchive(content) else { throw damaged("it has no objects") }
     _ = try checked(content)
-    // An object of a class that this program lacks stays in its archive, for one that has it.
-    guard let object = try? object(in: content) else { return content }
-    // So does an object that a property list cannot hold.
-    return (try? PropertyListValue(propertyList: object)) ?? content
+    do {
+      return try PropertyListValue(propertyList: object(in: content))
+    } catch {
+      // This program lacks its class, or a property list cannot hold it. So it stays in its archive: a
+      // program that can read it may do so.
+      return content
+    }
   }
 
   private static func checked(_ content: PropertyListValue) throws -> PropertyListValue {

@@ -69,7 +69,7 @@ struct MessageArchive: Sendable {
       if archiveText == note.archive { return !isValueNoted ? .give : isFirst ? .note : .nothing }
       if archiveText == note.replaces { return .give }
       if isValueNoted { return .take }
-      // Both have changed. A missing archive is none that was removed: a backup lacks it.
+      // Both have changed. A missing archive does not mean that it was removed: a backup lacks it.
       guard let archive else { return .give }
       return value.map { archive.isClearlyOlder(than: $0) } ?? false ? .give : .take
     }
@@ -92,7 +92,8 @@ struct MessageArchive: Sendable {
   /// If others change both all the time, they also settle them.
   private static let rounds = 16
 
-  /// Makes the value and the archive one message. What prevents that the archive gets it is reported.
+  /// Makes the value and the archive one message. An error that keeps the archive from getting it is
+  /// reported.
   ///
   /// - Throws: The reason why a newer archive cannot be read.
   /// - Complexity: If nothing has changed, two looks at a status and one read of a small file.
@@ -119,7 +120,7 @@ struct MessageArchive: Sendable {
 
   private func look() throws -> Look {
     let snapshot = try noteValue.snapshot()
-    // A damaged note is none.
+    // A damaged note counts as a missing one, and the next step replaces it.
     let content = try? snapshot.propertyList()
     let note = Note(
       value: content?["value"]?.stringValue ?? "", archive: content?["archive"]?.stringValue ?? "",
@@ -170,8 +171,13 @@ struct MessageArchive: Sendable {
 
   private func hasValue(_ content: PropertyListValue?, _ now: Look) throws -> Bool {
     let snapshot = try value.snapshot()
-    // A damaged value is another one.
-    return snapshot.version == now.value && (try? snapshot.propertyList()) == content
+    guard snapshot.version == now.value else { return false }
+    do {
+      return try snapshot.propertyList() == content
+    } catch {
+      // A damaged value differs from everything.
+      return false
+    }
   }
 
   /// - Returns: Whether another look is needed.
@@ -179,10 +185,14 @@ struct MessageArchive: Sendable {
     do {
       let snapshot = try value.snapshot()
       guard snapshot.version == now.value else { return true }
-      // Its readers report a damaged value.
-      guard let content = try? snapshot.propertyList() else {
-        return try now.value == nil && remove(now, purpose)
+      let found: PropertyListValue?
+      do {
+        found = try snapshot.propertyList()
+      } catch {
+        // The readers of a damaged value report that.
+        return false
       }
+      guard let content = found else { return try remove(now, purpose) }
       let bytes: [UInt8]
       do {
         bytes = try KeyedArchive.bytes(of: content)

@@ -6,7 +6,7 @@ import WormholeSystem
 ///
 /// Directories, files and symbolic links are in it, with their names, modes and times as Info-ZIP
 /// writes them; entries of other kinds have no content, and are left out. Names that are UTF-8 are
-/// marked as such. What does not fit in 32 bits has the fields of ZIP64.
+/// marked as such. Sizes and offsets of more than 32 bits are in fields of ZIP64.
 ///
 /// The format is in APPNOTE.TXT of PKWARE, version 6.3.10 (sections 4.3 to 4.5), and the extra field
 /// of times in Info-ZIP's proginfo/extrafld.txt.
@@ -25,13 +25,14 @@ struct ZipFile {
   private let leavesOut: (FileName) -> Bool
   private let check: () throws -> Void
   private let calendar = Calendar(identifier: .gregorian)
-  private let buffer = [UInt8](repeating: 0, count: 1 << 20)
   /// The directory at the end of the file.
   private var directory: [UInt8] = []
   private var count = 0
   private var end: Int64 = 0
 
   private static let most: UInt32 = .max
+  /// The most bytes of a file that are in memory at once.
+  private static let pieceBytes: Int64 = 1 << 20
   private static let unix: UInt16 = 3 << 8
   /// The version of the format that has ZIP64.
   private static let version: UInt16 = 45
@@ -87,13 +88,10 @@ struct ZipFile {
       // A file that grows meanwhile has the size of its first header.
       while entry.size < status.size {
         try zip.check()
-        let room = Int(min(status.size - entry.size, Int64(zip.buffer.count)))
-        var piece = zip.buffer
-        let count = try piece.withUnsafeMutableBytes { buffer throws(Errno) in
-          try source.descriptor.read(into: UnsafeMutableRawBufferPointer(rebasing: buffer[..<room]))
-        }
-        if count == 0 { return }
-        try zip.append(Array(piece[..<count]), to: &entry)
+        var piece: [UInt8] = []
+        let room = Int(min(status.size - entry.size, Self.pieceBytes))
+        if try source.descriptor.read(atMost: room, appendingTo: &piece) == 0 { return }
+        try zip.append(piece, to: &entry)
       }
     }
   }
@@ -204,7 +202,7 @@ extension ZipFile {
       case .symbolicLink: 0o120000
       default: 0o100000
       }
-    // In the lower half what DOS has in its place.
+    // The lower half has the attributes of DOS.
     let attributes =
       (kind | entry.status.permissions) << 16 | (entry.status.kind == .directory ? 0x10 : 0)
     return bytes(0x0201_4B50 as UInt32) + bytes(Self.unix | Self.version)

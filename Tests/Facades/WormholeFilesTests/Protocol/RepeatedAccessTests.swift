@@ -1,4 +1,5 @@
 import FoundationEssentials
+import Synchronization
 import Testing
 import Wormhole
 import WormholeSystem
@@ -68,6 +69,31 @@ struct RepeatedAccessTests {
     withExtendedLifetime(lock) {}
     access.giveUp()
   }
+
+  #if DEBUG
+    // A test acts between two calls, and what it does may look at directories, too.
+    @Test("The queue of what is forgotten is closed without the lock of all looks")
+    func closing() throws {
+      let item = item
+      let isClosed = Atomic(false)
+      let plan = Faults.Plan { call, _ in
+        if call == .close {
+          // Takes the lock.
+          _ = DirectoriesAbove.known(item)
+          isClosed.store(true, ordering: .relaxed)
+        }
+        return .proceed
+      }
+      // Another test may forget it first.
+      try eventually("a look closes the queue") {
+        try remember()
+        try scene.makeDirectory("d/.coordination-e")
+        try FileManager.default.removeItem(at: scene.url("d/.coordination-e"))
+        Faults.$plan.withValue(plan) { _ = DirectoriesAbove.watched(item) }
+        return isClosed.load(ordering: .relaxed)
+      }
+    }
+  #endif
 
   enum Event: CaseIterable {
     case site, container, movedAway, replaced

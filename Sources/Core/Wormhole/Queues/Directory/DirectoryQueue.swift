@@ -211,7 +211,7 @@ final class OpenQueue: Sendable {
     let now = bootTimeNanoseconds()
     let known = held.withLock { held -> QueueDirectory? in
       guard let held, held.container === container,
-        now &- held.opened < ContainerRoot.recheckNanoseconds
+        now < held.opened + ContainerRoot.recheckNanoseconds
       else { return nil }
       return held.place
     }
