@@ -183,6 +183,69 @@ struct ArchiveFaultTests {
     #expect(stops > 10)
   }
 
+  // late                                another process
+  // reads: takes the archive
+  // (stopped before one of its calls)
+  //                                     passes a newer message
+  // goes on                             still has the newer one
+  @Test("does not replace a newer message when the process that takes it was stopped meanwhile")
+  func stoppedReader() throws {
+    let (reader, foreign) = (try scene.start(), try scene.start())
+    let path = try reader.mm("directory -") + "/a.archive"
+    #expect(try reader.mm("pass a text old") == "done")
+    #expect(try foreign.ask("archive-write \(path) milk") == "done")
+    let count = try #require(Int(try scene.start().ask("calls mm-read a")))
+    var stops = 0
+    for step in 1...count {
+      #expect(try foreign.ask("archive-write \(path) milk\(step)") == "done")
+      let late = try scene.start()
+      try late.tell("stop \(step) mm-read a")
+      guard try !late.hasAnswer() else { continue }
+      stops += 1
+      #expect(try reader.mm("pass a text new\(step)") == "done")
+      try late.send(.continue)
+      #expect(["milk\(step)", "new\(step)"].contains(try late.answer()), "step \(step)")
+      #expect(try reader.mm("read a") == "new\(step)", "step \(step)")
+      #expect(try foreign.ask("archive-read \(path)") == "new\(step)", "step \(step)")
+    }
+    #expect(stops > 10)
+  }
+
+  // late                                other processes
+  // passes a message, which is read
+  // (stopped before one of its calls)
+  //                                     one writes or removes the archive, another takes that
+  // goes on                             still has what it has taken
+  @Test(
+    "does not come back when the process that gives it was stopped, and another one wrote",
+    arguments: ["pass a text late", "clear a"])
+  func stoppedGiver(command: String) throws {
+    let (reader, foreign) = (try scene.start(), try scene.start())
+    let path = try reader.mm("directory -") + "/a.archive"
+    #expect(try reader.mm("pass a text old") == "done")
+    let count = try #require(Int(try scene.start().ask("calls mm-\(command)")))
+    var stops = 0
+    for step in 1...count {
+      #expect(try reader.mm("pass a text old\(step)") == "done")
+      let late = try scene.start()
+      try late.tell("stop \(step) mm-\(command)")
+      guard try !late.hasAnswer() else { continue }
+      let isChanged = try reader.mm("read a") != "old\(step)"
+      #expect(try foreign.ask("archive-write \(path) milk\(step)") == "done")
+      let taken = try reader.mm("read a")
+      #expect(taken == "milk\(step)", "step \(step)")
+      try late.send(.continue)
+      #expect(try late.answer() == "done")
+      let last = try reader.mm("read a")
+      if isChanged {
+        stops += 1
+        #expect(last == taken, "step \(step)")
+      }
+      #expect(try foreign.ask("archive-read \(path)") == last, "step \(step)")
+    }
+    #expect(stops > 10)
+  }
+
   /// Each writer counts, so each reader sees the numbers of one writer in ascending order.
   @Test("shows every reader the messages of each writer in their order")
   func order() throws {
@@ -213,12 +276,13 @@ struct ArchiveFaultTests {
     let last = try sides[0].mm("read a")
     #expect(try foreign.ask("archive-read \(path)") == last)
     try eventually("the last one is heard") { heard.all.last == last }
-    for messages in seen + [heard.all] {
+    for (reader, messages) in zip(["value", "archive", "listener"], seen + [heard.all]) {
       for writer in ["foreign", "side0", "side1"] {
         let numbers = messages.filter { $0.hasPrefix(writer + ":") }.compactMap {
           Int($0.dropFirst(writer.utf8.count + 1))
         }
-        #expect(numbers == numbers.sorted())
+        let falls = numbers.indices.dropFirst().filter { numbers[$0] < numbers[$0 - 1] }
+        #expect(falls == [], "\(reader), \(writer): \(numbers)")
         #expect(!numbers.isEmpty)
       }
     }

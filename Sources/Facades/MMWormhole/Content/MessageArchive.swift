@@ -23,8 +23,9 @@ import WormholePropertyLists
 ///
 /// So an archive is news only if it is neither of those in the note. Each step is made only if
 /// nothing has changed since its decision: the note and the value are compared with their versions,
-/// and a claim that was taken over publishes nothing. A process that was stopped in the middle can
-/// change nothing later.
+/// and a claim that was taken over publishes nothing. A note that gives an archive which is not there
+/// may belong to a process that was stopped, so another archive is taken only under the claim. A
+/// process that was stopped in the middle can change nothing later.
 ///
 /// If both have changed since the note, the archive is the newer one, unless its time says that it
 /// is older: a program without archives, such as the command, has sent a message since.
@@ -62,6 +63,8 @@ struct MessageArchive: Sendable {
     /// Whether there was no archive before, so that its removal would look like that.
     private var isFirst: Bool { archive != nil && note.replaces == "" }
     var isBeingTaken: Bool { note.takes && archiveText == note.archive }
+    /// Whether the process that wrote the note may not have published its archive yet.
+    var mayBeGiven: Bool { note.replaces != nil && archiveText != note.archive }
 
     var step: Step {
       if value == nil, archive == nil { return .nothing }
@@ -153,13 +156,23 @@ struct MessageArchive: Sendable {
     }
     let hasValue = try !now.isValueNoted && now.value != nil && self.hasValue(content, now)
     if now.isBeingTaken, !now.isValueNoted, !hasValue { return give(now, purpose) }
-    try attempt {
+    let step = {
       if hasValue { return try write(now.settled, after: now) }
       var note = now.settled
       note.takes = true
       if note != now.note { try write(note, after: now) }
       // If another process has changed the value meanwhile, another look finds out.
       _ = try value.compareAndSet(now.value, content)
+    }
+    guard now.mayBeGiven else {
+      try attempt(step)
+      return true
+    }
+    // Excludes: a process that was stopped gives its older message after this.
+    do {
+      try change(now, .contentIndependentMetadataOnly, .changing) { _ in try step() }
+    } catch let error as FileCoordinationError where error.code == .overtaken {
+      // Another look finds what the process that took the claim over has done.
     }
     return true
   }
