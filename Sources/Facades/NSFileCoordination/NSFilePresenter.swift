@@ -4,8 +4,9 @@ public import Foundation
 /// protocol of Apple's systems.
 ///
 /// Callbacks are called on `presentedItemOperationQueue`. An access of another coordinator waits at
-/// most 2 seconds for all answers, so a blocked queue delays it that long. Each method but the two
-/// properties has a default, because Swift on Linux has no optional requirements.
+/// most 2 seconds for all answers, so a blocked queue delays it that long. Two presenters
+/// whose callbacks wait for an access do not ask each other. Each method but the two properties has a
+/// default, because Swift on Linux has no optional requirements.
 ///
 /// ```swift
 /// final class Page: NSObject, NSFilePresenter {

@@ -4,13 +4,13 @@ import Synchronization
 import Wormhole
 import WormholeFiles
 
-/// A registered `NSFilePresenter` as the coordination knows it: each call becomes an operation on the
-/// presenter's queue.
+/// A registered `NSFilePresenter` as the coordination knows it.
 final class PresenterAdapter: OriginalPresenter {
   /// Presenters need not be `Sendable`, as in the original: methods are called only on their queue.
   /// Their URL and queue are read on any thread, which the original also demands of a presenter.
   private nonisolated(unsafe) let presenter: any NSFilePresenter
-  let presentedItemQueue = DispatchQueue(label: "NSFilePresenter")
+  /// Not used: callbacks are operations.
+  var presentedItemQueue: DispatchQueue { .main }
 
   private init(_ presenter: any NSFilePresenter) {
     self.presenter = presenter
@@ -27,46 +27,43 @@ final class PresenterAdapter: OriginalPresenter {
 
   var presentedItemURL: URL? { presenter.presentedItemURL }
 
-  // In the order of the calls, because the presenter's queue keeps the order of equal operations.
-  private func call(_ body: @escaping @Sendable (any NSFilePresenter) -> Void) {
-    presenter.presentedItemOperationQueue.addOperation { [self] in
-      if FileCoordinator.isRegistered(self) { body(presenter) }
-    }
+  func enqueue(_ callback: @escaping @Sendable () -> Void) {
+    presenter.presentedItemOperationQueue.addOperation(callback)
   }
 
   func relinquishPresentedItem(
     toReader reader: @escaping @Sendable ((@Sendable () -> Void)?) -> Void
-  ) { call { $0.relinquishPresentedItem(toReader: reader) } }
+  ) { presenter.relinquishPresentedItem(toReader: reader) }
 
   func relinquishPresentedItem(
     toWriter writer: @escaping @Sendable ((@Sendable () -> Void)?) -> Void
-  ) { call { $0.relinquishPresentedItem(toWriter: writer) } }
+  ) { presenter.relinquishPresentedItem(toWriter: writer) }
 
   func savePresentedItemChanges(
     completionHandler: @escaping @Sendable ((any Error)?) -> Void
-  ) { call { $0.savePresentedItemChanges(completionHandler: completionHandler) } }
+  ) { presenter.savePresentedItemChanges(completionHandler: completionHandler) }
 
   func accommodatePresentedItemDeletion(
     completionHandler: @escaping @Sendable ((any Error)?) -> Void
-  ) { call { $0.accommodatePresentedItemDeletion(completionHandler: completionHandler) } }
+  ) { presenter.accommodatePresentedItemDeletion(completionHandler: completionHandler) }
 
-  func presentedItemDidMove(to newURL: URL) { call { $0.presentedItemDidMove(to: newURL) } }
+  func presentedItemDidMove(to newURL: URL) { presenter.presentedItemDidMove(to: newURL) }
 
-  func presentedItemDidChange() { call { $0.presentedItemDidChange() } }
+  func presentedItemDidChange() { presenter.presentedItemDidChange() }
 
   func accommodatePresentedSubitemDeletion(
     at url: URL, completionHandler: @escaping @Sendable ((any Error)?) -> Void
   ) {
-    call { $0.accommodatePresentedSubitemDeletion(at: url, completionHandler: completionHandler) }
+    presenter.accommodatePresentedSubitemDeletion(at: url, completionHandler: completionHandler)
   }
 
-  func presentedSubitemDidAppear(at url: URL) { call { $0.presentedSubitemDidAppear(at: url) } }
+  func presentedSubitemDidAppear(at url: URL) { presenter.presentedSubitemDidAppear(at: url) }
 
   func presentedSubitem(at oldURL: URL, didMoveTo newURL: URL) {
-    call { $0.presentedSubitem(at: oldURL, didMoveTo: newURL) }
+    presenter.presentedSubitem(at: oldURL, didMoveTo: newURL)
   }
 
-  func presentedSubitemDidChange(at url: URL) { call { $0.presentedSubitemDidChange(at: url) } }
+  func presentedSubitemDidChange(at url: URL) { presenter.presentedSubitemDidChange(at: url) }
 }
 
 // MARK: Versions and errors
@@ -84,15 +81,13 @@ extension PresenterAdapter {
   ) {
     let version = NSFileVersion(item, copy)
     let url = URL(fileURLWithPath: item.path)
-    call {
-      switch (event, isSubitem) {
-      case (.gained, false): $0.presentedItemDidGain(version)
-      case (.lost, false): $0.presentedItemDidLose(version)
-      case (.resolved, false): $0.presentedItemDidResolveConflict(version)
-      case (.gained, true): $0.presentedSubitem(at: url, didGain: version)
-      case (.lost, true): $0.presentedSubitem(at: url, didLose: version)
-      case (.resolved, true): $0.presentedSubitem(at: url, didResolve: version)
-      }
+    switch (event, isSubitem) {
+    case (.gained, false): presenter.presentedItemDidGain(version)
+    case (.lost, false): presenter.presentedItemDidLose(version)
+    case (.resolved, false): presenter.presentedItemDidResolveConflict(version)
+    case (.gained, true): presenter.presentedSubitem(at: url, didGain: version)
+    case (.lost, true): presenter.presentedSubitem(at: url, didLose: version)
+    case (.resolved, true): presenter.presentedSubitem(at: url, didResolve: version)
     }
   }
 }

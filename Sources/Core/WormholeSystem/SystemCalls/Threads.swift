@@ -1,6 +1,13 @@
 import Glibc
 import WormholeShims
 
+/// Identifies a thread as long as it lives.
+package struct ThreadID: Equatable, Sendable {
+  private let thread: pthread_t
+
+  package static var current: ThreadID { ThreadID(thread: pthread_self()) }
+}
+
 /// Starts a thread that may block. All signals are blocked in it, so that the program's own threads
 /// receive them. The corresponding C function is `pthread_create`.
 ///

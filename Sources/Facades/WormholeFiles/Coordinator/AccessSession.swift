@@ -155,6 +155,7 @@ final class AccessOpening: Waiting {
       if item.requests.allSatisfy({ requests[$0].wantsSnapshot }) { access.end(removal) }
     }
     items = []
+    conversation?.accessBegins()
     return AccessSession(
       items: granted, urls: urls, snapshots: snapshots, terms: terms,
       presenter: coordinator.filePresenter, conversation: conversation.take())

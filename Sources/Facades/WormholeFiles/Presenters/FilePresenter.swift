@@ -9,7 +9,8 @@ public import Wormhole
 /// Callbacks are called on `presentedItemQueue`, one at a time and in order, never for operations
 /// of a coordinator that was made for this presenter. An access waits at most 2 seconds for all
 /// answers (50 ms for a stopped process) and then continues without them, so a callback should
-/// answer soon. A callback may coordinate: the access holds nothing while presenters are asked.
+/// answer soon. A callback may coordinate: the access holds nothing while presenters are asked, and
+/// two presenters whose callbacks wait for an access do not ask each other.
 ///
 /// The item is watched, so changes by programs that do not coordinate are noticed, too. The methods
 /// have the meaning of those of `NSFilePresenter`; all but the first two requirements have a
@@ -252,11 +253,6 @@ extension FileCoordinator {
   ///
   /// - Complexity: four system calls.
   public static func publisher(ofItemAt url: URL) -> Publisher? { ItemPublisher.of(url.path) }
-
-  /// Whether a presenter is registered now.
-  package static func isRegistered(_ presenter: any FilePresenter) -> Bool {
-    RegisteredPresenter.registered(presenter) != nil
-  }
 
   /// The registered presenters of this process, in no order.
   public static var filePresenters: [any FilePresenter] {

@@ -27,6 +27,8 @@ package final class PresenterConversation: Waiting, Sendable {
     /// Each gives a presenter its item back.
     var releases: [@Sendable () -> Void] = []
     var failure: (any Error)?
+    /// The presenter whose callback waits for the access.
+    var caller: RegisteredPresenter?
     /// The limit of the wait for answers.
     var limit: ContinuousClock.Instant
     var isAsked = false
@@ -88,6 +90,7 @@ package final class PresenterConversation: Waiting, Sendable {
     let conversation = PresenterConversation(
       demands, remote(for: demands), for: presenter, until: deadline, under: terms)
     try conversation.run()
+    conversation.accessBegins()
     return conversation
   }
 
@@ -125,13 +128,20 @@ package final class PresenterConversation: Waiting, Sendable {
   }
 
   private func ask() {
-    let exchanges = RegisteredPresenter.all.compactMap { exchange(with: $0) }
+    let caller = RegisteredPresenter.all.first { $0.callbacks.isCalling }
+    caller?.beginWait()
+    let isInCallback = caller != nil
+    let exchanges = RegisteredPresenter.all.compactMap {
+      exchange(with: $0, isForCallback: isInCallback)
+    }
     state.withLock { state in
       for member in remote { state.waiting[member.id] = member.description }
+      state.caller = caller
       state.isAsked = true
     }
     for member in remote {
-      let release = member.site.ask(member, about: demands) { [weak self] in
+      let release = member.site.ask(member, about: demands, isForCallback: isInCallback) {
+        [weak self] in
         self?.take($0, of: member)
       }
       if let release { state.withLock { $0.releases.append(release) } }
@@ -143,8 +153,13 @@ package final class PresenterConversation: Waiting, Sendable {
     state.withLock { $0.limit = min($0.limit, .now.advanced(by: Self.patience)) }
   }
 
+  /// The accessor runs, or never will.
+  func accessBegins() { state.withLock { $0.caller.take() }?.endWait() }
+
   /// - Returns: nil if the demands do not concern the presenter.
-  private func exchange(with presenter: RegisteredPresenter) -> PresenterExchange? {
+  private func exchange(
+    with presenter: RegisteredPresenter, isForCallback: Bool
+  ) -> PresenterExchange? {
     guard presenter !== own, let path = presenter.path else { return nil }
     let steps = presenter.steps(for: demands)
     guard !steps.isEmpty else { return nil }
@@ -152,7 +167,8 @@ package final class PresenterConversation: Waiting, Sendable {
     let description = PresenterDescription(
       processID: Program.processID, program: "this program", state: .running, path: path.text)
     state.withLock { $0.waiting[id] = description }
-    return PresenterExchange(presenter, steps) { [weak self] in self?.endWait(for: id, failure: $0)
+    return PresenterExchange(presenter, steps, isForCallback: isForCallback) { [weak self] in
+      self?.endWait(for: id, failure: $0)
     }
   }
 
@@ -221,6 +237,7 @@ package final class PresenterConversation: Waiting, Sendable {
       defer { state.isOver = true }
       return state.isOver ? nil : state.releases
     }
+    accessBegins()
     guard let releases else { return }
     for release in releases { release() }
     guard let own else { return }

@@ -117,22 +117,27 @@ final class PresenterExchange: Sendable {
     var phase = Phase.asking
     /// The number of answered steps: a second answer to one is ignored.
     var answers = 0
+    /// Whether the presenter was called for the next answer.
+    var isCalled = false
     var reacquirers: [@Sendable () -> Void] = []
   }
 
   private let presenter: RegisteredPresenter
   private let steps: [PresenterStep]
+  /// Whether a presenter's callback waits for the answers.
+  private let isForCallback: Bool
   private let answered: @Sendable ((any Error)?) -> Void
   private let state = Mutex(State())
 
   /// - Parameter answered: called once, on any thread, unless the access is over before; gets the
   ///   error of a presenter that refuses.
   init(
-    _ presenter: RegisteredPresenter, _ steps: [PresenterStep],
+    _ presenter: RegisteredPresenter, _ steps: [PresenterStep], isForCallback: Bool,
     answered: @escaping @Sendable ((any Error)?) -> Void
   ) {
     self.presenter = presenter
     self.steps = steps
+    self.isForCallback = isForCallback
     self.answered = answered
   }
 
@@ -144,11 +149,16 @@ final class PresenterExchange: Sendable {
   private func ask(_ index: Int) {
     guard index < steps.count else { return end(nil) }
     presenter.callbacks.post { self.perform(index, on: $0) }
+    if presenter.isWaiting { presenterWaits() }
   }
 
   private func perform(_ index: Int, on presenter: any FilePresenter) {
+    let isWanted = state.withLock { state in
+      state.isCalled = true
+      return state.phase == .asking
+    }
     // The access was given up meanwhile.
-    guard state.withLock({ $0.phase }) == .asking else { return }
+    guard isWanted else { return }
     let step = steps[index]
     let completion: @Sendable ((any Error)?) -> Void = { self.take($0, nil, index) }
     let relinquished: @Sendable ((@Sendable () -> Void)?) -> Void = { self.take(nil, $0, index) }
@@ -167,6 +177,7 @@ final class PresenterExchange: Sendable {
     let (isNew, phase) = state.withLock { state in
       guard state.answers == index else { return (false, state.phase) }
       state.answers += 1
+      state.isCalled = false
       // Excludes: the access ending between the look and the keeping, which would lose the call.
       if state.phase != .over, let reacquirer { state.reacquirers.append(reacquirer) }
       return (true, state.phase)
@@ -188,6 +199,12 @@ final class PresenterExchange: Sendable {
 
   /// The presenter was removed: no access waits for it any more.
   func leave() { end(nil) }
+
+  /// A callback of the presenter waits for an access. If another callback waits for its answer, each
+  /// may wait for the other: it is not asked, unless it was called before.
+  func presenterWaits() {
+    if isForCallback, !state.withLock({ $0.isCalled }) { leave() }
+  }
 
   /// The access is over, or given up.
   func finish() {

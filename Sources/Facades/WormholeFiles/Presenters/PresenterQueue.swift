@@ -1,6 +1,7 @@
 import Dispatch
 import FoundationEssentials
 import Synchronization
+import WormholeSystem
 
 /// A notice to a presenter, which needs no answer.
 enum PresenterNotice: Hashable, Sendable {
@@ -52,19 +53,32 @@ final class PresenterQueue: Sendable {
     var messages: ArraySlice<Message> = []
     var waiting: Set<PresenterNotice> = []
     var isDelivering = false
+    /// The thread of the current callback.
+    var thread: ThreadID?
     var isClosed = false
   }
 
   /// More notices than this wait only for a presenter that does not respond: they become one.
   private static let maximumNotices = 10_000
 
-  let queue: DispatchQueue
+  private let enqueue: @Sendable (@escaping @Sendable () -> Void) -> Void
   private let presenter: any FilePresenter
   private let state = Mutex(State())
 
   init(_ presenter: any FilePresenter) {
     self.presenter = presenter
-    queue = presenter.presentedItemQueue
+    let queue = presenter.presentedItemQueue
+    if let original = presenter as? any OriginalPresenter {
+      enqueue = { original.enqueue($0) }
+    } else {
+      enqueue = { queue.async(execute: $0) }
+    }
+  }
+
+  /// Whether the caller is in a callback of this presenter.
+  var isCalling: Bool {
+    let current = ThreadID.current
+    return state.withLock { $0.thread == current }
   }
 
   func post(_ notices: [PresenterNotice]) {
@@ -96,7 +110,7 @@ final class PresenterQueue: Sendable {
       state.isDelivering = true
       return true
     }
-    if mustDeliver { queue.async { self.deliver() } }
+    if mustDeliver { enqueue { self.deliver() } }
   }
 
   /// No callback begins after this.
@@ -129,10 +143,14 @@ final class PresenterQueue: Sendable {
       if let notice = message?.notice { state.waiting.remove(notice) }
       // The array of a slice keeps the delivered ones.
       if state.messages.isEmpty { state.messages = [] }
+      state.thread = .current
       return message
     }
     message?.deliver(presenter)
-    update { $0.isDelivering = false }
+    update { state in
+      state.thread = nil
+      state.isDelivering = false
+    }
   }
 }
 

@@ -34,9 +34,12 @@ package struct PresenterRefusal: Sendable, Hashable {
   }
 }
 
-/// A presenter that was written for the original: it describes its errors for other processes better
-/// than their types do, and hears of versions.
+/// A presenter that was written for the original: it has an operation queue, describes its errors for
+/// other processes better than their types do, and hears of versions.
 package protocol OriginalPresenter: FilePresenter {
+  /// Adds a callback to its operation queue, which stands for `presentedItemQueue`.
+  func enqueue(_ callback: @escaping @Sendable () -> Void)
+
   func refusal(for error: any Error) -> PresenterRefusal
 
   /// - Parameter isSubitem: whether the item is in the presented directory.

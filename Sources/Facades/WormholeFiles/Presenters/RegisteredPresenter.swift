@@ -9,6 +9,8 @@ import WormholeSystem
 final class RegisteredPresenter: Sendable {
   private struct State {
     var exchanges: [ObjectIdentifier: PresenterExchange] = [:]
+    /// The accesses for which its callbacks wait.
+    var accesses = 0
     var isRemoved = false
   }
 
@@ -108,6 +110,19 @@ final class RegisteredPresenter: Sendable {
   func close(_ exchange: PresenterExchange) {
     state.withLock { _ = $0.exchanges.removeValue(forKey: ObjectIdentifier(exchange)) }
   }
+
+  /// A callback waits for an access, until `endWait`.
+  func beginWait() {
+    let exchanges = state.withLock { state in
+      state.accesses += 1
+      return Array(state.exchanges.values)
+    }
+    for exchange in exchanges { exchange.presenterWaits() }
+  }
+
+  var isWaiting: Bool { state.withLock { $0.accesses > 0 } }
+
+  func endWait() { state.withLock { $0.accesses -= 1 } }
 
   /// Ends everything: accesses that wait for an answer continue without it.
   func remove() {

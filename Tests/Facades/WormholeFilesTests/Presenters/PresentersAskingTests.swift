@@ -68,7 +68,9 @@ struct PresentersAskingTests {
       HoldingPresenter { answer in held.withLock { $0.append(answer) } })
     let given = Mutex(0)
     for isLate in [true, false] {
-      let exchange = PresenterExchange(registered, [.relinquishToWriter]) { _ in }
+      let exchange = PresenterExchange(registered, [.relinquishToWriter], isForCallback: false) {
+        _ in
+      }
       exchange.start()
       try eventually("it is asked") { held.withLock { !$0.isEmpty } }
       if isLate { exchange.finish() }

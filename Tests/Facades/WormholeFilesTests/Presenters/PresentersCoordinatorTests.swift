@@ -71,6 +71,39 @@ struct PresentersCoordinatorTests {
     }
   }
 
+  // each of two presenters, in a callback
+  // waits until both are in one
+  // asks the other
+  @Test("two that ask each other in their callbacks do not wait for each other")
+  func askingEachOther() throws {
+    try scene.presenting("d/file") { first in
+      try scene.presenting("d/file") { second in
+        let presenters = [first, second]
+        let silent = Mutex<[[PresenterDescription]]>([])
+        let isThere = presenters.map { _ in DispatchSemaphore(value: 0) }
+        for (number, presenter) in presenters.enumerated() {
+          let callbacks = try #require(RegisteredPresenter.registered(presenter)).callbacks
+          callbacks.post { presenter in
+            isThere[number].signal()
+            #expect(isThere[1 - number].wait(timeout: .now() + .seconds(30)) == .success)
+            do {
+              let conversation = try scene.ask(.merging, "d/file", by: presenter)
+              silent.withLock { $0.append(conversation.silent) }
+            } catch {
+              Issue.record(error)
+            }
+          }
+        }
+        try eventually("both have asked") { silent.withLock { $0.count } == 2 }
+        #expect(silent.withLock { $0 } == [[], []])
+        // Afterwards they are asked as before.
+        for presenter in presenters { presenter.forget() }
+        _ = try scene.ask(.reading, "d/file")
+        #expect(presenters.map(\.heard) == [["reader", "save"], ["reader", "save"]])
+      }
+    }
+  }
+
   @Test("one saves through a coordinator of its own before another's read, which sees it")
   func saving() throws {
     let saver = SavingPresenter(url("d/file"))

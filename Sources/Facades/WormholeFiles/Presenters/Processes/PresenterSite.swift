@@ -86,11 +86,13 @@ final class PresenterSite: Sendable {
 
   /// Asks a presenter.
   ///
-  /// - Parameter end: called once with the answer or another end of the call, on any thread.
+  /// - Parameters:
+  ///   - isForCallback: whether a presenter's callback waits for the answer.
+  ///   - end: called once with the answer or another end of the call, on any thread.
   /// - Returns: a closure to call when the access is over: the presenter gets its item back, or
   ///   need not answer any more. Nil if its process has ended, or the call has ended otherwise.
   func ask(
-    _ member: Member, about demands: [PresenterDemand],
+    _ member: Member, about demands: [PresenterDemand], isForCallback: Bool,
     end: @escaping @Sendable (CallEnd) -> Void
   ) -> (@Sendable () -> Void)? {
     do {
@@ -101,6 +103,7 @@ final class PresenterSite: Sendable {
       let id = try calls.begin(until: nil, end)
       let message: PropertyListValue = [
         "presenter": .string(member.id), "demands": .array(demands.map(\.propertyList)),
+        "callback": .boolean(isForCallback),
       ]
       do {
         switch try calls.post(id, message, expires: .never, to: callee) {
@@ -156,7 +159,8 @@ final class PresenterSite: Sendable {
     let describing = presenter.presenter as? any OriginalPresenter
     let steps = presenter.steps(for: demands.compactMap { PresenterDemand($0) })
     // It keeps the call until its end, and the call keeps it.
-    let exchange = PresenterExchange(presenter, steps) { failure in
+    let isForCallback = call.value["callback"]?.boolValue ?? false
+    let exchange = PresenterExchange(presenter, steps, isForCallback: isForCallback) { failure in
       queue.async {
         answer(call, failure.map { ($0, describing?.refusal(for: $0) ?? PresenterRefusal($0)) })
       }
