@@ -57,7 +57,8 @@ public final class SharedText: NSObject, NSFilePresenter, Sendable {
       outcome = Result {
         var all = try Self.lines(url)
         // Two versions may have the same new line.
-        for line in try new() where !all.contains(line) { all.append(line) }
+        var known = Set(all)
+        for line in try new() where known.insert(line).inserted { all.append(line) }
         let text = all.map { $0 + "\n" }.joined()
         try text.write(to: url, atomically: true, encoding: .utf8)
       }
