@@ -207,9 +207,20 @@ extension Presence {
     _ content: PropertyListValue? = nil, _ overtaking: Overtaking = .suspended,
     until deadline: ContinuousClock.Instant?
   ) -> sending any Waiting<PresenceRegistration> {
-    let record = PresenceRecord(isExclusive: true, content: content, host: store.host)
-    let entry = store.exclusiveEntry(
-      record, overtaking, until: deadline ?? .now + Value.standardWait)
+    entry(isExclusive: true, content) {
+      store.exclusiveEntry($0, overtaking, until: deadline ?? .now + Value.standardWait)
+    }
+  }
+
+  /// Returns the wait of a registration for the processes in its way.
+  ///
+  /// - Parameter begin: Returns the engine's wait for a record.
+  package func entry(
+    isExclusive: Bool, _ content: PropertyListValue? = nil,
+    _ begin: (PresenceRecord) -> any Waiting<any PresenceHold>
+  ) -> sending any Waiting<PresenceRegistration> {
+    let record = PresenceRecord(isExclusive: isExclusive, content: content, host: store.host)
+    let entry = begin(record)
     var isChecked = false
     var meter = WaitMeter()
     return StepwiseWait {

@@ -38,7 +38,7 @@ public final class PresenceRegistration: Sendable {
   public func close() { end(asDeath: false) }
 
   /// - Parameter asDeath: see `abandon`.
-  func end(asDeath: Bool) { hold.end(asDeath: asDeath) }
+  package func end(asDeath: Bool) { hold.end(asDeath: asDeath) }
 
   /// Begins to notice when a program removes it, or another process takes its role; once.
   func watch() throws {

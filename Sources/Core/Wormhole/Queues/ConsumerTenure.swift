@@ -40,58 +40,20 @@ final class ConsumerTenure: Sendable {
     _ queue: Queue, _ terms: ConsumerTerms, _ wake: AlarmLatch,
     until deadline: ContinuousClock.Instant?
   ) -> sending any Waiting<ConsumerTenure> {
-    let role = queue.role.exclusiveEntry(until: deadline)
-    let action = terms.isWorker ? "work for" : "consume"
-    func begin(_ role: () throws -> ConsumerRole) throws -> WaitingStep<ConsumerTenure> {
-      try queue.attempt(action) {
-        try .done(ConsumerTenure(of: queue, terms, wake, role(), until: deadline))
-      }
-    }
+    let deliveries = DeliveryTerms(OpenQueue(queue), terms, wake)
+    let joining = queue.store.joining(deliveries, until: deadline)
     return StepwiseWait {
-      do {
-        return try role.step().then { gate in
-          try begin {
-            guard terms.isWorker else { return .alone(gate) }
-            // The gate has just tidied up.
-            do {
-              let own = try queue.limited(until: deadline).role.enter(nil, tidies: false)
-              return .worker(own, gate: gate)
-            } catch {
-              gate.close()
-              throw error
-            }
-          }
-        }
-      } catch let error as AppGroupError where error.code == .noSpace && terms.isWorker {
-        // No other consumer has the queue alone: that was checked first.
-        return try begin { .unregistered(error) }
+      try queue.attempt(terms.isWorker ? "work for" : "consume") {
+        try joining.step().then { .done(ConsumerTenure($0, deliveries)) }
       }
     }
   }
 
-  private init(
-    of queue: Queue, _ terms: ConsumerTerms, _ wake: AlarmLatch, _ role: ConsumerRole,
-    until deadline: ContinuousClock.Instant?
-  ) throws {
-    deliveries = DeliveryTerms(OpenQueue(queue), terms, wake)
-    let gate: PresenceRegistration?
-    switch role {
-    case .alone(let own): (registration, gate) = (own, own)
-    case .worker(let own, let shared): (registration, gate) = (own, shared)
-    case .unregistered: (registration, gate) = (nil, nil)
-    }
-    defer { if terms.isWorker { gate?.close() } }
-    do {
-      let source = try queue.store.source(for: role, deliveries, until: deadline)
-      place = source.place
-      // Stopped between the two steps, this may have replaced its own successor, which then begins
-      // again. A process without a right to the role must begin again, too.
-      if !place.hasBegunUnderRole { try gate?.confirm(until: deadline) }
-      steps = Mutex(ConsumerSteps(source, deliveries))
-    } catch {
-      registration?.close()
-      throw error
-    }
+  private init(_ membership: QueueMembership, _ deliveries: DeliveryTerms) {
+    self.deliveries = deliveries
+    registration = membership.registration
+    place = membership.source.place
+    steps = Mutex(ConsumerSteps(membership.source, deliveries))
   }
 
   private var queue: Queue { deliveries.queue }
@@ -151,8 +113,7 @@ final class ConsumerTenure: Sendable {
   /// - Parameter asDeath: whether the registration ends as if this process had died.
   func end(asDeath: Bool = false) {
     for watch in watches.withLock({ exchange(&$0, with: []) }) ?? [] { watch.cancel() }
-    place.end()
-    registration?.end(asDeath: asDeath)
+    place.end(registration, asDeath: asDeath)
   }
 }
 
@@ -313,6 +274,7 @@ package final class DeliveryTerms: Sendable {
 
   package var queue: Queue { directory.queue }
   package var keepsOrder: Bool { consumer.keepsOrder }
+  package var isWorker: Bool { consumer.isWorker }
 
   func add(_ entry: Released) { released.withLock { $0.append(entry) } }
 

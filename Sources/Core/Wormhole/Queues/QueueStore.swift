@@ -64,10 +64,11 @@ package protocol QueueStore: Sendable {
   /// - Returns: nil if it was used before.
   func watchFirstUse(_ signal: @escaping @Sendable () -> Void) throws -> (any Cancelling)?
 
-  /// Begins to consume, with the batches that consumers left that are gone.
-  func source(
-    for role: ConsumerRole, _ terms: DeliveryTerms, until deadline: ContinuousClock.Instant?
-  ) throws -> any ConsumerSource
+  /// Returns the wait of a process that begins to consume, for the consumers in its way. It begins
+  /// with the batches that consumers left that are gone.
+  func joining(
+    _ terms: DeliveryTerms, until deadline: ContinuousClock.Instant?
+  ) -> sending any Waiting<QueueMembership>
 
   // MARK: Care
 
@@ -113,9 +114,6 @@ package enum Taking {
 
 /// A consumer's place in its queue. Thread-safe.
 package protocol ConsumerPlace: Sendable {
-  /// Whether its beginning would have failed if its role had been lost by then.
-  var hasBegunUnderRole: Bool { get }
-
   /// Returns whether no entry waits, and every taken entry is acknowledged.
   func isIdle() throws -> Bool
 
@@ -127,11 +125,11 @@ package protocol ConsumerPlace: Sendable {
   func noteLoss() throws
 
   /// From now on unacknowledged entries go to the next consumer.
-  func end()
-}
-
-extension ConsumerPlace {
-  package var hasBegunUnderRole: Bool { false }
+  ///
+  /// - Parameters:
+  ///   - registration: Ends after it, or with it; nil if there was no room for it.
+  ///   - asDeath: Whether the registration ends as if this process had died.
+  func end(_ registration: PresenceRegistration?, asDeath: Bool)
 }
 
 /// A batch that a consumer has taken: the steps with its entries, each of which fails with
@@ -183,12 +181,13 @@ package struct Settlement {
   let hasNotes: Bool
 }
 
-/// The right by which a consumer takes entries.
-package enum ConsumerRole {
-  case alone(PresenceRegistration)
-  /// One of several, which has the exclusive role while it begins: so that it waits for a consumer
-  /// that has the queue alone, and that consumer sees its directory.
-  case worker(PresenceRegistration, gate: PresenceRegistration)
-  /// One of several, without room for its registration.
-  case unregistered(AppGroupError)
+/// A process that has begun to consume.
+package struct QueueMembership: Sendable {
+  let source: any ConsumerSource
+  /// Nil if there was no room for it.
+  let registration: PresenceRegistration?
+
+  package init(_ source: any ConsumerSource, _ registration: PresenceRegistration?) {
+    (self.source, self.registration) = (source, registration)
+  }
 }

@@ -29,6 +29,9 @@ package final class EtcdClient: Sendable {
     package var revision: Int64 { moment.revision }
   }
 
+  /// How many keys one answer has, unless its request says it.
+  package static let pageSize = 1_000
+
   /// A request to read a range.
   package struct Part: Hashable, Sendable {
     package let range: KeyRange
@@ -49,7 +52,8 @@ package final class EtcdClient: Sendable {
   ///   - pageSize: How many keys one answer has.
   /// - Throws: As the reading of several ranges.
   package func read(
-    _ range: KeyRange, keysOnly: Bool = false, at revision: Int64? = nil, pageSize: Int = 1_000,
+    _ range: KeyRange, keysOnly: Bool = false, at revision: Int64? = nil,
+    pageSize: Int = EtcdClient.pageSize,
     until deadline: ContinuousClock.Instant
   ) throws(EtcdError) -> Content {
     let (moment, items) = try read(
@@ -70,7 +74,7 @@ package final class EtcdClient: Sendable {
   /// - Throws: `.compacted` if the past revision was compacted, or the newest one was each time
   ///   until the deadline; otherwise `.unreachable`, and the cluster's refusals.
   package func read(
-    _ parts: [Part], at revision: Int64? = nil, pageSize: Int = 1_000,
+    _ parts: [Part], at revision: Int64? = nil, pageSize: Int = EtcdClient.pageSize,
     until deadline: ContinuousClock.Instant
   ) throws(EtcdError) -> (moment: EtcdMoment, items: [[KeyValue]]) {
     while true {

@@ -13,6 +13,24 @@ struct EtcdPlace: Sendable {
   let isDoubtful: Bool
 }
 
+/// What comes and goes with a registration, in the same transactions.
+protocol EtcdCompanion: AnyObject, Sendable {
+  /// Its key, which is under the session of the registration.
+  var key: [UInt8] { get }
+
+  /// The steps that put its key, and what it reads then.
+  func steps(with record: PresenceRecord, lease: Int64) -> [EtcdTransaction.Operation]
+
+  /// Its key was put.
+  ///
+  /// - Parameter outcome: That of the transaction, whose last results are those of its steps; nil if
+  ///   the answer was lost.
+  func entered(_ session: EtcdSession, _ outcome: EtcdTransaction.Outcome?)
+
+  /// Its key was deleted.
+  func left()
+}
+
 /// The attempts of one registration to enter.
 ///
 /// **A late copy.** A transaction whose answer was lost may be made a little later, even after
@@ -21,7 +39,7 @@ struct EtcdPlace: Sendable {
 /// nothing. A copy after its end would be an unknown registration: if there was a doubt, the end
 /// leaves an empty key behind instead of none, until the session ends.
 final class EtcdEntrance {
-  /// How the role is taken.
+  /// How the role is taken, or passed by a registration that is not exclusive.
   enum Terms {
     /// From the registration that has it; nil if it is free.
     case over(EtcdPresence.Role?)
@@ -37,17 +55,21 @@ final class EtcdEntrance {
 
   let record: PresenceRecord
   private let presence: EtcdPresence
+  private let companion: (any EtcdCompanion)?
   /// The session of a transaction that may still arrive, until it has entered.
   private var doubt: EtcdSession?
 
-  init(_ presence: EtcdPresence, _ record: PresenceRecord) {
+  init(
+    _ presence: EtcdPresence, _ record: PresenceRecord, with companion: (any EtcdCompanion)? = nil
+  ) {
     self.record = record
     self.presence = presence
+    self.companion = companion
   }
 
   /// Tries to enter; a transaction whose outcome is unknown is made again.
   ///
-  /// - Parameter terms: How the role is taken; nil without it.
+  /// - Parameter terms: How the role is taken; nil if it does not matter who has it.
   func attempt(_ terms: Terms?, on etcd: EtcdContainer) throws -> Outcome {
     let bytes = try record.bytes()
     return try etcd.settling { _ throws(EtcdError) in
@@ -58,7 +80,7 @@ final class EtcdEntrance {
         if doubt !== session { doubt = nil }
         do throws(EtcdError) {
           let outcome = try etcd.commit(transaction(bytes, terms, lease: session.lease))
-          return self.outcome(outcome, bytes, isExclusive: terms != nil, session: session)
+          return self.outcome(outcome, bytes, session: session)
         } catch {
           if error.code == .outcomeUnknown { doubt = session }
           guard error.code == .leaseGone else { throw error }
@@ -82,32 +104,43 @@ final class EtcdEntrance {
         .put(key: member, value: bytes, lease: lease),
         .put(key: presence.lastKey, value: bytes),
       ], otherwise: [presence.everything])
-    guard let terms else { return transaction }
-    transaction.operations += [
-      .put(key: presence.roleKey, value: Array(record.id.utf8), lease: lease),
-      .put(key: presence.heirKey, value: Array(record.id.utf8)),
-    ]
+    let id = Array(record.id.utf8)
+    if record.isExclusive, terms != nil {
+      transaction.operations += [
+        .put(key: presence.roleKey, value: id, lease: lease),
+        .put(key: presence.heirKey, value: id),
+      ]
+    }
     switch terms {
+    case nil: break
     case .over(nil): transaction.conditions.append(.absent(presence.roleKey))
     case .again(let revision):
       transaction.conditions += [
         .absent(presence.roleKey), .modified(presence.heirKey, at: revision),
-        .value(of: presence.heirKey, Array(record.id.utf8)),
+        .value(of: presence.heirKey, id),
       ]
     case .over(let role?):
       transaction.conditions += role.item.unchanged
+      if !record.isExclusive {
+        // Its former holder finds by the heir that it has lost the role, which is free now.
+        transaction.operations += [
+          .delete(.key(presence.roleKey)), .put(key: presence.heirKey, value: id),
+        ]
+      }
       if let other = role.member {
         transaction.operations.append(.delete(.key(presence.memberKey(other.id))))
       }
     }
+    transaction.operations += companion?.steps(with: record, lease: lease) ?? []
     return transaction
   }
 
   private func outcome(
-    _ outcome: EtcdTransaction.Outcome, _ bytes: [UInt8], isExclusive: Bool, session: EtcdSession
+    _ outcome: EtcdTransaction.Outcome, _ bytes: [UInt8], session: EtcdSession
   ) -> Outcome {
     func entered(_ revision: Int64) -> Outcome {
       defer { doubt = nil }
+      companion?.entered(session, outcome.succeeded ? outcome : nil)
       return .entered(
         EtcdPlace(session: session, revision: revision, isDoubtful: doubt != nil))
     }
@@ -116,7 +149,7 @@ final class EtcdEntrance {
     // An earlier copy of our own, whose answer was lost.
     if let own = items.first(where: { $0.key == presence.memberKey(record.id) }),
       own.lease == session.lease, own.value == bytes,
-      !isExclusive
+      !record.isExclusive
         || items.contains(where: { $0.key == presence.roleKey && $0.modified == own.created })
     {
       return entered(own.created)
@@ -127,8 +160,8 @@ final class EtcdEntrance {
   /// Makes sure, in the background, that no copy of a transaction enters later.
   deinit {
     guard let session = doubt else { return }
-    let (presence, record) = (presence, record)
-    Blocking.queue().async { presence.bury(record, session) }
+    let (presence, record, companion) = (presence, record, companion)
+    Blocking.queue().async { presence.bury(record, session, with: companion) }
   }
 }
 
@@ -136,17 +169,21 @@ extension EtcdPresence {
   /// Ends a registration, without changing the keys of others.
   ///
   /// - Parameter asDeath: Whether to leave no record of leaving.
-  func end(_ record: PresenceRecord, _ place: EtcdPlace, asDeath: Bool) {
+  func end(
+    _ record: PresenceRecord, _ place: EtcdPlace, with companion: (any EtcdCompanion)?,
+    asDeath: Bool
+  ) {
     var record = record
     record.ended = Date()
     let leaving = record
     place.session.insist { deadline in
-      try erase(leaving, place, asDeath: asDeath, on: etcd.until(deadline))
+      try erase(leaving, place, with: companion, asDeath: asDeath, on: etcd.until(deadline))
     }
   }
 
   private func erase(
-    _ record: PresenceRecord, _ place: EtcdPlace, asDeath: Bool, on etcd: EtcdContainer
+    _ record: PresenceRecord, _ place: EtcdPlace, with companion: (any EtcdCompanion)?,
+    asDeath: Bool, on etcd: EtcdContainer
   ) throws(EtcdError) {
     let member = memberKey(record.id)
     var transaction = EtcdTransaction(
@@ -160,7 +197,8 @@ extension EtcdPresence {
     if !asDeath, let bytes = try? record.bytes() {
       transaction.operations.append(.put(key: lastKey, value: bytes))
     }
-    _ = try etcd.repeating(transaction)
+    if let companion { transaction.operations.append(.delete(.key(companion.key))) }
+    if try etcd.repeating(transaction).succeeded { companion?.left() }
   }
 
   /// The conditions that hold as long as a registration does: never both in another history,
@@ -171,7 +209,9 @@ extension EtcdPresence {
   }
 
   /// Ends a registration that may not even have begun.
-  fileprivate func bury(_ record: PresenceRecord, _ session: EtcdSession) {
+  fileprivate func bury(
+    _ record: PresenceRecord, _ session: EtcdSession, with companion: (any EtcdCompanion)?
+  ) {
     let member = memberKey(record.id)
     session.insist { deadline in
       let etcd = etcd.until(deadline)
@@ -183,7 +223,7 @@ extension EtcdPresence {
       else { return }
       try erase(
         record, EtcdPlace(session: session, revision: item.created, isDoubtful: true),
-        asDeath: true, on: etcd)
+        with: companion, asDeath: true, on: etcd)
     }
   }
 }

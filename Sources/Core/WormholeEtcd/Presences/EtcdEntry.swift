@@ -1,7 +1,8 @@
 import Wormhole
 import WormholeSystem
 
-/// One attempt after another to get the exclusive role, until it succeeds or the deadline has passed.
+/// One attempt after another to get the exclusive role, until it succeeds or the deadline has passed;
+/// or to enter beside others while no process has the role.
 ///
 /// Whether the role is free is decided by the transaction that takes it. A mirror of the presence's
 /// keys shows when to try, and for a process of this machine /proc does, too.
@@ -11,6 +12,7 @@ final class EtcdEntry: Waiting {
 
   private let presence: EtcdPresence
   private let entrance: EtcdEntrance
+  private let companion: (any EtcdCompanion)?
   private let overtaking: Presence.Overtaking
   private let deadline: ContinuousClock.Instant
   /// Whether it waits.
@@ -25,10 +27,11 @@ final class EtcdEntry: Waiting {
 
   init(
     _ presence: EtcdPresence, _ record: PresenceRecord, overtaking: Presence.Overtaking,
-    until deadline: ContinuousClock.Instant
+    until deadline: ContinuousClock.Instant, with companion: (any EtcdCompanion)? = nil
   ) {
     self.presence = presence
-    entrance = EtcdEntrance(presence, record)
+    self.companion = companion
+    entrance = EtcdEntrance(presence, record, with: companion)
     self.overtaking = overtaking
     self.deadline = deadline
     isPatient = ContinuousClock.now < deadline
@@ -60,7 +63,7 @@ final class EtcdEntry: Waiting {
           of: presence.title.role, presence.path, from: other.holder,
           in: presence.etcd.location.description)
       }
-      return .done(EtcdRegistration(presence, entrance.record, place: place))
+      return .done(EtcdRegistration(presence, entrance.record, place: place, with: companion))
     case .refused(let found):
       refusal = found
       guard ContinuousClock.now < limit else { throw busy(found.items) }

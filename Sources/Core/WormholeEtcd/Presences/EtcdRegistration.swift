@@ -16,6 +16,7 @@ final class EtcdRegistration: PresenceHold {
 
   let record: PresenceRecord
   private let presence: EtcdPresence
+  private let companion: (any EtcdCompanion)?
   private let phase: Mutex<Phase>
   /// The revision of the last entering.
   private let revision: Mutex<Int64>
@@ -26,8 +27,12 @@ final class EtcdRegistration: PresenceHold {
   /// The pause before another try to enter.
   private static let retry: Duration = .seconds(1)
 
-  init(_ presence: EtcdPresence, _ record: PresenceRecord, place: EtcdPlace) {
+  init(
+    _ presence: EtcdPresence, _ record: PresenceRecord, place: EtcdPlace,
+    with companion: (any EtcdCompanion)? = nil
+  ) {
     self.presence = presence.lasting
+    self.companion = companion
     self.record = record
     phase = Mutex(.left)
     revision = Mutex(place.revision)
@@ -41,13 +46,13 @@ final class EtcdRegistration: PresenceHold {
   // On its own thread, because the thread that releases the last reference must not wait for etcd.
   deinit {
     guard let place = takePlace() else { return }
-    let (presence, record) = (presence, record)
-    Blocking.queue().async { presence.end(record, place, asDeath: false) }
+    let (presence, record, companion) = (presence, record, companion)
+    Blocking.queue().async { presence.end(record, place, with: companion, asDeath: false) }
   }
 
   func end(asDeath: Bool) {
     guard let place = takePlace() else { return }
-    presence.end(record, place, asDeath: asDeath)
+    presence.end(record, place, with: companion, asDeath: asDeath)
   }
 
   /// - Returns: The place to leave; nil if there is none, or if it belongs to a parent process.
@@ -153,7 +158,7 @@ final class EtcdRegistration: PresenceHold {
       switch try EtcdEntrance(presence, record).attempt(terms, on: etcd) {
       case .entered(let new):
         let isWanted = replace(old, by: here(new))
-        if !isWanted { presence.end(record, new, asDeath: false) }
+        if !isWanted { presence.end(record, new, with: nil, asDeath: false) }
       case .refused(let found):
         guard record.isExclusive else {
           throw EtcdError(.refused, "its former registration has not ended yet")

@@ -5,36 +5,84 @@ import WormholeSystem
 
 /// `c/<consumer>`: a consumer's right to take and to settle, which ends with it or with the session of
 /// its process.
-final class EtcdConsumerPlace: ConsumerPlace {
+final class EtcdConsumerPlace: ConsumerPlace, EtcdCompanion {
   let store: EtcdQueue
   /// The name of its key.
   let id = Nonce.next()
   let view: EtcdQueueView
   /// The parts of files whose fetching did not end.
   let parts = FetchedParts()
-  private let session: EtcdSession
+  private let isAlone: Bool
+  /// The session of its key; nil before it has begun.
+  private let session = Mutex<EtcdSession?>(nil)
+  /// The consumers and taken batches, and the waiting ones, as its beginning has found them.
+  private let found = Mutex<EtcdQueueView.Look?>(nil)
+  /// The directories of consumers on this machine, from before its beginning.
+  private let directories: [String]
   private let sessionEnd = Mutex<EtcdSession.EndHandler?>(nil)
   private let isEnded = Atomic(false)
+  private let hasLeft = Atomic(false)
   private static let alone = Array("alone".utf8)
   private static let beside = Array("beside".utf8)
 
-  init(
-    _ store: EtcdQueue, _ role: ConsumerRole, keepsOrder: Bool,
-    until deadline: ContinuousClock.Instant?
-  ) throws {
+  init(_ store: EtcdQueue, isAlone: Bool, keepsOrder: Bool) {
     self.store = store
-    let call = store.call(within: deadline)
-    session = try call.container.session()
+    self.isAlone = isAlone
     view = EtcdQueueView(store, own: id, keepsOrder: keepsOrder)
-    try register(role, call)
-    // Listed before the consumers, so that no directory of a later consumer is in the list.
-    let directories = try store.queue.open()?.etcdConsumers() ?? []
-    try view.begin(until: call.container.soon)
+    // Listed before the consumers, so that no directory of a later consumer is in the list. If that
+    // fails, the next consumer of this machine tries it again.
+    directories = (try? store.queue.open()?.etcdConsumers()) ?? []
+  }
+
+  // MARK: Its beginning
+
+  var key: [UInt8] { store.consumerKey(id) }
+
+  func steps(with record: PresenceRecord, lease: Int64) -> [EtcdTransaction.Operation] {
+    let kind = isAlone ? Self.alone : Self.beside
+    return [.put(key: key, value: kind + Array(" \(Nonce.next()) \(record.id)".utf8), lease: lease)]
+      + view.parts.map { .page($0, limit: EtcdClient.pageSize) }
+  }
+
+  func entered(_ session: EtcdSession, _ outcome: EtcdTransaction.Outcome?) {
+    self.session.withLock { $0 = session }
+    found.withLock { $0 = outcome.flatMap { view.look(in: $0) } }
+  }
+
+  /// Looks at the queue, after its key was put.
+  func begin(until deadline: ContinuousClock.Instant?) throws {
+    let call = store.call(within: deadline)
+    var look = found.withLock { exchange(&$0, with: nil) }
+    if isAlone,
+      try endFormer(in: look?.items[0] ?? call.container.read(call.range(.consumers)).items, call)
+    {
+      look = nil
+    }
+    try view.begin(with: look, until: call.container.soon)
     let gone = directories.filter { !view.isThere(String($0.dropFirst(Self.prefix.count))) }
     removeDirectories(gone, withFiles: true)
   }
 
-  deinit { end() }
+  /// A consumer that has the queue alone ends the right of its predecessors; one of several leaves
+  /// the others alone.
+  ///
+  /// - Returns: Whether there were any.
+  private func endFormer(in items: [KeyValue], _ store: EtcdQueue) throws -> Bool {
+    let former = items.filter {
+      store.part($0.key)?.part == .consumers && $0.key != key && $0.value.starts(with: Self.alone)
+    }
+    var rest = former[...]
+    while !rest.isEmpty {
+      let some = rest.prefix(EtcdContainer.maximumOperations)
+      rest = rest.dropFirst(some.count)
+      let outcome = try store.container.repeating(
+        EtcdTransaction(if: [fence], then: some.map { .delete(.key($0.key)) }))
+      guard outcome.succeeded else { throw store.queue.replaced() }
+    }
+    return !former.isEmpty
+  }
+
+  deinit { end(nil, asDeath: false) }
 
   private static var prefix: String { QueueDirectory.etcdPrefix }
   /// The name of its directory on this machine, which has the files of its taken entries.
@@ -53,34 +101,8 @@ final class EtcdConsumerPlace: ConsumerPlace {
     }
   }
 
-  /// A consumer that has the queue alone ends the right of its predecessor.
-  private func register(_ role: ConsumerRole, _ store: EtcdQueue) throws {
-    let key = store.consumerKey(id)
-    let (isAlone, registration, fence) = try role.terms()
-    let kind = isAlone ? Self.alone : Self.beside
-    while true {
-      // One of several leaves the others alone.
-      let (items, revision) =
-        try isAlone
-        ? store.read([store.range(.consumers)]) : ([[]], store.client.cluster.moment.revision)
-      let others = items[0].filter { $0.value.starts(with: Self.alone) }
-        .prefix(EtcdContainer.maximumOperations / 2)
-      let outcome = try store.container.commit(
-        EtcdTransaction(if: fence, then: others.map { .delete(.key($0.key)) }),
-        .init(
-          key: key, base: nil, seen: revision,
-          value: kind + Array(" \(Nonce.next()) \(registration)".utf8)),
-        lease: session.lease)
-      guard outcome.succeeded else { throw store.queue.replaced() }
-      if others.count < EtcdContainer.maximumOperations / 2 { return }
-    }
-  }
-
-  // Its key was created under the condition that the role holds.
-  var hasBegunUnderRole: Bool { true }
-
   /// Holds as long as this consumer was not replaced.
-  var fence: EtcdTransaction.Condition { .exists(store.consumerKey(id)).fencing }
+  var fence: EtcdTransaction.Condition { .exists(key).fencing }
 
   /// Whether it was closed, and there is no consumer now.
   func isClosedWithoutSuccessor(
@@ -99,7 +121,7 @@ final class EtcdConsumerPlace: ConsumerPlace {
       if EtcdFault.forgettingFence.isActive { return }
     #endif
     do throws(EtcdError) {
-      try session.confirm(until: store.container.call(within: deadline).soon)
+      try session.withLock { $0 }?.confirm(until: store.container.call(within: deadline).soon)
     } catch {
       guard error.code == .leaseGone else { throw error }
       throw store.queue.replaced()
@@ -124,40 +146,31 @@ final class EtcdConsumerPlace: ConsumerPlace {
 
   func watch(_ signal: @escaping @Sendable () -> Void) -> [any Cancelling] {
     view.onNews(signal)
-    sessionEnd.withLock { $0 = session.onEnd(signal) }
+    let session = session.withLock { $0 }
+    sessionEnd.withLock { $0 = session?.onEnd(signal) }
     return []
   }
 
   // No program removes keys.
   func noteLoss() {}
 
-  func end() {
+  func left() { hasLeft.store(true, ordering: .sequentiallyConsistent) }
+
+  func end(_ registration: PresenceRegistration?, asDeath: Bool) {
     guard !isEnded.exchange(true, ordering: .sequentiallyConsistent) else { return }
     view.cancel()
     sessionEnd.withLock { $0 = nil }
     // Files whose entries have not ended can still be claimed, until another process consumes.
     removeDirectories([directory], withFiles: false)
+    registration?.end(asDeath: asDeath)
+    // Its registration was perhaps lost before.
+    guard !hasLeft.load(ordering: .sequentiallyConsistent), let session = session.withLock({ $0 })
+    else { return }
     // Its batches go to the next consumer, so this is done before it returns, if possible.
-    let (store, key) = (store, store.consumerKey(id))
+    let (store, key) = (store, key)
     session.insist { deadline in
       _ = try store.container.until(deadline).repeating(
         .init(if: [.exists(key)], then: [.delete(.key(key))]))
-    }
-  }
-}
-
-extension ConsumerRole {
-  /// Whether it has the queue alone, its registration, and the condition of its role. After its
-  /// beginning its own key replaces that condition.
-  fileprivate func terms() throws -> (
-    isAlone: Bool, registration: String, fence: [EtcdTransaction.Condition]
-  ) {
-    switch self {
-    case .alone(let registration): (true, registration.id, try registration.conditions)
-    case .worker(let registration, let gate):
-      (false, registration.id, try registration.conditions + gate.conditions)
-    // The database has no room, not even for a session.
-    case .unregistered(let error): throw error
     }
   }
 }

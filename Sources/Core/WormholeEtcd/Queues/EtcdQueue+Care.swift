@@ -12,11 +12,27 @@ extension EtcdQueue: QueueStore {
   /// Nothing is left to do: it was part of the store.
   func supersede(_ key: String, before id: QueueEntryID) {}
 
-  func source(
-    for role: ConsumerRole, _ terms: DeliveryTerms, until deadline: ContinuousClock.Instant?
-  ) throws -> any ConsumerSource {
-    try EtcdConsumer(
-      EtcdConsumerPlace(self, role, keepsOrder: terms.keepsOrder, until: deadline), terms)
+  func joining(
+    _ terms: DeliveryTerms, until deadline: ContinuousClock.Instant?
+  ) -> sending any Waiting<QueueMembership> {
+    let place = EtcdConsumerPlace(self, isAlone: !terms.isWorker, keepsOrder: terms.keepsOrder)
+    let presence = EtcdPresence(container, name: queue.name, kind: queue.role.kind)
+    let entry = queue.role.entry(isExclusive: !terms.isWorker) {
+      EtcdEntry(
+        presence, $0, overtaking: .suspended, until: deadline ?? .now + CallLimit.standardWait,
+        with: place)
+    }
+    return StepwiseWait {
+      try entry.step().then { registration in
+        do {
+          try place.begin(until: deadline)
+          return .done(QueueMembership(EtcdConsumer(place, terms), registration))
+        } catch {
+          place.end(registration, asDeath: false)
+          throw error
+        }
+      }
+    }
   }
 
   // MARK: Failures

@@ -42,9 +42,29 @@ final class EtcdQueueView: KeyFollowing {
     follower = KeyFollower(store.container, store.range(from: .consumers, through: .entries))
   }
 
-  /// Reads, and begins to follow.
-  func begin(until deadline: ContinuousClock.Instant) throws(EtcdError) {
-    try follower.begin(for: self, until: deadline)
+  /// Keys that were read: those of consumers and taken batches, and of waiting ones.
+  typealias Look = (moment: EtcdMoment, items: [[KeyValue]])
+
+  var parts: [EtcdClient.Part] {
+    [
+      .init(store.range(from: .consumers, through: .claims)),
+      .init(store.range(.entries), keysOnly: true),
+    ]
+  }
+
+  /// The look in the last results of a transaction; nil if it was too small for the queue.
+  func look(in outcome: EtcdTransaction.Outcome) -> Look? {
+    let items = outcome.results.suffix(parts.count).compactMap { result -> [KeyValue]? in
+      if case .page(let items, false) = result { items } else { nil }
+    }
+    return items.count == parts.count ? (outcome.moment, items) : nil
+  }
+
+  /// Begins to follow, after a look, or after reading.
+  func begin(with look: Look?, until deadline: ContinuousClock.Instant) throws(EtcdError) {
+    guard let look else { return try follower.begin(for: self, until: deadline) }
+    take(look)
+    follower.begin(for: self, after: look.moment)
   }
 
   // The call that takes the next entry reports why a look fails.
@@ -126,9 +146,11 @@ final class EtcdQueueView: KeyFollowing {
 
   /// Reads it again.
   func refresh(until deadline: ContinuousClock.Instant) throws(EtcdError) {
-    let claims = store.range(from: .consumers, through: .claims)
-    let (moment, found) = try store.client.read(
-      [.init(claims), .init(store.range(.entries), keysOnly: true)], until: deadline)
+    take(try store.client.read(parts, until: deadline))
+  }
+
+  private func take(_ look: Look) {
+    let (moment, found) = look
     let isNew = state.withLock { state in
       guard moment >= state.moment else { return false }
       let before = state.entries

@@ -92,15 +92,32 @@ struct RequestCostTests {
     #expect(names == 42 && many.count == content.count + 1, "\(many)")
   }
 
-  @Test("of a process that takes one entry are ten, as one of several")
+  private static let taking = ["lease/grant", "kv/txn", "kv/txn", "kv/txn", "kv/txn"]
+
+  @Test("of a process that takes one entry are five: session, joining, taking, end and leaving")
   func taking() throws {
     let queue = container.queue("q")
-    try queue.sender("a").enqueue(1)
-    let all = try paths {
+    let sender = try queue.sender("a")
+    for number in 1...2 { try sender.enqueue(PropertyListValue(number)) }
+    let one = try paths {
       let worker = try queue.work()
       try worker.next(until: soon)?.acknowledge()
       worker.close()
     }
-    #expect(all.count == 10, "\(all)")
+    #expect(one == Self.taking)
+    try endSession()
+    let alone = try paths {
+      let consumer = try queue.consume()
+      try consumer.next(until: soon)?.acknowledge()
+      consumer.close()
+    }
+    #expect(alone == Self.taking)
+    #expect(try queue.outstanding().isEmpty && queue.role.members().isEmpty)
+  }
+
+  /// The next operation needs another session.
+  private func endSession() throws {
+    let etcd = try #require(container.engine as? EtcdContainer)
+    try etcd.session().end()
   }
 }

@@ -52,6 +52,27 @@ struct QueueOnEtcdTests {
     #expect(try keys(.entries, of: queue) == [] && keys(.claims, of: queue) == [])
   }
 
+  @Test("is joined and left though the answers are lost, and no consumer remains")
+  func lostJoining() throws {
+    let requests = CountedRequests()
+    let location = EtcdLocation(
+      endpoints: [try EtcdNode.shared.get().endpoint], prefix: "joining/\(Nonce.next())")
+    let queue = try SharedContainer(
+      EtcdContainer.unopened(location, through: requests), companion: directory.path
+    ).queue("q")
+    for number in 0..<4 { try queue.sender("a").enqueue(PropertyListValue(number)) }
+    for number in 0..<4 {
+      requests.loseNextAnswer(of: "kv/txn")
+      let consumer = try number.isMultiple(of: 2) ? queue.consume() : queue.work()
+      let entry = try #require(try consumer.next(until: soon))
+      #expect(entry.payload.intValue == number && !entry.isRedelivery)
+      try entry.acknowledge()
+      requests.loseNextAnswer(of: "kv/txn")
+      consumer.close()
+      #expect(try keys(.consumers, of: queue) == [] && queue.role.members().isEmpty)
+    }
+  }
+
   @Test("is not a consumer's any longer once it has lost its key, however late it notices")
   func fenced() throws {
     let queue = try queue()

@@ -175,7 +175,7 @@ struct QueueCrashTests {
     let terms = DeliveryTerms(OpenQueue(scene.queue))
     for role in [ConsumerRole.alone(other), .worker(other, gate: other)] {
       let error = #expect(throws: AppGroupError.self) {
-        _ = try scene.queue.store.source(for: role, terms, until: nil)
+        _ = try DirectoryQueue(queue: scene.queue).source(for: role, terms)
       }
       #expect(error?.code == .leaseLost)
     }

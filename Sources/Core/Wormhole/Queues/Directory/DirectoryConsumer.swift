@@ -342,9 +342,10 @@ extension DirectoryConsumer {
     }
 
     /// A successor finds by the registration, or by the lock, that this consumer is gone.
-    func end() {
+    func end(_ registration: PresenceRegistration?, asDeath: Bool) {
       // If this fails, the last close of the directory unlocks it as well, only later.
       try? locked?.descriptor.unlock()
+      registration?.end(asDeath: asDeath)
     }
 
     // These only prompt another look: something was stored, or a successor has renamed this

@@ -16,9 +16,46 @@ struct DirectoryQueue: QueueStore {
     try QueueEndWatch(queue, ends)
   }
 
-  func source(
-    for role: ConsumerRole, _ terms: DeliveryTerms, until deadline: ContinuousClock.Instant?
-  ) throws -> any ConsumerSource {
+  // MARK: Consumers
+
+  func joining(
+    _ terms: DeliveryTerms, until deadline: ContinuousClock.Instant?
+  ) -> sending any Waiting<QueueMembership> {
+    let role = queue.role.exclusiveEntry(until: deadline)
+    return StepwiseWait {
+      do {
+        return try role.step().then { gate in
+          guard terms.isWorker else {
+            return .done(try begin(as: .alone(gate), terms, until: deadline))
+          }
+          defer { gate.close() }
+          // The gate has just tidied up.
+          let own = try queue.limited(until: deadline).role.enter(nil, tidies: false)
+          return .done(try begin(as: .worker(own, gate: gate), terms, until: deadline))
+        }
+      } catch let error as AppGroupError where error.code == .noSpace && terms.isWorker {
+        // No other consumer has the queue alone: that was checked first.
+        return .done(try begin(as: .unregistered, terms, until: deadline))
+      }
+    }
+  }
+
+  private func begin(
+    as role: ConsumerRole, _ terms: DeliveryTerms, until deadline: ContinuousClock.Instant?
+  ) throws -> QueueMembership {
+    do {
+      let source = try source(for: role, terms)
+      // Stopped between the two steps, this may have replaced its own successor, which then begins
+      // again. A process without a right to the role must begin again, too.
+      try role.gate?.confirm(until: deadline)
+      return QueueMembership(source, role.registration)
+    } catch {
+      role.registration?.close()
+      throw error
+    }
+  }
+
+  func source(for role: ConsumerRole, _ terms: DeliveryTerms) throws -> DirectoryConsumer {
     switch role {
     case .alone(let registration):
       try DirectoryConsumer(terms, named: "consumer-" + Nonce.next(), role: registration)
@@ -179,6 +216,31 @@ struct DirectoryQueue: QueueStore {
         for batch in some { try body(batch, place, lease) }
       }
       try change.run()
+    }
+  }
+}
+
+/// The right by which a consumer takes entries.
+enum ConsumerRole {
+  case alone(PresenceRegistration)
+  /// One of several, which has the exclusive role while it begins: so that it waits for a consumer
+  /// that has the queue alone, and that consumer sees its directory.
+  case worker(PresenceRegistration, gate: PresenceRegistration)
+  /// One of several, without room for its registration.
+  case unregistered
+
+  fileprivate var registration: PresenceRegistration? {
+    switch self {
+    case .alone(let own), .worker(let own, _): own
+    case .unregistered: nil
+    }
+  }
+
+  /// What has the exclusive role while it begins.
+  fileprivate var gate: PresenceRegistration? {
+    switch self {
+    case .alone(let gate), .worker(_, let gate): gate
+    case .unregistered: nil
     }
   }
 }
