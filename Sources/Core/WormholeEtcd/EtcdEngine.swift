@@ -86,3 +86,15 @@ extension EtcdContainer: ContainerEngine {
     EtcdLog(self, name)
   }
 }
+
+extension EtcdContainer {
+  /// Returns the request of a caller's first look.
+  func look(_ first: FirstLook) -> EtcdTransaction {
+    switch first {
+    case .value(let name): EtcdTransaction(if: [], then: [.read(.key(key(.value, name)))])
+    case .queue(let name, let sender?):
+      EtcdOutlet.look(of: sender.component, key(.queue, name, part: "/"))
+    case .queue(let name, nil): EtcdQueue.firstUse(.prefix(key(.queue, name, part: "/")))
+    }
+  }
+}

@@ -9,6 +9,8 @@ package struct CallLimit: Sendable {
   private static let leastWait: Duration = .seconds(1)
 
   private let end: ContinuousClock.Instant?
+  /// What the caller looks at first, which an engine may read while it opens the container.
+  package var first: FirstLook?
 
   /// - Parameter end: The caller's deadline; nil for a caller without one.
   package init(_ end: ContinuousClock.Instant? = nil) { self.end = end }
@@ -28,4 +30,11 @@ package struct CallLimit: Sendable {
   package static func callDeadline(
     _ own: ContinuousClock.Instant
   ) -> ContinuousClock.Instant { max(own, .now + leastWait) }
+}
+
+/// The name that a caller looks at first.
+package enum FirstLook: Sendable {
+  case value(String)
+  /// To consume a queue; or to send, with the encoded name of the sender.
+  case queue(String, sender: EncodedName? = nil)
 }

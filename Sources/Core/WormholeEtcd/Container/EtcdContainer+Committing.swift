@@ -1,3 +1,4 @@
+import Synchronization
 import WormholeSystem
 
 // Transactions.
@@ -58,10 +59,14 @@ extension EtcdContainer {
     }
   }
 
-  /// Makes a change under conditions, once.
+  /// Makes a change under conditions, once; or reads, unless that was done at the opening.
   func commit(
     _ transaction: EtcdTransaction
-  ) throws(EtcdError) -> EtcdTransaction.Outcome { try client.commit(transaction, until: soon) }
+  ) throws(EtcdError) -> EtcdTransaction.Outcome {
+    let ahead = shared.ahead.withLock { $0.isEmpty ? nil : $0.removeValue(forKey: transaction) }
+    if let ahead { return ahead }
+    return try client.commit(transaction, until: soon)
+  }
 
   /// Makes a change that may be made twice.
   func repeating(

@@ -26,6 +26,8 @@ package struct EtcdContainer: Sendable {
     /// The batches that this process has taken from queues.
     let taken = Mutex(LatestKeys())
     let room: EtcdRoom
+    /// What was read at the opening, for the same requests of its caller.
+    let ahead = Mutex<[EtcdTransaction: EtcdTransaction.Outcome]>([:])
     /// The last states of values that this process saw.
     let seen = Mutex(SeenStates())
 
@@ -133,14 +135,16 @@ package struct EtcdContainer: Sendable {
   /// - Parameters:
   ///   - creates: Whether it is created if it is missing.
   ///   - limit: The end of this call, and of those through the container.
+  ///   - transport: The transport of its requests; nil for the network.
   /// - Returns: Nil if there is none.
   static func open(
-    _ location: EtcdLocation, creates: Bool = true, _ limit: CallLimit
+    _ location: EtcdLocation, creates: Bool = true, _ limit: CallLimit,
+    through transport: (any EtcdTransport)? = nil
   ) throws -> EtcdContainer? {
     let known = all.withLock { $0[location]?.shared }
     if let known { return EtcdContainer(known, limit) }
     let new = EtcdContainer(
-      try Shared(location, through: nil, room: EtcdRoom()), limit)
+      try Shared(location, through: transport, room: EtcdRoom()), limit)
     let isThere = try reporting("open the container", path: location.description) {
       try new.call().check(creating: creates)
     }
@@ -156,10 +160,10 @@ package struct EtcdContainer: Sendable {
   /// Checks the version, and writes it into a new container.
   ///
   /// It reads first: the server identifies itself before anything is written, and a failure leaves
-  /// nothing in doubt.
+  /// nothing in doubt. What its caller looks at first is read with it.
   private func check(creating: Bool) throws -> Bool {
     let key = formatKey
-    var found = try item(key)
+    var found = if let first = limit.first { try item(key, with: first) } else { try item(key) }
     if found == nil {
       guard creating else { return false }
       let version = Array("\(Self.formatVersion)".utf8)
@@ -188,6 +192,23 @@ package struct EtcdContainer: Sendable {
         remedy: "use a newer version of this program")
     }
     return true
+  }
+}
+
+// The first look of a caller.
+extension EtcdContainer {
+  /// Returns a key, and keeps the first look, which was read with it.
+  private func item(_ key: [UInt8], with first: FirstLook) throws(EtcdError) -> KeyValue? {
+    let look = look(first)
+    var outcome = try commit(EtcdTransaction(if: [], then: [.read(.key(key))] + look.operations))
+    let item = outcome.results.removeFirst().items.first
+    if case .value(let name) = first {
+      let state = SeenState(item: outcome.results[0].items.first, seen: outcome.moment)
+      shared.seen.withLock { $0.know(state, of: self.key(.value, name)) }
+    } else {
+      shared.ahead.withLock { $0[look] = outcome }
+    }
+    return item
   }
 }
 

@@ -69,32 +69,38 @@ final class EtcdOutlet: QueueOutlet {
   func admits(_ count: Int, _ size: Int) throws -> Bool {
     if state.withLock({ $0.admission.allows(count, size) }) { return true }
     return try reporting("look at what waits in \"\(queue.name)\"", path: queue.path) {
-      let isEmpty = try look()
       let items =
-        try isEmpty ? [] : store.container.read(store.range(.entries), keysOnly: true).items
+        try look() ?? store.container.read(store.range(.entries), keysOnly: true).items
       let waiting = items.compactMap { store.batch($0.key) }
       return state.withLock { $0.admission.note(waiting: waiting, for: count, size) }
     }
   }
 
-  /// Looks at the sender's last batch, and whether it has records, by the same request.
+  /// The look at a sender's last batch, at what waits, and at whether the sender has records.
   ///
-  /// - Returns: Whether no entry waits.
-  private func look() throws(EtcdError) -> Bool {
-    let ranges = [
-      store.range(.entries), store.range(.outcomes, "\(sender)/"),
-      store.range(.receipts, "\(sender)/"),
-    ]
-    let found = try store.container.commit(
-      EtcdTransaction(
-        if: [],
-        then: [.read(.key(store.key(.senders, sender)))] + ranges.map { .count($0) }))
-    let isEmpty = found.results.dropFirst().map { $0 == .count(0) }
+  /// - Parameter queue: The beginning of the queue's keys.
+  static func look(of sender: String, _ queue: [UInt8]) -> EtcdTransaction {
+    func range(_ part: QueueKeyPart, _ start: String) -> KeyRange {
+      .prefix(queue + part.bytes(start))
+    }
+    return EtcdTransaction(
+      if: [],
+      then: [
+        .read(.key(queue + QueueKeyPart.senders.bytes(sender))),
+        .page(.init(range(.entries, ""), keysOnly: true), limit: EtcdClient.pageSize),
+        .count(range(.outcomes, "\(sender)/")), .count(range(.receipts, "\(sender)/")),
+      ])
+  }
+
+  /// - Returns: The waiting batches; nil if there are more than a page.
+  private func look() throws(EtcdError) -> [KeyValue]? {
+    let found = try store.container.commit(Self.look(of: sender, store.prefix))
     state.withLock { state in
       state.last = state.last ?? Last(found.results[0].items.first, seen: found.revision)
-      state.mayExpire = isEmpty.dropFirst().contains(false)
+      state.mayExpire = found.results.dropFirst(2).contains { $0 != .count(0) }
     }
-    return isEmpty.first ?? false
+    guard case .page(let items, isIncomplete: false) = found.results[1] else { return nil }
+    return items
   }
 
   func store(

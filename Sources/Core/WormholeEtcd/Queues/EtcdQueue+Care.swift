@@ -152,9 +152,14 @@ extension EtcdQueue: QueueStore {
   }
 
   func watchFirstUse(_ signal: @escaping @Sendable () -> Void) throws -> (any Cancelling)? {
-    let found = try container.glance(at: everything)
-    guard found.items.isEmpty else { return nil }
+    let found = try container.commit(Self.firstUse(everything))
+    guard found.results == [.page([], isIncomplete: false)] else { return nil }
     return client.watch(everything, after: found.moment) { _ in signal() }
+  }
+
+  /// The look at whether a queue was ever used.
+  static func firstUse(_ everything: KeyRange) -> EtcdTransaction {
+    EtcdTransaction(if: [], then: [.page(.init(everything, keysOnly: true), limit: 1)])
   }
 
   /// Removes the marks of entries that are gone, and files that no entry names.

@@ -92,11 +92,14 @@ struct ContainerSelection: Sendable {
 
   /// Opens the container; makes a group's container if it is missing.
   ///
+  /// - Parameter first: What is looked at first.
   /// - Throws: `AppGroupError` with its remedy.
-  func open() throws -> SharedContainer {
+  func open(_ first: FirstLook? = nil) throws -> SharedContainer {
+    var limit = limit
+    limit.first = first
     switch name {
-    case .group(let group): try SharedContainer(group: group, limit)
-    case .directory(let directory): try SharedContainer(location: directory, limit)
+    case .group(let group): return try SharedContainer(group: group, limit)
+    case .directory(let directory): return try SharedContainer(location: directory, limit)
     }
   }
 

@@ -120,4 +120,56 @@ struct RequestCostTests {
     let etcd = try #require(container.engine as? EtcdContainer)
     try etcd.session().end()
   }
+
+  @Test("of a sender's first entry are two, whether or not others wait")
+  func sending() throws {
+    for name in ["a", "b"] {
+      let sender = try container.queue("q").sender(name)
+      #expect(try paths { try sender.enqueue(1) } == ["kv/txn", "kv/txn"], "\(name)")
+    }
+  }
+
+  @Test("of the opening have the first look of their caller")
+  func opening() throws {
+    let queue = container.queue("q")
+    let location = try #require(container.engine as? EtcdContainer).location
+    // Made by now.
+    _ = try EtcdContainer.open(location, CallLimit())
+    try container.value("x").replace(with: 1)
+    try queue.sender("a").enqueue(1)
+    do {
+      let value = try opened(.value("x")).value("x")
+      #expect(try paths { try value.replace(with: 2) } == ["kv/txn"])
+      #expect(try value.read() == 2)
+    }
+    do {
+      let sender = try opened(.queue("q", sender: EncodedName("a"))).queue("q").sender("a")
+      #expect(try paths { try sender.enqueue(2) } == ["kv/txn"])
+      #expect(try queue.outstanding().map(\.payload) == [1, 2])
+    }
+    do {
+      let used = try opened(.queue("q")).queue("q")
+      var isUsed = false
+      #expect(try paths { isUsed = try used.awaitFirstUse(until: .now) {} } == [])
+      #expect(isUsed)
+      #expect(try paths { _ = try used.awaitFirstUse(until: .now) {} } == ["kv/txn"])
+    }
+    // What was not there by then is seen later.
+    let unused = try opened(.queue("r")).queue("r")
+    try container.queue("r").sender("a").enqueue(1)
+    #expect(try unused.awaitFirstUse(until: soon) {})
+  }
+
+  /// Opens the container as another process does, by one request.
+  private func opened(_ first: FirstLook) throws -> SharedContainer {
+    let etcd = try #require(container.engine as? EtcdContainer)
+    var limit = CallLimit()
+    limit.first = first
+    var new: EtcdContainer?
+    let opening = try paths {
+      new = try EtcdContainer.open(etcd.location, creates: true, limit, through: requests)
+    }
+    #expect(opening == ["kv/txn"])
+    return try SharedContainer(try #require(new), companion: directory.path + "/local")
+  }
 }

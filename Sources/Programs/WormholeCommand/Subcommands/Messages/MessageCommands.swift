@@ -30,7 +30,7 @@ extension CommandDescription {
     // Opened for the first message: without one, no container is made.
     var opened: Value?
     try arguments.forEachValue(environment, object: "the message") { message in
-      let value = try opened ?? arguments.container.open().value(identifier)
+      let value = try opened ?? arguments.container.open(.value(identifier)).value(identifier)
       opened = value
       guard arguments.text("if-version") == nil else {
         return try value.compareAndSet(message, arguments, to: "send")

@@ -79,7 +79,7 @@ extension CommandDescription {
   ) { arguments, environment in
     let identifier = arguments.requiredText("identifier")
     let step = arguments.text("by").flatMap(PropertyListValue.init(number:)) ?? 1
-    let sum = try arguments.container.open().value(identifier).update(
+    let sum = try arguments.container.open(.value(identifier)).value(identifier).update(
       durability: arguments.durability, until: arguments.deadline(),
       expiresAfter: arguments.duration("expires")
     ) { message in

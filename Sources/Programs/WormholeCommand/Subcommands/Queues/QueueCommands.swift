@@ -92,10 +92,10 @@ extension CommandDescription {
     // Opened for the first value: without one, no container is made.
     var opened: Queue.Sender?
     try arguments.forEachValue(environment, object: "the entry") { value in
+      let (name, own) = (arguments.requiredText("name"), arguments.sessionName(environment))
       let sender =
         try opened
-        ?? arguments.container.open().queue(arguments.requiredText("name")).sender(
-          arguments.sessionName(environment))
+        ?? arguments.container.open(.queue(name, sender: EncodedName(own))).queue(name).sender(own)
       opened = sender
       try arguments.underRole(environment, in: sender.queue.container) { fence in
         let id = try sender.enqueue(

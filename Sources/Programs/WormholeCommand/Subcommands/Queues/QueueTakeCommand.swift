@@ -64,7 +64,7 @@ extension CommandDescription {
     }
     let deadline = arguments.deadline()
     let name = arguments.requiredText("name")
-    let queue = try arguments.container.open().queue(name)
+    let queue = try arguments.container.open(.queue(name)).queue(name)
     let interruption = try Interruption(endsWithReader: arguments.tail == nil)
     let isWaiting = Atomic(false)
     let reportWaiting: @Sendable (ContinuousClock.Instant) -> Void = { limit in
