@@ -54,11 +54,8 @@ package final class EtcdRoom: Sendable {
         return state.budget >= 0
       }
       if isEnough { return }
-      let (used, limit) = try look(container.client, until: container.soon)
-      let isFree = used + Int64(bytes) <= limit
-      state.withLock { $0.budget = isFree ? min((limit - used) / 4, Self.largestBudget) : 0 }
-      try compact(container.client, isUrgent: !isFree, until: container.soon)
-      if isFree { return }
+      let (used, limit) = try renew(for: bytes, on: container)
+      if used + Int64(bytes) <= limit { return }
       guard ContinuousClock.now < end else {
         throw AppGroupError(
           .noSpace, "send a file", path: container.location.description,
@@ -71,23 +68,37 @@ package final class EtcdRoom: Sendable {
     }
   }
 
+  /// Looks ahead of the first piece, if that will need it.
+  func look(on container: EtcdContainer) throws {
+    if state.withLock({ $0.budget <= 0 }) { _ = try renew(for: 0, on: container) }
+  }
+
+  /// Determines the number of bytes until the next look, and compacts.
+  ///
+  /// - Returns: How much of the database is in use, and how much of it may be before a file has to wait.
+  private func renew(
+    for bytes: Int, on container: EtcdContainer
+  ) throws(EtcdError) -> (used: Int64, limit: Int64) {
+    let client = container.client
+    let used = try client.status(until: container.soon).usedBytes
+    let known = state.withLock(\.quota)
+    let quota = known ?? client.quota(until: container.soon) ?? Self.standardQuota
+    let limit = quota / 2
+    let isFree = used + Int64(bytes) <= limit
+    state.withLock { state in
+      state.quota = quota
+      state.budget = isFree ? min((limit - used) / 4, Self.largestBudget) : 0
+    }
+    try compact(client, isUrgent: !isFree, until: container.soon)
+    return (used, limit)
+  }
+
   private func note(_ revision: Int64) {
     state.withLock { state in
       let last = state.marks.last
       guard last.map({ $0.time + age / 10 < .now }) ?? true else { return }
       state.marks.append((.now, revision))
     }
-  }
-
-  /// Returns how much of the database is in use, and how much of it may be before a file has to wait.
-  private func look(
-    _ client: EtcdClient, until deadline: ContinuousClock.Instant
-  ) throws(EtcdError) -> (used: Int64, limit: Int64) {
-    let status = try client.status(until: deadline)
-    let known = state.withLock(\.quota)
-    let quota = known ?? client.quota(until: deadline) ?? Self.standardQuota
-    state.withLock { $0.quota = quota }
-    return (status.usedBytes, quota / 2)
   }
 
   /// Compacts the history before `age`, if that is more than a little.

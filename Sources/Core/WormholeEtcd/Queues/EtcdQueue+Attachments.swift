@@ -177,35 +177,42 @@ extension EtcdQueue: AttachmentStore {
   // MARK: Moving
 
   func rename(_ id: String, to newID: String) throws -> Int64? {
-    try move(waitingKey(id), to: waitingKey(newID), if: [])?.size
+    let (key, newKey) = (waitingKey(id), waitingKey(newID))
+    let item = try move(key, try files.item(key), to: newKey, if: [])
+    return item.flatMap { AttachmentManifest($0.value)?.size }
   }
 
   /// Makes an attachment a consumer's.
   ///
   /// - Parameter fence: Holds as long as the consumer was not replaced.
-  /// - Returns: The attachment; nil if it does not exist.
+  /// - Returns: The key of the attachment; nil if it does not exist.
   /// - Throws: `EtcdError.leaseGone` if the consumer was replaced.
-  func takeAttachment(_ id: String, if fence: EtcdTransaction.Condition) throws
-    -> AttachmentManifest?
-  {
-    if let taken = try files.item(takenKey(id)) { return AttachmentManifest(taken.value) }
-    // No other process moves it between these two looks: the entry is this consumer's.
-    return try move(waitingKey(id), to: takenKey(id), if: [fence])
+  func takeAttachment(
+    _ id: String, if fence: EtcdTransaction.Condition
+  ) throws -> KeyValue? {
+    let (taken, waiting) = (takenKey(id), waitingKey(id))
+    let found = try client.read(
+      [.init(.key(taken)), .init(.key(waiting))], until: files.soon
+    ).items
+    return try found[0].first ?? move(waiting, found[1].first, to: taken, if: [fence])
   }
 
+  /// - Parameter first: The key as it was found.
+  /// - Returns: The new key; nil if there was none to move.
   private func move(
-    _ key: [UInt8], to other: [UInt8], if conditions: [EtcdTransaction.Condition]
-  ) throws -> AttachmentManifest? {
-    var refused: Int64?
-    while let item = try files.item(key) {
-      // It was not refused because the manifest had changed.
-      guard refused != item.modified else { throw EtcdError(.leaseGone, "it was replaced") }
-      guard let manifest = AttachmentManifest(item.value) else { return nil }
+    _ key: [UInt8], _ first: KeyValue?, to other: [UInt8],
+    if conditions: [EtcdTransaction.Condition]
+  ) throws -> KeyValue? {
+    var found = first
+    while let item = found, AttachmentManifest(item.value) != nil {
+      let witness = EtcdContainer.Witness(
+        key: other, base: nil, seen: item.modified, value: item.value)
       let outcome = try files.commit(
-        .init(if: conditions + item.unchanged, then: [.delete(.key(key))]),
-        .init(key: other, base: nil, seen: item.modified, value: item.value))
-      if outcome.succeeded { return manifest }
-      refused = item.modified
+        .init(if: conditions + item.unchanged, then: [.delete(.key(key))]), witness)
+      if outcome.succeeded { return witness.item(at: outcome.revision) }
+      found = try files.item(key)
+      // It was not refused because the manifest had changed.
+      guard found?.modified != item.modified else { throw EtcdError(.leaseGone, "it was replaced") }
     }
     return nil
   }
@@ -220,7 +227,7 @@ extension EtcdQueue: AttachmentStore {
 
   // MARK: Removing
 
-  /// An attachment that a consumer has taken, or keeps; nil without one.
+  /// An attachment that is kept with a failure; nil without one.
   func takenAttachment(_ id: String) throws -> KeyValue? { try files.item(takenKey(id)) }
 
   /// Returns the steps that remove an attachment that a consumer has taken, or keeps. Then `discard`.

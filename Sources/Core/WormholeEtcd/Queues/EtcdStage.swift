@@ -25,6 +25,10 @@ final class EtcdStage: AttachmentStage {
         reason: "it has \(bytes) bytes, and a file on etcd at most \(limit)",
         remedy: "raise file-limit in the container's location, or send the place of the file")
     }
+    // Its round trips pass during those that follow. If it fails, the first piece looks again.
+    var looking = RequestsUnderWay<Void>()
+    looking.add { try store.pieces.look() }
+    defer { looking.drain() }
     life = try store.files.session()
     session = try store.files.session(isLasting: true)
     var manifest = AttachmentManifest(

@@ -16,6 +16,8 @@ final class EtcdTaken: TakenStore {
     var claimed: KeyValue
     /// A change that was perhaps made, and the claim that it put; nil for the end of the batch.
     var doubt: (claim: BatchClaim?, value: [UInt8])?
+    /// The taken files of its entries, by their ids.
+    var files: [String: KeyValue] = [:]
   }
 
   private var store: EtcdQueue { own.store }
@@ -50,14 +52,22 @@ final class EtcdTaken: TakenStore {
   }
 
   func takeAttachment(_ id: String) throws {
-    let found = try store.takeAttachment(id, if: own.fence)
+    let item = try taken(id)
     let isClaimed = try knownClaim().marks[BatchClaim.claimedMark + id] != nil
     let place = try store.queue.openOrMake()
     try place.prepare(own.directory)
-    guard let found else { return }
+    guard let found = item.flatMap({ AttachmentManifest($0.value) }) else { return }
     try place.receive(id, by: own.directory, isClaimed: isClaimed, parts: own.parts) {
       try store.download(found, into: $0, continuing: $1)
     }
+  }
+
+  /// Takes a file, unless that was done: no other process changes it while this consumer has the entry.
+  private func taken(_ id: String) throws -> KeyValue? {
+    if let known = state.withLock({ $0.files[id] }) { return known }
+    let item = try store.takeAttachment(id, if: own.fence)
+    state.withLock { $0.files[id] = item }
+    return item
   }
 
   func noteClaimed(_ id: String) throws {
@@ -101,8 +111,7 @@ final class EtcdTaken: TakenStore {
     var taken: KeyValue?
     if let file = end.entry.payload?.attachmentID, !end.isKept {
       // It still waits if the entry was not delivered.
-      _ = try store.takeAttachment(file, if: own.fence)
-      taken = try store.takenAttachment(file)
+      taken = try self.taken(file)
       operations += store.removal(ofTaken: taken)
     }
     if end.isLast {
@@ -196,6 +205,8 @@ final class EtcdTaken: TakenStore {
           }
         }
         state.doubt = nil
+        // They went with the claim.
+        state.claim.marks = [:]
       } catch let error as EtcdError {
         guard error.code == .outcomeUnknown || error.code == .compacted else { throw error }
         state.doubt = (nil, [])

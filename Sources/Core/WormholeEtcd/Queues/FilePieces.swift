@@ -9,6 +9,9 @@ protocol FilePieces: Sendable {
   /// Whether they are in the directory.
   var isInDirectory: Bool { get }
 
+  /// Looks at the room, so that the first piece does not wait for that.
+  func look() throws
+
   /// Waits until there is room for so many bytes.
   ///
   /// - Parameter check: Called now and then while it waits; throws to end the wait.

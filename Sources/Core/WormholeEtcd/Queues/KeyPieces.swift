@@ -11,6 +11,8 @@ struct KeyPieces: FilePieces {
   private func key(_ name: String) -> [UInt8] { queue.key(.pieces, name) }
   private func range(_ content: String) -> KeyRange { queue.range(.pieces, content + "/") }
 
+  func look() throws { try queue.container.shared.room.look(on: queue.files) }
+
   func makeRoom(_ bytes: Int, _ check: () throws -> Void) throws {
     try queue.container.shared.room.take(bytes, on: queue.files, check)
   }

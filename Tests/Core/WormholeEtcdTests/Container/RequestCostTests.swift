@@ -129,6 +129,35 @@ struct RequestCostTests {
     }
   }
 
+  @Test("of a file are those of its decisions and of its pieces")
+  func file() throws {
+    let path = directory.path + "/source"
+    try FileDescriptor.open(path, [.writeOnly, .create]).writeAll([1, 2, 3])
+    let sender = try container.queue("q").sender("a")
+    var stage: (any AttachmentStage)?
+    let beginning = try paths { stage = try sender.stage("x", bytes: 3) }
+    // The database is looked at meanwhile, by two requests.
+    let steps = beginning.filter { $0 == "kv/txn" || $0 == "lease/grant" }
+    #expect(steps == ["lease/grant", "lease/grant", "kv/txn"])
+    #expect(beginning.count == 5, "\(beginning)")
+    let source = try FileDescriptor.open(path, .readOnly)
+    let copying = try paths {
+      _ = try stage?.copy(
+        source, source.status(), durability: .standard, check: {}, copied: { _ in })
+    }
+    #expect(copying == ["kv/put", "kv/txn"])
+    try sender.enqueue([QueueAttachment.key: "x"])
+    let consumer = try container.queue("q").consume()
+    var entry: QueueEntry?
+    let receiving = try paths { entry = try consumer.next(until: soon) }
+    // The entry is taken, then its file is looked up, taken, and fetched.
+    #expect(receiving == ["kv/txn", "kv/txn", "kv/txn", "kv/range"])
+    #expect(try paths { try entry?.mark("handled") } == ["kv/txn"])
+    #expect(try paths { try entry?.acknowledge() } == ["kv/txn"])
+    #expect(try paths { try entry?.unmark() } == [])
+    consumer.close()
+  }
+
   @Test("of the opening have the first look of their caller")
   func opening() throws {
     let queue = container.queue("q")
