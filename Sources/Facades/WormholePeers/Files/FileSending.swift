@@ -193,8 +193,8 @@ struct FileSending {
   {
     // A copy that will be the only one must survive a loss of power.
     let durability = intention.options.isMoved ? .durable : intention.options.durability
-    // A look may take a round trip, and there is one more before the file is stored.
-    var nextLook = ContinuousClock.now
+    // A look may take a round trip, and there is one in any case before the file is stored.
+    var nextLook = ContinuousClock.now + Self.patience
     let checksum = try stage.copy(
       source.descriptor, source.status, durability: durability,
       check: {

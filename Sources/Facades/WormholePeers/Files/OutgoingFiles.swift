@@ -93,11 +93,8 @@ final class OutgoingFiles: Sendable {
       return !state.isWorking
     }
     guard mustStart else { return }
-    working.enter()
-    Blocking.queue().async {
-      self.work()
-      self.working.leave()
-    }
+    Blocking.queue().async(group: working) { self.work() }
+    expireSoon()
   }
 
   /// Waits until nothing is under way here; a process that exits then leaves nothing behind.
@@ -126,7 +123,6 @@ final class OutgoingFiles: Sendable {
       do {
         try sendAll()
         failures = 0
-        expireSoon()
       } catch {
         // Replaced, or out of descriptors: unacknowledged intentions remain. They are tried again
         // for a while, and when something else is sent or the next session of this name is active.
@@ -141,15 +137,18 @@ final class OutgoingFiles: Sendable {
     }
   }
 
-  // Once an hour, and on this thread of the senders' own.
+  // Once an hour, on a thread of its own, so that no file waits for it.
   private func expireSoon() {
     let isDue = state.withLock { state in
       guard .now >= state.expiry else { return false }
       state.expiry = .now + .seconds(3_600)
       return true
     }
-    // The files are sent. After an error the next sender or a sweep tries it again.
-    if isDue { _ = try? expire() }
+    guard isDue else { return }
+    Blocking.queue().async(group: working) {
+      // After an error the next sender or a sweep tries it again.
+      _ = try? self.expire()
+    }
   }
 
   /// Sends the waiting files, one after another, blocking the calling thread.
