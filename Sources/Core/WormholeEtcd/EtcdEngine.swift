@@ -88,13 +88,16 @@ extension EtcdContainer: ContainerEngine {
 }
 
 extension EtcdContainer {
+  private func look(_ queue: [UInt8], _ sender: EncodedName?) -> EtcdTransaction {
+    sender.map { EtcdOutlet.look(of: $0.component, queue) } ?? EtcdQueue.firstUse(.prefix(queue))
+  }
+
   /// Returns the request of a caller's first look.
   func look(_ first: FirstLook) -> EtcdTransaction {
     switch first {
     case .value(let name): EtcdTransaction(if: [], then: [.read(.key(key(.value, name)))])
-    case .queue(let name, let sender?):
-      EtcdOutlet.look(of: sender.component, key(.queue, name, part: "/"))
-    case .queue(let name, nil): EtcdQueue.firstUse(.prefix(key(.queue, name, part: "/")))
+    case .queue(let name, let isOwn, let sender):
+      look(key(NameKind(.queue, isOwn: isOwn), name, part: "/"), sender)
     }
   }
 }

@@ -36,5 +36,5 @@ package struct CallLimit: Sendable {
 package enum FirstLook: Sendable {
   case value(String)
   /// To consume a queue; or to send, with the encoded name of the sender.
-  case queue(String, sender: EncodedName? = nil)
+  case queue(String, isOwn: Bool = false, sender: EncodedName? = nil)
 }

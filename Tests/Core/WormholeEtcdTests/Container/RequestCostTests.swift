@@ -172,6 +172,11 @@ struct RequestCostTests {
       #expect(try value.read() == 2)
     }
     do {
+      let value = try opened(.value("x")).value("x")
+      #expect(try paths { try value.update { $0 = $0 == 2 ? 3 : nil } } == ["kv/txn"])
+      #expect(try value.read() == 3)
+    }
+    do {
       let sender = try opened(.queue("q", sender: EncodedName("a"))).queue("q").sender("a")
       #expect(try paths { try sender.enqueue(2) } == ["kv/txn"])
       #expect(try queue.outstanding().map(\.payload) == [1, 2])
@@ -182,6 +187,12 @@ struct RequestCostTests {
       #expect(try paths { isUsed = try used.awaitFirstUse(until: .now) {} } == [])
       #expect(isUsed)
       #expect(try paths { _ = try used.awaitFirstUse(until: .now) {} } == ["kv/txn"])
+    }
+    do {
+      let own = FirstLook.queue("q", isOwn: true, sender: EncodedName("a"))
+      let sender = try opened(own).own.queue("q").sender("a")
+      #expect(try paths { try sender.enqueue(3) } == ["kv/txn"])
+      #expect(try container.own.queue("q").outstanding().map(\.payload) == [3])
     }
     // What was not there by then is seen later.
     let unused = try opened(.queue("r")).queue("r")

@@ -42,7 +42,8 @@ extension CommandDescription {
       try JSONInput.read(Array($0.utf8), source: "the value of --default", nulls: arguments.nulls)
     }
     let change = MessageChange(arguments, environment)
-    let (container, deadline) = (try arguments.container.open(), arguments.deadline())
+    let first = names.count == 1 ? FirstLook.value(names[0]) : nil
+    let (container, deadline) = (try arguments.container.open(first), arguments.deadline())
     let term = arguments.duration("term") ?? LeaseDeclaration.whileRunning
     guard names.count > 1 else {
       return try container.value(names[0]).update(

@@ -56,8 +56,14 @@ extension PeerSession {
 
 extension ParsedArguments {
   /// A session under the name that the command line gives.
-  func openSession(_ environment: CommandEnvironment) throws -> PeerSession {
-    try PeerSession(sessionName(environment), in: container.open())
+  ///
+  /// - Parameter queue: The queue to which it sends first.
+  func openSession(
+    _ environment: CommandEnvironment, sendingTo queue: String? = nil
+  ) throws -> PeerSession {
+    let name = sessionName(environment)
+    let first = queue.map { FirstLook.queue($0, isOwn: true, sender: EncodedName(name)) }
+    return try PeerSession(name, in: container.open(first))
   }
 
   /// The session without making anything; nil if there is no container.

@@ -35,7 +35,8 @@ private func transfer(_ arguments: ParsedArguments, _ environment: CommandEnviro
   let metadata = try arguments.text("metadata").map {
     try JSONInput.read(Array($0.utf8), source: "the metadata")
   }
-  let session = try arguments.openSession(environment)
+  let session = try arguments.openSession(
+    environment, sendingTo: PeerNames.outgoingFiles(arguments.sessionName(environment)))
   let interruption = try Interruption()
   let transfer = try session.transfer(
     fileAt: URL(filePath: CommandLinePath.absolute(file, to: "transfer")),
@@ -151,7 +152,9 @@ extension CommandDescription {
   ) { arguments, environment in
     let deadline = arguments.deadline()
     let directory = try ReceivingDirectory(arguments.requiredText("into"))
-    let session = try PeerSession(arguments.requiredText("name"), in: arguments.container.open())
+    let name = arguments.requiredText("name")
+    let first = FirstLook.queue(PeerNames.files(name), isOwn: true)
+    let session = try PeerSession(name, in: arguments.container.open(first))
     let interruption = try Interruption(endsWithReader: true)
     try session.leavingNoName(forFiles: true) { hasReceived in
       let found = try interruption.wait {

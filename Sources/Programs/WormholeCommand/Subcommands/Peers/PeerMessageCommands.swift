@@ -24,8 +24,10 @@ extension CommandDescription {
     let deadline = arguments.deadline()
     let message = try arguments.value(environment, "the message")
     let waits = arguments.text("wait") != nil
-    let transfer = try arguments.openSession(environment).enqueue(
-      message, to: arguments.requiredText("peer"),
+    let peer = arguments.requiredText("peer")
+    let session = try arguments.openSession(environment, sendingTo: PeerNames.messages(peer))
+    let transfer = try session.enqueue(
+      message, to: peer,
       options: PeerMessageOptions(
         durability: arguments.durability,
         expiry: arguments.duration("expires"), key: arguments.text("key"),
@@ -142,7 +144,9 @@ extension CommandDescription {
     ]
   ) { arguments, environment in
     let deadline = arguments.deadline()
-    let session = try PeerSession(arguments.requiredText("name"), in: arguments.container.open())
+    let name = arguments.requiredText("name")
+    let first = FirstLook.queue(PeerNames.messages(name), isOwn: true)
+    let session = try PeerSession(name, in: arguments.container.open(first))
     let interruption = try Interruption(endsWithReader: arguments.tail == nil)
     try session.leavingNoName(forFiles: false) { hasReceived in
       let found = try interruption.wait {
@@ -153,8 +157,7 @@ extension CommandDescription {
       defer { receiver.close() }
       environment.reportListening(endsWithReader: false)
       let handler = DeliveryHandler(
-        arguments: arguments, receiver: arguments.requiredText("name"), interruption: interruption,
-        environment: environment)
+        arguments: arguments, receiver: name, interruption: interruption, environment: environment)
       try arguments.handleEach(of: receiver.next, until: deadline, interruption) { message in
         hasReceived = true
         return try handler.handle(message)
