@@ -226,8 +226,13 @@ extension Queue {
     ) -> sending any Waiting<QueueEntry?> {
       // While the consumer joins again.
       var entry: (any Waiting<ConsumerTenure>)?
+      let limit = deadline.map(CallLimit.callDeadline)
       return StepwiseWait { [self] in
-        guard !isLost else { return try joinAgain(&entry, until: deadline) }
+        guard !isLost else {
+          // The next call joins.
+          if entry == nil, limit.hasPassed { return .done(nil) }
+          return try joinAgain(&entry, until: deadline)
+        }
         entry = nil
         // One look before each wait: anything later raises the latch.
         if let entry = try take(until: deadline) { return .done(entry) }
@@ -251,7 +256,7 @@ extension Queue {
           Diagnostics.report(loss)
           // Excludes: a loss of the tenure that another caller has begun meanwhile.
           state.withLock { if $0.tenure === tenure { $0.loss = loss } }
-          tenure.end()
+          tenure.endLater()
           return nil
         }
       }

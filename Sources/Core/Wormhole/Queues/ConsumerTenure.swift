@@ -112,8 +112,17 @@ final class ConsumerTenure: Sendable {
 
   /// - Parameter asDeath: whether the registration ends as if this process had died.
   func end(asDeath: Bool = false) {
-    for watch in watches.withLock({ exchange(&$0, with: []) }) ?? [] { watch.cancel() }
+    cancelWatches()
     place.end(registration, asDeath: asDeath)
+  }
+
+  func endLater() {
+    cancelWatches()
+    place.endLater(registration)
+  }
+
+  private func cancelWatches() {
+    for watch in watches.withLock({ exchange(&$0, with: []) }) ?? [] { watch.cancel() }
   }
 }
 
@@ -171,6 +180,7 @@ struct ConsumerSteps {
   /// - Throws: `leaseLost` if this consumer was replaced.
   mutating func next(until deadline: ContinuousClock.Instant?) throws -> QueueEntry? {
     if !wasReleased, let entry = try nextReleased(until: deadline) { return entry }
+    let limit = deadline.map(CallLimit.callDeadline)
     while true {
       if let entry = try nextOfCurrent(until: deadline) {
         wasReleased = false
@@ -178,7 +188,7 @@ struct ConsumerSteps {
       }
       switch try source.take(until: deadline) {
       case .batch(let batch): current = (batch, 0)
-      case .again: continue
+      case .again: if limit.hasPassed { return nil }
       case .nothing: return try nextReleased(until: deadline)
       }
     }

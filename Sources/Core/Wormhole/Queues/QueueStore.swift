@@ -130,6 +130,10 @@ package protocol ConsumerPlace: Sendable {
   ///   - registration: Ends after it, or with it; nil if there was no room for it.
   ///   - asDeath: Whether the registration ends as if this process had died.
   func end(_ registration: PresenceRegistration?, asDeath: Bool)
+
+  /// Ends without a wait for the engine: it was replaced, or has just failed to begin, and the deadline
+  /// of its caller has perhaps passed.
+  func endLater(_ registration: PresenceRegistration?)
 }
 
 /// A batch that a consumer has taken: the steps with its entries, each of which fails with

@@ -1,3 +1,4 @@
+import Dispatch
 import Synchronization
 import Wormhole
 import WormholeSystem
@@ -15,25 +16,29 @@ extension EtcdContainer {
   /// - Complexity: One request at its first use. A lasting one has one every 200 seconds then.
   func session(isLasting: Bool = false) throws(EtcdError) -> EtcdSession {
     let lifetime = isLasting ? Self.lastingLifetime : location.lifetime
-    return try shared.making.withLock { _ throws(EtcdError) in
-      if let session = shared.sessions.withLock({ $0[isLasting: isLasting] }) {
-        if session.isAlive { return session }
-        session.endWithHistory()
-      }
-      for _ in 0..<Self.attempts {
-        let new = try EtcdSession(client, lifetime: lifetime, isLasting: isLasting, until: soon)
-        let isFirst = shared.sessions.withLock { sessions in
-          sessions[isLasting: isLasting] = new
-          defer { sessions.isFollowed = true }
-          return !sessions.isFollowed
-        }
-        if isFirst { shared.followers.addSession(of: shared) }
-        if new.isAlive { return new }
-        // The history was replaced while it was made.
-        new.endWithHistory()
-      }
-      throw EtcdError.replaced
+    let deadline = soon
+    // The caller before has a deadline of its own, which may be a later one.
+    guard
+      shared.making.wait(timeout: .now() + (deadline - .now).dispatchInterval) == .success
+    else { throw EtcdError(.unreachable, "no lease was granted in time") }
+    defer { shared.making.signal() }
+    if let session = shared.sessions.withLock({ $0[isLasting: isLasting] }) {
+      if session.isAlive { return session }
+      session.endWithHistory()
     }
+    for _ in 0..<Self.attempts {
+      let new = try EtcdSession(client, lifetime: lifetime, isLasting: isLasting, until: deadline)
+      let isFirst = shared.sessions.withLock { sessions in
+        sessions[isLasting: isLasting] = new
+        defer { sessions.isFollowed = true }
+        return !sessions.isFollowed
+      }
+      if isFirst { shared.followers.addSession(of: shared) }
+      if new.isAlive { return new }
+      // The history was replaced while it was made.
+      new.endWithHistory()
+    }
+    throw EtcdError.replaced
   }
 }
 

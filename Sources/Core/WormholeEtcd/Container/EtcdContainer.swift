@@ -1,3 +1,4 @@
+import Dispatch
 import Synchronization
 package import Wormhole
 import WormholeSystem
@@ -21,7 +22,7 @@ package struct EtcdContainer: Sendable {
     let prefix: [UInt8]
     let sessions = Mutex<Sessions>(Sessions())
     /// Excludes: two threads that create a session at once.
-    let making = Mutex(())
+    let making = DispatchSemaphore(value: 1)
     let followers = EtcdFollowers()
     /// The batches that this process has taken from queues.
     let taken = Mutex(LatestKeys())

@@ -27,8 +27,8 @@ protocol EtcdCompanion: AnyObject, Sendable {
   ///   the answer was lost.
   func entered(_ session: EtcdSession, _ outcome: EtcdTransaction.Outcome?)
 
-  /// Its key was deleted.
-  func left()
+  /// Its key is being deleted, at the latest by the end of the session.
+  func leaves()
 }
 
 /// The attempts of one registration to enter.
@@ -173,6 +173,7 @@ extension EtcdPresence {
     _ record: PresenceRecord, _ place: EtcdPlace, with companion: (any EtcdCompanion)?,
     asDeath: Bool
   ) {
+    companion?.leaves()
     var record = record
     record.ended = Date()
     let leaving = record
@@ -198,7 +199,10 @@ extension EtcdPresence {
       transaction.operations.append(.put(key: lastKey, value: bytes))
     }
     if let companion { transaction.operations.append(.delete(.key(companion.key))) }
-    if try etcd.repeating(transaction).succeeded { companion?.left() }
+    guard try !etcd.repeating(transaction).succeeded, let companion else { return }
+    // The registration was lost before, and its companion was not.
+    _ = try etcd.repeating(
+      EtcdTransaction(if: [.exists(companion.key)], then: [.delete(.key(companion.key))]))
   }
 
   /// The conditions that hold as long as a registration does: never both in another history,

@@ -28,17 +28,18 @@ struct EtcdConsumer: ConsumerSource {
   mutating func noteChange() {}
 
   mutating func take(until deadline: ContinuousClock.Instant?) throws -> Taking {
-    try own.confirm(until: deadline)
-    if let taking = try takeSeen(until: deadline) { return taking }
+    // One for all: if etcd is slow, each request would have its own second after the deadline.
+    let call = store.call(within: deadline)
+    try own.confirm(call)
+    if let taking = try takeSeen(call) { return taking }
     // Entries that were stored before this call exist, whether or not the watch has reported them.
-    try own.view.refresh(until: store.call(within: deadline).container.soon)
-    try own.confirm(until: deadline)
-    return try takeSeen(until: deadline) ?? .nothing
+    try own.view.refresh(until: call.container.soon)
+    try own.confirm(call)
+    return try takeSeen(call) ?? .nothing
   }
 
   /// - Returns: nil if the view shows no batch that may be taken.
-  private mutating func takeSeen(until deadline: ContinuousClock.Instant?) throws -> Taking? {
-    let store = store.call(within: deadline)
+  private mutating func takeSeen(_ store: EtcdQueue) throws -> Taking? {
     let view = own.view
     // Its obstacles need no watch: the view reports when one of them has ended.
     var turns = SenderTurns(taken: terms.keepsOrder ? view.takenByOthers() : [])

@@ -1,3 +1,4 @@
+import Dispatch
 import Synchronization
 import Wormhole
 import WormholeInspection
@@ -21,7 +22,7 @@ final class EtcdConsumerPlace: ConsumerPlace, EtcdCompanion {
   private let directories: [String]
   private let sessionEnd = Mutex<EtcdSession.EndHandler?>(nil)
   private let isEnded = Atomic(false)
-  private let hasLeft = Atomic(false)
+  private let isLeaving = Atomic(false)
   private static let alone = Array("alone".utf8)
   private static let beside = Array("beside".utf8)
 
@@ -105,29 +106,26 @@ final class EtcdConsumerPlace: ConsumerPlace, EtcdCompanion {
   var fence: EtcdTransaction.Condition { .exists(key).fencing }
 
   /// Whether it was closed, and there is no consumer now.
-  func isClosedWithoutSuccessor(
-    until deadline: ContinuousClock.Instant?
-  ) throws(EtcdError) -> Bool {
+  func isClosedWithoutSuccessor(_ call: EtcdQueue) throws(EtcdError) -> Bool {
     guard isEnded.load(ordering: .sequentiallyConsistent) else { return false }
-    return try store.container.call(within: deadline)
-      .read(store.range(.consumers), keysOnly: true).items.isEmpty
+    return try call.container.read(store.range(.consumers), keysOnly: true).items.isEmpty
   }
 
   /// Verifies that no other consumer can have this one's batches.
   ///
   /// - Throws: `leaseLost`; `EtcdError` if that is unknown.
-  func confirm(until deadline: ContinuousClock.Instant?) throws {
+  func confirm(_ call: EtcdQueue) throws {
     #if DEBUG
       if EtcdFault.forgettingFence.isActive { return }
     #endif
     do throws(EtcdError) {
-      try session.withLock { $0 }?.confirm(until: store.container.call(within: deadline).soon)
+      try session.withLock { $0 }?.confirm(until: call.container.soon)
     } catch {
       guard error.code == .leaseGone else { throw error }
       throw store.queue.replaced()
     }
     let isEnded = isEnded.load(ordering: .sequentiallyConsistent)
-    guard try isEnded ? isClosedWithoutSuccessor(until: deadline) : view.isThere(id) else {
+    guard try isEnded ? isClosedWithoutSuccessor(call) : view.isThere(id) else {
       throw store.queue.replaced()
     }
   }
@@ -154,7 +152,11 @@ final class EtcdConsumerPlace: ConsumerPlace, EtcdCompanion {
   // No program removes keys.
   func noteLoss() {}
 
-  func left() { hasLeft.store(true, ordering: .sequentiallyConsistent) }
+  func leaves() { isLeaving.store(true, ordering: .sequentiallyConsistent) }
+
+  func endLater(_ registration: PresenceRegistration?) {
+    Blocking.queue().async { self.end(registration, asDeath: false) }
+  }
 
   func end(_ registration: PresenceRegistration?, asDeath: Bool) {
     guard !isEnded.exchange(true, ordering: .sequentiallyConsistent) else { return }
@@ -163,8 +165,8 @@ final class EtcdConsumerPlace: ConsumerPlace, EtcdCompanion {
     // Files whose entries have not ended can still be claimed, until another process consumes.
     removeDirectories([directory], withFiles: false)
     registration?.end(asDeath: asDeath)
-    // Its registration was perhaps lost before.
-    guard !hasLeft.load(ordering: .sequentiallyConsistent), let session = session.withLock({ $0 })
+    // It has no registration, or has lost it.
+    guard !isLeaving.load(ordering: .sequentiallyConsistent), let session = session.withLock({ $0 })
     else { return }
     // Its batches go to the next consumer, so this is done before it returns, if possible.
     let (store, key) = (store, key)

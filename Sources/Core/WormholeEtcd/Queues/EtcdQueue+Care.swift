@@ -28,7 +28,7 @@ extension EtcdQueue: QueueStore {
           try place.begin(until: deadline)
           return .done(QueueMembership(EtcdConsumer(place, terms), registration))
         } catch {
-          place.end(registration, asDeath: false)
+          place.endLater(registration)
           throw error
         }
       }

@@ -29,13 +29,13 @@ final class EtcdTaken: TakenStore {
   }
 
   func confirm(until deadline: ContinuousClock.Instant?) throws {
-    try own.confirm(until: deadline)
+    try own.confirm(store.call(within: deadline))
   }
 
   func confirmNow() throws {
-    try own.confirm(until: nil)
+    try own.confirm(store.call())
     let isThere = try store.item(store.consumerKey(own.id)) != nil
-    guard try isThere || own.isClosedWithoutSuccessor(until: nil) else {
+    guard try isThere || own.isClosedWithoutSuccessor(store.call()) else {
       throw store.queue.replaced()
     }
   }
@@ -92,7 +92,7 @@ final class EtcdTaken: TakenStore {
   }
 
   func marked(_ index: Int) throws -> String? {
-    try own.confirm(until: nil)
+    try own.confirm(store.call())
     return try knownClaim().marks["\(index)"]
   }
 
@@ -222,7 +222,7 @@ final class EtcdTaken: TakenStore {
     _ step: ([EtcdTransaction.Condition]) throws(EtcdError) -> EtcdTransaction.Outcome
   ) throws(EtcdError) -> EtcdTransaction.Outcome {
     let outcome = try step([own.fence])
-    guard !outcome.succeeded, try own.isClosedWithoutSuccessor(until: store.container.soon) else {
+    guard !outcome.succeeded, try own.isClosedWithoutSuccessor(store.call()) else {
       return outcome
     }
     return try step([])

@@ -5,13 +5,16 @@ import WormholeSystem
 
 /// Counts requests on their way to etcd, and loses answers.
 final class CountedRequests: EtcdTransport {
-  private let all = Mutex<[String]>([])
+  private let all = Mutex<[(path: String, thread: ThreadID)]>([])
   private let requests = Mutex<[HTTPRequest]>([])
   private let lost = Mutex<String?>(nil)
   private let client = HTTPClient()
 
   /// The paths of the requests, after "/v3/", in their order.
-  var paths: [String] { all.withLock { $0 } }
+  var paths: [String] { all.withLock { $0.map(\.path) } }
+
+  /// The number of requests that a thread has made itself.
+  func count(of thread: ThreadID) -> Int { all.withLock { $0.count { $0.thread == thread } } }
 
   /// Sends the last request once more, as a line that delays a copy of it does.
   func repeatLast() throws {
@@ -26,7 +29,7 @@ final class CountedRequests: EtcdTransport {
     _ request: HTTPRequest, maximumBytes: Int, until deadline: ContinuousClock.Instant
   ) throws(HTTPError) -> HTTPAnswer {
     let path = request.url.split(separator: "/v3/").last.map(String.init) ?? ""
-    all.withLock { $0.append(path) }
+    all.withLock { $0.append((path, .current)) }
     requests.withLock { $0.append(request) }
     let answer = try client.post(request, maximumBytes: maximumBytes, until: deadline)
     let isLost = lost.withLock { lost in

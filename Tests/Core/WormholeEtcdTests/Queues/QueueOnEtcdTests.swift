@@ -52,14 +52,43 @@ struct QueueOnEtcdTests {
     #expect(try keys(.entries, of: queue) == [] && keys(.claims, of: queue) == [])
   }
 
+  private func queue(through requests: CountedRequests) throws -> Queue {
+    let location = EtcdLocation(
+      endpoints: [try EtcdNode.shared.get().endpoint], prefix: "counted/\(Nonce.next())")
+    return try SharedContainer(
+      EtcdContainer.unopened(location, through: requests), companion: directory.path
+    ).queue("q")
+  }
+
+  /// Takes the right of all consumers away, as a successor does first, and the end of their sessions.
+  private func endConsumers(of queue: Queue) throws {
+    let keys = try #require(queue.store as? EtcdQueue)
+    for item in try keys.client.read(keys.range(.consumers), until: soon).items {
+      _ = try keys.client.commit(
+        EtcdTransaction(if: [.exists(item.key)], then: [.delete(.key(item.key))]), until: soon)
+    }
+  }
+
+  @Test("does not let a caller wait for the end of a consumer that was replaced")
+  func lostEnd() throws {
+    let requests = CountedRequests()
+    let queue = try queue(through: requests)
+    try queue.sender("a").enqueue(1)
+    let consumer = try queue.work()
+    #expect(try consumer.next(until: .now) != nil)
+    try endConsumers(of: queue)
+    let before = requests.count(of: .current)
+    #expect(try consumer.next(until: .now)?.isRedelivery == true)
+    // If etcd does not answer, one of these fails at once. The end, which is not among them, is tried for
+    // two seconds.
+    #expect(requests.count(of: .current) - before == 7)
+    try eventually("the former registration is gone") { try queue.role.members().count == 1 }
+  }
+
   @Test("is joined and left though the answers are lost, and no consumer remains")
   func lostJoining() throws {
     let requests = CountedRequests()
-    let location = EtcdLocation(
-      endpoints: [try EtcdNode.shared.get().endpoint], prefix: "joining/\(Nonce.next())")
-    let queue = try SharedContainer(
-      EtcdContainer.unopened(location, through: requests), companion: directory.path
-    ).queue("q")
+    let queue = try queue(through: requests)
     for number in 0..<4 { try queue.sender("a").enqueue(PropertyListValue(number)) }
     for number in 0..<4 {
       requests.loseNextAnswer(of: "kv/txn")
@@ -78,15 +107,9 @@ struct QueueOnEtcdTests {
     let queue = try queue()
     let sender = try queue.sender("a")
     for number in 0..<3 { try sender.enqueue(PropertyListValue(number)) }
-    let keys = try #require(queue.store as? EtcdQueue)
     let first = try queue.consume()
     let entries = try (0..<2).map { _ in try #require(try first.next(until: .now)) }
-    // What a successor does first, and the end of its session, too.
-    let consumers = try keys.client.read(keys.range(.consumers), until: soon).items
-    for item in consumers {
-      _ = try keys.client.commit(
-        EtcdTransaction(if: [.exists(item.key)], then: [.delete(.key(item.key))]), until: soon)
-    }
+    try endConsumers(of: queue)
     for entry in entries {
       let error = #expect(throws: AppGroupError.self) { try entry.acknowledge() }
       #expect(error?.code == .leaseLost)

@@ -348,6 +348,8 @@ extension DirectoryConsumer {
       registration?.end(asDeath: asDeath)
     }
 
+    func endLater(_ registration: PresenceRegistration?) { end(registration, asDeath: false) }
+
     // These only prompt another look: something was stored, or a successor has renamed this
     // consumer's directory. An entry that is taken from `pending/` prompts none.
     func watch(_ signal: @escaping @Sendable () -> Void) -> [any Cancelling] {
