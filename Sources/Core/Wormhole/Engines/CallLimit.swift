@@ -9,7 +9,7 @@ package struct CallLimit: Sendable {
   private static let leastWait: Duration = .seconds(1)
 
   private let end: ContinuousClock.Instant?
-  /// What the caller looks at first, which an engine may read while it opens the container.
+  /// The first look of the caller, which an engine may make while it opens the container.
   package var first: FirstLook?
 
   /// - Parameter end: The caller's deadline; nil for a caller without one.

@@ -27,7 +27,7 @@ package struct EtcdContainer: Sendable {
     /// The batches that this process has taken from queues.
     let taken = Mutex(LatestKeys())
     let room: EtcdRoom
-    /// What was read at the opening, for the same requests of its caller.
+    /// The outcomes of reads at the opening, for the same requests of its caller.
     let ahead = Mutex<[EtcdTransaction: EtcdTransaction.Outcome]>([:])
     /// The last states of values that this process saw.
     let seen = Mutex(SeenStates())
@@ -161,7 +161,7 @@ package struct EtcdContainer: Sendable {
   /// Checks the version, and writes it into a new container.
   ///
   /// It reads first: the server identifies itself before anything is written, and a failure leaves
-  /// nothing in doubt. What its caller looks at first is read with it.
+  /// nothing in doubt. The first look of its caller is read with it.
   private func check(creating: Bool) throws -> Bool {
     let key = formatKey
     var found = if let first = limit.first { try item(key, with: first) } else { try item(key) }

@@ -13,12 +13,12 @@ struct EtcdPlace: Sendable {
   let isDoubtful: Bool
 }
 
-/// What comes and goes with a registration, in the same transactions.
+/// A key that comes and goes with a registration, in the same transactions.
 protocol EtcdCompanion: AnyObject, Sendable {
   /// Its key, which is under the session of the registration.
   var key: [UInt8] { get }
 
-  /// The steps that put its key, and what it reads then.
+  /// The steps that put its key, and its reads after that.
   func steps(with record: PresenceRecord, lease: Int64) -> [EtcdTransaction.Operation]
 
   /// Its key was put.

@@ -76,7 +76,7 @@ final class EtcdOutlet: QueueOutlet {
     }
   }
 
-  /// The look at a sender's last batch, at what waits, and at whether the sender has records.
+  /// The look at a sender's last batch, at the waiting batches, and at the sender's records.
   ///
   /// - Parameter queue: The beginning of the queue's keys.
   static func look(of sender: String, _ queue: [UInt8]) -> EtcdTransaction {

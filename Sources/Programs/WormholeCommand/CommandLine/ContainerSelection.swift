@@ -92,7 +92,7 @@ struct ContainerSelection: Sendable {
 
   /// Opens the container; makes a group's container if it is missing.
   ///
-  /// - Parameter first: What is looked at first.
+  /// - Parameter first: The first look of the caller.
   /// - Throws: `AppGroupError` with its remedy.
   func open(_ first: FirstLook? = nil) throws -> SharedContainer {
     var limit = limit

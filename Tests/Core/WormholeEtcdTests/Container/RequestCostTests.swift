@@ -194,7 +194,7 @@ struct RequestCostTests {
       #expect(try paths { try sender.enqueue(3) } == ["kv/txn"])
       #expect(try container.own.queue("q").outstanding().map(\.payload) == [3])
     }
-    // What was not there by then is seen later.
+    // A queue that was not there by then is seen later.
     let unused = try opened(.queue("r")).queue("r")
     try container.queue("r").sender("a").enqueue(1)
     #expect(try unused.awaitFirstUse(until: soon) {})

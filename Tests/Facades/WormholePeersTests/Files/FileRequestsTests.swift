@@ -8,7 +8,7 @@ import WormholeTestSupport
 
 @testable import WormholePeers
 
-/// What a file costs its sender in requests, each of which is a round trip.
+/// The requests of a file's sender, each of which is a round trip.
 @Suite("The requests of a file's sender on etcd", .blocking, .needsEtcd)
 struct FileRequestsTests {
   private let directory: TemporaryDirectory

@@ -236,7 +236,7 @@ enum ConsumerRole {
     }
   }
 
-  /// What has the exclusive role while it begins.
+  /// The registration that has the exclusive role while it begins.
   fileprivate var gate: PresenceRegistration? {
     switch self {
     case .alone(let gate), .worker(_, let gate): gate
