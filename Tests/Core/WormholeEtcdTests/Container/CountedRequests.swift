@@ -5,20 +5,24 @@ import WormholeSystem
 
 /// Counts requests on their way to etcd, and loses answers.
 final class CountedRequests: EtcdTransport {
-  private let all = Mutex<[(path: String, thread: ThreadID)]>([])
-  private let requests = Mutex<[HTTPRequest]>([])
+  private let all = Mutex<[(path: String, request: HTTPRequest, thread: ThreadID)]>([])
   private let lost = Mutex<String?>(nil)
   private let client = HTTPClient()
 
   /// The paths of the requests, after "/v3/", in their order.
   var paths: [String] { all.withLock { $0.map(\.path) } }
 
-  /// The number of requests that a thread has made itself.
-  func count(of thread: ThreadID) -> Int { all.withLock { $0.count { $0.thread == thread } } }
+  /// The number of requests of a thread that remove keys.
+  func removals(by thread: ThreadID) -> Int {
+    all.withLock { $0 }.count {
+      $0.thread == thread
+        && String(decoding: $0.request.content, as: UTF8.self).contains("request_delete_range")
+    }
+  }
 
   /// Sends the last request once more, as a line that delays a copy of it does.
   func repeatLast() throws {
-    guard let last = requests.withLock({ $0.last }) else { return }
+    guard let last = all.withLock({ $0.last?.request }) else { return }
     _ = try client.post(last, maximumBytes: 1 << 20, until: .now + .seconds(10))
   }
 
@@ -29,8 +33,7 @@ final class CountedRequests: EtcdTransport {
     _ request: HTTPRequest, maximumBytes: Int, until deadline: ContinuousClock.Instant
   ) throws(HTTPError) -> HTTPAnswer {
     let path = request.url.split(separator: "/v3/").last.map(String.init) ?? ""
-    all.withLock { $0.append((path, .current)) }
-    requests.withLock { $0.append(request) }
+    all.withLock { $0.append((path, request, .current)) }
     let answer = try client.post(request, maximumBytes: maximumBytes, until: deadline)
     let isLost = lost.withLock { lost in
       defer { if lost == path { lost = nil } }
