@@ -44,6 +44,21 @@ import WormholeTestSupport
     }
   }()
 
+  @Test("This and all other commands say that there is no container, and none ends by a signal")
+  func missing() throws {
+    let outcome = try Session().shell(
+      """
+      export WORMHOLE_CONTAINER="$T/absent"; echo x >"$T/file"
+      for line in 'send a 1' 'incr a' 'update a -- echo 1' 'queue put q 1' 'queue take q' 'log append l 1' \
+        'peer send w 1' 'peer receive w --count 1' "peer transfer w $T/file" "peer receive-files w --into $T" \
+        'notify post n' 'defaults write k 1' 'presence enter p -- true'
+      do
+        wormhole $line 2>"$T/said" </dev/null; echo "$? $(grep -c 'there is no such directory' "$T/said")"
+      done | sort | uniq -c | tr -s ' '
+      """)
+    #expect(outcome.output == " 13 74 1\n", "\(outcome)")
+  }
+
   // It waits for nothing here, so it watches nothing; it once made 960 calls, and began ten threads.
   @Test(
     "Taking an entry that waits makes few system calls, and begins few threads",

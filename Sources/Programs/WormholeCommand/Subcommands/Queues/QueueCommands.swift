@@ -92,10 +92,8 @@ extension CommandDescription {
     // Opened for the first value: without one, no container is made.
     var opened: Queue.Sender?
     try arguments.forEachValue(environment, object: "the entry") { value in
-      let (name, own) = (arguments.requiredText("name"), arguments.sessionName(environment))
-      let sender =
-        try opened
-        ?? arguments.container.open(.queue(name, sender: EncodedName(own))).queue(name).sender(own)
+      // Not by `??`: with the compiler 6.3 a failed opening would end the program by a signal.
+      let sender = if let opened { opened } else { try arguments.openSender(environment) }
       opened = sender
       try arguments.underRole(environment, in: sender.queue.container) { fence in
         let id = try sender.enqueue(
@@ -239,5 +237,15 @@ extension QueueEntryID {
     var hash: UInt64 = 0xcbf2_9ce4_8422_2325
     for byte in description.utf8 { hash = (hash ^ UInt64(byte)) &* 0x100_0000_01b3 }
     return String((0..<6).map { digits[Int(hash >> ($0 * 5 + 20)) & 31] })
+  }
+}
+
+extension ParsedArguments {
+  /// Opens the container with a look at the sender's part of the queue.
+  fileprivate func openSender(_ environment: CommandEnvironment) throws -> Queue.Sender {
+    let name = requiredText("name")
+    let own = sessionName(environment)
+    let first = FirstLook.queue(name, sender: EncodedName(own))
+    return try container.open(first).queue(name).sender(own)
   }
 }
