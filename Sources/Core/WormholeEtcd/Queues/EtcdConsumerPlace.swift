@@ -30,9 +30,13 @@ final class EtcdConsumerPlace: ConsumerPlace, EtcdCompanion {
     self.store = store
     self.isAlone = isAlone
     view = EtcdQueueView(store, own: id, keepsOrder: keepsOrder)
-    // Listed before the consumers, so that no directory of a later consumer is in the list. If that
-    // fails, the next consumer of this machine tries it again.
-    directories = (try? store.queue.open()?.etcdConsumers()) ?? []
+    // Listed before the consumers, so that no directory of a later consumer is in the list.
+    do {
+      directories = try store.queue.open()?.etcdConsumers() ?? []
+    } catch {
+      // The next consumer of this machine removes them.
+      directories = []
+    }
   }
 
   // MARK: Its beginning

@@ -146,8 +146,12 @@ final class OutgoingFiles: Sendable {
     }
     guard isDue else { return }
     Blocking.queue().async(group: working) {
-      // After an error the next sender or a sweep tries it again.
-      _ = try? self.expire()
+      do {
+        _ = try self.expire()
+      } catch {
+        // The next sender or a sweep tries it again.
+        return
+      }
     }
   }
 
