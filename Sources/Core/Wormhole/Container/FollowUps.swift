@@ -50,6 +50,9 @@ package final class FollowUps: Sendable {
     mark.round.load(ordering: .relaxed) == round.load(ordering: .sequentiallyConsistent)
   }
 
+  /// Whether a flush is due, after which all leases that are kept open are closed.
+  var isScheduled: Bool { state.withLock(\.isScheduled) }
+
   /// Whether nothing is pending.
   var isDone: Bool { state.withLock { $0.due.isEmpty && !$0.isScheduled } }
 
@@ -109,6 +112,8 @@ package final class FollowUps: Sendable {
           state.isScheduled = !state.due.isEmpty
           return state.isScheduled
         }
+        // Excludes: a lease that was kept open since, and is not closed because this was scheduled.
+        root.warmLeases.closeAll()
         Self.pending.withLock { pending in
           // Excludes: a value that was added since, whose container would be forgotten.
           if isDone { pending[ObjectIdentifier(root)] = nil }

@@ -81,7 +81,7 @@ package final class WarmLease: Sendable {
       defer { state.isListed = true }
       return state.isListed
     }
-    if !isListed { root.warmLeases.list(self) }
+    if !isListed { root.warmLeases.list(self, in: root) }
     return true
   }
 
@@ -101,12 +101,14 @@ final class WarmLeases: Sendable {
   /// - Parameter path: The directory of the value, relative to the container.
   func lease(at path: String) -> WarmLease { names.memory(of: path) }
 
-  fileprivate func list(_ lease: WarmLease) {
+  fileprivate func list(_ lease: WarmLease, in root: ContainerRoot) {
     let oldest = open.withLock { open in
       open.append(lease)
       return open.count > Self.limit ? open.removeFirst() : nil
     }
     oldest?.close()
+    // A process that was stopped between its change and this has made the flush that closes them.
+    if !root.followUps.isScheduled { closeAll() }
   }
 
   /// The number of leases that may be open.

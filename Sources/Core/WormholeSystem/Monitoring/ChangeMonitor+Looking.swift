@@ -140,7 +140,7 @@ extension ChangeMonitor {
     for _ in 0..<renameRaceLimit {
       let parent = try open(path)
       let status = try parent.status()
-      try add(parent, events: [.selfDeleted, .selfMoved, .onlyDirectory]) {
+      try add(parent, events: [.deleted, .selfDeleted, .selfMoved, .onlyDirectory]) {
         $0.enter($1, forParent: path)
       }
       if names(path, status) { return }

@@ -20,7 +20,8 @@ public enum ChangeDetection: Sendable, Hashable {
 /// Rules of inotify(7) shape this file. A watch is for one inode, so the kernel wakes only for the
 /// observed names. Events merge and overflow, so an event means "look again" and carries no data. A
 /// directory that is removed or moved away takes its watch with it, so the monitor opens the path
-/// again. A directory that was created before the watch causes no event, so observers watch first
+/// again. It hears of a removal from the parent, because the directory's own event waits until no
+/// process has it open, or a directory in it, and a stopped process may. A directory that was created before the watch causes no event, so observers watch first
 /// and then read. If there is no watch available (instances or watches used up), or on a network
 /// file system, where other machines cause no events here, the monitor polls.
 package final class ChangeMonitor: Sendable {

@@ -380,16 +380,24 @@ struct WatchTable {
           raised, of: entry.readsNames ? FileName(event: name) : nil)
       }
     }
-    if isEnd { events.sought.formUnion(below(lostParent: number)) }
+    guard let parent = parentsByNumber[number] else { return }
+    if isEnd {
+      events.sought.formUnion(places(lost: parent, now: now))
+    } else if raised.contains(.deleted), let name = FileName(event: name) {
+      events.sought.formUnion(places(lost: Set(parent.map { $0 + "/" + name.text }), now: now))
+    }
   }
 
-  /// Notes that a parent directory was moved or removed; returns the entries below it.
-  private mutating func below(lostParent number: Int32) -> [ID] {
-    guard let paths = parentsByNumber[number] else { return [] }
+  /// Notes that directories were moved or removed; returns the entries of them and below them.
+  private mutating func places(lost paths: Set<String>, now: ContinuousClock.Instant) -> [ID] {
     // A moved directory is still watched, under its old number.
     for path in paths { lose(parent: path) }
-    return entries.filter { _, entry in
-      entry.place?.parents.contains(where: paths.contains) ?? false
-    }.map(\.key)
+    return entries.compactMap { id, entry in
+      guard let place = entry.place,
+        paths.contains(place.path) || place.parents.contains(where: paths.contains)
+      else { return nil }
+      noteRemoval(in: place.lane, now: now)
+      return id
+    }
   }
 }

@@ -179,6 +179,32 @@ struct NameSweepTests {
     for participant in [holder, waiter] { try participant.end() }
   }
 
+  @Test("that are removed while a stopped process has their lease open are observed again")
+  func stoppedUser() throws {
+    let value = container.value("k")
+    let heard = Heard<PropertyListValue?>()
+    let queue = DispatchQueue(label: "watched")
+    let observation = try value.observe(on: queue) { snapshot in
+      do { heard.add(try snapshot.propertyList()) } catch { Issue.record(error) }
+    }
+    let participant = try Participant(directory.path)
+    for number in 1...3 { #expect(try participant.ask("set k \(number)") == "done") }
+    try participant.send(.stop)
+    try participant.waitUntilStopped()
+    try value.remove()
+    try eventually("the name is removed") { try container.removeEmptyName("k", .value) }
+    // The events of the removal are over before the next change.
+    let taken = Awaited<Void>()
+    ChangeMonitor.shared.afterEvents { queue.async { taken.settle(()) } }
+    try #require(taken.wait(until: soon) != nil)
+    try value.replace(with: 4)
+    // Before the next comparison of the watch with its path, once a minute.
+    try eventually("the observer is called", within: .seconds(20)) { heard.all.last == .some(4) }
+    observation.cancel()
+    try participant.send(.continue)
+    try participant.end()
+  }
+
   @Test("that are watched and removed are observed again at their next use")
   func watchedAndRemoved() throws {
     let value = container.value("k")

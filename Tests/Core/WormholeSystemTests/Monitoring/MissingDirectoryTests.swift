@@ -62,6 +62,35 @@ struct MissingDirectoryTests: MonitorScene {
     }
   }
 
+  // The kernel reports the end of a directory itself only after its last descriptor is closed.
+  @Test(
+    "notices a removal while a process has the directory open, or one in it",
+    arguments: ["a", "a/b", "a/b/c"], ["a/b", "a/b/c"])
+  func heldOpen(open: String, watched: String) throws {
+    let path = directory.path + "/" + watched
+    let parents = ["", "/a", "/a/b"].map { directory.path + $0 }.filter { $0 != path }
+    for name in ["a", "a/b", "a/b/c"] { _ = try make(name) }
+    let signals = Heard<Int>()
+    let watch = monitor.watch(
+      path: path, parents: parents.filter(path.hasPrefix), prepare: {},
+      hear: { _ in signals.add(1) })
+    let descriptor = try FileDescriptor.open(
+      directory.path + "/" + open, [.readOnly, .directory])
+    for name in ["a/b/c", "a/b", "a"] {
+      try removeDirectory(directory.path + "/" + name, at: Directory.current)
+    }
+    // Before the next comparison with the path, once a minute.
+    try eventually("its end is reported", within: .seconds(20)) { !signals.all.isEmpty }
+    for name in ["a", "a/b", "a/b/c"] { _ = try make(name) }
+    try eventually("the new one is watched", within: .seconds(20)) {
+      try KernelWatches.contain(path)
+    }
+    try settle()
+    try isHeard(path, "file", signals)
+    withExtendedLifetime(descriptor) {}
+    watch.cancel()
+  }
+
   @Test("notices the replacement of a parent directory that it had to create")
   func parents() throws {
     let signals = Heard<Int>()

@@ -153,6 +153,18 @@ struct WarmLeaseTests {
     try eventually("all are closed") { root.warmLeases.count == 0 }
   }
 
+  @Test("is closed at once if nothing would close it a second later")
+  func unattended() throws {
+    for _ in 0..<3 { try value.replace(with: 1) }
+    try eventually("all are closed") { root.followUps.isDone && root.warmLeases.count == 0 }
+    let warmLease = try #require(value.store.file.warmLease)
+    var lease: Lease? = try scene.request(.exclusive, keeping: warmLease).run()
+    lease?.stayWarm(as: warmLease)
+    lease = nil
+    #expect(root.warmLeases.count == 0)
+    #expect(try warmLease.take(term: .seconds(600), in: root) == nil)
+  }
+
   @Test("is not that of a container that was replaced")
   func replacedContainer() throws {
     let path = scene.directory.path + "/c"
