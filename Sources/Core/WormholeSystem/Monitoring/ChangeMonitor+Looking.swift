@@ -64,6 +64,7 @@ extension ChangeMonitor {
     watchMissing(place.parents)
     if let watched = entry.watched, names(place.path, watched) { return .same }
     state.withLock { $0.lose(id) }
+    watchAgain(place.parents)
     guard exists(place.path) || isSettled(place.lane) else { return .missing }
     return find(id, entry, place: place)
   }
@@ -130,9 +131,17 @@ extension ChangeMonitor {
   }
 
   private func watchMissing(_ parents: [String]) {
-    for path in parents where state.withLock({ $0.isMissing(parent: path) }) {
-      // Missing, or no watch left: the next look at its contents tries again.
-      try? watch(parent: path)
+    watchAgain(parents.filter { path in state.withLock { $0.isMissing(parent: path) } })
+  }
+
+  private func watchAgain(_ parents: [String]) {
+    for path in parents {
+      do throws(Errno) {
+        try watch(parent: path)
+      } catch {
+        // Missing, or no watch left: the next look at its contents tries again.
+        continue
+      }
     }
   }
 

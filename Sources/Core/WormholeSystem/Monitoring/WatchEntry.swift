@@ -77,7 +77,7 @@ extension WatchEvents {
 
   /// For a parent, while the entry to watch in it is missing.
   static let appearance: WatchEvents = [
-    .movedTo, .created, .selfDeleted, .selfMoved, .onlyDirectory,
+    .movedTo, .created, .deleted, .selfDeleted, .selfMoved, .onlyDirectory,
   ]
 
   /// All events of a change of a name's content, even by foreign programs: a shell's redirection

@@ -7,12 +7,6 @@ struct WatchTable {
   typealias ID = UInt64
   typealias Call = @Sendable () -> Void
 
-  /// A parent directory of watched ones, watched only for its own removal.
-  private struct Parent {
-    var number: Int32?
-    var users = 0
-  }
-
   /// The consequences of events and of the time.
   struct Turn {
     /// Calls to make outside the lock.
@@ -30,13 +24,13 @@ struct WatchTable {
   }
 
   private let checkInterval: Duration
-  private var entries: [ID: WatchEntry] = [:]
+  private(set) var entries: [ID: WatchEntry] = [:]
   /// The number of entries with a place.
   private var places = 0
   /// The users of each of the kernel's watches.
   private var users: [Int32: Set<ID>] = [:]
-  private var parents: [String: Parent] = [:]
-  private var parentsByNumber: [Int32: Set<String>] = [:]
+  var parents: [String: Parent] = [:]
+  var parentsByNumber: [Int32: Set<String>] = [:]
   private var timed: Set<ID> = []
   /// The pending looks; a thread works in each lane.
   private var lanes: [String: [ID]] = [:]
@@ -138,7 +132,7 @@ struct WatchTable {
     endIfUnused(number)
   }
 
-  private mutating func endIfUnused(_ number: Int32) {
+  mutating func endIfUnused(_ number: Int32) {
     guard !isUsed(number) else { return }
     endings += 1
     // It fails if the directory is gone, and its watch with it (inotify_rm_watch(2), EINVAL).
@@ -161,24 +155,6 @@ struct WatchTable {
     entries[id]?.watched = status
     entries[id]?.awaited = awaited
     users[number, default: []].insert(id)
-  }
-
-  func isMissing(parent path: String) -> Bool {
-    parents[path].map { $0.number == nil } ?? false
-  }
-
-  mutating func enter(_ number: Int32, forParent path: String) {
-    guard isMissing(parent: path) else { return endIfUnused(number) }
-    parents[path]?.number = number
-    parentsByNumber[number, default: []].insert(path)
-  }
-
-  mutating func lose(parent path: String) {
-    guard let number = parents[path]?.number else { return }
-    parents[path]?.number = nil
-    parentsByNumber[number]?.remove(path)
-    if parentsByNumber[number]?.isEmpty == true { parentsByNumber[number] = nil }
-    endIfUnused(number)
   }
 
   // MARK: Looks
@@ -366,7 +342,12 @@ struct WatchTable {
     for id in users[number] ?? [] {
       guard let entry = entries[id], entry.wants(raised) else { continue }
       if let awaited = entry.awaited, !isEnd {
-        if FileName(event: name) == awaited { events.sought.insert(id) }
+        if FileName(event: name) == awaited {
+          events.sought.insert(id)
+        } else if raised.contains(.deleted), entry.nextLook == nil {
+          // The directory itself may follow, which causes no event while this process has it open.
+          setNextLook(id, now: now)
+        }
         continue
       }
       if isEnd, let place = entry.place {
@@ -385,19 +366,6 @@ struct WatchTable {
       events.sought.formUnion(places(lost: parent, now: now))
     } else if raised.contains(.deleted), let name = FileName(event: name) {
       events.sought.formUnion(places(lost: Set(parent.map { $0 + "/" + name.text }), now: now))
-    }
-  }
-
-  /// Notes that directories were moved or removed; returns the entries of them and below them.
-  private mutating func places(lost paths: Set<String>, now: ContinuousClock.Instant) -> [ID] {
-    // A moved directory is still watched, under its old number.
-    for path in paths { lose(parent: path) }
-    return entries.compactMap { id, entry in
-      guard let place = entry.place,
-        paths.contains(place.path) || place.parents.contains(where: paths.contains)
-      else { return nil }
-      noteRemoval(in: place.lane, now: now)
-      return id
     }
   }
 }

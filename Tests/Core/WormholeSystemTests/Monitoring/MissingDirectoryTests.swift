@@ -91,6 +91,40 @@ struct MissingDirectoryTests: MonitorScene {
     watch.cancel()
   }
 
+  @Test("notices that a container was removed and made again while its process has it open")
+  func containerMadeAgain() throws {
+    let container = try make("c")
+    let parents = [container, container + "/values"]
+    let path = parents[1] + "/k"
+    let signals = Heard<Int>()
+    let watch = monitor.watch(
+      path: path, parents: parents, prepare: {}, hear: { _ in signals.add(1) })
+    for round in 1...2 {
+      let descriptor = try FileDescriptor.open(container, [.readOnly, .directory])
+      try touch(container, "container.plist")
+      try settle()
+      try removeTree(container)
+      _ = try make("c")
+      try eventually("the new one is watched", within: .seconds(20)) {
+        try KernelWatches.contain(container)
+      }
+      withExtendedLifetime(descriptor) {}
+      try settle()
+      for directory in ["c/values", "c/values/k"] { _ = try make(directory) }
+      try eventually("it is watched", within: .seconds(20)) { try KernelWatches.contain(path) }
+      try settle()
+      try isHeard(path, "file", signals)
+      if round == 1 {
+        try move("c", to: "gone")
+        _ = try make("c")
+        try eventually("the new one is watched", within: .seconds(20)) {
+          try KernelWatches.contain(container)
+        }
+      }
+    }
+    watch.cancel()
+  }
+
   @Test("notices the replacement of a parent directory that it had to create")
   func parents() throws {
     let signals = Heard<Int>()
