@@ -113,7 +113,7 @@ extension CommandEnvironment {
   ///   output; not for a command that prints nothing, or must give an item back before it ends.
   func reportListening(endsWithReader: Bool = true) {
     answers?.beginListening()
-    writeStandardError(Array("listening\n".utf8))
+    if variable(CommandVariable.copy) == nil { writeStandardError(Array("listening\n".utf8)) }
     reportReady()
     if endsWithReader { endWithReader() }
   }

@@ -23,14 +23,17 @@ struct ExternalCommand: Sendable {
       input: input, output: output, inheriting: inherited, endsWithParent: endsWithParent)
   }
 
-  /// The service manager's socket is for this program: a command's message would be taken for ours.
   private static func environment(with variables: [String: String]) -> [String] {
     // NUL would end a value.
     let assignments = variables.map { name, value in "\(name)=\(value.filter { $0 != "\0" })" }
-    return Program.environment(with: assignments).filter {
-      !$0.hasPrefix(Readiness.socketVariable + "=")
+    return Program.environment(with: assignments).filter { entry in
+      assignments.contains(entry) || !own.contains { entry.hasPrefix($0 + "=") }
     }
   }
+
+  /// The variables for this program alone: a command's message to the service manager's socket would be
+  /// taken for ours.
+  private static let own = [Readiness.socketVariable, CommandVariable.copy]
 
   /// Runs the program to its end; it ends together with this process.
   ///
@@ -166,6 +169,8 @@ extension ChildProcess {
 
 /// The variables in the environment of a command that is run for a delivery.
 enum CommandVariable {
+  /// Set for a process that takes beside others of one command, which reports for all of them.
+  static let copy = "WORMHOLE_COPY"
   /// The name at which it was received: of a message, a queue or a log.
   static let identifier = "WORMHOLE_IDENTIFIER"
   /// When it was sent, as ISO 8601.

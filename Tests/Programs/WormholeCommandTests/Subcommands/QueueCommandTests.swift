@@ -269,6 +269,21 @@ import WormholeTestSupport
     #expect(outcome.output == "3\n1\n2\n3\n64\n", "\(outcome)")
   }
 
+  @Test("With -j 'listening' is printed once, when all wait for an entry")
+  func listeningJobs() throws {
+    let outcome = try Session().shell(
+      """
+      wormhole queue put jobs 1 >"$T/null"; mkfifo "$T/gate"
+      wormhole queue take jobs --follow -j3 --ready-fd 9 -- sh -c 'echo "${WORMHOLE_COPY-none}"; cat "$T/gate"' \
+        9>"$T/ready" 2>"$T/said" &
+      pid=$!; pause=0.01
+      until test "$(wormhole queue list jobs --json | grep -c taken)" = 1; do pause; done
+      echo "before: $(cat "$T/said")"; : >"$T/gate"
+      until test -s "$T/ready"; do pause; done; wc -l <"$T/ready"; cat "$T/said"; kill $pid; wait $pid
+      """)
+    #expect(outcome.output == "none\nbefore: \n1\nlistening\n", "\(outcome)")
+  }
+
   @Test("Waiting entries are cancelled, one or all, and their sender learns it", .bothEngines)
   func cancelling() throws {
     let outcome = try Session().shell(

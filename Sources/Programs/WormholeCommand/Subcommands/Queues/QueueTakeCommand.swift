@@ -26,8 +26,8 @@ extension CommandDescription {
       a failure with status 124.
 
       With --jobs so many processes take, each of which runs one COMMAND at a time; the exit status is \
-      that of the last one that failed. They end together with this process, and an entry that one of \
-      them was handling is delivered again.
+      that of the last one that failed. 'listening' is printed once, when all of them wait. They end \
+      together with this process, and an entry that one of them was handling is delivered again.
 
       The command's environment has WORMHOLE_IDENTIFIER (the queue's name), WORMHOLE_ENTRY (the id), \
       WORMHOLE_SENDER, WORMHOLE_TIME (of sending), WORMHOLE_REDELIVERY (1 for an entry that was \
@@ -118,21 +118,41 @@ private func runCopies(_ count: Int, _ environment: CommandEnvironment) throws -
   let line = words.prefix { $0 != "--" }
   var copy: [String] = []
   var isReady = false
-  // Readiness is reported here, and once.
+  // A copy says on its descriptor 10 that it waits.
   for word in line {
     if !isReady, !word.hasPrefix("--ready-fd") { copy.append(word) }
     isReady = word == "--ready-fd"
   }
   // The last of equal options counts.
-  copy += ["--jobs", "1"] + words.dropFirst(line.count)
+  copy += ["--jobs", "1", "--ready-fd", "10"] + words.dropFirst(line.count)
   let command = ExternalCommand(words: [program] + copy)
   do {
-    var copies: [RunningCopy] = []
-    for _ in 0..<count { copies.append(RunningCopy(try command.start(variables: [:]))) }
-    environment.reportReady()
+    let pipe = try makePipe()
+    let copies = try (0..<count).map { _ throws(Errno) in
+      RunningCopy(
+        try command.start(
+          variables: [CommandVariable.copy: "1"], inheriting: pipe.write.rawValue))
+    }
+    let source = pipe.takeRead()
+    try startThread(name: "wormhole.ready") { reportListening(of: count, source, environment) }
     return ExitStatus(try interruption.wait(forEndOf: copies))
   } catch {
     throw command.error(error)
+  }
+}
+
+/// Reports once that all copies wait, each of which writes a byte then. Blocks its thread.
+private func reportListening(
+  of count: Int, _ source: SharedDescriptor, _ environment: CommandEnvironment
+) {
+  do throws(Errno) {
+    var bytes: [UInt8] = []
+    while bytes.count < count {
+      guard try source.descriptor.read(atMost: count, appendingTo: &bytes) > 0 else { return }
+    }
+    environment.reportListening(endsWithReader: false)
+  } catch {
+    environment.report("cannot find out when all commands wait: \(error)")
   }
 }
 
