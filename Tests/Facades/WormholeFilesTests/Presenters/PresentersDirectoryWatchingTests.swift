@@ -51,6 +51,26 @@ struct PresentersDirectoryWatchingTests {
     }
   }
 
+  // The kernel reports the end of a directory itself only when no process has it open any more.
+  @Test(
+    "gets the removal of the directory, or of one in it, while a process has it open",
+    arguments: ["d", "d/e"])
+  func removalOfOpen(_ name: String) throws {
+    let line = name == "d" ? "changed" : "changed:e"
+    try scene.shell("rm -r d/*; [ \(name) = d ] || mkdir d/e")
+    try scene.presenting("d") { presenter in
+      let descriptor = try FileDescriptor.open(scene.path(name), [.readOnly, .directory])
+      try scene.shell("rmdir \(name)")
+      try scene.wait(presenter, for: line)
+      presenter.forget()
+      try scene.shell("mkdir \(name)")
+      try scene.wait(presenter, for: name == "d" ? line : "appeared:e")
+      try scene.shell("echo > \(name)/new")
+      try scene.wait(presenter, for: "appeared:new")
+      withExtendedLifetime(descriptor) {}
+    }
+  }
+
   @Test("follows a directory inside that was moved")
   func movedInside() throws {
     try scene.presenting("d") { presenter in

@@ -85,6 +85,23 @@ struct PresentersFileWatchingTests {
     }
   }
 
+  // The kernel reports the end of a directory itself only when no process has it open any more.
+  @Test(
+    "gets a file whose directory was removed while a process had it open, and made again",
+    arguments: ["new", "new/deep"], [true, false])
+  func removalOfOpen(_ name: String, isThere: Bool) throws {
+    try scene.shell("mkdir -p new/deep; ! \(isThere) || echo 1 > new/deep/file")
+    try scene.presenting("new/deep/file") { presenter in
+      let descriptor = try FileDescriptor.open(scene.path(name), [.readOnly, .directory])
+      try scene.shell("rm -r new")
+      if isThere { try scene.wait(presenter, for: "changed") }
+      presenter.forget()
+      try scene.shell("mkdir -p new/deep; echo 2 > new/deep/file")
+      try scene.wait(presenter, for: "changed")
+      withExtendedLifetime(descriptor) {}
+    }
+  }
+
   // The directory used to be looked up, then another process created it, and only then was its
   // parent watched. So the creation was not reported, and the directory was not watched.
   @Test("gets a file in a directory that is created at any moment while its path is being watched")

@@ -180,39 +180,49 @@ struct ItemLook {
 
   /// Watches the way to a path; the watches of an earlier way end after this.
   ///
-  /// - Returns: false when a directory of the way was made at the same time as its watch: no event
-  ///   has reported it, and no watch is in it, so the way has to be watched again.
+  /// - Returns: false when a directory of the way was made or removed at the same time as its watch: no
+  ///   event has reported it, so the way has to be watched again.
   @discardableResult
   private mutating func watchWay(to path: ItemPath) -> Bool {
     let hear = hear
     var new: [Watch] = []
-    var isStillMissing = true
-    // An item that exists has its own watch, which reports the rest.
-    var missing: FileName? = isPresent ? nil : path.name
-    var isMissingWatched = isPresent
+    var isComplete = true
+    // The entry below the directory, on the way. An item that exists has its own watch.
+    var below = path.name
+    var isAwaited = !isPresent
+    // Whether it is the lowest directory that exists, and is removed before all others. It reports that
+    // itself only when no process has it open any more.
+    var isLowest = tree?.isOfDirectory ?? false
     for directory in path.ancestors {
+      let entry = below
+      below = directory.name
       guard let open = open(directory) else {
-        missing = directory.name
-        isMissingWatched = false
+        (isAwaited, isLowest) = (true, false)
         continue
       }
       var events: WatchEvents = [.selfMoved, .selfDeleted]
-      let awaited = isMissingWatched ? nil : missing
-      if awaited != nil { events.formUnion([.created, .movedTo, .attributes]) }
+      if isAwaited {
+        events.formUnion([.created, .movedTo, .attributes])
+      } else if isLowest {
+        events.formUnion(.deleted)
+      }
       let watch = ChangeMonitor.shared.watchOpen(open.descriptor, events) { news in
-        guard let awaited, !news.isEverything, news.own.isEmpty else {
-          return hear(ItemTree.wayID, news)
+        // Other entries beside the way cost no more than this.
+        if news.isEverything || !news.own.isEmpty || news.names[entry] != nil {
+          hear(ItemTree.wayID, news)
         }
-        // Other entries that appear beside the way cost no more than this.
-        if news.names[awaited] != nil { hear(ItemTree.wayID, news) }
       }
       // A directory above without a watch is not worth constant looks.
-      if watch.detection == .events || awaited != nil { new.append(watch) }
-      if let awaited { isStillMissing = self.open(directory.appending(awaited)) == nil }
-      isMissingWatched = true
+      if watch.detection == .events || isAwaited { new.append(watch) }
+      if isAwaited || isLowest {
+        let isThere = self.open(directory.appending(entry)) != nil
+        isComplete = isComplete && isThere == isLowest
+      }
+      isLowest = isAwaited
+      isAwaited = false
     }
     anchors = new
-    return isStillMissing
+    return isComplete
   }
 
   private func open(_ directory: ItemPath) -> SharedDescriptor? {
