@@ -61,6 +61,12 @@ struct WatchEntry: Sendable {
     self.hear = hear
   }
 
+  var isPolled: Bool { detection != .events }
+
+  /// Whether the parent of the watched directory reports its removal. The container's parent does not, in
+  /// which anything may happen.
+  var hasWatchedParent: Bool { awaited == nil && place?.parents.isEmpty != true }
+
   /// Returns whether an event concerns this entry, because the inode's mask is the union of all its
   /// watchers' masks.
   func wants(_ raised: WatchEvents) -> Bool {

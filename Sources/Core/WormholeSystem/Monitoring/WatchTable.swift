@@ -199,7 +199,7 @@ struct WatchTable {
     entries[id]?.look = .none
     switch finding {
     case .same:
-      if entries[id]?.detection != .events { setNextLook(id, now: now) }
+      if entries[id]?.isPolled == true { setNextLook(id, now: now) }
     case .watched(let network):
       entries[id]?.detection = .events
       if let network { poll(id, "\(network) is a network file system", now: now) }
@@ -288,7 +288,7 @@ struct WatchTable {
     }
     for id in timed where entries[id].map({ ($0.nextLook ?? now) <= now }) ?? false {
       guard let entry = entries[id],
-        entry.place == nil || entry.number != nil && entry.awaited == nil
+        entry.place == nil || entry.isPolled && entry.number != nil && entry.awaited == nil
       else {
         events.sought.insert(id)
         continue
@@ -341,13 +341,12 @@ struct WatchTable {
     let isEnd = !raised.isDisjoint(with: .ends)
     for id in users[number] ?? [] {
       guard let entry = entries[id], entry.wants(raised) else { continue }
+      // The directory itself may follow. That causes no event while a process has it open.
+      if raised.contains(.deleted), !entry.hasWatchedParent, entry.nextLook == nil {
+        setNextLook(id, now: now)
+      }
       if let awaited = entry.awaited, !isEnd {
-        if FileName(event: name) == awaited {
-          events.sought.insert(id)
-        } else if raised.contains(.deleted), entry.nextLook == nil {
-          // The directory itself may follow, which causes no event while this process has it open.
-          setNextLook(id, now: now)
-        }
+        if FileName(event: name) == awaited { events.sought.insert(id) }
         continue
       }
       if isEnd, let place = entry.place {

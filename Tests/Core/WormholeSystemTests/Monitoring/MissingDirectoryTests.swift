@@ -91,6 +91,24 @@ struct MissingDirectoryTests: MonitorScene {
     watch.cancel()
   }
 
+  @Test("notices the removal of an open directory whose parent is not watched, if it had an entry")
+  func heldOpenAlone() throws {
+    let path = try make("a")
+    try touch(path)
+    let signals = Heard<Int>()
+    let watch = monitor.watch(path: path, parents: [], prepare: {}, hear: { _ in signals.add(1) })
+    let descriptor = try FileDescriptor.open(path, [.readOnly, .directory])
+    try removeTree(path)
+    _ = try make("a")
+    try eventually("the new one is watched", within: .seconds(20)) {
+      try KernelWatches.contain(path)
+    }
+    try settle()
+    try isHeard(path, "file", signals)
+    withExtendedLifetime(descriptor) {}
+    watch.cancel()
+  }
+
   @Test("notices that a container was removed and made again while its process has it open")
   func containerMadeAgain() throws {
     let container = try make("c")
