@@ -1,7 +1,6 @@
 import NSFileCoordination
 import Synchronization
 import Testing
-import WormholeFiles
 import WormholeFoundationClients
 import WormholeTestSupport
 

@@ -1,6 +1,5 @@
 import NSFileCoordination
 import Testing
-import WormholeFiles
 import WormholeFoundationClients
 import WormholeSystem
 import WormholeTestSupport

@@ -1,6 +1,5 @@
 import NSFileCoordination
 import Testing
-import WormholeFiles
 import WormholeTestSupport
 
 /// The declarations of `Foundation/NSFileCoordinator.h` and `Foundation/NSFilePresenter.h` in the public
