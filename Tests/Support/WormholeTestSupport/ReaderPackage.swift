@@ -21,8 +21,9 @@ package struct ReaderPackage {
   package func check(_ sources: [String: String]) throws -> Outcome {
     for (name, source) in sources { try ItemText.write(source, to: "\(directory)/\(name).swift") }
     let files = sources.keys.sorted().map { "\(directory)/\($0).swift" }
-    return try run(
-      try Self.compiler("Examples") + ["-typecheck", "-parse-as-library", "-wmo"] + files)
+    // With the feature that asks most of an example's imports, and that Swift 7 enables.
+    let mode = ["-typecheck", "-parse-as-library", "-wmo", "-enable-upcoming-feature"]
+    return try run(try Self.compiler("Examples") + mode + ["MemberImportVisibility"] + files)
   }
 
   /// Builds a program of one file. A warning fails, as an error does.

@@ -3,6 +3,10 @@ package import WormholeSystem
 /// A process that holds a lease, or took one over.
 ///
 /// ```swift
+/// import Wormhole
+/// import WormholeInspection
+///
+/// let container = try SharedContainer(group: "group.com.example.cinema")
 /// for lease in try container.report().leases {
 ///   print(lease.identifier, lease.holder, lease.holder.state == .stopped ? "is stopped" : "")
 /// }
@@ -11,8 +15,7 @@ public struct LeaseHolder: Sendable, Hashable {
   /// The state of the process, as far as /proc shows it.
   ///
   /// ```swift
-  /// let stopped = try container.report().leases.filter { $0.holder.state == .stopped }
-  /// print(stopped.map(\.identifier))
+  /// func isInTheWay(_ holder: LeaseHolder) -> Bool { holder.state == .stopped }
   /// ```
   public enum State: String, Sendable, Hashable {
     /// It runs, or can run at any time.
