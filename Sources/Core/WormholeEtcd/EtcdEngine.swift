@@ -96,6 +96,7 @@ extension EtcdContainer {
   func look(_ first: FirstLook) -> EtcdTransaction {
     switch first {
     case .value(let name): EtcdTransaction(if: [], then: [.read(.key(key(.value, name)))])
+    case .log(let name): EtcdLog(self, name).look
     case .queue(let name, let isOwn, let sender):
       look(key(NameKind(.queue, isOwn: isOwn), name, part: "/"), sender)
     }

@@ -35,6 +35,8 @@ package struct CallLimit: Sendable {
 /// The name that a caller looks at first.
 package enum FirstLook: Sendable {
   case value(String)
+  /// To append to a log.
+  case log(String)
   /// To consume a queue; or to send, with the encoded name of the sender.
   case queue(String, isOwn: Bool = false, sender: EncodedName? = nil)
 }

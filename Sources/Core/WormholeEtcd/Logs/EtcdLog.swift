@@ -121,9 +121,13 @@ final class EtcdLog: LogStore {
     return .done(Log.Appended(number, appended: known.appended, known.state))
   }
 
+  /// The look at the state and at the head.
+  var look: EtcdTransaction {
+    EtcdTransaction(if: [], then: [.read(.key(stateKey)), .read(.key(headKey))])
+  }
+
   private func look(on etcd: EtcdContainer) throws -> Known? {
-    let found = try etcd.commit(
-      EtcdTransaction(if: [], then: [.read(.key(stateKey)), .read(.key(headKey))]))
+    let found = try etcd.commit(look)
     note(found.results.map(\.items.first), at: found.revision)
     return known.withLock(\.self)
   }

@@ -23,7 +23,7 @@ extension CommandDescription {
     let name = arguments.requiredText("name")
     var opened: Log?
     try arguments.forEachValue(environment, object: "the message") { message in
-      let log = try opened ?? arguments.container.open().log(name)
+      let log = if let opened { opened } else { try arguments.container.open(.log(name)).log(name) }
       opened = log
       try environment.print(
         line: String(log.append(message, durability: arguments.durability)))

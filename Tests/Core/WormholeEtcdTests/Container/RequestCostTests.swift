@@ -182,6 +182,12 @@ struct RequestCostTests {
       #expect(try queue.outstanding().map(\.payload) == [1, 2])
     }
     do {
+      try container.log("l").append(1)
+      let log = try opened(.log("l")).log("l")
+      #expect(try paths { try log.append(2) } == ["kv/txn"])
+      #expect(try log.read(from: .number(2)).next(until: .now)?.payload == 2)
+    }
+    do {
       let used = try opened(.queue("q")).queue("q")
       var isUsed = false
       #expect(try paths { isUsed = try used.awaitFirstUse(until: .now) {} } == [])
