@@ -145,6 +145,10 @@ extension Queue {
       wake.raise()
     }
 
+    /// Promises that this consumer takes no entry after the one that it has, unless it loses that or
+    /// gives it back, and is closed then. On etcd it leaves in the transaction that ends the entry.
+    package func takesNoMore() { state.withLock(\.tenure).takesNoMore() }
+
     /// How often it has joined, including the first time.
     package var tenures: Int { state.withLock(\.count) }
 

@@ -98,6 +98,8 @@ final class ConsumerTenure: Sendable {
     return true
   }
 
+  func takesNoMore() { deliveries.isFinal.store(true, ordering: .relaxed) }
+
   /// - Returns: the description of the loss.
   func noteLoss(until deadline: ContinuousClock.Instant?) throws -> AppGroupError {
     let remedy = terms.joinsAgain ? "it joins again by itself" : "consume again"
@@ -274,6 +276,8 @@ package final class DeliveryTerms: Sendable {
   let consumer: ConsumerTerms
   /// Wakes the consumer.
   let wake: AlarmLatch
+  /// Whether the consumer takes no more.
+  let isFinal = Atomic(false)
   private let released = Mutex<[Released]>([])
 
   init(_ directory: OpenQueue, _ consumer: ConsumerTerms = .init(), _ wake: AlarmLatch = .init()) {

@@ -100,7 +100,7 @@ public final class QueueEntry: Sendable {
   private func end(as status: QueueEntryStatus, isKept: Bool = false) throws {
     // It no longer belongs to this delivery.
     guard !isReleased.load(ordering: .sequentiallyConsistent) else { return }
-    try batch.settle(id.index, as: status, isKept: isKept)
+    try batch.settle(id.index, as: status, isKept: isKept, isFinal: batch.isFinal)
     removeMark()
   }
 
@@ -208,6 +208,8 @@ package final class TakenBatch: Sendable {
   }
 
   package var queue: Queue { terms.queue }
+  /// Whether its consumer takes no more after it.
+  var isFinal: Bool { terms.isFinal.load(ordering: .relaxed) }
 
   /// Opens the queue's directory; see `OpenQueue`.
   package func open() throws -> QueueDirectory { try terms.directory.openForConsumer() }
@@ -288,17 +290,20 @@ package final class TakenBatch: Sendable {
 
   /// Records that an entry must not be delivered again, and how it ended if it was not processed.
   ///
-  /// - Parameter isKept: whether it is kept for inspection, and possibly sent again.
+  /// - Parameters:
+  ///   - isKept: whether it is kept for inspection, and possibly sent again.
+  ///   - isFinal: whether its consumer may leave with it.
   /// - Throws: `leaseLost` if this consumer was replaced; its successor then has the entry.
   func settle(
     _ index: Int, as status: QueueEntryStatus = .processed, isKept: Bool = false,
-    until deadline: ContinuousClock.Instant? = nil
+    isFinal: Bool = false, until deadline: ContinuousClock.Instant? = nil
   ) throws {
     try queue.attempt("settle an entry of") {
       guard let begun = state.withLock({ $0.begin(index) }) else { return }
       let settlement = Settlement(
         id: QueueEntryID(batch: name, index: index), entry: entries[index], status: status,
-        isKept: isKept, isLast: begun.isLast, hasNotes: name.count > 1 || begun.hasNotes)
+        isKept: isKept, isLast: begun.isLast, isFinal: isFinal,
+        hasNotes: name.count > 1 || begun.hasNotes)
       do {
         try noticingLoss { try store.settle(settlement, until: deadline) }
         // If two threads settle the last two entries, neither finds its entry to be the last: the

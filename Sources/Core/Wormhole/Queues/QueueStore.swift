@@ -181,6 +181,8 @@ package struct Settlement {
   package let isKept: Bool
   /// Whether everything else in the batch is settled already.
   package let isLast: Bool
+  /// Whether its consumer may leave with it.
+  package let isFinal: Bool
   /// Whether there are notes beside the batch.
   let hasNotes: Bool
 }

@@ -27,6 +27,9 @@ protocol EtcdCompanion: AnyObject, Sendable {
   ///   the answer was lost.
   func entered(_ session: EtcdSession, _ outcome: EtcdTransaction.Outcome?)
 
+  /// It belongs to a registration.
+  func belongs(to registration: EtcdRegistration)
+
   /// Its key is being deleted, at the latest by the end of the session.
   func leaves()
 }
@@ -174,11 +177,8 @@ extension EtcdPresence {
     asDeath: Bool
   ) {
     companion?.leaves()
-    var record = record
-    record.ended = Date()
-    let leaving = record
     place.session.insist { deadline in
-      try erase(leaving, place, with: companion, asDeath: asDeath, on: etcd.until(deadline))
+      try erase(record, place, with: companion, asDeath: asDeath, on: etcd.until(deadline))
     }
   }
 
@@ -186,6 +186,20 @@ extension EtcdPresence {
     _ record: PresenceRecord, _ place: EtcdPlace, with companion: (any EtcdCompanion)?,
     asDeath: Bool, on etcd: EtcdContainer
   ) throws(EtcdError) {
+    let transaction = leaving(record, place, with: companion, asDeath: asDeath)
+    guard try !etcd.repeating(transaction).succeeded, let companion else { return }
+    // The registration was lost before, and its companion was not.
+    _ = try etcd.repeating(
+      EtcdTransaction(if: [.exists(companion.key)], then: [.delete(.key(companion.key))]))
+  }
+
+  /// The transaction by which a registration leaves.
+  func leaving(
+    _ record: PresenceRecord, _ place: EtcdPlace, with companion: (any EtcdCompanion)?,
+    asDeath: Bool = false
+  ) -> EtcdTransaction {
+    var record = record
+    record.ended = Date()
     let member = memberKey(record.id)
     var transaction = EtcdTransaction(
       if: fence(of: record, at: place.revision),
@@ -199,10 +213,7 @@ extension EtcdPresence {
       transaction.operations.append(.put(key: lastKey, value: bytes))
     }
     if let companion { transaction.operations.append(.delete(.key(companion.key))) }
-    guard try !etcd.repeating(transaction).succeeded, let companion else { return }
-    // The registration was lost before, and its companion was not.
-    _ = try etcd.repeating(
-      EtcdTransaction(if: [.exists(companion.key)], then: [.delete(.key(companion.key))]))
+    return transaction
   }
 
   /// The conditions that hold as long as a registration does: never both in another history,

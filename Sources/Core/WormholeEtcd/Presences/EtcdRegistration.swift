@@ -37,6 +37,7 @@ final class EtcdRegistration: PresenceHold {
     phase = Mutex(.left)
     revision = Mutex(place.revision)
     phase.withLock { $0 = here(place) }
+    companion?.belongs(to: self)
   }
 
   private func here(_ place: EtcdPlace) -> Phase {
@@ -53,6 +54,15 @@ final class EtcdRegistration: PresenceHold {
   func end(asDeath: Bool) {
     guard let place = takePlace() else { return }
     presence.end(record, place, with: companion, asDeath: asDeath)
+  }
+
+  /// The transaction by which it leaves; nil if it is not here.
+  var leaving: EtcdTransaction? { place.map { presence.leaving(record, $0, with: companion) } }
+
+  /// It has left, by that transaction.
+  func left() {
+    _ = takePlace()
+    companion?.leaves()
   }
 
   /// - Returns: The place to leave; nil if there is none, or if it belongs to a parent process.

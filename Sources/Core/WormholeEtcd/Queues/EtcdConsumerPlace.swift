@@ -18,6 +18,8 @@ final class EtcdConsumerPlace: ConsumerPlace, EtcdCompanion {
   private let session = Mutex<EtcdSession?>(nil)
   /// The consumers and taken batches, and the waiting ones, as its beginning has found them.
   private let found = Mutex<EtcdQueueView.Look?>(nil)
+  /// Returns the registration with which it ends; nil if there was no room for it.
+  let registration = Mutex<@Sendable () -> EtcdRegistration?> { nil }
   /// The directories of consumers on this machine, from before its beginning.
   private let directories: [String]
   private let sessionEnd = Mutex<EtcdSession.EndHandler?>(nil)
@@ -134,6 +136,9 @@ final class EtcdConsumerPlace: ConsumerPlace, EtcdCompanion {
     }
   }
 
+  /// Whether only this consumer itself can have ended: its session lasts, and it has no successor.
+  var isCertain: Bool { !isAlone && session.withLock { $0?.isCertain == true } }
+
   func isIdle() throws -> Bool {
     let found = try store.client.read(
       [.init(store.range(.claims)), .init(store.range(.entries), keysOnly: true)],
@@ -155,6 +160,10 @@ final class EtcdConsumerPlace: ConsumerPlace, EtcdCompanion {
 
   // No program removes keys.
   func noteLoss() {}
+
+  func belongs(to registration: EtcdRegistration) {
+    self.registration.withLock { $0 = { [weak registration] in registration } }
+  }
 
   func leaves() { isLeaving.store(true, ordering: .sequentiallyConsistent) }
 

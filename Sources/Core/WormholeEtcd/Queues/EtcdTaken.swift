@@ -115,7 +115,8 @@ final class EtcdTaken: TakenStore {
       operations += store.removal(ofTaken: taken)
     }
     if end.isLast {
-      try finish(operations, until: deadline)
+      let leaving = end.isFinal ? own.registration.withLock { $0() } : nil
+      try finish(operations, leaving: leaving, until: deadline)
     } else {
       try change(operations, until: deadline) { claim in
         claim.settled.insert(end.id.index)
@@ -184,8 +185,11 @@ final class EtcdTaken: TakenStore {
   }
 
   /// Removes the batch and the claim, with further steps at once.
+  ///
+  /// - Parameter registration: The one that leaves with it, if it still holds.
   private func finish(
-    _ operations: [EtcdTransaction.Operation], until deadline: ContinuousClock.Instant?
+    _ operations: [EtcdTransaction.Operation], leaving registration: EtcdRegistration? = nil,
+    until deadline: ContinuousClock.Instant?
   ) throws {
     try state.withLock { state in
       let store = store.call(within: deadline)
@@ -193,17 +197,25 @@ final class EtcdTaken: TakenStore {
       let base = state.claimed
       let steps = [.delete(.key(base.key)), .delete(.key(store.entryKey(name)))] + operations
       let wasInDoubt = state.doubt != nil
+      var leaving = registration?.leaving
       do {
         try store.container.settling { inDoubt in
-          let outcome = try self.fenced(store) { fence throws(EtcdError) in
-            try store.container.commit(EtcdTransaction(if: fence + base.unchanged, then: steps))
-          }
-          if outcome.succeeded { return }
-          let mayBeOwn = inDoubt || wasInDoubt
-          guard try mayBeOwn && self.wasDeleted(since: base.modified, store) else {
-            throw store.queue.replaced()
+          while true {
+            let outcome = try self.fenced(store) { fence throws(EtcdError) in
+              try store.container.commit(
+                EtcdTransaction(
+                  if: fence + base.unchanged + (leaving?.conditions ?? []),
+                  then: steps + (leaving?.operations ?? [])))
+            }
+            if outcome.succeeded { return }
+            let mayBeOwn = inDoubt || wasInDoubt
+            if try mayBeOwn && self.wasDeleted(since: base.modified, store) { return }
+            guard leaving != nil else { throw store.queue.replaced() }
+            // Perhaps only the registration was lost.
+            leaving = nil
           }
         }
+        if leaving != nil { registration?.left() }
         state.doubt = nil
         // They went with the claim.
         state.claim.marks = [:]
@@ -229,14 +241,15 @@ final class EtcdTaken: TakenStore {
   }
 
   /// Whether the claim's first change was its end, which only its own consumer can have made: a
-  /// successor replaces it first, and there is none while the consumer's key exists.
+  /// successor replaces it first, and there is none as long as the consumer's key exists, or would
+  /// exist if it had not left.
   ///
   /// - Throws: `EtcdError`: `.compacted` if the history that shows it was compacted.
   private func wasDeleted(since base: Int64, _ store: EtcdQueue) throws(EtcdError) -> Bool {
     let key = store.claimKey(name)
     let items = try store.read([.key(key), .key(store.consumerKey(own.id))]).items
     guard items[0].first?.modified != base else { return false }
-    if items[0].isEmpty, !items[1].isEmpty { return true }
+    if items[0].isEmpty, !items[1].isEmpty || own.isCertain { return true }
     return try store.client.firstChange(of: key, from: base + 1, until: store.container.soon).kind
       == .delete
   }

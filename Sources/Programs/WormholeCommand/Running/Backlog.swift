@@ -51,13 +51,14 @@ extension ParsedArguments {
   ///   - first: an item that was found already.
   ///   - next: waits for the next item; nil when the deadline has passed and no item waits.
   ///   - interruption: nil if a signal simply ends the process.
+  ///   - beforeLast: called before the last item is handled; again if that did not count.
   ///   - handle: returns the item's status; nil for an item that does not count.
   /// - Throws: the last status that was not `done`; `.no` when a signal came before it
   ///   had handled `--count` items.
   func handleEach<Item: Sendable>(
     of next: @escaping @Sendable (ContinuousClock.Instant) throws -> Item?,
     after first: Item? = nil, until deadline: ContinuousClock.Instant,
-    _ interruption: Interruption? = nil, limit: Int? = nil,
+    _ interruption: Interruption? = nil, limit: Int? = nil, beforeLast: () -> Void = {},
     handle: (Item) throws -> ExitStatus?
   ) throws {
     var status = ExitStatus.done
@@ -73,6 +74,7 @@ extension ParsedArguments {
         }
       guard let found else { return try (limit == .max ? status : .no).end() }
       guard let item = found else { throw ExitStatus.deadline }
+      if remaining == 1 { beforeLast() }
       guard let ended = try handle(item) else { continue }
       if ended != .done { status = ended }
       remaining -= 1

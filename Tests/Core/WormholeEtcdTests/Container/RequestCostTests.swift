@@ -106,6 +106,16 @@ struct RequestCostTests {
     }
     #expect(one == Self.taking)
     try endSession()
+    try sender.enqueue(3)
+    let leaving = try paths {
+      let worker = try queue.work()
+      let entry = try worker.next(until: soon)
+      worker.takesNoMore()
+      try entry?.acknowledge()
+      worker.close()
+    }
+    #expect(leaving == Self.taking.dropLast())
+    try endSession()
     let alone = try paths {
       let consumer = try queue.consume()
       try consumer.next(until: soon)?.acknowledge()

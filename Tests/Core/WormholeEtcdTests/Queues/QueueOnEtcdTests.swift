@@ -101,6 +101,25 @@ struct QueueOnEtcdTests {
     }
   }
 
+  @Test("ends an entry and its consumer though the consumer's registration is lost")
+  func lostRegistration() throws {
+    let queue = try queue(through: CountedRequests())
+    try queue.sender("a").enqueue(1)
+    let consumer = try queue.work()
+    let entry = try #require(try consumer.next(until: soon))
+    let etcd = try #require(queue.container.engine as? EtcdContainer)
+    let members = EtcdPresence(etcd, name: "q", kind: queue.role.kind).members
+    for item in try etcd.client.read(members, until: soon).items {
+      _ = try etcd.client.commit(
+        EtcdTransaction(if: [.exists(item.key)], then: [.delete(.key(item.key))]), until: soon)
+    }
+    consumer.takesNoMore()
+    try entry.acknowledge()
+    #expect(try keys(.entries, of: queue) == [] && keys(.consumers, of: queue).count == 1)
+    consumer.close()
+    #expect(try keys(.consumers, of: queue) == [])
+  }
+
   @Test("is not a consumer's any longer once it has lost its key, however late it notices")
   func fenced() throws {
     let queue = try queue()

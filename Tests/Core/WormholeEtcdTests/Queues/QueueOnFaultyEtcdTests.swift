@@ -25,17 +25,20 @@ struct QueueOnFaultyEtcdTests {
 
   /// An end of an entry whose answer is lost until the history is given up.
   ///
-  /// - Parameter meanwhile: what else happens until then.
+  /// - Parameters:
+  ///   - leaves: whether a worker leaves with it.
+  ///   - meanwhile: what else happens until then.
   private func endInDoubt(
-    meanwhile: (EtcdQueue) throws -> Void
+    leaves: Bool = false, meanwhile: (EtcdQueue) throws -> Void
   ) throws -> AppGroupError? {
     let node = try EtcdNode()
     let proxy = try LossyProxy(to: node.endpoint)
     let keys = try #require(try queue(node.endpoint).store as? EtcdQueue)
     let queue = try queue(proxy.endpoint)
     try queue.sender("a").enqueue(1)
-    let consumer = try queue.consume()
+    let consumer = try leaves ? queue.work() : queue.consume()
     let entry = try #require(try consumer.next(until: soon))
+    if leaves { consumer.takesNoMore() }
     proxy.lose(oneIn: 1)
     let failure = Mutex<(any Error)?>(nil)
     let end = DispatchGroup()
@@ -57,6 +60,7 @@ struct QueueOnFaultyEtcdTests {
   @Test("knows that an entry has ended, though the history that showed it is gone")
   func endInDoubt() throws {
     #expect(try endInDoubt(meanwhile: { _ in })?.code == nil)
+    #expect(try endInDoubt(leaves: true, meanwhile: { _ in })?.code == nil)
   }
 
   @Test("says that the end of an entry is unknown, if it was replaced and the history is gone")

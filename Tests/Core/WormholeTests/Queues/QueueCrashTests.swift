@@ -153,7 +153,8 @@ struct QueueCrashTests {
       try batch.store.settle(
         Settlement(
           id: QueueEntryID(batch: batch.name, index: index), entry: batch.entries[index],
-          status: .processed, isKept: false, isLast: false, hasNotes: true), until: nil)
+          status: .processed, isKept: false, isLast: false, isFinal: false, hasNotes: true),
+        until: nil)
     }
     let taken = "\(scene.place)/taken/"
     try rename(

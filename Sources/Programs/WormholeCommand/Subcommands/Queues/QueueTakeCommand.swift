@@ -92,7 +92,7 @@ extension CommandDescription {
         reportWaiting(limit)
         return try worker.next(until: limit)
       }, after: first, until: deadline, interruption,
-      limit: arguments.has("follow") ? .max : nil
+      limit: arguments.has("follow") ? .max : nil, beforeLast: worker.takesNoMore
     ) { try handler.handle($0) }
   }
   .refusing { arguments in
