@@ -63,9 +63,13 @@ extension EtcdContainer {
   func commit(
     _ transaction: EtcdTransaction
   ) throws(EtcdError) -> EtcdTransaction.Outcome {
-    let ahead = shared.ahead.withLock { $0.isEmpty ? nil : $0.removeValue(forKey: transaction) }
-    if let ahead { return ahead }
+    if let ahead = takeAhead(transaction) { return ahead }
     return try client.commit(transaction, until: soon)
+  }
+
+  /// Takes the outcome of a read at the opening; nil if there was none.
+  func takeAhead(_ transaction: EtcdTransaction) -> EtcdTransaction.Outcome? {
+    shared.ahead.withLock { $0.isEmpty ? nil : $0.removeValue(forKey: transaction) }
   }
 
   /// Makes a change that may be made twice.

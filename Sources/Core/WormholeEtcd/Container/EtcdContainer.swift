@@ -200,14 +200,20 @@ package struct EtcdContainer: Sendable {
 extension EtcdContainer {
   /// Returns a key, and keeps the first look, which was read with it.
   private func item(_ key: [UInt8], with first: FirstLook) throws(EtcdError) -> KeyValue? {
-    let look = look(first)
-    var outcome = try commit(EtcdTransaction(if: [], then: [.read(.key(key))] + look.operations))
+    let looks = looks(first)
+    var outcome = try commit(
+      EtcdTransaction(if: [], then: [.read(.key(key))] + looks.flatMap(\.operations)))
     let item = outcome.results.removeFirst().items.first
     if case .value(let name) = first {
       let state = SeenState(item: outcome.results[0].items.first, seen: outcome.moment)
       shared.seen.withLock { $0.know(state, of: self.key(.value, name)) }
     } else {
-      shared.ahead.withLock { $0[look] = outcome }
+      for look in looks {
+        var part = outcome
+        part.results = Array(outcome.results.prefix(look.operations.count))
+        outcome.results.removeFirst(look.operations.count)
+        shared.ahead.withLock { [part] in $0[look] = part }
+      }
     }
     return item
   }

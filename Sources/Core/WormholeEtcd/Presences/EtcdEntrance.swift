@@ -18,14 +18,17 @@ protocol EtcdCompanion: AnyObject, Sendable {
   /// Its key, which is under the session of the registration.
   var key: [UInt8] { get }
 
-  /// The steps that put its key, and its reads after that.
-  func steps(with record: PresenceRecord, lease: Int64) -> [EtcdTransaction.Operation]
+  /// The steps that put its key, and its reads after that; with further conditions of entering.
+  func steps(with record: PresenceRecord, lease: Int64) -> EtcdTransaction
 
   /// Its key was put.
   ///
   /// - Parameter outcome: That of the transaction, whose last results are those of its steps; nil if
   ///   the answer was lost.
   func entered(_ session: EtcdSession, _ outcome: EtcdTransaction.Outcome?)
+
+  /// Its key was not put, perhaps because of its own conditions: the next steps must not have them.
+  func refused()
 
   /// It belongs to a registration.
   func belongs(to registration: EtcdRegistration)
@@ -134,7 +137,10 @@ final class EtcdEntrance {
         transaction.operations.append(.delete(.key(presence.memberKey(other.id))))
       }
     }
-    transaction.operations += companion?.steps(with: record, lease: lease) ?? []
+    if let steps = companion?.steps(with: record, lease: lease) {
+      transaction.conditions += steps.conditions
+      transaction.operations += steps.operations
+    }
     return transaction
   }
 
@@ -157,6 +163,7 @@ final class EtcdEntrance {
     {
       return entered(own.created)
     }
+    companion?.refused()
     return .refused(.init(moment: outcome.moment, items: items))
   }
 

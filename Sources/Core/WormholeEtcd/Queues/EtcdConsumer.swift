@@ -5,7 +5,8 @@ import WormholeInspection
 import WormholeSystem
 
 /// How a consumer on etcd gets batches: first those of consumers that are gone, then waiting ones.
-/// Each is taken by a transaction, which counts as its first delivery; see `EtcdQueue`.
+/// Each is taken by a transaction, which counts as its first delivery; see `EtcdQueue`. The first one
+/// may come with the consumer's key.
 struct EtcdConsumer: ConsumerSource {
   private let own: EtcdConsumerPlace
   private let terms: DeliveryTerms
@@ -43,7 +44,15 @@ struct EtcdConsumer: ConsumerSource {
     let view = own.view
     // Its obstacles need no watch: the view reports when one of them has ended.
     var turns = SenderTurns(taken: terms.keepsOrder ? view.takenByOthers() : [])
-    for (name, claim) in view.left(besides: taken) {
+    let left = view.left(besides: taken)
+    // It waited when its taking was prepared, and nothing preceded it.
+    if let (name, witness, item) = own.takeFirst(),
+      let claim = left.first(where: { $0.batch == name })?.claim, claim.consumer == own.id
+    {
+      let claimed = witness.item(at: claim.modified)
+      return try accept(name, .init(consumer: own.id), claimed, item, store)
+    }
+    for (name, claim) in left {
       // It is among the batches of others, and blocks only later ones.
       guard turns.mayDeliver(name) else { continue }
       return try takeOver(name, from: claim.consumer, store)
@@ -58,6 +67,31 @@ struct EtcdConsumer: ConsumerSource {
     }
     waiting.remove(name)
     return try take(name, BatchClaim(consumer: own.id), over: nil, store)
+  }
+
+  /// Lets it begin with the first waiting batch, if the opening of the container has looked at the
+  /// queue, and nothing precedes that batch.
+  func prepare() throws {
+    guard let ahead = store.container.takeAhead(EtcdQueueView.look(at: store.prefix)),
+      let look = own.view.look(in: ahead)
+    else { return }
+    // Its own view does not get the look: what that sees first counts as older than the consumer.
+    let view = EtcdQueueView(store, own: own.id, keepsOrder: terms.keepsOrder)
+    view.take(look)
+    var turns = SenderTurns(taken: terms.keepsOrder ? view.takenByOthers() : [])
+    var waiting = WaitingEntries(clock: terms.queue.clock, view.arrivals)
+    guard view.left(besides: []).isEmpty,
+      let name = try waiting.next({ turns.mayTake($0) }, listing: view.waiting)
+    else { return }
+    own.begin(with: (name, try witness(name, .init(consumer: own.id), nil), nil))
+  }
+
+  private func witness(
+    _ name: EntryFile, _ claim: BatchClaim, _ base: KeyValue?
+  ) throws -> EtcdContainer.Witness {
+    .init(
+      key: store.claimKey(name), base: base, seen: base?.modified ?? own.view.revision,
+      value: try claim.bytes(stamp: Nonce.next()))
   }
 
   private mutating func takeOver(
@@ -85,10 +119,7 @@ struct EtcdConsumer: ConsumerSource {
     if let last, last.consumer != own.id {
       change.conditions.append(.absent(store.consumerKey(last.consumer)))
     }
-    let base = last?.claimed
-    let witness = EtcdContainer.Witness(
-      key: key, base: base, seen: base?.modified ?? own.view.revision,
-      value: try claim.bytes(stamp: Nonce.next()))
+    let witness = try witness(name, claim, last?.claimed)
     let outcome = try store.container.commit(change, witness)
     guard outcome.succeeded else {
       let found = outcome.results.map(\.items)
@@ -98,15 +129,27 @@ struct EtcdConsumer: ConsumerSource {
       if found[2].isEmpty { own.view.noteEnd(of: name) }
       return .again
     }
+    return try accept(
+      name, claim, witness.item(at: outcome.revision), outcome.results.first?.items.first,
+      isLeft: last != nil, store)
+  }
+
+  /// - Parameters:
+  ///   - read: The batch, if it was read.
+  ///   - isLeft: Whether another consumer had it.
+  private mutating func accept(
+    _ name: EntryFile, _ claim: BatchClaim, _ claimed: KeyValue, _ read: KeyValue?,
+    isLeft: Bool = false, _ store: EtcdQueue
+  ) throws -> Taking {
+    let entry = store.entryKey(name)
     taken.insert(name)
     // Only a snapshot brings a taken batch back without an owner.
     let isNew = store.container.shared.taken.withLock { $0.insert(entry) }
-    let isBack = last == nil && !isNew
-    let read = outcome.results.first?.items.first
+    let isBack = !isLeft && !isNew
     let item = try read ?? store.item(entry)
     // No other process ends this consumer's batches.
     guard let item else { throw store.queue.replaced() }
-    let record = EtcdTaken(own, name, claim: claim, claimed: witness.item(at: outcome.revision))
+    let record = EtcdTaken(own, name, claim: claim, claimed: claimed)
     do throws(Batch.Unreadable) {
       var batch = try Batch(bytes: item.value, count: name.count)
       for index in batch.entries.indices {
@@ -116,7 +159,7 @@ struct EtcdConsumer: ConsumerSource {
       let lines = claim.deliveries + back.joined()
       let log = DeliveryLog(
         lines.isEmpty ? nil : Array(lines.utf8),
-        isTaken: (last != nil || isBack) && name.count == 1)
+        isTaken: (isLeft || isBack) && name.count == 1)
       return .batch(
         TakenBatch(
           name, batch, settled: claim.settled, log: log, by: own.directory, in: record, terms: terms

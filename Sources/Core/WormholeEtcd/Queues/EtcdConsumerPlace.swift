@@ -18,6 +18,10 @@ final class EtcdConsumerPlace: ConsumerPlace, EtcdCompanion {
   private let session = Mutex<EtcdSession?>(nil)
   /// The consumers and taken batches, and the waiting ones, as its beginning has found them.
   private let found = Mutex<EtcdQueueView.Look?>(nil)
+  /// A waiting batch, and how it is taken; with the batch itself once it was read.
+  typealias First = (name: EntryFile, witness: EtcdContainer.Witness, item: KeyValue?)
+  /// The batch that it takes in the transaction by which it begins.
+  private let first = Mutex<First?>(nil)
   /// Returns the registration with which it ends; nil if there was no room for it.
   let registration = Mutex<@Sendable () -> EtcdRegistration?> { nil }
   /// The directories of consumers on this machine, from before its beginning.
@@ -45,16 +49,32 @@ final class EtcdConsumerPlace: ConsumerPlace, EtcdCompanion {
 
   var key: [UInt8] { store.consumerKey(id) }
 
-  func steps(with record: PresenceRecord, lease: Int64) -> [EtcdTransaction.Operation] {
-    let kind = isAlone ? Self.alone : Self.beside
-    return [.put(key: key, value: kind + Array(" \(Nonce.next()) \(record.id)".utf8), lease: lease)]
-      + view.parts.map { .page($0, limit: EtcdClient.pageSize) }
+  func steps(with record: PresenceRecord, lease: Int64) -> EtcdTransaction {
+    let value = (isAlone ? Self.alone : Self.beside) + Array(" \(Nonce.next()) \(record.id)".utf8)
+    var steps = EtcdTransaction(
+      if: [.absent(key)], then: [.put(key: key, value: value, lease: lease)])
+    if let (name, witness, _) = first.withLock(\.self) {
+      let entry = store.entryKey(name)
+      steps.conditions += witness.conditions + [.exists(entry)]
+      steps.operations += [.put(key: witness.key, value: witness.value), .read(.key(entry))]
+    }
+    steps.operations += EtcdQueueView.look(at: store.prefix).operations
+    return steps
   }
 
   func entered(_ session: EtcdSession, _ outcome: EtcdTransaction.Outcome?) {
     self.session.withLock { $0 = session }
     found.withLock { $0 = outcome.flatMap { view.look(in: $0) } }
+    first.withLock { $0?.item = outcome?.results.flatMap(\.items).first }
   }
+
+  func refused() { begin(with: nil) }
+
+  /// Begins with a batch, unless it no longer waits then.
+  func begin(with first: First?) { self.first.withLock { $0 = first } }
+
+  /// Returns the batch with which it was to begin; once.
+  func takeFirst() -> First? { first.withLock { $0.take() } }
 
   /// Looks at the queue, after its key was put.
   func begin(until deadline: ContinuousClock.Instant?) throws {

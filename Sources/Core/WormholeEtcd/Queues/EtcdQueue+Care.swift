@@ -16,6 +16,7 @@ extension EtcdQueue: QueueStore {
     _ terms: DeliveryTerms, until deadline: ContinuousClock.Instant?
   ) -> sending any Waiting<QueueMembership> {
     let place = EtcdConsumerPlace(self, isAlone: !terms.isWorker, keepsOrder: terms.keepsOrder)
+    let consumer = EtcdConsumer(place, terms)
     let presence = EtcdPresence(container, name: queue.name, kind: queue.role.kind)
     let entry = queue.role.entry(isExclusive: !terms.isWorker) {
       EtcdEntry(
@@ -23,10 +24,11 @@ extension EtcdQueue: QueueStore {
         with: place)
     }
     return StepwiseWait {
-      try entry.step().then { registration in
+      try consumer.prepare()
+      return try entry.step().then { registration in
         do {
           try place.begin(until: deadline)
-          return .done(QueueMembership(EtcdConsumer(place, terms), registration))
+          return .done(QueueMembership(consumer, registration))
         } catch {
           place.endLater(registration)
           throw error

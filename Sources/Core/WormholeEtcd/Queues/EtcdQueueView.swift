@@ -45,19 +45,25 @@ final class EtcdQueueView: KeyFollowing {
   /// Keys that were read: those of consumers and taken batches, and of waiting ones.
   typealias Look = (moment: EtcdMoment, items: [[KeyValue]])
 
-  var parts: [EtcdClient.Part] {
-    [
-      .init(store.range(from: .consumers, through: .claims)),
-      .init(store.range(.entries), keysOnly: true),
+  private static func parts(of queue: [UInt8]) -> [EtcdClient.Part] {
+    let end = KeyRange.end(ofPrefix: queue + QueueKeyPart.claims.bytes())
+    return [
+      .init(.range(from: queue + QueueKeyPart.consumers.bytes(), to: end)),
+      .init(.prefix(queue + QueueKeyPart.entries.bytes()), keysOnly: true),
     ]
   }
 
-  /// The look in the last results of a transaction; nil if it was too small for the queue.
+  /// - Parameter queue: The beginning of the queue's keys.
+  static func look(at queue: [UInt8]) -> EtcdTransaction {
+    EtcdTransaction(if: [], then: parts(of: queue).map { .page($0, limit: EtcdClient.pageSize) })
+  }
+
+  /// The look in the results of a transaction; nil if it was too small for the queue.
   func look(in outcome: EtcdTransaction.Outcome) -> Look? {
-    let items = outcome.results.suffix(parts.count).compactMap { result -> [KeyValue]? in
+    let items = outcome.results.suffix(2).compactMap { result -> [KeyValue]? in
       if case .page(let items, false) = result { items } else { nil }
     }
-    return items.count == parts.count ? (outcome.moment, items) : nil
+    return items.count == 2 ? (outcome.moment, items) : nil
   }
 
   /// Begins to follow, after a look, or after reading.
@@ -146,10 +152,10 @@ final class EtcdQueueView: KeyFollowing {
 
   /// Reads it again.
   func refresh(until deadline: ContinuousClock.Instant) throws(EtcdError) {
-    take(try store.client.read(parts, until: deadline))
+    take(try store.client.read(Self.parts(of: store.prefix), until: deadline))
   }
 
-  private func take(_ look: Look) {
+  func take(_ look: Look) {
     let (moment, found) = look
     let isNew = state.withLock { state in
       guard moment >= state.moment else { return false }

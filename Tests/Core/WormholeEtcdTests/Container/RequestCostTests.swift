@@ -205,6 +205,17 @@ struct RequestCostTests {
       #expect(try paths { _ = try used.awaitFirstUse(until: .now) {} } == ["kv/txn"])
     }
     do {
+      let queue = try opened(.queue("q")).queue("q")
+      var worker: Queue.Consumer?
+      var entry: QueueEntry?
+      let taking = try paths {
+        worker = try queue.work()
+        entry = try worker?.next(until: .now)
+      }
+      #expect(entry?.payload == 1)
+      #expect(taking == ["lease/grant", "kv/txn"])
+    }
+    do {
       let own = FirstLook.queue("q", isOwn: true, sender: EncodedName("a"))
       let sender = try opened(own).own.queue("q").sender("a")
       #expect(try paths { try sender.enqueue(3) } == ["kv/txn"])

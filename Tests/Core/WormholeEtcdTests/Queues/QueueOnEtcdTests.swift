@@ -101,6 +101,67 @@ struct QueueOnEtcdTests {
     }
   }
 
+  /// The queue as another process has it, whose opening of the container has looked at it.
+  private func opened(_ queue: Queue, through requests: CountedRequests) throws -> Queue {
+    var location = try #require(queue.container.engine as? EtcdContainer).location
+    // Containers at one location are one.
+    location.lifetime = .seconds(60 + requests.paths.count)
+    var limit = CallLimit()
+    limit.first = .queue("q")
+    let etcd = try #require(try EtcdContainer.open(location, limit, through: requests))
+    return try SharedContainer(etcd, companion: directory.path).queue("q")
+  }
+
+  @Test("gives an entry to a joining consumer, which ends it leaving, though the answers are lost")
+  func lostTaking() throws {
+    let requests = CountedRequests()
+    let queue = try queue(through: requests)
+    for number in 0..<4 { try queue.sender("a").enqueue(PropertyListValue(number)) }
+    for number in 0..<4 {
+      let queue = try opened(queue, through: requests)
+      requests.loseNextAnswer(of: "kv/txn")
+      let consumer = try number.isMultiple(of: 2) ? queue.consume() : queue.work()
+      #expect(try keys(.claims, of: queue).count == 1)
+      let entry = try #require(try consumer.next(until: soon))
+      #expect(entry.payload.intValue == number && !entry.isRedelivery)
+      consumer.takesNoMore()
+      requests.loseNextAnswer(of: "kv/txn")
+      try entry.acknowledge()
+      #expect(try keys(.consumers, of: queue) == [] && queue.role.members().isEmpty)
+      let before = requests.paths.count
+      consumer.close()
+      #expect(requests.paths.count == before)
+    }
+    #expect(try keys(.entries, of: queue) == [] && keys(.claims, of: queue) == [])
+  }
+
+  @Test("gives a joining consumer the next entry if others have changed what the opening has seen")
+  func changedMeanwhile() throws {
+    let requests = CountedRequests()
+    let queue = try queue(through: requests)
+    let sender = try queue.sender("a")
+    let ids = try (0..<5).map { try sender.enqueue(PropertyListValue($0)) }
+    let looks = try (0..<2).map { _ in try opened(queue, through: requests) }
+    #expect(try sender.cancel(ids[0]))
+    let first = try looks[0].work()
+    #expect(try first.next(until: soon)?.payload == 1)
+    let second = try looks[1].work()
+    #expect(try second.next(until: soon)?.payload == 2)
+    first.close()
+    // An entry that was left precedes those that wait, and none of these is taken yet.
+    let third = try opened(queue, through: requests).work()
+    let left = try #require(try third.next(until: soon))
+    #expect(left.payload == 1 && left.isRedelivery)
+    let last = try opened(queue, through: requests)
+    third.close()
+    // Left only after the look: what was taken by it was not delivered before, so it comes first.
+    let fourth = try last.work()
+    for (number, isRedelivery) in [(3, false), (1, true), (4, false)] {
+      let entry = try #require(try fourth.next(until: soon))
+      #expect(entry.payload.intValue == number && entry.isRedelivery == isRedelivery)
+    }
+  }
+
   @Test("ends an entry and its consumer though the consumer's registration is lost")
   func lostRegistration() throws {
     let queue = try queue(through: CountedRequests())

@@ -37,6 +37,14 @@ struct EtcdCommandCostTests {
       .filter(Self.steps.contains)
   }
 
+  @Test(
+    "takes an entry by four requests: opening, session, taking while it joins, ending as it leaves",
+    arguments: ["", " -- cat"])
+  func taking(tail: String) throws {
+    let found = try requests(of: "wormhole queue take q\(tail)", after: "wormhole queue put q 1")
+    #expect(found == ["kv/txn", "lease/grant", "kv/txn", "kv/txn"])
+  }
+
   @Test("appends a message by two requests")
   func appending() throws {
     let found = try requests(of: "wormhole log append l 2", after: "wormhole log append l 1")
