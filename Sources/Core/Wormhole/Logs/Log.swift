@@ -36,7 +36,7 @@ public struct Log: Sendable {
   /// The log's file `log.plist`, under whose lease messages are appended.
   package let value: Value
   package let store: any LogStore
-  let memory = LogMemory()
+  let memory: LogMemory
 
   /// The bounds of a log. Once they are exceeded by a sixteenth, the next message that is appended
   /// takes the oldest away until they hold; each appending process counts the bytes of the last
@@ -73,10 +73,21 @@ public struct Log: Sendable {
   }
 
   package init(container: SharedContainer, name: String) {
+    self.init(container, name, LogMemory())
+  }
+
+  private init(_ container: SharedContainer, _ name: String, _ memory: LogMemory) {
     self.container = container
     self.name = name
+    self.memory = memory
     value = Value(container: container, identifier: name, kind: .log)
     store = container.engine.log(name, in: container)
+  }
+
+  /// Returns this log for a caller with a deadline; see `SharedContainer.limited`.
+  func limited(until deadline: ContinuousClock.Instant?) -> Log {
+    // No call waits for an answer there.
+    container.engine.isDirectory ? self : Log(container.limited(until: deadline), name, memory)
   }
 
   /// The path of the log's directory, which need not exist; on etcd its key.

@@ -100,9 +100,11 @@ package struct LogCursor: Sendable {
   /// Publishes a position.
   ///
   /// - Throws: `leaseLost` if another process reads for the subscriber by now.
-  func save(_ position: Position, _ durability: Durability) throws {
+  func save(
+    _ position: Position, _ durability: Durability, until deadline: ContinuousClock.Instant?
+  ) throws {
     let (id, cursor) = (registration.id, self)
-    try value.edit(.init(durability)) { snapshot in
+    try value.edit(.init(durability, until: deadline)) { snapshot in
       guard try snapshot.propertyList().flatMap(Position.init)?.reader == id else {
         throw cursor.replaced()
       }

@@ -218,19 +218,21 @@ extension Log {
     private func nextMessage(
       until deadline: ContinuousClock.Instant?
     ) -> sending any Waiting<LogMessage?> {
-      StepwiseWait { [self] in
+      // All requests of a look end at one time.
+      let limit = deadline.map(CallLimit.callDeadline)
+      return StepwiseWait { [self] in
         // One look before each wait: anything later raises the latch.
-        if let message = try take() { return .done(message) }
+        if let message = try take(until: limit) { return .done(message) }
         if deadline.hasPassed { return .done(nil) }
-        if try beginWatching() { return .again }
+        if try beginWatching(until: limit) { return .again }
         return .wait(for: latch, until: deadline)
       }
     }
 
     /// - Returns: whether it has just begun, so that the caller has to look once more.
-    private func beginWatching() throws -> Bool {
+    private func beginWatching(until deadline: ContinuousClock.Instant?) throws -> Bool {
       guard watch.withLock({ $0 == nil }) else { return false }
-      let begun = try log.store.watch { [news, latch] in
+      let begun = try log.limited(until: deadline).store.watch { [news, latch] in
         news.note($0)
         latch.raise()
       }
@@ -245,17 +247,18 @@ extension Log {
     /// For tests: whether a caller waits in `next`.
     package var isAwaited: Bool { latch.isAwaited }
 
-    private func take() throws -> LogMessage? {
-      try looking { reading in
+    private func take(until deadline: ContinuousClock.Instant?) throws -> LogMessage? {
+      let log = log.limited(until: deadline)
+      return try looking { reading in
         reading.finish()
         let highest = news.highest.exchange(0, ordering: .sequentiallyConsistent)
         guard let message = try reading.look(log, highest) else {
-          try save(&reading)
+          try save(&reading, until: deadline)
           return nil
         }
         var delivered = reading
         delivered.deliver()
-        try save(&delivered)
+        try save(&delivered, until: deadline)
         reading = delivered
         return message
       }
@@ -272,9 +275,12 @@ extension Log {
       }
     }
 
-    private func save(_ reading: inout LogReading, _ durability: Durability = .standard) throws {
+    private func save(
+      _ reading: inout LogReading, _ durability: Durability = .standard,
+      until deadline: ContinuousClock.Instant? = nil
+    ) throws {
       guard let cursor, let position = reading.unsaved(durability) else { return }
-      try cursor.save(position, durability)
+      try cursor.save(position, durability, until: deadline)
       reading.noteSaved()
     }
   }

@@ -143,6 +143,24 @@ struct EtcdLogTests {
     #expect(try drain(self.log("elsewhere").read()) == [0, 2, 3, 7, 8, 9, 10])
   }
 
+  // A call without a deadline takes ten seconds.
+  @Test("says that etcd does not answer when a reader's deadline has passed, not ten seconds later")
+  func deadline() throws {
+    let node = try EtcdNode()
+    var location = EtcdLocation(endpoints: [node.endpoint], prefix: "test")
+    // The session outlives a call that gets no answer.
+    location.lifetime = .seconds(60)
+    let log = try SharedContainer(etcd: location, companion: directory.path + "/here").log("l")
+    try log.append(1)
+    let reader = try log.subscribe("a")
+    #expect(try reader.next(until: .now)?.payload == 1)
+    node.end()
+    let start = ContinuousClock.now
+    let error = #expect(throws: AppGroupError.self) { try reader.next(until: .now) }
+    #expect(error?.code == .unreachable, "\(String(describing: error))")
+    #expect(ContinuousClock.now - start < .seconds(8))
+  }
+
   @Test("is reported with its subscribers")
   func report() throws {
     let log = try log("here")
