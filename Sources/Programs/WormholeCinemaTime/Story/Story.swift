@@ -52,7 +52,6 @@ final class Story {
     let code = try watch.wait(for: "tickets", toShow: "\(Self.africa) Africa Screams (QR code)")
     try stage.act("watch", "has asked the phone for the QR code, and got a file", took: code)
     claim("the watch gets its QR code from the phone", holds: true, took: code)
-    // A message that it has not handled before it sleeps would be delivered again.
     _ = try watch.notices("user info says", count: 1)
   }
 
@@ -63,9 +62,13 @@ final class Story {
     let watch = try cast.start(.watch)
     let duration = try watch.wait(for: "tickets", toShow: "87934")
     // Each purchase was a guaranteed message with all tickets bought so far.
-    let received = try watch.notices("user info says", count: 3)
-    try stage.act("watch", "receives \(received.count) purchases in order", took: duration)
-    let counts = received.map { $0.split(separator: ",").count }
+    func tickets(_ count: Int) throws -> [Int] {
+      try watch.notices("user info says", count: count).map { $0.split(separator: ",").count }
+    }
+    var counts = try tickets(3)
+    // The first message comes again if the watch ended before the session had counted it as handled.
+    if counts.first == 1 { counts = Array(try tickets(4).dropFirst()) }
+    try stage.act("watch", "receives \(counts.count) purchases in order", took: duration)
     claim(
       "messages to a sleeping watch arrive in order when it wakes", holds: counts == [2, 3, 4],
       took: duration)
