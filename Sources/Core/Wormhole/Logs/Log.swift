@@ -135,15 +135,16 @@ public struct Log: Sendable {
     _ bytes: [UInt8], _ durability: Durability, until deadline: ContinuousClock.Instant?
   ) -> sending any Waiting<Int> {
     let deadline = deadline ?? .now + Value.standardWait
+    let limited = limited(until: deadline)
     var change = store.append(bytes, to: self, durability, until: deadline)
     return StepwiseWait {
       try change.step().then { appended in
         guard let appended else {
-          try begin(until: deadline)
+          try limited.begin(until: deadline)
           change = store.append(bytes, to: self, durability, until: deadline)
           return .again
         }
-        if appended.isTrimDue { try trim(until: deadline) }
+        if appended.isTrimDue { try limited.trim(until: deadline) }
         return .done(appended.number)
       }
     }
@@ -182,8 +183,9 @@ public struct Log: Sendable {
     _ bounds: Bounds, until deadline: ContinuousClock.Instant? = nil
   ) throws {
     let deadline = deadline ?? .now + Value.standardWait
-    try begin(bounds, until: deadline)
-    try trim(until: deadline)
+    let limited = limited(until: deadline)
+    try limited.begin(bounds, until: deadline)
+    try limited.trim(until: deadline)
   }
 
   /// Sets the bounds of the log; see the form without `async`.

@@ -78,9 +78,12 @@ package struct LogCursor: Sendable {
   /// Takes the position over from the process before.
   ///
   /// - Parameter start: the first position of a new subscriber.
-  func claim(_ state: LogState, start: @escaping @Sendable () throws -> Int) throws -> Position {
+  func claim(
+    _ state: LogState, until deadline: ContinuousClock.Instant?,
+    start: @escaping @Sendable () throws -> Int
+  ) throws -> Position {
     let (id, boot) = (registration.id, log.store.boot)
-    return try value.edit { snapshot in
+    return try value.edit(.init(until: deadline)) { snapshot in
       let old = try snapshot.propertyList().flatMap(Position.init)
       var position: Position
       if let old, old.log == state.id {

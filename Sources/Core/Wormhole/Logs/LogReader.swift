@@ -39,7 +39,8 @@ extension Log {
     let presence = LogCursor.presence(subscriber, of: self)
     let registration = try presence.enterExclusively(until: deadline)
     return try reading(
-      from: start, .init(log: self, subscriber: subscriber, registration: registration))
+      from: start, .init(log: self, subscriber: subscriber, registration: registration),
+      until: deadline)
   }
 
   /// Reads for a named subscriber; see the form without `async`.
@@ -50,15 +51,19 @@ extension Log {
     let presence = LogCursor.presence(subscriber, of: self)
     let registration = try await presence.enterExclusively(until: deadline)
     return try await Blocking.run {
-      try reading(from: start, .init(log: self, subscriber: subscriber, registration: registration))
+      try reading(
+        from: start, .init(log: self, subscriber: subscriber, registration: registration),
+        until: deadline)
     }
   }
 
-  private func reading(from start: LogStart, _ cursor: LogCursor?) throws -> Reader {
+  private func reading(
+    from start: LogStart, _ cursor: LogCursor?, until deadline: ContinuousClock.Instant? = nil
+  ) throws -> Reader {
     do {
       return try reporting("read \"\(name)\"", path: path) {
         let reader = Reader(self, cursor)
-        try reader.begin(at: start)
+        try reader.begin(at: start, until: deadline.map(CallLimit.callDeadline))
         return reader
       }
     } catch {
@@ -128,19 +133,21 @@ extension Log {
       latch.raise()
     }
 
-    fileprivate func begin(at start: LogStart) throws {
-      let log = log
+    fileprivate func begin(
+      at start: LogStart, until deadline: ContinuousClock.Instant?
+    ) throws {
+      let log = log.limited(until: deadline)
       guard let cursor else {
         let next = try log.position(of: start)
         return try state.withLock { try $0.begin(at: next, log) }
       }
       if try log.memory.state(of: log.value)?.isCurrent(in: log.store.boot) != true {
-        try log.begin(until: .now + Value.standardWait)
+        try log.begin(until: deadline ?? .now + Value.standardWait)
       }
       guard let known = try log.memory.state(of: log.value) else { throw Errno.staleHandle }
-      let position = try cursor.claim(known) { try log.position(of: start) }
+      let position = try cursor.claim(known, until: deadline) { try log.position(of: start) }
       // Stopped between the two steps, this may have replaced its own successor.
-      try cursor.registration.confirm()
+      try cursor.registration.confirm(until: deadline)
       state.withLock { $0.begin(at: position) }
     }
 

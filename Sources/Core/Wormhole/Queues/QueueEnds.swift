@@ -19,12 +19,16 @@ package final class QueueEnds: Sendable {
   init(_ store: any QueueStore) { self.store = store }
 
   /// Adds a latch that is raised whenever something happens to a batch from now on.
-  func add(_ latch: WakeLatch, _ batch: EntryFile) throws {
+  ///
+  /// - Parameter caller: The queue for a caller with a deadline, by which the watch begins.
+  func add(
+    _ latch: WakeLatch, _ batch: EntryFile, watching caller: (any QueueStore)? = nil
+  ) throws {
     state.withLock { $0.waiting[batch, default: []].append(latch) }
     do {
       try control.sync {
         guard state.withLock({ $0.watch == nil }) else { return }
-        let watch = try store.watchEnds(self)
+        let watch = try (caller ?? store).watchEnds(self)
         state.withLock { $0.watch = watch }
       }
     } catch {

@@ -134,6 +134,8 @@ package final class QueueEndWait: Waiting {
   private let id: QueueEntryID
   private let sender: Queue.Sender
   private let deadline: ContinuousClock.Instant?
+  /// The sender's queue for a caller with this deadline.
+  private let store: any QueueStore
   private let latch = WakeLatch()
   private var isWatching = false
 
@@ -144,6 +146,7 @@ package final class QueueEndWait: Waiting {
     self.id = id
     self.sender = sender
     self.deadline = deadline
+    store = sender.queue.limited(until: deadline.map(CallLimit.callDeadline)).store
   }
 
   deinit { if isWatching { sender.ends.remove(latch, id.batch) } }
@@ -151,11 +154,11 @@ package final class QueueEndWait: Waiting {
   package func step() throws -> WaitingStep<QueueEntryStatus> {
     try sender.queue.attempt("wait for an entry of") {
       while true {
-        let status = try sender.status(of: id)
+        let status = try store.status(of: id)
         if status.isEnd || deadline.hasPassed { return .done(status) }
         guard !isWatching else { return .wait(for: latch, until: deadline) }
         // Most entries have ended already, and are not watched. Later changes are reported.
-        try sender.ends.add(latch, id.batch)
+        try sender.ends.add(latch, id.batch, watching: store)
         isWatching = true
       }
     }

@@ -147,10 +147,8 @@ extension EtcdQueue {
   }
 
   func cancelAll(until deadline: ContinuousClock.Instant?) throws -> Int {
-    try waiting().reduce(0) { count, batch in
-      let call = until(CallLimit.callDeadline(deadline ?? container.soon))
-      return try count + call.cancelAll(of: batch)
-    }
+    var limited: EtcdQueue { until(CallLimit.callDeadline(deadline ?? container.soon)) }
+    return try limited.waiting().reduce(0) { try $0 + limited.cancelAll(of: $1) }
   }
 
   private func cancelAll(of name: EntryFile) throws -> Int {
