@@ -192,12 +192,15 @@ extension Connectivity: WCSessionDelegate {
 /// The reason why a side cannot reach the other one, in a sentence with a remedy. Unless the other
 /// side just does not run, the user has to type a command.
 enum Obstacle {
+  /// Excludes: an older look that is logged after a newer one, as if the obstacle had come back.
+  private static let order = Mutex(())
+
   /// Logs the obstacle; logs nothing if the other side just does not run.
   static func log() {
     let session = WCSession.default
     guard session.activationState == .activated, !session.isReachable else { return }
     do {
-      Cinema.log(obstacle: try pairing())
+      try order.withLock { _ in Cinema.log(obstacle: try pairing()) }
     } catch {
       Cinema.log(error)
     }

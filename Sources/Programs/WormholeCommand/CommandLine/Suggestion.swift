@@ -3,13 +3,13 @@ import WormholeWorkshop
 /// "Did you mean": finds the existing word that a mistyped one resembles, or the command for another
 /// program's word.
 enum Suggestion {
-  /// The nearest candidate that is near enough, the first of equals.
+  /// The nearest other candidate that is near enough, the first of equals.
   ///
   /// The limit is a third of the longer word, and at least one slip: short words resemble each other by
   /// chance.
   static func nearest(to word: String, among candidates: [String]) -> String? {
     var best: (word: String, distance: Int)?
-    for candidate in candidates {
+    for candidate in candidates where candidate != word {
       let distance = distance(Array(word.utf8), Array(candidate.utf8))
       let limit = max(1, max(word.utf8.count, candidate.utf8.count) / 3)
       if distance <= limit, distance < best?.distance ?? .max { best = (candidate, distance) }

@@ -22,6 +22,8 @@ import WormholeTestSupport
     #expect(Suggestion.nearest(to: "gat", among: ["get", "gas"]) == "get")
     #expect(Suggestion.nearest(to: "foo", among: ["demo", "read"]) == nil)
     #expect(Suggestion.nearest(to: "x", among: []) == nil)
+    // It appeared after it was looked for.
+    #expect(Suggestion.nearest(to: "group.a", among: ["group.a", "group.b"]) == "group.b")
   }
 
   @Test("for words of other programs lead to commands that exist")
