@@ -88,7 +88,7 @@ extension PeerSession {
   /// - Complexity: makes a mailbox, and enters a presence exclusively.
   @available(*, noasync, message: "it blocks; await the other form, in an async function")
   public func activate(until deadline: ContinuousClock.Instant? = nil) throws {
-    guard let address = try prepareActivation() else { return }
+    guard let address = try prepareActivation(until: deadline) else { return }
     try activated(
       Result {
         try presence.enterExclusively(
@@ -99,7 +99,8 @@ extension PeerSession {
   /// Becomes the session that is reached under this name; see the form without `async`. Cancelling the
   /// task ends the wait.
   public func activate(until deadline: ContinuousClock.Instant? = nil) async throws {
-    guard let address = try await Blocking.run({ try self.prepareActivation() }) else { return }
+    let prepared = try await Blocking.run { try self.prepareActivation(until: deadline) }
+    guard let address = prepared else { return }
     let result: Result<PresenceRegistration, any Error>
     do {
       result = .success(
@@ -114,9 +115,9 @@ extension PeerSession {
   private var presence: Presence { container.own.presence(PeerNames.presence(name)) }
 
   /// Makes the mailbox, before others learn its address; nil when the session is active.
-  private func prepareActivation() throws -> String? {
+  private func prepareActivation(until deadline: ContinuousClock.Instant?) throws -> String? {
     guard !isActive else { return nil }
-    let address = try calls.open()
+    let address = try calls.open(until: deadline)
     state.withLock { $0.isActivating = true }
     return address
   }

@@ -71,12 +71,14 @@ package final class CallEndpoint: Sendable {
 
   /// Creates the mailbox if it is missing.
   ///
+  /// - Parameter deadline: the caller's; nil for a caller without one.
   /// - Returns: its address.
   /// - Throws: `AppGroupError` for errors of the file system.
   @discardableResult
-  package func open() throws -> String {
+  package func open(until deadline: ContinuousClock.Instant? = nil) throws -> String {
     if let address { return address }
-    let new = try container.makeMailbox { [weak self] in self?.receive($0) }
+    let limited = container.limited(until: deadline)
+    let new = try limited.makeMailbox { [weak self] in self?.receive($0) }
     let first = mailbox.withLock { mailbox in
       if mailbox == nil { mailbox = new }
       return mailbox ?? new

@@ -77,14 +77,13 @@ final class EtcdMailbox: Mailbox, KeyFollowing {
 
   /// Creates it, and follows its entries.
   func begin() throws {
-    follower.begin(for: self, after: try make())
+    follower.begin(for: self, after: try make(etcd.call()))
   }
 
   /// Creates the owner's key.
   ///
   /// - Returns: The moment.
-  private func make() throws -> EtcdMoment {
-    let call = etcd.until(.now + CallLimit.standardWait)
+  private func make(_ call: EtcdContainer) throws -> EtcdMoment {
     let session = try call.session()
     state.withLock { $0.session = session }
     let owner: PropertyListValue = [
@@ -109,7 +108,7 @@ final class EtcdMailbox: Mailbox, KeyFollowing {
     guard process == .current, !state.withLock(\.isClosed) else { return }
     do {
       // Its entries are still followed.
-      _ = try make()
+      _ = try make(etcd.until(.now + CallLimit.standardWait))
     } catch {
       queue.asyncAfter(deadline: .now() + Self.retry.dispatchInterval) { [weak self] in
         self?.sessionEnded()

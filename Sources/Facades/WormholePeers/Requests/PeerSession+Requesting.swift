@@ -225,6 +225,7 @@ extension PeerSession {
   ) throws -> UInt64 {
     let (peer, container) = (question.peer, container)
     try PeerNames.check(peer)
+    try calls.open(until: question.deadline)
     return try calls.begin(about: peer, until: looksAtClock ? question.deadline : nil) {
       end(PeerResult($0, peer, in: container))
     }

@@ -1,4 +1,3 @@
-import Dispatch
 import Synchronization
 import Testing
 import WormholeInspection
@@ -11,7 +10,6 @@ import WormholeTestSupport
 
 @Suite("A call with a deadline, while etcd does not answer,", .blocking, .waiting, .needsEtcd)
 struct DeadlineTests {
-  // A request without a deadline takes ten seconds, and one whose deadline has passed takes a second.
   @Test("ends then, and not ten seconds later, whatever it does")
   func each() throws {
     let directory = try TemporaryDirectory()
@@ -30,46 +28,28 @@ struct DeadlineTests {
     let sender = try queue.sender("a")
     let id = try sender.enqueue(1)
     let consumer = try container.queue("taken").consume()
-    let calls: [(name: String, call: @Sendable () throws -> Void)] = [
-      ("update", { try value.update(until: .now) { $0 = 2 } }),
-      ("update in one step", { try container.update(["v"], until: .now) { $0["v"] = 2 } }),
-      ("observe", { _ = snapshots.withLock { $0.next(until: .now) } }),
-      ("set a state", { try container.notification("n").setState(1, until: .now) }),
-      ("enter", { _ = try container.presence("p").enterExclusively(until: .now) }),
-      ("lock", { try container.mutex("m").withLock(until: .now) { _ in } }),
-      ("cancel", { try sender.cancel(id, until: .now) }),
-      ("cancel all", { try queue.cancelAll(until: .now) }),
-      ("wait for the end", { _ = try sender.finalStatus(of: id, until: .now) }),
-      ("become the consumer", { _ = try container.queue("new").consume(until: .now) }),
-      ("work", { _ = try queue.work(until: .now) }),
-      ("take", { _ = try consumer.next(until: .now) }),
-      ("wait for the first use", { _ = try queue.awaitFirstUse(until: .now, willWait: {}) }),
-      ("append", { try log.append(2, until: .now) }),
-      ("begin a log", { try container.log("new").append(2, until: .now) }),
-      ("set bounds", { try log.setBounds(.standard, until: .now) }),
-      ("subscribe", { _ = try log.subscribe("b", until: .now) }),
-      ("read", { _ = try reader.next(until: .now) }),
-    ]
+    let calls = LateCalls([
+      "update": { try value.update(until: .now) { $0 = 2 } },
+      "update in one step": { try container.update(["v"], until: .now) { $0["v"] = 2 } },
+      "observe": { _ = snapshots.withLock { $0.next(until: .now) } },
+      "set a state": { try container.notification("n").setState(1, until: .now) },
+      "enter": { _ = try container.presence("p").enterExclusively(until: .now) },
+      "lock": { try container.mutex("m").withLock(until: .now) { _ in } },
+      "cancel": { try sender.cancel(id, until: .now) },
+      "cancel all": { try queue.cancelAll(until: .now) },
+      "wait for the end": { _ = try sender.finalStatus(of: id, until: .now) },
+      "become the consumer": { _ = try container.queue("new").consume(until: .now) },
+      "work": { _ = try queue.work(until: .now) },
+      "take": { _ = try consumer.next(until: .now) },
+      "wait for the first use": { _ = try queue.awaitFirstUse(until: .now, willWait: {}) },
+      "append": { try log.append(2, until: .now) },
+      "begin a log": { try container.log("new").append(2, until: .now) },
+      "set bounds": { try log.setBounds(.standard, until: .now) },
+      "subscribe": { _ = try log.subscribe("b", until: .now) },
+      "read": { _ = try reader.next(until: .now) },
+    ])
     node.end()
-    let late = Mutex<[String]>([])
-    let ends = DispatchGroup()
-    for (name, call) in calls {
-      ends.enter()
-      try startThread(name: "deadline") {
-        let start = ContinuousClock.now
-        do {
-          try call()
-        } catch is AppGroupError {
-          // Most of them say that etcd does not answer.
-        } catch {
-          Issue.record("\(name): \(error)")
-        }
-        let duration = ContinuousClock.now - start
-        if duration > .seconds(8) { late.withLock { $0.append("\(name): \(duration)") } }
-        ends.leave()
-      }
-    }
-    ends.wait()
-    #expect(late.withLock(\.self) == [])
+    let late = try calls.late()
+    #expect(late == [])
   }
 }
