@@ -28,7 +28,10 @@ extension WatchTable {
   }
 
   /// Notes that directories were moved or removed; returns the entries of them and below them.
-  mutating func places(lost paths: Set<String>, now: ContinuousClock.Instant) -> [ID] {
+  mutating func sought(afterLossOf paths: Set<String>, now: ContinuousClock.Instant) -> [ID] {
+    // Most directories that are removed have no watcher here: the mailbox of a process that ends.
+    let paths = paths.filter { places[$0] != nil || parents[$0] != nil }
+    guard !paths.isEmpty else { return [] }
     // A moved directory is still watched, under its old number.
     for path in paths { lose(parent: path) }
     return entries.compactMap { id, entry in

@@ -25,8 +25,8 @@ struct WatchTable {
 
   private let checkInterval: Duration
   private(set) var entries: [ID: WatchEntry] = [:]
-  /// The number of entries with a place.
-  private var places = 0
+  /// The number of entries with each place.
+  private(set) var places: [String: Int] = [:]
   /// The users of each of the kernel's watches.
   private var users: [Int32: Set<ID>] = [:]
   var parents: [String: Parent] = [:]
@@ -98,7 +98,7 @@ struct WatchTable {
     openEventQueue()
     entries[nextID] = entry
     entries[nextID]?.look = .underWay
-    if entry.place != nil { places += 1 }
+    if let place = entry.place { places[place.path, default: 0] += 1 }
     for parent in entry.place?.parents ?? [] { parents[parent, default: Parent()].users += 1 }
     return nextID
   }
@@ -111,7 +111,9 @@ struct WatchTable {
     entries[id] = nil
     timed.remove(id)
     found[id] = nil
-    if entry.place != nil { places -= 1 }
+    if let path = entry.place?.path {
+      places[path] = places[path].flatMap { $0 > 1 ? $0 - 1 : nil }
+    }
     for path in entry.place?.parents ?? [] {
       parents[path]?.users -= 1
       guard parents[path]?.users == 0 else { continue }
@@ -238,7 +240,7 @@ struct WatchTable {
 
   mutating func whatToWaitFor(now: ContinuousClock.Instant) -> ([Int32], ContinuousClock.Instant?) {
     var deadline = timed.compactMap { entries[$0]?.nextLook }.min()
-    if places > 0 {
+    if !places.isEmpty {
       let check = nextCheck ?? now.advanced(by: checkInterval)
       nextCheck = check
       deadline = min(deadline ?? check, check)
@@ -362,9 +364,10 @@ struct WatchTable {
     }
     guard let parent = parentsByNumber[number] else { return }
     if isEnd {
-      events.sought.formUnion(places(lost: parent, now: now))
+      events.sought.formUnion(sought(afterLossOf: parent, now: now))
     } else if raised.contains(.deleted), let name = FileName(event: name) {
-      events.sought.formUnion(places(lost: Set(parent.map { $0 + "/" + name.text }), now: now))
+      let paths = Set(parent.map { $0 + "/" + name.text })
+      events.sought.formUnion(sought(afterLossOf: paths, now: now))
     }
   }
 }
