@@ -135,16 +135,15 @@ public struct Log: Sendable {
     _ bytes: [UInt8], _ durability: Durability, until deadline: ContinuousClock.Instant?
   ) -> sending any Waiting<Int> {
     let deadline = deadline ?? .now + Value.standardWait
-    let limited = limited(until: deadline)
     var change = store.append(bytes, to: self, durability, until: deadline)
     return StepwiseWait {
       try change.step().then { appended in
         guard let appended else {
-          try limited.begin(until: deadline)
+          try limited(until: deadline).begin(until: deadline)
           change = store.append(bytes, to: self, durability, until: deadline)
           return .again
         }
-        if appended.isTrimDue { try limited.trim(until: deadline) }
+        if appended.isTrimDue { try limited(until: deadline).trim(until: deadline) }
         return .done(appended.number)
       }
     }

@@ -287,7 +287,9 @@ extension Log {
       until deadline: ContinuousClock.Instant? = nil
     ) throws {
       guard let cursor, let position = reading.unsaved(durability) else { return }
-      try cursor.save(position, durability, until: deadline)
+      // A caller that waits for hours learns within seconds that the position cannot be published.
+      let limit = ContinuousClock.now + Value.standardWait
+      try cursor.save(position, durability, until: deadline.map { min($0, limit) })
       reading.noteSaved()
     }
   }
