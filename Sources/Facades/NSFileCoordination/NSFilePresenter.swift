@@ -6,7 +6,8 @@ public import Foundation
 /// Callbacks are called on `presentedItemOperationQueue`. An access of another coordinator waits at
 /// most 2 seconds for all answers, so a blocked queue delays it that long. Two presenters
 /// whose callbacks wait for an access do not ask each other. Each method but the two properties has a
-/// default, because Swift on Linux has no optional requirements.
+/// default, because Swift on Linux has no optional requirements. A method with a completion handler
+/// has an asynchronous form; a presenter has one of the two, and the other calls it or does nothing.
 ///
 /// ```swift
 /// final class Page: NSObject, NSFilePresenter {
@@ -47,17 +48,32 @@ public protocol NSFilePresenter: NSObjectProtocol {
   func savePresentedItemChanges(
     completionHandler: @escaping @Sendable ((any Error)?) -> Void)
 
+  /// Another access is about to read the item: write the unsaved changes.
+  ///
+  /// - Throws: an error that ends the other access before it begins.
+  nonisolated(nonsending) func savePresentedItemChanges() async throws
+
   /// Another access is about to delete the item, or a directory above it.
   ///
   /// - Parameter completionHandler: an error ends the other access before it begins.
   func accommodatePresentedItemDeletion(
     completionHandler: @escaping @Sendable ((any Error)?) -> Void)
 
+  /// Another access is about to delete the item, or a directory above it.
+  ///
+  /// - Throws: an error that ends the other access before it begins.
+  nonisolated(nonsending) func accommodatePresentedItemDeletion() async throws
+
   /// Never called: nothing evicts a file on Linux.
   ///
   /// - Parameter completionHandler: would take an error that prevents the eviction.
   func accommodatePresentedItemEviction(
     completionHandler: @escaping @Sendable ((any Error)?) -> Void)
+
+  /// Never called: nothing evicts a file on Linux.
+  ///
+  /// - Throws: would be an error that prevents the eviction.
+  nonisolated(nonsending) func accommodatePresentedItemEviction() async throws
 
   /// The attributes of iCloud to hear of. Never read: there is no iCloud on Linux.
   var observedPresentedItemUbiquityAttributes: Set<URLResourceKey> { get }
@@ -95,6 +111,12 @@ public protocol NSFilePresenter: NSObjectProtocol {
   ///   - completionHandler: an error ends the other access before it begins.
   func accommodatePresentedSubitemDeletion(
     at url: URL, completionHandler: @escaping @Sendable ((any Error)?) -> Void)
+
+  /// Another access is about to delete an item in the presented directory, at any depth.
+  ///
+  /// - Parameter url: the item that is about to be deleted.
+  /// - Throws: an error that ends the other access before it begins.
+  nonisolated(nonsending) func accommodatePresentedSubitemDeletion(at url: URL) async throws
 
   /// An item appeared in the presented directory, at any depth.
   func presentedSubitemDidAppear(at url: URL)
@@ -141,20 +163,31 @@ extension NSFilePresenter {
     toWriter writer: @escaping @Sendable ((@Sendable () -> Void)?) -> Void
   ) { writer(nil) }
 
-  /// Has nothing to save.
+  /// Calls the asynchronous form.
   public func savePresentedItemChanges(
     completionHandler: @escaping @Sendable ((any Error)?) -> Void
-  ) { completionHandler(nil) }
+  ) { answer(completionHandler) { try await $0.savePresentedItemChanges() } }
 
-  /// Lets the item be deleted.
+  /// Has nothing to save.
+  public nonisolated(nonsending) func savePresentedItemChanges() async throws {}
+
+  /// Calls the asynchronous form.
   public func accommodatePresentedItemDeletion(
     completionHandler: @escaping @Sendable ((any Error)?) -> Void
-  ) { completionHandler(nil) }
+  ) { answer(completionHandler) { try await $0.accommodatePresentedItemDeletion() } }
 
-  /// Refuses, as the original does where the method is missing.
+  /// Lets the item be deleted.
+  public nonisolated(nonsending) func accommodatePresentedItemDeletion() async throws {}
+
+  /// Calls the asynchronous form.
   public func accommodatePresentedItemEviction(
     completionHandler: @escaping @Sendable ((any Error)?) -> Void
-  ) { completionHandler(CocoaError(.featureUnsupported)) }
+  ) { answer(completionHandler) { try await $0.accommodatePresentedItemEviction() } }
+
+  /// Refuses, as the original does where the method is missing.
+  public nonisolated(nonsending) func accommodatePresentedItemEviction() async throws {
+    throw CocoaError(.featureUnsupported)
+  }
 
   /// None.
   public var observedPresentedItemUbiquityAttributes: Set<URLResourceKey> { [] }
@@ -186,10 +219,14 @@ extension NSFilePresenter {
   /// Does nothing.
   public func presentedSubitem(at url: URL, didResolve version: NSFileVersion) {}
 
-  /// Lets the subitem be deleted.
+  /// Calls the asynchronous form.
   public func accommodatePresentedSubitemDeletion(
     at url: URL, completionHandler: @escaping @Sendable ((any Error)?) -> Void
-  ) { completionHandler(nil) }
+  ) { answer(completionHandler) { try await $0.accommodatePresentedSubitemDeletion(at: url) } }
+
+  /// Lets the subitem be deleted.
+  public nonisolated(nonsending) func accommodatePresentedSubitemDeletion(at url: URL) async throws
+  {}
 
   /// Calls `presentedItemDidChange()`, as the original does where the method is missing.
   public func presentedSubitemDidAppear(at url: URL) { presentedItemDidChange() }
@@ -199,4 +236,23 @@ extension NSFilePresenter {
 
   /// Calls `presentedItemDidChange()`, as the original does where the method is missing.
   public func presentedSubitemDidChange(at url: URL) { presentedItemDidChange() }
+}
+
+extension NSFilePresenter {
+  // Runs to its first suspension here, so that a presenter without a method is not waited for.
+  private func answer(
+    _ completionHandler: @escaping @Sendable ((any Error)?) -> Void,
+    _ method: nonisolated(nonsending) @escaping @Sendable (any NSFilePresenter) async throws -> Void
+  ) {
+    // As in the original, the method leaves the queue with the presenter, which need not be `Sendable`.
+    nonisolated(unsafe) let presenter: any NSFilePresenter = self
+    Task.immediate {
+      do {
+        try await method(presenter)
+        completionHandler(nil)
+      } catch {
+        completionHandler(error)
+      }
+    }
+  }
 }

@@ -228,6 +228,49 @@ final class NSFileCoordinationTests {
     #expect("\(found.userInfo[NSDebugDescriptionErrorKey] ?? "")".contains("\(other.processID)"))
   }
 
+  /// They did not compile.
+  @Test("asks a presenter through the asynchronous forms, and waits for their end")
+  func asynchronousPresenter() throws {
+    try "x".write(to: note, atomically: true, encoding: .utf8)
+    let asked = Ends()
+    let presenter = AsyncLockedNote(note) { asked.add($0) }
+    NSFileCoordinator.addFilePresenter(presenter)
+    var error: NSError?
+    NSFileCoordinator().coordinate(readingItemAt: note, error: &error) { _ in
+      Issue.record("it was read")
+    }
+    #expect(error?.code == CocoaError.Code.userCancelled.rawValue)
+    NSFileCoordinator().coordinate(writingItemAt: note, options: .forDeleting, error: &error) { _ in
+      Issue.record("it could be deleted")
+    }
+    #expect(error?.code == CocoaError.Code.fileLocking.rawValue)
+    NSFileCoordinator.removeFilePresenter(presenter)
+
+    let above = AsyncLockedNote(URL(fileURLWithPath: directory.path)) { asked.add($0) }
+    NSFileCoordinator.addFilePresenter(above)
+    defer { NSFileCoordinator.removeFilePresenter(above) }
+    error = nil
+    NSFileCoordinator().coordinate(writingItemAt: note, options: .forDeleting, error: &error) {
+      unlink($0.path)
+    }
+    #expect(error == nil && !FileManager.default.fileExists(atPath: note.path))
+    #expect(asked.all == ["save", "delete", "delete note.txt"])
+  }
+
+  /// A presenter that has no such method is not waited for.
+  @Test("has an answer at once where a presenter has neither form")
+  func absentMethods() {
+    let presenter = SilentNote(note) {}
+    let ends = Ends()
+    let answer: @Sendable ((any Error)?) -> Void = { ends.add($0.map { "\($0)" } ?? "yes") }
+    presenter.savePresentedItemChanges(completionHandler: answer)
+    presenter.accommodatePresentedItemDeletion(completionHandler: answer)
+    presenter.accommodatePresentedSubitemDeletion(at: note, completionHandler: answer)
+    #expect(ends.all == ["yes", "yes", "yes"])
+    presenter.accommodatePresentedItemEviction(completionHandler: answer)
+    #expect(ends.all.count == 4 && ends.all.last != "yes")
+  }
+
   /// Never answers.
   private final class SilentNote: NSObject, NSFilePresenter, Sendable {
     let presentedItemURL: URL?

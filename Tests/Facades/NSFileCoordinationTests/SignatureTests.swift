@@ -4,7 +4,8 @@ import WormholeTestSupport
 
 /// The declarations of `Foundation/NSFileCoordinator.h` and `Foundation/NSFilePresenter.h` in the public
 /// SDK of macOS, as Swift imports them: a block with `NS_SWIFT_SENDABLE` is `@Sendable`, one with
-/// `NS_NOESCAPE` does not escape, an `NSError **` is an `NSErrorPointer`.
+/// `NS_NOESCAPE` does not escape, an `NSError **` is an `NSErrorPointer`, and a method with a completion
+/// handler has an asynchronous form, too, which runs on its caller's executor.
 @Suite("The signatures of the original's header", .blocking)
 struct SignatureTests {
   typealias Row = (declared: String, found: Any.Type)
@@ -105,6 +106,8 @@ struct SignatureTests {
   private func checkRequirements<P: NSFilePresenter & SendableMetatype>(of _: P.Type) {
     let relinquishing = "(Presenter) -> (@Sendable (Optional<@Sendable () -> ()>) -> ()) -> ()"
     let answering = "(Presenter) -> (@Sendable (Optional<Error>) -> ()) -> ()"
+    typealias Asynchronous = (P) -> nonisolated(nonsending) () async throws -> Void
+    let asynchronous = "(Presenter) -> nonisolated(nonsending) () async throws -> ()"
     check([
       ("KeyPath<Presenter, Optional<URL>>", type(of: \P.presentedItemURL)),
       ("KeyPath<Presenter, OperationQueue>", type(of: \P.presentedItemOperationQueue)),
@@ -114,6 +117,9 @@ struct SignatureTests {
       (answering, type(of: P.savePresentedItemChanges(completionHandler:))),
       (answering, type(of: P.accommodatePresentedItemDeletion(completionHandler:))),
       (answering, type(of: P.accommodatePresentedItemEviction(completionHandler:))),
+      (asynchronous, type(of: P.savePresentedItemChanges as Asynchronous)),
+      (asynchronous, type(of: P.accommodatePresentedItemDeletion as Asynchronous)),
+      (asynchronous, type(of: P.accommodatePresentedItemEviction as Asynchronous)),
       ("(Presenter) -> (URL) -> ()", type(of: P.presentedItemDidMove(to:))),
       ("(Presenter) -> () -> ()", type(of: P.presentedItemDidChange)),
       (
@@ -127,6 +133,10 @@ struct SignatureTests {
       (
         "(Presenter) -> (URL, @Sendable (Optional<Error>) -> ()) -> ()",
         type(of: P.accommodatePresentedSubitemDeletion(at:completionHandler:))
+      ),
+      (
+        "(Presenter) -> nonisolated(nonsending) (URL) async throws -> ()",
+        type(of: P.accommodatePresentedSubitemDeletion(at:))
       ),
       ("(Presenter) -> (NSFileVersion) -> ()", type(of: P.presentedItemDidGain(_:))),
       ("(Presenter) -> (NSFileVersion) -> ()", type(of: P.presentedItemDidLose(_:))),

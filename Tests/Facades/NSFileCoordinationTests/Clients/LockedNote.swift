@@ -39,3 +39,32 @@ public final class LockedNote: NSObject, NSFilePresenter {
         ]))
   }
 }
+
+/// The same, as a presenter is written today.
+public final class AsyncLockedNote: NSObject, NSFilePresenter, Sendable {
+  public let presentedItemURL: URL?
+  public let presentedItemOperationQueue = OperationQueue()
+  private let asked: @Sendable (String) -> Void
+
+  public init(_ url: URL, asked: @escaping @Sendable (String) -> Void) {
+    presentedItemURL = url
+    self.asked = asked
+  }
+
+  public func savePresentedItemChanges() async throws {
+    await Task.yield()
+    asked("save")
+    throw CocoaError(.userCancelled)
+  }
+
+  public func accommodatePresentedItemDeletion() async throws {
+    await Task.yield()
+    asked("delete")
+    throw CocoaError(.fileLocking)
+  }
+
+  public func accommodatePresentedSubitemDeletion(at url: URL) async throws {
+    await Task.yield()
+    asked("delete " + url.lastPathComponent)
+  }
+}
