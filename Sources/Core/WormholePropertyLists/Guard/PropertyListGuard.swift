@@ -23,7 +23,7 @@ public enum PropertyListGuard {
   public static func check(
     _ bytes: [UInt8], limits: PropertyListLimits = .standard
   ) throws(PropertyListError) {
-    _ = try accept(bytes, limits: limits, into: PropertyListKeySink())
+    _ = try read(bytes, limits: limits, wantsContent: false)
   }
 
   /// Checks a binary or XML property list without building any of it.
@@ -38,25 +38,26 @@ public enum PropertyListGuard {
     try check([UInt8](data), limits: limits)
   }
 
-  /// Returns the sink with everything that an accepted property list holds.
-  static func accept<Sink: PropertyListSink>(
-    _ bytes: [UInt8], limits: PropertyListLimits, into sink: Sink
-  ) throws(PropertyListError) -> Sink {
+  /// Returns the value of an accepted property list; nil if it is not wanted.
+  static func read(
+    _ bytes: [UInt8], limits: PropertyListLimits, wantsContent: Bool
+  ) throws(PropertyListError) -> PropertyListValue? {
     try PropertyListBudget.checkSize(of: bytes, limits: limits)
     if BinaryPropertyListDocument.hasMagic(bytes) {
-      let document = try BinaryPropertyListDocument(
-        bytes, admitsReferences: limits.admitsReferences)
-      var sink = sink
-      let value = try BinaryPropertyListScan.scan(
-        document, limits: limits, wantsContent: Sink.wantsContent)
-      if let value { sink.add(value) }
-      return sink
+      return try BinaryPropertyListScan.scan(
+        BinaryPropertyListDocument(bytes, admitsReferences: limits.admitsReferences),
+        limits: limits, wantsContent: wantsContent)
     }
     guard try XMLPropertyList.isLikely(bytes) else {
       throw PropertyListError(
         .unknownFormat, atByte: 0,
         "it is neither a binary nor an XML property list; OpenStep text is not read")
     }
-    return try XMLPropertyListScanner.scan(bytes, limits: limits, into: sink)
+    guard wantsContent else {
+      _ = try XMLPropertyListScanner.scan(bytes, limits: limits, into: PropertyListKeySink())
+      return nil
+    }
+    return try XMLPropertyListScanner.scan(bytes, limits: limits, into: PropertyListTreeBuilder())
+      .value()
   }
 }

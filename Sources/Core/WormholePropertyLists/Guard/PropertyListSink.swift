@@ -12,13 +12,6 @@ protocol PropertyListSink {
   mutating func add(_ value: PropertyListValue)
 }
 
-extension PropertyListTreeBuilder: PropertyListSink {
-  static var wantsContent: Bool { true }
-
-  mutating func openArray() { openArray(count: 0) }
-  mutating func openDictionary() { openDictionary(count: 0) }
-}
-
 /// A sink that keeps only the keys of the dictionaries that are open.
 struct PropertyListKeySink: PropertyListSink {
   static var wantsContent: Bool { false }

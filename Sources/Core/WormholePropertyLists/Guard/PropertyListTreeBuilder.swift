@@ -1,5 +1,7 @@
 /// Builds a value from its parts in reading order, without recursion.
-struct PropertyListTreeBuilder {
+struct PropertyListTreeBuilder: PropertyListSink {
+  static var wantsContent: Bool { true }
+
   private struct Container {
     var isDictionary: Bool
     var elements: [PropertyListValue] = []
@@ -10,17 +12,9 @@ struct PropertyListTreeBuilder {
   private var containers: [Container] = []
   private var root: PropertyListValue?
 
-  mutating func openArray(count: Int = 0) {
-    var container = Container(isDictionary: false)
-    container.elements.reserveCapacity(count)
-    containers.append(container)
-  }
+  mutating func openArray() { containers.append(Container(isDictionary: false)) }
 
-  mutating func openDictionary(count: Int = 0) {
-    var container = Container(isDictionary: true)
-    container.entries.reserveCapacity(count)
-    containers.append(container)
-  }
+  mutating func openDictionary() { containers.append(Container(isDictionary: true)) }
 
   mutating func closeContainer() {
     guard let container = containers.popLast() else {

@@ -11,8 +11,10 @@ extension PropertyListValue {
   ///   Foundation reads some of it.
   /// - Complexity: Linear in the size of the file for the check, then linear in the expanded value.
   public init(bytes: [UInt8], limits: PropertyListLimits = .standard) throws(PropertyListError) {
-    let builder = PropertyListTreeBuilder()
-    self = try PropertyListGuard.accept(bytes, limits: limits, into: builder).value()
+    guard let value = try PropertyListGuard.read(bytes, limits: limits, wantsContent: true) else {
+      preconditionFailure("a value that is wanted is built")
+    }
+    self = value
   }
 
   /// Reads a binary or XML property list from data of any origin.
