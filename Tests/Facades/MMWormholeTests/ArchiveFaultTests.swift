@@ -9,7 +9,7 @@ import WormholeTestSupport
 import WormholeWorkshop
 
 /// Hostile entries in the place of an archive, and processes that are killed or stopped between
-/// their steps.
+/// their steps; all of them with EVERY_STEP.
 @Suite("The archive of a message under faults", .blocking)
 struct ArchiveFaultTests {
   let scene: AppScene
@@ -126,9 +126,9 @@ struct ArchiveFaultTests {
     try prepare()
     let count = try #require(Int(try scene.start().ask("calls mm-\(command)")))
     var kills = 0
-    for step in 1...count + 20 {
+    for step in TriedSteps.of(count + 20, atMost: 12) {
       try prepare()
-      guard try dies("die \(step) mm-\(command)") else { break }
+      guard try dies("die \(step + 1) mm-\(command)") else { break }
       kills += 1
       let archived = try foreign.ask("archive-read \(path)")
       #expect([before, after].contains(archived), "step \(step)")
@@ -139,7 +139,7 @@ struct ArchiveFaultTests {
       #expect(try foreign.ask("archive-read \(path)") == message, "step \(step)")
       #expect(try reader.mm("read a") == message, "step \(step)")
     }
-    #expect(kills > 20, "\(count) calls")
+    #expect(kills > 2, "\(count) calls")
   }
 
   private func dies(_ command: String) throws -> Bool {
@@ -159,7 +159,8 @@ struct ArchiveFaultTests {
     #expect(try reader.mm("pass a text old") == "done")
     let count = try #require(Int(try scene.start().ask("calls mm-pass a text late")))
     var stops = 0
-    for round in 0..<60 {
+    let rounds = TriedSteps.isThorough ? 60 : 15
+    for round in 0..<rounds {
       // One that it takes before its own.
       if round.isMultiple(of: 2) {
         #expect(try foreign.ask("archive-write \(path) milk\(round)") == "done")
@@ -180,7 +181,7 @@ struct ArchiveFaultTests {
       #expect(message == "new\(round)" || !isPublished && message == "late\(round)", "step \(step)")
       #expect(try foreign.ask("archive-read \(path)") == message, "step \(step)")
     }
-    #expect(stops > 10)
+    #expect(stops > rounds / 6)
   }
 
   // late                                another process
@@ -196,10 +197,10 @@ struct ArchiveFaultTests {
     #expect(try foreign.ask("archive-write \(path) milk") == "done")
     let count = try #require(Int(try scene.start().ask("calls mm-read a")))
     var stops = 0
-    for step in 1...count {
+    for step in TriedSteps.of(count, atMost: 12) {
       #expect(try foreign.ask("archive-write \(path) milk\(step)") == "done")
       let late = try scene.start()
-      try late.tell("stop \(step) mm-read a")
+      try late.tell("stop \(step + 1) mm-read a")
       guard try !late.hasAnswer() else { continue }
       stops += 1
       #expect(try reader.mm("pass a text new\(step)") == "done")
@@ -208,7 +209,7 @@ struct ArchiveFaultTests {
       #expect(try reader.mm("read a") == "new\(step)", "step \(step)")
       #expect(try foreign.ask("archive-read \(path)") == "new\(step)", "step \(step)")
     }
-    #expect(stops > 10)
+    #expect(stops > 1)
   }
 
   // late                                other processes
@@ -225,10 +226,10 @@ struct ArchiveFaultTests {
     #expect(try reader.mm("pass a text old") == "done")
     let count = try #require(Int(try scene.start().ask("calls mm-\(command)")))
     var stops = 0
-    for step in 1...count {
+    for step in TriedSteps.of(count, atMost: 12) {
       #expect(try reader.mm("pass a text old\(step)") == "done")
       let late = try scene.start()
-      try late.tell("stop \(step) mm-\(command)")
+      try late.tell("stop \(step + 1) mm-\(command)")
       guard try !late.hasAnswer() else { continue }
       let isChanged = try reader.mm("read a") != "old\(step)"
       #expect(try foreign.ask("archive-write \(path) milk\(step)") == "done")
@@ -243,7 +244,7 @@ struct ArchiveFaultTests {
       }
       #expect(try foreign.ask("archive-read \(path)") == last, "step \(step)")
     }
-    #expect(stops > 10)
+    #expect(stops > 1)
   }
 
   /// Each writer counts, so each reader sees the numbers of one writer in ascending order.
