@@ -3,7 +3,6 @@ import WatchConnectivity
 import Wormhole
 import WormholeWorkshop
 
-/// The options that the program was started with.
 struct LaunchOptions: Sendable {
   /// Nil for the story, which starts both sides.
   var role: WCSession.Role?

@@ -98,7 +98,6 @@ struct ExitStatus: RawRepresentable, Hashable, Error {
   static let badData = ExitStatus(rawValue: 65)
   static let inputOutput = ExitStatus(rawValue: 74)
   static let permission = ExitStatus(rawValue: 77)
-  /// The deadline passed.
   static let deadline = ExitStatus(rawValue: 124)
   /// The other program exists, but cannot be run.
   static let commandNotExecutable = ExitStatus(rawValue: 126)

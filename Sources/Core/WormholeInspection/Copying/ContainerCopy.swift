@@ -19,16 +19,13 @@ package struct ContainerCopy {
   var isStill = false
   /// Whether a copy in a directory is flushed to the disk at the end.
   var isDurable = true
-  /// The package's own values that are left out.
   package var leavesOut: @Sendable (_ ownValue: String) -> Bool = { _ in false }
   /// Called after each part with the number of parts and bytes so far; its errors end the copy.
   package var progress: (_ keys: Int, _ bytes: Int) throws -> Void = { _, _ in }
-  /// See `run`.
   var deadline = ContinuousClock.now
 
   package init(of source: SharedContainer) { self.source = source }
 
-  /// The result of the copy.
   package struct Summary: Sendable {
     package fileprivate(set) var keys = 0
     package fileprivate(set) var bytes = 0
@@ -202,7 +199,6 @@ package struct ContainerCopy {
   }
 }
 
-/// The place that a container is copied from.
 package protocol CopySource {
   /// Reads everything that outlives processes, as it was at one moment, in the order of the keys of a
   /// queue's batches.

@@ -3,26 +3,21 @@ package import WormholePropertyLists
 
 /// The engine's operations that examine, watch, sweep, copy and remove a container.
 package protocol InspectedEngine: ContainerEngine {
-  /// Returns the content of the container; see `SharedContainer.report`.
   func report(
     on container: SharedContainer, _ cluster: ClusterExamination,
     _ problem: @escaping (_ name: String, _ content: PropertyListValue) -> String?
   ) throws -> ContainerReport
 
-  /// Removes leftovers; see `SharedContainer.sweep`.
   func sweep(
     _ container: SharedContainer, patience: Duration, expiring expire: () throws -> [String]
   ) throws -> SharedContainer.SweepReport
 
-  /// Returns the sight of a monitor.
   func sight(
     of container: SharedContainer, _ hear: @escaping @Sendable (ContainerEvent) -> Void
   ) -> any ContainerSight
 
-  /// Tries the steps of every writer; see `SharedContainer.tryWriting`.
   func tryWriting() throws
 
-  /// Removes an empty unused queue; see `SharedContainer.removeUnusedQueue`.
   func removeUnused(_ queue: Queue, in container: SharedContainer) throws
 
   /// Returns a source that reads the container at one moment; nil for a directory, which needs a
@@ -51,7 +46,6 @@ package protocol CopyPlace: EngineLocation {
 }
 
 extension SharedContainer {
-  /// Its engine, for programs that examine the container.
   package var inspected: any InspectedEngine {
     guard let engine = engine as? any InspectedEngine else {
       preconditionFailure("each engine is an InspectedEngine")

@@ -1,7 +1,6 @@
 import Wormhole
 import WormholeSystem
 
-/// The inspection of the directory of one lease.
 extension ContainerInspection {
   mutating func lookAtLease(_ found: Found) {
     let (path, owner) = (found.path, found.owner)

@@ -146,7 +146,6 @@ extension ContainerInspection {
     self.report.change(owner.kind) { $0.queues.append(report) }
   }
 
-  /// The largest number of failures that a report lists.
   private static let maximumFailures = 100
 
   private mutating func lookAtFailures(

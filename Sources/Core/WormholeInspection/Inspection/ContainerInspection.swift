@@ -148,7 +148,6 @@ struct ContainerInspection {
   }
 }
 
-/// The common parts of an inspection.
 extension ContainerInspection {
   var directory: Int32 { handle.descriptor.rawValue }
 
@@ -198,7 +197,6 @@ extension ContainerInspection {
     }
   }
 
-  /// Returns the entries of a directory up to a limit.
   mutating func list(_ path: String, limit: Int = maximumEntries) -> [FileDescriptor.Entry] {
     var all: [FileDescriptor.Entry] = []
     forEach(in: path) { _, entries in

@@ -139,7 +139,6 @@ struct FileNotice: Sendable {
 
 // The source of a transfer that was copied instead of moved; it is removed in the end.
 extension FileIntention {
-  /// What becomes of the source.
   enum SourceState {
     /// It exists, and no other process removes it or takes the transfer back.
     case locked

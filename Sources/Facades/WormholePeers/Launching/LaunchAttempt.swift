@@ -93,7 +93,6 @@ final class LaunchAttempt: Waiting {
 
   private enum Standing {
     case underWay(isSettled: Bool)
-    /// Its program has ended.
     case ended
     /// No program was started, or its start cannot be waited for.
     case abandoned

@@ -51,7 +51,6 @@ struct LaunchState: Sendable, Equatable {
   struct Start: Sendable, Equatable {
     /// Identifies its place; see `StartPlace`.
     var nonce: String
-    /// The process that starts the program.
     var launcher: ProcessIdentity
     /// When it began, on the clock that cannot be set.
     var uptime: UInt64

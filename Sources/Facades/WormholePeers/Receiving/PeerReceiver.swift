@@ -179,7 +179,6 @@ public final class PeerReceiver<Delivered: PeerDelivery>: Sendable {
 // No thread and no task waits for the next delivery: a look for it is enqueued when the consumer is
 // woken, and after each delivery.
 extension PeerReceiver {
-  /// The calls of a handler.
   struct Handling {
     var looks: ChangeDelivery<Void>?
     /// A delivery that was handled and could not be settled yet, perhaps for lack of space.

@@ -203,7 +203,6 @@ extension PeerSession {
     }
   }
 
-  /// Asks without waiting.
   func begin(
     _ question: Question, _ end: @escaping @Sendable (PeerResult) -> Void
   ) -> UInt64 {

@@ -5,7 +5,6 @@ import WormholePeers
 import WormholeSystem
 import WormholeWorkshop
 
-/// The keys of the content.
 enum UserInfoKey {
   static let purchased = "purchased"
   static let qrCodes = "qrCodes"

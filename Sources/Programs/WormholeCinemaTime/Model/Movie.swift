@@ -16,7 +16,6 @@ struct Movie: Codable, Hashable, Sendable {
   /// The text of the ticket's QR code.
   var ticket: String { "\(title) @ \(time)" }
 
-  /// The title in a sentence.
   var quoted: String { "“\(title)”" }
 
   /// The programme of the day by the time of the show (Fixtures/movies.json).
@@ -29,7 +28,6 @@ struct Movie: Codable, Hashable, Sendable {
     }
   }()
 
-  /// Returns the film with a number, or nil if it is not in the programme.
   static func of(_ id: Int) -> Movie? { all.first { $0.id == id } }
 }
 

@@ -22,7 +22,6 @@ enum TicketCodes {
     }
   }
 
-  /// Returns the tickets whose codes the watch does not have.
   static func missing(_ movies: [Movie]) -> [Int] {
     movies.map(\.id).filter { !FileManager.default.fileExists(atPath: file(of: $0).path) }
   }

@@ -1,6 +1,5 @@
 import WormholeWorkshop
 
-/// A key and what it does.
 typealias KeyHint = (key: String, word: String)
 
 extension ScreenState {

@@ -1,6 +1,5 @@
 import WormholeWorkshop
 
-/// The looks of the screen's parts.
 enum Look {
   static let title = CellStyle("1", withoutColours: "1")
   static let faint = CellStyle("2")
@@ -24,7 +23,6 @@ enum Look {
   }
 }
 
-/// A line of text in one look.
 struct StyledLine {
   let text: String
   let style: CellStyle

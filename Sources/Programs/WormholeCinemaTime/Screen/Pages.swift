@@ -1,6 +1,5 @@
 import WormholeWorkshop
 
-/// The pages of a screen.
 extension ScreenDrawing {
   mutating func drawPage(_ area: Canvas.Area) {
     var area = area

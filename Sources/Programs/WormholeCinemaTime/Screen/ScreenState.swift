@@ -1,6 +1,5 @@
 /// The content of a side's screen and the effect of its keys. Pure, so that tests need no terminal.
 struct ScreenState: Equatable {
-  /// A view.
   enum Page: Hashable {
     /// The watch's face.
     case face

@@ -59,7 +59,6 @@ final class StoryCast {
     return side
   }
 
-  /// Gives both sides a command at once.
   func both(_ command: String) throws -> [String] {
     let sides = try [side(.phone), side(.watch)]
     for side in sides { try side.send(command) }

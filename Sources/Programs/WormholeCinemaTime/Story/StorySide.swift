@@ -69,7 +69,6 @@ final class StorySide {
     return Array(notices(text).prefix(count))
   }
 
-  /// Returns the notices so far with a text.
   func notices(_ text: String) -> [String] {
     process.output.filter { isNotice($0) && $0.contains(text) }
   }

@@ -89,7 +89,6 @@ struct ClusterPlan: Sendable {
     return lines.map { $0 + "\n" }.joined()
   }
 
-  /// The unit of a member for systemd.
   func unit(of host: String) -> String {
     """
     [Unit]

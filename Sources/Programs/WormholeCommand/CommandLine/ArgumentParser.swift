@@ -9,14 +9,12 @@ struct ArgumentParser {
   let arguments: [String]
   private(set) var next = 0
   private(set) var path: [CommandDescription]
-  /// The operands, each with its place among the arguments.
   private(set) var operands: [(text: String, place: Int)] = []
   private var optionValues: [String: [String]] = [:]
   private var flags: Set<String> = []
   private(set) var tail: [String]?
   private var notes: [String] = []
 
-  /// The request of a command line.
   enum Invocation {
     case run(CommandDescription, ParsedArguments)
     /// - Parameter isWhole: false for the first help of a program with many commands.

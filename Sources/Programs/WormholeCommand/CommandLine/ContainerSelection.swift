@@ -2,7 +2,6 @@ import Wormhole
 import WormholeSystem
 import WormholeWorkshop
 
-/// The container that a command works on.
 struct ContainerSelection: Sendable {
   enum Name: Sendable, Equatable {
     case group(String)
@@ -32,7 +31,6 @@ struct ContainerSelection: Sendable {
     }
   }
 
-  /// Two containers are named.
   struct Conflict: Error {
     let reason: String
   }

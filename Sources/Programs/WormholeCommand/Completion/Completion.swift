@@ -7,7 +7,6 @@ struct Completion {
   /// How the shell is to complete a word.
   enum Offer {
     case words([(word: String, explanation: String)])
-    /// The names that exist in the container.
     case names(LiveNames)
     case files
     case directories

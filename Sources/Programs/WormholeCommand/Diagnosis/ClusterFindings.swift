@@ -2,7 +2,6 @@ import FoundationEssentials
 import Wormhole
 import WormholeInspection
 
-/// The present and future problems of the etcd cluster of a container.
 struct ClusterFindings {
   private let cluster: ClusterReport
   private let report: ContainerReport
@@ -58,7 +57,6 @@ struct ClusterFindings {
         command: command))
   }
 
-  /// What does not work now.
   private mutating func addFailures() {
     let all = cluster.members.count
     let silent = cluster.members.filter { $0.isNamed && $0.failure != nil }

@@ -6,7 +6,6 @@ import WormholePeers
 import WormholePropertyLists
 import WormholeWorkshop
 
-/// The text that `status` prints for people.
 struct StatusText {
   let report: ContainerReport
   let peers: [PeerWork]
@@ -191,7 +190,6 @@ struct PeerWork {
     return parts.isEmpty ? "-" : parts.joined(separator: ", ")
   }
 
-  /// Keys are only ever added.
   var propertyList: PropertyListValue {
     var line = peer.propertyList
     line["messages"] = .integer(Int64(messages?.outstanding ?? 0))

@@ -11,7 +11,6 @@ struct JSONReader {
 
   /// The treatment of `null`, which property lists do not have.
   enum Nulls: String, CaseIterable {
-    /// It is an error.
     case refuse
     /// A key with this value, and an element with this value, are left out.
     case drop
@@ -328,7 +327,6 @@ extension JSONReader {
 
 /// Why a text is not JSON for a property list, or a value cannot be written as such.
 struct JSONError: Error, Equatable, CustomStringConvertible {
-  /// A place in a text.
   struct Position: Equatable {
     /// Counted from 1.
     let line: Int

@@ -143,7 +143,6 @@ enum JSONInput {
   }
 }
 
-/// How a command prints values.
 enum OutputFormat: String, CaseIterable, Sendable {
   case json
   case plist

@@ -6,7 +6,6 @@ import WormholePeers
 import WormholePropertyLists
 import WormholeSystem
 
-/// A line of `wormhole monitor`.
 struct MonitorLine: Sendable {
   /// The words for the subject of an event.
   enum Kind: String, CaseIterable, Sendable {
@@ -37,7 +36,6 @@ struct MonitorLine: Sendable {
   /// Whether a default was removed.
   var isRemoval = false
 
-  /// The word for the change.
   var change: String {
     if isRemoval { return "removed" }
     return event.kind == .call ? event.detail ?? "message" : event.change.rawValue
@@ -133,7 +131,6 @@ struct MonitorView {
   /// The addresses of former mailboxes, the last at the end. A post from before may still name a
   /// mailbox that is gone.
   private var former: [String] = []
-  /// The maximum number of known former addresses.
   static let maximumFormer = 100
 
   /// Returns the lines of an event; several if a value has several defaults.

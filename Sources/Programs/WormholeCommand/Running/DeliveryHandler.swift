@@ -6,13 +6,10 @@ import WormholeSystem
 
 /// A delivery that this process has received, to be settled when it is handled.
 protocol HandledDelivery {
-  /// The value that was sent.
   var value: PropertyListValue { get }
   var sender: String { get }
   var sent: Date { get }
-  /// Whether it was delivered before, and perhaps handled.
   var isRedelivery: Bool { get }
-  /// How often it was delivered, this time included.
   var deliveries: Int { get }
   /// The object of a sentence.
   var title: String { get }

@@ -153,7 +153,6 @@ extension ChildProcess {
     }
   }
 
-  /// Passes on a signal that this process received.
   func pass(_ received: SignalReception.Received) throws(Errno) {
     // The terminal sends its signals to the program, too, and so does the shell that continues it.
     guard received.isFromProcess, received.signal != .continue else { return }
@@ -175,7 +174,6 @@ enum CommandVariable {
   static let identifier = "WORMHOLE_IDENTIFIER"
   /// When it was sent, as ISO 8601.
   static let time = "WORMHOLE_TIME"
-  /// Its sender.
   static let sender = "WORMHOLE_SENDER"
   /// 1 for a redelivery, otherwise 0.
   static let redelivery = "WORMHOLE_REDELIVERY"
@@ -193,7 +191,6 @@ enum CommandVariable {
   }
 }
 
-/// Paths as a command line gives them.
 enum CommandLinePath {
   /// A path that stays valid for a process in another directory; the verb is of the error's
   /// sentence.

@@ -208,7 +208,6 @@ extension ArgumentDescription {
 }
 
 extension ParsedArguments {
-  /// The defaults that the command line names.
   func openDefaults() throws -> GroupDefaults {
     GroupDefaults(suite: text("suite"), in: try container.open())
   }

@@ -137,7 +137,6 @@ private func runAlone(
     ExternalCommand(words: arguments.tail ?? []), as: entered, isAlone: true, interruption)
 }
 
-/// One run of a command while its file is locked.
 struct LockedRun {
   /// As the user named it.
   let file: String

@@ -3,7 +3,6 @@ import Wormhole
 import WormholePropertyLists
 
 extension CommandDescription {
-  /// The commands for logs: messages that stay, with numbers.
   static let log = CommandDescription(
     name: "log",
     abstract: "Append messages to a log, and read it, each subscriber at its own pace.",

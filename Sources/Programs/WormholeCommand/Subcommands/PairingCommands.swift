@@ -2,7 +2,6 @@ import WormholePeers
 import WormholePropertyLists
 
 extension CommandDescription {
-  /// The group of commands for the pairing of phones and watches, as WatchConnectivity shows it.
   static let pairing = CommandDescription(
     name: "pairing",
     abstract: "Pair watches with a phone, as WCSession shows them.",
@@ -100,7 +99,6 @@ extension CommandEnvironment {
 }
 
 extension Pairing.State {
-  /// Keys are only ever added.
   fileprivate var propertyList: PropertyListValue {
     .object([
       "active": activeName,

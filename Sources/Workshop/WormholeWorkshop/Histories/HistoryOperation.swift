@@ -18,7 +18,6 @@ package struct HistoryOperation: Hashable, Codable, Sendable {
     case update(from: HistoryValue?, to: HistoryValue?)
   }
 
-  /// The result.
   package enum Answer: Hashable, Codable, Sendable {
     /// The value that `read` found.
     case value(HistoryValue?)

@@ -1,4 +1,3 @@
-/// The result of checking a history.
 package enum Verdict: Sendable {
   /// Some order explains every answer.
   case linearizable

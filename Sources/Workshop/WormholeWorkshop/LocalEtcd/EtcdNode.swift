@@ -5,7 +5,6 @@ import WormholeSystem
 /// A member of a cluster of etcd on loopback, with its data in a directory of its owner. It ends
 /// when this value is released.
 package final class EtcdNode: Sendable {
-  /// The place of a member, and its flags.
   package struct Setting: Sendable {
     package var scheme = "http"
     /// The address at which its clients find it.
@@ -68,7 +67,6 @@ package final class EtcdNode: Sendable {
     try start()
   }
 
-  /// A cluster of only this member.
   package convenience init(alone setting: Setting) throws {
     try self.init(setting, of: ["http://127.0.0.1:\(try Self.freePort())"])
   }

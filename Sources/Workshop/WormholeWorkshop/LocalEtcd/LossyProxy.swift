@@ -39,7 +39,6 @@ package final class LossyProxy: Sendable {
   /// The number of answers to transactions and puts, including lost ones.
   package var answers: Int { traffic.answers.load(ordering: .relaxed) }
 
-  /// How many answers were lost.
   package var lost: Int { traffic.lost.load(ordering: .relaxed) }
 
   /// - Parameters:

@@ -73,14 +73,12 @@ package func runQuietly(
   }
 }
 
-/// Removes a directory and everything in it.
 package func removeTree(_ path: String) throws {
   let name = FileName(path.split(separator: "/").last.map(String.init) ?? "")
   let parent = try FileDescriptor.open(path + "/..", [.readOnly, .directory])
   try TreeRemoval().remove(name, at: parent.rawValue)
 }
 
-/// Returns the whole content of a file.
 package func textOfFile(_ path: String) throws(Errno) -> String {
   let file = try FileDescriptor.open(path, .readOnly)
   let size = Int(try file.status().size)
@@ -89,7 +87,6 @@ package func textOfFile(_ path: String) throws(Errno) -> String {
 }
 
 extension Errno {
-  /// Another process uses the port.
   static let addressInUse = Errno(rawValue: EADDRINUSE)
 }
 
@@ -101,7 +98,6 @@ extension FileDescriptor {
     return FileDescriptor(owning: number)
   }
 
-  /// Calls a function with the address of a port.
   private static func withAddress(
     _ port: UInt16, _ body: (UnsafePointer<sockaddr>, socklen_t) -> Int32
   ) throws(Errno) {

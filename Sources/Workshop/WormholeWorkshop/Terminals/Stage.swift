@@ -24,10 +24,8 @@ package struct Stage {
     case cyan = "36"
   }
 
-  /// Begins a step.
   package func title(_ text: String) throws { try show("\n" + styled(text, .bold)) }
 
-  /// Shows an action of an actor.
   package func act(_ actor: String, _ text: String, took duration: Duration? = nil) throws {
     let name = (actor + " ").padded(to: Self.actorColumns)
     let used = Self.indent + name.count + text.count
@@ -51,7 +49,6 @@ package struct Stage {
     try show("   \(mark) \(claim)\(Self.right(duration, after: 5 + claim.count))")
   }
 
-  /// Shows a line unchanged.
   package func show(_ line: String) throws { try print(line) }
 
   private func styled(_ text: String, _ style: Style) -> String {

@@ -53,7 +53,6 @@ package struct ArgumentList {
   }
 }
 
-/// The palettes of terminals.
 package enum Palette: Sendable, CaseIterable {
   /// Colours, and the emphasis that goes with them.
   case colours

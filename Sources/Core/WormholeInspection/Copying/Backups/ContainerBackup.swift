@@ -26,14 +26,12 @@ package struct ContainerBackup {
   fileprivate static let maximumMembers: Int64 = 50_000_000
 
   private let source: SharedContainer
-  /// The package's own values that are left out.
   package var leavesOut: @Sendable (_ ownValue: String) -> Bool = { _ in false }
   /// Called repeatedly with the number of parts so far, and their bytes; its errors end the work.
   package var progress: (_ parts: Int, _ bytes: Int) throws -> Void = { _, _ in }
 
   package init(of source: SharedContainer) { self.source = source }
 
-  /// The result of writing.
   package struct Summary: Sendable {
     package let members: Int
     package let bytes: Int

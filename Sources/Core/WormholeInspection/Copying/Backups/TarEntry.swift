@@ -8,7 +8,6 @@ struct TarEntry: Equatable {
     case fifo = 0x36
   }
 
-  /// The reason why bytes are not a header.
   struct Malformed: Error, Equatable {
     let reason: String
 
@@ -116,12 +115,10 @@ struct TarEntry: Equatable {
 // MARK: Reading
 
 extension TarEntry {
-  /// The meaning of a header of 512 bytes.
   enum Header {
     case entry(TarEntry)
     /// Records of this size follow, which belong to the next header.
     case records(Int)
-    /// The end of the archive.
     case end
   }
 
@@ -148,7 +145,6 @@ extension TarEntry {
         seconds: try octal(block[136..<148]), target: try text(block[157..<257])))
   }
 
-  /// Applies the fields in records.
   mutating func apply(records: [UInt8]) throws(Malformed) {
     var rest = records[...]
     while let digits = rest.firstIndex(of: 0x20) {

@@ -1,7 +1,6 @@
 import Wormhole
 import WormholeSystem
 
-/// Writes members of a tar archive, one after another.
 final class TarWriter {
   private let write: ([UInt8]) throws -> Void
   private let check: (_ entries: Int, _ bytes: Int) throws -> Void
@@ -141,7 +140,6 @@ final class TarReader {
     _ = try takeAll(TarEntry.padding(after: entry.size))
   }
 
-  /// Reads the whole content of a small member.
   func content(of entry: TarEntry, maximumBytes: Int64) throws -> [UInt8] {
     guard entry.size <= maximumBytes else { throw TarEntry.Malformed("a member is too large") }
     var bytes: [UInt8] = []

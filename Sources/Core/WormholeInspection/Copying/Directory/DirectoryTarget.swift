@@ -4,9 +4,7 @@ import WormholeSystem
 
 /// Writes keys into a directory beside the new container's, which gets its name as the last step.
 final class DirectoryTarget: CopyTarget {
-  /// The path of the container.
   private let path: String
-  /// Where it is created.
   private let staged: StagedDirectory
   let container: SharedContainer
   /// Whether it is flushed to the disk at the end.

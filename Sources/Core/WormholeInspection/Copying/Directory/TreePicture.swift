@@ -265,7 +265,6 @@ struct BesideCopy {
   /// Copies the changes since the last time, and returns their number.
   func copy() throws -> Int { try picture?.pass() ?? 0 }
 
-  /// Removes the copied files.
   func remove() {
     do {
       let directory = try FileDescriptor.open(path, [.readOnly, .directory])

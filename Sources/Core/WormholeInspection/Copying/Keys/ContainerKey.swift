@@ -58,7 +58,6 @@ package enum QueueKeyPart: String, Sendable {
 /// The layout of keys serves for directories, too: each kind of place is read and written in this form,
 /// so that no pair of places needs its own code.
 package struct CopiedKey: Sendable {
-  /// The letter of its kind.
   package enum Letter: String, Sendable {
     case value = "v"
     case bell = "n"
@@ -108,17 +107,14 @@ package struct CopiedKey: Sendable {
     self.value = value
   }
 
-  /// A key of a queue.
   init(queue: String, isOwn: Bool, part: String, value: [UInt8]) {
     self.init(.queue, isOwn: isOwn, name: queue, part: part, value: value)
   }
 
-  /// A key of a log.
   init(log: String, part: String, _ value: [UInt8]) {
     self.init(.log, isOwn: false, name: log, part: part, value: value)
   }
 
-  /// The key of a log's state.
   init(stateOfLog log: String, _ bytes: [UInt8]) {
     self.init(log: log, part: "", Self.stamp(of: bytes) + bytes)
   }

@@ -5,12 +5,10 @@ import WormholeSystem
 
 /// Something that happened in a container, as a monitor saw it.
 package struct ContainerEvent: Sendable {
-  /// The subject of the event.
   package enum Kind: String, Sendable {
     case value, notification, presence, consumer, queue, log, call, lease
   }
 
-  /// The change.
   package enum Change: String, Sendable {
     /// It existed when the monitor began: a presence, or one of the package's own values.
     case known
@@ -153,7 +151,6 @@ package struct KnownMembers {
     )
   }
 
-  /// The members of a name.
   package func all(_ place: String) -> [PresenceMember] { Array((members[place] ?? [:]).values) }
 
   /// Returns the consumer that a name in a queue belongs to: it ends with the id of a registration;

@@ -39,10 +39,8 @@ package final class ContainerMonitor: Sendable {
 
   deinit { cancel() }
 
-  /// How changes are noticed.
   package var detection: ChangeDetection { sight.detection }
 
-  /// Ends the watch.
   package func cancel() { sight.cancel() }
 }
 

@@ -2,7 +2,6 @@ package import Wormhole
 import WormholePropertyLists
 import WormholeSystem
 
-/// The place of a batch in a queue.
 enum QueuePlace: Equatable {
   case waiting
   /// In the directory of a consumer.

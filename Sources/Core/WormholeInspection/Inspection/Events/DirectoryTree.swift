@@ -28,7 +28,6 @@ final class DirectoryTree: Sendable {
 
   var isCancelled: Bool { state.withLock { $0.isCancelled } }
 
-  /// How changes of the container are noticed.
   var detection: ChangeDetection {
     state.withLock { $0.watches[Self.top]?.detection ?? .events }
   }
@@ -66,7 +65,6 @@ final class DirectoryTree: Sendable {
     for watch in ended { watch.cancel() }
   }
 
-  /// Requests another look at an entry.
   func lookAgain(at name: FileName, of path: String) {
     var news = WatchNews()
     news.add(name)

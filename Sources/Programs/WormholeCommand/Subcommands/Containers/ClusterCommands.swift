@@ -62,7 +62,6 @@ extension CommandDescription {
 }
 
 extension ClusterDirectory {
-  /// What is to be done with the files.
   fileprivate var nextSteps: [String] {
     var lines = plan.hosts.map {
       "on \($0), as root, with a copy of \(path)/\($0):  ./\($0)/install"

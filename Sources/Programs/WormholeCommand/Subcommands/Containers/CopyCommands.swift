@@ -191,7 +191,6 @@ private enum NewFile {
 }
 
 extension CommandEnvironment {
-  /// Reports the copy, to people or as JSON.
   fileprivate func show(
     _ done: ContainerCopy.Summary, _ arguments: ParsedArguments, text sentence: String
   ) throws {

@@ -73,7 +73,6 @@ extension CommandDescription {
   }
 }
 
-/// An item that waits to be printed.
 enum MonitorItem: Sendable {
   case line(MonitorLine)
   /// This number of lines was dropped.

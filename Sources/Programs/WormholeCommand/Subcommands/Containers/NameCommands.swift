@@ -88,7 +88,6 @@ extension LiveNames {
 
 /// The output of `stat`.
 private struct KnownUnderName {
-  /// Keys are only ever added.
   private(set) var members: [String: any JSONMember] = [:]
   private(set) var lines: [(label: String, text: String)] = []
   private static let place = "place"

@@ -129,7 +129,6 @@ private func peers(in container: SharedContainer, _ environment: CommandEnvironm
 }
 
 extension PeerFailure {
-  /// Keys are only ever added.
   fileprivate var propertyList: PropertyListValue {
     let (message, name, size): (PropertyListValue?, String?, Int64?) =
       switch content {

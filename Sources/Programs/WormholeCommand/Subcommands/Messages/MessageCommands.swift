@@ -167,7 +167,6 @@ extension SharedContainer {
 }
 
 extension ArgumentDescription {
-  /// Names of messages, or patterns.
   static func identifiers(isOptional: Bool = false) -> ArgumentDescription {
     list(
       "identifier", .live(.message), isOptional: isOptional,
@@ -182,7 +181,6 @@ extension ArgumentDescription {
   static let messageExpires = value(
     "expires", .duration, help: "Let the message be gone after this time; without it, it stays.")
 
-  /// How long a write waits for others.
   static let writeTimeout = value(
     "timeout", .duration, standard: "10",
     help: "How long to wait for another process that changes the same.")

@@ -4,7 +4,6 @@ import Wormhole
 import WormholePropertyLists
 
 extension CommandDescription {
-  /// The commands for notifications: names without a payload.
   static let notify = CommandDescription(
     name: "notify",
     abstract: "Post notifications, which carry no message, and wait for them.",

@@ -4,7 +4,6 @@ import WormholePropertyLists
 // The forms of a value on the command line: JSON, or text or bytes that need no quoting.
 
 extension ArgumentDescription {
-  /// The forms of an argument.
   static let valueForms: [ArgumentDescription] = [
     .flag("string", help: "Take the text as it is, as a string, even if it is JSON."),
     .flag("data", help: "Take the bytes as they are, as data."),
@@ -33,7 +32,6 @@ extension ArgumentDescription {
 extension ParsedArguments {
   private static let forms = ["string", "data", "strict", "plist"]
 
-  /// The problem of options that exclude each other.
   static let valueProblem: @Sendable (ParsedArguments) -> String? = { arguments in
     if let conflict = arguments.conflict(of: "string", "data", "strict", "plist")
       ?? arguments.conflict(of: "lines", "plist")
@@ -132,7 +130,6 @@ extension ParsedArguments {
     }
   }
 
-  /// The treatment of null within JSON.
   var nulls: JSONReader.Nulls { choice("nulls") }
 
   private func value(_ bytes: [UInt8], _ source: String) throws -> PropertyListValue {

@@ -4,7 +4,6 @@ import WormholePeers
 import WormholePropertyLists
 
 extension CommandDescription {
-  /// The commands for peers: processes that others know by a name.
   static let peer = CommandDescription(
     name: "peer",
     abstract: "Send requests to named processes, and messages and files that outlive them.",
@@ -77,13 +76,11 @@ extension ParsedArguments {
     return text("from") ?? variable ?? PeerSession.standardName
   }
 
-  /// The problem with `--wait` and `--timeout`, or nil.
   static func waitProblem(_ arguments: ParsedArguments) -> String? {
     arguments.text("timeout") != nil && arguments.text("wait") == nil
       ? "--timeout needs --wait: without it the command does not wait" : nil
   }
 
-  /// The problem for a command that also takes a value.
   @Sendable static func messageProblem(_ arguments: ParsedArguments) -> String? {
     waitProblem(arguments) ?? valueProblem(arguments)
   }

@@ -108,7 +108,6 @@ private func takeBack(
   }
 }
 
-/// A line on a terminal that shows the progress of a file.
 struct ProgressLine {
   let file: String
   let columns: Int
@@ -176,7 +175,6 @@ extension CommandDescription {
 }
 
 extension PeerFile {
-  /// Keys are only ever added.
   fileprivate func propertyList(path: String) -> PropertyListValue {
     .object([
       "id": id, "metadata": metadata, "name": name, "path": path, "redelivery": isRedelivery,
@@ -204,7 +202,6 @@ struct ReceivingDirectory {
     }
   }
 
-  /// Moves a file into the directory, and returns its path.
   func put(_ file: PeerFile) throws -> String {
     let destination = try reserve(Self.safe(file.name))
     do {

@@ -2,7 +2,6 @@ import WormholePeers
 import WormholePropertyLists
 
 extension CommandDescription {
-  /// The commands that register how a peer is started.
   static let peerLaunch = CommandDescription(
     name: "launch",
     abstract: "Register how a peer is started when others need it.",

@@ -173,7 +173,6 @@ extension CommandDescription {
 extension PeerMessage: HandledDelivery {
   var title: String { "the message \(id) from \(sender.quoted)" }
 
-  /// Keys are only ever added.
   var envelope: PropertyListValue {
     .object([
       "deliveries": deliveries, "id": id, "message": value, "redelivery": isRedelivery,

@@ -47,7 +47,6 @@ extension CommandDescription {
   }
 }
 
-/// Answers requests by running a command.
 private struct PeerServer {
   let name: String
   let command: ExternalCommand

@@ -3,7 +3,6 @@ import Wormhole
 import WormholePropertyLists
 
 extension CommandDescription {
-  /// The commands for presences: the processes that are present under a name.
   static let presence = CommandDescription(
     name: "presence",
     abstract: "Be present under a name, and see which processes are.",

@@ -3,7 +3,6 @@ import Wormhole
 import WormholePropertyLists
 
 extension CommandDescription {
-  /// The commands for queues: entries that wait until a process has handled them.
   static let queue = CommandDescription(
     name: "queue",
     abstract: "Put work into queues, and let any number of processes take it.",
@@ -38,7 +37,6 @@ extension ParsedArguments {
 }
 
 extension QueueReceipt {
-  /// Keys are only ever added.
   var propertyList: PropertyListValue {
     .object([
       "due": id.due, "id": id.description, "key": key, "priority": id.priority.optionalWord,

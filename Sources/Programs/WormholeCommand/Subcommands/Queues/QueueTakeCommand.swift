@@ -161,7 +161,6 @@ extension QueueEntry: HandledDelivery {
 
   var title: String { "the entry \(id) from \(sender.quoted)" }
 
-  /// Keys are only ever added.
   var envelope: PropertyListValue {
     .object([
       "deliveries": deliveries, "id": id.description, "key": key, "redelivery": isRedelivery,
