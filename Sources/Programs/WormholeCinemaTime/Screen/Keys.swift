@@ -25,11 +25,10 @@ extension ScreenState {
 
   /// The page with all keys, after the obstacle, because a small screen cuts its message.
   func help(columns: Int) -> [StyledLine] {
-    let indent = columns >= 34 ? 15 : 2
     let table = Self.allKeys.flatMap { keys, meaning in
-      let lead = keys + (indent == 2 ? "\n  " : String(repeating: " ", count: indent - keys.count))
-      let text = TextWrapping.wrap(meaning, columns: columns, indent: indent, firstIndent: indent)
-      return (lead + text).split(separator: "\n").map { StyledLine(String($0)) }
+      let (above, lead) = columns >= 34 ? ("", keys.padded(to: 15)) : (keys + "\n", "  ")
+      return (above + TextWrapping.wrap(meaning, columns: columns, after: lead))
+        .split(separator: "\n").map { StyledLine(String($0)) }
     }
     let obstacle = visibleObstacle.map {
       StyledLine.wrapped("✗ \($0)", Look.bad, columns: columns) + [StyledLine("")]

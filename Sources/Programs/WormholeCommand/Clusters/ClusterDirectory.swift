@@ -1,5 +1,6 @@
 import WormholePropertyLists
 import WormholeSystem
+import WormholeWorkshop
 
 /// The directory that `etcd init` makes.
 ///
@@ -39,7 +40,7 @@ struct ClusterDirectory {
       progress(user)
       let files = self.files(of: user)
       try Self.makeDirectory(files)
-      try Self.write(files + "/password", Array("\(Self.password())\n".utf8), mode: 0o600)
+      try Self.write(files + "/password", "\(Self.password())\n", mode: 0o600)
       try certificates.make("client", for: .client, in: files)
     }
   }
@@ -62,19 +63,13 @@ struct ClusterDirectory {
     }
   }
 
-  private static func write(_ file: String, _ text: String, mode: UInt32 = 0o644) throws {
-    try write(file, Array(text.utf8), mode: mode)
-  }
-
-  static func write(_ file: String, _ content: [UInt8], mode: UInt32) throws {
+  /// - Parameter condition: `.truncate` for a file that may exist.
+  static func write(
+    _ file: String, _ text: String, mode: UInt32 = 0o644, _ condition: OpenOptions = .exclusive
+  ) throws {
     try reporting(cannot: "write \(file)") { () throws(Errno) in
-      try FileDescriptor.open(file, [.writeOnly, .create, .exclusive], mode: mode).writeAll(content)
-    }
-  }
-
-  static func replace(_ file: String, _ content: [UInt8]) throws {
-    try reporting(cannot: "write \(file)") { () throws(Errno) in
-      try FileDescriptor.open(file, [.writeOnly, .create, .truncate], mode: 0o644).writeAll(content)
+      let open = try FileDescriptor.open(file, [.writeOnly, .create, condition], mode: mode)
+      try open.writeAll(Array(text.utf8))
     }
   }
 }
@@ -133,21 +128,19 @@ struct ClusterCertificates {
       "0x" + String(UInt64.random(in: 1 ... .max) >> 1 | 1, radix: 16), "-out", made + ".pem",
     ])
     let authority = try reporting(cannot: "read \(certificate)") { () throws(Errno) in
-      try FileDescriptor.open(certificate, .readOnly)
-        .readToEnd(expectedBytes: 0, maximumBytes: 64 << 10)
+      try textOfFile(certificate)
     }
-    try ClusterDirectory.write("\(target)/ca.pem", authority, mode: 0o644)
+    try ClusterDirectory.write("\(target)/ca.pem", authority)
     try reporting(cannot: "remove \(request)") { () throws(Errno) in try removeFile(request) }
   }
 
   private func configure(_ extensions: String) throws {
-    try ClusterDirectory.replace(
-      configuration,
-      Array("[req]\ndistinguished_name = name\n[name]\n[made]\n\(extensions)\n".utf8))
+    try ClusterDirectory.write(
+      configuration, "[req]\ndistinguished_name = name\n[name]\n[made]\n\(extensions)\n", .truncate)
   }
 
   private func makeKey(_ file: String) throws {
-    try ClusterDirectory.write(file, [], mode: 0o600)
+    try ClusterDirectory.write(file, "", mode: 0o600)
     try Self.run([
       "genpkey", "-algorithm", "EC", "-pkeyopt", "ec_paramgen_curve:P-256", "-out", file,
     ])

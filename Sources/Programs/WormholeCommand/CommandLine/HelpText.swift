@@ -36,7 +36,7 @@ struct HelpText {
     text += section("SUBCOMMANDS", command.shownSubcommands.map { ($0.name, $0.abstract) })
     if !command.subcommands.isEmpty {
       let hint = "See '\(helpInvocation) <subcommand>' for detailed help."
-      text += "\n  " + TextWrapping.wrap(hint, columns: columns, indent: 2, firstIndent: 2) + "\n"
+      text += "\n" + TextWrapping.wrap(hint, columns: columns, after: "  ") + "\n"
     }
     return text
   }
@@ -73,14 +73,11 @@ struct HelpText {
 
   private func line(label: String, text: String) -> String {
     let column = columns < Self.narrow ? Self.narrowLabelColumn : Self.labelColumn
-    let explanation = TextWrapping.wrap(text, columns: columns, indent: column, firstIndent: column)
-    let padded = "  " + label
-    if text.isEmpty { return padded + "\n" }
+    let label = "  " + label
+    if text.isEmpty { return label + "\n" }
     // A label that reaches the column would touch its explanation.
-    guard padded.count < column else {
-      return padded + "\n" + String(repeating: " ", count: column) + explanation + "\n"
-    }
-    return padded + String(repeating: " ", count: column - padded.count) + explanation + "\n"
+    let (above, lead) = label.count < column ? ("", label) : (label + "\n", "")
+    return above + TextWrapping.wrap(text, columns: columns, after: lead.padded(to: column)) + "\n"
   }
 }
 

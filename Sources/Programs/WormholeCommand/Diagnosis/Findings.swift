@@ -38,14 +38,12 @@ struct Finding: Equatable {
 
   /// A paragraph; paths and commands are never broken.
   func text(number: Int, columns: Int) -> String {
-    let indent = "\(number). ".count
     let lead = "\(number). \("\(level)".capitalizedFirst): "
-    let space = String(repeating: " ", count: indent)
+    let space = "".padded(to: "\(number). ".count)
     var text =
-      lead + TextWrapping.wrap(what, columns: columns, indent: indent, firstIndent: lead.count)
-      + "\n"
-      + space + path + "\n" + space
-      + TextWrapping.wrap(advice, columns: columns, indent: indent, firstIndent: indent) + "\n"
+      lead + TextWrapping.wrap(what, columns: columns, indent: space.count, firstIndent: lead.count)
+      + "\n" + space + path + "\n"
+      + TextWrapping.wrap(advice, columns: columns, after: space) + "\n"
     if let command { text += space + "  " + command + "\n" }
     return text.withoutControlCharacters
   }

@@ -61,10 +61,8 @@ struct StatusText {
     if let network = report.networkFileSystem {
       facts.append("on \(network), a network file system: listeners poll")
     }
-    var text =
-      "\(report.path)\n  "
-      + TextWrapping.wrap(
-        facts.joined(separator: ", "), columns: columns, indent: 2, firstIndent: 2) + "\n"
+    let line = facts.joined(separator: ", ")
+    var text = report.path + "\n" + TextWrapping.wrap(line, columns: columns, after: "  ") + "\n"
     let isEmpty =
       report.names.values.isEmpty && report.names.notifications.isEmpty
       && report.own.values.isEmpty && presences.allSatisfy(\.1.members.isEmpty) && queues.isEmpty

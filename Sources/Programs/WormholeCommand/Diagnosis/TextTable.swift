@@ -30,47 +30,31 @@ struct TextTable {
       ([head] + rows).map { $0[column].count }.max() ?? 0
     }
     let natural = widths.reduce(0, +) + Self.gap * (widths.count - 1)
-    guard let columns, natural > columns else { return lines(widths, last: nil) }
+    guard let columns, natural > columns else { return lines(widths) }
     let last = columns - (natural - (widths.last ?? 0))
-    return last >= Self.narrowest ? lines(widths, last: last) : paragraphs(columns)
+    return last >= Self.narrowest ? lines(widths, breakingAt: columns) : paragraphs(columns)
   }
 
-  /// - Parameter last: the maximum width of the last column.
-  private func lines(_ widths: [Int], last: Int?) -> String {
-    let indent = widths.dropLast().reduce(0) { $0 + $1 + Self.gap }
-    return ([head] + rows).map { row in
-      let cells = zip(row, widths).dropLast().map { cell, width in
-        cell + String(repeating: " ", count: width - cell.count + Self.gap)
-      }
+  private func lines(_ widths: [Int], breakingAt columns: Int? = nil) -> String {
+    ([head] + rows).map { row in
+      let cells = zip(row, widths).dropLast().map { $0.padded(to: $1 + Self.gap) }.joined()
       let text = row.last ?? ""
-      let broken = last.map { _ in
-        TextWrapping.wrap(text, columns: columns ?? .max, indent: indent, firstIndent: indent)
-      }
-      return trimmed(cells.joined() + (broken ?? text)) + "\n"
+      let line = columns.map { TextWrapping.wrap(text, columns: $0, after: cells) } ?? cells + text
+      return line.withoutBlanksAtEnd + "\n"
     }.joined()
   }
 
   private func paragraphs(_ columns: Int) -> String {
-    let label = (head.dropFirst().map(\.count).max() ?? 0) + Self.gap
+    let label = (head.dropFirst().map(\.count).max() ?? 0) + 2 * Self.gap
     return (head.first ?? "") + "\n"
       + rows.map { row in
         let first = TextWrapping.wrap(row.first ?? "", columns: columns, indent: 0) + "\n"
         return zip(head, row).dropFirst().reduce(first) { text, cell in
-          let (head, content) = cell
-          let lead =
-            String(repeating: " ", count: Self.gap) + head
-            + String(repeating: " ", count: label - head.count)
-          return text
-            + trimmed(
-              lead
-                + TextWrapping.wrap(
-                  content, columns: columns, indent: lead.count, firstIndent: lead.count)) + "\n"
+          let lead = ("".padded(to: Self.gap) + cell.0).padded(to: label)
+          let line = TextWrapping.wrap(cell.1, columns: columns, after: lead)
+          return text + line.withoutBlanksAtEnd + "\n"
         }
       }.joined()
-  }
-
-  private func trimmed(_ text: String) -> String {
-    String(text.reversed().drop { $0 == " " }.reversed())
   }
 }
 

@@ -189,7 +189,7 @@ extension Optional: JSONMember where Wrapped: JSONMember {
 }
 
 extension PropertyListValue {
-  /// A dictionary of the keys with a known value.
+  /// A dictionary of the keys with a known value. Scripts read them, so keys are only ever added.
   static func object(_ members: [String: any JSONMember]) -> PropertyListValue {
     .dictionary(members.compactMapValues(\.member))
   }

@@ -1,3 +1,5 @@
+import WormholeWorkshop
+
 /// A manual page from an article of the documentation, in the part of Markdown that articles use:
 /// headings, paragraphs, lists, tables, code, emphasis and links.
 struct ArticleManual {
@@ -8,11 +10,10 @@ struct ArticleManual {
   let markdown: String
 
   var page: String {
-    var text = Roff.title(name, .format, source: source)
-    text += Roff.heading("NAME") + "\(Roff.escaped(name)) \\- \(Roff.escaped(summary))\n"
+    var text = Roff.title(name, .format, source: source, summary)
     text += Roff.heading("DESCRIPTION")
-    var lines = markdown.split(separator: "\n", omittingEmptySubsequences: false).map(String.init)[
-      ...]
+    var lines = ArraySlice(
+      markdown.split(separator: "\n", omittingEmptySubsequences: false).map(String.init))
     while let line = lines.popFirst() { text += block(line, &lines) }
     return text + Roff.heading("SEE ALSO") + Roff.escaped(seeAlso) + "\n"
   }
@@ -24,7 +25,7 @@ struct ArticleManual {
     if line.hasPrefix("```") { return code(&rest) }
     if line.hasPrefix("|") { return table(line, &rest) }
     let paragraph = ([line] + take(&rest) { !$0.isEmpty && !startsBlock($0) })
-      .map { $0.trimming(" ") }.joined(separator: " ")
+      .map(\.trimmed).joined(separator: " ")
     if let (mark, text) = listItem(paragraph) {
       return ".IP \"\(mark)\" 4\n" + Roff.line(inline(text)) + "\n"
     }
@@ -75,9 +76,9 @@ struct ArticleManual {
 
   private func cells(_ row: String) -> [String] {
     var (cells, cell, isEscaped) = ([String](), "", false)
-    for character in row.trimming(" ").dropFirst() {
+    for character in row.trimmed.dropFirst() {
       if character == "|", !isEscaped {
-        cells.append(cell.trimming(" "))
+        cells.append(cell.trimmed)
         cell = ""
       } else if isEscaped || character != "\\" {
         cell += isEscaped && character != "|" ? "\\\(character)" : String(character)
@@ -128,10 +129,4 @@ struct ArticleManual {
       ("``", "``", Roff.bold), ("`", "`", Roff.bold), ("**", "**", Roff.bold),
       ("*", "*", Roff.italic), ("<doc:", ">", Roff.italic),
     ]
-}
-
-extension String {
-  fileprivate func trimming(_ character: Character) -> String {
-    String(drop { $0 == character }.reversed().drop { $0 == character }.reversed())
-  }
 }

@@ -4,9 +4,7 @@ struct CommandManual {
   let root: CommandDescription
 
   var page: String {
-    var text = Roff.title(root.name, .command, source: "\(root.name) \(root.version ?? "")")
-    text += Roff.heading("NAME")
-    text += "\(Roff.escaped(root.name)) \\- \(Roff.escaped(phrase(root.abstract)))\n"
+    var text = title(root.name, root)
     text += Roff.heading("SYNOPSIS")
     text += "\(Roff.bold(root.name)) \(options(root.globalOptions)) \(Roff.italic("command")) ...\n"
     text += Roff.heading("DESCRIPTION")
@@ -44,21 +42,19 @@ struct CommandManual {
   /// The name of a command's page: `wormhole-queue`.
   private func name(_ command: CommandDescription) -> String { "\(root.name)-\(command.name)" }
 
+  private func title(_ name: String, _ command: CommandDescription) -> String {
+    Roff.title(name, .command, source: source, phrase(command.abstract))
+  }
+
+  var source: String { "\(root.name) \(root.version ?? "")" }
+
   func page(of command: CommandDescription) -> String {
-    var text = Roff.title(name(command), .command, source: "\(root.name) \(root.version ?? "")")
-    text += Roff.heading("NAME")
-    text += "\(Roff.escaped(name(command))) \\- \(Roff.escaped(phrase(command.abstract)))\n"
+    var text = title(name(command), command)
     text += Roff.heading("SYNOPSIS")
     let paths = command.paths(below: [root]).filter { $0.last?.run != nil }
     text += paths.map { Roff.line(synopsis($0)) }.joined(separator: "\n.br\n") + "\n"
-    text += Roff.heading("DESCRIPTION")
-    if command.run == nil {
-      text += paragraphs(command.abstract)
-      if !command.discussion.isEmpty { text += ".PP\n" + paragraphs(command.discussion) }
-      text += paths.map(self.command).joined()
-    } else {
-      text += explanation(command)
-    }
+    text += Roff.heading("DESCRIPTION") + explanation(command)
+    if command.run == nil { text += paths.map(self.command).joined() }
     text += Roff.heading("EXAMPLES")
     for path in paths {
       text += example(
@@ -152,7 +148,7 @@ struct ManualPage: Sendable {
       text =
         ArticleManual(
           name: ProgramName.format, summary: "the files of a container on disk",
-          source: "\(root.name) \(root.version ?? "")", seeAlso: "\(root.name)(1)",
+          source: manual.source, seeAlso: "\(root.name)(1)",
           markdown: String(decoding: PackageResources.OnDiskFormat_md, as: UTF8.self)
         ).page
     case nil:
@@ -190,14 +186,17 @@ enum Roff {
   /// A line of text that is already in the language; a dot at its beginning makes no request.
   static func line(_ line: String) -> String { line.hasPrefix(".") ? "\\&" + line : line }
 
-  /// The first line of a page.
-  static func title(_ name: String, _ section: ManualSection, source: String) -> String {
+  /// The beginning of a page.
+  static func title(
+    _ name: String, _ section: ManualSection, source: String, _ summary: String
+  ) -> String {
     let manual = section == .command ? "User Commands" : "File Formats"
     return """
       .TH "\(escaped(name.uppercased()))" \(section.rawValue) "" "\(escaped(source))" "\(manual)"
       .\\" Names and options stay whole, and lines are not stretched.
       .nh
       .ad l
+      \(heading("NAME"))\(escaped(name)) \\- \(escaped(summary))
 
       """
   }

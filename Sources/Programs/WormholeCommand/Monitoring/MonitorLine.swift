@@ -5,6 +5,7 @@ import WormholeInspection
 import WormholePeers
 import WormholePropertyLists
 import WormholeSystem
+import WormholeWorkshop
 
 struct MonitorLine: Sendable {
   /// The words for the subject of an event.
@@ -49,9 +50,8 @@ struct MonitorLine: Sendable {
       title.map { "\(name.onOneLine) (\($0.onOneLine))" } ?? name.onOneLine, change, what, content,
     ]
     let line = words.compactMap { $0 }.filter { !$0.isEmpty }.joined(separator: " ")
-    let kind = kind.rawValue + String(repeating: " ", count: 12 - kind.rawValue.count)
-    return ([time + "  " + kind + "  " + line] + [process].compactMap { $0 }).joined(
-      separator: ", ")
+    let kind = kind.rawValue.padded(to: 14)
+    return time + "  " + kind + line + (process.map { ", " + $0 } ?? "")
   }
 
   private var time: String {

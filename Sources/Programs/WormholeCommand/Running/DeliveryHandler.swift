@@ -4,7 +4,8 @@ import WormholePeers
 import WormholePropertyLists
 import WormholeSystem
 
-/// A delivery that this process has received, to be settled when it is handled.
+/// A delivery that this process has received, to be settled when it is handled: an entry, or a message
+/// to a peer. Most of its members are those of `PeerDelivery`.
 protocol HandledDelivery {
   var value: PropertyListValue { get }
   var sender: String { get }

@@ -201,9 +201,7 @@ extension ArgumentDescription {
   static let suite = value(
     "suite", .live(.suite), named: "name",
     help: "A separate suite in the container; without it, the container's own defaults.")
-}
 
-extension ArgumentDescription {
   static let defaultsKey = operand("key", .live(.key), help: "The name of the value; any text.")
 }
 

@@ -137,9 +137,7 @@ extension CommandDescription {
 extension ArgumentDescription {
   fileprivate static let logName = operand(
     "name", .live(.log), help: "The name of the log; any text.")
-}
 
-extension ArgumentDescription {
   fileprivate static let subscriber = value(
     "as", .identifier, named: "subscriber",
     help:

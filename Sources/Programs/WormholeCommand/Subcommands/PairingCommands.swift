@@ -68,9 +68,7 @@ extension ArgumentDescription {
   fileprivate static let pairOf = value(
     "of", .identifier, named: "peer", standard: Pairing.phone,
     help: "The side whose companion it is: a phone, or a watch.")
-}
 
-extension ArgumentDescription {
   fileprivate static let companion = operand(
     "watch", .live(.peer), help: "The name of the companion's peer.")
 }

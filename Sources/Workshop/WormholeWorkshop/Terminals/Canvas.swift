@@ -123,7 +123,7 @@ package struct Canvas: Sendable {
     }
     if !current.isEmpty { return text + "\u{1B}[0m" }
     // A style that this palette does not have may have left blanks.
-    return String(text.reversed().drop { $0 == " " }.reversed())
+    return text.withoutBlanksAtEnd
   }
 }
 

@@ -34,12 +34,9 @@ package struct Stage {
 
   /// Shows why an action matters.
   package func explain(_ text: String) throws {
-    let column = Self.indent + Self.actorColumns
-    let wrapped = TextWrapping.wrap(
-      text, columns: Self.columns, indent: column, firstIndent: column)
-    for (index, line) in wrapped.split(separator: "\n").enumerated() {
-      let lead = index == 0 ? String(repeating: " ", count: column) : ""
-      try show(styled(lead + line, .faint))
+    let lead = "".padded(to: Self.indent + Self.actorColumns)
+    for line in TextWrapping.wrap(text, columns: Self.columns, after: lead).split(separator: "\n") {
+      try show(styled(String(line), .faint))
     }
   }
 

@@ -136,9 +136,22 @@ package enum TextWrapping {
       index == 0 || line.isEmpty ? line : margin + line
     }.joined(separator: "\n")
   }
+
+  /// Returns a text behind the beginning of its first line, below which the other lines begin.
+  package static func wrap(_ text: String, columns: Int, after lead: String) -> String {
+    lead + wrap(text, columns: columns, indent: lead.count, firstIndent: lead.count)
+  }
 }
 
 extension String {
+  /// The text without white space at both ends.
+  package var trimmed: String {
+    let isBlank: (Character) -> Bool = { $0.isWhitespace }
+    return String(drop(while: isBlank).reversed().drop(while: isBlank).reversed())
+  }
+
+  package var withoutBlanksAtEnd: String { String(reversed().drop { $0 == " " }.reversed()) }
+
   /// Returns the text with blanks up to a number of columns: after it, or before it.
   package func padded(to columns: Int, atRight: Bool = false) -> String {
     let blanks = String(repeating: " ", count: max(0, columns - count))

@@ -60,7 +60,7 @@ extension CommandDescription {
           path: try container.path(), options: container.shellOptions, hint: try container.hint())
       ]
     }
-    findings += repairs.failures.map { Findings.refused($0, .unreadablePart) }
+    findings += repairs.swept.failures.map { Findings.refused($0, .unreadablePart) }
     if arguments.has("json") {
       try environment.print(json: json(repairs, findings))
     } else {
@@ -73,25 +73,18 @@ extension CommandDescription {
 
 /// The changes that the options requested, made before the report.
 private struct Repairs {
-  var removed: [String] = []
-  /// Names that were removed, because no process uses them any more.
-  var names: [String] = []
+  /// With the failures of the other repairs.
+  var swept = SharedContainer.SweepReport()
   var quarantined: [String] = []
   /// Names to be put aside that have no file.
   var missing: [String] = []
   /// The publication times of the versions that were put back.
   var putBack: [Date] = []
-  var failures: [AppGroupError] = []
 }
 
 private func act(_ arguments: ParsedArguments, on container: SharedContainer) throws -> Repairs {
   var repairs = Repairs()
-  if arguments.has("sweep") {
-    let swept = try container.sweepWithFiles()
-    repairs.removed = swept.removed
-    repairs.names = swept.names
-    repairs.failures = swept.failures
-  }
+  if arguments.has("sweep") { repairs.swept = try container.sweepWithFiles() }
   let values = [
     arguments.text("quarantine").map { container.value($0) },
     arguments.text("quarantine-own").map { container.own.value($0) },
@@ -106,18 +99,16 @@ private func act(_ arguments: ParsedArguments, on container: SharedContainer) th
       repairs.quarantined.append(place)
       if let kept { repairs.putBack.append(kept) }
     } catch let error as AppGroupError {
-      repairs.failures.append(error)
+      repairs.swept.failures.append(error)
     }
   }
   return repairs
 }
 
 private func text(_ repairs: Repairs, _ findings: [Finding], columns: Int) -> String {
-  var paragraphs = repairs.removed.map { "removed \($0)\n" }
-  if !repairs.names.isEmpty {
-    let count = repairs.names.count
-    paragraphs.append("removed \(count) empty \(count == 1 ? "name" : "names")\n")
-  }
+  var paragraphs = repairs.swept.removed.map { "removed \($0)\n" }
+  let count = repairs.swept.names.count
+  if count > 0 { paragraphs.append("removed \(count) empty \(count == 1 ? "name" : "names")\n") }
   paragraphs += repairs.quarantined.map { "put aside: \($0)\n" }
   paragraphs += repairs.missing.map { "not put aside: \($0.quoted) has no file\n" }
   paragraphs += repairs.putBack.map { "put back: the version of \($0.secondsText)\n" }
@@ -130,7 +121,8 @@ private func text(_ repairs: Repairs, _ findings: [Finding], columns: Int) -> St
 
 private func json(_ repairs: Repairs, _ findings: [Finding]) -> PropertyListValue {
   .object([
-    "removed": repairs.removed, "names": repairs.names.isEmpty ? nil : repairs.names,
+    "removed": repairs.swept.removed,
+    "names": repairs.swept.names.isEmpty ? nil : repairs.swept.names,
     "quarantined": repairs.quarantined.first, "missing": repairs.missing.first,
     "putBack": repairs.putBack.first?.wholeSeconds,
     "findings": findings.map(\.propertyList),

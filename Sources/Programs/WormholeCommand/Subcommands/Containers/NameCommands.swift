@@ -33,10 +33,9 @@ extension CommandDescription {
         && (arguments.has("all") || kind.hasContent(name, in: container))
       {
         isEmpty = false
-        let padding = String(repeating: " ", count: 14 - kind.rawValue.count)
         try environment.print(
           arguments, json: .object(["kind": kind.rawValue, "name": name]),
-          text: (filter.kinds.count == 1 ? "" : kind.rawValue + padding) + name.onOneLine)
+          text: (filter.kinds.count == 1 ? "" : kind.rawValue.padded(to: 14)) + name.onOneLine)
       }
     }
     if isEmpty { throw ExitStatus.no }
@@ -141,15 +140,11 @@ private struct KnownUnderName {
   }
 
   func text(_ name: String, columns: Int) -> String {
-    let indent = 16
-    return lines.reduce(name.onOneLine + "\n") { text, line in
-      let label = "  " + line.label
-      let lead = label + String(repeating: " ", count: max(1, indent - label.count))
+    lines.reduce(name.onOneLine + "\n") { text, line in
+      let lead = ("  " + line.label).padded(to: 16)
       // A path is copied, so it stays in one piece.
       let columns = line.label == Self.place ? .max : columns
-      return text + lead
-        + TextWrapping.wrap(
-          line.text.onOneLine, columns: columns, indent: indent, firstIndent: indent) + "\n"
+      return text + TextWrapping.wrap(line.text.onOneLine, columns: columns, after: lead) + "\n"
     }
   }
 }

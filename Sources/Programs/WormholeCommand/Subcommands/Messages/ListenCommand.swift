@@ -52,13 +52,10 @@ extension CommandDescription {
           // The removal of a message is not a message.
           guard let message = try snapshot.propertyList() else { return nil }
           let identifier = arrival.identifier
-          let content: PropertyListValue =
-            arguments.has("envelope")
-            ? snapshot.envelope(of: message, identifier)
-            : namesEach ? ["identifier": .string(identifier), "message": message] : message
           let publisher = snapshot.publisher
           return try arguments.hand(
-            content, titled: identifier.quoted, environment,
+            arguments.line(of: message, snapshot, identifier, isOneOfSeveral: namesEach),
+            titled: identifier.quoted, environment,
             variables: CommandVariable.common(
               identifier: identifier, time: publisher?.date,
               sender: publisher.map { $0.peer ?? $0.program }))

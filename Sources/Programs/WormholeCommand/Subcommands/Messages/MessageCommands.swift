@@ -83,11 +83,8 @@ extension CommandDescription {
         let snapshot = try container?.value(identifier).snapshot()
         guard let snapshot, let message = try snapshot.propertyList() else { continue }
         isFound = true
-        let content: PropertyListValue =
-          arguments.has("envelope")
-          ? snapshot.envelope(of: message, identifier)
-          : namesEach ? ["identifier": .string(identifier), "message": message] : message
-        try environment.print(arguments.bytes(content, of: identifier.quoted))
+        let line = arguments.line(of: message, snapshot, identifier, isOneOfSeveral: namesEach)
+        try environment.print(arguments.bytes(line, of: identifier.quoted))
       }
       guard !isFound else { continue }
       let reason =
@@ -202,12 +199,19 @@ extension Value {
   }
 }
 
-extension ValueSnapshot {
-  /// A message with the details of its publication. Keys are only ever added.
-  func envelope(of message: PropertyListValue, _ identifier: String) -> PropertyListValue {
-    .object([
-      "expires": expiration, "identifier": identifier, "message": message,
-      "publisher": publisher, "version": version?.text,
+extension ParsedArguments {
+  /// A message as it is printed: with the details of its publication if `--envelope` is given, and with
+  /// its name if it is one of several.
+  func line(
+    of message: PropertyListValue, _ snapshot: ValueSnapshot, _ identifier: String,
+    isOneOfSeveral: Bool
+  ) -> PropertyListValue {
+    guard has("envelope") else {
+      return isOneOfSeveral ? ["identifier": .string(identifier), "message": message] : message
+    }
+    return .object([
+      "expires": snapshot.expiration, "identifier": identifier, "message": message,
+      "publisher": snapshot.publisher, "version": snapshot.version?.text,
     ])
   }
 }

@@ -40,9 +40,7 @@ extension ArgumentDescription {
   static let wait = value(
     "wait", .choice(["processed"]), named: "state",
     help: "Return when it is processed, or with exit status 1 when it has failed.")
-}
 
-extension ArgumentDescription {
   static let peer = operand("peer", .live(.peer), help: "The name of the other peer; any text.")
 
   static let ownName = operand("name", .live(.peer), help: "The name of the peer; any text.")

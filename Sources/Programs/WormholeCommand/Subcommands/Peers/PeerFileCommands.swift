@@ -4,6 +4,7 @@ import Wormhole
 import WormholePeers
 import WormholePropertyLists
 import WormholeSystem
+import WormholeWorkshop
 
 extension CommandDescription {
   static let peerTransfer = CommandDescription(
@@ -120,10 +121,9 @@ struct ProgressLine {
     let full = Int(fraction * Double(Self.barColumns))
     let bar =
       String(repeating: "#", count: full) + String(repeating: "-", count: Self.barColumns - full)
-    let percent = String(Int(fraction * 100))
-    let padding = String(repeating: " ", count: 3 - percent.count)
+    let percent = "\(Int(fraction * 100))".padded(to: 3, atRight: true)
     let (done, all) = (completed / 1_000_000, total / 1_000_000)
-    let text = "[\(bar)] \(padding)\(percent) %  \(done) of \(all) MB  \(file.onOneLine)"
+    let text = "[\(bar)] \(percent) %  \(done) of \(all) MB  \(file.onOneLine)"
     // The last column stays empty: some terminals wrap when it is filled.
     return String(text.prefix(max(columns - 1, 1)))
   }

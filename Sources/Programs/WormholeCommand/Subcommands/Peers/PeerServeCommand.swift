@@ -2,6 +2,7 @@ import Dispatch
 import Synchronization
 import WormholePeers
 import WormholePropertyLists
+import WormholeWorkshop
 
 extension CommandDescription {
   static let peerServe = CommandDescription(
@@ -76,7 +77,7 @@ private struct PeerServer {
       input: try OutputFormat.json.bytes(request.value, of: "the request"),
       variables: [PeerVariable.name: name, CommandVariable.sender: request.sender],
       collectsOutput: true, interruption: interruption, unwanted: unwanted)
-    let printed = String(decoding: outcome.output, as: UTF8.self).trimmingLineBreaks
+    let printed = String(decoding: outcome.output, as: UTF8.self).trimmed
     if let failure = command.failure(outcome.termination) {
       try request.fail(
         printed.isEmpty ? failure : String(printed.prefix(Self.maximumReasonCharacters)))
@@ -86,12 +87,5 @@ private struct PeerServer {
     } else {
       try request.reply([:])
     }
-  }
-}
-
-extension String {
-  fileprivate var trimmingLineBreaks: String {
-    let isBlank: (Character) -> Bool = { $0.isWhitespace }
-    return String(drop(while: isBlank).reversed().drop(while: isBlank).reversed())
   }
 }
