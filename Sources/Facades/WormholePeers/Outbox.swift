@@ -40,7 +40,6 @@ final class Outbox: Sendable {
   /// Starts a peer for which work was just stored, if it registered and no process receives for
   /// it. A stopped receiver counts: it gets the work when it continues, or its replacement does.
   ///
-  /// - Parameter queue: where the work waits.
   /// - Returns: the reason that it could not be started, or nil; the work waits in both cases.
   /// - Complexity: usually one look whether there is a registration.
   func wake(_ peer: String, isUrgent: Bool = false, for queue: Queue) -> PeerError? {

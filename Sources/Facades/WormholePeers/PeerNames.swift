@@ -97,7 +97,7 @@ package enum PeerNames {
     // By bytes: a combining mark at the beginning of a part would swallow the slash before it.
     let parts = name.utf8.split(separator: UInt8(ascii: "/"), omittingEmptySubsequences: false)
     guard parts.count > 1, parts[0].elementsEqual("peer".utf8) else { return nil }
-    let decoded = parts.dropFirst().compactMap { Self.decoded(Array($0)[...]) }
+    let decoded = parts.dropFirst().compactMap(Self.decoded)
     return decoded.count == parts.count - 1 ? decoded : nil
   }
 
@@ -115,33 +115,18 @@ package enum PeerNames {
   }
 
   private static func encoded(_ peer: String) -> String {
-    var text = ""
-    for scalar in peer.unicodeScalars {
-      switch scalar {
-      case "/": text += "%2F"
-      case "%": text += "%25"
-      default: text.unicodeScalars.append(scalar)
-      }
-    }
-    return text
+    let bytes = Array(peer.utf8).replacing("%".utf8, with: "%25".utf8)
+    return String(decoding: bytes.replacing("/".utf8, with: "%2F".utf8), as: UTF8.self)
   }
 
-  private static func decoded(_ encoded: ArraySlice<UInt8>) -> String? {
-    guard !encoded.isEmpty else { return nil }
-    var peer: [UInt8] = []
-    var rest = encoded
-    while let byte = rest.popFirst() {
-      guard byte == UInt8(ascii: "%") else {
-        peer.append(byte)
-        continue
-      }
-      switch (rest.popFirst(), rest.popFirst()) {
-      case (UInt8(ascii: "2"), UInt8(ascii: "F")): peer.append(UInt8(ascii: "/"))
-      case (UInt8(ascii: "2"), UInt8(ascii: "5")): peer.append(UInt8(ascii: "%"))
-      default: return nil
-      }
-    }
-    return String(validating: peer, as: UTF8.self)
+  private static func decoded(_ text: Substring.UTF8View) -> String? {
+    let bytes = Array(text).replacing("%2F".utf8, with: "/".utf8)
+      .replacing("%25".utf8, with: "%".utf8)
+    // Two names must not mean one peer, so no other text is a name.
+    guard let peer = String(validating: bytes, as: UTF8.self), !peer.isEmpty,
+      encoded(peer).utf8.elementsEqual(text)
+    else { return nil }
+    return peer
   }
 
   // MARK: For people

@@ -223,7 +223,6 @@ extension OutgoingFiles {
   /// Removes the receipts of files sent with a term by this name and processed a day ago.
   ///
   /// - Returns: the ids of the transfers.
-  /// - Throws: `AppGroupError`, for what the file system refuses.
   /// - Complexity: reads every receipt of this name, and for expired ones all with their peers.
   func expire() throws -> [String] {
     let intentions = try self.intentions()

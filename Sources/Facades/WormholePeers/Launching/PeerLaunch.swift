@@ -145,8 +145,12 @@ extension PeerLaunch {
     }
   }
 
-  static func damaged(_ action: String, _ peer: String, path: String) -> PeerError {
-    PeerError(
+  private static func read(
+    _ content: PropertyListValue?, at path: String, _ action: String, _ peer: String
+  ) throws(PeerError) -> PeerLaunch? {
+    guard let content else { return nil }
+    if let launch = PeerLaunch(content) { return launch }
+    throw PeerError(
       .damaged, action, peer: peer, reason: "\(path) is not the registration of a program",
       remedy: "register it again")
   }
@@ -162,9 +166,7 @@ extension PeerLaunch {
   ) throws -> PeerLaunch? {
     let value = container.onThisMachine.own.value(PeerNames.launch(peer))
     do {
-      guard let content = try value.privateContent(limits: limits) else { return nil }
-      guard let launch = PeerLaunch(content) else { throw damaged(action, peer, path: value.path) }
-      return launch
+      return try read(value.privateContent(limits: limits), at: value.path, action, peer)
     } catch let exposure as Exposure {
       throw PeerError(
         .notLaunched, action, peer: peer,
@@ -235,12 +237,8 @@ extension PeerLaunch {
       let action = "read how to start \"\(peer)\""
       return try betweenPeers(action, peer) {
         let value = try value(of: peer)
-        return try value.read(limits: PeerLaunch.limits).map { content in
-          guard let launch = PeerLaunch(content) else {
-            throw PeerLaunch.damaged(action, peer, path: value.path)
-          }
-          return launch
-        }
+        let content = try value.read(limits: PeerLaunch.limits)
+        return try PeerLaunch.read(content, at: value.path, action, peer)
       }
     }
 
