@@ -37,9 +37,7 @@ package struct Violation: Sendable, CustomStringConvertible {
   /// Returns the first operation that showed that an operation of unknown outcome took effect.
   private static func witness(
     of step: Step, among indices: [Int], of operations: [HistoryOperation]
-  )
-    -> Int?
-  {
+  ) -> Int? {
     indices.filter { index in
       operations[index].response != nil
         && Step(operations[index], index: index)?.observed == step.produced

@@ -41,10 +41,7 @@ package final class LossyProxy: Sendable {
 
   package var lost: Int { traffic.lost.load(ordering: .relaxed) }
 
-  /// - Parameters:
-  ///   - endpoint: "http://127.0.0.1:2379".
-  ///   - share: one answer in so many is lost; none if it is 0.
-  ///   - onRequest: gets the path of each request, before the member gets it.
+  /// - Parameter onRequest: gets the path of each request, before the member gets it.
   package init(
     to endpoint: String, losingOneIn share: Int = 0,
     onRequest: @escaping @Sendable (_ path: String) -> Void = { _ in }

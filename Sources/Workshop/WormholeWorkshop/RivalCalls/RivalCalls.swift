@@ -10,12 +10,16 @@ extension FileDescriptor {
   ///   listens there.
   package static func connected(toSocket path: String) throws(Errno) -> FileDescriptor {
     let type = Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue)
-    let number = socket(AF_UNIX, type, 0)
-    guard number != -1 else { throw Errno(rawValue: errno) }
-    let made = FileDescriptor(owning: number)
+    let made = FileDescriptor(owning: try checked(socket(AF_UNIX, type, 0)))
     try made.connect(to: path)
     return made
   }
+}
+
+/// Returns the result of a function of C, unless it is -1, the sign of an error.
+private func checked(_ result: Int32) throws(Errno) -> Int32 {
+  guard result != -1 else { throw Errno(rawValue: errno) }
+  return result
 }
 
 // The floors of the benchmarks wait in the kernel. The library has no such forms on purpose: a
@@ -93,9 +97,8 @@ extension Errno {
 // TCP on this machine, for servers that are measured or disturbed.
 extension FileDescriptor {
   private static func loopbackSocket() throws(Errno) -> FileDescriptor {
-    let number = socket(AF_INET, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
-    guard number != -1 else { throw Errno(rawValue: errno) }
-    return FileDescriptor(owning: number)
+    let type = Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue)
+    return FileDescriptor(owning: try checked(socket(AF_INET, type, 0)))
   }
 
   private static func withAddress(
@@ -109,7 +112,7 @@ extension FileDescriptor {
     let result = withUnsafePointer(to: &address) { pointer in
       pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { body($0, length) }
     }
-    guard result != -1 else { throw Errno(rawValue: errno) }
+    _ = try checked(result)
   }
 
   /// Connects to a port of this machine, without gathering small writes. The corresponding C
@@ -124,9 +127,7 @@ extension FileDescriptor {
     try withAddress(port) { Glibc.connect(made.rawValue, $0, $1) }
     var isOn: Int32 = 1
     let length = socklen_t(MemoryLayout<Int32>.size)
-    guard setsockopt(made.rawValue, Int32(IPPROTO_TCP), TCP_NODELAY, &isOn, length) != -1 else {
-      throw Errno(rawValue: errno)
-    }
+    _ = try checked(setsockopt(made.rawValue, Int32(IPPROTO_TCP), TCP_NODELAY, &isOn, length))
     return made
   }
 
