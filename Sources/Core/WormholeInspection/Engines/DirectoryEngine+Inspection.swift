@@ -7,7 +7,7 @@ extension DirectoryEngine: InspectedEngine {
     on container: SharedContainer, _ cluster: ClusterExamination,
     _ problem: @escaping (_ name: String, _ content: PropertyListValue) -> String?
   ) throws -> ContainerReport {
-    var report = try ContainerInspection.report(on: container, problem)
+    var report = try ContainerInspection(container, problem).report
     report.watches = WatchUseReading.read(for: root.path)
     return report
   }

@@ -1,7 +1,8 @@
 package import Wormhole
 package import WormholePropertyLists
 
-/// The engine's operations that examine, watch, sweep, copy and remove a container.
+/// The engine's operations that examine, watch, sweep, copy and remove a container; most of them are
+/// explained at the function of `SharedContainer` with the same name.
 package protocol InspectedEngine: ContainerEngine {
   func report(
     on container: SharedContainer, _ cluster: ClusterExamination,

@@ -21,6 +21,7 @@ struct ContainerInspection {
   let locks: LockTable?
   /// Returns the fault in the content of one of the package's own values.
   let problem: (_ name: String, _ content: PropertyListValue) -> String?
+  /// Complete after the initialization.
   var report: ContainerReport
   private let deadline = ContinuousClock.now + Self.patience
   private var bytesLeft = Self.maximumBytes
@@ -34,17 +35,6 @@ struct ContainerInspection {
     report = ContainerReport(path: container.root.path)
     // Without /proc only the declarations of the holders are known.
     locks = try? LockTable.current()
-  }
-
-  static func report(
-    on container: SharedContainer, _ problem: @escaping (String, PropertyListValue) -> String?
-  ) throws -> ContainerReport {
-    var inspection = try Self(container, problem)
-    try inspection.run()
-    return inspection.report
-  }
-
-  private mutating func run() throws {
     readFormat()
     report.networkFileSystem = try handle.descriptor.fileSystem().networkName
     lookAtTopLevel()
@@ -166,11 +156,9 @@ extension ContainerInspection {
     _ action: String, at path: String, _ body: (inout ContainerInspection) throws -> Void
   ) {
     do {
-      try body(&self)
+      try reporting(action, path: container.root.path + "/" + path) { try body(&self) }
     } catch let error as AppGroupError {
       report.failures.append(error)
-    } catch let error as Errno {
-      report.failures.append(.refused(action, path: absolute(path), error))
     } catch {
       report.failures.append(
         AppGroupError(.damaged, action, path: absolute(path), reason: "\(error)"))

@@ -26,10 +26,7 @@ struct NameSweep {
 
   let container: SharedContainer
 
-  /// Removes the directory of a name if it is unused.
-  ///
-  /// - Returns: Whether it is gone.
-  /// - Throws: An error of the file system.
+  /// Removes the directory of a name if it is unused, and returns whether it is gone.
   func remove(_ identifier: String, of kind: NameKind) throws -> Bool {
     let directory = NamedDirectory(root: container.root, kind: kind, identifier: identifier)
     switch kind.primitive {
@@ -169,9 +166,7 @@ extension SharedContainer {
     }
   }
 
-  /// Removes the directory of a name if it is unused.
-  ///
-  /// - Returns: Whether it is gone.
+  /// Removes the directory of a name if it is unused, and returns whether it is gone.
   package func removeEmptyName(
     _ identifier: String, _ primitive: NameKind.Primitive, isOwn: Bool = false
   ) throws -> Bool {

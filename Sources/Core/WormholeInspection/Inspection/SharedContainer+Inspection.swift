@@ -96,9 +96,9 @@ extension SharedContainer {
     var outcome = SweepReport()
     var swept: Set<String> = []
     let inspection = try reporting("look through the container", path: location) {
-      try ContainerInspection.report(on: self) { _, _ in nil }
+      try ContainerInspection(self) { _, _ in nil }
     }
-    for leftover in inspection.leftovers {
+    for leftover in inspection.report.leftovers {
       try outcome.attempt("remove a leftover", path: leftover.path) { outcome in
         try remove(leftover, patience: patience, &swept)
         outcome.removed.append(leftover.path)

@@ -102,9 +102,11 @@ package struct ContainerBackup {
     _ name: String, to location: String, group: String?, stagedIn directory: String,
     until deadline: ContinuousClock.Instant, from read: @escaping (_ maximum: Int) throws -> [UInt8]
   ) throws -> ContainerCopy.Summary {
-    let isElsewhere = Engines.isMeant(by: location)
-    if !isElsewhere { try ContainerLocation.create(parent(of: SharedContainer.absolute(location))) }
-    let beside = isElsewhere ? directory : parent(of: try SharedContainer.absolute(location))
+    var beside = directory
+    if !Engines.isMeant(by: location) {
+      beside = parentDirectory(of: try SharedContainer.absolute(location))
+      try ContainerLocation.create(beside)
+    }
     let staging = try StagedDirectory(
       beside + "/.wormhole-restore-" + Nonce.next(), "restore the container")
     defer { staging.remove() }
@@ -128,11 +130,6 @@ package struct ContainerBackup {
   private static func damaged(_ name: String, _ reason: String) -> AppGroupError {
     AppGroupError(
       .damaged, "restore the container", path: name, reason: "the backup is damaged: \(reason)")
-  }
-
-  private static func parent(of path: String) -> String {
-    let end = path.lastIndex(of: "/") ?? path.startIndex
-    return end == path.startIndex ? "/" : String(path[..<end])
   }
 
   private static func unpack(

@@ -1,3 +1,5 @@
+import WormholePropertyLists
+
 /// A member of a tar archive, in the format "pax" (pax(1p), tar(5)): a ustar header of 512 bytes,
 /// and before it, if a field does not fit there, a header of type `x` with records of text.
 struct TarEntry: Equatable {
@@ -65,9 +67,7 @@ struct TarEntry: Equatable {
     let isPast = seconds < 0
     let (whole, part) =
       isPast ? (-seconds - 1, 1_000_000_000 - nanoseconds) : (seconds, nanoseconds)
-    let digits = String(part)
-    return (isPast ? "-" : "") + "\(whole)." + String(repeating: "0", count: 9 - digits.count)
-      + digits
+    return (isPast ? "-" : "") + "\(whole)." + part.padded(to: 9)
   }
 
   /// `LENGTH KEY=VALUE` and a line break; the length counts itself.
@@ -88,8 +88,8 @@ struct TarEntry: Equatable {
       for (index, byte) in bytes.enumerated() { block[offset + index] = byte }
     }
     func octal(_ number: Int64, digits: Int) -> [UInt8] {
-      let text = String(min(max(number, 0), (1 << (3 * Int64(digits))) - 1), radix: 8)
-      return Array((String(repeating: "0", count: digits - text.utf8.count) + text).utf8)
+      let limit: Int64 = (1 << (3 * Int64(digits))) - 1
+      return Array(min(max(number, 0), limit).padded(to: digits, radix: 8).utf8)
     }
     put(path.prefix(nameBytes), at: 0)
     put(octal(Int64(permissions), digits: 7), at: 100)

@@ -76,7 +76,7 @@ final class ContainerPicture {
     } + trees.pass()
   }
 
-  /// - Throws: `Unsettled` if there were changes all the time.
+  /// - Throws: `AppGroupError.timedOut` if there were changes all the time.
   func make() throws {
     defer { sign?.end() }
     _ = try pass()
@@ -109,10 +109,11 @@ final class ContainerPicture {
       }
       if isDone { return }
     }
-    throw Unsettled()
+    throw AppGroupError(
+      .timedOut, "copy the container", path: root.path,
+      reason: "files in it were changed all the time, by programs that do not wait for a copy",
+      remedy: "stop them, and try again")
   }
-
-  struct Unsettled: Error {}
 
   private func putUpSign() throws {
     guard sign == nil else { return }

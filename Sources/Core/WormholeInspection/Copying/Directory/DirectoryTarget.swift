@@ -24,9 +24,7 @@ final class DirectoryTarget: CopyTarget {
     self.isDurable = isDurable
     self.path = try SharedContainer.absolute(path)
     let former = try Self.emptyDirectory(at: self.path)
-    if let slash = self.path.lastIndex(of: "/"), slash > self.path.startIndex {
-      try ContainerLocation.create(String(self.path[..<slash]))
-    }
+    try ContainerLocation.create(parentDirectory(of: self.path))
     staged = try StagedDirectory(
       "\(self.path).copying-\(Nonce.next())", "copy the container", sharedAs: former)
     container = try SharedContainer(path: staged.path, group: group, access: nil)
@@ -147,6 +145,12 @@ final class DirectoryTarget: CopyTarget {
   func abandon() { staged.remove() }
 }
 
+/// - Parameter path: Absolute.
+package func parentDirectory(of path: String) -> String {
+  let end = path.lastIndex(of: "/") ?? path.startIndex
+  return end == path.startIndex ? "/" : String(path[..<end])
+}
+
 /// A directory for the time of one piece of work. Its name says its purpose, and no other program
 /// mistakes it for its own.
 struct StagedDirectory {
@@ -170,8 +174,7 @@ struct StagedDirectory {
   var name: FileName { FileName(path.split(separator: "/").last ?? "") }
 
   func openParent() throws(Errno) -> FileDescriptor {
-    let end = path.lastIndex(of: "/") ?? path.startIndex
-    return try .open(String(path[...end]), [.readOnly, .directory])
+    try .open(parentDirectory(of: path), [.readOnly, .directory])
   }
 
   func remove() {

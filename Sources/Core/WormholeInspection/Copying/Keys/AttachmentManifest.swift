@@ -13,12 +13,7 @@ package struct AttachmentManifest: Sendable, Hashable {
   package static func pieceName(
     of content: String, number: Int, checksum: UInt64
   ) -> String {
-    "\(content)/\(hex(UInt64(number), digits: 8))-\(hex(checksum, digits: 16))"
-  }
-
-  private static func hex(_ number: UInt64, digits: Int) -> String {
-    let text = String(number, radix: 16)
-    return String(repeating: "0", count: max(0, digits - text.utf8.count)) + text
+    "\(content)/\(number.padded(to: 8, radix: 16))-\(checksum.padded(to: 16, radix: 16))"
   }
 
   /// The name of its pieces.

@@ -138,10 +138,7 @@ package struct CopiedKey: Sendable {
     }
   }
 
-  /// Parses a key.
-  ///
-  /// - Parameter key: The key without the container's prefix and its slash.
-  /// - Returns: Nil for a key that does not belong to a container.
+  /// As `ContainerKey`; nil, too, for a key that no container has.
   package init?(_ key: ArraySlice<UInt8>, _ value: [UInt8]) {
     guard let key = ContainerKey(key), let letter = Letter(rawValue: key.letter),
       key.rest.isEmpty || ![.value, .bell, .state].contains(letter)

@@ -135,10 +135,8 @@ package struct KnownMembers {
 
   package init() {}
 
-  /// Records the present processes under a name.
-  ///
-  /// - Parameter place: The name with its kind.
-  /// - Returns: The processes that came, and those that left.
+  /// Records the present processes under a name with its kind; returns those that are new, and those
+  /// that have left.
   package mutating func update(
     _ place: String, _ live: [PresenceMember]
   ) -> (came: [PresenceMember], went: [PresenceMember]) {

@@ -32,10 +32,8 @@ final class DirectoryTree: Sendable {
     state.withLock { $0.watches[Self.top]?.detection ?? .events }
   }
 
-  /// Watches a directory, unless it is watched already.
-  ///
-  /// - Parameter path: Relative to the container.
-  /// - Returns: Whether it is new, so that all of its content has to be examined.
+  /// Watches a directory, by its path in the container; returns whether it is new, so that all of its
+  /// content has to be examined.
   func enter(_ path: String) -> Bool {
     guard state.withLock({ $0.watches[path] == nil && !$0.isCancelled }) else { return false }
     // Without parents, and in its own lane: no observer of this process waits for a removal here.

@@ -99,7 +99,7 @@ extension CommandDescription {
     } else {
       let place = try CommandLinePath.absolute(file, to: "write")
       done = try NewFile.write(place) { output in
-        try backup.run(stagedIn: NewFile.directory(of: place), until: deadline, to: output)
+        try backup.run(stagedIn: parentDirectory(of: place), until: deadline, to: output)
       }
     }
     environment.showProgress(nil)
@@ -158,11 +158,6 @@ extension CommandDescription {
 
 /// A file that gets its name when it is complete.
 private enum NewFile {
-  static func directory(of file: String) -> String {
-    let slash = file.lastIndex(of: "/") ?? file.startIndex
-    return slash == file.startIndex ? "/" : String(file[..<slash])
-  }
-
   /// Calls `body` with the function that writes the file at an absolute path.
   static func write<Result>(
     _ file: String, _ body: (@escaping ([UInt8]) throws -> Void) throws -> Result
@@ -184,7 +179,7 @@ private enum NewFile {
       try output.descriptor.synchronize()
       try rename(partial, at: Directory.current, to: file, at: Directory.current)
       isDone = true
-      try FileDescriptor.open(directory(of: file), [.readOnly, .directory]).synchronize()
+      try FileDescriptor.open(parentDirectory(of: file), [.readOnly, .directory]).synchronize()
     }
     return result
   }
