@@ -25,10 +25,8 @@ struct ArgumentParser {
     case manualPage(ManualPage)
   }
 
-  /// - Parameters:
-  ///   - arguments: bytes, as the kernel passed them: `CommandLine.arguments` repairs invalid UTF-8
-  ///     silently, and two different identifiers could become one.
-  ///   - variable: looks up an environment variable.
+  /// - Parameter arguments: bytes, as the kernel passed them: `CommandLine.arguments` repairs invalid
+  ///   UTF-8 silently, and two different identifiers could become one.
   /// - Throws: the part that does not fit, with the command that was reached.
   static func parse(
     _ arguments: [[UInt8]], root: CommandDescription, variable: (String) -> String?

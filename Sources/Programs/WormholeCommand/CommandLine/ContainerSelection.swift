@@ -88,10 +88,8 @@ struct ContainerSelection: Sendable {
     }
   }
 
-  /// Opens the container; makes a group's container if it is missing.
-  ///
-  /// - Parameter first: The first look of the caller.
-  /// - Throws: `AppGroupError` with its remedy.
+  /// Opens the container; makes a group's container if it is missing. Throws `AppGroupError` with its
+  /// remedy.
   func open(_ first: FirstLook? = nil) throws -> SharedContainer {
     var limit = limit
     limit.first = first

@@ -120,9 +120,7 @@ extension CommandDescription {
     environment.answers?.endSilently(after: .milliseconds(500))
     let completion = Completion(arguments.tail ?? [], root: .root)
     switch completion.offer {
-    case .files: try environment.print(line: "files")
-    case .directories: try environment.print(line: "directories")
-    case .commands: try environment.print(line: "commands")
+    case .files, .directories, .commands: try environment.print(line: "\(completion.offer)")
     case .words(let words): try environment.print(words: words)
     case .names(let kind):
       do {

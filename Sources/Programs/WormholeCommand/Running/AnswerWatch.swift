@@ -102,14 +102,10 @@ enum FreeDescriptors {
   /// As many as this are enough for every command's own files and for the dispatch library.
   private static let plenty = 40
 
-  /// Checks that there are enough.
+  /// Checks that there are enough; costs two system calls, unless hundreds are open.
   ///
-  /// - Parameters:
-  ///   - path: the container or file, for the sentence.
-  ///   - keepsSomeForTimers: whether the dispatch library opens its own now if they are few, because the
-  ///     command needs its timers when its files may have used up the rest.
-  /// - Throws: `CommandError`.
-  /// - Complexity: two system calls, unless hundreds are open.
+  /// - Parameter keepsSomeForTimers: whether the dispatch library opens its own now if they are few,
+  ///   because the command needs its timers when its files may have used up the rest.
   static func require(toUse path: String, keepsSomeForTimers: Bool) throws(CommandError) {
     let free = Program.freeDescriptors(atMost: plenty)
     guard free >= needed else {

@@ -9,7 +9,6 @@ struct ExternalCommand: Sendable {
   /// Starts the program.
   ///
   /// - Parameters:
-  ///   - variables: added to the environment.
   ///   - inherited: the descriptor that the program gets as its descriptor 10.
   ///   - endsWithParent: whether the kernel kills the program together with this process; the calling
   ///     thread must be the main one then.
@@ -40,7 +39,6 @@ struct ExternalCommand: Sendable {
   /// - Parameters:
   ///   - input: its standard input, from a file in memory: it may be longer than a pipe holds, and
   ///     the program need not read it.
-  ///   - variables: added to the environment.
   ///   - collectsOutput: whether its standard output is returned; otherwise it shares ours.
   ///   - interruption: passes signals on to the program; without it, a signal ends this process.
   ///   - unwanted: readable once no caller waits for the result any more; the program then gets
@@ -77,9 +75,7 @@ struct ExternalCommand: Sendable {
 
   /// Runs the program to its end while this process is present under a name.
   ///
-  /// - Parameters:
-  ///   - role: without it the program may not run; nil if others may run beside it.
-  ///   - whenStarted: called when the program has been started.
+  /// - Parameter role: without it the program may not run; nil if others may run beside it.
   /// - Throws: `CommandError` when it cannot be started, or the role was lost.
   func run(
     variables: [String: String], under role: RoleWatch?, _ interruption: Interruption,

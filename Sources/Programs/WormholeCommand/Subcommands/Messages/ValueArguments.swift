@@ -71,36 +71,29 @@ extension ParsedArguments {
     var number = 0
     try environment.forEachLine(ofFile: text("file")) { line in
       number += 1
+      let value: PropertyListValue?
       do {
-        guard let value = try value(ofLine: line, environment, "line \(number)") else { return }
-        try body(value)
-      } catch let error as LineError {
-        environment.report(error.cause)
+        value = try self.value(ofLine: line, environment, "line \(number)")
+      } catch let error as CommandError where error.status == .badData {
+        environment.report(error)
         status = .badData
+        return
       }
+      if let value { try body(value) }
     }
     try status.end()
-  }
-
-  /// The error of a line that cannot be read as a value; the other lines are still used.
-  private struct LineError: Error {
-    let cause: CommandError
   }
 
   /// - Returns: nil for a line without a value: an empty one, unless it is text or data.
   private func value(
     ofLine line: ArraySlice<UInt8>, _ environment: CommandEnvironment, _ object: String
   ) throws -> PropertyListValue? {
-    do {
-      // Any bytes are data.
-      guard !has("data"), let text = String(validating: line, as: UTF8.self) else {
-        return try value(Array(line), object)
-      }
-      guard has("string") || text.contains(where: { !$0.isWhitespace }) else { return nil }
-      return try value(ofWord: text, environment, object)
-    } catch let error as CommandError where error.status == .badData {
-      throw LineError(cause: error)
+    // Any bytes are data.
+    guard !has("data"), let text = String(validating: line, as: UTF8.self) else {
+      return try value(Array(line), object)
     }
+    guard has("string") || text.contains(where: { !$0.isWhitespace }) else { return nil }
+    return try value(ofWord: text, environment, object)
   }
 
   /// Returns the value that a text stands for: JSON, or a word.
