@@ -320,9 +320,7 @@ extension PeerSession {
   private func setting(_ peer: String) -> String { "set the context for \"\(peer)\"" }
 
   private func reading(_ peer: String) -> String { "read the context from \"\(peer)\"" }
-}
 
-extension PeerSession {
   /// Calls a handler with the contexts that another peer sets: the current one, if it was not yet
   /// handed over under this session's name, and every later one; only the latest after a burst, and
   /// never an older one after a newer one.
@@ -347,9 +345,10 @@ extension PeerSession {
       let seen = container.own.value(PeerNames.seen(from: peer, to: name))
       return try contextValue(from: peer).observe(startsWithCurrent: true, on: queue) { snapshot in
         do {
-          guard let context = try snapshot.propertyList(), let version = snapshot.version?.text,
-            !isNoted(version, in: seen)
+          guard let context = try snapshot.propertyList(), let version = snapshot.version?.text
           else { return }
+          // Handing it over twice is better than never, and then the note is written again.
+          if (try? seen.read()?.stringValue) == version { return }
           handler(.success(context))
           // Only then, so that a process that is killed in between loses nothing.
           try seen.replace(with: .string(version))
@@ -359,11 +358,4 @@ extension PeerSession {
       }
     }
   }
-}
-
-/// The note of the last context handed over to a peer is a value beside the context, with the
-/// version of its publication, so that the context's own file holds only the context.
-private func isNoted(_ version: String, in seen: Value) -> Bool {
-  // Handing it over twice is better than never, and then the note is written again.
-  (try? seen.read()?.stringValue == version) ?? false
 }

@@ -58,12 +58,7 @@ struct StartPlace: Sendable {
   /// Returns the status of the program's output, or nil if no process was started here.
   func output() throws -> FileStatus? {
     try reporting("look at what a program printed", path: outputPath) {
-      do throws(Errno) {
-        return try fileStatus(outputPath)
-      } catch {
-        guard error == .noSuchFile || error == .notDirectory else { throw error }
-        return nil
-      }
+      try tolerating([.noSuchFile, .notDirectory], fileStatus(outputPath))
     }
   }
 
@@ -71,15 +66,10 @@ struct StartPlace: Sendable {
   func prevent() throws -> Bool {
     try reporting("prevent a start", path: path) {
       guard let directory = try value.directory.open() else { return true }
-      do throws(Errno) {
-        try removeDirectory(name, at: directory.rawValue)
-        return true
-      } catch {
-        if error == .noSuchFile { return true }
-        // POSIX allows both errors.
-        guard error == .directoryNotEmpty || error == .alreadyExists else { throw error }
-        return false
-      }
+      // POSIX allows both errors for a directory with an entry.
+      return try tolerating(
+        [.directoryNotEmpty, .alreadyExists],
+        ifPresent(removeDirectory(name, at: directory.rawValue))) != nil
     }
   }
 
@@ -109,13 +99,9 @@ struct StartPlace: Sendable {
   }
 
   private func remove(_ other: String, at directory: Int32) throws(Errno) {
-    do throws(Errno) {
-      try removeIfPresent(other + "/output", at: directory)
-      try removeDirectory(other, at: directory)
-    } catch {
-      // Another process is sweeping, too; or a foreign file lies there, which is harmless.
-      let passing: [Errno] = [.noSuchFile, .directoryNotEmpty, .alreadyExists, .notDirectory]
-      guard passing.contains(error) else { throw error }
-    }
+    // Another process is sweeping, too; or a foreign file lies there, which is harmless.
+    let passing: [Errno] = [.noSuchFile, .directoryNotEmpty, .alreadyExists, .notDirectory]
+    _ = try tolerating(passing, removeFile(other + "/output", at: directory))
+    _ = try tolerating(passing, removeDirectory(other, at: directory))
   }
 }
