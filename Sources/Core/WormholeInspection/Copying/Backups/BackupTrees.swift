@@ -9,14 +9,8 @@ struct TreePacking: TreeVisitor {
   ///   - directory: Where it is.
   mutating func run(_ name: FileName, at directory: Int32) throws {
     let root = SharedDescriptor(try openDirectory(name, at: directory))
-    try put(name.bytes, root.descriptor.status(), kind: .directory)
+    try writer.put(entry(name.bytes, root.descriptor.status(), kind: .directory))
     try walk("back up", through: root, path: TreePath(name))
-  }
-
-  private func put(
-    _ path: [UInt8], _ status: FileStatus, kind: TarEntry.Kind, target: [UInt8] = []
-  ) throws {
-    try writer.put(entry(path, status, kind: kind, target: target))
   }
 
   private func entry(
@@ -38,8 +32,9 @@ struct TreePacking: TreeVisitor {
         entry.name, at: place.rawValue, [.readOnly, .noFollow, .nonBlocking])
       try writer.put(self.entry(path, file.status(), kind: .file), contentOf: file)
     case .symbolicLink:
-      try put(path, status, kind: .link, target: linkTarget(entry.name, at: place.rawValue).bytes)
-    case .fifo: try put(path, status, kind: .fifo)
+      let target = try linkTarget(entry.name, at: place.rawValue).bytes
+      try writer.put(self.entry(path, status, kind: .link, target: target))
+    case .fifo: try writer.put(self.entry(path, status, kind: .fifo))
     // A socket is useless without its process, and the copy has no devices.
     case .socket, .device: return nil
     }
@@ -50,8 +45,8 @@ struct TreePacking: TreeVisitor {
     _ name: FileName, _ mark: Void, at place: TreePlace
   ) throws -> SharedDescriptor? {
     let directory = SharedDescriptor(try openDirectory(name, at: place.rawValue))
-    try put(
-      place.path.appending(name).bytes, directory.descriptor.status(), kind: .directory)
+    let path = place.path.appending(name).bytes
+    try writer.put(entry(path, directory.descriptor.status(), kind: .directory))
     return directory
   }
 }

@@ -17,7 +17,6 @@ final class QueueWriter {
   /// The pieces of a file so far.
   private struct Content {
     var size: Int64 = 0
-    var next: Int64 = 0
     var hash = XXH64()
   }
 
@@ -130,13 +129,10 @@ final class QueueWriter {
 
   private func putPiece(content name: String, _ bytes: [UInt8]) throws {
     guard AttachmentPlace.isID(name) else { return }
-    var content = contents[name] ?? Content()
-    if content.next == 0 { try write([], as: stagedPath(name)) }
+    if contents[name] == nil { try write([], as: stagedPath(name)) }
     try place.openFile(stagedPath(name), [.writeOnly, .append]).writeAll(bytes)
-    bytes.withUnsafeBytes { content.hash.update($0) }
-    content.size += Int64(bytes.count)
-    content.next += 1
-    contents[name] = content
+    bytes.withUnsafeBytes { contents[name, default: Content()].hash.update($0) }
+    contents[name]?.size += Int64(bytes.count)
   }
 
   /// Gives each file the place of its entry.
@@ -170,7 +166,7 @@ final class QueueWriter {
         reason: "of this file \(found.size) bytes were found that are not those that were sent",
         remedy: "let its receiver have it first, which reports it, or cancel it")
     }
-    if found.next == 0 { return try write([], as: content) }
+    if contents[manifest.content] == nil { return try write([], as: content) }
     try place.move(stagedPath(manifest.content), to: content, .keep)
   }
 
