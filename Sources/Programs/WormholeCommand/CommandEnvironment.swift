@@ -186,9 +186,7 @@ extension CommandEnvironment {
         status: error == .fileTooLarge ? .badData : .inputOutput)
     }
   }
-}
 
-extension CommandEnvironment {
   static var process: CommandEnvironment {
     CommandEnvironment(
       variable: { Program.environment($0) },

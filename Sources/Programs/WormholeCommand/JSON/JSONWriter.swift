@@ -36,40 +36,37 @@ struct JSONWriter {
     case .date(let date): write(TaggedScalar.text(date))
     case .data(let data): write(TaggedScalar.text(data))
     case .array(let elements):
-      try check(depth)
-      write("[")
-      for (index, element) in elements.enumerated() {
-        if index > 0 { write(",") }
-        breakLine(depth + 1)
-        try write(element, depth: depth + 1)
-      }
-      if !elements.isEmpty { breakLine(depth) }
-      write("]")
+      try write(elements.map { (nil, $0) }, between: ("[", "]"), depth: depth)
     case .dictionary(let members):
-      try check(depth)
-      write("{")
       let sorted = members.sorted { $0.key.utf8.lexicographicallyPrecedes($1.key.utf8) }
-      for (index, (key, value)) in sorted.enumerated() {
-        if index > 0 { write(",") }
-        breakLine(depth + 1)
-        write(quoted: members.count == 1 ? TaggedScalar.escaped(key) : key)
-        write(isPretty ? ": " : ":")
-        try write(value, depth: depth + 1)
-      }
-      if !members.isEmpty { breakLine(depth) }
-      write("}")
+      try write(sorted.map { ($0.key, $0.value) }, between: ("{", "}"), depth: depth)
     }
   }
 
-  private mutating func breakLine(_ depth: Int) {
-    if isPretty { write("\n" + String(repeating: "  ", count: depth)) }
-  }
-
-  private func check(_ depth: Int) throws(JSONError) {
+  private mutating func write(
+    _ parts: [(key: String?, value: PropertyListValue)], between brackets: (String, String),
+    depth: Int
+  ) throws(JSONError) {
     let maximum = JSONReader.maximumDepth
     guard depth < maximum else {
       throw JSONError(reason: "arrays and dictionaries are nested more than \(maximum) deep")
     }
+    write(brackets.0)
+    for (index, (key, value)) in parts.enumerated() {
+      if index > 0 { write(",") }
+      breakLine(depth + 1)
+      if let key {
+        write(quoted: parts.count == 1 ? TaggedScalar.escaped(key) : key)
+        write(isPretty ? ": " : ":")
+      }
+      try write(value, depth: depth + 1)
+    }
+    if !parts.isEmpty { breakLine(depth) }
+    write(brackets.1)
+  }
+
+  private mutating func breakLine(_ depth: Int) {
+    if isPretty { write("\n" + String(repeating: "  ", count: depth)) }
   }
 
   private mutating func write(_ text: String) { output += text.utf8 }

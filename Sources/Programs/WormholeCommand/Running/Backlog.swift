@@ -29,9 +29,7 @@ final class Backlog<Item: Sendable>: Sendable {
       latch.block(until: deadline)
     }
   }
-}
 
-extension Backlog {
   /// Keeps only the latest item of each key, at the end: a slow reader catches up with the last
   /// message of each identifier.
   static func latest(of key: @escaping @Sendable (Item) -> some Equatable) -> Backlog {

@@ -77,14 +77,11 @@ final class PrintingPresenter: FilePresenter {
 
   /// - Returns: nil if there is no directory.
   private static func place(ofDirectory url: URL) throws(Errno) -> URL? {
-    do throws(Errno) {
-      let open = try FileDescriptor.open(
-        url.path.isEmpty ? "." : url.path, [.pathOnly, .directory])
-      return URL(filePath: try linkTarget("/proc/self/fd/\(open.rawValue)"))
-    } catch {
-      guard error == .noSuchFile || error == .notDirectory else { throw error }
-      return nil
-    }
+    let path = url.path.isEmpty ? "." : url.path
+    let open = try tolerating(
+      [.noSuchFile, .notDirectory], FileDescriptor.open(path, [.pathOnly, .directory]))
+    guard let open else { return nil }
+    return URL(filePath: try linkTarget("/proc/self/fd/\(open.rawValue)"))
   }
 
   /// A path within the item; absolute if it is not.
@@ -137,11 +134,8 @@ final class PrintingPresenter: FilePresenter {
 
   /// The word for a change: the item may be gone.
   private func word(at url: URL) -> String {
-    do throws(Errno) {
-      return try exists(url.path, at: Directory.current) ? "changed" : "removed"
-    } catch {
-      return "changed"
-    }
+    // An item that cannot be looked at is there.
+    (try? exists(url.path, at: Directory.current)) ?? true ? "changed" : "removed"
   }
 
   func presentedItemDidChange() {

@@ -104,9 +104,7 @@ extension CommandDescription {
     arguments.has("remove") && arguments.text("value") != nil
       ? "--remove and a value exclude each other" : nil
   }
-}
 
-extension CommandDescription {
   static let peerReceive = CommandDescription(
     name: "receive",
     abstract: "Print the messages for a peer, one line each, or give each to a command.",

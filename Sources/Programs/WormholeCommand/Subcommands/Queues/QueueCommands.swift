@@ -46,14 +46,8 @@ extension QueueReceipt {
 }
 
 extension EntryPriority {
-  /// For machines; the values are never changed.
-  var word: String {
-    switch self {
-    case .high: "high"
-    case .standard: "standard"
-    case .low: "low"
-    }
-  }
+  /// For machines: the name of the case, which is never changed.
+  var word: String { "\(self)" }
 
   /// The word for machines; nil for the standard one.
   var optionalWord: String? { self == .standard ? nil : word }
