@@ -178,7 +178,6 @@ extension ExitStatus {
 }
 
 extension String {
-  /// An identifier within a sentence.
   var quoted: String { "\"\(self)\"" }
 
   /// Foreign text must not control the terminal: this escapes control characters except line

@@ -203,6 +203,7 @@ extension PeerSession {
     }
   }
 
+  /// Asks without waiting.
   func begin(
     _ question: Question, _ end: @escaping @Sendable (PeerResult) -> Void
   ) -> UInt64 {

@@ -1,7 +1,6 @@
 /// The content of a side's screen and the effect of its keys. Pure, so that tests need no terminal.
 struct ScreenState: Equatable {
   enum Page: Hashable {
-    /// The watch's face.
     case face
     /// The programme, by time.
     case films
@@ -14,7 +13,6 @@ struct ScreenState: Equatable {
     case help
   }
 
-  /// The action that a key requests.
   enum Action: Equatable {
     case buy(Movie)
     case delete(Movie)

@@ -11,7 +11,6 @@ enum OwnTitles {
       ?? Log.use(ofOwnValue: name) ?? OwnUse("the package's own value \(name.quoted)")
   }
 
-  /// The title of one of the package's own names.
   static func title(_ name: String, _ kind: NameKind) -> String {
     switch kind.primitive {
     case .value, .notification, .log: use(ofValue: name).title

@@ -186,7 +186,6 @@ enum Roff {
   /// A line of text that is already in the language; a dot at its beginning makes no request.
   static func line(_ line: String) -> String { line.hasPrefix(".") ? "\\&" + line : line }
 
-  /// The beginning of a page.
   static func title(
     _ name: String, _ section: ManualSection, source: String, _ summary: String
   ) -> String {
@@ -201,7 +200,6 @@ enum Roff {
       """
   }
 
-  /// A heading of the first or second level.
   static func heading(_ text: String, isSub: Bool = false) -> String {
     ".\(isSub ? "SS" : "SH") \"\(escaped(text))\"\n"
   }

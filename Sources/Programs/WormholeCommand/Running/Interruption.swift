@@ -57,7 +57,6 @@ final class Interruption {
     }
   }
 
-  /// Waits for a signal to end.
   func waitForEnd() throws {
     _ = try wait { (_: OneResult<Swift.Result<Void, any Error>>) in nil }
   }

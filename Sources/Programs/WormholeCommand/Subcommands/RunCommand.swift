@@ -129,6 +129,7 @@ struct RestartPolicy: Sendable {
   let retries: UInt64
   /// The pause before the first of them.
   let backoff: Duration
+  /// The number of restarts in a row.
   var restarts: UInt64 = 0
 
   /// The longest pause, unless the first one is longer.

@@ -145,7 +145,6 @@ package final class Bench {
     try? runQuietly("chattr", ["+T", path])
   }
 
-  /// Removes the directory and everything in it.
   package func remove() throws { try removeTree(path) }
 
   /// Creates an empty directory below the run's.

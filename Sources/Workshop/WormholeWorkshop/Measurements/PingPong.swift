@@ -86,7 +86,6 @@ package final class Game: Sendable {
   }
 }
 
-/// Our side of a game.
 package final class SharedSide: Side {
   private let heard: Value
   private let sent: Value

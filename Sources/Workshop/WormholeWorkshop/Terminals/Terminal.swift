@@ -23,7 +23,6 @@ package enum Terminal {
   }
 }
 
-/// A mistake in the command line.
 package struct Misuse: Error, CustomStringConvertible {
   package let description: String
 

@@ -65,7 +65,6 @@ final class TarReader {
   private let read: (_ maximum: Int) throws -> [UInt8]
   private var buffer: ArraySlice<UInt8> = []
   private var hash = XXH64()
-  /// The number of bytes read.
   private(set) var position = 0
 
   /// The hash of all bytes before the last member read.

@@ -43,7 +43,6 @@ final class FileSight: ContainerSight {
   func cancel() { tree.withLock { $0 }?.cancel() }
 }
 
-/// The last seen state of one name.
 struct KnownName {
   let identifier: String
   var content: ValueMark?
@@ -90,7 +89,6 @@ struct DirectoryLooks {
   private var directory: ContainerRoot.Handle?
   /// The events of this look.
   private var seen: [ContainerEvent] = []
-  /// The time of the last look.
   private var checked = ContinuousClock.now
   /// The last seen state of each existing name, by its directory.
   var names: [String: KnownName] = [:]
