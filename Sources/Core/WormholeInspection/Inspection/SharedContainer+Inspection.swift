@@ -151,19 +151,18 @@ extension SharedContainer {
   }
 
   private func removeEmptyNames(_ outcome: inout SweepReport) throws {
-    let sweep = NameSweep(container: self)
-    for log in try logNames() {
-      let path = NamedDirectory(root: root, kind: .log, identifier: log).path
-      try outcome.attempt("remove an empty name", path: path) { outcome in
-        if try sweep.remove(log, of: .log) { outcome.names.append(path) }
-      }
-    }
+    try removeEmptyNames(of: [.log], &outcome)
     // Before the values, because some values are positions of subscribers.
     try outcome.attempt("sweep the positions of subscribers", path: root.path) { _ in
       _ = try Log.sweepPositions(in: self, until: .now + Value.standardTerm)
     }
     // A queue asks whether it has a consumer, so consumers come after queues.
-    for kind in (NameKind.users + NameKind.owns).filter({ $0 != .log }) {
+    try removeEmptyNames(of: (NameKind.users + NameKind.owns).filter { $0 != .log }, &outcome)
+  }
+
+  private func removeEmptyNames(of kinds: [NameKind], _ outcome: inout SweepReport) throws {
+    let sweep = NameSweep(container: self)
+    for kind in kinds {
       for identifier in try identifiers(of: kind) {
         let path = NamedDirectory(root: root, kind: kind, identifier: identifier).path
         try outcome.attempt("remove an empty name", path: path) { outcome in
