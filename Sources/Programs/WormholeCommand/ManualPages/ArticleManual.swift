@@ -54,7 +54,7 @@ struct ArticleManual {
   private func code(_ rest: inout ArraySlice<String>) -> String {
     let lines = take(&rest) { !$0.hasPrefix("```") }
     rest = rest.dropFirst()
-    return ".PP\n.nf\n" + lines.map { Roff.line(Roff.escaped($0)) + "\n" }.joined() + ".fi\n"
+    return Roff.code(lines)
   }
 
   // MARK: Tables

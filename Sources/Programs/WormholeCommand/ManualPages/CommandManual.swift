@@ -18,7 +18,8 @@ struct CommandManual {
     text += root.shownSubcommands.map { command in
       Roff.item("\(Roff.bold(name(command)))(1)", Roff.escaped(command.abstract))
     }.joined()
-    text += Roff.heading("EXAMPLES") + example(CommandExamples.recipes)
+    let recipes = CommandExamples.recipes.split(separator: "\n", omittingEmptySubsequences: false)
+    text += Roff.heading("EXAMPLES") + Roff.code(recipes.map(String.init))
     if parts.count > 1 { text += Roff.heading("EXIT STATUS") + paragraphs(parts[1]) }
     text += Roff.heading("ENVIRONMENT")
     text += Roff.item(
@@ -56,18 +57,9 @@ struct CommandManual {
     text += Roff.heading("DESCRIPTION") + explanation(command)
     if command.run == nil { text += paths.map(self.command).joined() }
     text += Roff.heading("EXAMPLES")
-    for path in paths {
-      text += example(
-        CommandExamples.lines(of: path.dropFirst().map(\.name)).joined(separator: "\n"))
-    }
+    for path in paths { text += Roff.code(CommandExamples.lines(of: path.dropFirst().map(\.name))) }
     text += Roff.heading("SEE ALSO")
     return text + "\(Roff.bold(root.name))(1), \(Roff.bold(ProgramName.format))(5)\n"
-  }
-
-  private func example(_ lines: String) -> String {
-    let text = lines.split(separator: "\n", omittingEmptySubsequences: false)
-      .map { Roff.line(Roff.escaped(String($0))) }.joined(separator: "\n")
-    return ".PP\n.nf\n\(text)\n.fi\n"
   }
 
   /// An abstract as the line of a list: without the capital letter and the full stop.
@@ -185,6 +177,11 @@ enum Roff {
 
   /// A line of text that is already in the language; a dot at its beginning makes no request.
   static func line(_ line: String) -> String { line.hasPrefix(".") ? "\\&" + line : line }
+
+  /// Lines that stay lines.
+  static func code(_ lines: [String]) -> String {
+    ".PP\n.nf\n" + lines.map { line(escaped($0)) + "\n" }.joined() + ".fi\n"
+  }
 
   static func title(
     _ name: String, _ section: ManualSection, source: String, _ summary: String

@@ -1,4 +1,5 @@
 import Wormhole
+import WormholeInspection
 import WormholePropertyLists
 import WormholeSystem
 import WormholeWorkshop
@@ -65,11 +66,8 @@ private func makeBench(under directory: String, isQuick: Bool) throws -> Bench {
 /// The directory of all groups' containers, or the one in which it would be made.
 private func homeOfGroups() throws -> String {
   var path = try SharedContainer.location(ofGroup: "group.any")
-  while let slash = path.lastIndex(of: "/"), slash != path.startIndex {
-    path = String(path[..<slash])
-    if try ifPresent(fileStatus(path)) != nil { return path }
-  }
-  return "/"
+  repeat { path = parentDirectory(of: path) } while try ifPresent(fileStatus(path)) == nil
+  return path
 }
 
 private func remove(_ bench: Bench, _ environment: CommandEnvironment) {
