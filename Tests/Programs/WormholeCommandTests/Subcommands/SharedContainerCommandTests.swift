@@ -104,13 +104,24 @@ struct SharedContainerCommandTests {
     #expect(outcome.output == "77\n77\n77\n", "\(outcome)")
   }
 
-  @Test("is copied and restored into a directory that its members share")
+  /// All but values had the modes and the group of their origin.
+  @Test("is copied and restored into a directory that its members share, and back for its owner")
   func copied() throws {
     let outcome = try SharedScene().shell(
       """
-      owner wormhole send seats 1
-      owner wormhole backup home-70001/backup >said
       chmod 711 home-70001
+      umask 077; mkdir home-70001/private; chown 70001:70001 home-70001/private
+      export WORMHOLE_CONTAINER=/mnt/home-70001/private
+      use() {
+        $1 wormhole incr seats; $1 wormhole queue take jobs; $1 wormhole queue put jobs 8 >said
+        $1 wormhole log read --count 1 --as reader news; $1 wormhole log append news 8 >said
+        $1 cat $WORMHOLE_CONTAINER/files/settings
+        $1 wormhole doctor
+      }
+      owner wormhole send seats 1
+      owner wormhole queue put jobs 6 >said; owner wormhole log append news 7 >said
+      owner sh -c 'cd home-70001/private; mkdir files; echo mine >files/settings'
+      owner wormhole backup home-70001/backup >said
       for new in copied restored; do
         mkdir home-70001/$new; chown 70001:70010 home-70001/$new; chmod 2770 home-70001/$new
       done
@@ -118,11 +129,18 @@ struct SharedContainerCommandTests {
       owner wormhole --container /mnt/home-70001/restored restore home-70001/backup >said
       for new in copied restored; do
         export WORMHOLE_CONTAINER=/mnt/home-70001/$new
-        member wormhole incr seats; member wormhole send new 1; owner wormhole read new
+        use member; member wormhole send new 1; owner wormhole read new
         find $WORMHOLE_CONTAINER ! -group 70010
+        find $WORMHOLE_CONTAINER -type d ! -perm 2770
       done
+      owner wormhole copy /mnt/home-70001/again >said
+      export WORMHOLE_CONTAINER=/mnt/home-70001/again
+      use owner
       """)
-    #expect(outcome.output == "2\n1\n2\n1\n" && outcome.status == 0, "\(outcome)")
+    let shared = "2\n6\n7\nmine\nnothing wrong\n1\n"
+    #expect(
+      outcome.output == shared + shared + "3\n8\n8\nmine\nnothing wrong\n" && outcome.status == 0,
+      "\(outcome)")
   }
 
   @Test("goes on beside a file that may not be read, and ends if a directory may not be searched")

@@ -133,6 +133,8 @@ final class DirectoryTarget: CopyTarget {
     try finishQueue()
     try reporting("copy the container", path: path) {
       let parent = try staged.openParent()
+      var access = try TreeAccess(in: root, path: TreePath(staged.name))
+      try access.walk("set the mode", through: staged.root, path: access.path)
       if isDurable {
         try TreeSynchronization.run(staged.name, fileStatus(staged.path), at: parent.rawValue)
       }

@@ -249,7 +249,7 @@ struct BesideCopy {
       return
     }
     try ContainerLocation.create(path)
-    let target = try ContainerRoot(path: path, access: .owner)
+    let target = try ContainerRoot(path: path, access: ContainerAccess(of: fileStatus(path)))
     let directory = try target.handle().descriptor.rawValue
     for item in items where try exists(FileName(bytes: item.path), at: directory) {
       throw AppGroupError(
