@@ -166,23 +166,35 @@ struct Findings {
           command: command)
       }
     }
-    let isDamaged = [.damaged, .notAValue, .tooLarge].contains(error.code)
+    let isDamaged = Self.isDamage(error)
     let repair = putAside + (kept.map { ", and put back \($0), which was kept:" } ?? ":")
     return Finding(
       kind: .damagedValue,
       what: "\(title.capitalizedFirst) cannot be read: \(error.briefReason).", path: content.path,
-      advice: isDamaged ? repair : error.remedy ?? "Look at the file.",
+      advice: isDamaged ? repair : Self.remedy(error),
       command: isDamaged ? command : nil)
+  }
+
+  /// Whether a file has to be put aside, because nothing else makes it readable.
+  private static func isDamage(_ error: AppGroupError) -> Bool {
+    [.damaged, .notAValue, .tooLarge].contains(error.code)
+  }
+
+  private static func remedy(_ error: AppGroupError) -> String {
+    (error.remedy ?? "look at the file").capitalizedFirst + "."
   }
 
   private func unusable(_ log: ContainerReport.NamedLog) -> Finding? {
     guard let fault = log.fault else { return nil }
+    let isDamaged = Self.isDamage(fault)
     return Finding(
       kind: .damagedValue,
       what: "Nothing can be appended to the log \(log.name.quoted): \(fault.briefReason).",
       path: fault.path,
-      advice: "Put its file aside; the messages stay, and its bounds have to be set again:",
-      command: program + "doctor --quarantine-log \(log.name.quotedForShell)")
+      advice: isDamaged
+        ? "Put its file aside; the messages stay, and its bounds have to be set again:"
+        : Self.remedy(fault),
+      command: isDamaged ? program + "doctor --quarantine-log \(log.name.quotedForShell)" : nil)
   }
 
   private func unreadableState(_ content: ContainerReport.NamedContent) -> Finding? {

@@ -57,7 +57,7 @@ struct MessageCrashTests {
     var known: [Int] = []
     for line in all {
       let words = line.split(separator: " ")
-      let number = try #require(Int(words[1]))
+      let number = try #require(Int(words[1]), "\(line); \(seed)")
       if known.contains(number) {
         #expect(words.last == "again", "\(line) came twice unmarked; \(seed)")
       } else {

@@ -158,6 +158,9 @@ struct SharedContainerCommandTests {
       refuse container/logs/news/entries
       owner timeout -s KILL 20 wormhole log read news 2>said; echo "read: $?"; grep -c denied said
       chmod 2770 container/logs/news/entries; rm container/logs/news/entries/*
+      refuse container/logs/news/log.plist
+      owner wormhole doctor >said; grep -c 'appended.*denied' said; grep quarantine said
+      chmod 660 container/logs/news/log.plist
 
       owner wormhole send seats 1
       member touch container/values/seats/lease/prepared-1
@@ -173,6 +176,7 @@ struct SharedContainerCommandTests {
         3
         2
         read: 77
+        1
         1
         swept: 0
         2

@@ -104,7 +104,7 @@ private func takeBack(
       cannot: "transfer \(file)",
       because:
         "\(error); and it may not be cancelled: \(second). '\(ProgramName.called) peer outstanding "
-        + "\(transfer.sender)' lists its status, and '\(ProgramName.called) peer cancel \(transfer.id)' "
+        + "\(transfer.sender)' lists its status, and '\(ProgramName.called) peer remove \(transfer.id)' "
         + "cancels it")
   }
 }
