@@ -47,9 +47,7 @@ package final class Claim: Sendable {
 
   /// The path of the private copy, for programs.
   package var copyPath: String {
-    NameWriter.text(joining: [
-      ItemSite.path(of: site.location), "/", name.text, "/", site.location.name.text,
-    ])
+    NameWriter.text(joining: [site.path, "/", name.text, "/", site.location.name.text])
   }
 
   /// Whether entries of the claim inherit access control lists.
@@ -62,10 +60,10 @@ package final class Claim: Sendable {
   /// - Parameter coversContents: whether the contents of the directory are claimed from now on.
   /// - Throws: `overtaken`.
   func beginPublishing(coversContents: Bool = false) throws {
-    var new = name
-    new.kind = .publishing
-    new.coversContents = new.coversContents || coversContents
-    try become(new)
+    try change {
+      $0.kind = .publishing
+      $0.coversContents = $0.coversContents || coversContents
+    }
   }
 
   /// Declares that the claim now belongs to another process, which has inherited the claim's
@@ -80,16 +78,20 @@ package final class Claim: Sendable {
   /// Names the process whose stop or end lets others take the claim over.
   ///
   /// - Throws: `overtaken`.
-  package func declare(_ process: ProcessIdentity) throws { try become(name.held(by: process)) }
+  package func declare(_ process: ProcessIdentity) throws {
+    try change { $0.declaration = $0.declaration.held(by: process) }
+  }
 
   /// Gives the claim another name, for processes that cannot see this one: they take over a claim
   /// that has had the same name for an hour.
   ///
   /// - Throws: `overtaken`.
-  package func renew() throws { try become(name.renewed()) }
+  package func renew() throws { try change { $0.declaration = $0.declaration.renewed() } }
 
-  private func become(_ new: ClaimName) throws {
+  private func change(_ edit: (inout ClaimName) -> Void) throws {
     let old = name
+    var new = old
+    edit(&new)
     guard new != old else { return }
     guard
       try ifPresent(rename(old.text, at: site.descriptor, to: new.text, at: site.descriptor)) != nil
@@ -134,7 +136,7 @@ package final class Claim: Sendable {
 
   /// The current name of the claim's directory; it has a different one after a takeover.
   private func currentName() throws(Errno) -> FileName? {
-    if try isStanding() { return FileName(bytes: Array(name.text.utf8)) }
+    if try isStanding() { return FileName(name.text) }
     let name = name
     return try site.entries().first { name.taker($0.name) != nil }?.name
   }
@@ -149,7 +151,7 @@ package final class Claim: Sendable {
     // Otherwise it was just taken over; the next process removes it.
     guard try ifPresent(rename(current, at: site.descriptor, to: trash, at: site.descriptor)) != nil
     else { return }
-    try TreeRemoval().remove(FileName(bytes: Array(trash.utf8)), at: site.descriptor)
+    try TreeRemoval().remove(FileName(trash), at: site.descriptor)
   }
 
   /// Ends the access if the claim is empty, and removes the site if no other process uses it; in one
@@ -227,7 +229,7 @@ extension ClaimName {
     guard fields.count == 10, let kind = fields[1].first.flatMap({ Kind(rawValue: $0) }),
       ["", "c"].contains(fields[1].dropFirst()),
       let declaration = LeaseDeclaration(
-        FileName(bytes: Array(fields[2...8].joined(separator: "-").utf8)))
+        FileName(fields[2...8].joined(separator: "-")))
     else { return nil }
     self.init(
       kind: kind, coversContents: fields[1].count == 2, declaration: declaration,
@@ -242,19 +244,6 @@ extension ClaimName {
       Self.prefix, String(kind.rawValue), coversContents ? "c-" : "-", declaration.name, "-",
       purpose,
     ])
-  }
-
-  /// The same claim, handed on to another process.
-  package func held(by process: ProcessIdentity) -> ClaimName {
-    var name = self
-    name.declaration = declaration.held(by: process)
-    return name
-  }
-
-  func renewed() -> ClaimName {
-    var name = self
-    name.declaration = declaration.renewed()
-    return name
   }
 
   /// Whether it may have been handed on to a program that works on the item itself.

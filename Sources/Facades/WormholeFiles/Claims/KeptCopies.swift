@@ -32,9 +32,7 @@ package struct KeptCopies: Sendable {
   func newPath() -> String { path(Self.conflict + Nonce.next()) }
 
   private func path(_ ending: String) -> String {
-    var name = item.name.text
-    while name.utf8.count + ending.utf8.count > 255 { name.removeLast() }
-    return item.parent.appending(FileName(name + ending)).text
+    item.parent.appending(FileName(item.name(ending: ending))).text
   }
 
   /// Returns the copies, the oldest first; nil if the directory cannot be read.

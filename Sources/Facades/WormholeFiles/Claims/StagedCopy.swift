@@ -217,12 +217,10 @@ final class ReaderCopy: Sendable {
   private init?(at location: ItemPath, ending: String) throws {
     let site = try Self.site(at: location)
     self.site = site
-    let base = site == nil ? Program.environment("TMPDIR") ?? "/tmp" : ItemSite.path(of: location)
-    let text = (site == nil ? ".coordination-" : ItemSite.trashPrefix) + Nonce.next()
-    self.name = FileName(text)
-    var name = location.name.text
-    while name.utf8.count + ending.utf8.count > 255 { name.removeLast() }
-    path = base + "/" + text + "/" + name + ending
+    let base = site?.path ?? Program.environment("TMPDIR") ?? "/tmp"
+    let text = (site == nil ? ItemSite.prefix : ItemSite.trashPrefix) + Nonce.next()
+    name = FileName(text)
+    path = base + "/" + text + "/" + location.name(ending: ending)
     do throws(Errno) {
       let open = SharedDescriptor(try FileDescriptor.open(base, [.readOnly, .directory]))
       parent = open

@@ -91,9 +91,16 @@ package struct ItemPath: Hashable, Sendable {
     return names
   }
 
-  package var name: FileName {
-    let start = bytes.lastIndex(of: Self.slash).map { $0 + 1 } ?? 0
-    return FileName(bytes: Array(bytes[start...]))
+  package var name: FileName { FileName(bytes: Array(bytes[nameStart...])) }
+
+  /// Where the name begins in the bytes.
+  var nameStart: Int { bytes.lastIndex(of: Self.slash).map { $0 + 1 } ?? 0 }
+
+  /// The name with an ending, cut to what a file name may have.
+  func name(ending: String) -> String {
+    var name = name.text
+    while name.utf8.count + ending.utf8.count > 255 { name.removeLast() }
+    return name + ending
   }
 
   package func appending(_ name: FileName) -> ItemPath {

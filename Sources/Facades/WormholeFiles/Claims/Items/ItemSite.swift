@@ -19,6 +19,8 @@ import WormholeSystem
 /// The leftovers of a crash are unlocked; so the next process recognizes and removes them.
 package final class ItemSite: Sendable {
   let location: ItemPath
+  /// The place where a process looks for it.
+  let path: String
   let lease: LeaseSite
   let access: ContainerAccess
   private let directory: SharedDescriptor
@@ -36,11 +38,12 @@ package final class ItemSite: Sendable {
   var device: UInt64 { status.device }
 
   private init(
-    _ location: ItemPath, _ directory: consuming FileDescriptor, isNew: Bool
+    _ location: ItemPath, _ directory: consuming FileDescriptor, at path: String, isNew: Bool
   ) throws {
     status = try directory.status()
-    access = try Self.check(status, location)
+    access = try Self.check(status, location, at: path)
     self.location = location
+    self.path = path
     let directory = SharedDescriptor(directory)
     self.directory = directory
     lease = LeaseSite(
@@ -56,7 +59,7 @@ package final class ItemSite: Sendable {
   }
 
   static func path(of location: ItemPath) -> String {
-    let name = (location.bytes.lastIndex(of: ItemPath.slash) ?? -1) + 1
+    let name = location.nameStart
     guard location.bytes.count - name + prefix.utf8.count <= shortName else {
       return location.parent.appending(FileName(self.name(of: location))).text
     }
@@ -82,7 +85,7 @@ package final class ItemSite: Sendable {
     guard
       let open = try ifPresent(FileDescriptor.open(path, [.readOnly, .directory, .noFollow]))
     else { return nil }
-    return try ItemSite(location, open, isNew: isNew)
+    return try ItemSite(location, open, at: path, isNew: isNew)
   }
 
   /// Opens the site of an item as a visitor: nil also for a site that this user may not open.
@@ -111,13 +114,14 @@ package final class ItemSite: Sendable {
   /// - Parameter isMissing: whether it is probably missing; only decides what is tried first.
   /// - Complexity: two system calls if it exists; else the directory's status, a `mkdir`, and both.
   static func openOrMake(_ location: ItemPath, isMissing: Bool = false) throws -> ItemSite {
+    let path = path(of: location)
     for attempt in 0..<renameRaceLimit {
       let mayExist = attempt > 0 || !isMissing
-      if mayExist, let site = try open(location, isNew: attempt > 0) { return site }
+      if mayExist, let site = try open(location, at: path, isNew: attempt > 0) { return site }
       let access = access(in: try directory(of: location))
       do throws(Errno) {
         if access == .owner {
-          try access.makeDirectoryIfMissing(path(of: location), at: Directory.current)
+          try access.makeDirectoryIfMissing(path, at: Directory.current)
         } else {
           // By name: a directory for a group is opened beneath its parent.
           let parent = try location.openParent()
@@ -173,7 +177,7 @@ package final class ItemSite: Sendable {
 
   // If other users may write to the directory, one of them may have made it to get our copies.
   private static func check(
-    _ status: FileStatus, _ location: ItemPath
+    _ status: FileStatus, _ location: ItemPath, at path: String
   ) throws -> ContainerAccess {
     let access: ContainerAccess = status.permissions & 0o020 == 0 ? .owner : .group
     let isOurs = status.owner == Program.effectiveUser
@@ -190,7 +194,6 @@ package final class ItemSite: Sendable {
       if status.owner == parent.owner { return access }
       if Program.effectiveUser == 0, try location.status()?.owner == status.owner { return access }
     }
-    let path = path(of: location)
     let mode = String(status.permissions, radix: 8)
     throw FileCoordinationError(
       .unsafe, "coordinate the item", path: location.text,
@@ -219,8 +222,7 @@ package final class ItemSite: Sendable {
 
   /// Whether a process that looks for the item's site finds this one.
   func isAtItsPlace() throws(Errno) -> Bool {
-    try tolerating([.noSuchFile, .notDirectory], fileStatus(Self.path(of: location)))?
-      .isSameFile(as: status) ?? false
+    try tolerating([.noSuchFile, .notDirectory], fileStatus(path))?.isSameFile(as: status) ?? false
   }
 
   /// Opens a claim, or another directory in the site.
