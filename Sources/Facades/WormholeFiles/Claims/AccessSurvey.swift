@@ -144,17 +144,15 @@ extension AccessSurvey {
       root: location, locked: try LockTable.current().shared(on: status.device))
     try visitor.walk("look through", through: root, path: TreePath())
     for (path, isSite) in visitor.found where !passed.contains(path) {
-      guard isSite else {
-        inside.append((path, nil))
-        continue
-      }
-      let name = FileName(bytes: Array(path.name.bytes.dropFirst(ItemSite.prefix.utf8.count)))
-      let item = path.parent.appending(name)
-      guard let site = try ItemSite.openIfPermitted(item, at: path.text, isOwn: true) else {
-        continue
-      }
-      inside.append((path, site))
+      let site = isSite ? try site(at: path) : nil
+      if !isSite || site != nil { inside.append((path, site)) }
     }
+  }
+
+  private func site(at path: ItemPath) throws -> ItemSite? {
+    let name = FileName(bytes: Array(path.name.bytes.dropFirst(ItemSite.prefix.utf8.count)))
+    let item = path.parent.appending(name)
+    return try ItemSite.openIfPermitted(item, at: path.text, isOwn: true)
   }
 
   private struct Visitor: TreeVisitor {

@@ -137,7 +137,10 @@ extension ItemSite {
   func takeOver(_ name: ClaimName, isAlive: Bool, under lease: Lease) throws -> Bool {
     // Of now: by it the late owner sees whether its term was over. The lease may be older.
     let taker = LeaseDeclaration(mode: .exclusive, term: lease.declaration.term)
-    if isAlive, name.kind == .inPlace, let claim = try status(of: name) {
+    // Nil if it has ended, or has another name now.
+    if isAlive, name.kind == .inPlace,
+      let claim = try ifPresent(fileStatus(name.text, at: descriptor))
+    {
       _ = try tolerating(
         [.noSuchFile, .accessDenied, .notPermitted, .noSpace, .diskQuotaExceeded],
         announce(taker, to: name))
@@ -159,10 +162,5 @@ extension ItemSite {
     let claim = try open(name.text)
     guard try claim.entries().allSatisfy({ name.taker($0.name) == nil }) else { return }
     try makeDirectory(name.overtaken(by: taker), at: claim.rawValue)
-  }
-
-  private func status(of name: ClaimName) throws(Errno) -> FileStatus? {
-    // It has ended, or has another name now.
-    return try ifPresent(fileStatus(name.text, at: descriptor))
   }
 }

@@ -36,6 +36,8 @@ struct ZipFile {
   private static let unix: UInt16 = 3 << 8
   /// The version of the format that has ZIP64.
   private static let version: UInt16 = 45
+  /// An entry is gone, or is of another kind now.
+  private static let vanished: [Errno] = [.noSuchFile, .staleHandle, .notDirectory, .tooManyLinks]
 
   /// Writes a directory and everything below it.
   ///
@@ -76,11 +78,10 @@ struct ZipFile {
   }
 
   private mutating func addFile(_ name: FileName, at place: TreePlace) throws {
-    let opened = try Self.ifThere {
-      () throws(Errno) in
+    let opened = try tolerating(
+      Self.vanished,
       SharedDescriptor(
-        try FileDescriptor.open(name, at: place.rawValue, [.readOnly, .noFollow, .nonBlocking]))
-    }
+        FileDescriptor.open(name, at: place.rawValue, [.readOnly, .noFollow, .nonBlocking])))
     guard let source = opened else { return }
     let status = try source.descriptor.status()
     guard status.kind == .regular else { return }
@@ -99,7 +100,7 @@ struct ZipFile {
   private mutating func addLink(
     _ name: FileName, _ status: FileStatus, at place: TreePlace
   ) throws {
-    let target = try Self.ifThere { () throws(Errno) in try linkTarget(name, at: place.rawValue) }
+    let target = try tolerating(Self.vanished, linkTarget(name, at: place.rawValue))
     guard let target else { return }
     try add(place.path.appending(name).bytes, status) { zip, entry in
       try zip.append(target.bytes, to: &entry)
@@ -134,12 +135,6 @@ struct ZipFile {
     try file.descriptor.writeAll(bytes)
     end += Int64(bytes.count)
   }
-
-  fileprivate static func ifThere<Result>(
-    _ body: () throws(Errno) -> Result
-  ) throws(Errno) -> Result? {
-    try tolerating([.noSuchFile, .staleHandle, .notDirectory, .tooManyLinks], body())
-  }
 }
 
 extension ZipFile: TreeVisitor {
@@ -147,9 +142,7 @@ extension ZipFile: TreeVisitor {
     guard !leavesOut(entry.name) else { return nil }
     try check()
     return try reporting(entry.name, at: place) { zip in
-      let status = try Self.ifThere {
-        () throws(Errno) in try fileStatus(entry.name, at: place.rawValue)
-      }
+      let status = try tolerating(Self.vanished, fileStatus(entry.name, at: place.rawValue))
       switch status?.kind {
       case .directory: return ()
       case .regular: try zip.addFile(entry.name, at: place)
@@ -164,9 +157,8 @@ extension ZipFile: TreeVisitor {
     _ name: FileName, _ mark: Void, at place: TreePlace
   ) throws -> SharedDescriptor? {
     try reporting(name, at: place) { zip in
-      let open = try Self.ifThere {
-        () throws(Errno) in SharedDescriptor(try openDirectory(name, at: place.rawValue))
-      }
+      let open = try tolerating(
+        Self.vanished, SharedDescriptor(openDirectory(name, at: place.rawValue)))
       try open.map { try zip.addDirectory(place.path.appending(name), $0) }
       return open
     }

@@ -126,8 +126,8 @@ public final class FileCoordinator: Sendable {
   /// and presenters are notified when the accessor has returned and the copy is published. Accesses
   /// that wait for the item find it at its new place even without this call.
   public func item(at oldURL: URL, didMoveTo newURL: URL) {
-    guard oldURL.path != newURL.path else { return }
     let (old, new) = (oldURL.path, newURL.path)
+    guard old != new else { return }
     let sessions = state.withLock { $0.accesses.compactMap(\.session) }
     if sessions.contains(where: { $0.postponeMove(from: old, to: new) }) { return }
     PresenterConversation.reportMove(from: old, to: new, by: filePresenter)

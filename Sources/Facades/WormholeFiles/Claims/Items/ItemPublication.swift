@@ -130,9 +130,9 @@ final class ItemPublication: Waiting {
     }
   }
 
-  private func publish(_ change: StagedCopy.Change, under lease: Lease) throws -> WaitingStep<
-    StagedCopy.Change
-  > {
+  private func publish(
+    _ change: StagedCopy.Change, under lease: Lease
+  ) throws -> WaitingStep<StagedCopy.Change> {
     // A takeover renames the claim under the lease, and no other claim has this name.
     guard lease.surroundings.contains(where: { $0.text == claim.name.text }) else {
       throw claim.overtaken()
@@ -247,12 +247,8 @@ package enum ItemPublisher {
     value.append(number: ProcessIdentity.current.processID)
     value.append(number: PublicationRecord.now)
     value += ProcessIdentity.program.utf8.prefix(maximumProgramBytes)
-    do throws(Errno) {
-      try setAttribute(attribute, value, of: path)
-    } catch {
-      // It cannot have such an attribute, or this user may not write to it: no process is named.
-      return
-    }
+    // If it cannot have one, or this user may not write to it, no process is named.
+    try? setAttribute(attribute, value, of: path)
   }
 
   /// Returns the process that published the current content; nil if it is unknown.

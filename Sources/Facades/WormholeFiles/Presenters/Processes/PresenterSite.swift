@@ -125,22 +125,18 @@ final class PresenterSite: Sendable {
   }
 
   func reportMove(_ member: Member, from old: ItemPath, to new: ItemPath) {
-    guard let outlet = calls.outlet(to: member.mailbox) else { return }
-    let message: PropertyListValue = [
-      "presenter": .string(member.id), "movedFrom": .string(old.text), "movedTo": .string(new.text),
-    ]
-    // Its own watch finds most moves, too.
-    Diagnostics.reporting { _ = try calls.notify(message, to: outlet) }
+    notify(member, of: ["movedFrom": old.text, "movedTo": new.text])
   }
 
   func report(_ event: KeptCopies.Event, _ copy: String, of item: ItemPath, to member: Member) {
+    notify(member, of: ["version": event.rawValue, "copy": copy, "of": item.text])
+  }
+
+  private func notify(_ member: Member, of news: [String: String]) {
     guard let outlet = calls.outlet(to: member.mailbox) else { return }
-    let message: PropertyListValue = [
-      "presenter": .string(member.id), "version": .string(event.rawValue), "copy": .string(copy),
-      "of": .string(item.text),
-    ]
-    // It finds the copy when it looks for it, too.
-    Diagnostics.reporting { _ = try calls.notify(message, to: outlet) }
+    let message = news.merging(["presenter": member.id]) { $1 }.mapValues(PropertyListValue.string)
+    // Its own watch finds most moves, too, and a look finds the copy.
+    Diagnostics.reporting { _ = try calls.notify(.dictionary(message), to: outlet) }
   }
 
   // MARK: Being asked
@@ -208,7 +204,8 @@ extension PresenterSite {
   ///
   /// - Throws: `PresenterError` when the user's own container cannot be used.
   static func registering(_ path: ItemPath) throws -> PresenterSite {
-    if let nearest = enclosing(path).first { return nearest }
+    let enclosing = DirectoriesAbove.containers(path, levels: 0...)
+    if let nearest = enclosing.lazy.compactMap({ opened(at: $0.text) }).first { return nearest }
     do {
       return keep(try SharedContainer(group: DirectoriesAbove.ownGroup))
     } catch {
@@ -241,13 +238,8 @@ extension PresenterSite {
 
   /// The sites in containers, and in the user's own one.
   static func opened(_ containers: [ItemPath], andOwn hasOwn: Bool) -> [PresenterSite] {
-    containers.compactMap { opened(at: $0.text) }
-      + [hasOwn ? DirectoriesAbove.ownContainer : nil].compactMap(\.self)
-      .compactMap(opened)
-  }
-
-  private static func enclosing(_ path: ItemPath) -> [PresenterSite] {
-    DirectoriesAbove.containers(path, levels: 0...).compactMap { opened(at: $0.text) }
+    let own = hasOwn ? DirectoriesAbove.ownContainer : nil
+    return (containers.map(\.text) + (own.map { [$0] } ?? [])).compactMap(opened)
   }
 
   private static func opened(at path: String) -> PresenterSite? {
