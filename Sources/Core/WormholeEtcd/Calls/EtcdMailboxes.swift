@@ -85,7 +85,6 @@ private final class EtcdMailboxEnd: Cancelling {
     /// The owner's key; nil before the first look.
     var owner: KeyValue?
     var isOver = false
-    var mirror: EtcdMirror?
   }
 
   private let key: [UInt8]
@@ -99,35 +98,23 @@ private final class EtcdMailboxEnd: Cancelling {
 
   /// - Returns: nil if it has ended already.
   func begin(_ etcd: EtcdContainer) throws(EtcdError) -> EtcdMirror? {
-    let mirror = try EtcdMirror(etcd, range: .key(key)) { [weak self] in self?.look() }
-    let isThere = state.withLock { state in
-      state.owner = mirror.item(key)
-      state.mirror = mirror
-      return state.owner != nil
-    }
+    let mirror = try EtcdMirror(etcd, range: .key(key)) { [weak self] in self?.look(at: $0) }
+    guard let owner = mirror.item(key) else { return nil }
+    state.withLock { $0.owner = owner }
     // Changes between the first look and now.
-    look()
-    return isThere ? mirror : nil
+    look(at: mirror)
+    return mirror
   }
 
   // On the thread of the watches.
-  private func look() {
+  private func look(at mirror: EtcdMirror) {
     let isNews = state.withLock { state in
-      guard !state.isOver, let owner = state.owner, let mirror = state.mirror,
-        mirror.item(key) != owner
-      else { return false }
+      guard !state.isOver, let owner = state.owner, mirror.item(key) != owner else { return false }
       state.isOver = true
       return true
     }
     if isNews { Blocking.queue().async(execute: ended) }
   }
 
-  func cancel() {
-    let mirror = state.withLock { state in
-      state.isOver = true
-      defer { state.mirror = nil }
-      return state.mirror
-    }
-    mirror?.cancel()
-  }
+  func cancel() { state.withLock { $0.isOver = true } }
 }

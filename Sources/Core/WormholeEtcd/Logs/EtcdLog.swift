@@ -151,30 +151,13 @@ final class EtcdLog: LogStore {
   // MARK: Watching
 
   func watch(_ signal: @escaping @Sendable (Int) -> Void) throws -> any Cancelling {
-    let watch = HeadWatch(signal)
-    try watch.begin(etcd, headKey)
-    return watch
-  }
-
-  /// Reports the number in the head.
-  private final class HeadWatch: Cancelling {
-    private let signal: @Sendable (Int) -> Void
-    private let mirror = Mutex<EtcdMirror?>(nil)
-
-    init(_ signal: @escaping @Sendable (Int) -> Void) { self.signal = signal }
-
-    func begin(_ etcd: EtcdContainer, _ key: [UInt8]) throws {
-      let new = try EtcdMirror(etcd, range: .key(key)) { [weak self] in self?.look(key) }
-      mirror.withLock { $0 = new }
-      look(key)
-    }
-
-    private func look(_ key: [UInt8]) {
-      guard let mirror = mirror.withLock(\.self) else { return }
+    let key = headKey
+    let report = { @Sendable (mirror: EtcdMirror) in
       signal(EtcdLogPlace.number(ofHead: mirror.item(key), upTo: LogState.largest) ?? 0)
     }
-
-    func cancel() { mirror.withLock { $0.take() }?.cancel() }
+    let mirror = try EtcdMirror(etcd, range: .key(key), report)
+    report(mirror)
+    return mirror
   }
 }
 

@@ -24,7 +24,7 @@ struct EtcdBell: BellStore {
   }
 
   func listen(_ signal: @escaping @Sendable () -> Void) throws -> any BellWatching {
-    try EtcdMirror(etcd, range: .key(key), signal)
+    try EtcdMirror(etcd, range: .key(key)) { _ in signal() }
   }
 }
 

@@ -82,7 +82,7 @@ final class EtcdEntry: Waiting {
     }
     guard mirror != nil else {
       mirror = try EtcdMirror(presence.etcd, range: presence.everything, until: call.soon) {
-        [latch] in latch.raise()
+        [latch] _ in latch.raise()
       }
       return .again
     }

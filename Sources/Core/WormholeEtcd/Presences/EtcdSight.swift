@@ -1,4 +1,3 @@
-import Dispatch
 import Synchronization
 import Wormhole
 import WormholeSystem
@@ -16,7 +15,7 @@ final class EtcdSight: PresenceSight {
   func begin(_ signal: @escaping @Sendable () -> Void) throws -> (any Watching)? {
     self.signal.withLock { $0 = signal }
     let mirror = try reporting("watch who is present", path: presence.path) {
-      try EtcdMirror(presence.etcd, range: presence.members, signal)
+      try EtcdMirror(presence.etcd, range: presence.members) { _ in signal() }
     }
     self.mirror.withLock { $0 = mirror }
     return mirror

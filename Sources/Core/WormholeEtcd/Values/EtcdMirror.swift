@@ -1,4 +1,3 @@
-import Dispatch
 import Synchronization
 import Wormhole
 import WormholeSystem
@@ -20,19 +19,19 @@ final class EtcdMirror: Watching, KeyFollowing {
 
   private let container: EtcdContainer
   let range: KeyRange
-  private let signal: @Sendable () -> Void
+  private let signal: @Sendable (EtcdMirror) -> Void
   private let state = Mutex(State())
   private let follower: KeyFollower
 
   /// - Parameters:
   ///   - deadline: The end of the first look; nil for that of the container's calls.
-  ///   - signal: Called when something has changed, on the thread of the watches, so it must not
-  ///     block: raise a latch, enqueue work.
+  ///   - signal: Gets the mirror when something has changed, on the thread of the watches, so it must
+  ///     not block: raise a latch, enqueue work.
   /// - Throws: `EtcdError`: `.unreachable`, and etcd's refusals.
   init(
     _ container: EtcdContainer, range: KeyRange,
     until deadline: ContinuousClock.Instant? = nil,
-    _ signal: @escaping @Sendable () -> Void
+    _ signal: @escaping @Sendable (EtcdMirror) -> Void
   ) throws(EtcdError) {
     self.container = container
     self.range = range
@@ -86,7 +85,7 @@ final class EtcdMirror: Watching, KeyFollowing {
       defer { state.isNew = false }
       return state.isNew
     }
-    if isNew || isNewWatch { signal() }
+    if isNew || isNewWatch { signal(self) }
   }
 
   // On the thread of the watches.
@@ -101,7 +100,7 @@ final class EtcdMirror: Watching, KeyFollowing {
       state.moment = EtcdMoment(history: history, revision: last)
       return true
     }
-    if isNew { signal() }
+    if isNew { signal(self) }
   }
 
   /// Notifies its users once that it has stopped following.
@@ -110,6 +109,6 @@ final class EtcdMirror: Watching, KeyFollowing {
       defer { state.failure = error }
       return state.failure == nil
     }
-    if isFirst { signal() }
+    if isFirst { signal(self) }
   }
 }

@@ -81,7 +81,7 @@ final class EtcdValue: ValueStore {
   }
 
   func follow(_ signal: @escaping @Sendable () -> Void) throws -> any ValueFollowing {
-    FollowedKey(value: self, mirror: try EtcdMirror(etcd, range: .key(key), signal))
+    FollowedKey(value: self, mirror: try EtcdMirror(etcd, range: .key(key)) { _ in signal() })
   }
 
   // MARK: Changing

@@ -27,9 +27,9 @@ struct EtcdFollowersTests {
   func quiet() throws {
     let names = (0..<100).map { "x\($0)" }
     for name in names.prefix(50) { try container.value(name).replace(with: 1) }
-    let mirrors = try names.map { try EtcdMirror(etcd, range: .key(etcd.key(.value, $0))) {} }
+    let mirrors = try names.map { try EtcdMirror(etcd, range: .key(etcd.key(.value, $0))) { _ in } }
     defer { for mirror in mirrors { mirror.cancel() } }
-    let presence = try EtcdMirror(etcd, range: .prefix(etcd.key("p"))) {}
+    let presence = try EtcdMirror(etcd, range: .prefix(etcd.key("p"))) { _ in }
     defer { presence.cancel() }
     try container.value("x7").replace(with: 2)
     try container.value("x77").replace(with: 2)

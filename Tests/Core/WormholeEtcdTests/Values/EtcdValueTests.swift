@@ -123,13 +123,13 @@ struct EtcdValueTests {
     guard let etcd = container.engine as? EtcdContainer else { throw Errno.invalidArgument }
     let value = container.value("x")
     try value.replace(with: 0)
-    let mirror = try EtcdMirror(etcd, range: .key(etcd.key(.value, "x"))) {}
+    let mirror = try EtcdMirror(etcd, range: .key(etcd.key(.value, "x"))) { _ in }
     defer { mirror.cancel() }
     for number in 1...20 { try value.replace(with: PropertyListValue(number)) }
     let revision = try etcd.client.read(.key(etcd.formatKey), until: soon).revision
     try node.ask("kv/compaction", "{\"revision\": \"\(revision)\"}")
     // Its history is gone, so the watch is refused, and the mirror reads again.
-    let late = try EtcdMirror(etcd, range: .key(etcd.key(.value, "x"))) {}
+    let late = try EtcdMirror(etcd, range: .key(etcd.key(.value, "x"))) { _ in }
     defer { late.cancel() }
     try value.replace(with: 21)
     for one in [mirror, late] {
