@@ -100,7 +100,7 @@ final class EtcdMailbox: Mailbox, KeyFollowing {
       if !state.isClosed { state.place = place }
       return !state.isClosed
     }
-    if !isWanted { remove(place) }
+    if !isWanted { Self.remove(place, keys, in: etcd) }
     return outcome.moment
   }
 
@@ -126,7 +126,7 @@ final class EtcdMailbox: Mailbox, KeyFollowing {
   }
 
   func end(asDeath: Bool) {
-    if let place = takePlace() { remove(place) }
+    if let place = takePlace() { Self.remove(place, keys, in: etcd) }
   }
 
   private func takePlace() -> Place? {
@@ -137,8 +137,6 @@ final class EtcdMailbox: Mailbox, KeyFollowing {
     follower.cancel()
     return process == .current ? place : nil
   }
-
-  private func remove(_ place: Place) { Self.remove(place, keys, in: etcd) }
 
   private static func remove(_ place: Place, _ keys: MailboxKeys, in etcd: EtcdContainer) {
     place.session.insist { deadline in
@@ -254,10 +252,7 @@ final class EtcdMailbox: Mailbox, KeyFollowing {
     let etcd = etcd.until(.now + CallLimit.standardWait)
     do throws(EtcdError) {
       let lanes = try etcd.read(keys.lanes, keysOnly: true)
-      var rest = idle.withLock { $0.take(lanes) }[...]
-      while !rest.isEmpty {
-        let some = rest.prefix(Self.batch)
-        rest = rest.dropFirst(Self.batch)
+      for some in idle.withLock({ $0.take(lanes) }).parts(of: Self.batch) {
         // If one of them is in use again, all stay until the next sweep.
         _ = try etcd.repeating(
           EtcdTransaction(

@@ -62,10 +62,6 @@ package struct EtcdContainer: Sendable {
     }
   }
 
-  private struct WeakContainer: Sendable {
-    weak var shared: Shared?
-  }
-
   let shared: Shared
   /// The end of calls that have no deadline of their own.
   private let limit: CallLimit
@@ -95,7 +91,7 @@ package struct EtcdContainer: Sendable {
 
   /// The containers of this process: one for each location, so that all share its connections and
   /// its session.
-  private static let all = Mutex<[EtcdLocation: WeakContainer]>([:])
+  private static let all = Mutex<[EtcdLocation: Weak<Shared>]>([:])
 
   /// The version of the layout of keys.
   package static let formatVersion: Int64 = 1
@@ -142,7 +138,7 @@ package struct EtcdContainer: Sendable {
     _ location: EtcdLocation, creates: Bool = true, _ limit: CallLimit,
     through transport: (any EtcdTransport)? = nil
   ) throws -> EtcdContainer? {
-    let known = all.withLock { $0[location]?.shared }
+    let known = all.withLock { $0[location]?.object }
     if let known { return EtcdContainer(known, limit) }
     let new = EtcdContainer(
       try Shared(location, through: transport, room: EtcdRoom()), limit)
@@ -151,9 +147,9 @@ package struct EtcdContainer: Sendable {
     }
     guard isThere else { return nil }
     return all.withLock { all in
-      all = all.filter { $0.value.shared != nil }
-      if let first = all[location]?.shared { return EtcdContainer(first, limit) }
-      all[location] = WeakContainer(shared: new.shared)
+      all = all.filter { $0.value.object != nil }
+      if let first = all[location]?.object { return EtcdContainer(first, limit) }
+      all[location] = Weak(object: new.shared)
       return new
     }
   }

@@ -15,12 +15,8 @@ final class EtcdFollowers: Sendable {
   private static let jitter: ClosedRange<Double> = 0.6...1
   private static let patience = CallLimit.standardWait
 
-  private struct Weak: Sendable {
-    weak var follower: KeyFollower?
-  }
-
   private struct State {
-    var all: [Weak] = []
+    var all: [Weak<KeyFollower>] = []
     var isTicking = false
     /// The session's container, if there ever was a session.
     var hasSession = false
@@ -33,7 +29,7 @@ final class EtcdFollowers: Sendable {
 
   /// Compares a follower's range now and then, as long as it is in use.
   func add(_ follower: KeyFollower, of shared: EtcdContainer.Shared) {
-    begin(shared) { $0.all.append(Weak(follower: follower)) }
+    begin(shared) { $0.all.append(Weak(object: follower)) }
   }
 
   /// Lets a process with a session that makes no other requests notice a replaced history.
@@ -61,8 +57,8 @@ final class EtcdFollowers: Sendable {
   /// - Returns: Whether there are any followers, or was a session.
   func checkAll(of shared: EtcdContainer.Shared) -> Bool {
     let (followers, isNeeded) = state.withLock { state in
-      state.all.removeAll { $0.follower == nil }
-      let followers = state.all.compactMap(\.follower)
+      state.all.removeAll { $0.object == nil }
+      let followers = state.all.compactMap(\.object)
       state.isTicking = !followers.isEmpty || state.hasSession
       return (followers, state.isTicking)
     }
@@ -79,10 +75,7 @@ final class EtcdFollowers: Sendable {
     _ followers: [KeyFollower], on call: EtcdContainer
   ) throws(EtcdError) {
     guard !followers.isEmpty, losesEvents(call) else { return }
-    var rest = followers[...]
-    while !rest.isEmpty {
-      let some = rest.prefix(EtcdContainer.maximumOperations)
-      rest = rest.dropFirst(some.count)
+    for some in followers.parts(of: EtcdContainer.maximumOperations) {
       let outcome = try call.commit(
         EtcdTransaction(if: [], then: some.map { .glance($0.range) }))
       for (follower, result) in zip(some, outcome.results) {

@@ -33,12 +33,8 @@ package final class EtcdSession: Sendable {
     var handlers: [Int: @Sendable () -> Void] = [:]
   }
 
-  private struct Weak: Sendable {
-    weak var session: EtcdSession?
-  }
-
   private static let isRevokedAtExit = Atomic(false)
-  private static let live = Mutex<[Int64: Weak]>([:])
+  private static let live = Mutex<[Int64: Weak<EtcdSession>]>([:])
   /// How long an exit of the process waits for etcd.
   private static let exitWait: Duration = .milliseconds(250)
 
@@ -58,7 +54,7 @@ package final class EtcdSession: Sendable {
   }
 
   private func register() {
-    Self.live.withLock { $0[lease] = Weak(session: self) }
+    Self.live.withLock { $0[lease] = Weak(object: self) }
     let isFirst = Self.isRevokedAtExit.exchange(true, ordering: .relaxed) == false
     if isFirst { Program.atExit { EtcdSession.revokeAll() } }
   }
@@ -194,7 +190,7 @@ package final class EtcdSession: Sendable {
   }
 
   fileprivate static func revokeAll() {
-    let sessions = live.withLock { $0.values.compactMap(\.session) }
+    let sessions = live.withLock { $0.values.compactMap(\.object) }
     let deadline = ContinuousClock.now + exitWait
     for session in sessions where session.isAlive && session.processID == Program.processID {
       // Otherwise a registration would enter again, while the process still exits.

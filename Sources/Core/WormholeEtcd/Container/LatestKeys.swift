@@ -1,5 +1,3 @@
-import Wormhole
-
 /// The last keys that this process took or delivered. With them it recognizes keys that a snapshot
 /// brings back, even before it can notice the new history.
 package struct LatestKeys: Sendable {

@@ -248,8 +248,7 @@ final class EtcdLogPlace: LogPlace {
     // A log that was removed and begun again gives the numbers once more, under another state.
     guard let state = try etcd.item(etcd.key(.log, name)) else { return [] }
     var removed: [Int] = []
-    for start in stride(from: 0, to: gone.count, by: Self.batch) {
-      let some = gone[start..<min(start + Self.batch, gone.count)]
+    for some in gone.parts(of: Self.batch) {
       let outcome = try etcd.call().repeating(
         EtcdTransaction(
           if: state.unchanged, then: some.map { .delete(.key(key($0))) }))
@@ -269,10 +268,8 @@ extension LogState {
   fileprivate init?(stored content: [UInt8]) {
     var bytes = Array(content.dropFirst(Stamp.bytes))
     _ = PublicationRecord.take(from: &bytes)
-    do throws(PropertyListError) {
-      self.init(try PropertyListValue(bytes: bytes))
-    } catch {
-      return nil
-    }
+    // Another program may have put anything else.
+    guard let value = try? PropertyListValue(bytes: bytes) else { return nil }
+    self.init(value)
   }
 }

@@ -37,12 +37,8 @@ final class EtcdConsumerPlace: ConsumerPlace, EtcdCompanion {
     self.isAlone = isAlone
     view = EtcdQueueView(store, own: id, keepsOrder: keepsOrder)
     // Listed before the consumers, so that no directory of a later consumer is in the list.
-    do {
-      directories = try store.queue.open()?.etcdConsumers() ?? []
-    } catch {
-      // The next consumer of this machine removes them.
-      directories = []
-    }
+    // After an error the next consumer of this machine removes them.
+    directories = (try? store.queue.open()?.etcdConsumers()) ?? []
   }
 
   // MARK: Its beginning
@@ -98,10 +94,7 @@ final class EtcdConsumerPlace: ConsumerPlace, EtcdCompanion {
     let former = items.filter {
       store.part($0.key)?.part == .consumers && $0.key != key && $0.value.starts(with: Self.alone)
     }
-    var rest = former[...]
-    while !rest.isEmpty {
-      let some = rest.prefix(EtcdContainer.maximumOperations)
-      rest = rest.dropFirst(some.count)
+    for some in former.parts(of: EtcdContainer.maximumOperations) {
       let outcome = try store.container.repeating(
         EtcdTransaction(if: [fence], then: some.map { .delete(.key($0.key)) }))
       guard outcome.succeeded else { throw store.queue.replaced() }

@@ -28,33 +28,24 @@ extension EtcdQueue {
 
   func looks(at batches: [EntryFile]) throws(EtcdError) -> [EtcdLook] {
     var looks: [EtcdLook] = []
-    var rest = batches[...]
-    while !rest.isEmpty {
-      let some = rest.prefix(Self.looksAtOnce)
-      rest = rest.dropFirst(some.count)
+    for some in batches.parts(of: Self.looksAtOnce) {
       let ranges = some.flatMap {
         [.key(entryKey($0)), .key(claimKey($0)), outcomes(of: $0)] as [KeyRange]
       }
-      let items = try read(ranges).items
-      for (number, batch) in some.enumerated() {
-        looks.append(look(at: batch, Array(items.dropFirst(number * 3).prefix(3))))
-      }
+      let items = try read(ranges).items.parts(of: 3)
+      looks += zip(some, items).map { look(at: $0, Array($1)) }
     }
     return looks
   }
 
-  /// The content of a batch; nil if it cannot be read. Its consumer gets the error, and reports it.
+  /// The content of a batch; nil if it cannot be read.
   func content(_ item: KeyValue, of batch: EntryFile) -> Batch? {
-    do throws(Batch.Unreadable) {
-      return try Batch(bytes: item.value, count: batch.count)
-    } catch {
-      return nil
-    }
+    // Its consumer gets the error, and reports it.
+    try? Batch(bytes: item.value, count: batch.count)
   }
 
   private func look(at batch: EntryFile, _ items: [[KeyValue]]) -> EtcdLook {
     var look = EtcdLook()
-    guard items.count == 3 else { return look }
     look.entry = items[0].first
     look.batch = look.entry.flatMap { content($0, of: batch) }
     if let claim = items[1].first {
