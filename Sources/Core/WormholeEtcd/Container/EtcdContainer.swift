@@ -252,29 +252,35 @@ extension EtcdContainer {
   package func identifiers(of kind: NameKind) throws -> [String] {
     var names: Set<String> = []
     for letter in kind.letters {
-      names.formUnion(try self.names(after: key(letter, isOwn: kind.isOwn)))
+      let found = try components(after: key(letter, isOwn: kind.isOwn))
+      names.formUnion(found.compactMap(EncodedName.identifier(ofKey:)))
     }
     return names.sorted { $0.utf8.lexicographicallyPrecedes($1.utf8) }
   }
 
-  private func names(after start: [UInt8]) throws -> [String] {
+  /// Returns what follows a beginning in keys, up to the next slash, in the order of the keys.
+  ///
+  /// - Parameter limit: How many are looked for.
+  /// - Complexity: One request for each, or one for a thousand that have one key each.
+  func components(
+    after start: [UInt8], upTo limit: Int = .max
+  ) throws(EtcdError) -> [ArraySlice<UInt8>] {
     let deadline = soon
-    var names: [String] = []
-    var range = KeyRange.prefix(start)
+    var found: [ArraySlice<UInt8>] = []
+    var rest = KeyRange.prefix(start)
     while true {
-      let page = try client.page(range, keysOnly: true, limit: 1_000, until: deadline)
+      let page = try client.page(rest, keysOnly: true, limit: 1_000, until: deadline)
       for item in page.items {
-        let name = item.key.dropFirst(start.count).prefix { $0 != UInt8(ascii: "/") }
-        if let identifier = EncodedName.identifier(ofKey: name), names.last != identifier {
-          names.append(identifier)
-        }
+        let component = item.key.dropFirst(start.count).prefix { $0 != UInt8(ascii: "/") }
+        if found.last != component { found.append(component) }
       }
-      guard page.isIncomplete, let last = page.items.last?.key else { return names }
-      let name = last.dropFirst(start.count).prefix { $0 != UInt8(ascii: "/") }
-      // Past all parts of the last name: "/" is followed by "0". A name of one key has none.
-      let hasParts = start.count + name.count < last.count
-      range = .range(
-        from: hasParts ? start + name + [UInt8(ascii: "0")] : last + [0],
+      guard page.isIncomplete, found.count < limit, let last = page.items.last?.key,
+        let component = found.last
+      else { return Array(found.prefix(limit)) }
+      // Past all keys with the last one: "/" is followed by "0". One that ends its key has no others.
+      let hasParts = start.count + component.count < last.count
+      rest = .range(
+        from: hasParts ? start + component + [UInt8(ascii: "0")] : last + [0],
         to: KeyRange.end(ofPrefix: start))
     }
   }

@@ -356,36 +356,16 @@ extension EtcdContainer {
 
   /// Returns the prefixes of other containers whose keys and this one's are mixed.
   ///
-  /// - Complexity: A request, one for each beginning of a key, and one more if it is foreign.
+  /// - Complexity: As `components`, and a request.
   func nestedPrefixes() throws(EtcdError) -> [String] {
     let call = call()
     let parts = location.prefix.split(separator: "/", omittingEmptySubsequences: false)
     let above = parts.indices.dropFirst().map { parts[..<$0].joined(separator: "/") }
-    let below = Self.letters.map { location.prefix + "/" + $0 }
-    var found = try call.containers(at: above + below)
-    var rest = keys
-    for _ in 0..<Self.maximumBeginnings {
-      let page = try call.client.page(rest, keysOnly: true, limit: 1, until: call.soon)
-      guard let key = page.items.first?.key else { break }
-      let part = String(
-        decoding: key.dropFirst(start.count).prefix { $0 != UInt8(ascii: "/") }, as: UTF8.self)
-      let whole = start + Array(part.utf8)
-      if !Self.letters.contains(part), !Self.singles.contains(part) {
-        found += try call.containers(at: [String(decoding: whole, as: UTF8.self)])
-      }
-      // Past all parts of it: "/" is followed by "0".
-      rest =
-        key.count == whole.count
-        ? rest.after(key)
-        : .range(from: whole + [UInt8(ascii: "0")], to: KeyRange.end(ofPrefix: start))
-    }
-    return found
-  }
-
-  /// Returns those of the prefixes that a container has.
-  private func containers(at prefixes: [String]) throws(EtcdError) -> [String] {
-    guard !prefixes.isEmpty else { return [] }
-    let found = try commit(
+    let foreign = try call.components(after: start, upTo: Self.maximumBeginnings)
+      .map { String(decoding: $0, as: UTF8.self) }
+      .filter { !Self.letters.contains($0) && !Self.singles.contains($0) }
+    let prefixes = above + (Self.letters + foreign).map { location.prefix + "/" + $0 }
+    let found = try call.commit(
       EtcdTransaction(
         if: [], then: prefixes.map { .read(.key(Array(($0 + "/format").utf8))) }))
     return zip(prefixes, found.results).filter { _, result in
