@@ -88,18 +88,18 @@ extension EtcdContainer: ContainerEngine {
 }
 
 extension EtcdContainer {
-  private func looks(_ queue: [UInt8], _ sender: EncodedName?) -> [EtcdTransaction] {
-    sender.map { [EtcdOutlet.look(of: $0.component, queue)] }
-      ?? [EtcdQueue.firstUse(.prefix(queue)), EtcdQueueView.look(at: queue)]
-  }
-
   /// Returns the requests of a caller's first look.
   func looks(_ first: FirstLook) -> [EtcdTransaction] {
     switch first {
-    case .value(let name): [EtcdTransaction(if: [], then: [.read(.key(key(.value, name)))])]
-    case .log(let name): [EtcdLog(self, name).look]
+    case .value(let name):
+      return [EtcdTransaction(if: [], then: [.read(.key(key(.value, name)))])]
+    case .log(let name): return [EtcdLog(self, name).look]
     case .queue(let name, let isOwn, let sender):
-      looks(key(NameKind(.queue, isOwn: isOwn), name, part: "/"), sender)
+      let queue = key(NameKind(.queue, isOwn: isOwn), name, part: "/")
+      guard let sender else {
+        return [EtcdQueue.firstUse(.prefix(queue)), EtcdQueueView.look(at: queue)]
+      }
+      return [EtcdOutlet.look(of: sender.component, queue)]
     }
   }
 }

@@ -23,7 +23,7 @@ struct CertificateText: Equatable {
     // The version; then the number, the algorithm and the issuer.
     _ = body.next(0xA0)
     guard body.next(0x02) != nil, body.next(0x30) != nil, body.next(0x30) != nil,
-      var validity = body.next(0x30), validity.skip(), let end = validity.time(),
+      var validity = body.next(0x30), validity.any() != nil, let end = validity.time(),
       var subject = body.next(0x30)
     else { return nil }
     self.end = end
@@ -45,8 +45,6 @@ struct CertificateText: Equatable {
 
     /// Takes the next field if it has a tag.
     mutating func next(_ tag: UInt8) -> Fields? { bytes.first == tag ? any() : nil }
-
-    mutating func skip() -> Bool { any() != nil }
 
     /// Takes the next field; nil at the end, and if it is longer than what is left.
     mutating func any() -> Fields? {

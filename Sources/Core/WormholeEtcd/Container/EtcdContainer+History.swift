@@ -41,14 +41,10 @@ extension EtcdContainer {
 
 extension ClusterReport.Replacement {
   fileprivate init?(_ bytes: [UInt8]) {
-    do throws(PropertyListError) {
-      let value = try PropertyListValue(bytes: bytes)
-      guard let date = value["date"]?.dateValue, let known = value["known"]?.int64Value,
-        let found = value["found"]?.int64Value
-      else { return nil }
-      self.init(date: date, known: known, found: found, host: value["host"]?.stringValue ?? "")
-    } catch {
-      return nil
-    }
+    // Another program may have put anything else.
+    guard let value = try? PropertyListValue(bytes: bytes), let date = value["date"]?.dateValue,
+      let known = value["known"]?.int64Value, let found = value["found"]?.int64Value
+    else { return nil }
+    self.init(date: date, known: known, found: found, host: value["host"]?.stringValue ?? "")
   }
 }

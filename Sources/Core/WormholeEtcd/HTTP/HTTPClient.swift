@@ -29,9 +29,7 @@ package final class HTTPClient: Sendable {
 
   private let state = Mutex(State())
 
-  package convenience init() { self.init(keepingSpares: .seconds(5)) }
-
-  init(keepingSpares patience: Duration) { self.patience = patience }
+  package init(keepingSpares patience: Duration = .seconds(5)) { self.patience = patience }
 
   /// Posts a request and waits for the whole answer, whatever its status.
   ///

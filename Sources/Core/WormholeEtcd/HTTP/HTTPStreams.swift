@@ -47,8 +47,7 @@ package final class HTTPStream: Sendable {
       defer { unsent += content }
       return unsent.isEmpty
     }
-    guard isFirst, case .success(let streams) = HTTPStreams.shared else { return }
-    streams.wake()
+    if isFirst { HTTPStreams.wakeShared() }
   }
 
   func takeUnsent() -> [UInt8] {
@@ -60,10 +59,7 @@ package final class HTTPStream: Sendable {
 
   /// Ends the stream. Returns at once; a line that is being delivered is the last one.
   package func cancel() {
-    guard !isCancelled.exchange(true, ordering: .acquiringAndReleasing) else { return }
-    // Without the thread this stream would not exist.
-    guard case .success(let streams) = HTTPStreams.shared else { return }
-    streams.wake()
+    if !isCancelled.exchange(true, ordering: .acquiringAndReleasing) { HTTPStreams.wakeShared() }
   }
 }
 
@@ -108,7 +104,12 @@ final class HTTPStreams: Sendable {
     wake()
   }
 
-  func wake() {
+  /// Without the thread no stream exists.
+  static func wakeShared() {
+    if case .success(let streams) = shared { streams.wake() }
+  }
+
+  private func wake() {
     // Fails only if the pipe of the wake-up is broken, which would be a fault of this process.
     _ = library.functions.pointee.multi_wakeup(multi.raw)
   }

@@ -140,12 +140,11 @@ struct EtcdKeys {
 
   /// Returns the id of a registration whose record says that it has left.
   private static func left(_ item: KeyValue) -> String? {
-    do throws(PropertyListError) {
-      let record = try PropertyListValue(bytes: item.value)
-      return record["ended"] == nil ? nil : record["id"]?.stringValue
-    } catch {
+    // Another program may have put anything else.
+    guard let record = try? PropertyListValue(bytes: item.value), record["ended"] != nil else {
       return nil
     }
+    return record["id"]?.stringValue
   }
 
   private func append(_ place: Place, _ item: KeyValue) {

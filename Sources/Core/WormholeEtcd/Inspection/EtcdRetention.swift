@@ -72,16 +72,12 @@ struct EtcdRetention {
   }
 
   private static func marks(_ bytes: [UInt8]) -> [Mark] {
-    do throws(PropertyListError) {
-      let list = try PropertyListValue(bytes: bytes).arrayValue ?? []
-      return list.compactMap { mark in
-        guard let date = mark["date"]?.dateValue, let revision = mark["revision"]?.int64Value
-        else { return nil }
-        return Mark(date: date, revision: revision)
-      }
-    } catch {
-      // Another program wrote it, and this sweep replaces it.
-      return []
+    // If another program wrote it, this sweep replaces it.
+    let list = try? PropertyListValue(bytes: bytes).arrayValue
+    return (list ?? []).compactMap { mark in
+      guard let date = mark["date"]?.dateValue, let revision = mark["revision"]?.int64Value
+      else { return nil }
+      return Mark(date: date, revision: revision)
     }
   }
 

@@ -310,13 +310,9 @@ extension EtcdQueue: AttachmentStore {
 
   /// The attachments that the entries of a batch, or of its kept failures, name, in their order.
   private static func ids(in item: KeyValue) -> [String?] {
-    do throws(PropertyListError) {
-      let entries = try PropertyListValue(bytes: item.value)["entries"]?.arrayValue ?? []
-      return entries.map { $0["payload"]?.attachmentID }
-    } catch {
-      // Not a batch: it names nothing, and the next consumer removes it.
-      return []
-    }
+    // What is no batch names nothing, and the next consumer removes it.
+    let entries = try? PropertyListValue(bytes: item.value)["entries"]?.arrayValue
+    return (entries ?? []).map { $0["payload"]?.attachmentID }
   }
 
   // MARK: Receiving
