@@ -7,7 +7,7 @@ import WormholeSystem
 /// last or to the next one. Thread-safe; keeps connections for further calls.
 package final class EtcdClient: Sendable {
   let cluster: EtcdCluster
-  private let watches: EtcdWatches
+  let watches: EtcdWatches
 
   package init(_ configuration: EtcdConfiguration) {
     cluster = EtcdCluster(configuration)
@@ -44,13 +44,7 @@ package final class EtcdClient: Sendable {
     }
   }
 
-  /// Reads all keys of a range at one revision, in as many requests as pages.
-  ///
-  /// - Parameters:
-  ///   - keysOnly: Whether the values are left out.
-  ///   - revision: A revision of the past; nil for the newest that the cluster agreed on.
-  ///   - pageSize: How many keys one answer has.
-  /// - Throws: As the reading of several ranges.
+  /// Reads all keys of a range at one revision; see the form for several ranges.
   package func read(
     _ range: KeyRange, keysOnly: Bool = false, at revision: Int64? = nil,
     pageSize: Int = EtcdClient.pageSize,
@@ -260,15 +254,6 @@ package final class EtcdClient: Sendable {
   ) -> EtcdWatch {
     watch(range, from: moment.revision + 1, of: moment.history, onNews: onNews)
   }
-}
-
-extension EtcdClient {
-  /// How often the connection of the watches was lost.
-  package var lostConnections: Int { watches.lostConnections }
-  /// The member that serves them; nil without a connection.
-  package var watchedEndpoint: String? { watches.endpoint }
-  /// How often the connection was made.
-  package var madeConnections: Int { watches.madeConnections }
 }
 
 // Leases.

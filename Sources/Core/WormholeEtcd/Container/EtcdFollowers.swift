@@ -87,8 +87,8 @@ final class EtcdFollowers: Sendable {
 
   /// Whether the member that serves the watches may lose events, which it is asked once.
   private func losesEvents(_ call: EtcdContainer) -> Bool {
-    guard let endpoint = call.client.watchedEndpoint else { return true }
-    let connection = "\(call.client.madeConnections) \(endpoint)"
+    guard let endpoint = call.client.watches.endpoint else { return true }
+    let connection = "\(call.client.watches.madeConnections) \(endpoint)"
     if let known = state.withLock(\.member), known.connection == connection {
       return known.losesEvents
     }

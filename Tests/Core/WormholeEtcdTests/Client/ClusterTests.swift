@@ -1,8 +1,9 @@
 import Synchronization
 import Testing
-import WormholeEtcd
 import WormholeSystem
 import WormholeTestSupport
+
+@testable import WormholeEtcd
 
 /// Three members, which are killed and stopped.
 @Suite(
@@ -43,7 +44,7 @@ struct ClusterTests {
   private func serving(_ client: EtcdClient) throws -> Int {
     var place: Int?
     try eventually("the watches have a connection") {
-      place = members.nodes.firstIndex { $0.endpoint == client.watchedEndpoint }
+      place = members.nodes.firstIndex { $0.endpoint == client.watches.endpoint }
       return place != nil
     }
     return try #require(place)
@@ -71,10 +72,10 @@ struct ClusterTests {
         members.nodes[try members.leader()].end()
       case 200: for node in members.nodes where !node.isRunning { try node.start() }
       case 225:
-        let lost = watching.lostConnections
+        let lost = watching.watches.lostConnections
         let serving = members.nodes[try serving(watching)]
         try serving.stop()
-        try eventually("the silent member is left") { watching.lostConnections > lost }
+        try eventually("the silent member is left") { watching.watches.lostConnections > lost }
         try count(to: 226, writing)
         try eventually("another member reports it") { heard.values.last == "226" }
         try serving.goOn()
@@ -97,7 +98,7 @@ struct ClusterTests {
     let others = members.nodes.indices.filter { $0 != left }
     for other in others { members.nodes[other].end() }
     // The member is alive, so only its own word ends the stream.
-    try eventually("the watch is ended") { client.lostConnections > 0 }
+    try eventually("the watch is ended") { client.watches.lostConnections > 0 }
     do {
       _ = try client.read(.key(key), until: .now + .milliseconds(800))
       Issue.record("there is no quorum")

@@ -85,7 +85,7 @@ struct SecurityTests {
     _ = patient.watch(.key([1]), from: 1, onNews: unheard.take)
     try eventually("the watch gives up") { unheard.end != nil }
     #expect(unheard.end?.code == .credentialsRefused)
-    #expect(patient.lostConnections > 1)
+    #expect(patient.watches.lostConnections > 1)
     #expect(!"\(refusal) \(Credentials(user: "u", password: "secret"))".contains("secret"))
   }
 

@@ -1,8 +1,9 @@
 import Synchronization
 import Testing
-import WormholeEtcd
 import WormholeSystem
 import WormholeTestSupport
+
+@testable import WormholeEtcd
 
 /// What a watch has reported.
 final class HeardEvents: Sendable {
@@ -87,7 +88,7 @@ struct WatchTests {
     try scene.set("0", "again")
     try late.wait(for: ["0", "again"])
     #expect(heard[0].values == ["0"])
-    #expect(scene.client.madeConnections == 1)
+    #expect(scene.client.watches.madeConnections == 1)
     for watch in [last] + watches.suffix(1) { watch.cancel() }
   }
 
@@ -176,7 +177,7 @@ struct FaultTests {
     _ = client.watch(.key(key), from: first, onNews: heard.take)
     try heard.wait(for: ["1"])
     // A busy machine may have lost some already.
-    let lost = client.lostConnections
+    let lost = client.watches.lostConnections
     try node.stop()
     defer {
       do { try node.goOn() } catch { Issue.record(error) }
@@ -196,7 +197,7 @@ struct FaultTests {
       #expect(error.code == .unreachable, "\(error)")
     }
     // The probe gives up the silent connection, and the client opens the next one after that.
-    try eventually("the client has looked at the member") { client.lostConnections > lost }
+    try eventually("the client has looked at the member") { client.watches.lostConnections > lost }
     try node.goOn()
     // The write that was in doubt is made now or never, but not late.
     try set("3")

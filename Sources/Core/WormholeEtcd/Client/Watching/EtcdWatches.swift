@@ -64,6 +64,7 @@ final class EtcdWatches: Sendable {
     return EtcdWatch(number: number, watches: self)
   }
 
+  /// The member that serves the watches; nil without a connection.
   var endpoint: String? { state.withLock { $0.stream == nil ? nil : $0.endpoint } }
   var lostConnections: Int { state.withLock { $0.lostConnections } }
   var madeConnections: Int { state.withLock { $0.madeConnections } }
