@@ -205,8 +205,7 @@ final class EtcdMailbox: Mailbox, KeyFollowing {
   private func delete(_ keys: [[UInt8]]) {
     let mustBegin = state.withLock { state in
       state.delivered += keys
-      defer { state.isDeleting = true }
-      return !state.isDeleting
+      return !exchange(&state.isDeleting, with: true)
     }
     if mustBegin { deleteLater(after: Self.deletionPause) }
   }

@@ -308,10 +308,7 @@ extension EtcdCluster {
   /// The token that another process got, once: if it is refused, the password is needed.
   private var keptToken: String? {
     guard let file = configuration.token else { return nil }
-    let isTried = state.withLock { state in
-      defer { state.hasTriedKept = true }
-      return state.hasTriedKept
-    }
+    let isTried = state.withLock { Swift.exchange(&$0.hasTriedKept, with: true) }
     guard !isTried, let token = file.read() else { return nil }
     state.withLock { $0.token = token }
     return token

@@ -30,8 +30,7 @@ extension EtcdContainer {
       let new = try EtcdSession(client, lifetime: lifetime, isLasting: isLasting, until: deadline)
       let isFirst = shared.sessions.withLock { sessions in
         sessions[isLasting: isLasting] = new
-        defer { sessions.isFollowed = true }
-        return !sessions.isFollowed
+        return !exchange(&sessions.isFollowed, with: true)
       }
       if isFirst { shared.followers.addSession(of: shared) }
       if new.isAlive { return new }

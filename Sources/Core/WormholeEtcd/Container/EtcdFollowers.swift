@@ -38,8 +38,7 @@ final class EtcdFollowers: Sendable {
   private func begin(_ shared: EtcdContainer.Shared, _ change: (inout State) -> Void) {
     let isFirst = state.withLock { state in
       change(&state)
-      defer { state.isTicking = true }
-      return !state.isTicking
+      return !exchange(&state.isTicking, with: true)
     }
     if isFirst { checkLater(Blocking.queue(), shared) }
   }

@@ -184,8 +184,7 @@ package final class EtcdSession: Sendable {
   private func takeHandlers() -> [@Sendable () -> Void] {
     state.withLock { state in
       state.hasEnded = true
-      defer { state.handlers = [:] }
-      return Array(state.handlers.values)
+      return Array(exchange(&state.handlers, with: [:]).values)
     }
   }
 

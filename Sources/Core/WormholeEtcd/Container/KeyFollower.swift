@@ -85,8 +85,7 @@ final class KeyFollower: Sendable {
   func cancel() {
     let watch = state.withLock { state in
       state.isCancelled = true
-      defer { state.watch = nil }
-      return state.watch
+      return state.watch.take()
     }
     watch?.cancel()
   }
@@ -113,8 +112,7 @@ final class KeyFollower: Sendable {
     let old = state.withLock { state -> EtcdWatch? in
       guard !state.isCancelled else { return new }
       state.heard = HeardChanges(after: moment)
-      defer { state.watch = new }
-      return state.watch
+      return exchange(&state.watch, with: new)
     }
     old?.cancel()
   }

@@ -50,12 +50,7 @@ package final class HTTPStream: Sendable {
     if isFirst { HTTPStreams.wakeShared() }
   }
 
-  func takeUnsent() -> [UInt8] {
-    unsent.withLock { unsent in
-      defer { unsent = [] }
-      return unsent
-    }
-  }
+  func takeUnsent() -> [UInt8] { unsent.withLock { exchange(&$0, with: []) } }
 
   /// Ends the stream. Returns at once; a line that is being delivered is the last one.
   package func cancel() {
@@ -142,11 +137,7 @@ final class HTTPStreams: Sendable {
   }
 
   private func begin(_ active: inout [UnsafeMutableRawPointer: Active]) {
-    let new = starting.withLock { starting in
-      defer { starting = [] }
-      return starting
-    }
-    for stream in new {
+    for stream in starting.withLock({ exchange(&$0, with: []) }) {
       do throws(HTTPError) {
         let begun = try Active(stream, library)
         guard library.functions.pointee.multi_add_handle(multi.raw, begun.handle.raw) == 0 else {

@@ -35,10 +35,7 @@ final class EtcdKeySight: ContainerSight, KeyFollowing {
   }
 
   func look() {
-    let news = news.withLock { news in
-      defer { news = [] }
-      return news
-    }
+    let news = news.withLock { exchange(&$0, with: []) }
     keys.withLock { keys in for next in news { keys.take(next) } }
   }
 
@@ -55,10 +52,7 @@ final class EtcdKeySight: ContainerSight, KeyFollowing {
   func look(until deadline: ContinuousClock.Instant) throws(EtcdError) -> EtcdMoment {
     let call = etcd.until(deadline)
     let found = try call.read(range, keysOnly: true)
-    let isBeginning = isBeginning.withLock { isBeginning in
-      defer { isBeginning = false }
-      return isBeginning
-    }
+    let isBeginning = isBeginning.withLock { exchange(&$0, with: false) }
     var values: [KeyValue] = []
     if isBeginning {
       for range in EtcdKeys.begin.map({ KeyRange.prefix(etcd.key($0.letter, isOwn: $0.isOwn)) }) {

@@ -213,10 +213,7 @@ final class EtcdOutlet: QueueOutlet {
   }
 
   func expire() throws {
-    let mayExpire = state.withLock { state in
-      defer { state.mayExpire = true }
-      return state.mayExpire
-    }
+    let mayExpire = state.withLock { exchange(&$0.mayExpire, with: true) }
     if mayExpire { _ = try store.expire(of: sender, later: 0, limit: 64) }
   }
 }

@@ -82,8 +82,7 @@ final class EtcdMirror: Watching, KeyFollowing {
   func looked(isNewWatch: Bool) {
     let isNew = state.withLock { state in
       if isNewWatch { state.failure = nil }
-      defer { state.isNew = false }
-      return state.isNew
+      return exchange(&state.isNew, with: false)
     }
     if isNew || isNewWatch { signal(self) }
   }
@@ -105,10 +104,7 @@ final class EtcdMirror: Watching, KeyFollowing {
 
   /// Notifies its users once that it has stopped following.
   func failed(_ error: EtcdError) {
-    let isFirst = state.withLock { state in
-      defer { state.failure = error }
-      return state.failure == nil
-    }
+    let isFirst = state.withLock { exchange(&$0.failure, with: error) == nil }
     if isFirst { signal(self) }
   }
 }

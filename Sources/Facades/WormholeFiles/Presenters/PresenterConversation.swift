@@ -234,8 +234,7 @@ package final class PresenterConversation: Waiting, Sendable {
   ///   item is gone after it was to be deleted or moved, or has other attributes.
   package func finish(published: [ItemPath: FileStatus?]) {
     let releases = state.withLock { state in
-      defer { state.isOver = true }
-      return state.isOver ? nil : state.releases
+      Swift.exchange(&state.isOver, with: true) ? nil : state.releases
     }
     accessBegins()
     guard let releases else { return }

@@ -210,8 +210,7 @@ final class PresenterExchange: Sendable {
   func finish() {
     let reacquirers = state.withLock { state in
       state.phase = .over
-      defer { state.reacquirers = [] }
-      return state.reacquirers
+      return exchange(&state.reacquirers, with: [])
     }
     presenter.close(self)
     for reacquirer in reacquirers { presenter.callbacks.post(owed: reacquirer) }

@@ -33,8 +33,7 @@ final class EtcdWatches: Sendable {
     /// Gives the stream up, or the attempt; its news does not count from now on.
     mutating func takeStream() -> HTTPStream? {
       generation += 1
-      defer { stream = nil }
-      return stream
+      return stream.take()
     }
 
     /// Gives it up if it has no watch.
@@ -190,8 +189,7 @@ final class EtcdWatches: Sendable {
     state.refused = since
     guard .now - since >= cluster.configuration.patience else { return [] }
     for number in state.handlers.keys { state.table.remove(number) }
-    defer { state.handlers = [:] }
-    return Array(state.handlers.values)
+    return Array(exchange(&state.handlers, with: [:]).values)
   }
 
   // On the streams' thread, one line at a time.

@@ -128,8 +128,7 @@ struct ItemTree {
       }
     }
     settle(isLater: isLater, isLast: isLast)
-    defer { notices = [] }
-    return notices
+    return exchange(&notices, with: [])
   }
 
   private mutating func takePostponed(with news: [NodeID: WatchNews]) -> [(NodeID, WatchNews)] {

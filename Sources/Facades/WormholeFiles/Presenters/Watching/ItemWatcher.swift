@@ -84,8 +84,7 @@ final class ItemWatcher: Sendable {
       let news = pending.withLock { pending -> [ItemTree.NodeID: WatchNews]? in
         pending.isScheduled = false
         guard pending.pauses == 0, !pending.isCancelled else { return nil }
-        defer { pending.news = [:] }
-        return pending.news
+        return exchange(&pending.news, with: [:])
       }
       return news.flatMap { state?.look($0, isLater: isLater) }
     }
