@@ -24,7 +24,7 @@ final class BusConnection {
     socket = try .connected(toSocket: path)
     let user = "\(Program.effectiveUser)".utf8.map { String($0, radix: 16) }.joined()
     try socket.writeAll([0] + Array("AUTH EXTERNAL \(user)\r\n".utf8))
-    while !pending.contains(UInt8(ascii: "\n")) { try receive() }
+    while !pending.contains(UInt8(ascii: "\n")) { pending += try socket.read(from: "D-Bus") }
     guard pending.starts(with: "OK".utf8) else { throw Failure(description: "not let in") }
     pending = []
     try socket.writeAll(Array("BEGIN\r\n".utf8))
@@ -97,18 +97,12 @@ final class BusConnection {
 
   // MARK: Reading
 
-  private func receive() throws {
-    let bytes = try Program.read(from: socket.rawValue, maximumBytes: 65_536)
-    guard !bytes.isEmpty else { throw Failure(description: "the daemon has closed the connection") }
-    pending += bytes
-  }
-
   private func next(_ isWanted: (Message) -> Bool) throws -> Message {
     while true {
       if let message = takeMessage() {
         if isWanted(message) { return message }
       } else {
-        try receive()
+        pending += try socket.read(from: "D-Bus")
       }
     }
   }

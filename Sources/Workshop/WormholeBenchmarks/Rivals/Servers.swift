@@ -19,6 +19,15 @@ func rival(
   }
 }
 
+extension FileDescriptor {
+  /// Waits for bytes of a server, which keeps the connection open.
+  func read(from server: String) throws -> [UInt8] {
+    let bytes = try Program.read(from: rawValue, maximumBytes: 65_536)
+    guard !bytes.isEmpty else { throw Failure(description: "\(server) closed the connection") }
+    return bytes
+  }
+}
+
 /// A Redis server for one run that flushes each command to the disk before it answers, if the
 /// program is installed.
 final class RedisServer {
@@ -72,8 +81,8 @@ final class RedisConnection: Sendable {
 
   /// Waits for an answer, or a message: each arrives as one, because it is short.
   func hear() throws {
-    let answer = try Program.read(from: file.rawValue, maximumBytes: 4_096)
-    guard let first = answer.first, first != UInt8(ascii: "-") else {
+    let answer = try file.read(from: "Redis")
+    guard answer[0] != UInt8(ascii: "-") else {
       throw Failure(description: "Redis answers \(String(decoding: answer, as: UTF8.self))")
     }
   }
@@ -115,7 +124,7 @@ final class RawEtcd: Sendable {
   func ask(_ request: [UInt8]) throws {
     try socket.writeAll(request)
     var answer: [UInt8] = []
-    repeat { answer += try more() } while !Self.isWhole(answer)
+    repeat { answer += try socket.read(from: "etcd") } while !Self.isWhole(answer)
   }
 
   private static func isWhole(_ answer: [UInt8]) -> Bool {
@@ -143,17 +152,11 @@ final class RawEtcd: Sendable {
     var last: UInt8 = 0
     while true {
       // Other line ends belong to chunks.
-      for byte in try more() {
+      for byte in try socket.read(from: "etcd") {
         if last == UInt8(ascii: "}"), byte == UInt8(ascii: "\n") { return }
         last = byte
       }
     }
-  }
-
-  private func more() throws -> [UInt8] {
-    let bytes = try Program.read(from: socket.rawValue, maximumBytes: 65_536)
-    guard !bytes.isEmpty else { throw Failure(description: "etcd closed the connection") }
-    return bytes
   }
 }
 
@@ -220,7 +223,7 @@ final class NATSConnection {
       let words = try line().split(separator: " ").map(String.init)
       if words.first == "PING" { try send("PONG") }
       guard words.first == "MSG", let count = words.last.flatMap({ Int($0) }) else { continue }
-      while pending.count < count + 2 { try read() }
+      while pending.count < count + 2 { pending += try socket.read(from: "NATS") }
       let text = String(decoding: pending.prefix(count), as: UTF8.self)
       pending.removeFirst(count + 2)
       guard !text.contains("\"error\"") else { throw Failure(description: "NATS answers \(text)") }
@@ -236,14 +239,8 @@ final class NATSConnection {
         defer { pending.removeFirst(end + 1) }
         return String(decoding: pending[..<max(0, end - 1)], as: UTF8.self)
       }
-      try read()
+      pending += try socket.read(from: "NATS")
     }
-  }
-
-  private func read() throws {
-    let bytes = try Program.read(from: socket.rawValue, maximumBytes: 65_536)
-    guard !bytes.isEmpty else { throw Failure(description: "NATS closed the connection") }
-    pending += bytes
   }
 }
 

@@ -31,40 +31,18 @@ extension EtcdRows {
 
   /// Measures from the beginning of a publication until all observers have it.
   private func fanOut() throws -> Row {
-    let ours = try observe("fan-out")
+    let ours = try ObservedCount(container.value("fan-out"), by: Self.observers)
     let (raw, watches) = (try connection(), try (0..<Self.observers).map { _ in try connection() })
     try raw.ask(RawEtcd.put("raw-fan-out", Self.text))
     for watch in watches { try watch.watch("raw-fan-out") }
     let change = RawEtcd.transaction("raw-fan-out", Self.text)
-    let row = try compare(
+    return try compare(
       "publication → \(Self.observers) observers / raw transaction → lines of \(Self.observers) watches",
       runs: 20, ours: ours.publish,
       floor: {
         try raw.ask(change)
         for watch in watches { try watch.line() }
       })
-    ours.cancel()
-    return row
-  }
-
-  private func observe(
-    _ name: String
-  ) throws -> (publish: () throws -> Void, cancel: () -> Void) {
-    let value = container.value(name)
-    let heard = (0..<Self.observers).map { _ in Heard<UInt64>() }
-    let tokens = try heard.map { heard in
-      try value.observe(on: DispatchQueue(label: "observer")) { snapshot in
-        orDie { heard.note(SharedCount.number(try snapshot.propertyList())) }
-      }
-    }
-    var number: UInt64 = 0
-    return (
-      {
-        number += 1
-        try value.replace(with: SharedCount.content(number))
-        for observer in heard { try observer.wait { $0 >= number } }
-      }, { for token in tokens { token.cancel() } }
-    )
   }
 
   // MARK: Commands
@@ -119,8 +97,7 @@ extension EtcdRows {
     try value.replace(with: SharedCount.content(number))
     let (sender, consumer) = (try queue.sender("a"), try queue.consume())
     defer { consumer.close() }
-    let ours = try observe("rival-\(name)")
-    defer { ours.cancel() }
+    let ours = try ObservedCount(container.value("rival-\(name)"), by: Self.observers)
     func beside(
       _ operation: String, runs: Int = 50, ours: @escaping () throws -> Void,
       floor: @escaping () throws -> Void

@@ -95,35 +95,15 @@ struct EtcdRows {
     ]
   }
 
-  /// Observes the numbers that a value has.
-  private func observe(_ name: String) throws -> (Value, Heard<UInt64>, ObservationToken) {
-    let (value, heard) = (container.value(name), Heard<UInt64>())
-    let token = try value.observe(on: DispatchQueue(label: "observer")) { snapshot in
-      orDie { heard.note(SharedCount.number(try snapshot.propertyList())) }
-    }
-    return (value, heard, token)
-  }
-
-  private static func publish(_ number: UInt64, _ value: Value, _ heard: Heard<UInt64>) throws {
-    try value.replace(with: SharedCount.content(number))
-    try heard.wait { $0 >= number }
-  }
-
   /// Measures from the beginning of a publication until an observer has it.
   private func latency() throws -> [Row] {
-    let (value, heard, token) = try observe("observed")
-    defer { token.cancel() }
+    let observed = try ObservedCount(container.value("observed"))
     let (raw, watching) = (try connection(), try connection())
     try raw.ask(RawEtcd.put("raw-observed", Self.text))
     try watching.watch("raw-observed")
-    var number: UInt64 = 0
     return try Self.writes("raw-observed").map { name, write in
       try compare(
-        "publication → observer / raw \(name) → line of a watch",
-        ours: {
-          number += 1
-          try Self.publish(number, value, heard)
-        },
+        "publication → observer / raw \(name) → line of a watch", ours: observed.publish,
         floor: {
           try raw.ask(write)
           try watching.line()
@@ -267,14 +247,12 @@ struct EtcdRows {
   /// Measures how long a publication takes to its observer if the member of both has just been
   /// killed.
   private func reconnecting() throws -> Row {
-    let (value, heard, token) = try observe("reconnecting")
-    defer { token.cancel() }
+    let observed = try ObservedCount(container.value("reconnecting"))
     // Each member in turn, so the one that serves is among them once in each round.
     let times = try (1...6).map { round in
-      let number = UInt64(round * 2)
-      try Self.publish(number, value, heard)
+      try observed.publish()
       members.nodes[round % 3].end()
-      let time = try nanosecondsPerRun { try Self.publish(number + 1, value, heard) }
+      let time = try nanosecondsPerRun(1, observed.publish)
       try members.nodes[round % 3].start()
       pauseThread(.seconds(2))
       return time
@@ -291,5 +269,30 @@ struct EtcdRows {
     } catch {
       return Row("wormhole send on etcd", ours: [], notes: ["not measured: \(error)"])
     }
+  }
+}
+
+/// A value of ascending numbers, and what its observers have heard.
+final class ObservedCount {
+  private let value: Value
+  private let heard: [Heard<UInt64>]
+  private let tokens: [ObservationToken]
+  private var number: UInt64 = 0
+
+  init(_ value: Value, by observers: Int = 1) throws {
+    self.value = value
+    heard = (0..<observers).map { _ in Heard() }
+    tokens = try heard.map { heard in
+      try value.observe(on: DispatchQueue(label: "observer")) { snapshot in
+        orDie { heard.note(SharedCount.number(try snapshot.propertyList())) }
+      }
+    }
+  }
+
+  /// Publishes the next number, and waits until all observers have it.
+  func publish() throws {
+    number += 1
+    try value.replace(with: SharedCount.content(number))
+    for observer in heard { try observer.wait { $0 >= number } }
   }
 }

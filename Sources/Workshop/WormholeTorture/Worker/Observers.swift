@@ -86,10 +86,7 @@ final class Observers: Sendable {
     of snapshot: ValueSnapshot, _ observer: Int, _ name: String, key: String
   ) {
     guard let revision = snapshot.version?.revision else { return }
-    let last = state.withLock { state in
-      defer { state.revisions[observer] = revision }
-      return state.revisions[observer] ?? 0
-    }
+    let last = state.withLock { exchange(&$0.revisions[observer], with: revision) } ?? 0
     guard revision < last else { return }
     recorder.noteOrEnd(
       .broke(.forwards, "\(name) of \(key) received revision \(revision) after \(last)"))

@@ -66,8 +66,7 @@ final class Recorder: Sendable {
     _ kind: String, key: String, call: HistoryOperation.Call, patience: Duration,
     _ body: () throws -> HistoryOperation.Answer
   ) throws -> HistoryOperation.Answer? {
-    let open = try begin(kind, key, call, patience)
-    return try end(open, Result(catching: body))
+    try begin(kind, key, call, patience)(Result(catching: body))
   }
 
   /// Performs one operation in a task.
@@ -75,44 +74,34 @@ final class Recorder: Sendable {
     _ kind: String, key: String, call: HistoryOperation.Call, patience: Duration,
     _ body: () async throws -> HistoryOperation.Answer
   ) async throws {
-    let open = try begin(kind, key, call, patience)
+    let end = try begin(kind, key, call, patience)
     let result: Result<HistoryOperation.Answer, any Error>
     do {
       result = .success(try await body())
     } catch {
       result = .failure(error)
     }
-    _ = try end(open, result)
+    _ = try end(result)
   }
 
-  /// An operation that has begun.
-  private struct Open {
-    let kind: String
-    let key: String
-    let patience: Duration
-    let watch = Stopwatch()
-  }
-
+  /// Notes the beginning of an operation; returns what notes its end, and returns its answer.
   private func begin(
     _ kind: String, _ key: String, _ call: HistoryOperation.Call, _ patience: Duration
-  ) throws -> Open {
+  ) throws -> (Result<HistoryOperation.Answer, any Error>) throws -> HistoryOperation.Answer? {
     try note(.began(key: key, call, at: bootTimeNanoseconds()))
-    return Open(kind: kind, key: key, patience: patience)
-  }
-
-  private func end(
-    _ open: Open, _ result: Result<HistoryOperation.Answer, any Error>
-  ) throws -> HistoryOperation.Answer? {
-    let end = bootTimeNanoseconds()
-    try check(open.watch, patience: open.patience, "\(open.kind) of \(open.key)")
-    switch result {
-    case .success(let answer):
-      try note(.answered(answer, at: end))
-      try note(.did(open.kind))
-      return answer
-    case .failure(let error):
-      try fail(open.kind, open.key, error: error)
-      return nil
+    let watch = Stopwatch()
+    return { result in
+      let end = bootTimeNanoseconds()
+      try self.check(watch, patience: patience, "\(kind) of \(key)")
+      switch result {
+      case .success(let answer):
+        try self.note(.answered(answer, at: end))
+        try self.note(.did(kind))
+        return answer
+      case .failure(let error):
+        try self.fail(kind, key, error: error)
+        return nil
+      }
     }
   }
 
