@@ -54,9 +54,9 @@ struct AccessRequest: Sendable {
       remedy: "make it with URL(filePath:)")
   }
 
-  /// The demands for presenters; empty if none is asked.
-  func presenterDemands(at location: ItemPath) -> [PresenterDemand] {
-    asksPresenters ? [PresenterDemand(path: location, kind: kind)] : []
+  /// The demand for presenters; nil if none is asked.
+  func presenterDemand(at location: ItemPath) -> PresenterDemand? {
+    asksPresenters ? PresenterDemand(path: location, kind: kind) : nil
   }
 }
 

@@ -103,9 +103,8 @@ final class AccessOpening: Waiting {
         acquisition: ItemAcquisition(
           location, kind, item: found[indices[0]].item, under: terms, leaving: removal))
     }
-    let prepared = coordinator.prepared
-    let demands = zip(requests, found).flatMap { request, found in
-      prepared.contains(found.place.text) ? [] : request.presenterDemands(at: found.place)
+    let demands = zip(requests, found).compactMap { request, found in
+      coordinator.isPrepared(found.place.text) ? nil : request.presenterDemand(at: found.place)
     }
     conversation = PresenterConversation.ifNeeded(
       demands, for: coordinator.filePresenter, under: terms)
@@ -165,7 +164,7 @@ final class AccessOpening: Waiting {
   // were changed, each would be in conflict with the other.
   private func placeInCopy(_ access: ItemAccess) -> String? {
     guard access.kind.copyMode != nil else { return nil }
-    let directory = acquired.first {
+    let directory = items.lazy.compactMap(\.access).first {
       $0.kind.copyMode == .copy && $0.location.contains(access.location)
     }
     guard let directory, let claim = directory.claim else { return nil }

@@ -293,19 +293,14 @@ final class Preparation: Sendable {
     for coordinator: FileCoordinator, _ requests: [AccessRequest],
     until deadline: ContinuousClock.Instant?
   ) throws {
-    var demands: [PresenterDemand] = []
-    var paths: [String] = []
-    for request in requests {
-      let location = try request.find().place
-      paths.append(location.text)
-      demands += request.presenterDemands(at: location)
-    }
+    let places = try requests.map { try $0.find().place }
+    let demands = zip(requests, places).compactMap { $0.presenterDemand(at: $1) }
     let terms = try coordinator.begin(requests, until: deadline, term: FileCoordinator.standardTerm)
     defer { coordinator.end(terms) }
     conversation = try PresenterConversation.begin(
       demands, for: coordinator.filePresenter, until: terms.deadline, under: terms)
     self.coordinator = coordinator
-    coordinator.setPrepared(paths, by: ObjectIdentifier(self))
+    coordinator.setPrepared(places.map(\.text), by: ObjectIdentifier(self))
   }
 
   deinit { end() }

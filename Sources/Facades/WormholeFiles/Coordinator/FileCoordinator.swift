@@ -192,8 +192,10 @@ extension FileCoordinator {
     withExtendedLifetime(ended) {}
   }
 
-  /// Paths whose presenters have been asked already.
-  var prepared: Set<String> { state.withLock { Set($0.prepared.values.joined()) } }
+  /// Whether the presenters of an item have been asked already.
+  func isPrepared(_ path: String) -> Bool {
+    state.withLock { $0.prepared.values.contains { $0.contains(path) } }
+  }
 
   /// Presenters of these items have been asked, and are not asked again before a preparation ends.
   ///

@@ -11,10 +11,6 @@ package final class PresenterConversation: Waiting, Sendable {
   /// How long all presenters together may take.
   static let patience: Duration = .seconds(2)
 
-  /// How often to look at presenters of other processes during the wait, because no event reports
-  /// that a process was stopped.
-  private static let interval: Duration = .milliseconds(50)
-
   /// The presenters that did not answer in time, in the state of the last look.
   package var silent: [PresenterDescription] { state.withLock { $0.silent } }
 
@@ -118,7 +114,7 @@ package final class PresenterConversation: Waiting, Sendable {
       finish(published: [:])
       throw failure
     }
-    if let limit { return .wait(for: latch, until: min(limit, now.advanced(by: Self.interval))) }
+    if let limit { return .wait(for: latch, until: min(limit, now + AccessTerms.interval)) }
     if !silent.isEmpty {
       let names = silent.map(\.description).joined(separator: "; ")
       let sentence = "went on without an answer of \(names); it may not notice in time"
