@@ -176,33 +176,31 @@ struct EtcdInspection {
       switch kind.primitive {
       case .value:
         var ahead: [String: EtcdValue.State] = [:]
-        lookAtNames(of: kind, "values") { inspection, names in
-          if ahead.isEmpty { ahead = try inspection.states(of: names, kind) }
-          let state = names.first.flatMap { ahead.removeValue(forKey: $0) }
-          guard let name = names.first,
-            let content = try inspection.value(name, kind, state)
-          else { return }
+        lookAtNames(of: kind, "values") { inspection, name, rest in
+          if ahead.isEmpty { ahead = try inspection.states(of: rest, kind) }
+          let state = ahead.removeValue(forKey: name)
+          guard let content = try inspection.value(name, kind, state) else { return }
           inspection.report.change(kind) { $0.values.append(content) }
         }
       case .notification:
-        lookAtNames(of: kind, "notifications") { inspection, name in
+        lookAtNames(of: kind, "notifications") { inspection, name, _ in
           let content = try inspection.notification(name)
           inspection.report.change(kind) { $0.notifications.append(content) }
         }
       case .presence:
-        lookAtNames(of: kind, "presences") { inspection, name in
+        lookAtNames(of: kind, "presences") { inspection, name, _ in
           let presence = Presence(container: inspection.container, name: name, kind: kind)
           let found = try ContainerReport.NamedPresence(
             name: name, path: presence.path, members: presence.members())
           inspection.report.change(kind) { $0.presences.append(found) }
         }
       case .queue:
-        lookAtNames(of: kind, "queues") { inspection, name in
+        lookAtNames(of: kind, "queues") { inspection, name, _ in
           let found = try inspection.queue(name, kind)
           inspection.report.change(kind) { $0.queues.append(found) }
         }
       case .log:
-        lookAtNames(of: kind, "logs") { inspection, name in
+        lookAtNames(of: kind, "logs") { inspection, name, _ in
           let found = try inspection.log(name)
           inspection.report.change(kind) { $0.logs.append(found) }
         }
@@ -215,24 +213,18 @@ struct EtcdInspection {
   }
 
   /// Examines one name after another, as long as there is time.
+  ///
+  /// - Parameter look: Gets the name, and all names from this one on.
   private mutating func lookAtNames(
-    of kind: NameKind, _ names: String, _ look: (inout Self, String) throws -> Void
-  ) {
-    lookAtNames(of: kind, names) { inspection, rest in
-      if let name = rest.first { try look(&inspection, name) }
-    }
-  }
-
-  /// - Parameter look: Examines the first name; those after it are the next ones.
-  private mutating func lookAtNames(
-    of kind: NameKind, _ names: String, _ look: (inout Self, ArraySlice<String>) throws -> Void
+    of kind: NameKind, _ names: String,
+    _ look: (inout Self, String, ArraySlice<String>) throws -> Void
   ) {
     attempt("look through the \(names)") { inspection in
       let all = try inspection.names(of: kind)
       var rest = all.prefix(Self.maximumNames)
-      while !rest.isEmpty {
+      while let name = rest.first {
         guard kind.primitive == .value || ContinuousClock.now < inspection.deadline else { break }
-        try look(&inspection, rest)
+        try look(&inspection, name, rest)
         rest.removeFirst()
       }
       if all.count > Self.maximumNames || ContinuousClock.now >= inspection.deadline {

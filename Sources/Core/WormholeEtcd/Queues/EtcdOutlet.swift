@@ -24,15 +24,10 @@ final class EtcdOutlet: QueueOutlet {
     /// The revision at which that was so.
     let seen: Int64
 
-    init(order: UInt64, item: KeyValue, seen: Int64) {
-      (self.order, self.item, self.seen) = (order, item, seen)
-    }
-
-    /// - Parameter item: What was found.
-    init(_ item: KeyValue?, seen: Int64) {
-      (self.item, self.seen) = (item, seen)
+    static func found(_ item: KeyValue?, seen: Int64) -> Last {
       let words = String(decoding: item?.value ?? [], as: UTF8.self).split(separator: " ")
-      order = words.last.flatMap { UInt64($0, radix: 16) } ?? 0
+      let order = words.last.flatMap { UInt64($0, radix: 16) }
+      return Last(order: order ?? 0, item: item, seen: seen)
     }
   }
 
@@ -96,7 +91,7 @@ final class EtcdOutlet: QueueOutlet {
   private func look() throws(EtcdError) -> [KeyValue]? {
     let found = try store.container.commit(Self.look(of: sender, store.prefix))
     state.withLock { state in
-      state.last = state.last ?? Last(found.results[0].items.first, seen: found.revision)
+      state.last = state.last ?? .found(found.results[0].items.first, seen: found.revision)
       state.mayExpire = found.results.dropFirst(2).contains { $0 != .count(0) }
     }
     guard case .page(let items, isIncomplete: false) = found.results[1] else { return nil }
@@ -163,7 +158,7 @@ final class EtcdOutlet: QueueOutlet {
 
   private func readLast(_ store: EtcdQueue) throws(EtcdError) -> Last {
     let (items, revision) = try store.read([.key(store.key(.senders, sender))])
-    return Last(items[0].first, seen: revision)
+    return .found(items[0].first, seen: revision)
   }
 
   /// Adds the steps by which the sender's newest entry with a key gives way to a newer one, unless a
