@@ -1,6 +1,6 @@
 import Dispatch
 public import Foundation
-import Synchronization
+import Wormhole
 public import WormholeFiles
 
 /// Coordinates reading and writing of files and directories among processes and among the objects
@@ -187,12 +187,14 @@ open class NSFileCoordinator: NSObject, @unchecked Sendable {
   /// Registers a presenter, which is retained until it is removed as often as it was added. A
   /// registration that fails is an event of `Diagnostics`, because the original has no error here.
   open class func addFilePresenter(_ filePresenter: any NSFilePresenter) {
-    PresenterAdapter.add(filePresenter)
+    Diagnostics.reporting {
+      try FileCoordinator.addFilePresenter(PresenterAdapter.of(filePresenter))
+    }
   }
 
   /// Ends a registration: no callback begins after this returns.
   open class func removeFilePresenter(_ filePresenter: any NSFilePresenter) {
-    PresenterAdapter.remove(filePresenter)
+    FileCoordinator.removeFilePresenter(PresenterAdapter.of(filePresenter))
   }
 
   /// The registered presenters of this process, in no order.

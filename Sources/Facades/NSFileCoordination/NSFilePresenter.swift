@@ -48,9 +48,7 @@ public protocol NSFilePresenter: NSObjectProtocol {
   func savePresentedItemChanges(
     completionHandler: @escaping @Sendable ((any Error)?) -> Void)
 
-  /// Another access is about to read the item: write the unsaved changes.
-  ///
-  /// - Throws: an error that ends the other access before it begins.
+  /// The asynchronous form; an error that it throws ends the other access before it begins.
   nonisolated(nonsending) func savePresentedItemChanges() async throws
 
   /// Another access is about to delete the item, or a directory above it.
@@ -59,9 +57,7 @@ public protocol NSFilePresenter: NSObjectProtocol {
   func accommodatePresentedItemDeletion(
     completionHandler: @escaping @Sendable ((any Error)?) -> Void)
 
-  /// Another access is about to delete the item, or a directory above it.
-  ///
-  /// - Throws: an error that ends the other access before it begins.
+  /// The asynchronous form; an error that it throws ends the other access before it begins.
   nonisolated(nonsending) func accommodatePresentedItemDeletion() async throws
 
   /// Never called: nothing evicts a file on Linux.
@@ -70,9 +66,7 @@ public protocol NSFilePresenter: NSObjectProtocol {
   func accommodatePresentedItemEviction(
     completionHandler: @escaping @Sendable ((any Error)?) -> Void)
 
-  /// Never called: nothing evicts a file on Linux.
-  ///
-  /// - Throws: would be an error that prevents the eviction.
+  /// Never called, as the form with a completion handler.
   nonisolated(nonsending) func accommodatePresentedItemEviction() async throws
 
   /// The attributes of iCloud to hear of. Never read: there is no iCloud on Linux.

@@ -1,7 +1,6 @@
 import Dispatch
 import Foundation
 import Synchronization
-import Wormhole
 import WormholeFiles
 
 /// A registered `NSFilePresenter` as the coordination knows it.
@@ -123,13 +122,5 @@ extension PresenterAdapter {
       entries[ObjectIdentifier(presenter)] = Entry(new)
       return new
     }
-  }
-
-  static func add(_ presenter: any NSFilePresenter) {
-    Diagnostics.reporting { try FileCoordinator.addFilePresenter(of(presenter)) }
-  }
-
-  static func remove(_ presenter: any NSFilePresenter) {
-    FileCoordinator.removeFilePresenter(of(presenter))
   }
 }
