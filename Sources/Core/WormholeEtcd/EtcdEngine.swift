@@ -70,7 +70,18 @@ extension EtcdContainer: ContainerEngine {
 
   package func watchOwnPresenceNames(
     _ signal: @escaping @Sendable () -> Void
-  ) throws -> any Cancelling { try EtcdNameWatch(self, isOwn: true, signal) }
+  ) throws -> any Cancelling {
+    // The first registration of a name creates its key `last`, which stays.
+    try KeyWatch(self, .prefix(key("p", isOwn: true))) { events in
+      let isNew = events.contains { event in
+        event.kind == .put && event.keyValue.created == event.keyValue.modified
+          && event.keyValue.key.suffix(5).elementsEqual("/last".utf8)
+      }
+      if isNew { signal() }
+    } mayHaveMissed: {
+      signal()
+    }
+  }
 
   package func bell(_ name: String) -> any BellStore {
     EtcdBell(etcd: self, key: key(.notification, name))

@@ -156,3 +156,38 @@ final class KeyFollower: Sendable {
     }
   }
 }
+
+/// Follows keys of which its user keeps nothing.
+final class KeyWatch: Cancelling, KeyFollowing {
+  private let container: EtcdContainer
+  private let follower: KeyFollower
+  private let heard: @Sendable ([EtcdEvent]) -> Void
+  private let mayHaveMissed: @Sendable () -> Void
+
+  /// - Parameters:
+  ///   - heard: Gets events, on the thread of the watches.
+  ///   - mayHaveMissed: Called when events may have been lost.
+  init(
+    _ container: EtcdContainer, _ range: KeyRange,
+    heard: @escaping @Sendable ([EtcdEvent]) -> Void,
+    mayHaveMissed: @escaping @Sendable () -> Void
+  ) throws(EtcdError) {
+    self.container = container
+    self.heard = heard
+    self.mayHaveMissed = mayHaveMissed
+    follower = KeyFollower(container, range)
+    try follower.begin(for: self, until: container.soon)
+  }
+
+  var isWatching: Bool { follower.isWatching }
+
+  func look(until deadline: ContinuousClock.Instant) throws(EtcdError) -> EtcdMoment {
+    try container.until(deadline).glance(at: follower.range).moment
+  }
+
+  func hear(_ events: [EtcdEvent], of history: Int) { heard(events) }
+
+  func looked(isNewWatch: Bool) { mayHaveMissed() }
+
+  func cancel() { follower.cancel() }
+}

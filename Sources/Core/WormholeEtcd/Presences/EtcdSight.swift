@@ -35,38 +35,3 @@ final class EtcdSight: PresenceSight {
 
   func cancel() { mirror.withLock { $0 }?.cancel() }
 }
-
-/// The watch for new names of presences: the first registration of a name creates its key `last`, which
-/// stays.
-final class EtcdNameWatch: Cancelling, KeyFollowing {
-  private let etcd: EtcdContainer
-  private let range: KeyRange
-  private let signal: @Sendable () -> Void
-  private let follower: KeyFollower
-
-  init(
-    _ etcd: EtcdContainer, isOwn: Bool, _ signal: @escaping @Sendable () -> Void
-  ) throws(EtcdError) {
-    self.etcd = etcd
-    self.signal = signal
-    range = .prefix(etcd.key("p", isOwn: isOwn))
-    follower = KeyFollower(etcd, range)
-    try follower.begin(for: self, until: etcd.soon)
-  }
-
-  func look(until deadline: ContinuousClock.Instant) throws(EtcdError) -> EtcdMoment {
-    try etcd.until(deadline).glance(at: range).moment
-  }
-
-  func hear(_ events: [EtcdEvent], of history: Int) {
-    let isNew = events.contains { event in
-      event.kind == .put && event.keyValue.created == event.keyValue.modified
-        && event.keyValue.key.suffix(5).elementsEqual("/last".utf8)
-    }
-    if isNew { signal() }
-  }
-
-  func looked(isNewWatch: Bool) { signal() }
-
-  func cancel() { follower.cancel() }
-}

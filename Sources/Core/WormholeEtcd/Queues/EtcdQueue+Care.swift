@@ -164,6 +164,16 @@ extension EtcdQueue: QueueStore {
     EtcdTransaction(if: [], then: [.page(.init(everything, keysOnly: true), limit: 1)])
   }
 
+  /// Each end of an entry changes or deletes `e/<batch>` or `d/<batch>`.
+  func watchEnds(_ ends: QueueEnds) throws -> any QueueEndWatching {
+    // A waiter that looks learns why a look fails.
+    try KeyWatch(container, range(from: .claims, through: .entries)) { [weak ends] events in
+      for batch in events.compactMap({ batch($0.keyValue.key) }) { ends?.raise(batch) }
+    } mayHaveMissed: { [weak ends] in
+      ends?.raiseAll()
+    }
+  }
+
   /// Removes the marks of entries that are gone, and files that no entry names.
   func sweep() throws {
     try sweepAttachments()
@@ -175,4 +185,8 @@ extension EtcdQueue: QueueStore {
       _ = try container.repeating(.init(if: conditions, then: [.delete(.key(mark.key))]))
     }
   }
+}
+
+extension KeyWatch: QueueEndWatching {
+  var count: Int { isWatching ? 1 : 0 }
 }
