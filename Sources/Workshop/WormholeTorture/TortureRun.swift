@@ -84,7 +84,10 @@ struct TortureRun {
     let presence = PresenceWatch.sum(chaos.workers.map(\.processID))
     let missed = try chaos.finish(
       jsonText(values.merging([PresenceWatch.key: presence]) { $1 }))
-    checks += try final.checkEnded()
+    if options.kinds.contains(.requests) {
+      // What others see of the workers that have ended, before this process takes their names.
+      checks.append(try RequestChecks.deadPeers(container, options.processes))
+    }
     try final.drain()
     let records = try Records(directory, lives: final.life)
     checks += HistoryChecks(records: records, last: values, isOnEtcd: nemesis != nil).all
@@ -133,12 +136,6 @@ struct FinalWork {
         }
         return (key, last)
       })
-  }
-
-  /// Checks what others see of the workers that have ended, before this process takes their names.
-  func checkEnded() throws -> [Check] {
-    guard options.kinds.contains(.requests) else { return [] }
-    return [try RequestChecks.deadPeers(container, options.processes)]
   }
 
   /// Completes all pending deliveries, after all workers have ended.

@@ -128,7 +128,12 @@ struct EtcdInspection {
     let endpoint = member.endpoint
     // A member that no longer answers is reported by what follows.
     member.clockDifference = try? etcd.client.clockDifference(of: endpoint, until: memberDeadline)
-    lookAtWatches(of: &member)
+    do throws(EtcdError) {
+      member.watchDelay = try etcd.client.watchDelay(
+        of: etcd.formatKey, at: endpoint, until: memberDeadline)
+    } catch {
+      member.watchFailure = error.reason
+    }
     // The same, and without the certificate everything else is still reported.
     let pem = try? etcd.client.cluster.certificate(at: endpoint, until: memberDeadline)
     cluster.certificates += Self.certificate(pem, at: endpoint)
@@ -146,16 +151,6 @@ struct EtcdInspection {
   }
 
   private var memberDeadline: ContinuousClock.Instant { min(deadline, .now + Self.memberPatience) }
-
-  /// Lets a member report something by a watch.
-  private func lookAtWatches(of member: inout ClusterReport.Member) {
-    do throws(EtcdError) {
-      member.watchDelay = try etcd.client.watchDelay(
-        of: etcd.formatKey, at: member.endpoint, until: memberDeadline)
-    } catch {
-      member.watchFailure = error.reason
-    }
-  }
 
   /// The history of the version's key shows it, because the key never changes.
   private func oldestRevision() throws -> Int64 {
