@@ -33,7 +33,7 @@ package final class EtcdSession: Sendable {
     var handlers: [Int: @Sendable () -> Void] = [:]
   }
 
-  private static let isRevokedAtExit = Atomic(false)
+  private static let endsAtExit: Void = Program.atExit { EtcdSession.revokeAll() }
   private static let live = Mutex<[Int64: Weak<EtcdSession>]>([:])
   /// How long an exit of the process waits for etcd.
   private static let exitWait: Duration = .milliseconds(250)
@@ -49,14 +49,11 @@ package final class EtcdSession: Sendable {
     self.lifetime = lifetime
     self.isLasting = isLasting
     state = Mutex(State(kept: sent))
-    if !isLasting { register() }
+    if !isLasting {
+      Self.live.withLock { $0[lease] = Weak(object: self) }
+      _ = Self.endsAtExit
+    }
     keepAliveLater(after: lifetime / 3)
-  }
-
-  private func register() {
-    Self.live.withLock { $0[lease] = Weak(object: self) }
-    let isFirst = Self.isRevokedAtExit.exchange(true, ordering: .relaxed) == false
-    if isFirst { Program.atExit { EtcdSession.revokeAll() } }
   }
 
   deinit {

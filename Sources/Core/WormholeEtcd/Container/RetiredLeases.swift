@@ -25,10 +25,12 @@ enum RetiredLeases {
   private struct State: Sendable {
     var leases: [Lease] = []
     var isRevoking = false
-    var isEndedAtExit = false
   }
 
   private static let state = Mutex(State())
+  private static let endsAtExit: Void = Program.atExit {
+    RetiredLeases.revokeAll(until: .now + RetiredLeases.exitWait)
+  }
   /// How long one may take.
   private static let patience: Duration = .seconds(2)
   /// How long an exit of the process waits for etcd.
@@ -40,12 +42,11 @@ enum RetiredLeases {
   static func add(_ number: Int64, of client: EtcdClient, history: Int) {
     let lease = Lease(
       client: client, number: number, history: history, processID: Program.processID)
-    let (isFirst, mustBegin) = state.withLock { state in
+    let mustBegin = state.withLock { state in
       state.leases.append(lease)
-      defer { (state.isEndedAtExit, state.isRevoking) = (true, true) }
-      return (!state.isEndedAtExit, !state.isRevoking)
+      return !exchange(&state.isRevoking, with: true)
     }
-    if isFirst { Program.atExit { RetiredLeases.revokeAll(until: .now + RetiredLeases.exitWait) } }
+    _ = endsAtExit
     if mustBegin { Blocking.queue().async { revokeAll(until: nil) } }
   }
 
