@@ -37,7 +37,7 @@ package struct EtcdContainer: Sendable {
     ) throws {
       (self.location, self.room) = (location, room)
       // A user without a home directory keeps no token; what needs that directory reports that it is missing.
-      let state = try? EtcdContainer.stateDirectory(location)
+      let state = try? location.stateDirectory()
       var configuration = try location.configuration(keepingTokenIn: state)
       if let transport { configuration.transport = transport }
       client = EtcdClient(configuration)
@@ -313,6 +313,19 @@ extension EtcdContainer {
       .tooLarge, action, path: path,
       reason: "it has \(content.count) bytes, and a key on etcd at most \(maximumBytes)",
       remedy: "send large content as a file" + remedy)
+  }
+}
+
+extension EtcdContainer {
+  /// Returns the directory of this machine that belongs to a container on etcd: for files, which
+  /// other machines do not see, and all that is tied to its processes. It is an ordinary container.
+  ///
+  /// `$XDG_STATE_HOME/wormhole/<digest of the cluster and the prefix>`, by default in
+  /// `~/.local/state` (XDG Base Directory Specification 0.8).
+  package func localDirectory() throws -> String {
+    let identity = "\(client.clusterID ?? "")/\(location.prefix)"
+    let digest = SHA256.hexDigest(of: Array(identity.utf8)).prefix(32)
+    return try location.stateDirectory() + "/wormhole/" + digest
   }
 }
 

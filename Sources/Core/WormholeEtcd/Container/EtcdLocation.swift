@@ -105,6 +105,16 @@ extension EtcdLocation {
     return configuration
   }
 
+  /// Returns the directory of the state of programs.
+  func stateDirectory() throws(AppGroupError) -> String {
+    // The specification says that a relative path must be ignored.
+    if let state = Program.environment("XDG_STATE_HOME"), state.hasPrefix("/") { return state }
+    if let home = Program.homeDirectory, home.hasPrefix("/") { return home + "/.local/state" }
+    throw AppGroupError(
+      .containerMissing, "find this machine's directory of the container", path: description,
+      reason: "neither XDG_STATE_HOME nor HOME is set", remedy: "set HOME")
+  }
+
   /// Returns the password, and the status of its file if it is in one.
   private func readPassword(of user: String) throws -> (String, FileStatus?) {
     if let password { return (password.text, nil) }

@@ -1,5 +1,3 @@
-import FoundationEssentials
-
 /// The watches of one connection with the progress of each: determines requests, and evaluates
 /// lines of the answer.
 struct WatchTable {
