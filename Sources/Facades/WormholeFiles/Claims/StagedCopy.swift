@@ -201,8 +201,7 @@ final class ReaderCopy: Sendable {
         // Removed with the snapshot if this fails.
         if isDirectory {
           try ZipFile.write(
-            location.name, at: parent.rawValue, to: snapshot.path, leavingOut: ItemSite.isSite,
-            check: check)
+            location.name, at: parent.rawValue, to: snapshot.path, check: check)
           return snapshot
         }
         try TreeCopy(leavesOut: ItemSite.isSite, check: check).copy(

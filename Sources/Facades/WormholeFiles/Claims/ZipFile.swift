@@ -5,7 +5,7 @@ import WormholeSystem
 /// with some hundred bytes of memory for each entry.
 ///
 /// Directories, files and symbolic links are in it, with their names, modes and times as Info-ZIP
-/// writes them; entries of other kinds have no content, and are left out. Names that are UTF-8 are
+/// writes them; sites, and entries of other kinds, which have no content, are left out. Names that are UTF-8 are
 /// marked as such. Sizes and offsets of more than 32 bits are in fields of ZIP64.
 ///
 /// The format is in APPNOTE.TXT of PKWARE, version 6.3.10 (sections 4.3 to 4.5), and the extra field
@@ -22,7 +22,6 @@ struct ZipFile {
   }
 
   private let file: SharedDescriptor
-  private let leavesOut: (FileName) -> Bool
   private let check: () throws -> Void
   private let calendar = Calendar(identifier: .gregorian)
   /// The directory at the end of the file.
@@ -43,31 +42,20 @@ struct ZipFile {
   ///
   /// - Parameters:
   ///   - path: The zip file, which is made.
-  ///   - leavesOut: The names that are left out, at any depth.
   ///   - check: Called between entries and between pieces of a file; its errors end the writing.
   /// - Throws: `FileCoordinationError` with the entry that could not be read. An entry that vanishes
   ///   meanwhile is left out.
   /// - Complexity: Eight system calls for a file, and two for each mebibyte of it.
   static func write(
-    _ name: FileName, at parent: Int32, to path: String,
-    leavingOut leavesOut: @escaping (FileName) -> Bool, check: @escaping () throws -> Void
+    _ name: FileName, at parent: Int32, to path: String, check: @escaping () throws -> Void
   ) throws {
     let file = try FileDescriptor.open(
       path, [.writeOnly, .create, .exclusive, .noFollow], mode: 0o600)
-    var zip = ZipFile(file: SharedDescriptor(file), leavesOut: leavesOut, check: check)
+    var zip = ZipFile(file: SharedDescriptor(file), check: check)
     let root = SharedDescriptor(try openDirectory(name, at: parent))
     try zip.addDirectory(TreePath(name), root)
     try zip.walk("zip", through: root, path: TreePath(name))
     try zip.finish()
-  }
-
-  private init(
-    file: SharedDescriptor, leavesOut: @escaping (FileName) -> Bool,
-    check: @escaping () throws -> Void
-  ) {
-    self.file = file
-    self.leavesOut = leavesOut
-    self.check = check
   }
 
   // MARK: Entries
@@ -139,7 +127,7 @@ struct ZipFile {
 
 extension ZipFile: TreeVisitor {
   mutating func visit(_ entry: FileDescriptor.Entry, at place: TreePlace) throws -> Void? {
-    guard !leavesOut(entry.name) else { return nil }
+    guard !ItemSite.isSite(entry.name) else { return nil }
     try check()
     return try reporting(entry.name, at: place) { zip in
       let status = try tolerating(Self.vanished, fileStatus(entry.name, at: place.rawValue))
