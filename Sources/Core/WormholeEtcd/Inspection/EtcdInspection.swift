@@ -169,7 +169,7 @@ struct EtcdInspection {
     for kind in NameKind.users + NameKind.owns {
       switch kind.primitive {
       case .value:
-        var ahead: [String: EtcdValue.State] = [:]
+        var ahead: [String: SeenState] = [:]
         lookAtNames(of: kind, "values") { inspection, name, rest in
           if ahead.isEmpty { ahead = try inspection.states(of: rest, kind) }
           let state = ahead.removeValue(forKey: name)
@@ -243,18 +243,18 @@ struct EtcdInspection {
   /// Reads the first of some values, by one request.
   private func states(
     of names: ArraySlice<String>, _ kind: NameKind
-  ) throws(EtcdError) -> [String: EtcdValue.State] {
+  ) throws(EtcdError) -> [String: SeenState] {
     guard ContinuousClock.now < deadline else { return [:] }
     let names = names.prefix(Self.valuesAtOnce)
     let found = try etcd.client.read(
       names.map { .init(.key(etcd.key(kind, $0))) }, until: deadline)
-    let states = found.items.map { EtcdValue.State(item: $0.first, seen: found.moment) }
+    let states = found.items.map { SeenState(item: $0.first, seen: found.moment) }
     return Dictionary(zip(names, states)) { first, _ in first }
   }
 
   /// - Parameter state: Nil if there was no time to read it.
   private func value(
-    _ name: String, _ kind: NameKind, _ state: EtcdValue.State?
+    _ name: String, _ kind: NameKind, _ state: SeenState?
   ) throws -> ContainerReport.NamedContent? {
     let value = EtcdValue(etcd, container: container, name, kind: kind)
     var content = ContainerReport.NamedContent(identifier: name, path: value.path)

@@ -11,7 +11,7 @@ final class EtcdChange<Result: Sendable>: Waiting {
   private let terms: ChangeTerms
   private let needsContent: Bool
   private let decide: @Sendable (ValueSnapshot) throws -> (Edit, Result)
-  private var known: EtcdValue.State?
+  private var known: SeenState?
   /// Whether `known` was read for this change.
   private var isFresh = false
   /// The lease of the new content, and the history in which it was made.
@@ -39,7 +39,7 @@ final class EtcdChange<Result: Sendable>: Waiting {
   func step() throws -> WaitingStep<Result> {
     try reporting("change the value", path: value.path) {
       let etcd = value.etcd.until(CallLimit.callDeadline(terms.deadline))
-      let state: EtcdValue.State
+      let state: SeenState
       if let known {
         state = known
       } else {
@@ -57,7 +57,7 @@ final class EtcdChange<Result: Sendable>: Waiting {
   }
 
   private func attempt(
-    _ state: EtcdValue.State, on etcd: EtcdContainer
+    _ state: SeenState, on etcd: EtcdContainer
   ) throws -> WaitingStep<Result> {
     let old = value.snapshot(of: state)
     let edit: Edit
@@ -103,7 +103,7 @@ final class EtcdChange<Result: Sendable>: Waiting {
       to: "change the value", path: value.path, others: "it",
       repeats: terms.repeatsAfterLoss || !needsContent)
     guard let result = outcome.results.last else { return readAgain() }
-    let state = EtcdValue.State(item: result.items.first, seen: outcome.moment)
+    let state = SeenState(item: result.items.first, seen: outcome.moment)
     value.know(state)
     known = state
     isFresh = true

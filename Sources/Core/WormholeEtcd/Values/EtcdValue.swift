@@ -21,8 +21,6 @@ final class EtcdValue: ValueStore {
   let key: [UInt8]
   private let kind: NameKind
 
-  typealias State = SeenState
-
   init(
     _ etcd: EtcdContainer, container: SharedContainer, _ identifier: String, kind: NameKind
   ) {
@@ -48,22 +46,22 @@ final class EtcdValue: ValueStore {
   }
 
   /// Reads the key as a majority of the cluster knows it.
-  func read(on etcd: EtcdContainer) throws(EtcdError) -> State {
+  func read(on etcd: EtcdContainer) throws(EtcdError) -> SeenState {
     let found = try etcd.client.page(.key(key), limit: 1, until: etcd.soon)
-    let state = State(item: found.items.first, seen: found.moment)
+    let state = SeenState(item: found.items.first, seen: found.moment)
     know(state)
     return state
   }
 
   /// The last state that this process saw.
-  var lastState: State? { etcd.shared.seen.withLock { $0[key] } }
+  var lastState: SeenState? { etcd.shared.seen.withLock { $0[key] } }
 
   /// The state of a key that this process has not seen: most likely it does not exist yet.
-  var assumedState: State { State(item: nil, seen: etcd.client.cluster.moment) }
+  var assumedState: SeenState { SeenState(item: nil, seen: etcd.client.cluster.moment) }
 
-  func know(_ state: State) { etcd.shared.seen.withLock { $0.know(state, of: key) } }
+  func know(_ state: SeenState) { etcd.shared.seen.withLock { $0.know(state, of: key) } }
 
-  func snapshot(of state: State, limits: PropertyListLimits = .standard) -> ValueSnapshot {
+  func snapshot(of state: SeenState, limits: PropertyListLimits = .standard) -> ValueSnapshot {
     guard let item = state.item, let version = Version(item) else {
       return ValueSnapshot(bytes: nil, version: nil, of: self)
     }
@@ -87,7 +85,7 @@ final class EtcdValue: ValueStore {
   // MARK: Changing
 
   /// The witness of a change of a state.
-  func witness(_ state: State, _ content: [UInt8]) -> EtcdContainer.Witness {
+  func witness(_ state: SeenState, _ content: [UInt8]) -> EtcdContainer.Witness {
     .init(
       key: key, base: state.item, seen: state.seen.revision, value: content, stamp: Stamp.bytes)
   }
@@ -107,7 +105,7 @@ final class EtcdValue: ValueStore {
   }
 
   /// Ends the lease of a state that a change has replaced: its only key hangs on it no more.
-  func retireLease(of state: State, after outcome: EtcdTransaction.Outcome) {
+  func retireLease(of state: SeenState, after outcome: EtcdTransaction.Outcome) {
     guard let lease = state.item?.lease, lease != 0 else { return }
     RetiredLeases.add(lease, of: etcd.client, history: outcome.moment.history)
   }
@@ -144,7 +142,7 @@ private struct FollowedKey: ValueFollowing {
 
   private var current: ValueSnapshot {
     let (item, seen) = mirror.state(of: value.key)
-    return value.snapshot(of: EtcdValue.State(item: item, seen: seen))
+    return value.snapshot(of: SeenState(item: item, seen: seen))
   }
 }
 

@@ -49,7 +49,7 @@ final class EtcdValuesChange<Result: Sendable>: Waiting {
 
   private var roleConditions: [EtcdTransaction.Condition] { update.role?.conditions ?? [] }
 
-  private func read(on etcd: EtcdContainer) throws -> [EtcdValue.State] {
+  private func read(on etcd: EtcdContainer) throws -> [SeenState] {
     let outcome = try etcd.commit(
       EtcdTransaction(if: [], then: values.map { .read(.key($0.key)) }))
     return outcome.results.map { .init(item: $0.items.first, seen: outcome.moment) }
@@ -57,12 +57,12 @@ final class EtcdValuesChange<Result: Sendable>: Waiting {
 
   /// - Returns: False if another process was faster.
   private func publish(
-    _ edits: [Edit], _ states: [EtcdValue.State], found: [ValueSnapshot],
+    _ edits: [Edit], _ states: [SeenState], found: [ValueSnapshot],
     on etcd: EtcdContainer
   ) throws -> Bool {
     var transaction = EtcdTransaction(if: roleConditions, then: [])
     var witness: EtcdContainer.Witness?
-    var replaced: [(EtcdValue, EtcdValue.State)] = []
+    var replaced: [(EtcdValue, SeenState)] = []
     let stamp = Stamp.unique()
     var others: [(key: [UInt8], item: KeyValue?)] = []
     for (index, edit) in edits.enumerated() {

@@ -280,9 +280,7 @@ extension EtcdQueue: AttachmentStore {
       // No manifest names them, or will.
       for content in found.subtracting(contents) {
         let isGone = try files.repeating(
-          .init(
-            if: [.absent(waitingKey(content))],
-            then: pieces.removal(of: content), otherwise: [])
+          .init(if: [.absent(waitingKey(content))], then: pieces.removal(of: content))
         ).succeeded
         if isGone { try pieces.discard(content) }
       }

@@ -1,11 +1,11 @@
 import Synchronization
 import Wormhole
-package import WormholeSystem
+import WormholeSystem
 
 // The files that came through etcd to this machine.
 extension QueueDirectory {
   /// The prefix of the directories of consumers of queues on etcd.
-  package static let etcdPrefix = "etcd-"
+  static let etcdPrefix = "etcd-"
 
   /// Puts a file that came through etcd beside a consumer's attachments, unless it exists there.
   ///
@@ -14,7 +14,7 @@ extension QueueDirectory {
   ///   - parts: The parts written before; this file's are added if etcd becomes unreachable.
   ///   - download: Writes the content after the existing beginning, and returns whether it is as it
   ///     was sent; damaged content becomes an empty file, whose size differs from its entry.
-  package func receive(
+  func receive(
     _ id: String, by consumer: String, isClaimed: Bool, parts: FetchedParts,
     _ download: (_ file: borrowing FileDescriptor, _ part: SharedDescriptor?) throws -> Bool
   ) throws {
@@ -41,7 +41,7 @@ extension QueueDirectory {
   private static let incoming = "incoming"
 
   /// Keeps the written parts of a consumer's incomplete files.
-  package func keep(in consumer: String, _ parts: FetchedParts) throws(Errno) {
+  func keep(in consumer: String, _ parts: FetchedParts) throws(Errno) {
     for entry in try list(Self.taken + "/" + consumer) ?? [] {
       let name = entry.name.text
       guard name.hasPrefix(AttachmentPlace.takenPrefix) else { continue }
@@ -54,20 +54,20 @@ extension QueueDirectory {
   }
 
   /// Creates the directory of a consumer.
-  package func prepare(_ consumer: String) throws {
+  func prepare(_ consumer: String) throws {
     try makeParts()
     try makeDirectory(Self.taken + "/" + consumer)
   }
 
   /// Returns the consumers of a queue on etcd that have a directory here.
-  package func etcdConsumers() throws -> [String] {
+  func etcdConsumers() throws -> [String] {
     try (list(Self.taken) ?? []).map(\.name.text).filter { $0.hasPrefix(Self.etcdPrefix) }
   }
 
   /// Removes the directory of a consumer of a queue on etcd.
   ///
   /// - Parameter withFiles: whether a directory with files is removed, too; otherwise it stays.
-  package func removeEtcdConsumer(_ consumer: String, withFiles: Bool) throws {
+  func removeEtcdConsumer(_ consumer: String, withFiles: Bool) throws {
     let path = Self.taken + "/" + consumer
     guard try withFiles || list(path)?.isEmpty ?? true else { return }
     for entry in try list(path) ?? [] {
@@ -79,15 +79,13 @@ extension QueueDirectory {
 
 /// The written parts of files that come through etcd, from before their consumer ended or etcd
 /// became unreachable: open files without names. Each piece in them is compared before it is used.
-package final class FetchedParts: Sendable {
+final class FetchedParts: Sendable {
   private let files = Mutex<[String: SharedDescriptor]>([:])
-
-  package init() {}
 
   /// Keeps the fetched parts of an attachment.
   ///
   /// - Parameter file: At its beginning.
-  package func keep(_ id: String, _ file: consuming FileDescriptor) {
+  func keep(_ id: String, _ file: consuming FileDescriptor) {
     let file = SharedDescriptor(file)
     files.withLock { $0[id] = file }
   }
