@@ -134,4 +134,15 @@ struct VersionTests {
     #expect(try KeptCopies.put(folder, at: note.path))
     #expect(try text(URL(fileURLWithPath: folder)) == "mine")
   }
+
+  @Test("are those of a file with the same bytes in its name, not of one that Unicode calls equivalent")
+  func equivalentNames() throws {
+    let (composed, decomposed) = ("\u{E9}", "e\u{301}")
+    let files = [composed, decomposed].map { URL(fileURLWithPath: directory.path + "/" + $0) }
+    for file in files { try "text".write(to: file, atomically: false, encoding: .utf8) }
+    try "other".write(
+      toFile: directory.path + "/" + decomposed + ".conflict-1", atomically: false, encoding: .utf8)
+    let counts = files.map { NSFileVersion.unresolvedConflictVersionsOfItem(at: $0)?.count }
+    #expect(counts == [0, 1], "\(directory.listing)")
+  }
 }

@@ -120,8 +120,9 @@ extension EtcdLocation {
         bytes.append(byte)
         continue
       }
+      // `UInt8` alone would accept a sign.
       guard let digits = String(rest.prefix(2)), digits.utf8.count == 2,
-        let escaped = UInt8(digits, radix: 16)
+        digits.allSatisfy(\.isHexDigit), let escaped = UInt8(digits, radix: 16)
       else { return nil }
       bytes.append(escaped)
       rest = rest.dropFirst(2)

@@ -53,11 +53,13 @@ package struct KeptCopies: Sendable {
   func copy(at path: ItemPath) -> Copy? { copy(path.name.text) }
 
   private func copy(_ name: String) -> Copy? {
-    for (ending, isResolved) in [(Self.conflict, false), (Self.resolved, true)]
-    where name.hasPrefix(item.name.text + ending) {
-      let nonce = name.dropFirst(item.name.text.count + ending.count)
+    for (ending, isResolved) in [(Self.conflict, false), (Self.resolved, true)] {
+      // By bytes, because names that Unicode calls equivalent are those of two files.
+      let beginning = (item.name.text + ending).utf8
+      guard name.utf8.starts(with: beginning) else { continue }
       return Copy(
-        path: item.parent.appending(FileName(name)).text, nonce: String(nonce),
+        path: item.parent.appending(FileName(name)).text,
+        nonce: String(decoding: name.utf8.dropFirst(beginning.count), as: UTF8.self),
         isResolved: isResolved)
     }
     return nil

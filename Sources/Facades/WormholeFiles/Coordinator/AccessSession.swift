@@ -148,7 +148,9 @@ final class AccessOpening: Waiting {
         } else if let place, !request.kind.isReading {
           path = place
         }
-        if path != request.path || !request.url.isFileURL { urls[index] = URL(filePath: path) }
+        if !path.utf8.elementsEqual(request.path.utf8) || !request.url.isFileURL {
+          urls[index] = URL(filePath: path)
+        }
       }
       // Others may change the item while the copy is read.
       if item.requests.allSatisfy({ requests[$0].wantsSnapshot }) { access.end(removal) }

@@ -127,7 +127,8 @@ public final class FileCoordinator: Sendable {
   /// that wait for the item find it at its new place even without this call.
   public func item(at oldURL: URL, didMoveTo newURL: URL) {
     let (old, new) = (oldURL.path, newURL.path)
-    guard old != new else { return }
+    // By bytes: Unicode calls some different paths equivalent.
+    guard !old.utf8.elementsEqual(new.utf8) else { return }
     let sessions = state.withLock { $0.accesses.compactMap(\.session) }
     if sessions.contains(where: { $0.postponeMove(from: old, to: new) }) { return }
     PresenterConversation.reportMove(from: old, to: new, by: filePresenter)

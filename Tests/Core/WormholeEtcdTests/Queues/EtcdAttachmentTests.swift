@@ -369,6 +369,8 @@ struct EtcdAttachmentTests {
     #expect(try queue.waitingAttachments(prefix: "").isEmpty)
     #expect(try EtcdLocation("etcd://h/p?file-limit=3").fileLimit == 3 << 20)
     #expect(throws: AppGroupError.self) { try EtcdLocation("etcd://h/p?file-limit=0") }
+    #expect(try EtcdLocation("etcd://h/p?files=/a%20b").files == "/a b")
+    #expect(throws: AppGroupError.self) { try EtcdLocation("etcd://h/p?files=/a%+5b") }
   }
 
   @Test("goes back to where it was, unless something lies there")

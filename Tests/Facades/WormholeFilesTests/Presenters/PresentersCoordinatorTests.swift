@@ -179,6 +179,16 @@ struct PresentersCoordinatorTests {
     }
   }
 
+  @Test("a move between two names that Unicode calls equivalent is a move")
+  func movingToEquivalent() throws {
+    let (old, new) = (url("d/e\u{301}"), url("d/\u{E9}"))
+    try scene.shell("touch d/$(printf 'e\\314\\201')")
+    try scene.presenting("d/e\u{301}") { presenter in
+      FileCoordinator().item(at: old, didMoveTo: new)
+      try scene.wait(presenter, for: "moved:\u{E9}")
+    }
+  }
+
   @Test("a move to the place of a replaced item is reported once, and before the reacquirer")
   func movingToReplaced() throws {
     try scene.presenting("d/file", .reacquires) { other in
