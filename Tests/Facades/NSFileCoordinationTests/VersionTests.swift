@@ -135,7 +135,7 @@ struct VersionTests {
     #expect(try text(URL(fileURLWithPath: folder)) == "mine")
   }
 
-  @Test("are those of a file with the same bytes in its name, not of one that Unicode calls equivalent")
+  @Test("are not those of a file whose name Unicode calls equivalent")
   func equivalentNames() throws {
     let (composed, decomposed) = ("\u{E9}", "e\u{301}")
     let files = [composed, decomposed].map { URL(fileURLWithPath: directory.path + "/" + $0) }
