@@ -350,7 +350,8 @@ extension EtcdContainer {
     let foreign = try call.components(after: start, upTo: Self.maximumBeginnings)
       .map { String(decoding: $0, as: UTF8.self) }
       .filter { !Self.letters.contains($0) && !Self.singles.contains($0) }
-    let prefixes = above + (Self.letters + foreign).map { location.prefix + "/" + $0 }
+    let prefixes = (above + (Self.letters + foreign).map { location.prefix + "/" + $0 })
+      .prefix(EtcdContainer.maximumOperations)
     let found = try call.commit(
       EtcdTransaction(
         if: [], then: prefixes.map { .read(.key(Array(($0 + "/format").utf8))) }))
