@@ -65,7 +65,7 @@ struct ClusterDirectory {
 
   /// - Parameter condition: `.truncate` for a file that may exist.
   static func write(
-    _ file: String, _ text: String, mode: UInt32 = 0o644, _ condition: OpenOptions = .exclusive
+    _ file: String, _ text: String, mode: UInt32 = 0o644, condition: OpenOptions = .exclusive
   ) throws {
     try reporting(cannot: "write \(file)") { () throws(Errno) in
       let open = try FileDescriptor.open(file, [.writeOnly, .create, condition], mode: mode)
@@ -136,7 +136,8 @@ struct ClusterCertificates {
 
   private func configure(_ extensions: String) throws {
     try ClusterDirectory.write(
-      configuration, "[req]\ndistinguished_name = name\n[name]\n[made]\n\(extensions)\n", .truncate)
+      configuration, "[req]\ndistinguished_name = name\n[name]\n[made]\n\(extensions)\n",
+      condition: .truncate)
   }
 
   private func makeKey(_ file: String) throws {
