@@ -120,7 +120,8 @@ struct SharedContainerCommandTests {
       }
       owner wormhole send seats 1
       owner wormhole queue put jobs 6 >said; owner wormhole log append news 7 >said
-      owner sh -c 'cd home-70001/private; mkdir files; echo mine >files/settings'
+      owner sh -c 'cd home-70001/private; mkdir -p files own/watches/w; echo mine >files/settings'
+      owner sh -c 'cd home-70001/private/own/watches/w; echo note >note; chmod 644 note'
       owner wormhole backup home-70001/backup >said
       for new in copied restored; do
         mkdir home-70001/$new; chown 70001:70010 home-70001/$new; chmod 2770 home-70001/$new
@@ -136,10 +137,12 @@ struct SharedContainerCommandTests {
       owner wormhole copy /mnt/home-70001/again >said
       export WORMHOLE_CONTAINER=/mnt/home-70001/again
       use owner
+      stat -c %a $WORMHOLE_CONTAINER/own/watches/w/note $WORMHOLE_CONTAINER/logs/news/log.plist
       """)
     let shared = "2\n6\n7\nmine\nnothing wrong\n1\n"
     #expect(
-      outcome.output == shared + shared + "3\n8\n8\nmine\nnothing wrong\n" && outcome.status == 0,
+      outcome.output == shared + shared + "3\n8\n8\nmine\nnothing wrong\n664\n600\n"
+        && outcome.status == 0,
       "\(outcome)")
   }
 

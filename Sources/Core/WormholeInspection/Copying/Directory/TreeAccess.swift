@@ -16,10 +16,10 @@ struct TreeAccess: TreeVisitor {
   }
 
   mutating func visit(_ entry: FileDescriptor.Entry, at place: TreePlace) throws -> Void? {
-    // A file beside the container's own entries has the mode that its owner has chosen.
-    if access == .owner, place.path == path, !SharedContainer.isOurs(entry.name) { return nil }
+    if access == .owner, isBeside(entry.name, at: place) { return nil }
     let status = try fileStatus(entry.name, at: place.rawValue)
-    if status.group != group {
+    // In a private directory the group means nothing, and this user may not be in the directory's.
+    if access == .group, status.group != group {
       try setOwner(entry.name, at: place.rawValue, nil, group: group)
     }
     guard status.kind != .symbolicLink else { return nil }
@@ -28,6 +28,14 @@ struct TreeAccess: TreeVisitor {
       try setPermissions(entry.name, at: place.rawValue, permissions)
     }
     return status.kind == .directory ? () : nil
+  }
+
+  /// Whether an entry belongs to the users of the container, who have chosen its mode.
+  private func isBeside(_ name: FileName, at place: TreePlace) -> Bool {
+    place.path == path
+      ? !SharedContainer.isOurs(name)
+      : place.path.bytes.dropFirst(path.bytes.count + 1).elementsEqual(
+        TreePicture.Item.ofWatches.utf8)
   }
 
   private func permissions(_ status: FileStatus) -> UInt32 {

@@ -169,7 +169,7 @@ final class TreePicture {
 // MARK: What there is
 
 extension TreePicture.Item {
-  private static let ofWatches = NameKind.own + "/watches"
+  static let ofWatches = NameKind.own + "/watches"
 
   /// The files that a group keeps beside the container's own entries, and a phone app's directories for
   /// its watches.
