@@ -238,7 +238,8 @@ extension NSFilePresenter {
     _ completionHandler: @escaping @Sendable ((any Error)?) -> Void,
     _ method: nonisolated(nonsending) @escaping @Sendable (any NSFilePresenter) async throws -> Void
   ) {
-    // As in the original, the method leaves the queue with the presenter, which need not be `Sendable`.
+    // As in the original, the method leaves the queue with the presenter, which need not be `Sendable`:
+    // its own methods answer for what they share, and nothing else is read here.
     nonisolated(unsafe) let presenter: any NSFilePresenter = self
     Task.immediate {
       do {

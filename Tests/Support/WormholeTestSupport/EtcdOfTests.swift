@@ -1,4 +1,4 @@
-import WormholeEtcd
+package import WormholeEtcd
 import WormholeSystem
 @_exported public import WormholeWorkshop
 
@@ -26,6 +26,13 @@ extension EtcdNode {
       return true
     }
   }()
+
+  /// A location whose session outlives a call that gets no answer.
+  package var patientLocation: EtcdLocation {
+    var location = EtcdLocation(endpoints: [endpoint], prefix: "test")
+    location.lifetime = .seconds(60)
+    return location
+  }
 
   /// The member of all tests that need no faults; each test has its own prefix.
   package static let shared = Result { try EtcdNode() }

@@ -5,8 +5,8 @@ import WormholeSystem
 /// with some hundred bytes of memory for each entry.
 ///
 /// Directories, files and symbolic links are in it, with their names, modes and times as Info-ZIP
-/// writes them; sites, and entries of other kinds, which have no content, are left out. Names that are UTF-8 are
-/// marked as such. Sizes and offsets of more than 32 bits are in fields of ZIP64.
+/// writes them; sites, and entries of other kinds, which have no content, are left out. Names that are
+/// UTF-8 are marked as such. Sizes and offsets of more than 32 bits are in fields of ZIP64.
 ///
 /// The format is in APPNOTE.TXT of PKWARE, version 6.3.10 (sections 4.3 to 4.5), and the extra field
 /// of times in Info-ZIP's proginfo/extrafld.txt.

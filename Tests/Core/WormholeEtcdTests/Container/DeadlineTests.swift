@@ -14,10 +14,7 @@ struct DeadlineTests {
   func each() throws {
     let directory = try TemporaryDirectory()
     let node = try EtcdNode()
-    var location = EtcdLocation(endpoints: [node.endpoint], prefix: "test")
-    // The session outlives a call that gets no answer.
-    location.lifetime = .seconds(60)
-    let container = try SharedContainer(etcd: location, companion: directory.path)
+    let container = try SharedContainer(etcd: node.patientLocation, companion: directory.path)
     let value = container.value("v")
     try value.replace(with: 1)
     let snapshots = Mutex(try value.snapshots().makeAsyncIterator())

@@ -15,12 +15,9 @@ struct PeerDeadlineTests {
   func each() throws {
     let directory = try TemporaryDirectory()
     let node = try EtcdNode()
-    var location = EtcdLocation(endpoints: [node.endpoint], prefix: "test")
-    // The session outlives a call that gets no answer.
-    location.lifetime = .seconds(60)
     try makeDirectory(directory.path + "/companion")
     let container = try SharedContainer(
-      etcd: location, companion: directory.path + "/companion")
+      etcd: node.patientLocation, companion: directory.path + "/companion")
     let phone = try PeerSession("phone", in: container)
     let watch = try PeerSession("watch", in: container)
     let message = try phone.enqueue(1, to: "watch")

@@ -308,7 +308,7 @@ extension EtcdQueue: AttachmentStore {
 
   /// The attachments that the entries of a batch, or of its kept failures, name, in their order.
   private static func ids(in item: KeyValue) -> [String?] {
-    // What is no batch names nothing, and the next consumer removes it.
+    // Content of another program names no file, and the next consumer removes it.
     let entries = try? PropertyListValue(bytes: item.value)["entries"]?.arrayValue
     return (entries ?? []).map { $0["payload"]?.attachmentID }
   }
