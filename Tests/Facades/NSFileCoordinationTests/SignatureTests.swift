@@ -162,4 +162,24 @@ struct SignatureTests {
     #expect(url.startAccessingSecurityScopedResource())
     url.stopAccessingSecurityScopedResource()
   }
+
+  @Test("of iCloud, whose answers are those of a user who is not signed in")
+  func ubiquity() throws {
+    let files = FileManager.default
+    let url = URL(fileURLWithPath: "/tmp")
+    let values = try url.resourceValues(forKeys: [.ubiquitousItemDownloadingStatusKey])
+    let status: URLUbiquitousItemDownloadingStatus? = values.ubiquitousItemDownloadingStatus
+    #expect(status == nil)
+    #expect(files.ubiquityIdentityToken == nil)
+    #expect(files.url(forUbiquityContainerIdentifier: nil) == nil)
+    #expect(!files.isUbiquitousItem(at: url))
+    try files.startDownloadingUbiquitousItem(at: url)
+    #expect(throws: CocoaError.self) {
+      try files.startDownloadingUbiquitousItem(at: url.appendingPathComponent("missing"))
+    }
+    #expect(throws: CocoaError.self) { try files.evictUbiquitousItem(at: url) }
+    #expect(throws: CocoaError.self) {
+      try files.setUbiquitous(true, itemAt: url, destinationURL: url)
+    }
+  }
 }
