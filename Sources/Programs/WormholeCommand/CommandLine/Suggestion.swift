@@ -28,7 +28,8 @@ enum Suggestion {
   static let commands: [(command: String, words: String)] = [
     ("read", "get cat mget hget show"), ("send", "set put pub publish mset setex write"),
     ("listen", "sub subscribe psubscribe"), ("remove", "rm del delete unlink unset"),
-    ("ls", "keys list scan"), ("incr", "increment inc incrby"), ("stat", "exists type ttl info"),
+    ("ls", "keys list scan"), ("incr", "increment inc incrby"), ("send --if-version none", "setnx"),
+    ("stat", "exists type ttl info"),
     ("lock", "flock with-lock"), ("run", "start supervise"), ("monitor", "events top"),
     ("queue put", "push add enqueue lpush rpush tsp"),
     ("queue take", "pop get dequeue lpop rpop blpop brpop next work"),
@@ -162,6 +163,7 @@ extension ArgumentParser {
     let parents = path.dropFirst().map(\.name)
     let words =
       Suggestion.translation(of: name, after: parents)
+      ?? path.last?.owner(of: name).map { [$0.name, name] }
       ?? Suggestion.nearest(to: name, among: helpful).map { [$0] }
     guard let words else {
       let question = "expected one of \(names.joined(separator: ", "))"
@@ -172,5 +174,12 @@ extension ArgumentParser {
       ? line(["help"] + parents + words)
       : line(arguments[..<(next - 1)] + words + arguments[next...])
     return UsageError(reason: "unknown subcommand '\(name)': did you mean \(meant)?", path: path)
+  }
+}
+
+extension CommandDescription {
+  /// The subcommand that has a subcommand of this name: `queue` for `take`.
+  fileprivate func owner(of name: String) -> CommandDescription? {
+    shownSubcommands.first { $0.shownSubcommands.contains { $0.name == name } }
   }
 }

@@ -107,6 +107,11 @@ import WormholeTestSupport
         ["--group", "g", "push", "q", "a b"],
         "unknown subcommand 'push': did you mean 'wormhole --group g queue put q 'a b''?"
       ),
+      (["take", "q"], "unknown subcommand 'take': did you mean 'wormhole queue take q'?"),
+      (
+        ["setnx", "a", "1"],
+        "unknown subcommand 'setnx': did you mean 'wormhole send --if-version none a 1'?"
+      ),
       (["del", "a"], "unknown subcommand 'del': did you mean 'wormhole remove a'?"),
       (
         ["queue", "del", "q", "x"],
