@@ -13,7 +13,7 @@ public import FoundationEssentials
 /// try PropertyListGuard.check(data)           // now Foundation's decoder may have it
 /// ```
 public enum PropertyListGuard {
-  /// Checks a binary or XML property list without building any of it.
+  /// Checks a binary or XML property list; of a binary one nothing is built.
   ///
   /// - Parameters:
   ///   - bytes: The whole file.
@@ -26,7 +26,7 @@ public enum PropertyListGuard {
     _ = try read(bytes, limits: limits, wantsContent: false)
   }
 
-  /// Checks a binary or XML property list without building any of it.
+  /// Checks a binary or XML property list; of a binary one nothing is built.
   ///
   /// - Parameters:
   ///   - data: The whole file.
@@ -38,7 +38,7 @@ public enum PropertyListGuard {
     try check([UInt8](data), limits: limits)
   }
 
-  /// Returns the value of an accepted property list; nil if it is not wanted.
+  /// Returns the value of an accepted property list; nil for a binary one whose value is not wanted.
   static func read(
     _ bytes: [UInt8], limits: PropertyListLimits, wantsContent: Bool
   ) throws(PropertyListError) -> PropertyListValue? {
@@ -53,11 +53,6 @@ public enum PropertyListGuard {
         .unknownFormat, atByte: 0,
         "it is neither a binary nor an XML property list; OpenStep text is not read")
     }
-    guard wantsContent else {
-      _ = try XMLPropertyListScanner.scan(bytes, limits: limits, into: PropertyListKeySink())
-      return nil
-    }
-    return try XMLPropertyListScanner.scan(bytes, limits: limits, into: PropertyListTreeBuilder())
-      .value()
+    return try XMLPropertyListScanner.scan(bytes, limits: limits)
   }
 }

@@ -38,9 +38,16 @@ extension PropertyListValue: CustomStringConvertible {
 
   private static func description(of dictionary: [String: PropertyListValue]) -> String {
     guard !dictionary.isEmpty else { return "[:]" }
-    let entries = dictionary.sorted { $0.key.precedesInUTF8($1.key) }.map {
+    let entries = ordered(dictionary).map {
       "\(PropertyListValue.string($0.key)): \($0.value)"
     }
     return "[" + entries.joined(separator: ", ") + "]"
+  }
+
+  /// The entries of a dictionary in the order in which they are written as text.
+  static func ordered(
+    _ dictionary: [String: PropertyListValue]
+  ) -> [(key: String, value: PropertyListValue)] {
+    dictionary.sorted { $0.key.precedesInUTF8($1.key) }
   }
 }

@@ -3,13 +3,10 @@
 /// Stricter than Foundation, which skips unknown characters and drops an unpadded end. Such a text
 /// was damaged in transit, and guessing would return bytes that were never sent.
 enum Base64 {
-  /// Returns the bytes that a text encodes; if they are not wanted, checks the text and returns
-  /// none.
-  ///
-  /// - Returns: `nil` if the text is not valid.
-  static func bytes(of text: ArraySlice<UInt8>, wanted: Bool) -> [UInt8]? {
+  /// Returns the bytes that a text encodes; `nil` if the text is not valid.
+  static func bytes(of text: ArraySlice<UInt8>) -> [UInt8]? {
     var bytes: [UInt8] = []
-    if wanted { bytes.reserveCapacity(text.count / 4 * 3) }
+    bytes.reserveCapacity(text.count / 4 * 3)
     var accumulator: UInt32 = 0
     var sextets = 0
     var index = text.startIndex
@@ -20,7 +17,7 @@ enum Base64 {
       guard let sextet = sextet(byte) else { return nil }
       accumulator = accumulator << 6 | sextet
       sextets += 1
-      if wanted, sextets % 4 == 0 {
+      if sextets % 4 == 0 {
         bytes.append(UInt8(truncatingIfNeeded: accumulator >> 16))
         bytes.append(UInt8(truncatingIfNeeded: accumulator >> 8))
         bytes.append(UInt8(truncatingIfNeeded: accumulator))
@@ -32,9 +29,8 @@ enum Base64 {
     }
     switch (sextets % 4, padding) {
     case (0, 0): break
-    case (2, 2): if wanted { bytes.append(UInt8(truncatingIfNeeded: accumulator >> 4)) }
+    case (2, 2): bytes.append(UInt8(truncatingIfNeeded: accumulator >> 4))
     case (3, 1):
-      guard wanted else { break }
       bytes.append(UInt8(truncatingIfNeeded: accumulator >> 10))
       bytes.append(UInt8(truncatingIfNeeded: accumulator >> 2))
     default: return nil

@@ -1,8 +1,6 @@
 extension XMLPropertyListScanner {
   /// Reads the text of a `string` or `key` up to the next tag.
-  ///
-  /// - Parameter wanted: Whether the text is built; it is checked in any case.
-  mutating func scanText(wanted: Bool) throws(PropertyListError) -> String {
+  mutating func scanText() throws(PropertyListError) -> String {
     let start = index
     var text: [UInt8] = []
     var isPlain = true
@@ -12,19 +10,16 @@ extension XMLPropertyListScanner {
       let isEnd = !has("&") && !has("<!")
       if isEnd, isPlain {
         try chargeText(index - start, at: start)
-        return wanted ? String(decoding: bytes[start..<index], as: UTF8.self) : ""
+        return String(decoding: bytes[start..<index], as: UTF8.self)
       }
       isPlain = false
-      if wanted { text.append(contentsOf: bytes[pieceStart..<index]) }
+      text.append(contentsOf: bytes[pieceStart..<index])
       if isEnd { break }
       if has("&") {
         let scalar = try scanReference()
-        if wanted {
-          text.append(contentsOf: UTF8.encode(scalar) ?? UTF8.encodedReplacementCharacter)
-        }
+        text.append(contentsOf: UTF8.encode(scalar) ?? UTF8.encodedReplacementCharacter)
       } else {
-        let section = try scanCharacterData()
-        if wanted { text.append(contentsOf: bytes[section]) }
+        text.append(contentsOf: bytes[try scanCharacterData()])
       }
     }
     try chargeText(index - start, at: start)

@@ -1,12 +1,12 @@
 import FoundationEssentials
 
-/// Scans an XML property list once, without recursion, and reports its parts to a sink.
+/// Scans an XML property list once, without recursion, and builds its value.
 ///
 /// The accepted subset of XML is UTF-8, one document type without an internal subset, no attributes
 /// but those of `plist`, no entities but the five of XML and numbers, and no processing
 /// instructions. A text that passes is within the limits, and `PropertyListDecoder`, whose own
 /// scanner recurses for every array, reads it without harm.
-struct XMLPropertyListScanner<Sink: PropertyListSink> {
+struct XMLPropertyListScanner {
   enum Tag: String {
     case plist, array, dict, key, string, data, date, real, integer
     case yes = "true"
@@ -20,28 +20,25 @@ struct XMLPropertyListScanner<Sink: PropertyListSink> {
 
   let bytes: [UInt8]
   var index = 0
-  var sink: Sink
+  private var builder = PropertyListTreeBuilder()
   private var budget: PropertyListBudget
   private var containers: [Container] = []
   private var hasRoot = false
 
   /// Scans all of the bytes.
-  ///
-  /// - Returns: The sink, after it received every part.
   static func scan(
-    _ bytes: [UInt8], limits: PropertyListLimits, into sink: Sink
-  ) throws(PropertyListError) -> Sink {
-    var scanner = XMLPropertyListScanner(bytes: bytes, limits: limits, sink: sink)
+    _ bytes: [UInt8], limits: PropertyListLimits
+  ) throws(PropertyListError) -> PropertyListValue {
+    var scanner = XMLPropertyListScanner(bytes: bytes, limits: limits)
     try scanner.checkCharacters()
     try scanner.scanProlog()
     try scanner.scanDocument()
     try scanner.scanEpilog()
-    return scanner.sink
+    return try scanner.builder.value()
   }
 
-  private init(bytes: [UInt8], limits: PropertyListLimits, sink: Sink) {
+  private init(bytes: [UInt8], limits: PropertyListLimits) {
     self.bytes = bytes
-    self.sink = sink
     budget = PropertyListBudget(limits)
   }
 
@@ -64,7 +61,7 @@ struct XMLPropertyListScanner<Sink: PropertyListSink> {
       }
       guard !container.hasKey else { throw malformed("a key has no value", at: start) }
       try scanCloseTag(container.tag)
-      sink.closeContainer()
+      builder.closeContainer()
     }
   }
 
@@ -77,26 +74,26 @@ struct XMLPropertyListScanner<Sink: PropertyListSink> {
     case .plist: throw malformed("<plist> stands within another element", at: start)
     case .array, .dict:
       try budget.checkDepth(containers.count + 1, atByte: start)
-      if tag == .array { sink.openArray() } else { sink.openDictionary() }
-      if isEmpty { sink.closeContainer() } else { containers.append(Container(tag: tag)) }
+      if tag == .array { builder.openArray() } else { builder.openDictionary() }
+      if isEmpty { builder.closeContainer() } else { containers.append(Container(tag: tag)) }
     case .yes, .no:
       if !isEmpty { try scanCloseTag(tag) }
-      sink.add(.boolean(tag == .yes))
+      builder.add(.boolean(tag == .yes))
     case .key:
       // PropertyListDecoder does not notice that <key/> is empty and reads on.
       guard !isEmpty else { throw malformed("an empty key is not spelled <key></key>", at: start) }
-      let key = try scanText(wanted: true)
+      let key = try scanText()
       try scanCloseTag(tag)
-      guard sink.name(key) else {
+      guard builder.name(key) else {
         throw PropertyListError(.duplicateKey, atByte: start, PropertyListError.twice(key))
       }
     case .string:
-      let text = isEmpty ? "" : try scanText(wanted: Sink.wantsContent)
+      let text = isEmpty ? "" : try scanText()
       if !isEmpty { try scanCloseTag(tag) }
-      sink.add(.string(text))
+      builder.add(.string(text))
     case .data, .date, .real, .integer:
       guard !isEmpty else { throw malformed("<\(tag.rawValue)/> has no value", at: start) }
-      sink.add(try scanScalar(tag))
+      builder.add(try scanScalar(tag))
       try scanCloseTag(tag)
     }
   }
@@ -127,7 +124,7 @@ struct XMLPropertyListScanner<Sink: PropertyListSink> {
     case .date: value = XMLPropertyListScalars.date(text).map(PropertyListValue.date)
     default:
       try budget.charge(nodes: 0, contentBytes: text.count / 4 * 3, atByte: start)
-      value = Base64.bytes(of: text, wanted: Sink.wantsContent).map { .data(Data($0)) }
+      value = Base64.bytes(of: text).map { .data(Data($0)) }
     }
     guard let value else {
       throw malformed("the content of <\(tag.rawValue)> is not valid", at: start)

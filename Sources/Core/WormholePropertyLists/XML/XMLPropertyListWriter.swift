@@ -53,7 +53,7 @@ struct XMLPropertyListWriter {
     defer { depth -= 1 }
     guard !dictionary.isEmpty else { return writeLine("<dict/>", indentation: depth - 1) }
     writeLine("<dict>", indentation: depth - 1)
-    for (key, value) in dictionary.sorted(by: { $0.key.precedesInUTF8($1.key) }) {
+    for (key, value) in PropertyListValue.ordered(dictionary) {
       do throws(PropertyListError) {
         try writeText(key, in: "key")
         try write(value)

@@ -1,7 +1,5 @@
 /// Builds a value from its parts in reading order, without recursion.
-struct PropertyListTreeBuilder: PropertyListSink {
-  static var wantsContent: Bool { true }
-
+struct PropertyListTreeBuilder {
   private struct Container {
     var isDictionary: Bool
     var elements: [PropertyListValue] = []
