@@ -39,7 +39,7 @@ struct TortureOptions: Codable {
       --etcd              On etcd instead of in a directory.
       --members <n>       The number of members of that etcd: 1 or 3. (default: 1)
       --only <kinds>      A comma-separated list of values, queues, requests, files, logs,
-                          presence, watches. Files and logs need a directory, watches etcd.
+                          presence, watches. Watches need etcd.
       --break <rule>      Leaves a rule out, to see that the checks find it: rule2 (stage through
                           the lease's own descriptor), rule5 (remove a taken-over lease before
                           acting) or queue (a consumer uses its directory by its former name);
