@@ -53,7 +53,7 @@ struct CallTable {
 
   /// Removes calls that end without an answer.
   mutating func take(where matches: (Call) -> Bool) -> [(UInt64, Call)] {
-    let taken = calls.filter { matches($0.value) }.sorted { $0.key < $1.key }
+    let taken = calls.filter { matches($0.value) }.map { $0 }.ordered { $0.key < $1.key }
     for (id, _) in taken { take(id) }
     return taken.map { ($0.key, $0.value) }
   }

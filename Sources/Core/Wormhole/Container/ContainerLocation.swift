@@ -54,7 +54,7 @@ package enum ContainerLocation {
       return entries.compactMap { entry in
         let path = directory + "/" + entry.name.text
         return group(entry.name, at: path).map { ($0, path) }
-      }.sorted { $0.identifier.utf8.lexicographicallyPrecedes($1.identifier.utf8) }
+      }.ordered { $0.identifier.utf8.lexicographicallyPrecedes($1.identifier.utf8) }
     }
   }
 

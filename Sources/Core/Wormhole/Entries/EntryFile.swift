@@ -179,8 +179,12 @@ package struct EntryFile: Hashable, Sendable {
   ) throws(Failure) -> [EntryFile] {
     let (first, isSnapshot) = try list()
     guard !first.isEmpty else { return [] }
-    var second = isSnapshot ? first : try list().entries
-    if !isSnapshot, second != first {
+    return merged(first, isSnapshot ? first : try list().entries)
+  }
+
+  private static func merged(_ first: [EntryFile], _ second: [EntryFile]) -> [EntryFile] {
+    var second = second
+    if second != first {
       var newest: [String: UInt64] = [:]
       for entry in first { newest[entry.sender] = max(newest[entry.sender] ?? 0, entry.order) }
       second.removeAll { entry in newest[entry.sender].map { entry.order > $0 } ?? true }

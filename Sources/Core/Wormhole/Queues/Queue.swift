@@ -172,8 +172,8 @@ extension Queue {
     let found = try attempt("look for entries of") {
       try store.unfinished(of: nil, limit: limit)
     }
-    let taken = found.filter { $0.status == .taken }.sorted { $0.id.isBefore($1.id) }
-    return taken + found.filter { $0.status == .stored }.sorted { $0.id.precedes($1.id) }
+    let taken = found.filter { $0.status == .taken }.ordered { $0.id.isBefore($1.id) }
+    return taken + found.filter { $0.status == .stored }.ordered { $0.id.precedes($1.id) }
   }
 
   /// Waits for the first use of a queue that was never used, and creates nothing: neither a name

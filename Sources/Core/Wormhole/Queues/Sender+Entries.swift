@@ -53,7 +53,7 @@ extension Queue.Sender {
       try store.unfinished(of: component, limit: .max)
     }
     return (receipts + others.filter { !known.contains($0.id) })
-      .sorted { $0.id.isBefore($1.id) }
+      .ordered { $0.id.isBefore($1.id) }
   }
 
   /// Waits for the end of an entry.

@@ -123,7 +123,7 @@ package struct ValuesUpdate<Result: Sendable>: Sendable {
   ) {
     role?.requireContainer(container)
     self.container = container
-    self.values = values.sorted { $0.store.file.relativePath < $1.store.file.relativePath }
+    self.values = values.ordered { $0.store.file.relativePath < $1.store.file.relativePath }
     self.terms = terms
     self.role = role
     self.body = body

@@ -247,7 +247,7 @@ extension TreeManifest {
       }
       changes += gone.keys.map { path.appending($0) }
     }
-    changes.sort { $0.bytes.lexicographicallyPrecedes($1.bytes) }
-    return Array(changes.prefix(limit))
+    let ordered = changes.ordered { $0.bytes.lexicographicallyPrecedes($1.bytes) }
+    return Array(ordered.prefix(limit))
   }
 }

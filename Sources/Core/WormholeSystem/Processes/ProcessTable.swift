@@ -199,7 +199,7 @@ package func processes(
     ["1", "2"].contains { hasOpen(process, $0, file) } || has(process, variable)
   }
   return found.map(\.identity)
-    .sorted { ($0.startTicks, $0.processID) < ($1.startTicks, $1.processID) }
+    .ordered { ($0.startTicks, $0.processID) < ($1.startTicks, $1.processID) }
 }
 
 private func has(_ processID: Int32, _ variable: String) -> Bool {

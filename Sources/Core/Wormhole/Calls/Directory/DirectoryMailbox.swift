@@ -282,7 +282,7 @@ final class DirectoryMailbox: Mailbox {
   /// The entries that have come, in their order.
   private static func entries(in news: WatchNews) -> [EntryFile] {
     let names = news.names.keys.compactMap { EntryFile(bytes: $0.bytes) }
-    return names.count > 1 ? names.sorted() : names
+    return names.count > 1 ? names.ordered(by: <) : names
   }
 
   // Anything later than this scan has an event of its own.
@@ -305,27 +305,7 @@ final class DirectoryMailbox: Mailbox {
     from wire: MailboxWire? = nil, mayList: Bool = true, _ names: () throws(Errno) -> [EntryFile]
   ) {
     do throws(Errno) {
-      var files = try names()[...]
-      let mailbox = state.withLock(\.directory)
-      // After the names, each time.
-      let wire = wire ?? mailbox?.wire
-      if let wire { receive(wire) }
-      while true {
-        switch state.withLock({ $0.backlog.next(before: files.first) }) {
-        case .deliver(let message): deliver(message)
-        case .lookForFiles(let message):
-          guard mayList, let mailbox else { return state.withLock { $0.news = .everything } }
-          files = try all(mailbox)[...]
-          if let wire { receive(wire) }
-          state.withLock { $0.backlog.noteLook(before: message) }
-        case .none:
-          guard let file = files.popFirst() else {
-            return state.withLock { $0.isBehind = false }
-          }
-          try take(file)
-          state.withLock { $0.backlog.noteDelivered(file) }
-        }
-      }
+      try takeAll(names()[...], from: wire, mayList: mayList)
     } catch {
       let isFirst = state.withLock { state in
         state.isBehind = true
@@ -335,6 +315,32 @@ final class DirectoryMailbox: Mailbox {
       Blocking.retry { [weak self] in
         self?.state.withLock { $0.isLookDue = false }
         self?.hear(.everything)
+      }
+    }
+  }
+
+  private func takeAll(
+    _ names: ArraySlice<EntryFile>, from wire: MailboxWire?, mayList: Bool
+  ) throws(Errno) {
+    var files = names
+    let mailbox = state.withLock(\.directory)
+    // After the names, each time.
+    let wire = wire ?? mailbox?.wire
+    if let wire { receive(wire) }
+    while true {
+      switch state.withLock({ $0.backlog.next(before: files.first) }) {
+      case .deliver(let message): deliver(message)
+      case .lookForFiles(let message):
+        guard mayList, let mailbox else { return state.withLock { $0.news = .everything } }
+        files = try all(mailbox)[...]
+        if let wire { receive(wire) }
+        state.withLock { $0.backlog.noteLook(before: message) }
+      case .none:
+        guard let file = files.popFirst() else {
+          return state.withLock { $0.isBehind = false }
+        }
+        try take(file)
+        state.withLock { $0.backlog.noteDelivered(file) }
       }
     }
   }

@@ -23,7 +23,7 @@ struct WireBacklog {
   var room: Int { Self.most - messages.count }
 
   mutating func add(_ new: [MailboxWire.Message]) {
-    messages = (messages + new).sorted { $0.order < $1.order }[...]
+    messages = (messages + new).ordered { $0.order < $1.order }[...]
   }
 
   /// Returns the next step, and removes a message to deliver.

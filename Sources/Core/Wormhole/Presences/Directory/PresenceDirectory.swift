@@ -127,8 +127,8 @@ package struct PresenceDirectory: PresenceStore {
       guard let member = try examiner.examine(name, id) else { continue }
       if member.state == .gone { look.dead.append(member) } else { look.live.append(member) }
     }
-    look.live.sort { $0.isBefore($1) }
-    look.dead.sort { $0.isBefore($1) }
+    look.live = look.live.ordered { $0.isBefore($1) }
+    look.dead = look.dead.ordered { $0.isBefore($1) }
     if movesAside { moveAside(look.dead, in: place) }
     return look
   }

@@ -169,7 +169,7 @@ struct DirectoryConsumer: ConsumerSource {
     try place.sweepAttachments(takenBy: directory) { needed.contains($0) }
   }
 
-  private mutating func sortLeft() { left.sort { $1.name.precedes($0.name) } }
+  private mutating func sortLeft() { left = left.ordered { $1.name.precedes($0.name) } }
 
   var place: any ConsumerPlace {
     Place(takenPath: takenPath, directory: terms.directory, arrivals: arrivals, locked: locked)

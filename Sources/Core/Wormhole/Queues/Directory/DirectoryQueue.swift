@@ -102,7 +102,9 @@ struct DirectoryQueue: QueueStore {
   func receipts(of sender: String) throws -> [QueueReceipt] {
     guard let place = try queue.open() else { return [] }
     let batches = try place.batches(QueueDirectory.sent) ?? []
-    return try batches.filter { $0.sender == sender }.sorted().flatMap { try place.receipts($0) }
+    return try batches.filter { $0.sender == sender }.ordered(by: <).flatMap {
+      try place.receipts($0)
+    }
   }
 
   func unfinished(of sender: String?, limit: Int) throws -> [QueueReceipt] {
@@ -187,7 +189,7 @@ struct DirectoryQueue: QueueStore {
     do {
       let older = try queue.open()?.marked(key, olderThan: id) ?? []
       let batches = Dictionary(grouping: older, by: \.batch)
-      try changing(batches.keys.sorted(), until: nil) { batch, place, lease in
+      try changing(Array(batches.keys).ordered(by: <), until: nil) { batch, place, lease in
         let ids = batches[batch] ?? []
         _ = try place.withdraw(Set(ids.map(\.index)), of: batch, as: .superseded, lease)
         // Including those that were taken or are gone: they no longer wait.

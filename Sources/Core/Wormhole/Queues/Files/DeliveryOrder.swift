@@ -82,7 +82,7 @@ package struct WaitingEntries: Sendable {
       }
       ready.append(name)
     }
-    delayed.sort { $0.due > $1.due }
+    delayed = delayed.ordered { $0.due > $1.due }
     nextScan = nil
     pause = all.count > Self.few ? moment + (moment - begun) * 8 : moment
   }

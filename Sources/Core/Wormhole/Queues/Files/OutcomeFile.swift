@@ -47,7 +47,7 @@ package enum OutcomeFile {
 extension QueueDirectory {
   /// Returns the entries that have a file in a directory, in the order of sending.
   package func ids(in path: String) throws(Errno) -> [QueueEntryID] {
-    try (list(path) ?? []).compactMap { OutcomeFile.id($0.name.text) }.sorted { $0.isBefore($1) }
+    try (list(path) ?? []).compactMap { OutcomeFile.id($0.name.text) }.ordered { $0.isBefore($1) }
   }
 
   package func hasOutcome(_ id: QueueEntryID) throws(Errno) -> Bool {
