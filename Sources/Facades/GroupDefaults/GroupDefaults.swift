@@ -50,7 +50,7 @@ public final class GroupDefaults: Sendable {
   let container: SharedContainer?
   let surroundings: Mutex<Surroundings>
   let reporter = ErrorReporter()
-  private let ownChange = Mutex<(@Sendable () -> Void)?>(nil)
+  private let ownChange = Mutex<(@Sendable (OwnChange) -> Void)?>(nil)
   private let opened: Result<Suite, any Error>
 
   /// Creates the defaults of a group, in the container of that name.
@@ -141,7 +141,10 @@ public final class GroupDefaults: Sendable {
     _ terms: ChangeTerms = .init(),
     _ body: @escaping @Sendable (inout Suite.Contents) throws -> Result
   ) throws -> Result {
-    let result = try suite().edit(terms, body)
+    let suite = try suite()
+    reportOwnChange(.begins)
+    defer { reportOwnChange(.ends) }
+    let result = try suite.edit(terms, body)
     reportOwnChange()
     return result
   }
@@ -149,17 +152,29 @@ public final class GroupDefaults: Sendable {
   func edit<Result: Sendable>(
     _ terms: ChangeTerms, _ body: @escaping @Sendable (inout Suite.Contents) throws -> Result
   ) async throws -> Result {
-    let result = try await suite().edit(terms, body)
+    let suite = try suite()
+    reportOwnChange(.begins)
+    defer { reportOwnChange(.ends) }
+    let result = try await suite.edit(terms, body)
     reportOwnChange()
     return result
   }
 
-  /// Calls a closure after each later change of this object, on the thread that makes it.
-  package func onOwnChange(_ observer: @escaping @Sendable () -> Void) {
+  /// A moment of a change that this object makes.
+  package enum OwnChange: Sendable {
+    /// Other processes may see it from now on.
+    case begins
+    case isMade
+    /// The call returns next, whether it has changed anything or not.
+    case ends
+  }
+
+  /// Calls a closure at each moment of a later change of this object, on the thread that makes it.
+  package func onOwnChange(_ observer: @escaping @Sendable (OwnChange) -> Void) {
     ownChange.withLock { $0 = observer }
   }
 
-  func reportOwnChange() { ownChange.withLock(\.self)?() }
+  func reportOwnChange(_ moment: OwnChange = .isMade) { ownChange.withLock(\.self)?(moment) }
 
   /// Runs the body of a source-compatible method and reports the error that it throws.
   package func reporting<Result>(_ otherwise: Result, _ body: () throws -> Result) -> Result {

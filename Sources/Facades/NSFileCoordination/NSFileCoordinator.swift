@@ -76,7 +76,7 @@ open class NSFileCoordinator: NSObject, @unchecked Sendable {
     readingItemAt url: URL, options: ReadingOptions = [], error outError: NSErrorPointer,
     byAccessor reader: (URL) -> Void
   ) {
-    setting(outError) {
+    setting(outError, permission: .fileReadNoPermission) {
       try coordinator.coordinate(readingItemAt: url, options: options, byAccessor: reader)
     }
   }
@@ -163,7 +163,7 @@ open class NSFileCoordinator: NSObject, @unchecked Sendable {
     coordinator.coordinate(
       with: intents.map(\.intent), queue: DispatchQueue(label: "NSFileCoordinator")
     ) { error in
-      let reason = error.map(Self.foundationError)
+      let reason = error.map { Self.foundationError($0) }
       queue.addOperations([BlockOperation { accessor(reason) }], waitUntilFinished: true)
     }
   }
@@ -202,17 +202,23 @@ open class NSFileCoordinator: NSObject, @unchecked Sendable {
 
   // MARK: Errors
 
-  private func setting(_ outError: NSErrorPointer, _ body: () throws -> Void) {
+  /// - Parameter permission: the original's code for a lack of permission.
+  private func setting(
+    _ outError: NSErrorPointer, permission: CocoaError.Code = .fileWriteNoPermission,
+    _ body: () throws -> Void
+  ) {
     do {
       try body()
     } catch {
-      outError?.pointee = Self.foundationError(error)
+      outError?.pointee = Self.foundationError(error, permission: permission)
     }
   }
 
   /// The presenter's error, even of another process; the original's for a cancelled access;
   /// otherwise the sentence that names the obstacle.
-  private static func foundationError(_ error: any Error) -> NSError {
+  private static func foundationError(
+    _ error: any Error, permission: CocoaError.Code = .fileWriteNoPermission
+  ) -> NSError {
     if let error = error as? PresenterError, let refusal = error.refusal {
       var details = refusal.userInfoObjects
       details[NSLocalizedDescriptionKey] = refusal.description
@@ -223,7 +229,8 @@ open class NSFileCoordinator: NSObject, @unchecked Sendable {
     let details: [String: Any] = [
       NSLocalizedDescriptionKey: "\(error)", NSUnderlyingErrorKey: error,
     ]
-    guard let code = CocoaError.Code(error.code) else {
+    let code = error.code == .permissionDenied ? permission : CocoaError.Code(error.code)
+    guard let code else {
       return NSError(domain: "FileCoordinationError", code: 1, userInfo: details)
     }
     return NSError(domain: NSCocoaErrorDomain, code: code.rawValue, userInfo: details)
@@ -237,7 +244,6 @@ extension CocoaError.Code {
     case .cancelled: self = .userCancelled
     case .directoryMissing: self = .fileNoSuchFile
     case .noSpace: self = .fileWriteOutOfSpace
-    case .permissionDenied: self = .fileWriteNoPermission
     case .nothingLeft: self = .fileWriteUnknown
     default: return nil
     }

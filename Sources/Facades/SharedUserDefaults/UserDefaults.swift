@@ -63,6 +63,15 @@ open class UserDefaults: NSObject, @unchecked Sendable {
   private let observers = KeyValueObservers<UserDefaults>(of: [])
   private let registrations = Mutex<[Registration]>([])
   private let otherChanges = Mutex<ObservationToken?>(nil)
+  private let ownChanges = Mutex(OwnChanges())
+
+  /// The changes that are made through this object now.
+  private struct OwnChanges {
+    var count = 0
+    var lastNumber = 0
+    /// Whether the last of them has to look for changes of others.
+    var isLookDue = false
+  }
 
   /// Creates the defaults of a group; see `GroupDefaults.init(suiteName:)`.
   ///
@@ -73,11 +82,7 @@ open class UserDefaults: NSObject, @unchecked Sendable {
     else { return nil }
     groupDefaults = defaults
     super.init()
-    defaults.onOwnChange { [weak self] in
-      guard let self else { return }
-      observers.reportChanges(of: self)
-      NotificationCenter.default.post(name: Self.didChangeNotification, object: self)
-    }
+    defaults.onOwnChange { [weak self] in self?.handle($0) }
   }
 
   /// Creates the program's own defaults, as in `standard`.
@@ -332,15 +337,49 @@ open class UserDefaults: NSObject, @unchecked Sendable {
     return observation
   }
 
+  private func handle(_ change: GroupDefaults.OwnChange) {
+    switch change {
+    case .begins:
+      ownChanges.withLock {
+        $0.count += 1
+        $0.lastNumber += 1
+      }
+    case .isMade:
+      observers.reportChanges(of: self)
+      NotificationCenter.default.post(name: Self.didChangeNotification, object: self)
+    case .ends:
+      let isLookDue = ownChanges.withLock { changes in
+        changes.count -= 1
+        return changes.count == 0 && exchange(&changes.isLookDue, with: false)
+      }
+      if isLookDue { observers.reportChanges(of: self) }
+    }
+  }
+
+  /// Leaves an own change to the thread that makes it.
+  private func reportOtherChanges() {
+    while true {
+      let number = ownChanges.withLock { changes -> Int? in
+        changes.isLookDue = changes.count > 0
+        return changes.count > 0 ? nil : changes.lastNumber
+      }
+      guard let number else { return }
+      let isComplete = observers.reportChanges(
+        of: self, while: { self.ownChanges.withLock { $0.lastNumber == number } })
+      if isComplete { return }
+    }
+  }
+
   /// Begins to report the changes that are not made through this object, unless it does so already.
   private func listenToOthers() {
     groupDefaults.reporting(()) {
       try otherChanges.withLock { token in
         guard token == nil else { return }
         let queue = DispatchQueue(label: "SharedUserDefaults")
-        token = try groupDefaults.observeTogether(on: queue) { [weak self] changes in
-          guard let self, changes.contains(where: { !$0.isOwn }) else { return }
-          observers.reportChanges(of: self)
+        // Also when it has found nothing: the thread of an own change may have reported a value of
+        // another process, which has put back the one before it.
+        token = try groupDefaults.observeTogether(on: queue) { [weak self] _ in
+          self?.reportOtherChanges()
         }
       }
     }

@@ -340,6 +340,18 @@ extension PeerSession {
     from peer: String, on queue: DispatchQueue,
     _ handler: @escaping @Sendable (Result<PropertyListValue, PeerError>) -> Void
   ) throws -> ObservationToken {
+    try offerContexts(from: peer, on: queue) { context in
+      handler(context)
+      return true
+    }
+  }
+
+  /// Calls a handler as `observeContext` does, and notes only a context for which it returns true as
+  /// handed over: an observation that begins later gets the others again.
+  package func offerContexts(
+    from peer: String, on queue: DispatchQueue,
+    _ handler: @escaping @Sendable (Result<PropertyListValue, PeerError>) -> Bool
+  ) throws -> ObservationToken {
     let action = "observe the context from \"\(peer)\""
     return try betweenPeers(action, peer) {
       let seen = container.own.value(PeerNames.seen(from: peer, to: name))
@@ -349,11 +361,10 @@ extension PeerSession {
           else { return }
           // Handing it over twice is better than never, and then the note is written again.
           if (try? seen.read()?.stringValue) == version { return }
-          handler(.success(context))
           // Only then, so that a process that is killed in between loses nothing.
-          try seen.replace(with: .string(version))
+          if handler(.success(context)) { try seen.replace(with: .string(version)) }
         } catch {
-          handler(.failure(PeerError(any: error, action, peer: peer)))
+          _ = handler(.failure(PeerError(any: error, action, peer: peer)))
         }
       }
     }

@@ -64,4 +64,11 @@ struct UserDefaultsTests {
     let last = try app.ask("settings stop")
     #expect(try app.ask("settings volume 9") == last)
   }
+
+  @Test("tells observers of the last value, even if another one had been reported in between")
+  func changedBack() throws {
+    let directory = try TemporaryDirectory()
+    let app = try Participant("group:com.example.any", environment: directory.groups)
+    #expect(try app.ask("settings changedBack") == "1")
+  }
 }

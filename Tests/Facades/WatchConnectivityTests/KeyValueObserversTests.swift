@@ -12,7 +12,10 @@ struct KeyValueObserversTests {
   /// An object with one property, whose next reading can be interrupted once.
   private final class Gauge: Sendable {
     private let state = Mutex<(value: Int, interrupt: (@Sendable () -> Void)?)>((0, nil))
-    let observers = KeyValueObservers<Gauge>(of: [ObservableProperty(\.value)])
+    let observers = KeyValueObservers<Gauge>(
+      of: [ObservableProperty(\.value), ObservableProperty(\.ratio)])
+
+    var ratio: Double { .nan }
 
     var other: Int { 7 }
 
@@ -65,6 +68,50 @@ struct KeyValueObserversTests {
     observation.invalidate()
     gauge.set(3)
     #expect(calls.list == expected)
+  }
+
+  @Test("receives a value that differs from itself once for each change of the object")
+  func notANumber() {
+    let (gauge, calls) = (Gauge(), Recorder())
+    let observation = gauge.observers.observe(gauge, keyPath: \.ratio, options: []) { _, _ in
+      calls.add("NaN")
+    }
+    gauge.set(1)
+    gauge.set(2)
+    #expect(calls.list == ["NaN", "NaN"])
+    observation.invalidate()
+  }
+
+  @Test("receives the last value last, if two threads change the property at once")
+  func lastOfTwoThreads() {
+    let (gauge, calls) = (Gauge(), Recorder())
+    let observation = gauge.observers.observe(gauge, keyPath: \.value, options: [.new, .old]) {
+      // The other thread's report passes this one.
+      if $1.newValue == 1 {
+        let hasEnded = DispatchSemaphore(value: 0)
+        DispatchQueue.global().async {
+          gauge.set(2)
+          hasEnded.signal()
+        }
+        hasEnded.wait()
+      }
+      calls.note($1)
+    }
+    gauge.set(1)
+    #expect(calls.list == ["1 2", "0 1", "1 2"])
+    observation.invalidate()
+  }
+
+  @Test("receives a change that it makes itself once")
+  func ownChange() {
+    let (gauge, calls) = (Gauge(), Recorder())
+    let observation = gauge.observers.observe(gauge, keyPath: \.value, options: [.new, .old]) {
+      calls.note($1)
+      if $1.newValue == 1 { gauge.set(2) }
+    }
+    gauge.set(1)
+    #expect(calls.list == ["0 1", "1 2"])
+    observation.invalidate()
   }
 
   @Test("ends when it is released, and releases its handler")

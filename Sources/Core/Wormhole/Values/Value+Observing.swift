@@ -24,14 +24,25 @@ extension Value {
     startsWithCurrent: Bool = false, on queue: DispatchQueue,
     _ handler: @escaping @Sendable (ValueSnapshot) -> Void
   ) throws -> ObservationToken {
+    try offer(startsWithCurrent: startsWithCurrent, on: queue) { snapshot in
+      handler(snapshot)
+      return true
+    }
+  }
+
+  /// Calls a handler as `observe` does, and again after a moment if it returns false.
+  package func offer(
+    startsWithCurrent: Bool, on queue: DispatchQueue,
+    _ handler: @escaping @Sendable (ValueSnapshot) -> Bool
+  ) throws -> ObservationToken {
     let timer = ExpiryTimer(on: Blocking.timers)
     let followed = FollowedValue(store)
     let delivery = ChangeDelivery<Seen>(initial: .nothing, on: queue) { last in
       let snapshot = followed.snapshot()
       timer.set(snapshot.expiry)
       let now = Seen.version(snapshot)
-      let call: @Sendable () -> Void = { handler(snapshot) }
-      return (now, now == last ? nil : call)
+      let call: @Sendable () -> Void = { if !handler(snapshot) { followed.repeatLater() } }
+      return (now, now == last && !followed.isRepeating() ? nil : call)
     }
     timer.use { [weak delivery] in delivery?.signal() }
     try followed.begin { delivery.signal() }
@@ -63,8 +74,15 @@ extension Value {
 
 /// A value that an observer follows.
 final class FollowedValue: Watching {
+  private struct State {
+    var following: (any ValueFollowing)?
+    var signal: @Sendable () -> Void = {}
+    /// Whether the value that was delivered has to be delivered again.
+    var isRepeating = false
+  }
+
   let store: any ValueStore
-  private let following = Mutex<(any ValueFollowing)?>(nil)
+  private let state = Mutex(State())
 
   init(_ store: any ValueStore) { self.store = store }
 
@@ -75,23 +93,50 @@ final class FollowedValue: Watching {
   func begin(
     leading monitor: ChangeMonitor? = nil, _ signal: @escaping @Sendable () -> Void
   ) throws {
+    state.withLock { $0.signal = signal }
     let new = try reporting("observe the value", path: store.path) {
       guard let monitor else { return try store.follow(signal) }
       guard let led = try store.follow(leading: monitor, signal) else { throw Errno.unsupported }
       return led
     }
-    following.withLock { $0 = new }
+    state.withLock { $0.following = new }
   }
 
-  var detection: ChangeDetection { following.withLock { $0?.detection } ?? .events }
+  var detection: ChangeDetection { state.withLock { $0.following?.detection } ?? .events }
 
-  func cancel() { following.withLock { $0 }?.cancel() }
+  func cancel() {
+    let following = state.withLock { state in
+      state.signal = {}
+      return state.following
+    }
+    following?.cancel()
+  }
 
-  /// Returns the value, or why it cannot be read.
+  /// Signals after a moment.
+  private func signalLater() {
+    Blocking.retry { [weak self] in self?.state.withLock(\.signal)() }
+  }
+
+  /// Lets the next look deliver what was delivered last.
+  func repeatLater() {
+    state.withLock { $0.isRepeating = true }
+    signalLater()
+  }
+
+  func isRepeating() -> Bool { state.withLock { exchange(&$0.isRepeating, with: false) } }
+
+  /// Returns the value, or why it cannot be read. No event follows when this process has descriptors
+  /// again, so it signals then.
   func snapshot() -> ValueSnapshot {
+    let snapshot = read()
+    if snapshot.lacksDescriptors { signalLater() }
+    return snapshot
+  }
+
+  private func read() -> ValueSnapshot {
     do {
       return try reporting("read the value", path: store.path) {
-        try following.withLock { $0 }?.snapshot() ?? store.snapshot(limits: .standard)
+        try state.withLock(\.following)?.snapshot() ?? store.snapshot(limits: .standard)
       }
     } catch let error as AppGroupError {
       return ValueSnapshot(failure: error, version: nil, of: store)
@@ -103,7 +148,7 @@ final class FollowedValue: Watching {
   }
 
   /// Returns the same with calls that never wait; nil if `snapshot` has to look.
-  func promptSnapshot() -> ValueSnapshot? { following.withLock { $0 }?.promptSnapshot() }
+  func promptSnapshot() -> ValueSnapshot? { state.withLock(\.following)?.promptSnapshot() }
 }
 
 /// The last state that an observer has seen.

@@ -62,6 +62,11 @@ public struct ValueSnapshot: Sendable {
 
   package var publication: Publication { Publication(stamp: version?.stamp, record: record) }
 
+  /// Whether it could not be read because this process, or the machine, had no descriptor left.
+  var lacksDescriptors: Bool {
+    if case .failure(let error) = content { error.code == .tooManyOpenFiles } else { false }
+  }
+
   /// Whether the value was never written, was removed, or has expired.
   public var isAbsent: Bool { version == nil }
 

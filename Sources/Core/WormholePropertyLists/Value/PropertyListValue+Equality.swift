@@ -1,11 +1,11 @@
 import FoundationEssentials
 
 extension PropertyListValue: Hashable {
-  /// Returns whether two values are equal: reals by bit pattern, integers by number, strings as
-  /// Swift compares them.
+  /// Returns whether two values are equal: reals by bit pattern, integers by number, strings byte by
+  /// byte, because a file has another name with another form of `é`. Keys are equal as Swift's strings are.
   public static func == (left: PropertyListValue, right: PropertyListValue) -> Bool {
     switch (left, right) {
-    case (.string(let a), .string(let b)): a == b
+    case (.string(let a), .string(let b)): a.utf8.elementsEqual(b.utf8)
     case (.integer(let a), .integer(let b)): a == b
     case (.unsigned(let a), .unsigned(let b)): a == b
     case (.integer(let a), .unsigned(let b)), (.unsigned(let b), .integer(let a)):
@@ -24,7 +24,7 @@ extension PropertyListValue: Hashable {
   /// Feeds the value to a hasher; equal values have equal hashes.
   public func hash(into hasher: inout Hasher) {
     switch self {
-    case .string(let string): hasher.combine(string)
+    case .string(var string): string.withUTF8 { hasher.combine(bytes: UnsafeRawBufferPointer($0)) }
     case .integer(let integer): hasher.combine(UInt64(bitPattern: integer))
     case .unsigned(let integer): hasher.combine(integer)
     case .real(let real): hasher.combine(real.bitPattern)

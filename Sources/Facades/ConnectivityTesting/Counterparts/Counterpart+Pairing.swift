@@ -52,7 +52,7 @@ extension Counterpart {
     precondition(role == .watch, "a phone has several watches, a watch has one phone")
     leave()
     // The first watch that is paired by name replaces the standard watch.
-    if try phonePairing.state()[name] != nil { try phonePairing.pair(.init(name: name)) }
+    if let paired = try phonePairing.state()[name] { try phonePairing.pair(paired) }
     try phonePairing.pair(.init(name: newName))
     _ = try phonePairing.activate(newName)
     return Counterpart(.watch, watchName: newName, in: container, script: script)

@@ -34,7 +34,7 @@ extension GroupDefaults {
     return ObservationToken(observation, delivery: end)
   }
 
-  /// Calls a handler for the changes of each look together; see `observe`.
+  /// Calls a handler for the changes of each look together, also for none; see `observe`.
   package func observeTogether(
     key: String? = nil, startsWithCurrent: Bool = false, on queue: DispatchQueue,
     _ handler: @escaping @Sendable ([DefaultsChange]) -> Void
@@ -42,12 +42,13 @@ extension GroupDefaults {
     let suite = try suite()
     let tracker = try ChangeTracker(suite, key: key, startsWithCurrent: startsWithCurrent)
     // The first call comes at once and reports the changes since the tracker's first look.
-    return try suite.value.observe(startsWithCurrent: true, on: queue) { [reporter] _ in
+    return try suite.value.offer(startsWithCurrent: true, on: queue) { [reporter] _ in
       do {
-        let changes = try tracker.look()
-        if !changes.isEmpty { handler(changes) }
+        handler(try tracker.look())
+        return true
       } catch {
         reporter.report(error)
+        return (error as? AppGroupError)?.code != .tooManyOpenFiles
       }
     }
   }

@@ -16,12 +16,14 @@ import WormholePropertyLists
 /// wormhole.passMessageObject(["film": "Metropolis"] as NSCoding, identifier: "selection")
 /// ```
 open class MMWormholeSessionContextTransiting: MMWormholeFileTransiting {
+  /// Held during each change of the context, which all instances share: it excludes that two threads
+  /// lose a message.
+  private static let isChanging = Mutex(())
   /// The messages that no context holds yet, because the session refused them.
-  // Held during each change of the context: it excludes that two threads lose a message.
   private let waiting = Mutex<[String: PropertyListValue]>([:])
 
   /// Adds a message to the context; nil does nothing. A message that the session refuses is
-  /// reported, and sent with the next one.
+  /// reported, and sent with the next one, unless the context would be too large with it.
   ///
   /// - Returns: False, because the session delivers it, and no notification.
   open override func writeMessageObject(
@@ -69,12 +71,23 @@ open class MMWormholeSessionContextTransiting: MMWormholeFileTransiting {
   private func change(
     _ body: (_ context: inout [String: Any], _ waiting: inout [String: PropertyListValue]) -> Void
   ) throws {
-    try waiting.withLock { waiting in
-      var context = WCSession.default.applicationContext
-      body(&context, &waiting)
-      for (identifier, content) in waiting { context[identifier] = content.propertyListObject }
-      try WCSession.default.updateApplicationContext(context)
-      waiting = [:]
+    try Self.isChanging.withLock { _ in
+      let session = WCSession.default
+      var context = session.applicationContext
+      let before = waiting.withLock { $0 }
+      var messages = before
+      body(&context, &messages)
+      for (identifier, content) in messages { context[identifier] = content.propertyListObject }
+      var refused = messages
+      defer { waiting.withLock { $0 = refused } }
+      do {
+        try session.updateApplicationContext(context)
+        refused = [:]
+      } catch let error as WCError where error.code == .payloadTooLarge {
+        // With it no later message could be sent, either.
+        refused = before
+        throw error
+      }
     }
   }
 }

@@ -1,3 +1,4 @@
+import Foundation
 import Synchronization
 import Wormhole
 
@@ -62,10 +63,16 @@ package final class KeyValueObservers<Object: AnyObject & Sendable>: Sendable {
   }
 
   /// Reports changes to all observers, in the order in which they were added.
-  package func reportChanges(of object: Object) {
+  ///
+  /// - Parameter isStill: asked after each reading: whether what was read may be reported.
+  /// - Returns: whether it was true each time.
+  @discardableResult
+  package func reportChanges(
+    of object: Object, while isStill: () -> Bool = { true }
+  ) -> Bool {
     let observers = state.withLock { $0.observers }
-    for (_, observer) in observers.sorted(by: { $0.key < $1.key }) {
-      observer.reportChange(of: object)
+    return observers.sorted { $0.key < $1.key }.allSatisfy {
+      $0.value.reportChange(of: object, while: isStill)
     }
   }
 
@@ -101,6 +108,9 @@ package final class KeyValueObservers<Object: AnyObject & Sendable>: Sendable {
 private final class KeyValueObserver<Object: AnyObject & Sendable>: Sendable {
   private struct State {
     var last: any Sendable
+    /// The number of reports so far, and the thread of the last one.
+    var reports = 0
+    var reporter: ObjectIdentifier?
     var isEnded = false
   }
 
@@ -119,22 +129,39 @@ private final class KeyValueObserver<Object: AnyObject & Sendable>: Sendable {
 
   /// Reports a value that differs from the last one, and looks again: of two threads that change
   /// the property at once, the second may have read it before the first reported its value.
-  func reportChange(of object: Object) {
+  func reportChange(of object: Object, while isStill: () -> Bool) -> Bool {
+    let thread = ObjectIdentifier(Thread.current)
     while true {
       let now = property.read(object)
-      guard let before = replace(with: now) else { return }
+      guard isStill() else { return false }
+      guard let (before, number) = replace(with: now, in: thread) else { return true }
       handler(object, before, now)
+      noteReported(now, number, in: thread)
+      // A NaN differs from itself, too.
+      guard property.areEqual(now, now) else { return true }
     }
   }
 
   func end() { state.withLock { $0.isEnded = true } }
 
-  /// - Returns: the previous value; nil if it is equal.
-  private func replace(with value: any Sendable) -> (any Sendable)? {
+  /// - Returns: the previous value, and the number of the report; nil if it is equal.
+  private func replace(
+    with value: any Sendable, in thread: ObjectIdentifier
+  ) -> (before: any Sendable, number: Int)? {
     state.withLock { state in
       guard !state.isEnded, !property.areEqual(state.last, value) else { return nil }
       defer { state.last = value }
-      return state.last
+      state.reports += 1
+      state.reporter = thread
+      return (state.last, state.reports)
+    }
+  }
+
+  // The handler may have got a newer value meanwhile, in another thread: then it has to get that again.
+  // In this thread it was the handler that changed the property.
+  private func noteReported(_ value: any Sendable, _ number: Int, in thread: ObjectIdentifier) {
+    state.withLock { state in
+      if state.reports != number, state.reporter != thread { state.last = value }
     }
   }
 }

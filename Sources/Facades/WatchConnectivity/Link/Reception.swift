@@ -61,12 +61,14 @@ final class Reception<Delivered: PeerDelivery>: Sendable {
     }
   }
 
-  /// Hands over all waiting deliveries, and stops.
+  /// Hands over all waiting deliveries, and stops; also when they do not end, because their sender goes
+  /// on sending.
   func drain() async {
     let receiver = await stop()
+    let deadline = ContinuousClock.now + .seconds(5)
     do {
       // The rest waits until this watch is active again.
-      while let entry = try await receiver.next(until: .now), await hand(entry) != .delayed {}
+      while .now < deadline, let entry = try await receiver.next(until: .now), await hand(entry) != .delayed {}
     } catch {
       Diagnostics.report(error)
     }

@@ -27,6 +27,9 @@ final class SessionLink: Sendable {
     /// The last observed reachability of the counterpart.
     var reachability: PeerReachability?
     var observations: [ObservationToken] = []
+    /// Begun again when there is a delegate for a context that came without one.
+    var context: ObservationToken?
+    var isContextLeft = false
     var hasEnded = false
   }
 
@@ -95,14 +98,16 @@ final class SessionLink: Sendable {
   func receiveAgain() {
     messages.restart()
     files.restart()
+    guard watching.withLock({ exchange(&$0.isContextLeft, with: false) }) else { return }
+    Diagnostics.reporting(observeContext)
   }
 
   /// Ends it; deliveries that were not handed over wait for the next link.
   func end() {
     let observations = watching.withLock { watching in
       watching.hasEnded = true
-      defer { watching.observations = [] }
-      return watching.observations
+      defer { (watching.observations, watching.context) = ([], nil) }
+      return watching.observations + [watching.context].compactMap(\.self)
     }
     for observation in observations { observation.cancel() }
     userInfoTransfers.end()
@@ -152,6 +157,12 @@ final class SessionLink: Sendable {
     }
   }
 
+  /// Takes the place of an earlier link: the program is notified of all that differs from what it knows.
+  func follow(_ last: SessionLink) {
+    let known = last.watching.withLock { $0.known }
+    watching.withLock { $0.known = known }
+  }
+
   private func observe() throws {
     var observations: [ObservationToken] = []
     let queue = session.queue
@@ -161,10 +172,7 @@ final class SessionLink: Sendable {
           self?.watching.withLock { $0.reachability = reachability }
           self?.compare()
         })
-      observations.append(
-        try place.peer.observeContext(from: counterpart, on: queue) { [weak self] in
-          self?.deliver($0)
-        })
+      try observeContext()
     }
     for pairing in [place.phonePairing, place.watchPairing].compactMap(\.self) {
       observations.append(try pairing.observe(on: queue) { [weak self] in self?.comparePairing() })
@@ -176,6 +184,17 @@ final class SessionLink: Sendable {
     if hasEnded { for observation in observations { observation.cancel() } }
     // For changes from before the observers were registered.
     comparePairing()
+  }
+
+  private func observeContext() throws {
+    guard let counterpart else { return }
+    let context = try place.peer.offerContexts(from: counterpart, on: session.queue) {
+      [weak self] in self?.deliver($0) ?? false
+    }
+    let last = watching.withLock { watching in
+      watching.hasEnded ? context : exchange(&watching.context, with: context)
+    }
+    last?.cancel()
   }
 
   private func comparePairing() {
@@ -279,14 +298,19 @@ extension SessionLink {
     return .done
   }
 
-  func deliver(_ context: Result<PropertyListValue, PeerError>) {
+  /// - Returns: whether it was handed over; otherwise the next observation gets it again.
+  private func deliver(_ context: Result<PropertyListValue, PeerError>) -> Bool {
     let session = session
-    guard isCurrent else { return }
+    guard isCurrent else { return false }
     switch context {
     case .success(let value):
-      guard let objects = Payload.objects(value) else { return }
-      session.notify { $0.session(session, didReceiveApplicationContext: objects) }
-    case .failure(let error): Diagnostics.report(error)
+      guard let objects = Payload.objects(value) else { return true }
+      let offer = session.offer { $0.session(session, didReceiveApplicationContext: objects) }
+      if offer == .noDelegate { watching.withLock { $0.isContextLeft = true } }
+      return offer != .noDelegate
+    case .failure(let error):
+      Diagnostics.report(error)
+      return true
     }
   }
 }

@@ -90,6 +90,8 @@ extension WCSession {
 
   private func deactivate(_ link: SessionLink) {
     link.end()
+    // It was lost meanwhile, and the session may have another one.
+    guard state.withLock({ $0.link === link }) else { return }
     link.place.peer.close()
     let activatesAgain = state.withLock { state in
       (state.activation, state.link) = (.notActivated, nil)
@@ -112,8 +114,8 @@ extension WCSession {
           guard self.change(link, onlyActivated: true, { $0.link = next }) else {
             return next.end()
           }
+          next.follow(link)
           next.start()
-          self.notify { $0.sessionWatchStateDidChange(self) }
         }
       } catch {
         self.queue.async { self.lose(link, error) }

@@ -66,6 +66,8 @@ extension WCSession {
     _ otherwise: Answer, _ body: (SessionPlace, PairingView) throws -> Answer
   ) -> Answer {
     guard let place = knownPlace else { return otherwise }
+    // The first watch counts as soon as the session has a link to it, because nothing can be sent before.
+    if place.role == .phone, let link, link.counterpart == nil { return otherwise }
     return Diagnostics.reporting(otherwise: otherwise) { try body(place, PairingView(place)) }
   }
 

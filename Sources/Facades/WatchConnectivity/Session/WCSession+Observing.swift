@@ -45,6 +45,6 @@ extension WCSession {
   /// Reports changes to the observers; on the session's queue.
   func notifyObservers() {
     dispatchPrecondition(condition: .onQueue(queue))
-    withDefault { observers.reportChanges(of: self) }
+    withDefault { _ = observers.reportChanges(of: self) }
   }
 }

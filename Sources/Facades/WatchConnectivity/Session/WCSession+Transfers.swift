@@ -140,7 +140,9 @@ extension WCSession {
       var options = options
       options.isUrgent = isUrgent
       let sent = try route.peer.enqueue(value, to: route.counterpart, options: options)
-      if isUrgent { try link.complications?.setCurrent(sent.id) }
+      // It is queued by now: a failure of one of these does not change that.
+      if isUrgent { Diagnostics.reporting { try link.complications?.setCurrent(sent.id) } }
+      if let failure = sent.launchFailure { Diagnostics.report(failure) }
       let transfer = WCSessionUserInfoTransfer(sent, in: link)
       link.userInfoTransfers.add(
         transfer, endsInOrder: options.expiry == nil && options.key == nil)

@@ -88,28 +88,45 @@ final class Outstanding<Transfer: OutgoingTransfer>: Sendable {
 
   private func end(_ transfer: Transfer, _ session: WCSession) async {
     let failure: WCError?
-    do {
-      switch try await transfer.course.finalStatus() {
-      case .failed(let reason): failure = WCError(.deliveryFailed, reason: reason)
-      case .expired: failure = WCError(.transferTimedOut)
-      // `cancel()` concludes it.
-      case .cancelled where transfer.course.isTakenBackHere: return
-      // `wormhole peer cancel` runs in another process: the app has to learn of it.
-      case .cancelled: failure = WCError(.deliveryFailed, reason: "Another process took it back.")
-      case .superseded:
-        failure = WCError(.deliveryFailed, reason: "A newer one with its key took its place.")
-      case .processed: failure = nil
-      case .stored, .taken: return
-      }
-    } catch {
-      guard !Task.isCancelled else { return }
-      failure = WCError(error, of: .transfer)
+    switch await finalStatus(of: transfer) {
+    case .failed(let reason): failure = WCError(.deliveryFailed, reason: reason)
+    case .expired: failure = WCError(.transferTimedOut)
+    // `cancel()` concludes it.
+    case .cancelled where transfer.course.isTakenBackHere: return
+    // `wormhole peer cancel` runs in another process: the app has to learn of it.
+    case .cancelled: failure = WCError(.deliveryFailed, reason: "Another process took it back.")
+    case .superseded:
+      failure = WCError(.deliveryFailed, reason: "A newer one with its key took its place.")
+    case .processed: failure = nil
+    case .stored, .taken, nil: return
     }
     await withCheckedContinuation { (continuation: CheckedContinuation<Void, Never>) in
       session.queue.async {
         self.notify(transfer, session, failure: failure)
         continuation.resume()
       }
+    }
+  }
+
+  /// Asks again when the answer fails, because the counterpart may have the transfer by then.
+  ///
+  /// - Returns: nil when the task was cancelled.
+  private func finalStatus(of transfer: Transfer) async -> QueueEntryStatus? {
+    var pause: Duration = .seconds(1)
+    while true {
+      do {
+        return try await transfer.course.finalStatus()
+      } catch {
+        guard !Task.isCancelled else { return nil }
+        Diagnostics.report(error)
+      }
+      do {
+        try await Task.sleep(for: pause)
+      } catch {
+        // Cancelled, which ends it.
+        return nil
+      }
+      pause = min(pause * 2, .seconds(60))
     }
   }
 

@@ -55,6 +55,46 @@ public final class VolumeObserver: NSObject {
   public func set(_ volume: Int) { defaults.set(volume, forKey: "volume") }
   public func set(_ title: String?) { defaults.set(title, forKey: "title") }
 
+  /// Another object changes the volume while the observers are busy, and changes it back after this
+  /// object has reported that. Returns the volume that an observer has heard last.
+  public static func heardLast() -> Int {
+    let (own, other) = (
+      UserDefaults(suiteName: "group.com.example.steps")!,
+      UserDefaults(suiteName: "group.com.example.steps")!
+    )
+    other.set(1, forKey: "volume")
+    let (isBusy, mayGoOn) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))
+    let lock = NSLock()
+    nonisolated(unsafe) var last = -1
+    let observations = [
+      own.observe(\.title, options: []) { _, _ in
+        guard !Thread.isMainThread else { return }
+        isBusy.signal()
+        mayGoOn.wait()
+      },
+      own.observe(\.volume, options: [.initial, .new]) { _, change in
+        lock.lock()
+        last = change.newValue ?? -1
+        lock.unlock()
+      },
+    ]
+    other.set("tea", forKey: "title")
+    isBusy.wait()
+    other.set(2, forKey: "volume")
+    own.set(5, forKey: "other")
+    other.set(1, forKey: "volume")
+    mayGoOn.signal()
+    var heard = 2
+    for _ in 0..<500 where heard != 1 {
+      Thread.sleep(forTimeInterval: 0.01)
+      lock.lock()
+      heard = last
+      lock.unlock()
+    }
+    for observation in observations { observation.invalidate() }
+    return heard
+  }
+
   public func stop() {
     defaults.removeObserver(self, forKeyPath: "volume")
     for observation in observations { observation.invalidate() }
