@@ -189,6 +189,8 @@ struct csys_beginning {
   const char *_Nullable output;
   // Whether it is killed when the thread that started it ends.
   int ends_with_parent;
+  // Whether it leads a group of processes.
+  int own_group;
 };
 
 // Closes all descriptors from the lowest up, except two.
@@ -248,6 +250,7 @@ static inline void csys_become(
     const struct csys_beginning *_Nonnull beginning, const char *_Nonnull program,
     char *_Nullable const *_Nonnull arguments, char *_Nullable const *_Nonnull environment,
     int parent, int report) {
+  if (beginning->own_group && setpgid(0, 0) == -1) return;
   if (beginning->ends_with_parent) {
     if (syscall(SYS_prctl, 1 /* PR_SET_PDEATHSIG */, SIGKILL, 0, 0, 0) == -1) return;
     // No signal reports the parent's end before that call.
@@ -296,6 +299,13 @@ static inline void csys_become(
   int failure = errno;
   if (write(report, &failure, sizeof failure) == -1) _exit(126);
   _exit(127);
+}
+
+// Gives each standard descriptor that is closed to a file that can be neither read nor written. The next file
+// that this process opens would get its number, and with it what programs write to it.
+static inline void csys_fill_standard_descriptors(void) {
+  for (int number = 0; number < 3; number++)
+    if (fcntl(number, F_GETFD) == -1 && open("/", csys_O_PATH) == -1) return;
 }
 
 struct csys_start {

@@ -228,8 +228,15 @@ extension Log {
       // All requests of a look end at one time.
       let limit = deadline.map(CallLimit.callDeadline)
       return StepwiseWait { [self] in
-        // One look before each wait: anything later raises the latch.
-        if let message = try take(until: limit) { return .done(message) }
+        do {
+          // One look before each wait: anything later raises the latch.
+          if let message = try take(until: limit) { return .done(message) }
+        } catch let error as AppGroupError where error.code == .containerMissing {
+          // It was removed, and may be made again.
+          let recheck = ContinuousClock.now + ContainerRoot.recheck
+          let next = deadline.map { min($0, recheck) } ?? recheck
+          return deadline.hasPassed ? .done(nil) : .wait(for: latch, until: next)
+        }
         if deadline.hasPassed { return .done(nil) }
         if try beginWatching(until: limit) { return .again }
         return .wait(for: latch, until: deadline)

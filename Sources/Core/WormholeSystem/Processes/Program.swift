@@ -93,6 +93,7 @@ package enum Program {
   package static func prepareRuntime(
     _ count: Int32, _ arguments: UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>
   ) {
+    csys_fill_standard_descriptors()
     guard !hasProcessTable else { return }
     setenv("SWIFT_ROOT", "/", 0)
     _swift_stdlib_overrideUnsafeArgvArgc(arguments, count)

@@ -56,11 +56,12 @@ struct AccessSurvey {
     }
   }
 
+  /// - Parameter mode: shared for an access that reads, too: then only writers are in its way.
   /// - Returns: the lock that readers of an item hold; nil when there are none.
   mutating func lookForReaders(
-    of location: ItemPath, found: FileStatus? = nil
+    of location: ItemPath, found: FileStatus? = nil, _ mode: LockMode = .exclusive
   ) throws(Errno) -> ItemLock? {
-    try readers[location, default: ReadersWait()].look(at: location, found: found)
+    try readers[location, default: ReadersWait()].look(at: location, found: found, mode)
   }
 
   /// Takes the lock that keeps new readers of an item out, if the last look found none.

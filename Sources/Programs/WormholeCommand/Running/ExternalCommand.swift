@@ -15,11 +15,12 @@ struct ExternalCommand: Sendable {
   func start(
     variables: [String: String], input: Int32 = 0, output: Int32 = 1,
     inheriting inherited: Int32? = nil,
-    endsWithParent: Bool = true
+    endsWithParent: Bool = true, hasOwnGroup: Bool = false
   ) throws(Errno) -> ChildProcess {
     try ChildProcess(
       words[0], Array(words.dropFirst()), environment: Self.environment(with: variables),
-      input: input, output: output, inheriting: inherited, endsWithParent: endsWithParent)
+      input: input, output: output, inheriting: inherited, endsWithParent: endsWithParent,
+      hasOwnGroup: hasOwnGroup)
   }
 
   private static func environment(with variables: [String: String]) -> [String] {
@@ -43,7 +44,7 @@ struct ExternalCommand: Sendable {
   ///   - interruption: passes signals on to the program; without it, a signal ends this process.
   ///   - unwanted: readable once no caller waits for the result any more; the program then gets
   ///     SIGTERM. Needs `interruption`.
-  ///   - limit: the program may run until then. Needs `interruption`.
+  ///   - limit: the program, and those that it starts, may run until then. Needs `interruption`.
   /// - Returns: how it ended, and its standard output if that was collected.
   /// - Throws: `CommandError` when it cannot be started.
   func run(
@@ -56,7 +57,7 @@ struct ExternalCommand: Sendable {
       let pipe = try makePipe()
       let child = try start(
         variables: variables, input: standardInput.rawValue,
-        output: collectsOutput ? pipe.write.rawValue : 1)
+        output: collectsOutput ? pipe.write.rawValue : 1, hasOwnGroup: limit != nil)
       let source = pipe.takeRead()
       guard let interruption else {
         let output =
@@ -151,14 +152,14 @@ extension ChildProcess {
 
   func pass(_ received: SignalReception.Received) throws(Errno) {
     // The terminal sends its signals to the program, too, and so does the shell that continues it.
-    guard received.isFromProcess, received.signal != .continue else { return }
-    try send(received.signal)
+    guard received.isFromProcess || hasOwnGroup, received.signal != .continue else { return }
+    try sendToGroup(received.signal)
   }
 
   func askToEnd() throws(Errno) {
-    try send(.terminate)
+    try sendToGroup(.terminate)
     // A program that was stopped with us ends only when it continues.
-    try send(.continue)
+    try sendToGroup(.continue)
   }
 }
 

@@ -191,6 +191,8 @@ extension Interruption {
       let end = asked.flatMap { role?.deadline(askedAt: $0) ?? limit.map { $0 + Self.killDelay } }
       if let end = end ?? limit, !isKilled { next = min(next, end) }
       let ready = try waitReadable(descriptors, until: next)
+      // What the program has started has had as much time to end.
+      if ready[0], asked != nil, child.hasOwnGroup { _ = try? child.sendToGroup(.kill) }
       if ready[0], let termination = try child.wait(until: .now) {
         try output.readRest()
         return (termination, output.bytes)
@@ -209,7 +211,7 @@ extension Interruption {
       }
       // Also if both instants have passed: this process was stopped, or had no processor.
       if let end, !isKilled, ContinuousClock.now >= end {
-        try child.send(.kill)
+        try child.sendToGroup(.kill)
         isKilled = true
       }
     }

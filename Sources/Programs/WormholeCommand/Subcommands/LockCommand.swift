@@ -34,9 +34,10 @@ extension CommandDescription {
       The exit status is the command's; 126 and 127 when it cannot be run, 128 plus the signal's \
       number when it was killed. SIGINT, SIGTERM, SIGHUP and SIGQUIT are passed on to it.
 
-      A command that works on the file itself holds the lock as long as it runs, and so do the \
-      processes that it starts, even when this program is killed or stopped: they inherit the lock as \
-      descriptor 10. Others may take the lock over when the command has been stopped for 50 \
+      A command that works on the file itself holds the lock until it ends, even when this program is \
+      killed or stopped: it inherits the lock as descriptor 10, and so do the processes that it starts, \
+      which hold it until this program or the command ends, whichever is later. When this program is \
+      killed, its lock of flock(1) ends. Others may take the lock over when the command has been stopped for 50 \
       milliseconds; they kill the command first. A command that works on {} is killed together with this \
       program, and nothing is published; when this program is stopped, others may take the lock over \
       after 50 milliseconds, and this program ends the command (SIGTERM) when it is continued; when only \

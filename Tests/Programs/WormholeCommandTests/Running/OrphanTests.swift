@@ -88,4 +88,18 @@ struct OrphanTests {
       """)
     #expect(outcome.output.hasSuffix("gone\n"), "\(outcome)")
   }
+
+  // A file that is opened while a standard descriptor is closed gets its number, and what a command writes.
+  @Test("A command writes into no file of a program whose standard descriptors are closed", .bothEngines)
+  func closedDescriptors() throws {
+    let outcome = try Session().shell(
+      """
+      (wormhole update n --default 0 -- sh -c 'read n; echo noise >&2; echo $((n+1))' <&- >&- 2>&-)
+      echo $?; wormhole read n
+      wormhole queue put q '{"film":"Metropolis"}' >"$T/id"
+      (wormhole queue take q -- sh -c 'echo noise >&2; cat >taken' <&- >&- 2>&-); echo $?; cat taken
+      wormhole restore - --container "$T/new" <&- 2>said; echo $?
+      """)
+    #expect(outcome.output == "0\n1\n0\n{\"film\":\"Metropolis\"}\n74\n", "\(outcome)")
+  }
 }

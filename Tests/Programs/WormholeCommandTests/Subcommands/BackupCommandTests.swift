@@ -115,4 +115,19 @@ struct BackupCommandTests {
         """, "\(outcome.errors)")
     #expect(outcome.errors.contains("the backup is damaged: it ends in the middle"))
   }
+
+  @Test("A device, a pipe and the target of a link are written, not replaced")
+  func specialFiles() throws {
+    let outcome = try Session().shell(
+      """
+      wormhole send a 1
+      mkfifo pipe; cat pipe >copy & reader=$!
+      wormhole backup pipe 2>said; wait $reader; test -p pipe && wormhole --container "$T/new" restore copy
+      : >target; ln -s target link; wormhole backup link 2>said
+      test -L link && wormhole --container "$T/other" restore target
+      wormhole backup /dev/stdout 2>said | tail -c +1 >piped; wormhole --container "$T/third" restore piped
+      for place in new other third; do wormhole --container "$T/$place" read a; done
+      """)
+    #expect(outcome.output == "1\n1\n1\n", "\(outcome)")
+  }
 }

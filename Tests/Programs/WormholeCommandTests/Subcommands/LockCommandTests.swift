@@ -283,6 +283,26 @@ struct LockCommandTests {
     #expect(outcome.errors == "", "\(outcome)")
     #expect(outcome.output == "" && outcome.status == 0, "\(outcome)")
   }
+
+  @Test("A shared lock and flock(1) exclude each other's writers, and share with readers")
+  func sharedWithForeigners() throws {
+    let outcome = try Session().shell(
+      """
+      : >f; mkfifo "$T/out"
+      for how in '-x' '-s'; do
+        flock $how f sh -c 'echo in >"$T/in"; read -r end <"$T/out"' & holder=$!
+        mkfifo "$T/in"; read -r word <"$T/in"; rm "$T/in"
+        wormhole lock -s -n f -- echo shared 2>"$T/said"; echo $?
+        echo end >"$T/out"; wait $holder
+      done
+      holds wormhole lock -s f -- sh -c 'echo in >"$T/in"; read -r end <"$T/out"'
+      flock -x -n f echo exclusive; echo $?
+      flock -s -n f echo shared; echo $?
+      echo end >"$T/out"; wait $pid; ls -A
+      """)
+    #expect(outcome.output.hasPrefix("1\nshared\n0\n1\nshared\n0\n"), "\(outcome)")
+    #expect(!outcome.output.contains(".coordination"), "\(outcome)")
+  }
 }
 
 /// A clock that is two hours ahead, for a single command, if it is possible.

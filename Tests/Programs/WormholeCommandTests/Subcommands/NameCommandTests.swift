@@ -159,4 +159,30 @@ import WormholeTestSupport
     #expect(outcome.output == "folder\nkept\ngroup.test\n", "\(outcome)")
     #expect(outcome.errors.contains("folder, kept; --files"), "\(outcome)")
   }
+
+  @Test("One name that cannot be read hides none of the others")
+  func unreadable() throws {
+    let outcome = try Session().shell(
+      """
+      for name in a b c; do wormhole send $name 1; done; echo junk >"$C/values/b/value.plist"
+      ln -s /etc "$C/values/link"; wormhole queue put q 1 >"$T/id"
+      wormhole read c b a 2>said; echo $?; wormhole read '*' 2>said; echo $?; wormhole ls 2>said; echo $?
+      """)
+    #expect(
+      outcome.output == """
+        {"identifier":"c","message":1}
+        {"identifier":"a","message":1}
+        65
+        {"identifier":"a","message":1}
+        {"identifier":"c","message":1}
+        65
+        message       a
+        message       b
+        message       c
+        message       link
+        queue         q
+        65
+
+        """, "\(outcome)")
+  }
 }

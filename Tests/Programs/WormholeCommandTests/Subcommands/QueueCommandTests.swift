@@ -334,4 +334,15 @@ import WormholeTestSupport
 
         """, "\(outcome)")
   }
+
+  @Test("A limit ends what a command has started, too")
+  func limitOfGroup() throws {
+    let outcome = try Session().shell(
+      """
+      wormhole queue put jobs --string 'sh -c "sleep 300 & echo \\$! >id; wait"; true' >"$T/null"
+      wormhole queue take jobs --raw --limit 0.3 -- sh 2>said; echo $?
+      gone "$(cat id)"; echo gone
+      """)
+    #expect(outcome.output == "124\ngone\n", "\(outcome)")
+  }
 }

@@ -80,4 +80,16 @@ struct RemovalTests {
     let lines = outcome.output.split(separator: "\n").map(String.init)
     #expect(Array(lines.dropFirst(2)) == left + parts, "\(outcome)")
   }
+
+  @Test("A process that follows a log goes on when the container is removed and made again")
+  func followedLog() throws {
+    let outcome = try Session().shell(
+      """
+      wormhole log append l 1 >"$T/id"
+      wormhole log follow l >"$T/heard" 2>"$T/said" & follower=$!
+      hears 1; rm -r "$C"; mkdir -m 700 "$C"
+      wormhole log append l 2 >"$T/id"; hears 2; echo heard; kill $follower
+      """, within: .seconds(60))
+    #expect(outcome.output == "heard\n", "\(outcome)")
+  }
 }

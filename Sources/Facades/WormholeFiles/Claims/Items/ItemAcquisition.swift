@@ -234,11 +234,13 @@ final class ItemAcquisition: Waiting {
     {
       return try wait(for: obstacle.holder, obstacle.what)
     }
-    guard kind.claim == .inPlace else {
+    guard kind.claim == .inPlace || kind == .sharing else {
       return .done(ItemAccess(location, kind, claim: claim, found: found))
     }
-    if let lock = try survey.lookForReaders(of: location, found: found) {
-      return try wait(for: lock.holder(), "is reading it")
+    // The lock of flock(1), which other programs may have.
+    let mode: LockMode = kind == .sharing ? .shared : .exclusive
+    if let lock = try survey.lookForReaders(of: location, found: found, mode) {
+      return try wait(for: lock.holder(), kind == .sharing ? "has it locked" : "is reading it")
     }
     // The access is the only owner now, so the item is unlocked before the claim ends.
     let lock = survey.takeLock(of: location)

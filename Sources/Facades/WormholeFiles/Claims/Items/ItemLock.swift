@@ -101,16 +101,19 @@ struct ReadersWait {
 
   /// - Returns: the lock that readers hold; nil when there are none.
   mutating func look(
-    at location: ItemPath, found: FileStatus? = nil, now: ContinuousClock.Instant = .now
+    at location: ItemPath, found: FileStatus? = nil, _ mode: LockMode = .exclusive,
+    now: ContinuousClock.Instant = .now
   ) throws(Errno) -> ItemLock? {
     if let lock, try !lock.isAt(location) { self = ReadersWait() }
     held = nil
     if lock == nil { lock = try ItemLock.open(location, found: found) }
     guard let lock else { return nil }
-    guard try !lock.tryLock(.exclusive) else {
+    guard try !lock.tryLock(mode) else {
       held = lock
       return nil
     }
+    // What a stopped writer has written may be half of its change.
+    guard mode == .exclusive else { return lock }
     return try observed.readersAreOverdue(lock.status, now: now) ? nil : lock
   }
 

@@ -98,8 +98,9 @@ extension CommandDescription {
       }
     } else {
       let place = try CommandLinePath.absolute(file, to: "write")
-      done = try NewFile.write(place) { output in
-        try backup.run(stagedIn: parentDirectory(of: place), until: deadline, to: output)
+      done = try NewFile.write(place) { output, directory in
+        try backup.run(
+          stagedIn: directory ?? environment.temporaryDirectory, until: deadline, to: output)
       }
     }
     environment.showProgress(nil)
@@ -158,11 +159,21 @@ extension CommandDescription {
 
 /// A file that gets its name when it is complete.
 private enum NewFile {
-  /// Calls `body` with the function that writes the file at an absolute path.
+  /// Calls `body` with the function that writes the file at an absolute path, and its directory; to a device
+  /// or a pipe there it writes at once, without a directory.
   static func write<Result>(
-    _ file: String, _ body: (@escaping ([UInt8]) throws -> Void) throws -> Result
+    _ file: String,
+    _ body: (@escaping ([UInt8]) throws -> Void, _ directory: String?) throws -> Result
   ) throws -> Result {
     let action = "write \(file)"
+    let existing = try reporting(cannot: action) { () throws(Errno) in try target(of: file) }
+    if let existing, existing.kind != .regular {
+      let output = try reporting(cannot: action) { () throws(Errno) in
+        SharedDescriptor(try FileDescriptor.open(file, .writeOnly))
+      }
+      return try body(writing(to: output, action), nil)
+    }
+    let file = existing?.path ?? file
     let partial = "\(file).partial-" + String(UInt64.random(in: .min ... .max), radix: 16)
     let output = try reporting(cannot: action) { () throws(Errno) in
       SharedDescriptor(try FileDescriptor.open(partial, [.writeOnly, .create, .exclusive]))
@@ -170,11 +181,7 @@ private enum NewFile {
     var isDone = false
     // The failure of the work is the one to report; the name shows the state of the file.
     defer { if !isDone { try? removeFile(partial) } }
-    let result = try body { bytes in
-      try reporting(cannot: action) { () throws(Errno) in
-        try output.descriptor.writeAll(bytes)
-      }
-    }
+    let result = try body(writing(to: output, action), parentDirectory(of: file))
     try reporting(cannot: action) { () throws(Errno) in
       try output.descriptor.synchronize()
       try rename(partial, at: Directory.current, to: file, at: Directory.current)
@@ -182,6 +189,24 @@ private enum NewFile {
       try FileDescriptor.open(parentDirectory(of: file), [.readOnly, .directory]).synchronize()
     }
     return result
+  }
+
+  private static func writing(
+    to output: SharedDescriptor, _ action: String
+  ) -> ([UInt8]) throws -> Void {
+    { bytes in
+      try reporting(cannot: action) { () throws(Errno) in try output.descriptor.writeAll(bytes) }
+    }
+  }
+
+  /// The file that a name leads to, through symbolic links; nil if there is none.
+  private static func target(
+    of file: String
+  ) throws(Errno) -> (path: String, kind: FileStatus.Kind)? {
+    guard let status = try ifPresent(fileStatus(file, followingLinks: true)) else { return nil }
+    guard status.kind == .regular else { return (file, status.kind) }
+    let open = try FileDescriptor.open(file, .pathOnly)
+    return (try linkTarget("/proc/self/fd/\(open.rawValue)"), status.kind)
   }
 }
 

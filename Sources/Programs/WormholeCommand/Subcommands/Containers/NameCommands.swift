@@ -27,11 +27,16 @@ extension CommandDescription {
     let filter = NameFilter(arguments)
     guard let container = try arguments.container.openExisting() else { throw ExitStatus.no }
     var isEmpty = true
+    var status = ExitStatus.done
     for kind in LiveNames.ofContainers where filter.passes(kind: kind.rawValue) {
-      for name in try kind.names(in: container)
-      where try filter.passes(name)
-        && (arguments.has("all") || kind.hasContent(name, in: container))
-      {
+      for name in try kind.names(in: container) where filter.passes(name) {
+        do {
+          guard try arguments.has("all") || kind.hasContent(name, in: container) else { continue }
+        } catch let error as AppGroupError {
+          // The name is there, and the others are, too.
+          environment.report(error)
+          status = ExitStatus(of: error)
+        }
         isEmpty = false
         try environment.print(
           arguments, json: .object(["kind": kind.rawValue, "name": name]),
@@ -39,6 +44,7 @@ extension CommandDescription {
       }
     }
     if isEmpty { throw ExitStatus.no }
+    try status.end()
   }
 
   static let stat = CommandDescription(

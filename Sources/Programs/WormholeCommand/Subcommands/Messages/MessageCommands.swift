@@ -58,8 +58,8 @@ extension CommandDescription {
     discussion: """
       A name with '*', '?' or '[' that no message has exactly is a pattern of a shell, and stands for \
       every message whose name matches it. With a pattern or several names a line is {"identifier": \
-      ..., "message": ...}. A name without a message is reported, the others are printed, and the exit \
-      status is 1.
+      ..., "message": ...}. A name without a message, and one that cannot be read, is reported, the others \
+      are printed, and the exit status is 1, or that of the error.
 
       With --envelope a line is {"expires": ..., "identifier": ..., "message": ..., "publisher": \
       {"date": ..., "peer": ..., "process": ..., "program": ...}, "version": ...}: the process that sent \
@@ -80,11 +80,17 @@ extension CommandDescription {
       let namesEach = names.count > 1 || found != [name]
       var isFound = false
       for identifier in found {
-        let snapshot = try container?.value(identifier).snapshot()
-        guard let snapshot, let message = try snapshot.propertyList() else { continue }
-        isFound = true
-        let line = arguments.line(of: message, snapshot, identifier, isOneOfSeveral: namesEach)
-        try environment.print(arguments.bytes(line, of: identifier.quoted))
+        do {
+          let snapshot = try container?.value(identifier).snapshot()
+          guard let snapshot, let message = try snapshot.propertyList() else { continue }
+          isFound = true
+          let line = arguments.line(of: message, snapshot, identifier, isOneOfSeveral: namesEach)
+          try environment.print(arguments.bytes(line, of: identifier.quoted))
+        } catch let error as AppGroupError where namesEach {
+          isFound = true
+          environment.report(error)
+          status = ExitStatus(of: error)
+        }
       }
       guard !isFound else { continue }
       let reason =
@@ -158,7 +164,11 @@ extension SharedContainer {
     func exists(_ name: String) throws -> Bool { try value(name).version() != nil }
     guard ShellPattern.isMeant(by: name), try !exists(name) else { return [name] }
     let pattern = ShellPattern(name)
-    return try valueIdentifiers().filter { try pattern.matches($0) && exists($0) }
+    return try valueIdentifiers().filter { name in
+      guard pattern.matches(name) else { return false }
+      // One that cannot be looked at is one of them: what is done with it reports why.
+      do { return try exists(name) } catch is AppGroupError { return true }
+    }
       .sorted { $0.utf8.lexicographicallyPrecedes($1.utf8) }
   }
 }
