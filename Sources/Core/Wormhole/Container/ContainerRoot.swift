@@ -130,9 +130,13 @@ package final class ContainerRoot: Sendable {
       keepsNanoseconds.store(false, ordering: .relaxed)
       warmLeases.closeAll()
     }
-    state.withLock { $0 = (handle, now) }
-    lookForPicture(at: handle)
-    return handle
+    // Another thread that looked later may have found a newer directory.
+    let latest = state.withLock { state in
+      if state.handle === old { state = (handle, now) }
+      return state.handle
+    }
+    lookForPicture(at: latest)
+    return latest
   }
 
   /// Watches a directory inside, even if it is created later.

@@ -1,8 +1,8 @@
 import Synchronization
 import WormholeSystem
 
-/// Names that no other process and no earlier call has used: the process, its start time, and a
-/// count. In practice they are also unique across machines and namespaces. They are used only where
+/// Names that no other process and no earlier call has used: a number that is drawn at the first use, the
+/// process, because a forked child has the same, and a count. In practice they are also unique across machines and namespaces. They are used only where
 /// a clash would be a reported error, never a loss.
 package enum Nonce {
   private static let count = Atomic<UInt64>(0)
@@ -23,7 +23,8 @@ package enum Nonce {
 
   static func nextNumber() -> UInt64 {
     let number = count.wrappingAdd(1, ordering: .relaxed).newValue
-    return origin &+ number &* 0x9E37_79B9_7F4A_7C15
+    let process = UInt64(ProcessIdentity.forkID ?? 0)
+    return origin &+ (process << 32 ^ number) &* 0x9E37_79B9_7F4A_7C15
   }
 
   /// Whether a byte is a lower-case hex digit, as in a nonce.

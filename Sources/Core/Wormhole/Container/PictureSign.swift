@@ -97,9 +97,9 @@ package final class PictureSign: Sendable {
       }
     }
 
-    /// Blocks the calling thread until a change may begin.
-    package mutating func wait(in root: ContainerRoot) {
-      while mustWait(in: root, until: .now + longest) { pauseThread(.milliseconds(1)) }
+    /// Blocks the calling thread until a change may begin, or until the deadline.
+    package mutating func wait(in root: ContainerRoot, until deadline: ContinuousClock.Instant?) {
+      while mustWait(in: root, until: deadline ?? .now + longest) { pauseThread(.milliseconds(1)) }
     }
   }
 

@@ -31,7 +31,10 @@ extension Log {
       let old = try LogState.read(snapshot, at: log.value.path)
       var state = old ?? LogState(id: Nonce.next())
       let place = try log.store.open()
-      if old == nil { state.head = try place?.numbers().max() ?? 0 }
+      // A planted message has no number from which a log could go on.
+      if old == nil {
+        state.head = try place?.numbers().filter(LogState.mayBeHead).max() ?? 0
+      }
       let boot = log.store.boot
       if !state.isCurrent(in: boot) {
         let head = try place?.head(after: log.memory.head(state)) ?? 0

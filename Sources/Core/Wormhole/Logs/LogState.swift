@@ -44,6 +44,10 @@ package struct LogState: Sendable, Equatable {
   /// No message has a larger number, so that a planted file does not make readers skip messages.
   package var furthest: Int { Self.furthest(from: head) }
   package static func furthest(from head: Int) -> Int { head + 2 * stride }
+  /// Whether messages can follow a number.
+  package static func mayBeHead(_ number: Int) -> Bool {
+    (0...(largest - 2 * stride)).contains(number)
+  }
 
   private static let digits = 16
 
@@ -67,7 +71,7 @@ package struct LogState: Sendable, Equatable {
   /// - Returns: nil for anything but a log's file.
   package init?(_ value: PropertyListValue) {
     guard let id = value["id"]?.stringValue, let first = Self.number(value["first"]),
-      let head = value["head"]?.intValue, (0...(Self.largest - 2 * Self.stride)).contains(head),
+      let head = value["head"]?.intValue, Self.mayBeHead(head),
       first <= head + 1
     else { return nil }
     self.id = id

@@ -51,8 +51,8 @@ public struct Presence: Sendable {
   /// Registers this process until `close()`, until the registration is released, or until the
   /// process ends. A process may have several registrations.
   ///
-  /// A registration outlives the removal of its file or directory, or of the whole container: a
-  /// fifth of a second later it is created again, in the directory that then exists.
+  /// A registration outlives the removal of its file or directory, or of the whole container: two
+  /// seconds later it is created again, in the directory that then exists.
   ///
   /// - Parameter content: A small value for other processes; it never changes.
   /// - Throws: `AppGroupError.Code.unsupportedValue` for content that is too large or not a

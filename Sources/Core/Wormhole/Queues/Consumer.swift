@@ -176,7 +176,7 @@ extension Queue {
     package func onWake(_ handler: @escaping @Sendable () -> Void) { wake.call(handler) }
 
     /// Takes the next entry, and waits for one if there is none. Earlier entries that are not
-    /// acknowledged yet do not prevent this. There is one waiting caller at a time.
+    /// acknowledged yet do not prevent this. One caller waits at a time; a second task ends the program.
     ///
     /// A consumer that was replaced, because its process was stopped, joins again within this call: a
     /// worker at once, the only consumer when its turn comes. Its entries go to its successor, and

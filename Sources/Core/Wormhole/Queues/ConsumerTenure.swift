@@ -184,12 +184,15 @@ struct ConsumerSteps {
     if !wasReleased, let entry = try nextReleased(until: deadline) { return entry }
     let limit = deadline.map(CallLimit.callDeadline)
     while true {
-      if let entry = try nextOfCurrent(until: deadline) {
+      if let entry = try nextOfCurrent(until: deadline, limit) {
         wasReleased = false
         return entry
       }
+      if current != nil { return nil }
       switch try source.take(until: deadline) {
-      case .batch(let batch): current = (batch, 0)
+      case .batch(let batch):
+        current = (batch, 0)
+        if limit.hasPassed { return nil }
       case .again: if limit.hasPassed { return nil }
       case .nothing: return try nextReleased(until: deadline)
       }
@@ -216,8 +219,9 @@ struct ConsumerSteps {
     return nil
   }
 
+  /// - Parameter limit: the rest of the batch waits for the next call after it.
   private mutating func nextOfCurrent(
-    until deadline: ContinuousClock.Instant?
+    until deadline: ContinuousClock.Instant?, _ limit: ContinuousClock.Instant?
   ) throws -> QueueEntry? {
     while let (batch, index) = current, index < batch.entries.count {
       var entry: QueueEntry?
@@ -230,6 +234,7 @@ struct ConsumerSteps {
       }
       current = (batch, index + 1)
       if let entry { return entry }
+      if limit.hasPassed { return nil }
     }
     current = nil
     return nil

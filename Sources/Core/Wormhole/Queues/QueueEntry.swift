@@ -92,9 +92,14 @@ public final class QueueEntry: Sendable {
   /// - Throws: as `acknowledge()`. Then the entry must still be ended or released.
   /// - Complexity: an open, a write and a close.
   public func release(after pause: Duration) throws {
-    guard !isReleased.load(ordering: .sequentiallyConsistent) else { return }
-    try batch.release(id.index, after: pause)
-    isReleased.store(true, ordering: .sequentiallyConsistent)
+    // Of two threads, one gives it back.
+    guard !isReleased.exchange(true, ordering: .sequentiallyConsistent) else { return }
+    do {
+      try batch.release(id.index, after: pause)
+    } catch {
+      isReleased.store(false, ordering: .sequentiallyConsistent)
+      throw error
+    }
   }
 
   private func end(as status: QueueEntryStatus, isKept: Bool = false) throws {

@@ -11,7 +11,8 @@ extension Value {
   ///   - deadline: The latest instant to wait for the lease; an instant in the past means "only if
   ///     it is free now". By default `standardWait` from now.
   /// - Throws: `AppGroupError.Code.timedOut` with the holder; `.unsupportedValue`; `.noSpace` and
-  ///   other errors of the file system. If it throws, the old value is intact.
+  ///   other errors of the file system. If it throws, the old value is intact; only after an error of the
+  ///   last fsync of `.durable` the new one is visible, and may be lost with the power.
   /// - Complexity: Create, write, rename and unlink, and six cheap calls for the lease, or seven;
   ///   `.durable` adds one fsync on ext4 and xfs, elsewhere three, and two more if identifiers were new
   ///   lately. Content of 64 KiB and more, and durable content, is written before the lease is taken.

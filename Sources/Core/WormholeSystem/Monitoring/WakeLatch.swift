@@ -10,6 +10,8 @@ package final class WakeLatch: Sendable {
     var blocked = 0
     /// Created by the first thread that blocks, because most latches are never waited for.
     var semaphore: DispatchSemaphore?
+    /// When the next timer raises it.
+    var alarm: ContinuousClock.Instant?
   }
 
   private let state = Mutex(State())
@@ -59,8 +61,8 @@ package final class WakeLatch: Sendable {
     if wasRaised { semaphore.wait() }
   }
 
-  /// Calls a closure once when the latch is raised or the deadline has passed. One closure waits at a
-  /// time.
+  /// Calls a closure once when the latch is raised or the deadline has passed, or earlier: the deadline of
+  /// an earlier wait raises it, too. One closure waits at a time.
   ///
   /// - Parameter body: Called on the thread that raises the latch, so it must be short.
   /// - Returns: False if the latch is raised; then the closure is not called.
@@ -78,9 +80,18 @@ package final class WakeLatch: Sendable {
     }
     guard !isRaised else { return false }
     guard let deadline else { return true }
+    // A timer cannot be taken back, and a wait of an hour may be one of thousands.
+    let isFirst = state.withLock { state in
+      if let alarm = state.alarm, alarm <= deadline { return false }
+      state.alarm = deadline
+      return true
+    }
+    guard isFirst else { return true }
     let remaining = ContinuousClock.now.duration(to: deadline)
     Blocking.timers.asyncAfter(deadline: .now() + remaining.dispatchInterval) { [weak self] in
-      self?.raise()
+      guard let self else { return }
+      state.withLock { if $0.alarm == deadline { $0.alarm = nil } }
+      raise()
     }
     return true
   }

@@ -125,18 +125,26 @@ package struct ProcessIdentity: Hashable, Sendable {
   /// - Complexity: No system call, but in a forked child, and before Linux 4.14.
   package static var current: ProcessIdentity {
     let first = Self.first
-    if UnsafePointer<UInt8>(bitPattern: first.page)?.pointee == 1 { return first.identity }
-    let processID = getpid()
+    guard let processID = forkID else { return first.identity }
     return first.identity.processID == processID ? first.identity : look(processID).identity
   }
 
-  /// The process that has looked first, and the address of a page that shows whether this one is a fork
-  /// of it (`csys_own_page`): a number, because a pointer is not `Sendable`. The page stays for the life
-  /// of the process.
+  /// The number of this process if it may be a fork of the one that asked first; otherwise nil.
+  ///
+  /// - Complexity: As `current`.
+  package static var forkID: Int32? {
+    UnsafePointer<UInt8>(bitPattern: page)?.pointee == 1 ? nil : getpid()
+  }
+
+  /// The address of a page that a forked child finds empty (`csys_own_page`): a number, because a pointer is
+  /// not `Sendable`. The page stays for the life of the process.
+  private static let page = UInt(bitPattern: csys_own_page())
+
+  /// The process that has looked first.
   private static let first = {
-    let (identity, program) = look(getpid())
-    // Before the mark is made: it must not be older than what it vouches for.
-    return (identity: identity, program: program, page: UInt(bitPattern: csys_own_page()))
+    // Made before the look, so that it is never younger than what it vouches for.
+    _ = page
+    return look(getpid())
   }()
 
   /// The name of this process's program as the kernel keeps it, at most 15 bytes; empty if /proc does

@@ -247,7 +247,7 @@ struct PictureTests {
     let user = try SharedContainer(path: path + "/source", group: nil).root
     try slow.run {
       var courtesy = PictureSign.Courtesy()
-      courtesy.wait(in: user)
+      courtesy.wait(in: user, until: nil)
     }
     slow.end()
     let next = try PicturePause(in: root, at: root.handle().descriptor.rawValue)

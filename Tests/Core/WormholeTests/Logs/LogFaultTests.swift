@@ -86,6 +86,16 @@ struct LogFaultTests {
     #expect(try scene.container.sweep().failures.isEmpty)
   }
 
+
+  @Test("begins although a message was planted whose number no log can have")
+  func plantedFirst() throws {
+    try scene.append(0..<1)
+    try removeFile(log.value.path)
+    try scene.write("", to: scene.file(1 << 60))
+    let fresh = try scene.directory.container().log("l")
+    #expect(try fresh.append(1) == 2)
+    #expect(try fresh.append(2) == 3)
+  }
   @Test("reports a damaged log.plist, for which a remedy exists that loses no message")
   func damaged() throws {
     try scene.append(0..<2)

@@ -1,3 +1,4 @@
+import Dispatch
 import Synchronization
 import Testing
 import WormholePropertyLists
@@ -54,6 +55,48 @@ struct QueueReleaseTests {
     #expect(again.payload == 0 && again.deliveries == 2 && again.isRedelivery)
     try again.acknowledge()
     #expect(try consumer.isIdle() && scene.leftovers().isEmpty, "\(scene.directory.listing)")
+  }
+
+  @Test("is given back whatever is planted in place of its notes", arguments: 0..<4)
+  func planted(kind: Int) throws {
+    try queue.sender("a").enqueue(0)
+    let consumer = try queue.consume()
+    let entry = try next(consumer)
+    let taken = scene.place + "/taken/" + (try #require(try scene.names("taken").first))
+    let note = "\(taken)/\(entry.id.batch.text).deliveries"
+    let victim = scene.directory.path + "/victim"
+    try FileDescriptor.open(victim, [.writeOnly, .create]).close()
+    switch kind {
+    case 0: try makeFIFO(FileName(note), at: Directory.current)
+    case 1: try link(victim, at: Directory.current, to: note, at: Directory.current)
+    case 2: try makeSymbolicLink(FileName(note), at: Directory.current, target: FileName(victim))
+    default: try makeDirectory(note)
+    }
+    try entry.release(after: .zero)
+    let again = try next(consumer, until: soon)
+    #expect(again.isRedelivery && again.deliveries == 2)
+    try again.acknowledge()
+    consumer.close()
+    #expect(try fileStatus(victim).size == 0)
+  }
+
+  @Test("by two threads at once is redelivered once")
+  func twoThreads() throws {
+    let rounds = 100
+    for number in 0..<rounds { try queue.sender("a").enqueue(PropertyListValue(number)) }
+    let consumer = try queue.consume()
+    for _ in 0..<rounds {
+      let entry = try next(consumer)
+      DispatchQueue.concurrentPerform(iterations: 2) { _ in
+        #expect(throws: Never.self) { try entry.release(after: .zero) }
+      }
+    }
+    var delivered = 0
+    while let entry = try consumer.next(until: .now) {
+      delivered += 1
+      try entry.acknowledge()
+    }
+    #expect(delivered == rounds)
   }
 
   @Test("is redelivered to a consumer that waits without a thread", .bothEngines)

@@ -298,4 +298,61 @@ struct QueueWorkerTests {
       #expect(numbers == numbers.sorted() && Set(numbers) == Set(0..<100), "\(sender): \(numbers)")
     }
   }
+
+  @Test(
+    "is taken from whatever is planted in its consumers' directories",
+    arguments: [
+      "outcome-1", "making-1", "making-2/d", "18ebe7648dfe10a5-wormhole-1-76.plist.done",
+    ])
+  func planted(_ name: String) throws {
+    try send(0..<1)
+    let first = try scene.queue.work()
+    #expect(try scene.drain(first) == [.init("a", 0)])
+    first.close()
+    // A directory that no consumer has.
+    let names = try scene.names("taken")
+    let free = scene.place + "/taken/" + (names.first ?? "free")
+    if names.isEmpty { try makeDirectory(free) }
+    let parts = name.split(separator: "/").map(String.init)
+    if name == "making-1" {
+      try FileDescriptor.open(free + "/" + name, [.writeOnly, .create]).close()
+    } else {
+      for count in 1...parts.count {
+        try makeDirectory(free + "/" + parts.prefix(count).joined(separator: "/"))
+      }
+    }
+    try makeDirectory(
+      FileName(bytes: Array((scene.place + "/taken/").utf8) + [0x61, 0xFF]), at: Directory.current)
+    try send(1..<2)
+    let worker = try scene.queue.work()
+    #expect(try scene.drain(worker) == [.init("a", 1)])
+    worker.close()
+  }
+
+  #if DEBUG
+    @Test("delivers what it has taken over, even if a call fails while it looks into that")
+    func failingTakeover() throws {
+      var place = 0
+      while true {
+        let scene = try QueueScene()
+        try scene.queue.sender("a").enqueue(0)
+        let victim = try scene.participant()
+        #expect(try victim.ask("queue-join q") == "done")
+        #expect(try victim.ask("queue-next q") == "a 0")
+        let worker = try scene.queue.work()
+        #expect(try worker.next(until: .now) == nil)
+        try victim.end()
+        let failing = Faults.Plan { [place] _, index in
+          index == place ? .fail(.tooManyOpenFiles) : .proceed
+        }
+        var entry = Result { try Faults.$plan.withValue(failing) { try worker.next(until: soon) } }
+        if case .failure = entry { entry = Result { try worker.next(until: soon) } }
+        #expect(try entry.get()?.payload == 0, "call \(place) failed")
+        worker.close()
+        guard failing.calls > place else { break }
+        place += 1
+      }
+      #expect(place > 5)
+    }
+  #endif
 }

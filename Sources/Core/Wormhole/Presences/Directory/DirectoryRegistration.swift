@@ -53,7 +53,8 @@ final class DirectoryRegistration: PresenceHold {
       return (watch, post)
     }
     // An attempt that has begun notices the end, and removes what it has created.
-    while condition.withLock(\.isBeingMade) { made.block(until: nil) }
+    // Of two threads that wait, one is woken by its end.
+    while condition.withLock(\.isBeingMade) { made.block(until: .now + .milliseconds(10)) }
     if let post, record.identity == .current {
       end(post, asDeath: asDeath)
     }

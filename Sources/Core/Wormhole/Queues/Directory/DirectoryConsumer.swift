@@ -29,6 +29,8 @@ struct DirectoryConsumer: ConsumerSource {
   private var locked: SharedDescriptor?
   /// How many further directories it has taken over: each has a number after `ownName`.
   private var takeovers = 0
+  /// The directories that it has taken over and not looked into yet.
+  private var untidied: [String] = []
   #if DEBUG
     /// The directory itself, while `LeaseFault` has this consumer follow it to its successor.
     private var followed: SharedDescriptor?
@@ -132,16 +134,33 @@ struct DirectoryConsumer: ConsumerSource {
 
   /// Takes over the batches of workers that died, or have been stopped for a grace.
   private mutating func takeOver(at place: QueueDirectory) throws {
-    for other in try others.abandoned(at: place, own: consumer) {
-      let directory = "\(consumer).\(takeovers)"
-      let path = QueueDirectory.takenPath(directory)
-      guard try ifPresent(place.move(QueueDirectory.takenPath(other), to: path)) != nil else {
-        continue
+    do {
+      try tidyTakenOver(at: place)
+      for other in try others.abandoned(at: place, own: consumer) {
+        let directory = "\(consumer).\(takeovers)"
+        let path = QueueDirectory.takenPath(directory)
+        guard try ifPresent(place.move(QueueDirectory.takenPath(other), to: path)) != nil else {
+          continue
+        }
+        takeovers += 1
+        untidied.append(directory)
+        try tidyTakenOver(at: place)
       }
-      takeovers += 1
+    } catch {
+      // The next look continues here.
+      others.noteChange()
+      throw error
+    }
+  }
+
+  private mutating func tidyTakenOver(at place: QueueDirectory) throws {
+    while let directory = untidied.last {
       try tidy(directory, at: place)
+      untidied.removeLast()
       // If something is in it, that ends with the entries.
-      _ = try tolerating([.directoryNotEmpty, .alreadyExists], place.removeEmpty(path))
+      _ = try tolerating(
+        [.directoryNotEmpty, .alreadyExists],
+        place.removeEmpty(QueueDirectory.takenPath(directory)))
     }
   }
 
@@ -149,24 +168,33 @@ struct DirectoryConsumer: ConsumerSource {
     let path = QueueDirectory.takenPath(directory)
     let names = try place.list(path)?.map(\.name.text) ?? []
     let batches = names.compactMap { EntryFile($0) }
+    try clean(path, of: names, batches, at: place)
+    if names.contains(where: { $0.hasPrefix(AttachmentPlace.takenPrefix) }) {
+      let needed = try batches.reduce(into: Set<String>()) { needed, batch in
+        needed.formUnion(try place.attachmentIDs(batch, in: path).compactMap { $0 })
+      }
+      try place.sweepAttachments(takenBy: directory) { needed.contains($0) }
+    }
     left += batches.map { TakenFile(directory: directory, name: $0, isTakenBefore: true) }
     sortLeft()
+  }
+
+  private func clean(
+    _ path: String, of names: [String], _ batches: [EntryFile], at place: QueueDirectory
+  ) throws(Errno) {
     let batchNames = Set(batches.map(\.text))
     for name in names {
       if name.hasPrefix(AttachmentPlace.makingPrefix) {
-        try place.removeAttachmentDirectory(path + "/" + name)
+        try place.clear(path + "/" + name) { entry throws(Errno) in
+          try place.removeAttachmentDirectory(entry)
+        }
         continue
       }
       let isOrphan =
         QueueDirectory.batch(besideWhich: name).map { !batchNames.contains($0) } ?? false
       guard isOrphan || name.hasPrefix(QueueDirectory.passingPrefix) else { continue }
-      try place.discard(path + "/" + name)
+      try place.clear(path + "/" + name) { entry throws(Errno) in try place.discard(entry) }
     }
-    guard names.contains(where: { $0.hasPrefix(AttachmentPlace.takenPrefix) }) else { return }
-    let needed = try batches.reduce(into: Set<String>()) { needed, batch in
-      needed.formUnion(try place.attachmentIDs(batch, in: path).compactMap { $0 })
-    }
-    try place.sweepAttachments(takenBy: directory) { needed.contains($0) }
   }
 
   private mutating func sortLeft() { left = left.ordered { $1.name.precedes($0.name) } }
@@ -182,7 +210,7 @@ struct DirectoryConsumer: ConsumerSource {
   var due: ContinuousClock.Instant? { [others.due, waiting.due].compactMap(\.self).min() }
 
   mutating func take(until deadline: ContinuousClock.Instant?) throws -> Taking {
-    let place = try terms.directory.openForConsumer()
+    let place = try terms.directory.openForConsumer(until: deadline)
     try takeOver(at: place)
     var turns = SenderTurns(
       taken: terms.keepsOrder ? try others.taken(at: place, own: consumer) : [])
@@ -301,9 +329,7 @@ struct DirectoryConsumer: ConsumerSource {
   // The notes first: its sender then learns of it, whatever happens next.
   private func putAside(_ file: TakenFile, _ reason: String, at place: QueueDirectory) throws {
     try fail(file, "it could not be read: \(reason)", at: place)
-    let directory = QueueDirectory.takenPath(file.directory)
-    let taken = try place.openFile(directory, [.pathOnly, .directory])
-    try Quarantine.take(FileName(file.name.text), at: taken.rawValue, root: queue.directory.root)
+    try place.putAside(file.path)
     try place.discardNotes(beside: file.path)
   }
 }

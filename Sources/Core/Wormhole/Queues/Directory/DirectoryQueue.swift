@@ -267,10 +267,14 @@ final class OpenQueue: Sendable {
 
   /// Returns the directory.
   ///
-  /// - Parameter make: opens it if it is not held: nil if there is none.
-  private func place(_ make: () throws -> QueueDirectory?) throws -> QueueDirectory? {
+  /// - Parameters:
+  ///   - deadline: how long to wait for a process that copies the container.
+  ///   - make: opens it if it is not held: nil if there is none.
+  private func place(
+    until deadline: ContinuousClock.Instant? = nil, _ make: () throws -> QueueDirectory?
+  ) throws -> QueueDirectory? {
     var courtesy = PictureSign.Courtesy()
-    courtesy.wait(in: queue.directory.root)
+    courtesy.wait(in: queue.directory.root, until: deadline)
     let container = try queue.directory.root.handle()
     let now = bootTimeNanoseconds()
     let known = held.withLock { held -> QueueDirectory? in
@@ -298,8 +302,8 @@ final class OpenQueue: Sendable {
 
   /// Returns the directory. A consumer does not create it: if it is gone, so are the batches that
   /// the consumer had taken.
-  func openForConsumer() throws -> QueueDirectory {
-    guard let place = try place({ try queue.open() }) else { throw queue.replaced() }
+  func openForConsumer(until deadline: ContinuousClock.Instant? = nil) throws -> QueueDirectory {
+    guard let place = try place(until: deadline, { try queue.open() }) else { throw queue.replaced() }
     return place
   }
 

@@ -125,8 +125,16 @@ extension QueueDirectory {
   package func append(_ line: String, to path: String) throws(Errno) {
     let line = Array(line.utf8)
     for _ in 0..<renameRaceLimit {
-      if let file = try ifPresent(openFile(path, [.writeOnly, .append])) {
-        return try file.writeAll(line)
+      do throws(Errno) {
+        // A planted FIFO would block, and a file with a second name is not ours to change.
+        if let file = try ifPresent(openFile(path, [.writeOnly, .append, .nonBlocking])) {
+          let status = try file.status()
+          guard status.kind == .regular, status.links == 1 else { throw .noSuchDevice }
+          return try file.writeAll(line)
+        }
+      } catch {
+        guard [.noSuchDevice, .tooManyLinks, .isDirectory].contains(error) else { throw error }
+        try putAside(path)
       }
       // Nil if another thread of its sender was faster.
       if let file = try tolerating([.alreadyExists], createFile(path)) {
@@ -134,6 +142,29 @@ extension QueueDirectory {
       }
     }
     throw .deviceBusy
+  }
+}
+
+extension QueueDirectory {
+  /// Puts an entry of a directory in the queue aside that is not ours: a planted one.
+  package func putAside(_ path: String) throws(Errno) {
+    let parts = path.split(separator: "/")
+    let directory = try openFile(
+      parts.dropLast().joined(separator: "/"), [.pathOnly, .directory])
+    let name = FileName(String(parts.last ?? ""))
+    _ = try ifPresent(Quarantine.take(name, at: directory.rawValue, root: root))
+  }
+
+  /// Removes what is left of a batch or an attachment, and puts aside what is neither.
+  package func clear(
+    _ path: String, by remove: (String) throws(Errno) -> Void
+  ) throws(Errno) {
+    do throws(Errno) {
+      try remove(path)
+    } catch {
+      guard [.isDirectory, .notDirectory, .directoryNotEmpty].contains(error) else { throw error }
+      try putAside(path)
+    }
   }
 }
 

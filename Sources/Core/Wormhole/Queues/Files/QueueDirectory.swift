@@ -254,7 +254,11 @@ package final class QueueDirectory: Sendable {
   /// Returns the names of the directories in `taken/`, one for each consumer and more if it has
   /// taken over others.
   package func consumers() throws(Errno) -> Set<String> {
-    Set(try (list(Self.taken) ?? []).filter { $0.isDirectory != false }.map(\.name.text))
+    // A planted name that is not UTF-8 would be another name as a path.
+    Set(
+      try (list(Self.taken) ?? []).filter {
+        $0.isDirectory != false && FileName($0.name.text) == $0.name
+      }.map(\.name.text))
   }
 
   /// Looks into `pending/`, and then into the consumers' directories: entries only ever move that
