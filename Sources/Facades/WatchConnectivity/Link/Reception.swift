@@ -68,7 +68,9 @@ final class Reception<Delivered: PeerDelivery>: Sendable {
     let deadline = ContinuousClock.now + .seconds(5)
     do {
       // The rest waits until this watch is active again.
-      while .now < deadline, let entry = try await receiver.next(until: .now), await hand(entry) != .delayed {}
+      while .now < deadline, let entry = try await receiver.next(until: .now),
+        await hand(entry) != .delayed
+      {}
     } catch {
       Diagnostics.report(error)
     }

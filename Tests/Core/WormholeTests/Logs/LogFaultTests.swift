@@ -86,7 +86,6 @@ struct LogFaultTests {
     #expect(try scene.container.sweep().failures.isEmpty)
   }
 
-
   @Test("begins although a message was planted whose number no log can have")
   func plantedFirst() throws {
     try scene.append(0..<1)

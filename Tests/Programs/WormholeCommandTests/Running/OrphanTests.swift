@@ -90,7 +90,9 @@ struct OrphanTests {
   }
 
   // A file that is opened while a standard descriptor is closed gets its number, and what a command writes.
-  @Test("A command writes into no file of a program whose standard descriptors are closed", .bothEngines)
+  @Test(
+    "A command writes into no file of a program whose standard descriptors are closed", .bothEngines
+  )
   func closedDescriptors() throws {
     let outcome = try Session().shell(
       """

@@ -303,7 +303,9 @@ final class OpenQueue: Sendable {
   /// Returns the directory. A consumer does not create it: if it is gone, so are the batches that
   /// the consumer had taken.
   func openForConsumer(until deadline: ContinuousClock.Instant? = nil) throws -> QueueDirectory {
-    guard let place = try place(until: deadline, { try queue.open() }) else { throw queue.replaced() }
+    guard let place = try place(until: deadline, { try queue.open() }) else {
+      throw queue.replaced()
+    }
     return place
   }
 

@@ -169,7 +169,7 @@ extension SharedContainer {
       // One that cannot be looked at is one of them: what is done with it reports why.
       do { return try exists(name) } catch is AppGroupError { return true }
     }
-      .sorted { $0.utf8.lexicographicallyPrecedes($1.utf8) }
+    .sorted { $0.utf8.lexicographicallyPrecedes($1.utf8) }
   }
 }
 
