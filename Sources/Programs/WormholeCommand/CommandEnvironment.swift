@@ -143,10 +143,14 @@ extension CommandEnvironment {
 
   /// Calls a closure with each line of a file, or of standard input, without its end, as it
   /// arrives.
-  func forEachLine(ofFile file: String?, _ body: (ArraySlice<UInt8>) throws -> Void) throws {
+  ///
+  /// - Parameter keepsReturn: whether a carriage return before the end belongs to the line.
+  func forEachLine(
+    ofFile file: String?, keepsReturn: Bool, _ body: (ArraySlice<UInt8>) throws -> Void
+  ) throws {
     var rest: [UInt8] = []
     func take(_ line: ArraySlice<UInt8>) throws {
-      try body(line.last == UInt8(ascii: "\r") ? line.dropLast() : line)
+      try body(!keepsReturn && line.last == UInt8(ascii: "\r") ? line.dropLast() : line)
     }
     func takeLines(of chunk: [UInt8]) throws {
       rest += chunk

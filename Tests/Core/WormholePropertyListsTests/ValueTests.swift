@@ -41,6 +41,13 @@ struct ValueTests {
     #expect(PropertyListValue.array([.integer(5)]) == .array([.unsigned(5)]))
   }
 
+  @Test("Strings are equal byte by byte, and values with them hash alike")
+  func strings() {
+    let (composed, decomposed) = (PropertyListValue("\u{E9}"), PropertyListValue("e\u{301}"))
+    #expect(composed != decomposed && [composed] != [decomposed])
+    #expect(composed == "\u{E9}" && composed.hashValue == PropertyListValue("\u{E9}").hashValue)
+  }
+
   @Test("An integer is unsigned only above Int64.max")
   func canonicalIntegers() throws {
     guard case .integer(.max) = PropertyListValue(UInt64(Int64.max)),

@@ -217,7 +217,8 @@ struct CounterpartTests {
     try await phone.waitUntil(\.isReachable)
     #expect(await phone.ask() == .reply("left"))
     #expect(first.received.isEmpty && second.received.count == 1)
-    // And again as the first one.
+    // And again as the first one, with what is known of each.
+    try second.setAppInstalled(true, isComplicationEnabled: false)
     let third = try await second.comeBack(as: "watch", script: [.answer(["by": "back"])])
     try await phone.waitUntil(\.isReachable)
     try eventually("it is the first watch again") {
@@ -225,6 +226,8 @@ struct CounterpartTests {
     }
     try await phone.waitUntil(\.isReachable)
     #expect(await phone.ask() == .reply("back"))
+    let pairing = try Pairing(of: "phone", in: scene.container).state()
+    #expect(pairing["left"]?.isComplicationEnabled == false)
     third.leave()
     try await scene.end()
   }

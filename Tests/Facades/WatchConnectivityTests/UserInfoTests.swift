@@ -120,7 +120,10 @@ struct UserInfoTests {
     #expect(try watch.session("forget") == "done")
     #expect(try phone.session("info 1 3") == "done")
     try eventually("it waits there") { try watch.session("state").contains("pending") }
+    #expect(try phone.session("context c=1") == "done")
+    try eventually("the context is there") { try watch.session("contexts") == " / c=1" }
     #expect(try watch.session("remember") == "done")
+    #expect(try watch.await("context") == "context c=1")
     #expect(try watch.await("info n=3") == "info n=3")
     #expect(try watch.story().contains("info n=1; info n=2"))
     try watch.end()

@@ -108,6 +108,23 @@ struct WatchSwitchTests {
     }
   }
 
+  @Test("that is the first or was the last, and runs, is reported as reachable or not")
+  func reachableAtOnce() throws {
+    let scene = try SessionScene()
+    try scene.pairing.pair(.init(name: "watch"))
+    let (phone, watch) = (try scene.phone(), try scene.watch())
+    #expect(try phone.await("reachability") == "reachability true")
+    #expect(try scene.pairing.unpair("watch"))
+    #expect(try phone.await("reachability") == "reachability false")
+    #expect(try phone.await("watchState") == "watchState")
+    try scene.pairing.pair(.init(name: "watch"))
+    #expect(try phone.await("reachability") == "reachability true")
+    #expect(try phone.await("watchState") == "watchState")
+    // Paired means that something can be sent.
+    #expect(try phone.session("info 1 1") == "done")
+    #expect(try watch.await("info n=1") == "info n=1")
+  }
+
   // The phone used to stay activated, and received nothing any more.
   @Test(
     "whose link cannot be opened ends the phone's session, and its delegate learns it",

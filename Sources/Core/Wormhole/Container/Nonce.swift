@@ -1,9 +1,10 @@
 import Synchronization
 import WormholeSystem
 
-/// Names that no other process and no earlier call has used: a number that is drawn at the first use, the
-/// process, because a forked child has the same, and a count. In practice they are also unique across machines and namespaces. They are used only where
-/// a clash would be a reported error, never a loss.
+/// Names that no other process and no earlier call has used: a number that is drawn at the first
+/// use, a count, and in a forked child, which has both from its parent, the process. In practice they
+/// are also unique across machines and namespaces. They are used only where a clash would be a
+/// reported error, never a loss.
 package enum Nonce {
   private static let count = Atomic<UInt64>(0)
   private static let origin = UInt64.random(in: .min ... .max)

@@ -135,7 +135,8 @@ package final class LogDirectory: LogPlace {
   /// - Parameters:
   ///   - number: the number of a message that was appended, or was taken away; 0 for none.
   ///   - exists: whether there is a message.
-  /// - Complexity: two calls for each doubling of the distance.
+  /// - Complexity: two calls for each doubling of the distance, and ten for a gap: a message that another
+  ///   program has removed is not the end, unless as many are missing as follow.
   static func head(
     after number: Int, _ exists: (Int) throws(Errno) -> Bool
   ) throws(Errno) -> Int {
@@ -148,6 +149,11 @@ package final class LogDirectory: LogPlace {
     while high - low > 1 {
       let middle = low + (high - low) / 2
       if try exists(middle) { low = middle } else { high = middle }
+    }
+    step = 2
+    while step <= LogState.stride, low + step <= LogState.largest {
+      if try exists(low + step) { return try head(after: low + step, exists) }
+      step *= 2
     }
     return low
   }

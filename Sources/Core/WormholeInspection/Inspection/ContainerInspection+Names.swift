@@ -203,7 +203,10 @@ extension ContainerInspection {
       }
       return true
     }
-    attempt("look who reads", at: owner.path) { _ in try report.lookForReaders(of: log) }
+    // The fault of the file would be reported twice.
+    if report.fault == nil {
+      attempt("look who reads", at: owner.path) { _ in try report.lookForReaders(of: log) }
+    }
     self.report.change(.log) { $0.logs.append(report) }
   }
 

@@ -110,6 +110,20 @@ final class OutgoingFiles: Sendable {
     if (try? queue.hasEntries()) == true { begin() }
   }
 
+  /// Tries again after a minute, without a thread until then.
+  private func resumeLater() {
+    Blocking.timers.asyncAfter(deadline: .now() + .seconds(60)) { [weak self] in
+      Blocking.queue().async { [weak self] in
+        guard let self else { return }
+        do {
+          if try queue.hasEntries() { begin() }
+        } catch {
+          resumeLater()
+        }
+      }
+    }
+  }
+
   private func work() {
     var failures = 0
     while true {
@@ -125,10 +139,12 @@ final class OutgoingFiles: Sendable {
         failures = 0
       } catch {
         // Replaced, or out of descriptors: unacknowledged intentions remain. They are tried again
-        // for a while, and when something else is sent or the next session of this name is active.
+        // for a while, then seldom, and when something else is sent or the next session of this name is
+        // active.
         failures += 1
         guard failures < Self.attempts else {
           halt(error)
+          resumeLater()
           continue
         }
         state.withLock { $0.isWanted = true }

@@ -156,6 +156,9 @@ extension ChildProcess {
     try sendToGroup(received.signal)
   }
 
+  /// Asks it to end, unless it has.
+  func askIfRunning() throws(Errno) { _ = try tolerating([.noSuchProcess], askToEnd()) }
+
   func askToEnd() throws(Errno) {
     try sendToGroup(.terminate)
     // A program that was stopped with us ends only when it continues.

@@ -117,10 +117,12 @@ extension Interruption {
   private static let killDelay: Duration = .seconds(10)
 
   /// Waits for the end of several programs, and passes on to each the signals that would end this
-  /// process. Returns how the last one ended that did not end with status 0.
+  /// process. When one is killed, the others are asked to end: their starter then starts all of them
+  /// again. Returns how the last one ended that did not end with status 0.
   func wait(forEndOf copies: [RunningCopy]) throws(Errno) -> Termination {
     var running = copies
     var result = Termination.exited(0)
+    var hasLost = false
     while !running.isEmpty {
       let ready = try waitReadable(
         running.map { $0.process.descriptor } + [signals.descriptor], until: .now + Self.interval)
@@ -130,7 +132,11 @@ extension Interruption {
           rest.append(copy)
           continue
         }
-        if termination != .exited(0) { result = termination }
+        guard termination != .exited(0), !hasLost else { continue }
+        result = termination
+        guard case .killed = termination else { continue }
+        hasLost = true
+        for other in running where other !== copy { try other.process.askIfRunning() }
       }
       running = rest
       for received in try signals.take() {

@@ -335,6 +335,16 @@ import WormholeTestSupport
         """, "\(outcome)")
   }
 
+  @Test("When one of several takers is killed, the others end, and the status says so")
+  func killedTaker() throws {
+    let outcome = try Session().shell(
+      """
+      start queue take jobs --follow -j 3 -- true
+      kill -KILL "$(pgrep -P $pid | head -n 1)"; finish; echo $?; pgrep -P $pid | wc -l
+      """)
+    #expect(outcome.output == "137\n0\n", "\(outcome)")
+  }
+
   @Test("A limit ends what a command has started, too")
   func limitOfGroup() throws {
     let outcome = try Session().shell(

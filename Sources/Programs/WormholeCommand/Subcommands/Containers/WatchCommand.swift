@@ -24,7 +24,8 @@ extension CommandDescription {
       For a directory there are also 'appeared PATH', 'changed PATH', 'removed PATH', 'deleting PATH' and \
       'moved PATH<tab>PATH', at any depth, with paths relative to it.
 
-      Changes by any program are noticed; several may be printed as one 'changed'. The command prints \
+      Changes by any program are noticed; several may be printed as one 'changed'. Names that are not UTF-8 \
+      are left out. Coordinators find the command in its user's data, so it needs HOME or XDG_DATA_HOME. It prints \
       'listening' on standard error; from then on it misses nothing. It delays nobody: it answers \
       every question at once.
       """,

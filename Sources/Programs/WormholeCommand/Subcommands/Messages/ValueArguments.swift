@@ -69,7 +69,7 @@ extension ParsedArguments {
     guard has("lines") else { return try body(value(environment, object)) }
     var status = ExitStatus.done
     var number = 0
-    try environment.forEachLine(ofFile: text("file")) { line in
+    try environment.forEachLine(ofFile: text("file"), keepsReturn: has("data")) { line in
       number += 1
       let value: PropertyListValue?
       do {

@@ -27,7 +27,8 @@ extension CommandDescription {
 
       With --jobs so many processes take, each of which runs one COMMAND at a time; the exit status is \
       that of the last one that failed. 'listening' is printed once, when all of them wait. They end \
-      together with this process, and an entry that one of them was handling is delivered again.
+      together with this process, and an entry that one of them was handling is delivered again. When one \
+      of them is killed, the others end after the commands that they run, and the exit status tells it.
 
       The command's environment has WORMHOLE_IDENTIFIER (the queue's name), WORMHOLE_ENTRY (the id), \
       WORMHOLE_SENDER, WORMHOLE_TIME (of sending), WORMHOLE_REDELIVERY (1 for an entry that was \
