@@ -119,7 +119,8 @@ extension ParsedArguments {
     guard let number = environment.variable(CommandVariable.fence).flatMap({ UInt64($0) }) else {
       throw CommandError(
         cannot: "use --while \(role.quotedForShell)",
-        because: "\(CommandVariable.fence) has no number: it is in the environment of a command that "
+        because:
+          "\(CommandVariable.fence) has no number: it is in the environment of a command that "
           + "runs under 'presence enter --exclusive' or 'run --alone'", status: .usage)
     }
     do {
