@@ -87,6 +87,23 @@ extension ContainerRoot {
       }
     }
   }
+
+  /// Reads a file that others wait behind, as `readEntry` does. One that the disk does not give three
+  /// times is foreign, too.
+  package func readEntryAgain(
+    _ path: String, at directory: Int32, beside status: FileStatus, maximumBytes: Int
+  ) throws(Errno) -> EntryContent {
+    var failures = 0
+    while true {
+      do throws(Errno) {
+        return try readEntry(path, at: directory, beside: status, maximumBytes: maximumBytes)
+      } catch {
+        guard error == .inputOutput else { throw error }
+        failures += 1
+        if failures == 3 { return .foreign(error) }
+      }
+    }
+  }
 }
 
 extension AppGroupError {

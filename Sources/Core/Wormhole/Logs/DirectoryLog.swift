@@ -171,7 +171,7 @@ package final class LogDirectory: LogPlace {
   }
 
   package func read(_ number: Int) throws -> LogContent {
-    let found = try root.readEntry(
+    let found = try root.readEntryAgain(
       Self.path(number), at: descriptor.rawValue, beside: descriptor.status(),
       maximumBytes: Value.maximumFileBytes)
     return switch found {

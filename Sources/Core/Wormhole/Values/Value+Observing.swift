@@ -125,11 +125,11 @@ final class FollowedValue: Watching {
 
   func isRepeating() -> Bool { state.withLock { exchange(&$0.isRepeating, with: false) } }
 
-  /// Returns the value, or why it cannot be read. No event follows when this process has descriptors
-  /// again, so it signals then.
+  /// Returns the value, or why it cannot be read. No event follows when the reason has passed, so it
+  /// signals after a moment.
   func snapshot() -> ValueSnapshot {
     let snapshot = read()
-    if snapshot.lacksDescriptors { signalLater() }
+    if snapshot.mayPass { signalLater() }
     return snapshot
   }
 

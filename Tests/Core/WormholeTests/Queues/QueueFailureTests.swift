@@ -1,5 +1,6 @@
 import Synchronization
 import Testing
+import WormholeInspection
 import WormholePropertyLists
 import WormholeSystem
 import WormholeTestSupport
@@ -55,6 +56,26 @@ import WormholeTestSupport
       let scene = try QueueScene()
       let commitsTogether = try scene.queue.openOrMake().commitScope().isEverything
       #expect(commitsTogether || failures > 8)
+    }
+
+    @Test("puts an entry aside that the disk does not give, and delivers the next", arguments: [2, 3])
+    func disk(errors: Int) throws {
+      let scene = try QueueScene()
+      try scene.queue.sender("a").enqueue(0)
+      try scene.queue.sender("b").enqueue(1)
+      let consumer = try scene.queue.consume()
+      let left = Mutex(errors)
+      let plan = Faults.Plan { call, _ in
+        guard call == .read else { return .proceed }
+        return left.withLock { left in
+          defer { left = max(0, left - 1) }
+          return left > 0 ? .fail(.inputOutput) : .proceed
+        }
+      }
+      let entry = try Faults.$plan.withValue(plan) { try consumer.next(until: .now) }
+      #expect(entry?.payload == (errors < 3 ? 0 : 1))
+      #expect(try scene.queue.container.report().quarantine.count == (errors < 3 ? 0 : 1))
+      consumer.close()
     }
 
     @Test("loses no entry that a consumer has taken or could not take")

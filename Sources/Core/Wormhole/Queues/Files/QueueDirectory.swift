@@ -286,7 +286,7 @@ package final class QueueDirectory: Sendable {
   /// Returns the bytes of a file; nil if there is none. Throws `Unreadable` if it belongs to others
   /// or is too large.
   package func read(_ path: String) throws -> [UInt8]? {
-    let content = try root.readEntry(
+    let content = try root.readEntryAgain(
       path, at: descriptor.rawValue, beside: knownStatus(),
       maximumBytes: PropertyListLimits.standard.maximumBytes)
     switch content {
@@ -295,7 +295,8 @@ package final class QueueDirectory: Sendable {
     case .foreign(let error):
       let isRefused = error == .accessDenied || error == .notPermitted
       throw Batch.Unreadable(
-        reason: "it is not a file of this container's users (\(error))",
+        reason: error == .inputOutput
+          ? "\(error)" : "it is not a file of this container's users (\(error))",
         refusal: isRefused ? error : nil)
     }
   }

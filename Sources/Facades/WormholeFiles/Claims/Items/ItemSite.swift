@@ -117,7 +117,11 @@ package final class ItemSite: Sendable {
     let path = path(of: location)
     for attempt in 0..<renameRaceLimit {
       let mayExist = attempt > 0 || !isMissing
-      if mayExist, let site = try open(location, at: path, isNew: attempt > 0) { return site }
+      do {
+        if mayExist, let site = try open(location, at: path, isNew: attempt > 0) { return site }
+      } catch let error as Errno where error == .accessDenied {
+        throw ofOtherUser(location, path)
+      }
       let access = access(in: try directory(of: location))
       do throws(Errno) {
         if access == .owner {
@@ -139,6 +143,17 @@ package final class ItemSite: Sendable {
       }
     }
     throw Errno.staleHandle
+  }
+
+  private static func ofOtherUser(
+    _ location: ItemPath, _ path: String
+  ) -> FileCoordinationError {
+    FileCoordinationError(
+      .permissionDenied, "coordinate the item", path: location.text,
+      reason: "another user has it, or had it and was killed: '\(path)' belongs to that user",
+      remedy: "try again later, or remove that directory if nobody uses the item; users who share files "
+        + "need a directory of their group (mode 2770)",
+      errorNumber: Errno.accessDenied.rawValue)
   }
 
   private static func unwritable(
