@@ -58,7 +58,8 @@ import WormholeTestSupport
       #expect(commitsTogether || failures > 8)
     }
 
-    @Test("puts an entry aside that the disk does not give, and delivers the next", arguments: [2, 3])
+    @Test(
+      "puts an entry aside that the disk does not give, and delivers the next", arguments: [2, 3])
     func disk(errors: Int) throws {
       let scene = try QueueScene()
       try scene.queue.sender("a").enqueue(0)
