@@ -31,8 +31,8 @@ extension URLResourceValues {
   public var ubiquitousItemDownloadingStatus: URLUbiquitousItemDownloadingStatus? { nil }
 }
 
-/// What code for the original asks before it coordinates a document: the answers of a machine whose
-/// user is not signed in to iCloud. Every file is local.
+/// The questions of code for the original before it coordinates a document, with the answers of a machine
+/// whose user is not signed in to iCloud. Every file is local.
 extension FileManager {
   /// Returns nil: no user is signed in.
   public var ubiquityIdentityToken: (any NSCoding & NSCopying & NSObjectProtocol)? { nil }

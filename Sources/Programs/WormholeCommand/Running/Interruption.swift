@@ -197,8 +197,8 @@ extension Interruption {
       let end = asked.flatMap { role?.deadline(askedAt: $0) ?? limit.map { $0 + Self.killDelay } }
       if let end = end ?? limit, !isKilled { next = min(next, end) }
       let ready = try waitReadable(descriptors, until: next)
-      // What the program has started has had as much time to end.
-      if ready[0], asked != nil, child.hasOwnGroup { _ = try? child.sendToGroup(.kill) }
+      // Other processes of its group have had as much time to end. An error means that they have.
+      if ready[0], asked != nil, child.hasOwnGroup { try? child.sendToGroup(.kill) }
       if ready[0], let termination = try child.wait(until: .now) {
         try output.readRest()
         return (termination, output.bytes)

@@ -65,6 +65,7 @@ public final class VolumeObserver: NSObject {
     other.set(1, forKey: "volume")
     let (isBusy, mayGoOn) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))
     let lock = NSLock()
+    // Read and written under the lock.
     nonisolated(unsafe) var last = -1
     let observations = [
       own.observe(\.title, options: []) { _, _ in

@@ -112,7 +112,7 @@ struct ReadersWait {
       held = lock
       return nil
     }
-    // What a stopped writer has written may be half of its change.
+    // A stopped writer may have written half of its change.
     guard mode == .exclusive else { return lock }
     return try observed.readersAreOverdue(lock.status, now: now) ? nil : lock
   }

@@ -152,7 +152,7 @@ package final class ItemSite: Sendable {
       .permissionDenied, "coordinate the item", path: location.text,
       reason: "another user has it, or had it and was killed: '\(path)' belongs to that user",
       remedy:
-        "try again later, or remove that directory if nobody uses the item; users who share files "
+        "try again later, or remove that directory if no process uses the item; users who share files "
         + "need a directory of their group (mode 2770)",
       errorNumber: Errno.accessDenied.rawValue)
   }
