@@ -5,7 +5,7 @@ extension PropertyListValue: Hashable {
   /// byte, because a file has another name with another form of `é`. Keys are equal as Swift's strings are.
   public static func == (left: PropertyListValue, right: PropertyListValue) -> Bool {
     switch (left, right) {
-    case (.string(let a), .string(let b)): a.utf8.elementsEqual(b.utf8)
+    case (.string(let a), .string(let b)): haveSameBytes(a, b)
     case (.integer(let a), .integer(let b)): a == b
     case (.unsigned(let a), .unsigned(let b)): a == b
     case (.integer(let a), .unsigned(let b)), (.unsigned(let b), .integer(let a)):
@@ -19,6 +19,13 @@ extension PropertyListValue: Hashable {
     case (.dictionary(let a), .dictionary(let b)): a == b
     default: false
     }
+  }
+
+  private static func haveSameBytes(_ a: String, _ b: String) -> Bool {
+    // Swift's own comparison, which is fast, takes the forms of a character for equal.
+    guard a == b, a.utf8.count == b.utf8.count else { return false }
+    var (a, b) = (a, b)
+    return a.withUTF8 { a in b.withUTF8 { a.elementsEqual($0) } }
   }
 
   /// Feeds the value to a hasher; equal values have equal hashes.
