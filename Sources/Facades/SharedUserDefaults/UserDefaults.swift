@@ -65,14 +65,6 @@ open class UserDefaults: NSObject, @unchecked Sendable {
   private let otherChanges = Mutex<ObservationToken?>(nil)
   private let ownChanges = Mutex(OwnChanges())
 
-  /// The changes that are made through this object now.
-  private struct OwnChanges {
-    var count = 0
-    var lastNumber = 0
-    /// Whether the last of them has to look for changes of others.
-    var isLookDue = false
-  }
-
   /// Creates the defaults of a group; see `GroupDefaults.init(suiteName:)`.
   ///
   /// - Parameter suitename: An App Group identifier; nil for the program's own defaults.
@@ -339,31 +331,17 @@ open class UserDefaults: NSObject, @unchecked Sendable {
 
   private func handle(_ change: GroupDefaults.OwnChange) {
     switch change {
-    case .begins:
-      ownChanges.withLock {
-        $0.count += 1
-        $0.lastNumber += 1
-      }
+    case .begins: ownChanges.withLock { $0.begin() }
     case .isMade:
       observers.reportChanges(of: self)
       NotificationCenter.default.post(name: Self.didChangeNotification, object: self)
-    case .ends:
-      let isLookDue = ownChanges.withLock { changes in
-        changes.count -= 1
-        return changes.count == 0 && exchange(&changes.isLookDue, with: false)
-      }
-      if isLookDue { observers.reportChanges(of: self) }
+    case .ends: if ownChanges.withLock({ $0.end() }) { observers.reportChanges(of: self) }
     }
   }
 
   /// Leaves an own change to the thread that makes it.
   private func reportOtherChanges() {
-    while true {
-      let number = ownChanges.withLock { changes -> Int? in
-        changes.isLookDue = changes.count > 0
-        return changes.count > 0 ? nil : changes.lastNumber
-      }
-      guard let number else { return }
+    while let number = ownChanges.withLock({ $0.look() }) {
       let isComplete = observers.reportChanges(
         of: self, while: { self.ownChanges.withLock { $0.lastNumber == number } })
       if isComplete { return }

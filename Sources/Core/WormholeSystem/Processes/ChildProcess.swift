@@ -145,7 +145,8 @@ package struct ChildProcess: ~Copyable, Sendable {
   /// Sends a signal to the program and to those that it has started, if they are a group of their own;
   /// otherwise to the program. The corresponding C function is `killpg`.
   ///
-  /// Not after the program's end was reported, because its number may belong to another group then.
+  /// Also after the program's end was reported: the number is not used again as long as the group has
+  /// members.
   ///
   /// - Throws: `.noSuchProcess` if all of them have ended.
   package func sendToGroup(_ signal: Signal) throws(Errno) {

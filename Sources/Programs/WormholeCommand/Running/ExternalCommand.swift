@@ -153,11 +153,17 @@ extension ChildProcess {
   func pass(_ received: SignalReception.Received) throws(Errno) {
     // The terminal sends its signals to the program, too, and so does the shell that continues it.
     guard received.isFromProcess || hasOwnGroup, received.signal != .continue else { return }
-    try sendToGroup(received.signal)
+    _ = try tolerating([.noSuchProcess], sendToGroup(received.signal))
   }
 
   /// Asks it to end, unless it has.
   func askIfRunning() throws(Errno) { _ = try tolerating([.noSuchProcess], askToEnd()) }
+
+  /// Whether nothing is left of a program that was asked to end: what it has started has the same time.
+  func isGroupGone() throws(Errno) -> Bool {
+    guard hasOwnGroup else { return true }
+    return try tolerating([.noSuchProcess], sendToGroup(.continue)) == nil
+  }
 
   func askToEnd() throws(Errno) {
     try sendToGroup(.terminate)

@@ -186,8 +186,11 @@ extension Interruption {
     var output = CollectedOutput(pipe)
     var asked: ContinuousClock.Instant?
     var isKilled = false
+    var ended: Termination?
     while true {
-      var descriptors = [child.descriptor, signals.descriptor]
+      // A program that has ended stays readable.
+      let isWaiting = ended == nil
+      var descriptors = [isWaiting ? child.descriptor : signals.descriptor, signals.descriptor]
       if let pipe = output.descriptor { descriptors.append(pipe) }
       if asked == nil, let wish = unwanted?.descriptor ?? role?.descriptor {
         descriptors.append(wish)
@@ -196,12 +199,15 @@ extension Interruption {
       // After the first signal, the instant of the second one.
       let end = asked.flatMap { role?.deadline(askedAt: $0) ?? limit.map { $0 + Self.killDelay } }
       if let end = end ?? limit, !isKilled { next = min(next, end) }
+      if !isWaiting { next = min(next, .now + .milliseconds(50)) }
       let ready = try waitReadable(descriptors, until: next)
-      // Other processes of its group have had as much time to end. An error means that they have.
-      if ready[0], asked != nil, child.hasOwnGroup { try? child.sendToGroup(.kill) }
-      if ready[0], let termination = try child.wait(until: .now) {
+      if isWaiting, ready[0], let termination = try child.wait(until: .now) {
         try output.readRest()
-        return (termination, output.bytes)
+        ended = termination
+      }
+      if let ended {
+        let isOver = isKilled || asked == nil ? true : try child.isGroupGone()
+        if isOver { return (ended, output.bytes) }
       }
       for received in try signals.take() {
         if received.signal == .continue { role?.checkAfterStop() } else { isRequested = true }
@@ -217,7 +223,7 @@ extension Interruption {
       }
       // Also if both instants have passed: this process was stopped, or had no processor.
       if let end, !isKilled, ContinuousClock.now >= end {
-        try child.sendToGroup(.kill)
+        _ = try tolerating([.noSuchProcess], child.sendToGroup(.kill))
         isKilled = true
       }
     }

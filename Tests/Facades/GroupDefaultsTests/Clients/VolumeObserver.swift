@@ -64,6 +64,7 @@ public final class VolumeObserver: NSObject {
     )
     other.set(1, forKey: "volume")
     let (isBusy, mayGoOn) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))
+    let hasHeardOne = DispatchSemaphore(value: 0)
     let lock = NSLock()
     // Read and written under the lock.
     nonisolated(unsafe) var last = -1
@@ -77,21 +78,20 @@ public final class VolumeObserver: NSObject {
         lock.lock()
         last = change.newValue ?? -1
         lock.unlock()
+        if change.newValue == 1 { hasHeardOne.signal() }
       },
     ]
+    hasHeardOne.wait()
     other.set("tea", forKey: "title")
     isBusy.wait()
     other.set(2, forKey: "volume")
     own.set(5, forKey: "other")
     other.set(1, forKey: "volume")
     mayGoOn.signal()
-    var heard = 2
-    for _ in 0..<500 where heard != 1 {
-      Thread.sleep(forTimeInterval: 0.01)
-      lock.lock()
-      heard = last
-      lock.unlock()
-    }
+    _ = hasHeardOne.wait(timeout: .now() + 10)
+    lock.lock()
+    let heard = last
+    lock.unlock()
     for observation in observations { observation.invalidate() }
     return heard
   }

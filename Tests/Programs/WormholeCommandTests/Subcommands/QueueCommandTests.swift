@@ -352,7 +352,10 @@ import WormholeTestSupport
       wormhole queue put jobs --string 'sh -c "sleep 300 & echo \\$! >id; wait"; true' >"$T/null"
       wormhole queue take jobs --raw --limit 0.3 -- sh 2>said; echo $?
       gone "$(cat id)"; echo gone
+      echo 'trap "sleep 0.3; echo tidied; exit" TERM; sleep 9 & wait' >job
+      wormhole queue put other --string 'sh job & wait' >"$T/null"
+      wormhole queue take other --raw --limit 0.3 -- sh 2>said; echo $?
       """)
-    #expect(outcome.output == "124\ngone\n", "\(outcome)")
+    #expect(outcome.output == "124\ngone\ntidied\n124\n", "\(outcome)")
   }
 }

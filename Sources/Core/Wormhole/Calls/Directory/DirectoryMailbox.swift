@@ -336,9 +336,7 @@ final class DirectoryMailbox: Mailbox {
         if let wire { receive(wire) }
         state.withLock { $0.backlog.noteLook(before: message) }
       case .none:
-        guard let file = files.popFirst() else {
-          return state.withLock { $0.isBehind = false }
-        }
+        guard let file = files.popFirst() else { return state.withLock { $0.isBehind = false } }
         try take(file)
         state.withLock { $0.backlog.noteDelivered(file) }
       }
