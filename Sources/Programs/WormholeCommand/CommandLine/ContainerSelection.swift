@@ -123,8 +123,6 @@ struct ContainerSelection: Sendable {
     }
   }
 
-  private static let interval: Duration = .milliseconds(100)
-
   /// Opens the container for a listener.
   ///
   /// If a group has none, the listener reports that and waits until another process makes it:
@@ -146,12 +144,24 @@ struct ContainerSelection: Sendable {
     let subject = if case .group(let group) = name { "group \(group.quoted)" } else { try path() }
     environment.report(
       "\(subject) has no container yet; \(try hint())waiting for its first use")
+    // At once, because what the first user removes again is never seen.
+    let latch = WakeLatch()
+    let watch = try watchPlace { latch.raise() }
+    defer { watch?.cancel() }
     while true {
       if let container = try existing() { return (container, true) }
-      let now = ContinuousClock.now
-      guard now < deadline else { throw ExitStatus.deadline }
-      pauseThread(min(Self.interval, deadline - now))
+      guard ContinuousClock.now < deadline else { throw ExitStatus.deadline }
+      latch.block(until: min(.now + ChangeMonitor.pollInterval, deadline))
     }
+  }
+
+  /// Watches the container's directory, which need not exist; nil if it is not in a directory.
+  private func watchPlace(_ hear: @escaping @Sendable () -> Void) throws -> Watch? {
+    let location = try place().location
+    guard !Engines.isMeant(by: location) else { return nil }
+    return ChangeMonitor.shared.watch(
+      path: try SharedContainer.absolute(location), parents: [], readsNames: false, prepare: {},
+      hear: { _ in hear() })
   }
 
   /// `did you mean 'group.example'? `, one of the existing groups; empty if none is near.

@@ -192,6 +192,19 @@ struct MonitorCommandTests {
   }
 
   @Test(
+    "The kernel reports the first use, because an entry may be sent and settled within moments",
+    .onlyDirectories("on etcd it asks five times a second"))
+  func seesFirstUse() throws {
+    let outcome = try Session().shell(
+      Self.functions + """
+        start monitor >"$T/heard"
+        until grep -qs '^inotify wd' /proc/$pid/fdinfo/*; do sleep 0.05; done
+        wormhole send tickets 7; sees 'tickets changed 7'; ends
+        """, within: .seconds(60))
+    #expect(outcome.output == "message tickets changed 7, process N (wormhole)\n", "\(outcome)")
+  }
+
+  @Test(
     "It makes nothing and changes nothing in the container",
     .onlyDirectories("the files of the container are listed"))
   func readOnly() throws {
