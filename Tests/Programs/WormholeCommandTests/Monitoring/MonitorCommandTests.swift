@@ -104,6 +104,23 @@ struct MonitorCommandTests {
         && found.first == ways[0], "\(outcome)")
   }
 
+  @Test("A consumer enters once and leaves once")
+  func consumer() throws {
+    let outcome = try run(
+      """
+      monitors --only consumer
+      wormhole queue put jobs 1 >"$T/null"
+      wormhole queue take jobs -- sh -c 'until grep -q entered "$T/heard"; do sleep 0.05; done'
+      sees left; ends
+      """)
+    #expect(
+      outcome.output == """
+        consumer jobs entered, process N (wormhole)
+        consumer jobs left, process N (wormhole)
+
+        """, "\(outcome)")
+  }
+
   @Test("A peer that was killed has died, and has not left")
   func death() throws {
     let outcome = try run(

@@ -137,16 +137,28 @@ package struct KnownMembers {
 
   /// Records the present processes under a name with its kind; returns those that are new, and those
   /// that have left.
+  ///
+  /// - Parameter countsProcesses: Whether the registrations of one process count as one. A consumer has
+  ///   two while it joins: one keeps others out until it has put their entries back.
   package mutating func update(
-    _ place: String, _ live: [PresenceMember]
+    _ place: String, _ live: [PresenceMember], countsProcesses: Bool = false
   ) -> (came: [PresenceMember], went: [PresenceMember]) {
     let before = members[place] ?? [:]
     let now = Dictionary(live.map { ($0.id, $0) }) { first, _ in first }
     members[place] = now.isEmpty ? nil : now
-    return (
-      live.filter { before[$0.id] == nil },
-      before.values.filter { now[$0.id] == nil }.sorted { $0.id < $1.id }
-    )
+    let came = live.filter { before[$0.id] == nil }
+    let went = before.values.filter { now[$0.id] == nil }.sorted { $0.id < $1.id }
+    guard countsProcesses else { return (came, went) }
+    let are = Set(live.map(\.identity))
+    let were = Set(before.values.map(\.identity))
+    return (Self.once(came, except: were), Self.once(went, except: are))
+  }
+
+  private static func once(
+    _ members: [PresenceMember], except others: Set<ProcessIdentity>
+  ) -> [PresenceMember] {
+    var known = others
+    return members.filter { known.insert($0.identity).inserted }
   }
 
   package func all(_ place: String) -> [PresenceMember] { Array((members[place] ?? [:]).values) }

@@ -75,7 +75,8 @@ extension DirectoryLooks {
       // Too many files, or none that may be read: no arrival or departure is known.
       return
     }
-    let (came, went) = members.update(place.directory, look?.live ?? [])
+    let (came, went) = members.update(
+      place.directory, look?.live ?? [], countsProcesses: place.kind.primitive == .consumer)
     let event = { (member: PresenceMember, change: ContainerEvent.Change) in
       ContainerEvent.member(member, change, of: place.identifier, kind: place.kind)
     }
