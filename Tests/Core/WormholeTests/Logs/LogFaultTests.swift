@@ -46,6 +46,14 @@ struct LogFaultTests {
     _ = try scene.container.sweep()
   }
 
+  @Test("finds its last message behind any message that somebody removed, from any known one")
+  func headBehindGap() throws {
+    for (removed, known) in (1..<40).flatMap({ gone in (0..<gone).map { (gone, $0) } }) {
+      let head = try LogDirectory.head(after: known) { $0 != removed && $0 <= 40 }
+      #expect(head == 40, "without \(removed), known to \(known)")
+    }
+  }
+
   @Test("reports a gap that somebody makes while a reader waits")
   func gap() throws {
     let reader = try log.read()
