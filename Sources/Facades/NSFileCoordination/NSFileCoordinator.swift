@@ -1,5 +1,6 @@
 import Dispatch
 public import Foundation
+import Synchronization
 import Wormhole
 public import WormholeFiles
 
@@ -141,7 +142,7 @@ open class NSFileCoordinator: NSObject, @unchecked Sendable {
     error outError: NSErrorPointer,
     byAccessor batchAccessor: (@escaping @Sendable () -> Void) -> Void
   ) {
-    setting(outError) {
+    setting(outError, permission: Self.permission(isWriting: !writingURLs.isEmpty)) {
       try coordinator.prepare(
         forReadingItemsAt: readingURLs, options: readingOptions, writingItemsAt: writingURLs,
         options: writingOptions, byAccessor: batchAccessor)
@@ -153,18 +154,29 @@ open class NSFileCoordinator: NSObject, @unchecked Sendable {
   /// - Parameters:
   ///   - intents: the items; the accessor finds each at its intent's `url`.
   ///   - queue: where the accessor is called.
-  ///   - accessor: called with nil if access was granted, otherwise with the reason. If its changes
-  ///     could not be published it is called again, with the reason.
+  ///   - accessor: called once: with nil if access was granted, otherwise with the reason. If its changes
+  ///     could not be published, that is an event of `Diagnostics`, because the original has no such case.
   open func coordinate(
     with intents: [NSFileAccessIntent], queue: OperationQueue,
     byAccessor accessor: @escaping @Sendable ((any Error)?) -> Void
   ) {
     // The access lasts until the accessor has returned, so a queue of its own waits for that.
+    let permission = Self.permission(isWriting: intents.contains { !$0.intent.isReading })
+    let isCalled = Atomic(false)
     coordinator.coordinate(
       with: intents.map(\.intent), queue: DispatchQueue(label: "NSFileCoordinator")
     ) { error in
-      let reason = error.map { Self.foundationError($0) }
-      queue.addOperations([BlockOperation { accessor(reason) }], waitUntilFinished: true)
+      let reason = error.map { Self.foundationError($0, permission: permission) }
+      guard !isCalled.exchange(true, ordering: .relaxed) else {
+        if let error { Diagnostics.report(error) }
+        return
+      }
+      let operation = CertainOperation {
+        accessor(reason)
+      } otherwise: {
+        accessor(reason ?? CocoaError(.userCancelled))
+      }
+      queue.addOperations([operation], waitUntilFinished: true)
     }
   }
 
@@ -202,7 +214,11 @@ open class NSFileCoordinator: NSObject, @unchecked Sendable {
 
   // MARK: Errors
 
-  /// - Parameter permission: the original's code for a lack of permission.
+  /// The original's code for a lack of permission.
+  private static func permission(isWriting: Bool) -> CocoaError.Code {
+    isWriting ? .fileWriteNoPermission : .fileReadNoPermission
+  }
+
   private func setting(
     _ outError: NSErrorPointer, permission: CocoaError.Code = .fileWriteNoPermission,
     _ body: () throws -> Void

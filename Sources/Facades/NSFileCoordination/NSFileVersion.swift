@@ -151,15 +151,10 @@ public final class NSFileVersion: NSObject, Sendable {
   /// - Complexity: a copy of the content without `byMoving`.
   @discardableResult
   public func replaceItem(at url: URL, options: ReplacingOptions = []) throws -> URL {
-    let files = FileManager.default
-    let new = url.deletingLastPathComponent().appendingPathComponent(".\(UUID().uuidString)")
-    if options.contains(.byMoving) {
-      try files.moveItem(at: self.url, to: new)
-    } else {
-      try files.copyItem(at: self.url, to: new)
-    }
-    if try KeptCopies.put(new.path, at: url.path) { try files.removeItem(at: new) }
-    if options.contains(.byMoving), isConflict { item.report(.lost, path) }
+    let isMoved = options.contains(.byMoving)
+    let left = try KeptCopies.put(path, at: url.path, isCopied: !isMoved)
+    if let left { try FileManager.default.removeItem(atPath: left) }
+    if isMoved, isConflict { item.report(.lost, path) }
     return url
   }
 

@@ -27,7 +27,9 @@ final class PresenterAdapter: OriginalPresenter {
   var presentedItemURL: URL? { presenter.presentedItemURL }
 
   func enqueue(_ callback: @escaping @Sendable () -> Void) {
-    presenter.presentedItemOperationQueue.addOperation(callback)
+    // Its program may cancel all operations of its queue, its own and ours.
+    let operation = CertainOperation(callback) { self.enqueue(callback) }
+    presenter.presentedItemOperationQueue.addOperation(operation)
   }
 
   func relinquishPresentedItem(

@@ -131,7 +131,7 @@ struct VersionTests {
     // A directory changes places with the file, which is then removed.
     let folder = directory.path + "/folder"
     try makeDirectory(folder)
-    #expect(try KeptCopies.put(folder, at: note.path))
+    #expect(try KeptCopies.put(folder, at: note.path, isCopied: false) == folder)
     #expect(try text(URL(fileURLWithPath: folder)) == "mine")
   }
 
@@ -141,7 +141,8 @@ struct VersionTests {
     let files = [composed, decomposed].map { URL(fileURLWithPath: directory.path + "/" + $0) }
     for file in files { try "text".write(to: file, atomically: false, encoding: .utf8) }
     try "other".write(
-      toFile: directory.path + "/" + decomposed + ".conflict-1", atomically: false, encoding: .utf8)
+      toFile: directory.path + "/" + decomposed + ".conflict-18ebe0d477b5fbd8", atomically: false,
+      encoding: .utf8)
     let counts = files.map { NSFileVersion.unresolvedConflictVersionsOfItem(at: $0)?.count }
     #expect(counts == [0, 1], "\(directory.listing)")
   }

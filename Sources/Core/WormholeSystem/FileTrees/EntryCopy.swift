@@ -147,9 +147,13 @@ package struct EntryCopy {
     let hasOwner = raw.owner == status.owner && raw.group == status.group
     let isUnchanged = hasOwner && metadata.attributes.isEmpty && !dropsInherited
     if !isUnchanged || raw.permissions != permissions { try file.setPermissions(permissions) }
-    let earlier: Int64 = isDistinct && status.isJustWritten ? 1 : 0
-    try file.setModified(
-      seconds: status.modifiedSeconds, nanoseconds: max(0, status.modifiedNanoseconds - earlier))
+    var (seconds, nanoseconds) = (status.modifiedSeconds, status.modifiedNanoseconds)
+    if isDistinct, status.isJustWritten {
+      // A file system may count whole seconds.
+      (seconds, nanoseconds) =
+        nanoseconds > 0 ? (seconds, nanoseconds - 1) : (seconds - 1, 999_999_999)
+    }
+    try file.setModified(seconds: seconds, nanoseconds: nanoseconds)
   }
 }
 

@@ -26,15 +26,19 @@ package struct TreeCopy {
   /// Whether a directory with another file system mounted on it is an error: a move of the whole
   /// item cannot include it.
   var refusesMounts: Bool
+  /// Whether a change of the copy within the same tick of the file system's clock must be visible: the
+  /// time of a file that was just written becomes a nanosecond earlier.
+  var isDistinct: Bool
 
   package init(
     mode: Mode = .copy, leavesOut: @escaping (FileName) -> Bool = { _ in false },
-    check: @escaping () throws -> Void = {}, refusesMounts: Bool = false
+    check: @escaping () throws -> Void = {}, refusesMounts: Bool = false, isDistinct: Bool = false
   ) {
     self.mode = mode
     self.leavesOut = leavesOut
     self.check = check
     self.refusesMounts = refusesMounts
+    self.isDistinct = isDistinct
   }
 
   /// Copies an entry of one directory to another, where its new name must be free.
@@ -51,7 +55,8 @@ package struct TreeCopy {
     let inherits = try reporting(
       "copy", path,
       FileMetadata.areInherited(in: FileDescriptor.open(".", at: target, [.readOnly, .directory])))
-    var entries = EntryCopy(mode: mode, check: check, dropsInherited: inherits)
+    var entries = EntryCopy(
+      mode: mode, check: check, dropsInherited: inherits, isDistinct: isDistinct)
     guard status.kind != .socket else {
       throw TreeError(action: "copy", path: path, reason: .unsupported(.socket))
     }

@@ -61,7 +61,8 @@ struct AccessSurvey {
   mutating func lookForReaders(
     of location: ItemPath, found: FileStatus? = nil, _ mode: LockMode = .exclusive
   ) throws(Errno) -> ItemLock? {
-    try readers[location, default: ReadersWait()].look(at: location, found: found, mode)
+    try readers[location, default: ReadersWait()].look(
+      at: location, found: found, mode, for: purpose)
   }
 
   /// Takes the lock that keeps new readers of an item out, if the last look found none.

@@ -23,7 +23,8 @@ package struct KeptCopies: Sendable {
 
   package init(of path: String) {
     // If a directory above may not be looked at, the path as it is written is still the place.
-    item = (try? ItemPath.canonical(path, followingLink: true)) ?? ItemPath(path)
+    let place = (try? ItemPath.canonical(path, followingLink: true)) ?? ItemPath(path)
+    item = ItemSite.itemOfCopy(at: place) ?? place
   }
 
   init(of item: ItemPath) { self.item = item }
@@ -57,31 +58,46 @@ package struct KeptCopies: Sendable {
       // By bytes, because names that Unicode calls equivalent are those of two files.
       let beginning = (item.name.text + ending).utf8
       guard name.utf8.starts(with: beginning) else { continue }
+      let nonce = String(decoding: name.utf8.dropFirst(beginning.count), as: UTF8.self)
+      // Otherwise it is a file of the user's.
+      guard Nonce.isOne(nonce) else { continue }
       return Copy(
-        path: item.parent.appending(FileName(name)).text,
-        nonce: String(decoding: name.utf8.dropFirst(beginning.count), as: UTF8.self),
-        isResolved: isResolved)
+        path: item.parent.appending(FileName(name)).text, nonce: nonce, isResolved: isResolved)
     }
     return nil
   }
 
-  /// Puts an item in the place of another, in one step.
+  /// Puts an item, or a copy of it, in the place of another in one step. A symbolic link there stands for
+  /// its target.
   ///
-  /// - Returns: Whether the old item is in the place of the new one now: a file goes over a file, and any
-  ///   other pair changes places.
-  /// - Throws: `FileCoordinationError`.
-  package static func put(_ new: String, at place: String) throws -> Bool {
-    let here = Directory.current
-    do throws(Errno) {
-      let old = try ifPresent(fileStatus(place, at: here))
-      let isFile = try fileStatus(new, at: here).kind != .directory
-      let isFileForFile = isFile && old?.kind != .directory
-      let mode: RenameMode = old == nil ? .keep : isFileForFile ? .replace : .exchange
-      try rename(new, at: here, to: place, at: here, mode)
-      return mode == .exchange
-    } catch {
-      throw FileCoordinationError.refused("replace the item", path: place, error)
+  /// - Returns: The path of the old item if it is left: a file goes over a file, and any other pair changes
+  ///   places.
+  /// - Throws: `FileCoordinationError`; then both are as they were.
+  package static func put(_ new: String, at place: String, isCopied: Bool) throws -> String? {
+    try reporting("replace the item", path: place) {
+      let target = try ItemPath.canonical(place, followingLink: true)
+      guard isCopied else { return try put(ItemPath(new), at: target) }
+      let (here, from) = (Directory.current, FileName(new))
+      let copy = target.parent.appending(FileName(".replacing-" + Nonce.next()))
+      do {
+        try TreeCopy().copy(from, at: here, to: FileName(copy.text), at: here)
+        return try put(copy, at: target)
+      } catch {
+        // The error that is thrown names the problem.
+        try? TreeRemoval().remove(FileName(copy.text), at: here)
+        throw error
+      }
     }
+  }
+
+  private static func put(_ new: ItemPath, at place: ItemPath) throws(Errno) -> String? {
+    let old = try place.status()
+    let isFile = try new.status()?.kind != .directory
+    let isFileForFile = isFile && old?.kind != .directory
+    let mode: RenameMode = old == nil ? .keep : isFileForFile ? .replace : .exchange
+    let here = Directory.current
+    try rename(new.text, at: here, to: place.text, at: here, mode)
+    return mode == .exchange ? new.text : nil
   }
 
   /// Renames a copy, so that all processes know that its conflict is resolved.

@@ -58,8 +58,7 @@ extension ItemSite {
   /// Removes the trash of dead processes, and the claims that were taken over from them.
   func emptyTrash() throws {
     for name in try entries().map(\.name) where isTrash(name) {
-      guard try isAbandoned(name) else { continue }
-      try TreeRemoval().remove(name, at: descriptor)
+      try ifAbandoned(name) { try TreeRemoval().remove(name, at: descriptor) }
     }
   }
 
@@ -67,21 +66,27 @@ extension ItemSite {
     name.hasPrefix(ClaimName.overtakenPrefix) || name.hasPrefix(Self.trashPrefix)
   }
 
-  // Its owner is dead or has left: a directory that is in use is locked.
-  private func isAbandoned(_ name: FileName) throws(Errno) -> Bool {
-    do throws(Errno) {
-      let open = try open(name.text)
-      guard try open.tryLock(.exclusive) else { return false }
-      // Or a child that is being started would have it locked for a moment longer: see `ClaimSurvey`.
-      try open.unlock()
-      return true
-    } catch {
-      // A directory of another user, which only that user can remove.
-      if error == .accessDenied { return false }
-      guard [.noSuchFile, .notDirectory, .tooManyLinks].contains(error) else { throw error }
-      // It is a file of another kind: neither a claim nor in use.
-      return error != .noSuchFile
+  private func isAbandoned(_ name: FileName) throws -> Bool {
+    var isIt = false
+    try ifAbandoned(name) { isIt = true }
+    return isIt
+  }
+
+  /// Does something if its owner is dead or has left: a directory that is in use is locked. It stays locked
+  /// meanwhile, because its maker may be about to lock it.
+  private func ifAbandoned(_ name: FileName, _ body: () throws -> Void) throws {
+    let others: [Errno] = [.accessDenied, .noSuchFile, .notDirectory, .tooManyLinks]
+    guard let found = try tolerating(others, open(name.text)) else {
+      // Only its user can remove another user's directory. A file of another kind is neither a claim nor in
+      // use.
+      let status = try ifPresent(fileStatus(name, at: descriptor))
+      if let status, status.kind != .directory { try body() }
+      return
     }
+    guard try found.tryLock(.exclusive) else { return }
+    try body()
+    // Or a child that is being started would have it locked for a moment longer: see `ClaimSurvey`.
+    try found.unlock()
   }
 }
 

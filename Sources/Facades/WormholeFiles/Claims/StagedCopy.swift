@@ -78,7 +78,7 @@ struct StagedCopy: Sendable {
       // Deleting and replacing keep all others out of the directory, so only the copy is looked at
       // again.
       let tree = isTree && mode == .copy && comparesItem ? try treeOfItem() : nil
-      let isCopied = try copy(before, mode, check: check)
+      let isCopied = try copyOrStandIn(before, mode, check: check)
       found = try location.status()
       guard isCopied, let copy = try status() else { continue }
       // A directory is compared when it is published.
@@ -90,6 +90,23 @@ struct StagedCopy: Sendable {
       (item, original, itemTree) = (before, copy, tree)
       copyTree = isTree ? try treeOfCopy() : nil
       return
+    }
+  }
+
+  /// Makes the copy, or an empty file in its place for an accessor that only removes it: whoever may change
+  /// the directory may remove a file that this user may not read.
+  private func copyOrStandIn(
+    _ found: FileStatus, _ mode: TreeCopy.Mode, check: @escaping () throws -> Void
+  ) throws -> Bool {
+    do {
+      return try copy(found, mode, check: check)
+    } catch let error as TreeError
+      where [.refused(.accessDenied), .refused(.notPermitted)].contains(error.reason)
+      && (mode == .link || !comparesItem) && found.kind == .regular
+    {
+      _ = try FileDescriptor.open(
+        location.name, at: claim.descriptor, [.writeOnly, .create, .exclusive, .noFollow])
+      return true
     }
   }
 
@@ -109,7 +126,8 @@ struct StagedCopy: Sendable {
           at: claim.descriptor, path: TreePath(name))
       }
       let copy = TreeCopy(
-        mode: mode, leavesOut: ItemSite.isSite, check: check, refusesMounts: true)
+        mode: mode, leavesOut: ItemSite.isSite, check: check, refusesMounts: true,
+        isDistinct: true)
       let parent = try location.openParent()
       try copy.copy(name, at: parent.rawValue, to: name, at: claim.descriptor)
       return true

@@ -104,7 +104,7 @@ final class AccessOpening: Waiting {
           location, kind, item: found[indices[0]].item, under: terms, leaving: removal))
     }
     let demands = zip(requests, found).compactMap { request, found in
-      coordinator.isPrepared(found.place.text) ? nil : request.presenterDemand(at: found.place)
+      request.presenterDemand(at: found.place).flatMap { coordinator.isPrepared($0) ? nil : $0 }
     }
     conversation = PresenterConversation.ifNeeded(
       demands, for: coordinator.filePresenter, under: terms)
@@ -142,14 +142,19 @@ final class AccessOpening: Waiting {
         let request = requests[index]
         var path = path(for: request, at: item.location, access)
         if request.wantsSnapshot {
-          let snapshot = try ReaderCopy.make(of: access, check: terms.check(access))
+          let snapshot = try reporting("copy the item", path: access.location.text) {
+            try ReaderCopy.make(of: access, check: terms.check(access))
+          }
           snapshots.append(snapshot)
           path = snapshot.path
         } else if let place, !request.kind.isReading {
           path = place
         }
         if !path.utf8.elementsEqual(request.path.utf8) || !request.url.isFileURL {
-          urls[index] = URL(filePath: path)
+          // A relative URL is resolved in a directory only if its URL ends with a slash.
+          let isDirectory = request.url.hasDirectoryPath && !request.wantsSnapshot
+          urls[index] = URL(
+            filePath: path, directoryHint: isDirectory ? .isDirectory : .inferFromPath)
         }
       }
       // Others may change the item while the copy is read.

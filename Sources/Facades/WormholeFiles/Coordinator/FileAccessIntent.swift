@@ -37,6 +37,8 @@ public final class FileAccessIntent: Sendable {
   /// While the accessor runs, the URL to use for the item; before that, the requested URL.
   public var url: URL { place.withLock { $0 } }
 
+  package var isReading: Bool { request.kind.isReading }
+
   func set(_ url: URL) { place.withLock { $0 = url } }
 }
 

@@ -294,13 +294,17 @@ final class Preparation: Sendable {
     until deadline: ContinuousClock.Instant?
   ) throws {
     let places = try requests.map { try $0.find().place }
-    let demands = zip(requests, places).compactMap { $0.presenterDemand(at: $1) }
+    let demands = zip(requests, places).compactMap { request, place in
+      request.presenterDemand(at: place).map {
+        PresenterDemand(path: $0.path, kind: $0.kind, coversContents: true)
+      }
+    }
     let terms = try coordinator.begin(requests, until: deadline, term: FileCoordinator.standardTerm)
     defer { coordinator.end(terms) }
     conversation = try PresenterConversation.begin(
       demands, for: coordinator.filePresenter, until: terms.deadline, under: terms)
     self.coordinator = coordinator
-    coordinator.setPrepared(places.map(\.text), by: ObjectIdentifier(self))
+    coordinator.setPrepared(demands, by: ObjectIdentifier(self))
   }
 
   deinit { end() }

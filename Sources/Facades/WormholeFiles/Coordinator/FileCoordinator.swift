@@ -43,7 +43,7 @@ public final class FileCoordinator: Sendable {
     /// From before an access looks at an item until its end. While its accessor runs it has a
     /// session; before that, it can be cancelled. A table costs more than the search in a few.
     var accesses: [(terms: AccessTerms, session: AccessSession?)] = []
-    var prepared: [ObjectIdentifier: [String]] = [:]
+    var prepared: [ObjectIdentifier: [PresenterDemand]] = [:]
     var hasEnded = false
 
     mutating func purposeIdentifier() -> String {
@@ -165,10 +165,14 @@ extension FileCoordinator {
   /// nothing and publishes nothing, so no other access of this coordinator has to know of it.
   func lockUndisturbed(_ url: URL, _ options: ReadingOptions) -> ItemLock? {
     guard filePresenter == nil, !options.contains(.forUploading), RegisteredPresenter.areNone,
-      url.isFileURL, state.withLock({ !$0.hasEnded && !$0.isPurposeShared })
+      url.isFileURL,
+      let purpose = state.withLock({ state in
+        state.hasEnded || state.isPurposeShared ? nil : state.purposeIdentifier()
+      })
     else { return nil }
     do throws(Errno) {
       guard let (lock, containers, hasOwn) = try ItemLock.undisturbed(url.path) else { return nil }
+      lock.isRead(for: ClaimName.purpose(of: purpose))
       if containers.isEmpty, !hasOwn { return lock }
       let sites = PresenterSite.opened(containers, andOwn: hasOwn)
       return sites.allSatisfy { $0.others().isEmpty } ? lock : nil
@@ -193,16 +197,16 @@ extension FileCoordinator {
     withExtendedLifetime(ended) {}
   }
 
-  /// Whether the presenters of an item have been asked already.
-  func isPrepared(_ path: String) -> Bool {
-    state.withLock { $0.prepared.values.contains { $0.contains(path) } }
+  /// Whether the presenters have been asked already for as much.
+  func isPrepared(_ demand: PresenterDemand) -> Bool {
+    state.withLock { $0.prepared.values.contains { $0.contains { $0.covers(demand) } } }
   }
 
-  /// Presenters of these items have been asked, and are not asked again before a preparation ends.
+  /// Presenters have been asked for this, and are not asked again before a preparation ends.
   ///
-  /// - Parameter paths: nil at the end of the preparation.
-  func setPrepared(_ paths: [String]?, by preparation: ObjectIdentifier) {
-    state.withLock { $0.prepared[preparation] = paths }
+  /// - Parameter demands: nil at the end of the preparation.
+  func setPrepared(_ demands: [PresenterDemand]?, by preparation: ObjectIdentifier) {
+    state.withLock { $0.prepared[preparation] = demands }
   }
 
   /// Makes an access from a thread that may block.

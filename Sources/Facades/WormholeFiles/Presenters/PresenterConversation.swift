@@ -66,7 +66,7 @@ package final class PresenterConversation: Waiting, Sendable {
   static func ifNeeded(
     _ demands: [PresenterDemand], for presenter: (any FilePresenter)?, under terms: AccessTerms
   ) -> PresenterConversation? {
-    guard !demands.isEmpty else { return nil }
+    guard !demands.isEmpty || presenter != nil else { return nil }
     let remote = remote(for: demands)
     guard presenter != nil || !remote.isEmpty || !RegisteredPresenter.areNone else { return nil }
     return PresenterConversation(
@@ -136,10 +136,10 @@ package final class PresenterConversation: Waiting, Sendable {
       state.isAsked = true
     }
     for member in remote {
-      let release = member.site.ask(member, about: demands, isForCallback: isInCallback) {
-        [weak self] in
-        self?.take($0, of: member)
-      }
+      // Only what concerns it: an access may be to thousands of items.
+      let release = member.site.ask(
+        member, about: demands.filter { Self.concerns(member, [$0]) }, isForCallback: isInCallback
+      ) { [weak self] in self?.take($0, of: member) }
       if let release { state.withLock { $0.releases.append(release) } }
     }
     for exchange in exchanges {
@@ -171,9 +171,15 @@ package final class PresenterConversation: Waiting, Sendable {
   // MARK: Presenters of other processes
 
   private static func remote(for demands: [PresenterDemand]) -> [PresenterSite.Member] {
-    PresenterSite.asking(demands.map(\.path)).flatMap { $0.others() }.filter {
-      !PresenterStep.steps(for: demands, ofPresenterAt: $0.path, answering: $0.answered).isEmpty
-    }
+    PresenterSite.asking(demands.map(\.path)).flatMap { $0.others() }
+      .filter { concerns($0, demands) }
+  }
+
+  private static func concerns(
+    _ member: PresenterSite.Member, _ demands: [PresenterDemand]
+  ) -> Bool {
+    !PresenterStep.steps(for: demands, ofPresenterAt: member.path, answering: member.answered)
+      .isEmpty
   }
 
   /// Looks at the presenters that have not answered: a presenter that has left counts as if it had,

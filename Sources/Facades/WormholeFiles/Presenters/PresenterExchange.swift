@@ -6,11 +6,27 @@ package struct PresenterDemand: Sendable, Hashable {
   /// Absolute, without symbolic links.
   package let path: ItemPath
   package let kind: AccessKind
+  /// Whether the presenters of a directory's contents are asked, too.
+  package let coversContents: Bool
+
+  /// - Parameter coversContents: whether that is so even if the kind does not demand it: the accesses to the
+  ///   contents follow.
+  package init(path: ItemPath, kind: AccessKind, coversContents: Bool = false) {
+    self.path = path
+    self.kind = kind
+    self.coversContents = coversContents || kind.coversContents
+  }
 }
 
 extension PresenterDemand {
   package init(path: String, kind: AccessKind) {
     self.init(path: ItemPath(path), kind: kind)
+  }
+
+  /// Whether presenters that were asked for this need not be asked for the other.
+  func covers(_ other: PresenterDemand) -> Bool {
+    path == other.path && (coversContents || !other.coversContents)
+      && Set(PresenterStep.toItem(kind)).isSuperset(of: PresenterStep.toItem(other.kind))
   }
 }
 
@@ -48,7 +64,7 @@ extension PresenterStep {
     for demand in demands {
       let path = demand.path
       let more =
-        if path == item || path.contains(item) && demand.kind.coversContents {
+        if path == item || path.contains(item) && demand.coversContents {
           toItem(demand.kind)
         } else if item.contains(path), [.deleting, .replacing].contains(demand.kind) {
           [PresenterStep.accommodateSubitemDeletion(path)]
@@ -61,7 +77,7 @@ extension PresenterStep {
     return steps
   }
 
-  private static func toItem(_ kind: AccessKind) -> [PresenterStep] {
+  fileprivate static func toItem(_ kind: AccessKind) -> [PresenterStep] {
     switch kind {
     case .reading, .sharing: [.relinquishToReader, .save]
     case .readingWithoutChanges: [.relinquishToReader]

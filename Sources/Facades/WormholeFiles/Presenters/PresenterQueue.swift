@@ -155,5 +155,6 @@ final class PresenterQueue: Sendable {
 }
 
 extension ItemPath {
-  var url: URL { URL(filePath: text, directoryHint: .inferFromPath) }
+  /// With a slash at its end for a directory.
+  var url: URL { URL(filePath: text, directoryHint: .checkFileSystem) }
 }

@@ -30,7 +30,8 @@
     {
       let coordinator = FileCoordinator()
       coordinator.setPrepared(
-        [try scene.location("a").text], by: ObjectIdentifier(coordinator))
+        [try PresenterDemand(path: scene.location("a"), kind: request.kind)],
+        by: ObjectIdentifier(coordinator))
       let terms = AccessTerms(
         purpose: ClaimName.purpose(of: "cost"), term: .seconds(60), until: .now + .seconds(60))
       let plan = Faults.Plan { _, _ in .proceed }

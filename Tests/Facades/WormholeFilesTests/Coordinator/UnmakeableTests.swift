@@ -1,6 +1,7 @@
 import FoundationEssentials
 import Testing
 import Wormhole
+import WormholeSystem
 import WormholeTestSupport
 
 @testable import WormholeFiles
@@ -22,5 +23,28 @@ struct UnmakeableTests {
     }
     #expect(error?.code == .permissionDenied)
     #expect(error?.path == "/proc/version")
+  }
+
+  @Test(
+    "a file that this user may not read can be removed and replaced", arguments: [false, true])
+  func unreadable(isDeleted: Bool) throws {
+    let directory = try TemporaryDirectory()
+    let path = directory.path + "/file"
+    try Data("secret".utf8).write(to: URL(filePath: path))
+    try setPermissions(FileName(path), at: Directory.current, 0)
+    if Program.effectiveUser == 0 {
+      try setOwner(FileName(directory.path), at: Directory.current, 65_534, group: 65_534)
+    }
+    try asNobody {
+      try FileCoordinator().coordinate(
+        writingItemAt: URL(filePath: path),
+        options: isDeleted ? .forDeleting : [.forReplacing, .showingItem]
+      ) { url in
+        try removeFile(url.path)
+        if !isDeleted { try FileDescriptor.open(url.path, [.writeOnly, .create]).writeAll([1]) }
+      }
+    }
+    #expect(try ifPresent(fileStatus(path))?.size == (isDeleted ? nil : 1))
+    #expect(directory.listing.contains(".coordination") == false, "\(directory.listing)")
   }
 }

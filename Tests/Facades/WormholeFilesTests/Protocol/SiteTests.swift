@@ -119,15 +119,16 @@ struct SiteTests {
     #expect(reader != nil)
     var wait = ReadersWait()
     let now = ContinuousClock.now
-    guard try wait.look(at: location, now: now) != nil,
-      try wait.look(at: location, now: now + .seconds(1)) != nil
+    guard try wait.look(at: location, for: "other", now: now) != nil,
+      try wait.look(at: location, for: "other", now: now + .seconds(1)) != nil
     else {
       Issue.record("passed over")
       return
     }
     reader?.end()
     reader = nil
-    guard try wait.look(at: location, now: now + .seconds(2)) == nil, wait.held == nil else {
+    guard try wait.look(at: location, for: "other", now: now + .seconds(2)) == nil, wait.held == nil
+    else {
       Issue.record("waits for a stopped reader")
       return
     }

@@ -46,6 +46,20 @@ struct TreesCopyTests {
     #expect(try scene.shell("cat staged; stat -c %a staged") == "hello\n640\n")
   }
 
+  @Test("of a file that was just written shows a change in the same tick, if it must")
+  func distinct() throws {
+    // A file is just written for a moment only, in which this process may have no processor.
+    let times = try (0..<20).map { _ in
+      let scene = try TreesScene()
+      try scene.shell("mkdir item; echo hello >item/file")
+      try setModified(
+        FileName("item/file"), at: scene.at, seconds: realTime().seconds + 1, nanoseconds: 5)
+      try scene.copy(TreeCopy(isDistinct: true))
+      return try fileStatus("staged/file", at: scene.at).modifiedNanoseconds
+    }
+    #expect(times.contains(4), "\(times)")
+  }
+
   @Test("creates FIFOs again, links or omits sockets, and refuses devices by name")
   func specialFiles() throws {
     let scene = try TreesScene()

@@ -151,6 +151,7 @@ final class ItemAcquisition: Waiting {
     if let lock, try !lock.isAt(location) { return .again }
     // Or it was moved between being looked for and being opened.
     if lock == nil, let item, try location.newPlace(of: item) != nil { return .again }
+    lock?.isRead(for: terms.purpose)
     // Even without a lock, the descriptor shows whether a directory was replaced while it was read.
     return .done(ItemAccess(location, kind, claim: nil, lock: lock))
   }

@@ -1,3 +1,4 @@
+import Synchronization
 import Wormhole
 import WormholeSystem
 
@@ -10,6 +11,8 @@ import WormholeSystem
 final class ItemLock: Sendable {
   private let file: FileDescriptor
   let status: FileStatus
+  /// What this process reads with it.
+  private let reading = Mutex<OwnReaders.Reading?>(nil)
 
   private init(_ file: consuming FileDescriptor) throws(Errno) {
     status = try file.status()
@@ -19,6 +22,7 @@ final class ItemLock: Sendable {
   // A child that is being started at this moment shares the open file, and would keep the lock
   // until it runs its program.
   deinit {
+    if let reading = reading.withLock({ $0 }) { OwnReaders.end(reading) }
     // Closing the descriptor, which comes next, ends the lock as well.
     try? file.unlock()
   }
@@ -71,6 +75,11 @@ final class ItemLock: Sendable {
       ?? true
   }
 
+  /// Notes that this process reads the item, which does not keep its own accesses of the purpose out.
+  func isRead(for purpose: String) {
+    reading.withLock { $0 = $0 ?? OwnReaders.begin(status, for: purpose) }
+  }
+
   func unlock() throws(Errno) { try file.unlock() }
 
   /// Whether the location still names the opened item.
@@ -102,7 +111,7 @@ struct ReadersWait {
   /// - Returns: the lock that readers hold; nil when there are none.
   mutating func look(
     at location: ItemPath, found: FileStatus? = nil, _ mode: LockMode = .exclusive,
-    now: ContinuousClock.Instant = .now
+    for purpose: String, now: ContinuousClock.Instant = .now
   ) throws(Errno) -> ItemLock? {
     if let lock, try !lock.isAt(location) { self = ReadersWait() }
     held = nil
@@ -114,6 +123,7 @@ struct ReadersWait {
     }
     // A stopped writer may have written half of its change.
     guard mode == .exclusive else { return lock }
+    if try OwnReaders.alone(lock: lock.status, for: purpose) { return nil }
     return try observed.readersAreOverdue(lock.status, now: now) ? nil : lock
   }
 

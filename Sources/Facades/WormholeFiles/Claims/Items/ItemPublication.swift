@@ -172,9 +172,10 @@ final class ItemPublication: Waiting {
 
   // Beside the item, where its owner looks for it.
   private func keepingCopy(_ error: any Error) -> any Error {
-    guard let conflict = error as? FileCoordinationError, conflict.code == .conflict else {
-      return error
-    }
+    // Also when others had the item all the time: the accessor has done its work.
+    guard let conflict = error as? FileCoordinationError,
+      [.conflict, .timedOut].contains(conflict.code)
+    else { return error }
     let path = KeptCopies(of: location).newPath()
     do throws(Errno) {
       try rename(location.name, at: claim.descriptor, to: path, at: Directory.current)

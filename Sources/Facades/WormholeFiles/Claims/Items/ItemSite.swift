@@ -58,6 +58,13 @@ package final class ItemSite: Sendable {
     return prefix + SHA256.hexDigest(of: Array(item.name.text.utf8))
   }
 
+  /// The item whose private copy is at a place: `<site>/claim-…/<name>`; nil for any other place.
+  static func itemOfCopy(at place: ItemPath) -> ItemPath? {
+    let (claim, site) = (place.parent, place.parent.parent)
+    guard ClaimName(claim.name) != nil, isSite(site.name) else { return nil }
+    return site.parent.appending(place.name)
+  }
+
   static func path(of location: ItemPath) -> String {
     let name = location.nameStart
     guard location.bytes.count - name + prefix.utf8.count <= shortName else {

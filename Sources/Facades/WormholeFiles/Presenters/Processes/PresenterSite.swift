@@ -277,7 +277,7 @@ extension PresenterDemand {
     guard let path = ItemPath(value["path"]),
       let kind = value["for"]?.stringValue.flatMap({ AccessKind(rawValue: $0) })
     else { return nil }
-    self.init(path: path, kind: kind)
+    self.init(path: path, kind: kind, coversContents: value["contents"]?.boolValue ?? false)
   }
 
   fileprivate var propertyList: PropertyListValue {
@@ -288,6 +288,10 @@ extension PresenterDemand {
       case .sharing: .reading
       default: kind
       }
-    return ["path": .string(path.text), "for": .string(announced.rawValue)]
+    var fields: [String: PropertyListValue] = [
+      "path": .string(path.text), "for": .string(announced.rawValue),
+    ]
+    if coversContents, !kind.coversContents { fields["contents"] = true }
+    return .dictionary(fields)
   }
 }

@@ -167,11 +167,12 @@ final class ItemWatcher: Sendable {
       let wasKnown = state?.known(old) != nil
       var result = look(&state, [:], at: [old, new])
       let notice = PresenterNotice.subitemMoved(old, new)
+      let isNews = wasKnown || result.notices.contains(.subitemChanged(old))
       result.notices.removeAll {
         $0 == notice || $0 == .subitemChanged(old) || $0 == .subitemAppeared(new)
       }
       // If it was gone before this call, it was reported then: as moved, if it stayed in here.
-      if !isOwn && (wasKnown || !path.contains(new)) { result.notices.insert(notice, at: 0) }
+      if !isOwn && (isNews || !path.contains(new)) { result.notices.insert(notice, at: 0) }
       return result
     }
   }

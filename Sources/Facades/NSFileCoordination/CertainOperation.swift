@@ -1,0 +1,23 @@
+import Foundation
+import Synchronization
+
+/// An operation whose work is not lost when its queue's operations are cancelled.
+final class CertainOperation: Operation, @unchecked Sendable {
+  // Unchecked, because its superclass is: everything here is a constant or an atomic.
+  private let work: @Sendable () -> Void
+  private let hasRun = Atomic(false)
+
+  /// - Parameter otherwise: called once if the operation was cancelled before it began.
+  init(_ work: @escaping @Sendable () -> Void, otherwise: @escaping @Sendable () -> Void) {
+    self.work = work
+    super.init()
+    completionBlock = { [weak self] in
+      if self?.hasRun.load(ordering: .acquiring) == false { otherwise() }
+    }
+  }
+
+  override func main() {
+    hasRun.store(true, ordering: .releasing)
+    work()
+  }
+}

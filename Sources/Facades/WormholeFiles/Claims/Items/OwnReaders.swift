@@ -1,0 +1,37 @@
+import Synchronization
+import WormholeSystem
+
+/// The items that this process reads, with the purposes of these accesses: a coordinator never waits for
+/// itself, nor for another one of its purpose. The lock of a reader does not state its purpose.
+enum OwnReaders {
+  struct Reading: Hashable, Sendable {
+    fileprivate let device: UInt64
+    fileprivate let inode: UInt64
+    fileprivate let purpose: String
+  }
+
+  private static let counts = Mutex<[Reading: Int]>([:])
+
+  static func begin(_ item: FileStatus, for purpose: String) -> Reading {
+    let reading = Reading(device: item.device, inode: item.inode, purpose: purpose)
+    counts.withLock { $0[reading, default: 0] += 1 }
+    return reading
+  }
+
+  static func end(_ reading: Reading) {
+    counts.withLock { counts in
+      let left = (counts[reading] ?? 0) - 1
+      counts[reading] = left > 0 ? left : nil
+    }
+  }
+
+  /// Whether all that have an item locked are readers of this process, and of a purpose.
+  ///
+  /// - Complexity: one look at the kernel's locks if there is such a reader at all.
+  static func alone(lock item: FileStatus, for purpose: String) throws(Errno) -> Bool {
+    let reading = Reading(device: item.device, inode: item.inode, purpose: purpose)
+    guard let count = counts.withLock({ $0[reading] }) else { return false }
+    let holders = try LockTable.current().holders(of: item)
+    return holders.count <= count && holders.allSatisfy { $0 == Program.processID }
+  }
+}

@@ -1,0 +1,164 @@
+import NSFileCoordination
+import Synchronization
+import Testing
+import WormholeSystem
+import WormholeTestSupport
+
+@Suite("A coordinator's answers at the edges", .blocking)
+final class EdgeTests {
+  private let directory: TemporaryDirectory
+  private var note: URL { URL(fileURLWithPath: directory.path + "/note.txt") }
+
+  init() throws {
+    directory = try TemporaryDirectory()
+    try "old".write(to: note, atomically: false, encoding: .utf8)
+  }
+
+  private final class Heard: NSObject, NSFilePresenter, Sendable {
+    let presentedItemURL: URL?
+    let presentedItemOperationQueue = OperationQueue()
+    private let lines = Mutex<[String]>([])
+    var all: [String] { lines.withLock { $0 } }
+
+    init(_ url: URL) { presentedItemURL = url }
+
+    private func hear(_ line: String) { lines.withLock { $0.append(line) } }
+
+    func presentedItemDidChange() { hear("changed") }
+    func relinquishPresentedItem(
+      toWriter writer: @escaping @Sendable ((@Sendable () -> Void)?) -> Void
+    ) {
+      hear("writer")
+      writer(nil)
+    }
+    func savePresentedItemChanges(completionHandler: @escaping @Sendable ((any Error)?) -> Void) {
+      hear("save")
+      completionHandler(nil)
+    }
+  }
+
+  private func write(_ text: String, _ coordinator: NSFileCoordinator = .init()) -> NSError? {
+    var error: NSError?
+    coordinator.coordinate(writingItemAt: note, error: &error) {
+      do { try text.write(to: $0, atomically: false, encoding: .utf8) } catch {
+        Issue.record(error)
+      }
+    }
+    return error
+  }
+
+  private func presenting(_ url: URL, _ body: (Heard) throws -> Void) rethrows {
+    let presenter = Heard(url)
+    NSFileCoordinator.addFilePresenter(presenter)
+    defer { NSFileCoordinator.removeFilePresenter(presenter) }
+    try body(presenter)
+  }
+
+  @Test("a presenter hears on after its queue's operations were cancelled")
+  func cancelledOperations() throws {
+    try presenting(note) { presenter in
+      let queue = presenter.presentedItemOperationQueue
+      queue.isSuspended = true
+      let error = write("new")
+      queue.cancelAllOperations()
+      queue.isSuspended = false
+      #expect(error == nil)
+      try eventually("it hears of the change") { presenter.all.contains("changed") }
+    }
+  }
+
+  @Test("an accessor of intents is called once, whatever becomes of its changes")
+  func once() throws {
+    let calls = Mutex<[String]>([])
+    let queue = OperationQueue()
+    let intent = NSFileAccessIntent.writingIntent(with: note)
+    NSFileCoordinator().coordinate(with: [intent], queue: queue) { error in
+      calls.withLock { $0.append("\(error == nil)") }
+      // Nothing can be published.
+      do { try FileManager.default.removeItem(at: intent.url) } catch { Issue.record(error) }
+    }
+    try eventually("it is called") { calls.withLock { !$0.isEmpty } }
+    // The next access begins when that one has ended.
+    #expect(write("new") == nil)
+    queue.waitUntilAllOperationsAreFinished()
+    #expect(calls.withLock { $0 } == ["true"])
+    queue.isSuspended = true
+    NSFileCoordinator().coordinate(with: [.readingIntent(with: note)], queue: queue) { error in
+      calls.withLock { $0.append("\((error as? CocoaError)?.code == .userCancelled)") }
+    }
+    try eventually("it waits") { queue.operationCount == 1 }
+    queue.cancelAllOperations()
+    queue.isSuspended = false
+    try eventually("it is called") { calls.withLock { $0.count == 2 } }
+    #expect(calls.withLock { $0.last } == "true")
+  }
+
+  @Test("a coordinator does not wait for its own reading", arguments: [false, true])
+  func nested(hasPresenter: Bool) throws {
+    let presenter = hasPresenter ? Heard(note) : nil
+    let outer = NSFileCoordinator(filePresenter: presenter)
+    let inner = hasPresenter ? NSFileCoordinator(filePresenter: presenter) : outer
+    var (error, failure): (NSError?, NSError?)
+    outer.coordinate(readingItemAt: note, error: &error) { _ in failure = write("new", inner) }
+    #expect(error == nil && failure == nil)
+    #expect(try String(contentsOf: note, encoding: .utf8) == "new")
+  }
+
+  @Test("a directory's URL ends with a slash, so that a relative one lies in it")
+  func relative() throws {
+    let place = URL(fileURLWithPath: directory.path + "/folder", isDirectory: true)
+    try makeDirectory(place.path)
+    var error: NSError?
+    NSFileCoordinator().coordinate(writingItemAt: place, error: &error) { url in
+      do {
+        let file = URL(fileURLWithPath: "x", relativeTo: url)
+        try "here".write(to: file, atomically: false, encoding: .utf8)
+      } catch { Issue.record(error) }
+    }
+    #expect(error == nil)
+    #expect(FileManager.default.fileExists(atPath: place.path + "/x"), "\(directory.listing)")
+  }
+
+  @Test(
+    "a preparation asks the presenters of what is inside, and no more than was asked is left out")
+  func preparation() throws {
+    presenting(note) { presenter in
+      let coordinator = NSFileCoordinator()
+      var error: NSError?
+      let place = URL(fileURLWithPath: directory.path, isDirectory: true)
+      coordinator.prepare(forReadingItemsAt: [place], writingItemsAt: [], error: &error) { done in
+        #expect(presenter.all == ["save"])
+        done()
+      }
+      coordinator.prepare(forReadingItemsAt: [note], writingItemsAt: [], error: &error) { done in
+        #expect(presenter.all == ["save", "save"])
+        _ = write("new", coordinator)
+        #expect(presenter.all.prefix(3) == ["save", "save", "writer"])
+        done()
+      }
+      #expect(error == nil)
+    }
+  }
+
+  @Test(
+    "other files with such a name are no versions, and a link's versions are those of its target")
+  func versions() throws {
+    let files = ["note.txt.conflict-resolution.txt", "note.txt.resolved-by-anna"]
+    for name in files + ["note.txt.conflict-18ebe0d477b5fbd8"] {
+      try name.write(toFile: directory.path + "/" + name, atomically: false, encoding: .utf8)
+    }
+    let link = URL(fileURLWithPath: directory.path + "/link")
+    try FileManager.default.createSymbolicLink(at: link, withDestinationURL: note)
+    var error: NSError?
+    NSFileCoordinator().coordinate(writingItemAt: note, error: &error) { url in
+      #expect(NSFileVersion.unresolvedConflictVersionsOfItem(at: url)?.count == 1)
+    }
+    let version = try #require(NSFileVersion.unresolvedConflictVersionsOfItem(at: link)?.first)
+    try version.replaceItem(at: link)
+    #expect(try fileStatus(link.path).kind == .symbolicLink)
+    #expect(try String(contentsOf: note, encoding: .utf8).hasPrefix("note.txt.conflict-"))
+    try NSFileVersion.removeOtherVersionsOfItem(at: note)
+    let left = try FileManager.default.contentsOfDirectory(atPath: directory.path).sorted()
+    #expect(left == ["link", "note.txt"] + files)
+  }
+}
