@@ -74,9 +74,11 @@ package enum Conversions {
   /// value is an archived URL from -setURL:forKey: it will be unarchived." `URL` resolves "~".
   package static func url(_ value: PropertyListValue) -> URL? {
     switch value {
-    case .string(let path): URL(fileURLWithPath: path)
+    case .string(let path): path.isEmpty ? nil : URL(fileURLWithPath: path)
     case .data(let archived):
+      // Any text is a relative URL.
       String(bytes: archived, encoding: .utf8).flatMap { URL(string: $0) }
+        .flatMap { $0.scheme == nil ? nil : $0 }
     case .integer, .unsigned, .boolean, .real, .date, .array, .dictionary: nil
     }
   }

@@ -37,8 +37,8 @@ extension GroupDefaults {
   public func setPersistentDomain(_ domain: [String: Any], forName domainName: String) {
     reporting(()) {
       let contents = try Self.contents(domain)
-      let suite = try domainName == name ? suite() : Suite.named(domainName, in: container)
-      try suite.edit { $0 = contents }
+      if domainName == name { return try edit { $0 = contents } }
+      try Suite.named(domainName, in: container).edit { $0 = contents }
       reportOwnChange()
     }
   }
@@ -46,7 +46,8 @@ extension GroupDefaults {
   /// Removes the whole content of a suite in one step.
   public func removePersistentDomain(forName domainName: String) {
     reporting(()) {
-      try existingSuite(domainName)?.edit { $0 = [:] }
+      if domainName == name { return try edit { $0 = [:] } }
+      try Suite.existing(domainName, in: container)?.edit { $0 = [:] }
       reportOwnChange()
     }
   }

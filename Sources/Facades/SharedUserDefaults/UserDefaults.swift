@@ -55,6 +55,7 @@ open class UserDefaults: NSObject, @unchecked Sendable {
 
   private struct Registration {
     let observer: ObjectIdentifier
+    let target: Observer
     let keyPath: String
     let context: UInt
     let observation: NSKeyValueObservation
@@ -260,12 +261,13 @@ open class UserDefaults: NSObject, @unchecked Sendable {
     let property = ObservableProperty<UserDefaults> { $0.content(of: keyPath) }
     let observation = observe(property, options) {
       (defaults, change: NSKeyValueObservedChange<PropertyListValue?>) in
-      target.object?.observeValue(
+      guard let object = target.object else { return defaults.removeEnded() }
+      object.observeValue(
         forKeyPath: keyPath, of: defaults, change: change.dictionary,
         context: UnsafeMutableRawPointer(bitPattern: address))
     }
     let registration = Registration(
-      observer: ObjectIdentifier(observer), keyPath: keyPath, context: address,
+      observer: ObjectIdentifier(observer), target: target, keyPath: keyPath, context: address,
       observation: observation)
     registrations.withLock { $0.append(registration) }
   }
@@ -292,6 +294,16 @@ open class UserDefaults: NSObject, @unchecked Sendable {
     remove {
       $0.observer == ObjectIdentifier(observer) && $0.keyPath == keyPath && $0.context == address
     }
+  }
+
+  /// Ends the observations by objects that are gone.
+  private func removeEnded() {
+    let ended = registrations.withLock { registrations in
+      let split = registrations.partition { $0.target.object == nil }
+      defer { registrations.removeSubrange(split...) }
+      return Array(registrations[split...])
+    }
+    for registration in ended { registration.observation.invalidate() }
   }
 
   private func remove(where isMeant: (Registration) -> Bool) {
