@@ -119,45 +119,56 @@ public final class PeerFile: PeerDelivery {
   /// - Throws: `PeerError.Code.fileAccess` when that is impossible, or the file was claimed before;
   ///   `.replaced`; `.damaged`. A file at the destination is then intact.
   public func claim(to destination: URL) throws {
-    try betweenPeers(claiming, sender) {
-      let path = try SourceFile.path(of: destination, to: sender)
+    _ = try betweenPeers(claiming, sender) {
+      try claim(.replace, toFirstFreeOf: [SourceFile.path(of: destination, to: sender)])
+    }
+  }
+
+  /// The same, and replaces no file.
+  ///
+  /// - Parameter paths: Absolute, in one directory.
+  /// - Returns: The first path that was free, which it has now; nil if all are taken.
+  package func claim(toFirstFreeOf paths: some Sequence<String>) throws -> String? {
+    try betweenPeers(claiming, sender) { try claim(.keep, toFirstFreeOf: paths) }
+  }
+
+  private var claiming: String { action("claim") }
+
+  private func claim(
+    _ mode: RenameMode, toFirstFreeOf paths: some Sequence<String>
+  ) throws -> String? {
+    var copy: ClaimedCopy?
+    for path in paths {
       do {
-        if try attachment.claim(to: path) { return }
-        try copy(to: path)
+        if copy == nil, try attachment.claim(to: path, mode) { return path }
+        let staged = try copy ?? copied(beside: path)
+        copy = staged
+        // Replaced meanwhile: then the file belongs to the other receiver.
+        guard case .present = try attachment.condition() else { throw Errno.noSuchFile }
+        try staged.move(to: path, mode)
+        try attachment.markClaimed()
+        return path
+      } catch let error as Errno where error == .alreadyExists && mode == .keep {
+        continue
       } catch let error as Errno {
         throw PeerError(
           .fileAccess, claiming, peer: sender, reason: "it cannot become \(path): \(error)",
           remedy: error == .noSuchFile ? "make the directory first, and claim once" : nil)
       }
     }
+    return nil
   }
 
-  private var claiming: String { action("claim") }
-
-  private func copy(to path: String) throws {
+  private func copied(beside path: String) throws -> ClaimedCopy {
     let source = try content(claiming)
-    let parent = path[...(path.lastIndex(of: "/") ?? path.startIndex)]
-    let staged = parent + ".claimed-" + Nonce.next()
-    let target = try FileDescriptor.open(
-      staged, [.readWrite, .create, .exclusive, .noFollow])
-    do {
-      var copy = ContentCopy(check: {})
-      try copy.copy(source, source.status(), to: target)
-      if let checksum = notice.checksum {
-        try target.seek(to: 0)
-        try verify(AttachmentChecksum.value(of: target), checksum)
-      }
-      try target.synchronize()
-      // Replaced meanwhile: then the file belongs to the other receiver.
-      guard case .present = try attachment.condition() else { throw Errno.noSuchFile }
-      try rename(staged, at: Directory.current, to: path, at: Directory.current)
-      try FileDescriptor.open(String(parent), [.readOnly, .directory]).synchronize()
-    } catch {
-      // It has its final name, or the error that is being thrown names the problem.
-      try? removeFile(staged)
-      throw error
+    let copy = try ClaimedCopy(
+      in: String(path[...(path.lastIndex(of: "/") ?? path.startIndex)]))
+    try copy.fill(from: source)
+    if let checksum = notice.checksum {
+      try verify(AttachmentChecksum.value(of: copy.file.descriptor), checksum)
     }
-    try attachment.markClaimed()
+    try copy.file.descriptor.synchronize()
+    return copy
   }
 
   // MARK: Ending it

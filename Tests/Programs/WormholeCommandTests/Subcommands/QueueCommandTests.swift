@@ -222,6 +222,33 @@ import WormholeTestSupport
     #expect(outcome.output == "1\n1\n", "\(outcome)")
   }
 
+  @Test("Of a time that the local clock shows twice, the next one is meant")
+  func repeatedHour() throws {
+    // The clock is put back by an hour 40 minutes from now.
+    let outcome = try Session().shell(
+      """
+      now=$(date +%s); clock=$((now + 3600)); change=$((clock % 86400 / 60 + 40))
+      day=$(($(date -ud @$clock +%j | sed 's/^0*//') - 1))
+      TZ="XST0XDT-1,0/0,$day/$((change / 60)):$((change % 60))"; export TZ
+      wormhole queue put jobs x --at "$(date -d @$((now + 600)) +%H:%M)" >"$T/null"
+      due=$(wormhole queue list jobs --json | sed 's/.*"due":{"$date":"\\([^"]*\\)".*/\\1/')
+      echo "$(((($(date -d "$due" +%s) - now) / 60) / 11))"
+      """)
+    #expect(outcome.output == "0\n", "\(outcome)")
+  }
+
+  @Test("Entries that have expired are shown as such, and not as the next")
+  func peekExpired() throws {
+    let outcome = try Session().shell(
+      """
+      wormhole queue put jobs '"dead"' --expires 0.01 >"$T/null"
+      while wormhole queue peek jobs >"$T/null"; do :; done
+      wormhole queue put jobs '"live"' >"$T/null"; wormhole queue peek jobs
+      wormhole queue list jobs --json | sed 's/.*"status":"\\([a-z]*\\)".*/\\1/'
+      """)
+    #expect(outcome.output == "\"live\"\nexpired\nstored\n", "\(outcome)")
+  }
+
   @Test("An entry with --at is taken when that time has come, and not before", .bothEngines)
   func at() throws {
     let outcome = try Session().shell(

@@ -77,15 +77,17 @@ package struct QueueAttachment: Sendable {
   /// Makes its content the receiver's own in one step: a rename to a path on the same file system. On
   /// etcd a transaction follows; a receiver that is killed before that may get the file once more.
   ///
-  /// - Parameter destination: an absolute path; an existing file is replaced.
+  /// - Parameters:
+  ///   - destination: an absolute path.
+  ///   - mode: whether an existing file is replaced, or `.alreadyExists` thrown as an `Errno`.
   /// - Returns: false if the destination is on a different file system; then nothing has changed.
   /// - Throws: as `condition()`; `.noSuchFile` as an `Errno` if there is no such directory or the
   ///   content was claimed before.
-  package func claim(to destination: String) throws -> Bool {
+  package func claim(to destination: String, _ mode: RenameMode = .replace) throws -> Bool {
     try batch.confirm()
     let place = try batch.open()
     do throws(Errno) {
-      try place.move(contentPath, to: destination, at: Directory.current)
+      try place.move(contentPath, to: destination, at: Directory.current, mode)
     } catch {
       if error == .crossesDevices { return false }
       if error == .noSuchFile { try confirm(at: place) }

@@ -115,6 +115,8 @@ public struct QueueReceipt: Sendable, Hashable {
   public let key: String?
   /// The status of the entry.
   public let status: QueueEntryStatus
+  /// Whether it waits, but is never delivered: the next consumer ends it as expired.
+  package let hasExpired: Bool
 
   /// - Returns: nil for a withdrawn entry, which no longer has a payload.
   package init?(_ id: QueueEntryID, _ entry: Batch.Entry, _ status: QueueEntryStatus) {
@@ -123,6 +125,7 @@ public struct QueueReceipt: Sendable, Hashable {
     self.payload = payload
     key = entry.key
     self.status = status
+    hasExpired = status == .stored && entry.expiry?.hasPassed == true
   }
 }
 

@@ -202,36 +202,21 @@ struct ReceivingDirectory {
     }
   }
 
+  /// Gives a file the first free name: a simultaneous receiver gets another one.
   func put(_ file: PeerFile) throws -> String {
-    let destination = try reserve(Self.safe(file.name))
-    do {
-      try file.claim(to: URL(filePath: destination))
-    } catch {
-      // Otherwise an empty file stays; the error that is thrown explains why it has no content.
-      try? removeFile(destination)
-      throw error
-    }
-    return destination
-  }
-
-  /// Reserves a name with an empty file, which the content then replaces, so that a simultaneous
-  /// receiver gets another name.
-  func reserve(_ name: String) throws -> String {
-    let parts = Self.split(name)
-    for number in 1...Self.maximumCopies {
-      let candidate = number == 1 ? name : "\(parts.stem)-\(number)\(parts.suffix)"
-      let place = path + "/" + candidate
-      let isMade = try reporting(cannot: "make \(place)", isPermission: true) {
-        () throws(Errno) in
-        try tolerating(
-          [.alreadyExists],
-          FileDescriptor.open(place, [.writeOnly, .create, .exclusive, .noFollow])) != nil
-      }
-      if isMade { return place }
-    }
+    let name = Self.safe(file.name)
+    if let place = try file.claim(toFirstFreeOf: places(for: name)) { return place }
     throw CommandError(
       cannot: "make \(path + "/" + name)",
       because: "there are \(Self.maximumCopies) files of this name")
+  }
+
+  /// The paths that a file of a name may have, in order.
+  func places(for name: String) -> some Sequence<String> {
+    let parts = Self.split(name)
+    return (1...Self.maximumCopies).lazy.map { number in
+      path + "/" + (number == 1 ? name : "\(parts.stem)-\(number)\(parts.suffix)")
+    }
   }
 
   /// A name that is one component of a path, not hidden, and not mistaken for an option.

@@ -40,7 +40,8 @@ extension QueueReceipt {
   var propertyList: PropertyListValue {
     .object([
       "due": id.due, "id": id.description, "key": key, "priority": id.priority.optionalWord,
-      "sender": id.sender, "sent": id.sent, "status": status.word, "value": payload,
+      "sender": id.sender, "sent": id.sent,
+      "status": (hasExpired ? .expired : status).word, "value": payload,
     ])
   }
 }

@@ -12,7 +12,8 @@ extension CommandDescription {
       in this order; nothing is taken. The id in the table is a short one, which the other commands take, \
       too. The exit status is 1 if there is nothing to show. With --json each has a line: {"due": ..., "id": ..., "key": ..., \
       "priority": ..., "reason": ..., "sender": ..., "sent": ..., "status": ..., "value": ...}, without \
-      what it does not have. The status is 'taken', 'stored' or 'failed'.
+      what it does not have. The status is 'taken', 'stored' or 'failed'; 'expired' if no consumer has \
+      ended the entry yet.
       """,
     arguments: [
       .optional(
@@ -51,7 +52,7 @@ extension CommandDescription {
     // A delayed entry has its place among the entries that are due, so one look may find too few.
     var (limit, due) = (count, [QueueReceipt]())
     while let found = try queue?.outstanding(limit: limit).filter({ $0.status == .stored }) {
-      due = found.filter { ($0.id.due ?? .distantPast) <= Date() }
+      due = found.filter { !$0.hasExpired && ($0.id.due ?? .distantPast) <= Date() }
       if due.count >= count || found.count < limit { break }
       limit = limit > .max / 2 ? .max : limit * 2
     }
@@ -72,7 +73,7 @@ private struct ListedEntry: JSONObject {
 
   init(_ entry: QueueReceipt) {
     propertyList = entry.propertyList
-    var status = entry.status == .taken ? "taken" : "waits"
+    var status = entry.hasExpired ? "expired" : entry.status == .taken ? "taken" : "waits"
     if entry.status == .stored, let due = entry.id.due { status += ", due \(due.secondsText)" }
     if let priority = entry.id.priority.optionalWord { status += ", \(priority) priority" }
     if let key = entry.key { status += ", key \(key.quoted)" }

@@ -104,9 +104,13 @@ extension CommandDescription {
       return "--\(option) needs a command"
     }
     if arguments.count("jobs") ?? 1 > 1, !arguments.has("follow") { return "--jobs needs --follow" }
+    if arguments.count("jobs") ?? 1 > mostJobs { return "--jobs is at most \(mostJobs)" }
     return arguments.conflict(of: "follow", "count")
   }
 }
+
+/// Each is a process; more is a slip of the hand.
+private let mostJobs = 1_000
 
 /// Runs this program's command line so many times at once, each as a process that takes alone;
 /// returns the status of the last one that failed.
