@@ -191,6 +191,12 @@ extension CommandEnvironment {
     }
   }
 
+  /// Asks the terminal, if there is one, for its size.
+  mutating func measure() {
+    columns = Program.terminalColumns(1) ?? columns
+    rows = Program.terminalRows(1) ?? rows
+  }
+
   static var process: CommandEnvironment {
     CommandEnvironment(
       variable: { Program.environment($0) },

@@ -3,6 +3,7 @@ import Wormhole
 import WormholeFiles
 import WormholePeers
 import WormholeSystem
+import WormholeWorkshop
 
 /// Why a command could not do its work, with the exit status for scripts.
 struct CommandError: Error, Equatable, CustomStringConvertible {
@@ -192,13 +193,5 @@ extension String {
     unicodeScalars.map { scalar in
       scalar.controlsTerminal && isEscaped(scalar) ? scalar.escaped(asASCII: true) : String(scalar)
     }.joined()
-  }
-}
-
-extension Unicode.Scalar {
-  /// Whether it is a control character (C0, DEL or C1), or a mark of the direction of writing, by
-  /// which a text can look like another one.
-  var controlsTerminal: Bool {
-    properties.generalCategory == .control || properties.isBidiControl
   }
 }

@@ -70,6 +70,8 @@ package enum ContainerFormat {
       return try file.readToEnd(expectedBytes: Int(status.size), maximumBytes: 65_536)
     } catch let error as Errno where error == .noSuchFile {
       return nil
+    } catch let error as Errno where error == .fileTooLarge {
+      throw unreadable(path, "it has more than 64 KiB")
     }
   }
 

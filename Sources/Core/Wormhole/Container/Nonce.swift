@@ -28,6 +28,11 @@ package enum Nonce {
     return origin &+ (process << 32 ^ number) &* 0x9E37_79B9_7F4A_7C15
   }
 
+  /// Whether a text may be a nonce of this package; fewer than ten digits are not worth the doubt.
+  package static func isOne(_ text: some StringProtocol) -> Bool {
+    (10...NameWriter.hexDigits).contains(text.utf8.count) && text.utf8.allSatisfy(isDigit)
+  }
+
   /// Whether a byte is a lower-case hex digit, as in a nonce.
   package static func isDigit(_ byte: UInt8) -> Bool {
     (48...57).contains(byte) || (97...102).contains(byte)

@@ -20,8 +20,10 @@ package struct ContainerCopy {
   /// Whether a copy in a directory is flushed to the disk at the end.
   var isDurable = true
   package var leavesOut: @Sendable (_ ownValue: String) -> Bool = { _ in false }
-  /// Called after each part with the number of parts and bytes so far; its errors end the copy.
-  package var progress: (_ keys: Int, _ bytes: Int) throws -> Void = { _, _ in }
+  /// Called after each part with the number of parts and bytes so far.
+  package var progress: (_ keys: Int, _ bytes: Int) -> Void = { _, _ in }
+  /// Called between all steps; its errors end the copy.
+  package var check: () throws -> Void = {}
   var deadline = ContinuousClock.now
 
   package init(of source: SharedContainer) { self.source = source }
@@ -101,10 +103,10 @@ package struct ContainerCopy {
   private func picture(to target: DirectoryTarget) throws -> Summary {
     var summary = Summary()
     let picture = ContainerPicture(
-      of: source, to: target, leavesOut: leavesOut, check: check,
+      of: source, to: target, leavesOut: leavesOut, check: checkAll,
       copied: {
         summary.add($0)
-        try progress(summary.keys, summary.bytes)
+        progress(summary.keys, summary.bytes)
       })
     try reading { try picture.make() }
     (summary.keys, summary.bytes) = picture.size
@@ -120,17 +122,17 @@ package struct ContainerCopy {
   ) throws -> Summary? {
     var summary = Summary()
     let hasLogs = target is DirectoryTarget
-    let beside = try BesideCopy(root, to: target.directory, hasLogs: hasLogs, check: check)
+    let beside = try BesideCopy(root, to: target.directory, hasLogs: hasLogs, check: checkAll)
     var isDone = false
     defer { if !isDone { beside.remove() } }
     _ = try reading { try beside.copy() }
     let isWhole = try reading {
       try reader.read { item in
         if item.letter == .value, item.isOwn, leavesOut(item.name) { return }
-        try check()
+        try checkAll()
         summary.add(item.value.count)
         try target.put(item)
-        try progress(summary.keys, summary.bytes)
+        progress(summary.keys, summary.bytes)
       }
     }
     let changes = try reading { try beside.copy() }
@@ -142,8 +144,9 @@ package struct ContainerCopy {
     return summary
   }
 
-  /// Ends the copy at its deadline, unless the container cannot change.
-  func check() throws {
+  /// Ends the copy also at its deadline, unless the container cannot change.
+  func checkAll() throws {
+    try check()
     guard !isStill, ContinuousClock.now >= deadline else { return }
     throw AppGroupError(
       .timedOut, "copy the container", path: source.location,

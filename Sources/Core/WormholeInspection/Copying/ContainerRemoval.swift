@@ -70,7 +70,17 @@ package struct ContainerRemoval {
 extension SharedContainer {
   /// Whether an entry of a container's directory belongs to the container, or is about to.
   static func isOurs(_ name: FileName) -> Bool {
-    ownEntries.contains(name.text) || name.hasPrefix(".container-") || name.hasPrefix(".new-")
+    ownEntries.contains(name.text) || isStaged(name)
+  }
+
+  /// Whether an entry has the name of a `container.plist` or a directory that is being created. Other names
+  /// with these beginnings are a user's.
+  static func isStaged(_ name: FileName) -> Bool {
+    let text = name.text
+    if text.hasPrefix(".new-") { return Nonce.isOne(text.dropFirst(5)) }
+    guard text.hasPrefix(".container-"), text.hasSuffix(".plist") else { return false }
+    let nonce = text.dropFirst(11).dropLast(6)
+    return Nonce.isOne(nonce.hasSuffix("-2") ? nonce.dropLast(2) : nonce)
   }
 
   /// Refuses an action while a process uses the container: one that is present in it, or a consumer

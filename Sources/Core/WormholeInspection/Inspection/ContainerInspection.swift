@@ -67,10 +67,8 @@ struct ContainerInspection {
       let name = entry.name.text
       if SharedContainer.ownEntries.contains(name) {
         checkOwnerAndMode(name)
-      } else if name.hasPrefix(".container-") && name.hasSuffix(".plist")
-        || name.hasPrefix(".new-") && name.dropFirst(5).utf8.allSatisfy(Nonce.isDigit)
-      {
-        if isStale(name) { add(.abandonedCreation, name) }
+      } else if SharedContainer.isStaged(entry.name), isStale(name) {
+        add(.abandonedCreation, name)
       }
       // All other entries are the user's, because the files of a group are in its container, too.
     }

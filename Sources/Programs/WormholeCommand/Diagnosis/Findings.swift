@@ -42,7 +42,7 @@ struct Finding: Equatable {
     let space = "".padded(to: "\(number). ".count)
     var text =
       lead + TextWrapping.wrap(what, columns: columns, indent: space.count, firstIndent: lead.count)
-      + "\n" + space + path + "\n"
+      + "\n" + space + path.onOneLine + "\n"
       + TextWrapping.wrap(advice, columns: columns, after: space) + "\n"
     if let command { text += space + "  " + command + "\n" }
     return text.withoutControlCharacters
@@ -256,8 +256,10 @@ struct Findings {
         ? "A foreign entry has the place of one of the container's own, and keeps a message from "
           + "being sent."
         : "This entry does not belong to the container.",
-      path: entry.path, advice: "If nobody needs it:",
-      command: "rm -r \(entry.path.quotedForShell)")
+      path: entry.path,
+      advice: entry.path.isWhole
+        ? "If nobody needs it:" : "If nobody needs it, remove it. Its name is not UTF-8 (ls -b).",
+      command: entry.path.isWhole ? "rm -r \(entry.path.quotedForShell)" : nil)
   }
 
   private func loose(_ entry: ContainerReport.LooseEntry) -> Finding {
@@ -269,8 +271,9 @@ struct Findings {
         : "The mode of an entry, \(mode), lets others change it.",
       path: entry.path,
       advice: entry.isForeign ? "If its content is right:" : "To remove that permission:",
-      command: (entry.isForeign ? "chown \(Program.effectiveUser) " : "chmod go-w ")
-        + entry.path.quotedForShell)
+      command: entry.path.isWhole
+        ? (entry.isForeign ? "chown \(Program.effectiveUser) " : "chmod go-w ")
+          + entry.path.quotedForShell : nil)
   }
 
   private var network: [Finding] {
@@ -288,6 +291,9 @@ struct Findings {
 
 extension String {
   var capitalizedFirst: String { prefix(1).uppercased() + dropFirst() }
+
+  /// Whether a path is certain to name what it was read from: a byte that is not UTF-8 was replaced.
+  fileprivate var isWhole: Bool { !unicodeScalars.contains("\u{FFFD}") }
 }
 
 /// The kernel's limits for watching files: a process without a watch must check at intervals.

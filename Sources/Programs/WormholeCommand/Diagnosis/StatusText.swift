@@ -55,14 +55,15 @@ struct StatusText {
   private var heading: String {
     var facts: [String] = []
     if let version = report.formatVersion { facts.append("format \(version)") }
-    if let group = report.groupIdentifier { facts.append("group \(group)") }
+    if let group = report.groupIdentifier { facts.append("group \(group.onOneLine)") }
     if let cluster = report.cluster { facts += cluster.lines }
     if let created = report.created { facts.append("created \(created.secondsText)") }
     if let network = report.networkFileSystem {
       facts.append("on \(network), a network file system: listeners poll")
     }
     let line = facts.joined(separator: ", ")
-    var text = report.path + "\n" + TextWrapping.wrap(line, columns: columns, after: "  ") + "\n"
+    var text =
+      report.path.onOneLine + "\n" + TextWrapping.wrap(line, columns: columns, after: "  ") + "\n"
     let isEmpty =
       report.names.values.isEmpty && report.names.notifications.isEmpty
       && report.own.values.isEmpty && presences.allSatisfy(\.1.members.isEmpty) && queues.isEmpty

@@ -60,11 +60,7 @@ struct ExternalCommand: Sendable {
         output: collectsOutput ? pipe.write.rawValue : 1, hasOwnGroup: limit != nil)
       let source = pipe.takeRead()
       guard let interruption else {
-        let output =
-          collectsOutput
-          ? try source.descriptor.readToEnd(
-            expectedBytes: 0, maximumBytes: JSONInput.maximumBytes) : []
-        return (try child.waitForEnd(), output)
+        return try child.waitForEnd(collecting: collectsOutput ? source : nil)
       }
       return try interruption.wait(
         forEndOf: child, collecting: collectsOutput ? source : nil, unwanted: unwanted, until: limit
@@ -143,10 +139,20 @@ struct CollectedOutput {
 }
 
 extension ChildProcess {
-  /// Waits without a limit: how long the program runs is its user's decision.
-  fileprivate func waitForEnd() throws(Errno) -> Termination {
+  /// Waits without a limit: how long the program runs is its user's decision. Programs that it has started
+  /// and left behind are not waited for.
+  fileprivate func waitForEnd(
+    collecting pipe: SharedDescriptor?
+  ) throws(Errno) -> (termination: Termination, output: [UInt8]) {
+    var output = CollectedOutput(pipe)
     while true {
-      if let termination = try wait(until: .now + .seconds(3_600)) { return termination }
+      let ready = try waitReadable(
+        [descriptor] + [output.descriptor].compactMap { $0 }, until: .now + .seconds(3_600))
+      if ready[0], let termination = try wait(until: .now) {
+        try output.readRest()
+        return (termination, output.bytes)
+      }
+      if ready.count > 1, ready[1] { try output.read() }
     }
   }
 

@@ -142,6 +142,14 @@ package enum TextWrapping {
   }
 }
 
+extension Unicode.Scalar {
+  /// Whether it is a control character (C0, DEL or C1), or a mark of the direction of writing, by
+  /// which a text can look like another one.
+  package var controlsTerminal: Bool {
+    properties.generalCategory == .control || properties.isBidiControl
+  }
+}
+
 extension String {
   /// The text without white space at both ends.
   package var trimmed: String {
@@ -163,7 +171,25 @@ extension String {
       character.isASCII
         && (character.isLetter || character.isNumber || "-_./:@%+=,".contains(character))
     }
+    // A shell drops line breaks at the end of what a command prints.
+    let isHidden = unicodeScalars.contains(where: \.controlsTerminal)
+    if isHidden, last?.isNewline != true { return printed }
     return isPlain && !isEmpty ? self : inSingleQuotes
+  }
+
+  /// The text as printf(1) prints it, in any shell, because what controls a terminal cannot be shown there.
+  private var printed: String {
+    let escaped = unicodeScalars.map { scalar in
+      switch scalar {
+      case "\\", "%": "\(scalar)\(scalar)"
+      case _ where scalar == "'" || scalar.controlsTerminal:
+        scalar.utf8.map { "\\" + String(UInt16($0) + 0o1000, radix: 8).dropFirst() }.joined()
+      default: String(scalar)
+      }
+    }
+    let format = escaped.joined()
+    // Otherwise it would be an option.
+    return "\"$(printf '" + (format.hasPrefix("-") ? "\\055" + format.dropFirst() : format) + "')\""
   }
 
   /// The text in the quotes that every shell takes literally.

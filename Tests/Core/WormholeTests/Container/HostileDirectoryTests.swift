@@ -81,7 +81,7 @@ struct HostileDirectoryTests {
     let memory = try TemporaryDirectory(under: "/dev/shm")
     let container = try memory.container()
     let file = try FileDescriptor.open(
-      memory.path + "/.container-1.plist", [.writeOnly, .create])
+      memory.path + "/.container-1a2b3c4d5e6f.plist", [.writeOnly, .create])
     try file.setModified(seconds: .min, nanoseconds: 0)
     _ = try container.report()
   }

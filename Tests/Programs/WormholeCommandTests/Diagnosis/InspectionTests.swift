@@ -84,13 +84,13 @@ struct InspectionTests {
     let outcome = try session.shell(
       """
       wormhole send seats 1
-      wormhole update seats -- sh -c 'mkdir "$C/values/.new-1"; touch "$C/.container-1.plist"
+      wormhole update seats -- sh -c 'mkdir "$C/values/.new-1"; touch "$C/.container-1a2b3c4d5e6f.plist"
         wormhole doctor --sweep; ls "$C/values/seats/lease/held"; echo 2' >"$T/none"
       ls -A "$C" "$C/values"
       wormhole read seats
       """)
     // The command's output is not JSON; the test is that the files and the lease are there.
-    #expect(outcome.output.contains(".container-1.plist"), "\(outcome)")
+    #expect(outcome.output.contains(".container-1a2b3c4d5e6f.plist"), "\(outcome)")
     #expect(outcome.output.contains(".new-1"), "\(outcome)")
     #expect(outcome.output.hasSuffix("1\n"), "\(outcome)")
   }
@@ -101,8 +101,8 @@ struct InspectionTests {
     let outcome = try session.shell(
       """
       wormhole send seats 1
-      mkdir "$C/.new-1f" "$C/.new-york"
-      touch "$C/.container-1f.plist"
+      mkdir "$C/.new-1a2b3c4d5e6f" "$C/.new-york"
+      touch "$C/.container-1a2b3c4d5e6f.plist"
       touch -d "1 hour ago" "$C"/.[cn]*
       wormhole doctor --sweep >"$T/none"
       ls -A "$C"

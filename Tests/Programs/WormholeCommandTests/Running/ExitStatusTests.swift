@@ -75,7 +75,9 @@ struct ExitStatusTests {
 
   @Test("Words for a shell survive the shell")
   func quoting() throws {
-    for text in ["plain", "", "a b", "it's", "$(x)", "*", "ä", "-x", "a\nb"] {
+    for text in [
+      "plain", "", "a b", "it's", "$(x)", "*", "ä", "-x", "a\nb", "a\n", "-\u{1B}[31m'%s\\\u{202E}",
+    ] {
       let echoed = try ForeignProgram.run("sh", ["-c", "printf %s \(text.quotedForShell)"])
       #expect(echoed?.output == text)
     }

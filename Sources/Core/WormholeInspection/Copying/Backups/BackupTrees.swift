@@ -83,7 +83,8 @@ final class TreeUnpacking {
     try check(name)
     let parent = try directory(Array(entry.path[..<(slash ?? 0)]))
     let place = parent.descriptor.rawValue
-    let bits = entry.permissions & 0o777
+    // A program that comes from elsewhere does not run as its owner.
+    let bits = entry.permissions & (entry.kind == .directory ? 0o3777 : 0o777)
     switch entry.kind {
     case .directory:
       try makeDirectory(name, at: place, mode: 0o700)

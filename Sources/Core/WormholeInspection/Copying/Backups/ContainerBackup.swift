@@ -27,8 +27,10 @@ package struct ContainerBackup {
 
   private let source: SharedContainer
   package var leavesOut: @Sendable (_ ownValue: String) -> Bool = { _ in false }
-  /// Called repeatedly with the number of parts so far, and their bytes; its errors end the work.
-  package var progress: (_ parts: Int, _ bytes: Int) throws -> Void = { _, _ in }
+  /// Called repeatedly with the number of parts so far, and their bytes.
+  package var progress: (_ parts: Int, _ bytes: Int) -> Void = { _, _ in }
+  /// Called between all steps; its errors end the work.
+  package var check: () throws -> Void = {}
 
   package init(of source: SharedContainer) { self.source = source }
 
@@ -57,12 +59,13 @@ package struct ContainerBackup {
     copy.allowsUse = true
     copy.leavesOut = leavesOut
     copy.progress = progress
+    copy.check = check
     copy.isDurable = false
     copy.deadline = deadline
     _ = try copy.run(to: staging.path + "/" + Self.tree, until: deadline)
     let writer = TarWriter(to: write) { entries, bytes in
-      try copy.check()
-      try progress(entries, bytes)
+      try copy.checkAll()
+      progress(entries, bytes)
     }
     try reporting("back up the container", path: source.location) {
       try put(["version": .integer(Self.version), "date": .date(Date())], as: Self.head, writer)
@@ -95,12 +98,14 @@ package struct ContainerBackup {
   ///   - group: The group whose container it becomes; nil for none.
   ///   - directory: The place of a copy during the call, if the container will be on etcd; for a
   ///     directory the copy is beside it. Its name contains `.wormhole-restore-`.
+  ///   - check: Called between all steps; its errors end the work.
   ///   - read: Returns at most the requested number of next bytes, and none at the end.
   /// - Throws: `AppGroupError`: `damaged` for anything but a whole stream; `formatTooNew`; otherwise as
   ///   `ContainerCopy.run`; the error of `read`.
   package static func restore(
     _ name: String, to location: String, group: String?, stagedIn directory: String,
-    until deadline: ContinuousClock.Instant, from read: @escaping (_ maximum: Int) throws -> [UInt8]
+    until deadline: ContinuousClock.Instant, check: @escaping () throws -> Void = {},
+    from read: @escaping (_ maximum: Int) throws -> [UInt8]
   ) throws -> ContainerCopy.Summary {
     var beside = directory
     if !Engines.isMeant(by: location) {
@@ -124,6 +129,7 @@ package struct ContainerBackup {
     var copy = ContainerCopy(of: container)
     copy.allowsUse = true
     copy.isStill = true
+    copy.check = check
     return try copy.run(to: location, group: group, until: deadline)
   }
 

@@ -28,8 +28,8 @@ struct TarEntry: Equatable {
   var target: [UInt8] = []
 
   static let block = 512
-  /// The longest set of records that is read.
-  static let maximumRecords = 64 << 10
+  /// The longest set of records: a path may have any number of directories.
+  static let maximumRecords = 16 << 20
   private static let records: UInt8 = 0x78
   private static let nameBytes = 100
   /// The largest number in a field of eleven octal digits, plus one.
@@ -66,7 +66,7 @@ struct TarEntry: Equatable {
     guard nanoseconds != 0 else { return "\(seconds)" }
     let isPast = seconds < 0
     let (whole, part) =
-      isPast ? (-seconds - 1, 1_000_000_000 - nanoseconds) : (seconds, nanoseconds)
+      isPast ? (-(seconds + 1), 1_000_000_000 - nanoseconds) : (seconds, nanoseconds)
     return (isPast ? "-" : "") + "\(whole)." + part.padded(to: 9)
   }
 
@@ -178,16 +178,16 @@ extension TarEntry {
   }
 
   private mutating func setTime(_ text: String) throws(Malformed) {
-    let isPast = text.hasPrefix("-")
-    let parts = text.dropFirst(isPast ? 1 : 0)
-      .split(separator: ".", maxSplits: 1, omittingEmptySubsequences: false)
+    let parts = text.split(separator: ".", maxSplits: 1, omittingEmptySubsequences: false)
     let digits = (parts.count > 1 ? String(parts[1]) : "0").prefix(9)
-    guard let whole = parts.first.flatMap({ Int64($0) }), (0..<(1 << 40)).contains(whole),
-      let fraction = Int64(digits), fraction >= 0
+    guard let whole = parts.first.flatMap({ Int64($0) }), let fraction = Int64(digits),
+      fraction >= 0
     else { throw Malformed("a time is wrong") }
     let part = (digits.count..<9).reduce(fraction) { number, _ in number * 10 }
-    seconds = isPast ? -whole - (part > 0 ? 1 : 0) : whole
-    nanoseconds = isPast && part > 0 ? 1_000_000_000 - part : part
+    (seconds, nanoseconds) = (whole, part)
+    guard text.hasPrefix("-"), part > 0 else { return }
+    guard whole > .min else { throw Malformed("a time is wrong") }
+    (seconds, nanoseconds) = (whole - 1, 1_000_000_000 - part)
   }
 
   private static func octal(_ field: ArraySlice<UInt8>) throws(Malformed) -> Int64 {

@@ -123,11 +123,25 @@ final class TreePicture {
     guard let from = try open(above, at: place) else { return }
     let to = try makePlace(item, above)
     do {
-      try TreeCopy(leavesOut: item.leavesOut, check: check)
-        .copy(name, at: from.rawValue, to: name, at: to.rawValue)
+      try Self.changing(to) {
+        try TreeCopy(leavesOut: item.leavesOut, check: check)
+          .copy(name, at: from.rawValue, to: name, at: to.rawValue)
+      }
     } catch let error as TreeError where error.isVanishing {
       return
     }
+  }
+
+  /// Changes a directory of the copy, which may be read-only as its original is.
+  private static func changing(
+    _ directory: borrowing FileDescriptor, _ change: () throws -> Void
+  ) throws {
+    let permissions = try directory.status().permissions
+    let isReadOnly = permissions & 0o200 == 0
+    let place = directory.rawValue
+    if isReadOnly { try setPermissions(FileName("."), at: place, permissions | 0o200) }
+    try change()
+    if isReadOnly { try setPermissions(FileName("."), at: place, permissions) }
   }
 
   /// Removes a part of the copy.
@@ -136,7 +150,7 @@ final class TreePicture {
     let root = try target.handle().descriptor.rawValue
     guard let place = try open(item.place, at: root), let to = try open(above, at: place.rawValue)
     else { return }
-    try TreeRemoval().remove(name, at: to.rawValue)
+    try Self.changing(to) { try TreeRemoval().remove(name, at: to.rawValue) }
   }
 
   /// - Returns: The directory that contains a path, seen from the item's, and the last name.

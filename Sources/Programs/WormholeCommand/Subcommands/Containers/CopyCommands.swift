@@ -34,6 +34,8 @@ extension CommandDescription {
     copy.allowsUse = arguments.has("in-use")
     copy.leavesOut = { PeerNames.isLaunch($0) }
     copy.progress = environment.partsProgress
+    let interruption = try Interruption()
+    copy.check = { try interruption.endIfInterrupted() }
     defer { environment.showProgress(nil) }
     let done = try copy.run(to: place, until: arguments.deadline())
     let target = Engines.withoutPassword(place)
@@ -58,8 +60,8 @@ extension CommandDescription {
     discussion: """
       The file is a tar archive: 'tar -tf FILE' lists it, and 'restore' makes a container of it again. It \
       has what 'copy' copies: messages, defaults, queues with their files, receipts and failures, logs, and \
-      what the group keeps beside them, without extended attributes. It leaves out what is tied to \
-      processes that run now, and how peers are launched.
+      what the group keeps beside them, without extended attributes and the setuid and setgid bits of \
+      files. It leaves out what is tied to processes that run now, and how peers are launched.
 
       The file gets its name when it is whole, and replaces an older one then; with '-', the archive is \
       written to standard output. While processes change the container faster than it can be read, their \
@@ -82,27 +84,33 @@ extension CommandDescription {
     }
     var backup = ContainerBackup(of: container)
     backup.leavesOut = { PeerNames.isLaunch($0) }
-    // A reader of standard output that is stopped would keep this process from ending.
-    let interruption = file == "-" ? nil : try Interruption()
-    let show = environment.partsProgress
-    backup.progress = { parts, bytes in
-      try interruption?.endIfInterrupted()
-      show(parts, bytes)
-    }
+    var interruption: Interruption?
+    backup.progress = environment.partsProgress
+    backup.check = { try interruption?.endIfInterrupted() }
     defer { environment.showProgress(nil) }
     let deadline = arguments.deadline()
-    let done: ContainerBackup.Summary
-    if file == "-" {
-      done = try backup.run(stagedIn: environment.temporaryDirectory, until: deadline) {
-        try environment.print($0)
-      }
-    } else {
-      let place = try CommandLinePath.absolute(file, to: "write")
-      done = try NewFile.write(place) { output, directory in
-        try backup.run(
-          stagedIn: directory ?? environment.temporaryDirectory, until: deadline, to: output)
+    func run(
+      _ directory: String?, to output: @escaping ([UInt8]) throws -> Void
+    ) throws -> ContainerBackup.Summary {
+      // Not before: a pipe may be opened only when somebody reads it.
+      interruption = try Interruption()
+      return try backup.run(
+        stagedIn: directory ?? environment.temporaryDirectory, until: deadline
+      ) { bytes in
+        // A reader that is stopped would keep this process from ending.
+        if directory == nil {
+          try interruption?.endIfInterrupted()
+          interruption = nil
+        }
+        try output(bytes)
       }
     }
+    let done =
+      file == "-"
+      ? try run(nil) { try environment.print($0) }
+      : try NewFile.write(CommandLinePath.absolute(file, to: "write")) { output, directory in
+        try run(directory, to: output)
+      }
     environment.showProgress(nil)
     if arguments.has("json"), file != "-" {
       try environment.print(json: .object(["members": done.members, "bytes": done.bytes]))
@@ -135,16 +143,18 @@ extension CommandDescription {
   ) { arguments, environment in
     let file = arguments.requiredText("archive")
     let (place, group) = try arguments.container.place()
-    let interruption = try Interruption()
     let input =
       file == "-"
       ? nil
       : try reporting(cannot: "read \(file)") { () throws(Errno) in
         SharedDescriptor(try FileDescriptor.open(file, .readOnly))
       }
+    // Not before: a pipe may be opened only when somebody writes to it.
+    let interruption = try Interruption()
     let done = try ContainerBackup.restore(
       file == "-" ? "standard input" : file, to: place, group: group,
-      stagedIn: environment.temporaryDirectory, until: arguments.deadline()
+      stagedIn: environment.temporaryDirectory, until: arguments.deadline(),
+      check: { try interruption.endIfInterrupted() }
     ) { maximum in
       let descriptor = input?.descriptor.rawValue ?? 0
       try interruption.wait(forInputOf: descriptor)
@@ -249,7 +259,8 @@ extension CommandDescription {
     do {
       let left = try removal.run()
       if !left.isEmpty {
-        let names = left.prefix(5).joined(separator: ", ") + (left.count > 5 ? ", ..." : "")
+        let names =
+          left.prefix(5).map(\.onOneLine).joined(separator: ", ") + (left.count > 5 ? ", ..." : "")
         environment.report("left in \(path): \(names); --files removes that, too")
       }
     } catch let error as AppGroupError where error.code == .timedOut {

@@ -106,11 +106,11 @@ private func act(_ arguments: ParsedArguments, on container: SharedContainer) th
 }
 
 private func text(_ repairs: Repairs, _ findings: [Finding], columns: Int) -> String {
-  var paragraphs = repairs.swept.removed.map { "removed \($0)\n" }
+  var paragraphs = repairs.swept.removed.map { "removed \($0.onOneLine)\n" }
   let count = repairs.swept.names.count
   if count > 0 { paragraphs.append("removed \(count) empty \(count == 1 ? "name" : "names")\n") }
-  paragraphs += repairs.quarantined.map { "put aside: \($0)\n" }
-  paragraphs += repairs.missing.map { "not put aside: \($0.quoted) has no file\n" }
+  paragraphs += repairs.quarantined.map { "put aside: \($0.onOneLine)\n" }
+  paragraphs += repairs.missing.map { "not put aside: \($0.quoted.onOneLine) has no file\n" }
   paragraphs += repairs.putBack.map { "put back: the version of \($0.secondsText)\n" }
   guard let summary = findings.summary() else { return paragraphs.joined() + "nothing wrong\n" }
   let texts = findings.enumerated().map { index, finding in

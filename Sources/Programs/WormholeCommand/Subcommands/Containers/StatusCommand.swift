@@ -89,14 +89,17 @@ private func watchStatus(_ arguments: ParsedArguments, _ environment: CommandEnv
   if !opened.isNew { environment.reportListening() }
   let clears = environment.isTerminal && environment.variable("TERM") != "dumb"
   var remaining = arguments.count("count") ?? .max
+  var screen = environment
   try withExtendedLifetime(monitor) {
     while true {
       let begun = ContinuousClock.now
-      let status = try arguments.status(of: opened.container, environment)
+      // Its user may have changed its size.
+      if clears { screen.measure() }
+      let status = try arguments.status(of: opened.container, screen)
       // It may read all of the container, so it takes a third of the time at most.
       let pause = max(statusPause, (.now - begun) * 2)
       try environment.print(
-        clears ? Array("\u{1B}[H\u{1B}[2J".utf8) + fitted(status, environment.rows) : status)
+        clears ? Array("\u{1B}[H\u{1B}[2J".utf8) + fitted(status, screen.rows) : status)
       remaining -= 1
       if remaining == 0 { return }
       pauseThread(min(pause, max(.zero, deadline - .now)))

@@ -48,7 +48,8 @@ extension CommandDescription {
     try withExtendedLifetime(registrations) {
       try arguments.handleEach(of: posts.next, until: deadline) { index in
         try environment.print(
-          arguments, json: .object(["date": Date(), "name": names[index]]), text: names[index])
+          arguments, json: .object(["date": Date(), "name": names[index]]),
+          text: names[index].onOneLine)
         return .done
       }
     }

@@ -125,6 +125,12 @@ private final class MessageChange: Sendable {
       variables[CommandVariable.identifier] = name
       let outcome = try command.run(
         input: input ?? Array("null\n".utf8), variables: variables, collectsOutput: true)
+      guard outcome.output.count <= JSONInput.maximumBytes else {
+        throw CommandError(
+          cannot: "update \(title)",
+          because: "\(command.words[0]) printed more than \(JSONInput.maximumBytes >> 20) MiB",
+          status: .badData)
+      }
       if let failure = command.failure(outcome.termination) {
         let consequence = name == nil ? "the messages are unchanged" : "the message is unchanged"
         throw CommandError(
