@@ -73,6 +73,7 @@ extension PeerSession {
     /// Requests may arrive as soon as others see the registration, before it is noted here.
     var isActivating = false
     var replacedBy: PeerError?
+    var onReplacement: (@Sendable () -> Void)?
     /// By the bytes of the peers' names, of which two may be equal as strings.
     var links: [[UInt8]: PeerLink] = [:]
   }
@@ -177,6 +178,7 @@ extension PeerSession {
       }
       observation?.cancel()
       leave(registration, PresenceRegistration.close)
+      state.withLock(\.onReplacement)?()
     } catch {
       // Closed meanwhile; or the file system refuses, and the presence tries again.
       return
@@ -188,6 +190,11 @@ extension PeerSession {
   /// A process that was stopped and replaced learns it soon after it continues; to be certain at
   /// one moment, call `confirmActive`.
   public var isActive: Bool { state.withLock { $0.registration != nil } }
+
+  /// Calls a closure when another process is reached under the name from now on, or none; it must be short.
+  package func onReplacement(_ body: @escaping @Sendable () -> Void) {
+    state.withLock { $0.onReplacement = body }
+  }
 
   /// Checks whether this session is still the one that is reached under its name.
   ///

@@ -53,7 +53,7 @@ func sentence(of error: any Error) -> String {
   switch error {
   case let error as AppGroupError
   where [.damaged, .notAValue].contains(error.code)
-    || error.code == .tooLarge && error.errorNumber == nil:
+    || error.code == .tooLarge && error.errorNumber == nil && error.action.hasPrefix("read"):
     "\(error)".replacing(
       remedy: error.remedy, by: "'\(ProgramName.called) doctor' shows how to repair it")
   case let error as GroupDefaultsError where error.code == .damaged:

@@ -30,10 +30,11 @@ package struct EtcdConfiguration: Sendable {
   }
 
   /// Returns how much of a call's time one member may take. An only member keeps its request while
-  /// there is much time, because the next would ask it again, and a write be in doubt.
+  /// there is much time, because the next would ask it again, and a write be in doubt. Of several, one that
+  /// hangs leaves half of a short time to the others.
   func patience(until deadline: ContinuousClock.Instant) -> Duration {
     let left = ContinuousClock.now.duration(to: deadline)
-    return min(left, endpoints.count == 1 ? max(left / 2, patience) : patience)
+    return endpoints.count == 1 ? min(left, max(left / 2, patience)) : min(left / 2, patience)
   }
 }
 

@@ -18,7 +18,8 @@ extension EtcdError: EngineError {
     case .unreachable:
       (
         .unreachable,
-        "wait, or look at `wormhole doctor`; with TLS the parameters are ca, cert, key"
+        "look whether etcd runs there (etcdctl endpoint status), and whether it speaks TLS: then write etcds:// with "
+          + "ca=, cert= and key="
       )
     case .outcomeUnknown:
       (.outcomeUnknown, "it was made or not, so look at the result before you repeat it")

@@ -56,6 +56,10 @@ extension EtcdLocation {
     for parameter in parts.count > 1 ? parts[1].split(separator: "&") : [] {
       try take(parameter: parameter)
     }
+    // Otherwise one missing letter would send the password in the clear.
+    if scheme == "etcd", [authorities, certificate, key].contains(where: { $0 != nil }) {
+      throw Invalid(reason: "ca, cert and key are for TLS, which etcds:// names")
+    }
   }
 
   private mutating func take(userInfo: Substring) throws(Invalid) {

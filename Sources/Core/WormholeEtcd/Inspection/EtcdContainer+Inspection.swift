@@ -65,11 +65,21 @@ extension EtcdContainer: InspectedEngine {
 
   package func copySource() -> (any CopySource)? { EtcdSource(container: self) }
 
-  /// Removes the keys of the container that was opened, not of one that was created after it.
+  /// Removes the keys of the container that was opened, not of one that was created after it. Its processes
+  /// learn of that, because their sessions end.
   package func removeContent() throws {
     let call = call()
     guard let found = try call.item(formatKey) else { return }
+    if let nested = try nestedPrefixes().first(where: { $0.hasPrefix(self.location.prefix + "/") })
+    {
+      throw AppGroupError(
+        .nameCollision, "remove the container", path: location.description,
+        reason: "another one, \(nested), is below its prefix, and would be removed with it",
+        remedy: "remove that one first, or copy it elsewhere")
+    }
+    let leases = Set(try call.read(keys, keysOnly: true).items.map(\.lease)).subtracting([0])
     _ = try call.repeating(EtcdTransaction(if: found.unchanged, then: [.delete(keys)]))
+    for lease in leases { try client.revokeLease(lease, until: call.soon) }
   }
 }
 

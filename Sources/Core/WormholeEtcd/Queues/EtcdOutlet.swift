@@ -115,17 +115,18 @@ final class EtcdOutlet: QueueOutlet {
     guard size <= EtcdContainer.maximumBytes else {
       throw EtcdError(
         .tooLarge,
-        "an entry of \(bytes.count) bytes\(keepsReceipt ? ", stored with a receipt," : "")")
+        "an entry of \(bytes.count) bytes\(keepsReceipt ? ", stored with a receipt," : "") is too large"
+      )
     }
     let store = store.call()
     repeat {
       let last = try state.withLock(\.last) ?? readLast(store)
       // Unless this succeeds, the state is read again.
       state.withLock { $0.last = nil }
-      let order = EntryFile.order(after: last.order, now: queue.clock())
+      let order = try order(after: last, store)
       let name = EntryFile(
         order: order, sender: sender, count: entries.count, bytes: bytes.count,
-        priority: position.priority, due: position.delay.map { order + $0 })
+        priority: position.priority, due: position.delay.map { order + min($0, .max - order) })
       var change = EtcdTransaction(
         if: [.absent(store.entryKey(name))] + (other?.conditions ?? []) + (role?.conditions ?? []),
         then: [.put(key: store.entryKey(name), value: bytes)] + (other?.operations ?? []))
@@ -155,6 +156,20 @@ final class EtcdOutlet: QueueOutlet {
     } while .now < store.container.soon && other == nil
     throw EtcdError(.unreachable, "others send under the same name all the time")
   }
+
+  /// A sender whose clock was ahead once begins again with its present time, as soon as none of its batches
+  /// from then is left: the time of sending is in the order.
+  private func order(after last: Last, _ store: EtcdQueue) throws(EtcdError) -> UInt64 {
+    let now = queue.clock()
+    let usual = EntryFile.order(after: last.order, now: now)
+    guard usual > now + Self.clockDifference else { return usual }
+    let left = try store.container.read(store.range(.entries), keysOnly: true).items
+      .compactMap { store.batch($0.key) }.filter { $0.sender == sender }
+    return EntryFile.order(after: left.map(\.order).max() ?? 0, now: now)
+  }
+
+  /// A minute: a clock that is corrected little by little is never that much ahead.
+  private static let clockDifference: UInt64 = 60_000_000_000
 
   private func readLast(_ store: EtcdQueue) throws(EtcdError) -> Last {
     let (items, revision) = try store.read([.key(store.key(.senders, sender))])

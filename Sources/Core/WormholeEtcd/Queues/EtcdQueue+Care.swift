@@ -128,7 +128,10 @@ extension EtcdQueue: QueueStore {
       var items = notes
       if let receipt = kept[receiptKey(batch)] {
         // If other entries of the batch have not ended, or were not processed, nothing is removed.
-        let content = try Batch(bytes: receipt.value, count: batch.count)
+        guard let content = try? Batch(bytes: receipt.value, count: batch.count) else {
+          // Nobody knows what it was; `doctor` is where a person looks.
+          continue
+        }
         let over = Set(
           notes.filter { OutcomeFile.status($0.value) == .processed }.compactMap {
             id($0.key)?.index

@@ -56,6 +56,8 @@ extension SharedContainer {
         try reporting(action, path: path) { try body(&self) }
       } catch let error as AppGroupError {
         failures.append(error)
+      } catch {
+        failures.append(AppGroupError(.damaged, action, path: path, reason: "\(error)"))
       }
     }
   }

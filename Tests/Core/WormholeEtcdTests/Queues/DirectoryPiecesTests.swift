@@ -49,6 +49,35 @@ struct DirectoryPiecesTests {
     try queue.sender("a").enqueue([QueueAttachment.key: .string(id)])
   }
 
+  @Test(
+    "waits for a machine on which the directory is mounted, and whose limit it does not exceed",
+    arguments: [false, true])
+  func waits(isMounted: Bool) throws {
+    let here = try queue("here")
+    try send("x", here)
+    var elsewhere = location
+    if isMounted {
+      elsewhere.fileLimit = 1 << 20
+    } else {
+      try makeDirectory(directory.path + "/empty")
+      elsewhere.files = directory.path + "/empty"
+    }
+    let there = try SharedContainer(etcd: elsewhere, companion: directory.path + "/there").queue(
+      "q")
+    do {
+      let consumer = try there.consume()
+      defer { consumer.close() }
+      let error = #expect(throws: AppGroupError.self) {
+        _ = try consumer.next(until: soon)?.attachment?.open()
+      }
+      #expect(error?.code == .notSupported && error?.remedy?.hasSuffix("the file waits") == true)
+    }
+    let consumer = try queue("right").consume()
+    let attachment = try #require(try consumer.next(until: soon)?.attachment)
+    #expect(
+      try attachment.open()?.readToEnd(expectedBytes: 0, maximumBytes: 2 << 20) == Self.content)
+  }
+
   @Test("arrives, though etcd has none of its content, and leaves nothing in the directory")
   func arrives() throws {
     let (here, there) = (try queue("here"), try queue("there"))

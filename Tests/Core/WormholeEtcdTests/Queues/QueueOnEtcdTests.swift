@@ -27,6 +27,31 @@ struct QueueOnEtcdTests {
       .map { String(decoding: $0.key, as: UTF8.self) }
   }
 
+  @Test("has the present time of sending again after a sender's clock was ahead")
+  func clockAhead() throws {
+    let queue = try queue()
+    let ahead: UInt64 = 2 * 86_400 * 1_000_000_000
+    let early = Queue(container: queue.container, name: "q") {
+      Queue.nanosecondsSince1970() + ahead
+    }
+    let first = try early.sender("a").enqueue(1)
+    // It comes after that one, which waits.
+    #expect(try queue.sender("a").enqueue(2).batch.order > first.batch.order)
+    let consumer = try queue.consume()
+    for number in 1...2 {
+      let entry = try #require(try consumer.next(until: .now))
+      #expect(entry.payload == PropertyListValue(number))
+      try entry.acknowledge()
+    }
+    let order = try queue.sender("a").enqueue(3).batch.order
+    #expect(order < Queue.nanosecondsSince1970() + ahead / 2)
+    // A foreign record of the largest number.
+    let keys = try #require(queue.store as? EtcdQueue)
+    try keys.client.put(keys.key(.senders, "a"), Array("n fffffffffffffff0".utf8), until: soon)
+    let delayed = try queue.sender("a").enqueue(4, delay: .seconds(3_600))
+    #expect(delayed.due.map { $0.timeIntervalSinceNow < 7_200 } == true)
+  }
+
   @Test("delivers each entry once and in order if one answer in nineteen is lost")
   func lostAnswers() throws {
     // An odd number: taking and ending alternate.

@@ -29,6 +29,14 @@ struct DirectoryPieces: FilePieces {
   func look() {}
   func makeRoom(_ bytes: Int, _ check: () throws -> Void) {}
 
+  /// Without this, a file would count as damaged where the directory is not mounted.
+  func confirm(_ content: String) throws {
+    guard try names(of: content).isEmpty else { return }
+    throw AppGroupError(
+      .notSupported, "find the pieces of a file", path: files, reason: "none of them is there",
+      remedy: "mount the directory that files= names on its sender's machine; the file waits")
+  }
+
   func put(_ piece: [UInt8], _ name: String) throws {
     try within("store a piece of a file") { directory, status in
       let content = queue + "/" + name.prefix { $0 != "/" }

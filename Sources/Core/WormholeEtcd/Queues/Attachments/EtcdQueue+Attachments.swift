@@ -331,12 +331,18 @@ extension EtcdQueue: AttachmentStore {
     _ manifest: AttachmentManifest, into file: borrowing FileDescriptor,
     continuing part: SharedDescriptor? = nil
   ) throws -> Bool {
-    guard let whole = manifest.whole, manifest.size <= container.location.fileLimit else {
-      return false
+    guard let whole = manifest.whole else { return false }
+    let limit = container.location.fileLimit
+    guard manifest.size <= limit else {
+      throw AppGroupError(
+        .notSupported, "receive a file", path: path,
+        reason: "it has \(manifest.size) bytes, and this location's limit is \(limit)",
+        remedy: "raise file-limit= in the location on this machine; the file waits")
     }
     var hash = XXH64()
     var done: Int64 = 0
     let pieces = try pieces(of: manifest)
+    try pieces.confirm(manifest.content)
     var fetching = RequestsUnderWay<[UInt8]?>()
     defer { fetching.drain() }
     var (begun, fetched) = (0, 0)

@@ -4,6 +4,8 @@ import WormholeSystem
 
 /// The pieces with etcd's keys.
 struct KeyPieces: FilePieces {
+  func confirm(_ content: String) {}
+
   let queue: EtcdQueue
 
   var isInDirectory: Bool { false }

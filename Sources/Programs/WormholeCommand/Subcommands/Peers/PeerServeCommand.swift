@@ -26,8 +26,10 @@ extension CommandDescription {
     let name = arguments.requiredText("name")
     let deadline = arguments.deadline()
     let session = try PeerSession(name, in: arguments.container.open())
-    let backlog = Backlog<PeerRequest>()
+    // Nil when another process was reached under the name meanwhile.
+    let backlog = Backlog<PeerRequest?>()
     session.handleRequests(on: DispatchQueue(label: "wormhole.requests")) { backlog.add($0) }
+    session.onReplacement { backlog.add(nil) }
     let isServing = Atomic(false)
     let interruption = try Interruption {
       // While this process was stopped, another one may have replaced it.
@@ -42,6 +44,10 @@ extension CommandDescription {
       name: name, command: ExternalCommand(words: arguments.tail ?? []),
       interruption: interruption, environment: environment)
     try arguments.handleEach(of: backlog.next, until: deadline, interruption) { request in
+      guard let request else {
+        try session.confirmActive()
+        return nil
+      }
       try server.answer(request)
       return .done
     }

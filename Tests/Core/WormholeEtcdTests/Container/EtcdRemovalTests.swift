@@ -1,0 +1,50 @@
+import FoundationEssentials
+import Testing
+import WormholeInspection
+import WormholePropertyLists
+import WormholeTestSupport
+
+@testable import Wormhole
+@testable import WormholeEtcd
+
+@Suite("The removal of a container on etcd", .blocking, .needsEtcd)
+struct EtcdRemovalTests {
+  private let directory: TemporaryDirectory
+
+  init() throws { directory = try TemporaryDirectory() }
+
+  private func container(_ machine: String, below name: String = "") throws -> SharedContainer {
+    var location = try #require(try TestEngine.etcd.location(of: directory.path))
+    location.prefix += name
+    return try SharedContainer(etcd: location, companion: directory.path + "/" + machine)
+  }
+
+  @Test("is refused while it has another container below its prefix")
+  func nested() throws {
+    let (outer, inner) = (try container("a"), try container("b", below: "/sub"))
+    try inner.value("x").replace(with: 1)
+    let error = #expect(throws: AppGroupError.self) { try ContainerRemoval(of: outer).run() }
+    #expect(error?.reason.contains("/sub") == true, "\(error as Any)")
+    #expect(try inner.value("x").read() == 1)
+    _ = try ContainerRemoval(of: inner).run()
+    _ = try ContainerRemoval(of: outer).run()
+  }
+
+  @Test(
+    "ends the sessions of the processes that go on with it, so that none keeps a role unknowingly")
+  func sessions() throws {
+    let (here, there) = (try container("here"), try container("there"))
+    let role = try here.presence("r").enterExclusively()
+    let etcd = try #require(there.engine as? EtcdContainer)
+    let keys = try etcd.client.read(etcd.keys, until: soon).items
+    let lease = try #require(keys.map(\.lease).first { $0 != 0 })
+    var removal = ContainerRemoval(of: there)
+    removal.allowsUse = true
+    _ = try removal.run()
+    let error = #expect(throws: EtcdError.self) {
+      try etcd.client.leaseStatus(lease, until: soon)
+    }
+    #expect(error?.code == .leaseGone)
+    #expect(throws: AppGroupError.self) { try role.confirm() }
+  }
+}
