@@ -62,6 +62,15 @@ extension CommandEnvironment {
 
   func print(line: String) throws { try print(line + "\n") }
 
+  /// - Parameter fact: what was done before, for the error.
+  func print(line: String, after fact: @autoclosure () -> String) throws {
+    do {
+      try print(line: line)
+    } catch let error as CommandError {
+      throw error.adding(fact())
+    }
+  }
+
   func print(json value: PropertyListValue) throws { try print(line: JSONWriter.string(value)) }
 
   /// Prints a line: of JSON with `--json`, otherwise of text.

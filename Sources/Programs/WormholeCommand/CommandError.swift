@@ -27,6 +27,11 @@ struct CommandError: Error, Equatable, CustomStringConvertible {
     CommandError(cannot: action, because: reason, status: .no)
   }
 
+  /// The same with what was done nevertheless, so that nobody does it twice.
+  func adding(_ fact: String) -> CommandError {
+    CommandError(cannot: action, because: "\(reason); \(fact)", status: status)
+  }
+
   /// `cannot read seats: the file is damaged`; the program puts its name before it.
   var description: String { "cannot \(action): \(reason)" }
 }

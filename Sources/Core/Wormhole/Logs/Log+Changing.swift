@@ -8,10 +8,12 @@ extension Log {
     /// Whether the bounds are exceeded by enough.
     let isTrimDue: Bool
 
-    /// - Parameter bytes: the bytes that this process has appended since it learned the state.
-    package init(_ number: Int, appended bytes: Int, _ state: LogState) {
+    /// - Parameters:
+    ///   - bytes: the bytes that this process has appended since it learned the state.
+    ///   - size: those of the last message.
+    package init(_ number: Int, appended bytes: Int, size: Int, _ state: LogState) {
       self.number = number
-      isTrimDue = state.isTrimDue(at: number, appended: bytes)
+      isTrimDue = state.isTrimDue(at: number, appended: bytes, size: size)
     }
   }
 
@@ -149,15 +151,21 @@ extension Log {
 }
 
 extension LogState {
-  /// Returns whether the bounds are exceeded by a sixteenth.
+  /// Returns whether the bounds are exceeded by a sixteenth, or may be.
   ///
-  /// - Parameter bytes: the bytes that this process has appended since it learned this state.
-  func isTrimDue(at number: Int, appended bytes: Int) -> Bool {
+  /// - Parameters:
+  ///   - bytes: the bytes that this process has appended since it learned this state.
+  ///   - size: those of the last message. Other processes have perhaps appended as large ones, which nobody
+  ///     has counted: each of a shell's commands is a process.
+  func isTrimDue(at number: Int, appended bytes: Int, size: Int) -> Bool {
     func exceeds(_ count: Int, _ bound: Int) -> Bool {
       let bound = min(bound, Self.largest)
       return count > bound + bound / 16
     }
-    guard !exceeds(number - first + 1, bounds.messages), !exceeds(self.bytes + bytes, bounds.bytes)
+    let (product, isHuge) = (number - head).multipliedReportingOverflow(by: size)
+    let uncounted = isHuge ? Self.largest : min(product, Self.largest)
+    guard !exceeds(number - first + 1, bounds.messages),
+      !exceeds(self.bytes + max(bytes, uncounted), bounds.bytes)
     else { return true }
     guard let age = bounds.age, first <= head, number - head < Self.stride else {
       // So that other processes find the end soon, and its age is known.

@@ -118,7 +118,8 @@ final class EtcdLog: LogStore {
     known.seen = outcome.revision
     known.appended += content.count
     self.known.withLock { $0 = known }
-    return .done(Log.Appended(number, appended: known.appended, known.state))
+    return .done(
+      Log.Appended(number, appended: known.appended, size: content.count, known.state))
   }
 
   /// The look at the state and at the head.

@@ -98,7 +98,7 @@ extension SharedContainer {
         throw AppGroupError(
           .timedOut, action, path: location,
           reason: "\(user.program) (\(user.processID)) uses it: it is present as \"\(name)\"",
-          remedy: remedy)
+          remedy: remedy, holder: user.holder)
       }
     }
   }

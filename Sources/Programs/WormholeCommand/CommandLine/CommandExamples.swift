@@ -325,7 +325,8 @@ enum CommandExamples {
       wormhole incr visitors
       wormhole update from to -- jq '.from -= 5 | .to += 5'
 
-    Give work to several processes; none is lost, none is done by two at a time:
+    Give work to several processes; none is lost, and one whose worker is stopped or
+    killed is delivered again, marked:
       wormhole queue put jobs '{"film":"Metropolis"}'
       wormhole queue take jobs --follow -j 4 --retries 3 --limit 5m -- ./print
 

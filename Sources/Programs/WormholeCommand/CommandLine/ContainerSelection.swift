@@ -104,15 +104,18 @@ struct ContainerSelection: Sendable {
   func openExisting() throws -> SharedContainer? {
     if let container = try existing() { return container }
     guard case .group(let group) = name else { return nil }
+    let hint = try hint()
     throw CommandError.no(
       "open the container of group \(group.quoted) (\(try path()))",
-      because: "there is none yet; \(try hint())the first message makes it")
+      because: "there is none yet; "
+        + (hint.isEmpty ? "the first message makes it" : hint.dropLast()))
   }
 
   /// Opens the container for a command that needs one.
   func openExisting(to verb: String) throws -> SharedContainer {
-    if let container = try openExisting() { return container }
-    throw CommandError.no("\(verb) \(try path())", because: "there is no container yet")
+    // Without a suggestion: the one that is meant may be about to be removed.
+    if let container = try existing() { return container }
+    throw CommandError.no("\(verb) \(try path())", because: "there is no container")
   }
 
   /// Opens the container without an error for a group; nil if there is no container.

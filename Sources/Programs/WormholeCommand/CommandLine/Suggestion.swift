@@ -169,11 +169,22 @@ extension ArgumentParser {
       let question = "expected one of \(names.joined(separator: ", "))"
       return UsageError(reason: "unknown subcommand '\(name)': \(question)", path: path)
     }
+    let whole = arguments[..<(next - 1)] + words + arguments[next...]
     let meant =
       isInHelp
       ? line(["help"] + parents + words)
-      : line(arguments[..<(next - 1)] + words + arguments[next...])
+      : isLine(whole, path[0]) ? line(whole) : line(arguments[..<(next - 1)] + words)
     return UsageError(reason: "unknown subcommand '\(name)': did you mean \(meant)?", path: path)
+  }
+}
+
+extension ArgumentParser {
+  /// Whether a line can be typed as it is, with the container from the environment.
+  private func isLine(_ arguments: some Sequence<String>, _ root: CommandDescription) -> Bool {
+    // The error is that of a line that nobody has typed.
+    (try? Self.parse(arguments.map { Array($0.utf8) }, root: root) {
+      $0 == ContainerSelection.directoryVariable ? "/" : nil
+    }) != nil
   }
 }
 

@@ -221,8 +221,12 @@ enum CompletionShell: String, CaseIterable, Sendable {
             done
         } < <("${COMP_WORDS[0]}" complete -- "${COMP_WORDS[@]:1:COMP_CWORD}" 2>/dev/null </dev/null)
         case "$kind" in
-        files) mapfile -t COMPREPLY < <(compgen -f -- "$current") ;;
-        directories) mapfile -t COMPREPLY < <(compgen -d -- "$current") ;;
+        files)
+            compopt -o filenames 2>/dev/null
+            mapfile -t COMPREPLY < <(compgen -f -- "$current") ;;
+        directories)
+            compopt -o filenames 2>/dev/null
+            mapfile -t COMPREPLY < <(compgen -d -- "$current") ;;
         commands) mapfile -t COMPREPLY < <(compgen -c -- "$current") ;;
         esac
         COMPREPLY=("${COMPREPLY[@]/#/$prefix}")

@@ -26,7 +26,7 @@ struct CommandManual {
       Roff.bold(ContainerSelection.groupVariable), "The group, if no option names a container.")
     text += Roff.item(
       Roff.bold(ContainerSelection.directoryVariable),
-      "The container, if no option names one and there is no group.")
+      "The container, if no option names one. The two variables exclude each other.")
     text += Roff.item(
       Roff.bold("XDG_DATA_HOME"),
       "The containers of groups are in " + Roff.bold("app-groups")

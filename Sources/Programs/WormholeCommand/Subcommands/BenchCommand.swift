@@ -11,7 +11,7 @@ extension CommandDescription {
     discussion: """
       The floor of a figure is the same work with the necessary system calls only, measured in turns \
       with it: what no library can be faster than. The ratio is what to compare; times on a busy machine \
-      say little. The last two numbers of a ratio are those that a tenth of the rounds is below and above.
+      say little. The last two numbers of a ratio are its tenth and ninetieth percentile.
 
       It makes a directory of its own, which it removes at the end. By default it lies where the \
       containers of groups are, because the file system decides most of the figures.

@@ -6,7 +6,7 @@ import WormholeSystem
 extension CommandDescription {
   static let lock = CommandDescription(
     name: "lock",
-    abstract: "Run a command while nothing else uses a file or directory, or has a name.",
+    abstract: "Run a command while it holds the lock of a file, a directory or a name.",
     discussion: """
       No other '\(ProgramName.called) lock', and no program that coordinates its file access, uses the file \
       meanwhile. WORMHOLE_FILE in the command's environment is its path. The command may change the \
@@ -82,7 +82,7 @@ extension CommandDescription {
       return "--shared and --term are for files"
     }
     if !isOfName, let option = ["group", "container"].first(where: { arguments.text($0) != nil }) {
-      return "--\(option) belongs to --name"
+      return "--\(option) is only for --name"
     }
     if arguments.has("nonblock"), arguments.isGiven("timeout") {
       return "-n and -w exclude each other: one does not wait, the other waits"

@@ -24,8 +24,8 @@ extension CommandDescription {
     try arguments.forEachValue(environment, object: "the message") { message in
       let log = if let opened { opened } else { try arguments.container.open(.log(name)).log(name) }
       opened = log
-      try environment.print(
-        line: String(log.append(message, durability: arguments.durability)))
+      let number = try log.append(message, durability: arguments.durability)
+      try environment.print(line: "\(number)", after: "message \(number) was appended")
     }
   }
   .refusing(ParsedArguments.valueProblem)
@@ -99,7 +99,7 @@ extension CommandDescription {
     discussion: """
       They hold for all processes that append. Without a log of this name the exit status is 1, unless \
       bounds are given. A log of which none was ever set has 10,000 messages and \
-      64 MiB, of any age.
+      64 MiB, of any age. The oldest messages are taken away when a bound is exceeded by a sixteenth.
       """,
     arguments: [
       .logName, .value("messages", .count, help: "Keep at most this many messages."),

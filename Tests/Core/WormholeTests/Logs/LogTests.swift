@@ -206,10 +206,21 @@ struct LogTests {
     #expect(try scene.numbers() == [1, 2, 3])
     var state = try #require(LogState(["id": "x", "first": 1, "head": 1]))
     state.setBounds = .init(messages: .max, bytes: .max, age: .seconds(60))
-    #expect(!state.isTrimDue(at: 2, appended: 1) || state.oldest == 0)
+    #expect(!state.isTrimDue(at: 2, appended: 1, size: 1) || state.oldest == 0)
     var content = state.content
     content["oldest"] = .integer(.min)
-    #expect(try #require(LogState(content)).isTrimDue(at: 1, appended: 1))
+    #expect(try #require(LogState(content)).isTrimDue(at: 1, appended: 1, size: 1))
+  }
+
+  @Test("keeps its bounds of bytes, too, if each message is another process's, as in a shell")
+  func bytesOfProcesses() throws {
+    try log.setBounds(.init(messages: 1_000, bytes: 10_000))
+    for _ in 0..<30 {
+      let other = try Log(container: scene.directory.container(), name: "l")
+      try other.append(.string(String(repeating: "x", count: 900)))
+    }
+    let kept = try scene.numbers()
+    #expect((10...11).contains(kept.count) && kept.last == 30, "\(kept)")
   }
 
   @Test("keeps as many bytes as its bounds say, and refuses a message that exceeds them alone")

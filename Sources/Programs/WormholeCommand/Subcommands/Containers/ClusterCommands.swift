@@ -26,7 +26,7 @@ extension CommandDescription {
     arguments: [
       .list(
         "host", .identifier,
-        help: "The name or the address of a machine: three, or one for a trial."),
+        help: "The name or the address of a machine: three, five or seven, or one for a trial."),
       .flag("tls", help: "Encrypt everything, and ask for certificates and passwords."),
       .value(
         "prefix", .identifier, named: "name", standard: "wormhole",

@@ -37,10 +37,16 @@ extension CommandDescription {
     let interruption = try Interruption()
     copy.check = { try interruption.endIfInterrupted() }
     defer { environment.showProgress(nil) }
-    let done = try copy.run(to: place, until: arguments.deadline())
+    let done: ContainerCopy.Summary
+    do {
+      done = try copy.run(to: place, until: arguments.deadline())
+    } catch let error as AppGroupError where error.code == .timedOut && error.holder != nil {
+      throw CommandError.no(
+        "copy \(container.location)", because: "\(error.reason); end it first, or give --in-use")
+    }
     let target = Engines.withoutPassword(place)
     try environment.show(
-      done, arguments, text: "copied \(done.keys) parts, \(done.bytes) bytes, to \(target)")
+      done, arguments, text: "copied \(done.counted) to \(target)")
   }
 }
 
@@ -163,7 +169,7 @@ extension CommandDescription {
       }
     }
     try environment.show(
-      done, arguments, text: "restored \(done.keys) parts, \(done.bytes) bytes")
+      done, arguments, text: "restored \(done.counted)")
   }
 }
 
@@ -217,6 +223,12 @@ private enum NewFile {
     guard status.kind == .regular else { return (file, status.kind) }
     let open = try FileDescriptor.open(file, .pathOnly)
     return (try linkTarget("/proc/self/fd/\(open.rawValue)"), status.kind)
+  }
+}
+
+extension ContainerCopy.Summary {
+  fileprivate var counted: String {
+    "\(keys) \(keys == 1 ? "part" : "parts"), \(bytes) bytes"
   }
 }
 

@@ -19,7 +19,10 @@ extension CommandDescription {
     arguments: [
       .flag(
         "sweep",
-        help: "First remove the leftovers of dead processes, and the empty names that nobody uses."),
+        help: """
+          First remove the leftovers of dead processes, the empty names that nobody uses, and what has \
+          expired: values, old receipts and records of queues, messages beyond a log's bounds.
+          """),
       .value(
         "quarantine", .live(.message), named: "identifier",
         help: """

@@ -29,7 +29,7 @@ extension CommandDescription {
       an entry of a queue that is taken and settled between two looks is printed without 'taken', \
       a process that comes and goes not at all, and a request that is delivered at once without its content. Entries that were sent \
       together count as one until the last has ended. A value that expires is printed as removed \
-      when it is swept. On etcd there are no leases, and changes of logs are not printed; all others are, \
+      when it is swept. On etcd there are no leases; all other changes are printed, \
       in their order.
       """,
     arguments: [

@@ -88,7 +88,8 @@ extension CommandDescription {
       message = sum
       return sum
     }
-    try environment.print(json: sum)
+    let text = try JSONWriter.string(sum)
+    try environment.print(line: text, after: "the sum is \(text)")
   }
   .refusing { arguments in
     arguments.text("by").flatMap {

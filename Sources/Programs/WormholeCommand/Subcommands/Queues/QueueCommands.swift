@@ -93,7 +93,7 @@ extension CommandDescription {
           value, durability: arguments.durability, expires: arguments.duration("expires"),
           key: arguments.text("key"), keepsReceipt: waits, receiptTerm: .dayAfterProcessing,
           delay: arguments.delay, priority: arguments.priority, while: fence)
-        try environment.print(line: id.description)
+        try environment.print(line: id.description, after: "the entry \(id) is in the queue")
         guard waits else { return }
         try sender.finalStatus(of: id, until: deadline).end(of: "the entry \(id)", environment) {
           try sender.forget(id)
