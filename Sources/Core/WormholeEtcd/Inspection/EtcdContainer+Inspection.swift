@@ -83,8 +83,19 @@ extension EtcdContainer: InspectedEngine {
   }
 }
 
-extension EtcdLocation: CopyPlace {
+extension EtcdLocation: ClusterPlace {
   package func copyTarget(until deadline: ContinuousClock.Instant) throws -> any CopyTarget {
     try EtcdTarget(self, until: deadline)
+  }
+
+  package func members() throws -> ClusterReport {
+    let client = EtcdClient(try configuration(keepingTokenIn: nil))
+    var cluster = ClusterReport(of: self, through: client)
+    for endpoint in client.endpoints {
+      let (member, status) = client.member(at: endpoint)
+      cluster.members.append(member)
+      if status?.leaderID != nil { cluster.hasLeader = true }
+    }
+    return cluster
   }
 }

@@ -5,8 +5,6 @@ import WormholeSystem
 
 /// Examines a container on etcd, and its cluster, without changing anything.
 struct EtcdInspection {
-  /// How long one member may take for its answer. The whole inspection has the time of a call.
-  private static let memberPatience: Duration = .seconds(2)
   /// The largest number of names of a kind that are examined.
   private static let maximumNames = 10_000
   /// How many values one request reads, each of at most a megabyte.
@@ -49,37 +47,20 @@ struct EtcdInspection {
 
   /// - Parameter examinesAll: Whether more than its members is examined.
   mutating func lookAtCluster(examinesAll: Bool) {
-    var cluster = ClusterReport()
-    cluster.user = etcd.location.user
-    cluster.lifetime = etcd.location.lifetime
-    let endpoints = etcd.client.endpoints
-    cluster.isEncrypted = endpoints.allSatisfy { $0.hasPrefix("https:") }
-    cluster.isLoopback = endpoints.allSatisfy(EtcdLocation.isLoopback)
     let (client, deadline) = (etcd.client, deadline)
+    var cluster = ClusterReport(of: etcd.location, through: client)
     var (members, alarms) = (RequestsUnderWay<[WireMember]>(), RequestsUnderWay<[String]>())
     members.add { try client.members(until: deadline) }
     alarms.add { try client.alarms(until: deadline) }
     var known: [WireMember] = []
     var ids: [String: String] = [:]
-    for endpoint in endpoints {
-      var member = ClusterReport.Member(endpoint: endpoint)
-      do throws(EtcdError) {
-        let status = try etcd.client.status(of: endpoint, until: memberDeadline)
+    for endpoint in client.endpoints {
+      var (member, status) = client.member(at: endpoint, until: deadline)
+      if let status {
         ids[endpoint] = status.memberID
-        member.version = status.version
-        member.isLeader = status.leaderID == status.memberID
-        member.revision = status.revision
-        member.databaseBytes = status.databaseBytes
-        member.usedBytes = status.usedBytes
-        member.roundTrip = status.roundTrip
         cluster.revision = max(cluster.revision, status.revision)
         if status.leaderID != nil { cluster.hasLeader = true }
         if examinesAll { examine(&member, of: &cluster) }
-      } catch {
-        let prefix = endpoint + ": "
-        member.failure =
-          error.reason.hasPrefix(prefix)
-          ? String(error.reason.dropFirst(prefix.count)) : error.reason
       }
       cluster.members.append(member)
     }
@@ -149,7 +130,9 @@ struct EtcdInspection {
     ]
   }
 
-  private var memberDeadline: ContinuousClock.Instant { min(deadline, .now + Self.memberPatience) }
+  private var memberDeadline: ContinuousClock.Instant {
+    min(deadline, .now + EtcdClient.memberPatience)
+  }
 
   /// The history of the version's key shows it, because the key never changes.
   private func oldestRevision() throws -> Int64 {

@@ -55,7 +55,7 @@ package struct ContainerCopy {
   ) throws -> Summary {
     var copy = self
     copy.deadline = deadline
-    let place = try Engines.location(location) as? any CopyPlace
+    let place = try Engines.location(location) as? any ClusterPlace
     if place == nil { try refuseInside(location) }
     while true {
       try refuseUse()

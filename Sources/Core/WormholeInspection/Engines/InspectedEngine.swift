@@ -38,8 +38,11 @@ package enum ClusterExamination {
   case everything
 }
 
-/// A place to which a container can be copied.
-package protocol CopyPlace: EngineLocation {
+/// A place to which a container can be copied, and whose members are known.
+package protocol ClusterPlace: EngineLocation {
+  /// Asks the members of the cluster about themselves, even if the container cannot be opened.
+  func members() throws -> ClusterReport
+
   /// Begins a copy that no process can open before its end.
   ///
   /// - Parameter deadline: The caller's.

@@ -105,8 +105,10 @@ extension ContainerInspection {
     }
   }
 
-  /// Returns whether a file is being written; its writer keeps it locked as long as it lives.
+  /// Returns whether a file is being written; its writer keeps it locked as long as it lives. The kernel's
+  /// list does not show a writer in another namespace.
   func isBeingWritten(_ status: FileStatus, _ path: String) -> Bool {
-    locks.map { !$0.holders(of: status).isEmpty } ?? !isStale(path)
+    guard let locks else { return !isStale(path) }
+    return !locks.holders(of: status).isEmpty || isLocked(path)
   }
 }

@@ -103,7 +103,9 @@ extension SharedContainer {
     for leftover in inspection.report.leftovers {
       try outcome.attempt("remove a leftover", path: leftover.path) { outcome in
         try remove(leftover, patience: patience, &swept)
-        outcome.removed.append(leftover.path)
+        // Its owner may have come back, or be in another namespace.
+        let isGone = try ifPresent(fileStatus(leftover.path)) == nil
+        if isGone { outcome.removed.append(leftover.path) }
       }
     }
     for queue in try queueNames().map({ queue($0) }) + own.queueNames().map({ own.queue($0) }) {

@@ -77,14 +77,14 @@ package struct KeptCopies: Sendable {
     try reporting("replace the item", path: place) {
       let target = try ItemPath.canonical(place, followingLink: true)
       guard isCopied else { return try put(ItemPath(new), at: target) }
-      let (here, from) = (Directory.current, FileName(new))
-      let copy = target.parent.appending(FileName(".replacing-" + Nonce.next()))
+      let parent = try target.openParent()
+      let copy = FileName(".replacing-" + Nonce.next())
       do {
-        try TreeCopy().copy(from, at: here, to: FileName(copy.text), at: here)
-        return try put(copy, at: target)
+        try TreeCopy().copy(FileName(new), at: Directory.current, to: copy, at: parent.rawValue)
+        return try put(target.parent.appending(copy), at: target)
       } catch {
         // The error that is thrown names the problem.
-        try? TreeRemoval().remove(FileName(copy.text), at: here)
+        try? TreeRemoval().remove(copy, at: parent.rawValue)
         throw error
       }
     }

@@ -35,6 +35,12 @@ struct ClusterFindings {
     "may report changes twice or lose them after a compaction; programs look again every "
     + "half minute"
 
+  /// The findings about a cluster whose container cannot be opened; none for a directory.
+  static func ofMembers(at location: String) throws -> [Finding] {
+    guard let place = try Engines.location(location) as? any ClusterPlace else { return [] }
+    return of(try place.members(), of: ContainerReport(path: Engines.withoutPassword(location)))
+  }
+
   static func of(_ cluster: ClusterReport, of report: ContainerReport) -> [Finding] {
     var findings = ClusterFindings(cluster: cluster, report: report)
     findings.addFailures()

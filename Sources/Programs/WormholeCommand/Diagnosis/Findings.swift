@@ -168,11 +168,25 @@ struct Findings {
     }
     let isDamaged = Self.isDamage(error)
     let repair = putAside + (kept.map { ", and put back \($0), which was kept:" } ?? ":")
+    let onEtcd = Self.removal(ofKeyAt: content.path)
     return Finding(
       kind: .damagedValue,
       what: "\(title.capitalizedFirst) cannot be read: \(error.briefReason).", path: content.path,
-      advice: isDamaged ? repair : Self.remedy(error),
-      command: isDamaged ? command : nil)
+      advice: !isDamaged
+        ? Self.remedy(error) : onEtcd == nil ? repair : "If nobody needs it, remove the key:",
+      command: isDamaged ? onEtcd ?? command : nil)
+  }
+
+  /// The command that removes a key; nil for a file.
+  ///
+  /// - Parameter path: `etcd://host/prefix?parameters rest-of-the-key`.
+  private static func removal(ofKeyAt path: String) -> String? {
+    guard Engines.isMeant(by: path), let blank = path.firstIndex(of: " "),
+      let scheme = path.firstRange(of: "://")
+    else { return nil }
+    let place = path[scheme.upperBound..<blank].prefix { $0 != "?" }
+    let prefix = place.drop { $0 != "/" }.dropFirst()
+    return "etcdctl del " + "\(prefix)/\(path[path.index(after: blank)...])".quotedForShell
   }
 
   /// Whether a file has to be put aside, because nothing else makes it readable.

@@ -81,6 +81,51 @@ struct BackupTests {
     }
   }
 
+  @Test("is made again whatever the times, depths, names and modes of a group's files are")
+  func oddFiles() throws {
+    // A file system with large times.
+    let memory = try TemporaryDirectory(under: "/dev/shm")
+    let source = try SharedContainer(path: memory.path)
+    let times: [(Int64, Int64)] = [
+      (.max, 0), (.min, 0), (1 << 40, 999_999_999), (-(1 << 40), 1), (-1, 500_000_000),
+    ]
+    for (index, time) in times.enumerated() {
+      let file = try FileDescriptor.open("\(memory.path)/\(index)", [.writeOnly, .create])
+      try file.setModified(seconds: time.0, nanoseconds: time.1)
+    }
+    for name in [".new-notes", ".container-notes"] {
+      try FileDescriptor.open(memory.path + "/" + name, [.writeOnly, .create]).writeAll([1])
+    }
+    for (name, mode) in [("sticky", UInt32(0o1777)), ("shared", 0o2750)] {
+      try makeDirectory(memory.path + "/" + name)
+      try setPermissions(FileName(memory.path + "/" + name), at: Directory.current, mode)
+    }
+    var place = try FileDescriptor.open(memory.path, [.pathOnly, .directory])
+    let deep = String(repeating: "d", count: 250)
+    for _ in 0..<300 {
+      try makeDirectory(deep, at: place.rawValue)
+      place = try FileDescriptor.open(deep, at: place.rawValue, [.pathOnly, .directory])
+    }
+    let target = try TemporaryDirectory(under: "/dev/shm")
+    let other = target.path + "/other"
+    try restore(backup(source), to: other)
+    for index in times.indices {
+      let (now, before) = (
+        try fileStatus("\(other)/\(index)"), try fileStatus("\(memory.path)/\(index)")
+      )
+      #expect(now.modifiedSeconds == before.modifiedSeconds)
+      #expect(now.modifiedNanoseconds == before.modifiedNanoseconds)
+    }
+    #expect(try fileStatus(other + "/.new-notes").size == 1)
+    #expect(try fileStatus(other + "/.container-notes").size == 1)
+    #expect(try fileStatus(other + "/sticky").permissions == 0o1777)
+    #expect(try fileStatus(other + "/shared").permissions == 0o2750)
+    for path in [memory.path, other] {
+      let open = try FileDescriptor.open(path, [.readOnly, .directory])
+      try TreeRemoval().remove(FileName(deep), at: open.rawValue)
+    }
+  }
+
   @Test(
     "is refused after any change of its bytes, and where it ends too early; nothing is made then")
   func damaged() throws {

@@ -73,6 +73,18 @@ struct ExitStatusTests {
     #expect(status == .inputOutput && errors.contains("it refused the connection"), "\(errors)")
   }
 
+  @Test(
+    "doctor names the members that do not answer, though the container cannot be opened", .needsEtcd
+  )
+  func members() throws {
+    let port = try EtcdNode.freePort()
+    let outcome = try Session().shell(
+      "wormhole --container etcd://127.0.0.1:\(port)/x doctor; echo $?", within: .seconds(60))
+    #expect(
+      outcome.output.contains("A member does not answer: it refused the connection"), "\(outcome)")
+    #expect(outcome.output.hasSuffix("\n1\n"), "\(outcome)")
+  }
+
   @Test("Words for a shell survive the shell")
   func quoting() throws {
     for text in [

@@ -48,6 +48,21 @@ struct BackupCommandTests {
     #expect(outcome.errors.contains("already"), "\(outcome.errors)")
   }
 
+  @Test("can be ended while a pipe keeps them waiting")
+  func pipes() throws {
+    let outcome = try Session().shell(
+      """
+      wormhole send a 1; mkfifo pipe
+      for words in 'backup pipe' "restore pipe --container $T/new"; do
+        wormhole $words 2>said & pid=$!
+        while kill -TERM $pid 2>"$T/null"; do sleep 0.05; done &
+        wait $pid; echo $?; wait
+      done
+      ls -A "$T" | grep -e wormhole- -e new
+      """, within: .seconds(60))
+    #expect(outcome.output == "143\n143\n", "\(outcome)")
+  }
+
   @Test("end when they are asked to, and leave nothing")
   func interrupted() throws {
     let outcome = try Session().shell(
