@@ -89,8 +89,8 @@ extension SessionDelegate {
       let content = try Data(contentsOf: file.fileURL)
       Blob(content: content, wireMetadata: metadata).map(Blob.notifyObservers)
     } catch {
-      // The file is gone or unreadable between the session and here: there is no blob to report,
-      // and no way to refuse the file.
+      // Nothing can refuse the file here: it is gone or unreadable between the session and this call.
+      session.report(error)
     }
   }
 

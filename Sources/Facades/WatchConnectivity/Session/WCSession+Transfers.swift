@@ -155,6 +155,9 @@ extension WCSession {
     }
   }
 
+  /// Reports an error that no delegate gets, for modules above.
+  package func report(_ error: any Error) { Diagnostics.report(error) }
+
   private func refuse(_ transfer: some OutgoingTransfer, _ error: any Error) {
     let error = WCError(error, of: .transfer)
     queue.async { self.notify { transfer.notify($0, of: self, error) } }

@@ -6,7 +6,8 @@ import WormholePropertyLists
 /// The number of transfers for the complication that a watch still gets today, and the current one.
 ///
 /// A `Value` of the container for each watch: `{day: 20777, used: 3, current: "…"}`, the day counted
-/// from 1970 in UTC. A clock that is set back gives no new transfers.
+/// from 1970 in UTC. A clock that is set back to the day before gives no new transfers; one that was
+/// further in the future takes none away.
 struct ComplicationTransfers: Sendable {
   static let perDay = 50
   private static let secondsPerDay = 86_400.0
@@ -34,7 +35,7 @@ struct ComplicationTransfers: Sendable {
       let used = Self.used(state, today: today)
       guard used < Self.perDay else { return false }
       var next: [String: PropertyListValue] = [
-        "day": .integer(max(today, state?["day"]?.int64Value ?? 0)),
+        "day": .integer(Self.day(state, today: today) ?? today),
         "used": .integer(Int64(used + 1)),
       ]
       next["current"] = state?["current"]
@@ -52,8 +53,13 @@ struct ComplicationTransfers: Sendable {
     }
   }
 
+  /// The day that counts, if it is today; nil for another one.
+  private static func day(_ state: PropertyListValue?, today: Int64) -> Int64? {
+    state?["day"]?.int64Value.flatMap { (today...today + 1).contains($0) ? $0 : nil }
+  }
+
   private static func used(_ state: PropertyListValue?, today: Int64) -> Int {
-    guard let day = state?["day"]?.int64Value, day >= today else { return 0 }
+    guard day(state, today: today) != nil else { return 0 }
     // Other programs may have written anything there.
     return min(max(Int(state?["used"]?.int64Value ?? 0), 0), perDay)
   }

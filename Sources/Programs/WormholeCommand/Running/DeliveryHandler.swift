@@ -60,6 +60,12 @@ private func successor(_ error: any Error) -> String? {
   return holder.map { "\($0)" } ?? "another process"
 }
 
+/// Whether the container could not be reached for the moment.
+private func isUnreachable(_ error: any Error) -> Bool {
+  let error = (error as? PeerError)?.underlying ?? error as? AppGroupError
+  return error.map { [.unreachable, .outcomeUnknown].contains($0.code) } ?? false
+}
+
 /// Prints a delivery, or gives it to a command, and settles it.
 struct DeliveryHandler {
   let arguments: ParsedArguments
@@ -100,7 +106,7 @@ struct DeliveryHandler {
       }
       // A delivery that cannot be written is delivered again.
       try environment.print(bytes)
-      try delivery.acknowledge()
+      try acknowledge(delivery)
       return .done
     }
     let limit = arguments.duration("limit")
@@ -110,7 +116,7 @@ struct DeliveryHandler {
         input: bytes, variables: variables(of: delivery), interruption: interruption, until: end)
     }.termination
     guard var failure = command.failure(termination) else {
-      try delivery.acknowledge()
+      try acknowledge(delivery)
       return .done
     }
     var status = ExitStatus(termination)
@@ -128,6 +134,22 @@ struct DeliveryHandler {
     throw CommandError(
       cannot: "handle \(delivery.title)",
       because: "\(failure); it is delivered again to the next receiver", status: status)
+  }
+
+  /// Acknowledges it as soon as the container can be reached: it is handled, and would be once more. Until a
+  /// signal; then it is delivered again.
+  private func acknowledge(_ delivery: some HandledDelivery) throws {
+    var hasReported = false
+    while true {
+      do {
+        return try delivery.acknowledge()
+      } catch {
+        guard isUnreachable(error), !interruption.isRequested else { throw error }
+        if !hasReported { environment.report("\(error); \(delivery.title) is acknowledged later") }
+        hasReported = true
+        guard try interruption.wait(for: { pauseThread(.seconds(1)) }) != nil else { throw error }
+      }
+    }
   }
 
   private func variables(of delivery: some HandledDelivery) -> [String: String] {
