@@ -227,11 +227,11 @@ extension FileCoordinator {
 /// Announces many accesses at once, so that presenters are asked once for all of them.
 extension FileCoordinator {
   /// Asks the presenters of many items to make way, before this same coordinator accesses the items
-  /// one by one inside the accessor.
+  /// one by one inside the accessor; those of the items in a directory, too.
   ///
   /// The accessor does not have access to any item yet; while it runs, and until it has called its
-  /// completion handler, presenters of these items are not asked again. Name directories rather
-  /// than their contents.
+  /// completion handler, presenters of these items are not asked again for as much. Name directories
+  /// rather than their contents.
   ///
   /// - Parameters:
   ///   - readingURLs: the items to read.
