@@ -5,8 +5,8 @@ import WormholeFiles
 /// A version of a file or directory: the item itself, or a copy that a conflict has left beside it.
 /// Source-compatible with the Foundation class of Apple's systems, as far as these versions go.
 ///
-/// No system on Linux keeps old versions. But an access that was refused with a conflict keeps its copy
-/// as `<name>.conflict-<nonce>`: that is a conflict version of the item until somebody resolves it. A
+/// No system on Linux keeps old versions. But an access that was refused with a conflict, or because others
+/// had the item until the deadline, keeps its copy as `<name>.conflict-<nonce>`: that is a conflict version of the item until somebody resolves it. A
 /// resolved one is `<name>.resolved-<nonce>` until it is removed. Both are files like others, for every
 /// program and process. Copies of an item whose name has more than 220 bytes are not found.
 ///

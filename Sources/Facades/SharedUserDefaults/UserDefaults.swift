@@ -299,9 +299,8 @@ open class UserDefaults: NSObject, @unchecked Sendable {
   /// Ends the observations by objects that are gone.
   private func removeEnded() {
     let ended = registrations.withLock { registrations in
-      let split = registrations.partition { $0.target.object == nil }
-      defer { registrations.removeSubrange(split...) }
-      return Array(registrations[split...])
+      defer { registrations.removeAll { $0.target.object == nil } }
+      return registrations.filter { $0.target.object == nil }
     }
     for registration in ended { registration.observation.invalidate() }
   }

@@ -128,6 +128,9 @@ final class EdgeTests {
       let place = URL(fileURLWithPath: directory.path, isDirectory: true)
       coordinator.prepare(forReadingItemsAt: [place], writingItemsAt: [], error: &error) { done in
         #expect(presenter.all == ["save"])
+        var failure: NSError?
+        coordinator.coordinate(readingItemAt: note, error: &failure) { _ in }
+        #expect(failure == nil && presenter.all == ["save"])
         done()
       }
       coordinator.prepare(forReadingItemsAt: [note], writingItemsAt: [], error: &error) { done in

@@ -70,16 +70,21 @@ extension EtcdContainer: InspectedEngine {
   package func removeContent() throws {
     let call = call()
     guard let found = try call.item(formatKey) else { return }
-    if let nested = try nestedPrefixes().first(where: { $0.hasPrefix(self.location.prefix + "/") })
-    {
+    let all = try call.read(keys, keysOnly: true).items
+    // A value of this name has more bytes.
+    let format = Array("/format".utf8)
+    for key in all.map(\.key) where key != formatKey && key.suffix(format.count) == format[...] {
+      guard let value = try call.item(key)?.value, value.count < Stamp.bytes else { continue }
+      let nested = String(decoding: key.dropLast(format.count), as: UTF8.self)
       throw AppGroupError(
         .nameCollision, "remove the container", path: location.description,
         reason: "another one, \(nested), is below its prefix, and would be removed with it",
         remedy: "remove that one first, or copy it elsewhere")
     }
-    let leases = Set(try call.read(keys, keysOnly: true).items.map(\.lease)).subtracting([0])
     _ = try call.repeating(EtcdTransaction(if: found.unchanged, then: [.delete(keys)]))
-    for lease in leases { try client.revokeLease(lease, until: call.soon) }
+    for lease in Set(all.map(\.lease)) where lease != 0 {
+      try client.revokeLease(lease, until: call.soon)
+    }
   }
 }
 

@@ -12,6 +12,8 @@ final class EtcdOutlet: QueueOutlet {
     /// The sender's last batch; nil before the first look, and after an error.
     var last: Last?
     var admission: Admission
+    /// When it is looked at again whether a batch from a time ahead is left.
+    var nextLook = ContinuousClock.now
     /// Whether the sender may have records that have expired.
     var mayExpire = true
   }
@@ -162,7 +164,10 @@ final class EtcdOutlet: QueueOutlet {
   private func order(after last: Last, _ store: EtcdQueue) throws(EtcdError) -> UInt64 {
     let now = queue.clock()
     let usual = EntryFile.order(after: last.order, now: now)
-    guard usual > now + Self.clockDifference else { return usual }
+    guard usual > now + Self.clockDifference, state.withLock({ $0.nextLook <= .now }) else {
+      return usual
+    }
+    state.withLock { $0.nextLook = .now + .seconds(1) }
     let left = try store.container.read(store.range(.entries), keysOnly: true).items
       .compactMap { store.batch($0.key) }.filter { $0.sender == sender }
     return EntryFile.order(after: left.map(\.order).max() ?? 0, now: now)

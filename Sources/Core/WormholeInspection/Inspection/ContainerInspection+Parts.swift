@@ -106,9 +106,8 @@ extension ContainerInspection {
   }
 
   /// Returns whether a file is being written; its writer keeps it locked as long as it lives. The kernel's
-  /// list does not show a writer in another namespace.
+  /// list does not show a writer in another namespace, which is reported as dead, but not swept.
   func isBeingWritten(_ status: FileStatus, _ path: String) -> Bool {
-    guard let locks else { return !isStale(path) }
-    return !locks.holders(of: status).isEmpty || isLocked(path)
+    locks.map { !$0.holders(of: status).isEmpty } ?? !isStale(path)
   }
 }

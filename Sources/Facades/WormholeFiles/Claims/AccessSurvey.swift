@@ -65,6 +65,9 @@ struct AccessSurvey {
       at: location, found: found, mode, for: purpose)
   }
 
+  /// Whether the last look passed over readers of the same purpose, so that no lock keeps new ones out.
+  func passesOwnReaders(of location: ItemPath) -> Bool { readers[location]?.passesOwn ?? false }
+
   /// Takes the lock that keeps new readers of an item out, if the last look found none.
   mutating func takeLock(of location: ItemPath) -> ItemLock? {
     readers.removeValue(forKey: location)?.held

@@ -60,7 +60,7 @@ public struct FileCoordinationError: DescribedError {
   public let code: Code
   /// The parts of the sentence.
   public let failure: FailureDescription
-  /// With `conflict`, the path of the changed copy, beside the item, until the program or its user
+  /// With `conflict` and `timedOut`, the path of the changed copy, beside the item, until the program or its user
   /// removes it. Nil if there is no copy, or it could not be kept.
   public let keptCopy: String?
 

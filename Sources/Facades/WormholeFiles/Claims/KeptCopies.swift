@@ -1,8 +1,8 @@
 import Wormhole
 import WormholeSystem
 
-/// The copies of accesses to an item that were refused because others had changed it: beside the item,
-/// as `<name>.conflict-<nonce>`, and `<name>.resolved-<nonce>` when a user has resolved the conflict.
+/// The copies of accesses to an item that were refused because others had changed it, or had it until the
+/// deadline: beside the item, as `<name>.conflict-<nonce>`, and `<name>.resolved-<nonce>` when a user has resolved the conflict.
 package struct KeptCopies: Sendable {
   package struct Copy: Sendable {
     package fileprivate(set) var path: String
@@ -76,12 +76,19 @@ package struct KeptCopies: Sendable {
   package static func put(_ new: String, at place: String, isCopied: Bool) throws -> String? {
     try reporting("replace the item", path: place) {
       let target = try ItemPath.canonical(place, followingLink: true)
-      guard isCopied else { return try put(ItemPath(new), at: target) }
+      if !isCopied, let left = try tolerating([.crossesDevices], put(ItemPath(new), at: target)) {
+        return left
+      }
       let parent = try target.openParent()
       let copy = FileName(".replacing-" + Nonce.next())
       do {
         try TreeCopy().copy(FileName(new), at: Directory.current, to: copy, at: parent.rawValue)
-        return try put(target.parent.appending(copy), at: target)
+        let left = try put(target.parent.appending(copy), at: target)
+        if !isCopied {
+          let source = ItemPath(new)
+          try TreeRemoval().remove(source.name, at: source.openParent().rawValue)
+        }
+        return left
       } catch {
         // The error that is thrown names the problem.
         try? TreeRemoval().remove(copy, at: parent.rawValue)

@@ -93,8 +93,8 @@ struct StagedCopy: Sendable {
     }
   }
 
-  /// Makes the copy, or an empty file in its place for an accessor that only removes it: whoever may change
-  /// the directory may remove a file that this user may not read.
+  /// Makes the copy, or in its place an empty file that cannot be read either, for an accessor that only
+  /// removes it: whoever may change the directory may remove a file that this user may not read.
   private func copyOrStandIn(
     _ found: FileStatus, _ mode: TreeCopy.Mode, check: @escaping () throws -> Void
   ) throws -> Bool {
@@ -104,8 +104,9 @@ struct StagedCopy: Sendable {
       where [.refused(.accessDenied), .refused(.notPermitted)].contains(error.reason)
       && (mode == .link || !comparesItem) && found.kind == .regular
     {
+      try removeIfPresent(location.name, at: claim.descriptor)
       _ = try FileDescriptor.open(
-        location.name, at: claim.descriptor, [.writeOnly, .create, .exclusive, .noFollow])
+        location.name, at: claim.descriptor, [.writeOnly, .create, .exclusive, .noFollow], mode: 0)
       return true
     }
   }

@@ -25,7 +25,8 @@ extension PresenterDemand {
 
   /// Whether presenters that were asked for this need not be asked for the other.
   func covers(_ other: PresenterDemand) -> Bool {
-    path == other.path && (coversContents || !other.coversContents)
+    let isSame = path == other.path && (coversContents || !other.coversContents)
+    return (isSame || coversContents && path.contains(other.path))
       && Set(PresenterStep.toItem(kind)).isSuperset(of: PresenterStep.toItem(other.kind))
   }
 }

@@ -15,27 +15,27 @@ final class ClaimedCopy {
 
   init(in directory: String) throws(Errno) {
     self.directory = directory
-    try Self.removeLeftovers(in: directory)
+    // The next receiver tries it again; nothing else depends on it.
+    try? Self.removeLeftovers(in: directory)
     path = directory + Self.prefix + Nonce.next()
     file = SharedDescriptor(
       try FileDescriptor.open(path, [.readWrite, .create, .exclusive, .noFollow]))
-    // Free, because nobody else locks a young one.
-    _ = try file.descriptor.tryLock(.exclusive)
+    // Free, because nobody else locks a young one; some file systems have no locks.
+    _ = try? file.descriptor.tryLock(.exclusive)
   }
 
   private static func removeLeftovers(in directory: String) throws(Errno) {
     let open = try FileDescriptor.open(directory, [.readOnly, .directory])
     for name in try open.entries().map(\.name) {
       guard name.hasPrefix(prefix), Nonce.isOne(name.text.dropFirst(prefix.count)) else { continue }
-      // Another receiver was faster, or it is another user's.
-      _ = try tolerating(
-        [.noSuchFile, .accessDenied, .notPermitted, .tooManyLinks],
-        removeIfLeft(name, at: open.rawValue))
+      // Another receiver was faster, or it is another user's, or of another kind.
+      try? removeIfLeft(name, at: open.rawValue)
     }
   }
 
   private static func removeIfLeft(_ name: FileName, at directory: Int32) throws(Errno) {
-    let left = try FileDescriptor.open(name, at: directory, [.readOnly, .noFollow, .nonBlocking])
+    // Open for writing, or NFS grants no such lock (flock(2)).
+    let left = try FileDescriptor.open(name, at: directory, [.readWrite, .noFollow, .nonBlocking])
     guard try left.status().modifiedSeconds < realTime().seconds - 60,
       try left.tryLock(.exclusive)
     else { return }

@@ -1,3 +1,5 @@
+import WormholeSystem
+
 /// The machines of an etcd cluster, and the containers on it: what `etcd init` writes files for.
 struct ClusterPlan: Sendable {
   /// The name or the address of each machine.
@@ -12,16 +14,9 @@ struct ClusterPlan: Sendable {
 
   /// Returns why a word cannot be a machine, or nil.
   static func problem(withHost host: String) -> String? {
-    if isPlain(host, besides: "-.") || isAddressOfSix(host) { return nil }
+    if isPlain(host, besides: "-.") || isIPv6Address(host) { return nil }
     let advice = host.split(separator: ":").count == 2 ? "; the ports are always 2379 and 2380" : ""
     return "\(host.quoted) is neither a name nor an address of a machine" + advice
-  }
-
-  /// Whether a word may be an address of IPv6: up to eight numbers, and `::` in place of some.
-  private static func isAddressOfSix(_ word: String) -> Bool {
-    let parts = word.split(separator: ":", omittingEmptySubsequences: false)
-    return (3...9).contains(parts.count) && (parts.count >= 8 || word.contains("::"))
-      && parts.allSatisfy { $0.count <= 4 && $0.allSatisfy(\.isHexDigit) }
   }
 
   /// Returns why a word cannot be a prefix and the name of a user, or nil.

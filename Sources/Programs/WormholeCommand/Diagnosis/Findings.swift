@@ -168,25 +168,14 @@ struct Findings {
     }
     let isDamaged = Self.isDamage(error)
     let repair = putAside + (kept.map { ", and put back \($0), which was kept:" } ?? ":")
-    let onEtcd = Self.removal(ofKeyAt: content.path)
+    let isOnEtcd = Engines.isMeant(by: content.path)
     return Finding(
       kind: .damagedValue,
       what: "\(title.capitalizedFirst) cannot be read: \(error.briefReason).", path: content.path,
       advice: !isDamaged
-        ? Self.remedy(error) : onEtcd == nil ? repair : "If nobody needs it, remove the key:",
-      command: isDamaged ? onEtcd ?? command : nil)
-  }
-
-  /// The command that removes a key; nil for a file.
-  ///
-  /// - Parameter path: `etcd://host/prefix?parameters rest-of-the-key`.
-  private static func removal(ofKeyAt path: String) -> String? {
-    guard Engines.isMeant(by: path), let blank = path.firstIndex(of: " "),
-      let scheme = path.firstRange(of: "://")
-    else { return nil }
-    let place = path[scheme.upperBound..<blank].prefix { $0 != "?" }
-    let prefix = place.drop { $0 != "/" }.dropFirst()
-    return "etcdctl del " + "\(prefix)/\(path[path.index(after: blank)...])".quotedForShell
+        ? Self.remedy(error)
+        : isOnEtcd ? "If nobody needs it, remove that key below the prefix (etcdctl del)." : repair,
+      command: isDamaged && !isOnEtcd ? command : nil)
   }
 
   /// Whether a file has to be put aside, because nothing else makes it readable.
@@ -272,7 +261,8 @@ struct Findings {
         : "This entry does not belong to the container.",
       path: entry.path,
       advice: entry.path.isWhole
-        ? "If nobody needs it:" : "If nobody needs it, remove it. Its name is not UTF-8 (ls -b).",
+        ? "If nobody needs it:"
+        : "If nobody needs it, remove it. Its name cannot be typed (ls -b).",
       command: entry.path.isWhole ? "rm -r \(entry.path.quotedForShell)" : nil)
   }
 
@@ -306,8 +296,9 @@ struct Findings {
 extension String {
   var capitalizedFirst: String { prefix(1).uppercased() + dropFirst() }
 
-  /// Whether a path is certain to name what it was read from: a byte that is not UTF-8 was replaced.
-  fileprivate var isWhole: Bool { !unicodeScalars.contains("\u{FFFD}") }
+  /// Whether a command can name what a path was read from: a byte that is not UTF-8 was replaced, and a
+  /// shell drops line breaks at the end.
+  fileprivate var isWhole: Bool { !unicodeScalars.contains("\u{FFFD}") && last?.isNewline != true }
 }
 
 /// The kernel's limits for watching files: a process without a watch must check at intervals.

@@ -7,7 +7,9 @@ import WormholeSystem
 /// At most one exists at a time, and the main thread uses it.
 final class Interruption {
   /// Whether a signal has asked this process to end.
-  private(set) var isRequested = false
+  var isRequested: Bool { last != nil }
+  /// The last signal that has asked for it.
+  private(set) var last: Signal?
   private let signals: SignalReception
   /// Called when the process continues after a stop, and once a minute.
   private let check: () throws -> Void
@@ -76,7 +78,9 @@ final class Interruption {
         cancel?()
         throw ExitStatus.brokenPipe
       }
-      for received in try signals.take() where received.signal != .continue { isRequested = true }
+      for received in try signals.take() where received.signal != .continue {
+        last = received.signal
+      }
       if isRequested {
         cancel?()
         return nil
@@ -89,7 +93,7 @@ final class Interruption {
   /// if there was one.
   func endIfInterrupted() throws {
     for received in try signals.take() where received.signal != .continue {
-      isRequested = true
+      last = received.signal
       throw ExitStatus(.killed(signal: received.signal.rawValue))
     }
   }
@@ -140,7 +144,7 @@ extension Interruption {
       }
       running = rest
       for received in try signals.take() {
-        if received.signal != .continue { isRequested = true }
+        if received.signal != .continue { last = received.signal }
         for copy in running { try copy.process.pass(received) }
       }
     }
@@ -210,7 +214,7 @@ extension Interruption {
         if isOver { return (ended, output.bytes) }
       }
       for received in try signals.take() {
-        if received.signal == .continue { role?.checkAfterStop() } else { isRequested = true }
+        if received.signal == .continue { role?.checkAfterStop() } else { last = received.signal }
         try child.pass(received)
       }
       if output.descriptor != nil, ready[2] { try output.read() }

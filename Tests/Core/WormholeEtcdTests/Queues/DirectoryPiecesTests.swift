@@ -78,6 +78,33 @@ struct DirectoryPiecesTests {
       try attachment.open()?.readToEnd(expectedBytes: 0, maximumBytes: 2 << 20) == Self.content)
   }
 
+  @Test("whose pieces are gone counts as damaged, and an empty one arrives")
+  func gone() throws {
+    let here = try queue("here")
+    try send("x", here)
+    let place = directory.path + "/shared"
+    let open = try FileDescriptor.open(place, [.readOnly, .directory])
+    for name in try open.entries().map(\.name.text) {
+      let queue = try FileDescriptor.open(place + "/" + name, [.readOnly, .directory])
+      for content in try queue.entries().map(\.name) {
+        try TreeRemoval().remove(content, at: queue.rawValue)
+      }
+    }
+    let stage = try here.sender("a").stage("y", bytes: 0)
+    try FileDescriptor.open(directory.path + "/empty", [.writeOnly, .create]).writeAll([])
+    let source = try FileDescriptor.open(directory.path + "/empty", .readOnly)
+    #expect(
+      try stage.copy(
+        source, source.status(), durability: .standard, check: {}, copied: { _ in }) != nil)
+    try here.sender("a").enqueue([QueueAttachment.key: .string("y")])
+    let consumer = try queue("there").consume()
+    for _ in 0..<2 {
+      let entry = try #require(try consumer.next(until: soon))
+      #expect(try entry.attachment?.open()?.status().size == 0)
+      try entry.acknowledge()
+    }
+  }
+
   @Test("arrives, though etcd has none of its content, and leaves nothing in the directory")
   func arrives() throws {
     let (here, there) = (try queue("here"), try queue("there"))

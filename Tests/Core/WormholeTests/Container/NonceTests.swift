@@ -23,6 +23,7 @@ struct NonceTests {
       numbers.pointee = Nonce.nextNumber()
       _exit(write(ends[1], numbers, 8) == 8 ? 0 : 1)
     }
+    try #require(child > 0)
     let mine = Set((0..<1_000).map { _ in Nonce.nextNumber() })
     var status: Int32 = -1
     #expect(waitpid(child, &status, 0) == child && status == 0)

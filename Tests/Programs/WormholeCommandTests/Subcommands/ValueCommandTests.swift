@@ -26,7 +26,7 @@ import WormholeTestSupport
       """
       mkfifo hold; wormhole update m -- sh -c 'echo 9; cat hold &'; wormhole read m; echo >hold
       """, within: .seconds(60))
-    #expect(outcome.output == "9\n9\n" || outcome.output == "9\n", "\(outcome)")
+    #expect(outcome.output == "9\n", "\(outcome)")
   }
 
   @Test("A version is compared and set: of two that have seen the same, one writes", .bothEngines)

@@ -29,11 +29,16 @@ struct DirectoryPieces: FilePieces {
   func look() {}
   func makeRoom(_ bytes: Int, _ check: () throws -> Void) {}
 
-  /// Without this, a file would count as damaged where the directory is not mounted.
-  func confirm(_ content: String) throws {
-    guard try names(of: content).isEmpty else { return }
+  /// Without this, a file would count as damaged where the directory is not mounted. The directory of a
+  /// queue stays once it has had a piece.
+  func confirm() throws {
+    let isThere = try within("find the pieces of a file") { directory, _ in
+      try exists(queue, at: directory.rawValue)
+    }
+    guard !isThere else { return }
     throw AppGroupError(
-      .notSupported, "find the pieces of a file", path: files, reason: "none of them is there",
+      .notSupported, "find the pieces of a file", path: files,
+      reason: "it has no piece of this queue",
       remedy: "mount the directory that files= names on its sender's machine; the file waits")
   }
 

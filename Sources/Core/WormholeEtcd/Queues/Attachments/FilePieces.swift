@@ -17,8 +17,8 @@ protocol FilePieces: Sendable {
   /// - Parameter check: Called now and then while it waits; throws to end the wait.
   func makeRoom(_ bytes: Int, _ check: () throws -> Void) throws
 
-  /// Throws if the pieces of a content cannot be seen from here.
-  func confirm(_ content: String) throws
+  /// Throws if the pieces of the queue cannot be seen from here.
+  func confirm() throws
 
   /// Puts a piece, whose content never changes.
   func put(_ piece: [UInt8], _ name: String) throws

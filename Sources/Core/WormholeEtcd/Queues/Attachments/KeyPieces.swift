@@ -4,14 +4,14 @@ import WormholeSystem
 
 /// The pieces with etcd's keys.
 struct KeyPieces: FilePieces {
-  func confirm(_ content: String) {}
-
   let queue: EtcdQueue
 
   var isInDirectory: Bool { false }
 
   private func key(_ name: String) -> [UInt8] { queue.key(.pieces, name) }
   private func range(_ content: String) -> KeyRange { queue.range(.pieces, content + "/") }
+
+  func confirm() {}
 
   func look() throws { try queue.container.shared.room.look(on: queue.files) }
 

@@ -139,9 +139,11 @@ final class TreePicture {
     let permissions = try directory.status().permissions
     let isReadOnly = permissions & 0o200 == 0
     let place = directory.rawValue
-    if isReadOnly { try setPermissions(FileName("."), at: place, permissions | 0o200) }
-    try change()
-    if isReadOnly { try setPermissions(FileName("."), at: place, permissions) }
+    guard isReadOnly else { return try change() }
+    try setPermissions(FileName("."), at: place, permissions | 0o200)
+    let outcome = Result { try change() }
+    try setPermissions(FileName("."), at: place, permissions)
+    try outcome.get()
   }
 
   /// Removes a part of the copy.

@@ -104,6 +104,8 @@ struct ReadersWait {
   /// After a look that found no readers, their lock: new readers wait as long as it is held. Nil if
   /// there was nothing to lock, or all readers are stopped.
   private(set) var held: ItemLock?
+  /// Whether the last look found readers of the same purpose in this process, and no others.
+  private(set) var passesOwn = false
   private var lock: ItemLock?
   private var watch: Watch?
   private var observed = Observed()
@@ -115,6 +117,7 @@ struct ReadersWait {
   ) throws(Errno) -> ItemLock? {
     if let lock, try !lock.isAt(location) { self = ReadersWait() }
     held = nil
+    passesOwn = false
     if lock == nil { lock = try ItemLock.open(location, found: found) }
     guard let lock else { return nil }
     guard try !lock.tryLock(mode) else {
@@ -123,7 +126,8 @@ struct ReadersWait {
     }
     // A stopped writer may have written half of its change.
     guard mode == .exclusive else { return lock }
-    if try OwnReaders.alone(lock: lock.status, for: purpose) { return nil }
+    passesOwn = try OwnReaders.alone(lock: lock.status, for: purpose)
+    if passesOwn { return nil }
     return try observed.readersAreOverdue(lock.status, now: now) ? nil : lock
   }
 

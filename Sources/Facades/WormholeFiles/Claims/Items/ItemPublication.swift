@@ -89,6 +89,11 @@ final class ItemPublication: Waiting {
       try claim.beginPublishing()
       return try wait(for: lock.holder(), "is reading it")
     }
+    if survey.passesOwnReaders(of: location), claim.name.kind != .publishing {
+      // New readers wait from now on, and those that came before are found by the next look.
+      try claim.beginPublishing()
+      return .again
+    }
     // The awaited processes are gone, and the survey's lock keeps new readers out.
     try compareEntries()
     return try publish(change)

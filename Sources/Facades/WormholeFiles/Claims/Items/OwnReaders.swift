@@ -25,13 +25,16 @@ enum OwnReaders {
     }
   }
 
-  /// Whether all that have an item locked are readers of this process, and of a purpose.
+  /// Whether all that have an item locked are readers of this process, and of a purpose, as far as the
+  /// kernel shows them: not those of another namespace.
   ///
   /// - Complexity: one look at the kernel's locks if there is such a reader at all.
   static func alone(lock item: FileStatus, for purpose: String) throws(Errno) -> Bool {
     let reading = Reading(device: item.device, inode: item.inode, purpose: purpose)
     guard let count = counts.withLock({ $0[reading] }) else { return false }
     let holders = try LockTable.current().holders(of: item)
-    return holders.count <= count && holders.allSatisfy { $0 == Program.processID }
+    // The same before and after, or another one may have taken the place of one that ended.
+    return holders.count == count && holders.allSatisfy { $0 == Program.processID }
+      && counts.withLock { $0[reading] } == count
   }
 }

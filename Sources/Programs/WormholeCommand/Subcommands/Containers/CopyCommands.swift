@@ -40,7 +40,9 @@ extension CommandDescription {
     let done: ContainerCopy.Summary
     do {
       done = try copy.run(to: place, until: arguments.deadline())
-    } catch let error as AppGroupError where error.code == .timedOut && error.holder != nil {
+    } catch let error as AppGroupError
+      where error.code == .timedOut && error.holder != nil && !copy.allowsUse
+    {
       throw CommandError.no(
         "copy \(container.location)", because: "\(error.reason); end it first, or give --in-use")
     }
@@ -96,7 +98,7 @@ extension CommandDescription {
     defer { environment.showProgress(nil) }
     let deadline = arguments.deadline()
     func run(
-      _ directory: String?, to output: @escaping ([UInt8]) throws -> Void
+      _ directory: String?, to output: @escaping @Sendable ([UInt8]) throws -> Void
     ) throws -> ContainerBackup.Summary {
       // Not before: a pipe may be opened only when somebody reads it.
       interruption = try Interruption()
@@ -104,11 +106,10 @@ extension CommandDescription {
         stagedIn: directory ?? environment.temporaryDirectory, until: deadline
       ) { bytes in
         // A reader that is stopped would keep this process from ending.
-        if directory == nil {
-          try interruption?.endIfInterrupted()
-          interruption = nil
+        guard directory == nil, let interruption else { return try output(bytes) }
+        if try interruption.wait(for: { try output(bytes) }) == nil {
+          throw ExitStatus(.killed(signal: (interruption.last ?? .terminate).rawValue))
         }
-        try output(bytes)
       }
     }
     let done =
@@ -179,7 +180,7 @@ private enum NewFile {
   /// or a pipe there it writes at once, without a directory.
   static func write<Result>(
     _ file: String,
-    _ body: (@escaping ([UInt8]) throws -> Void, _ directory: String?) throws -> Result
+    _ body: (@escaping @Sendable ([UInt8]) throws -> Void, _ directory: String?) throws -> Result
   ) throws -> Result {
     let action = "write \(file)"
     let existing = try reporting(cannot: action) { () throws(Errno) in try target(of: file) }
@@ -209,7 +210,7 @@ private enum NewFile {
 
   private static func writing(
     to output: SharedDescriptor, _ action: String
-  ) -> ([UInt8]) throws -> Void {
+  ) -> @Sendable ([UInt8]) throws -> Void {
     { bytes in
       try reporting(cannot: action) { () throws(Errno) in try output.descriptor.writeAll(bytes) }
     }
