@@ -25,7 +25,7 @@ struct Transfer<Underlying: CancellableTransfer>: Cancellable {
     // If the counterpart has it already, the session reports the end.
     guard underlying.isCancelled else { return }
     if let file = (underlying as? WCSessionFileTransfer)?.file {
-      TemporaryContent.blob.remove(file.fileURL)
+      TemporaryContent.remove(file.fileURL)
     }
     completions.end(underlying, .failure(CancellationError()))
   }
@@ -42,5 +42,5 @@ extension WCSessionFileTransfer: CancellableTransfer {}
 
 extension TemporaryContent {
   /// The files of blobs on their way.
-  static let blob = TemporaryContent(prefix: "communicator-blob", name: "blob")
+  static let blob = TemporaryContent(kind: "blob", name: "blob")
 }

@@ -84,7 +84,13 @@ public struct PeerError: DescribedError {
   }
 
   /// Whether the same call may succeed later: it lacked space or descriptors.
-  var mayPass: Bool { [.noSpace, .tooManyOpenFiles].contains(underlying?.code) }
+  package static func mayPass(_ error: any Error) -> Bool {
+    PeerError(any: error, "end the delivery").mayPass
+  }
+
+  package var mayPass: Bool {
+    [.noSpace, .tooManyOpenFiles, .unreachable, .outcomeUnknown].contains(underlying?.code)
+  }
 }
 
 extension PeerError {

@@ -18,22 +18,22 @@ struct TemporaryContentTests {
       let directory = file.deletingLastPathComponent()
       let attributes = try FileManager.default.attributesOfItem(atPath: directory.path)
       #expect(attributes[.posixPermissions] as? Int == 0o700)
-      TemporaryContent.blob.remove(file)
+      TemporaryContent.remove(file)
       #expect(!FileManager.default.fileExists(atPath: directory.path))
       // A second time does no harm, because an earlier process may have been killed in between.
-      TemporaryContent.blob.remove(file)
+      TemporaryContent.remove(file)
     }
   }
 
   @Test("is the only file that is removed")
   func others() throws {
     let file = try TemporaryContent.blob.write(Data())
-    defer { TemporaryContent.blob.remove(file) }
-    let inner = file.deletingLastPathComponent().appendingPathComponent("communicator-blob-x")
+    defer { TemporaryContent.remove(file) }
+    let inner = file.deletingLastPathComponent().appendingPathComponent("wormhole-content-x")
     try FileManager.default.createDirectory(at: inner, withIntermediateDirectories: false)
     let other = inner.appendingPathComponent("blob")
     try Data().write(to: other)
-    TemporaryContent.blob.remove(other)
+    TemporaryContent.remove(other)
     #expect(FileManager.default.fileExists(atPath: other.path))
   }
 }

@@ -142,7 +142,7 @@ struct ClientsTests {
     #expect(try watch.mm("current -") == "eggs 100000")
     try eventually("the file on its way is removed") {
       try FileManager.default.contentsOfDirectory(atPath: scene.directory.path)
-        .allSatisfy { !$0.hasPrefix("mmwormhole-message-") }
+        .allSatisfy { !$0.hasPrefix("wormhole-content-message-") }
     }
 
     // The context has all identifiers, and only what is new in it is heard.

@@ -1,3 +1,4 @@
+import Glibc
 import Synchronization
 
 /// A program that receives lines and whose output is read line by line. It is killed when this
@@ -57,8 +58,14 @@ package final class LineProcess: Sendable {
   package func tell(_ line: String) throws(Errno) { try type(line + "\n") }
 
   /// Writes a text to the program's standard input.
+  ///
+  /// - Throws: `.brokenPipe` if the program does not read it any more.
   package func type(_ text: String) throws(Errno) {
-    try input.descriptor.writeAll(Array(text.utf8))
+    var result = Result<Void, Errno>.success(())
+    withoutPipeSignal {
+      result = Result { () throws(Errno) in try input.descriptor.writeAll(Array(text.utf8)) }
+    }
+    try result.get()
   }
 
   /// Returns the next line that the program prints, on either stream.
@@ -136,4 +143,17 @@ package final class LineProcess: Sendable {
     try send(.kill)
     _ = try wait(until: .now + .seconds(5))
   }
+}
+
+/// Runs a closure that writes to a pipe. If no process reads it, the write fails, and the signal for that
+/// does not end this process (pipe(7)).
+private func withoutPipeSignal(_ body: () -> Void) {
+  var (signals, before, now) = (sigset_t(), sigset_t(), timespec())
+  sigemptyset(&signals)
+  sigaddset(&signals, SIGPIPE)
+  pthread_sigmask(SIG_BLOCK, &signals, &before)
+  body()
+  // The signal is this thread's.
+  while sigtimedwait(&signals, nil, &now) == SIGPIPE {}
+  pthread_sigmask(SIG_SETMASK, &before, nil)
 }

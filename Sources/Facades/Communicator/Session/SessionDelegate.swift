@@ -115,7 +115,6 @@ extension SessionDelegate {
     _ session: WCSession, didFinish fileTransfer: WCSessionFileTransfer, error: (any Error)?
   ) {
     let result = Self.result(error)
-    TemporaryContent.blob.remove(fileTransfer.file.fileURL)
     fileTransfers.end(fileTransfer, result)
     if let label = fileTransfer.file.metadata.flatMap(Labelled.init) {
       FinishedTransfer.notifyObservers(

@@ -104,20 +104,20 @@ open class MMWormholeSession: MMWormhole, WCSessionDelegate {
     guard let identifier = file.metadata?[TemporaryContent.identifierKey] as? String else { return }
     do {
       let content = try PropertyListValue(data: Data(contentsOf: file.fileURL))
+      // A message that cannot be stored is heard all the same: it does not come again.
+      defer { hear(identifier, content) }
       if let files = wormholeMessenger as? MMWormholeFileTransiting, files.hasGroup {
         try files.store(content, identifier)
       }
-      hear(identifier, content)
     } catch {
       report(error)
     }
   }
 
-  /// Removes the file of a message that was delivered, or failed.
+  /// Reports the failure of a message.
   open func session(
     _ session: WCSession, didFinish fileTransfer: WCSessionFileTransfer, error: (any Error)?
   ) {
-    TemporaryContent.message.remove(fileTransfer.file.fileURL)
     if let error { report(error) }
   }
 

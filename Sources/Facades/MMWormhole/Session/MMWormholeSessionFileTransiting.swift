@@ -33,7 +33,7 @@ open class MMWormholeSessionFileTransiting: MMWormholeFileTransiting {
 
 extension TemporaryContent {
   /// The files of messages on their way.
-  static let message = TemporaryContent(prefix: "mmwormhole-message", name: "message")
+  static let message = TemporaryContent(kind: "message", name: "message")
   /// The key of a message's identifier in the transfer's metadata.
   static let identifierKey = "identifier"
 }

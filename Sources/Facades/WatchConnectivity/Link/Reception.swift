@@ -2,6 +2,7 @@ import Dispatch
 import Synchronization
 import Wormhole
 import WormholePeers
+import WormholeSystem
 
 /// Takes one delivery after the other out of a queue, and hands it over on the session's queue.
 ///
@@ -68,9 +69,13 @@ final class Reception<Delivered: PeerDelivery>: Sendable {
     let deadline = ContinuousClock.now + .seconds(5)
     do {
       // The rest waits until this watch is active again.
-      while .now < deadline, let entry = try await receiver.next(until: .now),
-        await hand(entry) != .delayed
-      {}
+      while .now < deadline, let entry = try await receiver.next(until: .now) {
+        switch await hand(entry) {
+        case .delayed: return
+        case .unsettled(let settle): try await self.settle(settle, until: deadline)
+        case .done, .leftForAnotherWatch, .leftForDelegate: continue
+        }
+      }
     } catch {
       Diagnostics.report(error)
     }
@@ -137,9 +142,34 @@ final class Reception<Delivered: PeerDelivery>: Sendable {
       do {
         // Waking once an hour in vain costs next to nothing.
         guard let entry = try await receiver.next(until: .now + .seconds(3_600)) else { continue }
-        while await hand(entry) == .delayed { try await Task.sleep(for: Self.pause) }
+        var isHanded = false
+        while !isHanded {
+          isHanded = true
+          switch await hand(entry) {
+          case .delayed:
+            isHanded = false
+            try await Task.sleep(for: Self.pause)
+          case .unsettled(let settle): try await self.settle(settle)
+          case .done, .leftForAnotherWatch, .leftForDelegate: continue
+          }
+        }
       } catch {
         guard await mayContinue(after: error) else { return }
+      }
+    }
+  }
+
+  /// Ends a delivery that was handed over, as soon as that is possible: otherwise its sender would wait for
+  /// ever, and the next reception get it again.
+  private func settle(
+    _ settle: @escaping @Sendable () throws -> Void, until deadline: ContinuousClock.Instant? = nil
+  ) async throws {
+    while deadline.map({ .now < $0 }) ?? true {
+      try await Task.sleep(for: Self.pause)
+      do {
+        return try await Blocking.run(settle)
+      } catch  where PeerError.mayPass(error) {
+        continue
       }
     }
   }
@@ -182,8 +212,8 @@ final class Reception<Delivered: PeerDelivery>: Sendable {
       waits ? .leftForDelegate : link.map { deliver($0, entry) } ?? .leftForAnotherWatch
     state.withLock {
       $0.isHandingOver = false
-      if outcome == .leftForAnotherWatch { $0.hasForeign = true }
-      if outcome == .leftForDelegate { $0.hasUndelegated = true }
+      if case .leftForAnotherWatch = outcome { $0.hasForeign = true }
+      if case .leftForDelegate = outcome { $0.hasUndelegated = true }
     }
     return outcome
   }
@@ -194,6 +224,8 @@ enum HandOver: Sendable {
   case done
   /// There was no space for it.
   case delayed
+  /// It is handed over, but its end could not be recorded; the closure tries it again.
+  case unsettled(@Sendable () throws -> Void)
   case leftForAnotherWatch
   case leftForDelegate
 }

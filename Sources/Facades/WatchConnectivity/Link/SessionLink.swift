@@ -142,6 +142,14 @@ final class SessionLink: Sendable {
     }
   }
 
+  /// Whether a peer is the phone's active watch, but not yet of this link.
+  func isAboutToServe(_ peer: String) -> Bool {
+    guard place.role == .phone, peer != counterpart else { return !isCurrent }
+    return Diagnostics.reporting(otherwise: false) {
+      try place.phonePairing.state().activeName == peer
+    }
+  }
+
   // MARK: Changes of the counterpart
 
   /// Notes the first state, which is reported only when it changes: before the activation is reported,
@@ -276,24 +284,30 @@ extension SessionLink {
       return .delayed
     } catch {
       Diagnostics.report(error)
-      return end({ _ in try file.fail("\(error)") }, nil, "")
+      let reason = "\(error)"
+      return end({ _ in try file.fail(reason) }, nil, "")
     }
   }
 
   /// - Parameter offer: nil for a value that no session would send.
   private func end(
-    _ entry: (_ failure: String?) throws -> Void, _ offer: WCSession.Offer?, _ method: String
+    _ entry: @escaping @Sendable (_ failure: String?) throws -> Void, _ offer: WCSession.Offer?,
+    _ method: String
   ) -> HandOver {
-    do {
+    let failure: String? =
       switch offer {
-      case .handled: try entry(nil)
-      case .declined: try entry("the delegate does not implement \(method)")
-      case nil: try entry("a session takes dictionaries only")
-      case .noDelegate: return .leftForDelegate
+      case .handled: nil
+      case .declined: "the delegate does not implement \(method)"
+      case nil: "a session takes dictionaries only"
+      case .noDelegate: nil
       }
+    if offer == .noDelegate { return .leftForDelegate }
+    do {
+      try entry(failure)
     } catch {
       // Mostly because this process was stopped and replaced: then the other process gets it again.
       Diagnostics.report(error)
+      if PeerError.mayPass(error) { return .unsettled { try entry(failure) } }
     }
     return .done
   }

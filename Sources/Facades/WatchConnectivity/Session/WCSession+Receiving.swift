@@ -10,6 +10,10 @@ extension WCSession {
     guard let link else { return state.withLock { $0.earlyRequests.append(request) } }
     do {
       guard link.isExpected(from: request.sender) else {
+        // The change to its link is under way.
+        if link.isAboutToServe(request.sender) {
+          return state.withLock { $0.earlyRequests.append(request) }
+        }
         try request.refuse("the phone's active watch is \(link.counterpart ?? "none")")
         return
       }

@@ -139,7 +139,13 @@ extension WCSession {
       let isUrgent = try isForComplication(route)
       var options = options
       options.isUrgent = isUrgent
-      let sent = try route.peer.enqueue(value, to: route.counterpart, options: options)
+      let sent: PeerMessageTransfer
+      do {
+        sent = try route.peer.enqueue(value, to: route.counterpart, options: options)
+      } catch {
+        if isUrgent { Diagnostics.reporting { try link.complications?.giveBack() } }
+        throw error
+      }
       // It is queued by now: a failure of one of these does not change that.
       if isUrgent { Diagnostics.reporting { try link.complications?.setCurrent(sent.id) } }
       if let failure = sent.launchFailure { Diagnostics.report(failure) }

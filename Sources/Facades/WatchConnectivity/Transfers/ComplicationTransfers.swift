@@ -44,6 +44,16 @@ struct ComplicationTransfers: Sendable {
     }
   }
 
+  /// Gives a transfer back that was not sent.
+  func giveBack() throws {
+    try value.update { state in
+      guard case .dictionary(var next) = state, let used = next["used"]?.int64Value, used > 0
+      else { return }
+      next["used"] = .integer(used - 1)
+      state = .dictionary(next)
+    }
+  }
+
   /// Makes a transfer the current one; the previous one is delivered nevertheless.
   func setCurrent(_ id: String) throws {
     try value.update { state in

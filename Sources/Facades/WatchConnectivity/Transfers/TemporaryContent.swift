@@ -1,6 +1,6 @@
 import Foundation
 
-/// The temporary files of content that is transferred as a file: `TMPDIR/PREFIX-UUID/NAME`.
+/// The temporary files of content that is transferred as a file: `TMPDIR/wormhole-content-KIND-UUID/NAME`.
 ///
 /// Each file has its own directory that only the user may enter, so two contents never share one.
 /// The file stays until the session reports the end of the transfer, possibly in a later process.
@@ -10,8 +10,10 @@ package struct TemporaryContent: Sendable {
   private let prefix: String
   private let name: String
 
-  package init(prefix: String, name: String) {
-    self.prefix = prefix + "-"
+  private static let common = "wormhole-content-"
+
+  package init(kind: String, name: String) {
+    prefix = Self.common + kind + "-"
     self.name = name
   }
 
@@ -25,16 +27,16 @@ package struct TemporaryContent: Sendable {
     do {
       try content.write(to: file, options: .withoutOverwriting)
     } catch {
-      remove(file)
+      Self.remove(file)
       throw error
     }
     return file
   }
 
   /// Removes one of these files with its directory; leaves any other file alone.
-  package func remove(_ file: URL) {
+  package static func remove(_ file: URL) {
     let directory = file.deletingLastPathComponent()
-    guard directory.lastPathComponent.hasPrefix(prefix),
+    guard directory.lastPathComponent.hasPrefix(common),
       directory.deletingLastPathComponent().standardizedFileURL.path
         == FileManager.default.temporaryDirectory.standardizedFileURL.path
     else { return }

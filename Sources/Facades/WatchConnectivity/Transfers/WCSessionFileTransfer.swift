@@ -95,5 +95,7 @@ extension WCSessionFileTransfer: OutgoingTransfer {
     // A delegate that reads the progress then finds it complete.
     if error == nil { progress.completedUnitCount = progress.totalUnitCount }
     delegate.session(session, didFinish: self, error: error)
+    // Whoever the delegate is.
+    TemporaryContent.remove(file.fileURL)
   }
 }

@@ -60,13 +60,7 @@ public final class PeerFileTransfer: Sendable {
   /// The entry that its peer gets; nil if there is none, or its receipt was removed.
   func storedEntry() throws -> QueueEntryID? {
     if let known = state.withLock(\.stored) { return known }
-    let receipts = try self.receipts()
-    // A process that was stopped and taken over may have stored another, without a file; it fails.
-    let delivered = receipts.first {
-      if case .failed = $0.status { false } else { true }
-    }
-    if receipts.count == 1 { state.withLock { $0.stored = delivered?.id } }
-    if let entry = (delivered ?? receipts.last)?.id { return entry }
+    if let entry = noteStored(try receipts()) { return entry }
     // The sender was killed before it stored its receipt.
     return try files.sender(to: peer).queue.entry(
       of: files.name, attachmentPrefix: intention.attachmentPrefix)
@@ -74,6 +68,30 @@ public final class PeerFileTransfer: Sendable {
 
   private func receipts() throws -> [QueueReceipt] {
     try files.sender(to: peer).receipts().filter { FileNotice($0.payload)?.id == intention.id }
+  }
+
+  /// - Parameter receipts: all of this file.
+  @discardableResult
+  private func noteStored(_ receipts: [QueueReceipt]) -> QueueEntryID? {
+    // A process that was stopped and taken over may have stored another, without a file; it fails.
+    let delivered = receipts.first {
+      if case .failed = $0.status { false } else { true }
+    }
+    if receipts.count == 1 { state.withLock { $0.stored = delivered?.id } }
+    return (delivered ?? receipts.last)?.id
+  }
+
+  /// Finds the entries of many transfers, so that each need not read all receipts.
+  ///
+  /// - Complexity: one look at the receipts for each peer.
+  static func findStored(_ transfers: [PeerFileTransfer]) throws {
+    let unknown = transfers.filter { $0.state.withLock(\.stored) == nil }
+    for (peer, transfers) in Dictionary(grouping: unknown, by: \.peer) where transfers.count > 1 {
+      let receipts = Dictionary(
+        grouping: try transfers[0].files.sender(to: peer).receipts()
+      ) { FileNotice($0.payload)?.id }
+      for transfer in transfers { transfer.noteStored(receipts[transfer.id] ?? []) }
+    }
   }
 
   /// Waits until the content is safe in the container: then it outlives this process.
@@ -219,7 +237,9 @@ public final class PeerFileTransfer: Sendable {
       // The intention last, because it lists the transfer.
       let sender = try files.sender(to: peer)
       try removeAttachments(sender.queue)
-      for receipt in try receipts() { try sender.forget(receipt.id) }
+      // Reading all receipts for each of many transfers would take the square of their number.
+      let known = state.withLock(\.stored)
+      for id in try known.map({ [$0] }) ?? receipts().map(\.id) { try sender.forget(id) }
       try files.intentions().forget(entry)
     }
   }

@@ -98,15 +98,18 @@ extension PeerSession {
   /// this name. In the order of sending.
   ///
   /// - Parameter peer: only files for this peer.
-  /// - Complexity: one listing, and reading a small file for each.
+  /// - Complexity: one listing, and reading two small files for each.
   public func fileTransfers(to peer: String? = nil) throws -> [PeerFileTransfer] {
     try betweenPeers("list the files of \"\(name)\"") {
-      try outgoingFiles.intentions().receipts().compactMap { receipt in
+      let transfers = try outgoingFiles.intentions().receipts().compactMap {
+        receipt -> PeerFileTransfer? in
         guard let intention = FileIntention(receipt.payload),
           peer == nil || peer?.utf8.elementsEqual(intention.peer.utf8) == true
         else { return nil }
         return outgoingFiles.transfer(of: intention, as: receipt.id)
       }
+      try PeerFileTransfer.findStored(transfers)
+      return transfers
     }
   }
 
