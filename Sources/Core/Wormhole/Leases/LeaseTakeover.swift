@@ -55,7 +55,9 @@ extension LeaseSite {
           path, at: try directory(), [.readOnly, .directory])
         let entries = try victim.entries()
         for entry in entries { try remove(entry, at: victim.rawValue) }
-        if entries.contains(where: { Self.isKeptOpen($0.name) }) { throw Errno.deviceBusy }
+        for entry in entries where try Self.isKeptOpen(entry.name, at: victim.rawValue) {
+          throw Errno.deviceBusy
+        }
         try removeDirectory(path, at: try directory())
         return
       } catch {
@@ -76,12 +78,16 @@ extension LeaseSite {
   /// Returns whether a network file system's client gave the name to a removed file that a process
   /// had open. The file disappears only when that process closes it: removing it fails (NFS), or
   /// gives it another such name (FUSE).
-  private static func isKeptOpen(_ name: FileName) -> Bool {
-    name.hasPrefix(".nfs") || name.hasPrefix(".fuse_hidden")
+  ///
+  /// On a local file system it came with a copy.
+  private static func isKeptOpen(_ name: FileName, at directory: Int32) throws(Errno) -> Bool {
+    guard name.hasPrefix(".nfs") || name.hasPrefix(".fuse_hidden") else { return false }
+    return try FileDescriptor.open(".", at: directory, [.pathOnly, .directory]).fileSystem()
+      .networkName != nil
   }
 
   private func remove(_ entry: FileDescriptor.Entry, at directory: Int32) throws(Errno) {
-    if Self.isKeptOpen(entry.name) { return }
+    if try Self.isKeptOpen(entry.name, at: directory) { return }
     do throws(Errno) {
       try removeFile(entry.name, at: directory)
     } catch {

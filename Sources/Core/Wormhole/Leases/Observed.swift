@@ -54,9 +54,10 @@ package struct Observed {
         guard let locked, try declaration.identity.isSeenToHave(locked) else { return declaration }
       }
       guard seen >= LeaseRequest.grace, declaration.identity.isVisible else { continue }
-      let status = declaration.identity.status
-      if status?.isStopped == true { return declaration }
-      if status?.isDead ?? true, seen >= LeaseDeclaration.standardTerm { return declaration }
+      if declaration.identity.status?.isStopped == true { return declaration }
+      if seen >= LeaseDeclaration.standardTerm, declaration.identity.hasEnded {
+        return declaration
+      }
     }
     return nil
   }
@@ -79,7 +80,7 @@ package struct Observed {
   package mutating func waiterIsOverdue(
     _ file: FileStatus, now: ContinuousClock.Instant
   ) throws(Errno) -> Bool {
-    try lockIsOverdue(file, now: now) { $0.contains(where: \.isStopped) }
+    try lockIsOverdue(file, now: now) { $0.contains { $0?.isStopped == true } }
   }
 
   /// Returns whether a shared lock is overdue: it is ignored only if all visible holders are
@@ -87,17 +88,18 @@ package struct Observed {
   package mutating func readersAreOverdue(
     _ file: FileStatus, now: ContinuousClock.Instant
   ) throws(Errno) -> Bool {
-    try lockIsOverdue(file, now: now) { $0.allSatisfy(\.isStopped) }
+    try lockIsOverdue(file, now: now) { $0.allSatisfy { $0?.isStopped == true } }
   }
 
-  /// - Parameter areStopped: Decides for the visible holders.
+  /// - Parameter areStopped: Decides for the holders; the status of one that cannot be looked up is nil.
   private mutating func lockIsOverdue(
-    _ file: FileStatus, now: ContinuousClock.Instant, _ areStopped: ([ProcessStatus]) -> Bool
+    _ file: FileStatus, now: ContinuousClock.Instant, _ areStopped: ([ProcessStatus?]) -> Bool
   ) throws(Errno) -> Bool {
     let seen = undeclared(now: now)
     guard seen >= LeaseRequest.grace else { return false }
-    let holders = try LockTable.current().holders(of: file).compactMap { ProcessStatus.of($0) }
-    return holders.isEmpty ? seen >= LeaseDeclaration.standardTerm : areStopped(holders)
+    let holders = try LockTable.current().holders(of: file).map { ProcessStatus.of($0) }
+    return holders.allSatisfy { $0 == nil }
+      ? seen >= LeaseDeclaration.standardTerm : areStopped(holders)
   }
 
   private mutating func undeclared(now: ContinuousClock.Instant) -> Duration {
@@ -121,8 +123,6 @@ package struct Observed {
 
   // The kernel has released the lock of a dead process, and its leftovers block nothing.
   private static func mayLive(_ declaration: LeaseDeclaration) -> Bool {
-    guard declaration.identity.isVisible else { return true }
-    guard let status = declaration.identity.status else { return false }
-    return !status.isDead
+    !declaration.identity.hasEnded
   }
 }

@@ -55,8 +55,8 @@ public struct Queue: Sendable {
     ///   - entries: the largest number of waiting entries.
     ///   - bytes: the largest total size of their files in bytes.
     public init(entries: Int, bytes: Int) {
-      self.entries = entries
-      self.bytes = bytes
+      self.entries = max(0, entries)
+      self.bytes = max(0, bytes)
     }
   }
 

@@ -76,7 +76,9 @@ struct EtcdPresence: PresenceStore {
   /// The state of a process whose key exists. For another machine nothing else is known.
   private static func state(of record: PresenceRecord) -> PresenceMember.State {
     guard record.identity.isVisible else { return .unknown }
-    guard let status = record.identity.status, !status.isDead else { return .gone }
+    guard let status = record.identity.status, !status.isDead else {
+      return record.identity.hasEnded ? .gone : .unknown
+    }
     return status.isStopped ? .suspended : .running
   }
 

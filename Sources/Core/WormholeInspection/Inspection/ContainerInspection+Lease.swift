@@ -68,9 +68,7 @@ extension ContainerInspection {
   }
 
   private func mayLive(_ declaration: LeaseDeclaration, _ held: String) -> Bool {
-    guard declaration.identity.isVisible else { return isLocked(held) }
-    guard let status = declaration.identity.status else { return false }
-    return !status.isDead
+    declaration.identity.isVisible ? !declaration.identity.hasEnded : isLocked(held)
   }
 
   // A holder in another namespace cannot be looked up; only its lock shows that it lives. Holding

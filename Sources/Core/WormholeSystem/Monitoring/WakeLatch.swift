@@ -9,7 +9,7 @@ package final class WakeLatch: Sendable {
     var sleeper: (@Sendable () -> Void)?
     var blocked = 0
     /// Created by the first thread that blocks, because most latches are never waited for.
-    var semaphore: DispatchSemaphore?
+    var semaphore: ThreadSemaphore?
     /// When the next timer raises it.
     var alarm: ContinuousClock.Instant?
   }
@@ -37,20 +37,18 @@ package final class WakeLatch: Sendable {
 
   /// Blocks the calling thread until the latch is raised or the deadline has passed.
   package func block(until deadline: ContinuousClock.Instant?) {
-    let semaphore = state.withLock { state -> DispatchSemaphore? in
+    let semaphore = state.withLock { state -> ThreadSemaphore? in
       guard !state.isRaised else {
         state.isRaised = false
         return nil
       }
       state.blocked += 1
-      let semaphore = state.semaphore ?? DispatchSemaphore(value: 0)
+      let semaphore = state.semaphore ?? ThreadSemaphore()
       state.semaphore = semaphore
       return semaphore
     }
     guard let semaphore else { return }
-    guard let deadline else { return semaphore.wait() }
-    let remaining = ContinuousClock.now.duration(to: deadline)
-    guard semaphore.wait(timeout: .now() + remaining.dispatchInterval) == .timedOut else { return }
+    guard !semaphore.wait(until: deadline) else { return }
     let wasRaised = state.withLock { state in
       guard state.blocked > 0 else { return true }
       state.blocked -= 1
@@ -58,7 +56,7 @@ package final class WakeLatch: Sendable {
     }
     // Raised at the moment of giving up: consume the signal, because the next wait would otherwise
     // end at once.
-    if wasRaised { semaphore.wait() }
+    if wasRaised { _ = semaphore.wait(until: nil) }
   }
 
   /// Calls a closure once when the latch is raised or the deadline has passed, or earlier: the deadline of

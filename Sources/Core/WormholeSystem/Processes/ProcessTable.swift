@@ -188,6 +188,18 @@ package struct ProcessIdentity: Hashable, Sendable {
     return status
   }
 
+  /// Whether the process is certain to have ended. /proc may hide a process of another user (`hidepid`), and
+  /// a look may fail for want of a descriptor; the kernel still knows its number then.
+  ///
+  /// - Complexity: one file of /proc; if that cannot be read, one more call.
+  package var hasEnded: Bool {
+    guard isVisible else { return false }
+    if let status = ProcessStatus.of(processID) {
+      return status.isDead || status.startTicks != startTicks
+    }
+    return kill(processID, 0) != 0 && errno == ESRCH
+  }
+
   /// Whether this process can look the other one up.
   package var isVisible: Bool { namespace != 0 && namespace == Self.current.namespace }
 }

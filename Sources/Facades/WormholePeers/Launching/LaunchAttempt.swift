@@ -110,15 +110,15 @@ final class LaunchAttempt: Waiting {
       return try resolve(start)
     }
     guard process.isVisible else { return isOld ? .abandoned : .underWay(isSettled: true) }
-    guard let status = process.status, !status.isDead else { return .ended }
-    guard status.isStopped else { return .underWay(isSettled: true) }
+    if process.hasEnded { return .ended }
+    guard process.status?.isStopped == true else { return .underWay(isSettled: true) }
     return isCertain(start.nonce) ? .abandoned : .underWay(isSettled: false)
   }
 
   private func mayBeOver(_ launcher: ProcessIdentity, _ nonce: String) -> Bool {
     guard launcher.isVisible else { return false }
-    guard let status = launcher.status, !status.isDead else { return true }
-    return status.isStopped && isCertain(nonce)
+    if launcher.hasEnded { return true }
+    return launcher.status?.isStopped == true && isCertain(nonce)
   }
 
   /// Whether the same observation was made a moment ago.

@@ -132,6 +132,30 @@ struct ProcessTableTests {
     #endif
   }
 
+  @Test("takes a process for ended only if the kernel says so, whatever a look at it yields")
+  func ended() throws {
+    let child = try ChildProcess("sleep", ["60"])
+    let identity = try #require(ProcessStatus.of(child.processID)).identity
+    #expect(!identity.hasEnded)
+    #if DEBUG
+      // Without a descriptor nothing is known of it; as where /proc hides it.
+      let plan = Faults.Plan { _, _ in .fail(.tooManyOpenFiles) }
+      #expect(Faults.$plan.withValue(plan) { identity.status } == nil)
+      #expect(!Faults.$plan.withValue(plan) { identity.hasEnded })
+    #endif
+    let reused = ProcessIdentity(
+      processID: identity.processID, startTicks: identity.startTicks + 1,
+      namespace: identity.namespace)
+    #expect(reused.hasEnded)
+    try child.send(.kill)
+    _ = try child.wait(until: soon)
+    #expect(identity.hasEnded)
+    let elsewhere = ProcessIdentity(
+      processID: identity.processID, startTicks: identity.startTicks,
+      namespace: identity.namespace + 1)
+    #expect(!elsewhere.hasEnded)
+  }
+
   @Test("knows a process by its number and start, so a reused number is another process")
   func identity() throws {
     let mine = ProcessIdentity.current

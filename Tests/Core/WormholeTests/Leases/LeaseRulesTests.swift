@@ -236,6 +236,19 @@ struct LeaseRulesTests {
     #expect(try FileDescriptor.open(elsewhere.path, .readOnly).entries().isEmpty)
   }
 
+  @Test("is cleared of what a network file system has renamed, once that was copied to a local one")
+  func keptOpen() throws {
+    try scene.removeMark()
+    for name in ["broken-b", "held"] {
+      if name == "broken-b" { try makeDirectory(scene.lease + "/" + name) }
+      for hidden in [".nfs0001", ".fuse_hidden0001"] {
+        try scene.make(name + "/" + hidden, containing: "")
+      }
+    }
+    try value.replace(with: 1)
+    #expect(scene.litter == ["held"], "\(scene.directory.listing)")
+  }
+
   @Test("names its taker only if the taker's note is about this holder")
   func otherNote() throws {
     let first = try scene.acquire(.shared, term: .milliseconds(1))

@@ -269,12 +269,16 @@ final class OpenQueue: Sendable {
   ///
   /// - Parameters:
   ///   - deadline: how long to wait for a process that copies the container.
+  ///   - isCourteous: whether to wait for that at all. Tasks settle entries, and must not block.
   ///   - make: opens it if it is not held: nil if there is none.
   private func place(
-    until deadline: ContinuousClock.Instant? = nil, _ make: () throws -> QueueDirectory?
+    until deadline: ContinuousClock.Instant? = nil, isCourteous: Bool = true,
+    _ make: () throws -> QueueDirectory?
   ) throws -> QueueDirectory? {
-    var courtesy = PictureSign.Courtesy()
-    courtesy.wait(in: queue.directory.root, until: deadline)
+    if isCourteous {
+      var courtesy = PictureSign.Courtesy()
+      courtesy.wait(in: queue.directory.root, until: deadline)
+    }
     let container = try queue.directory.root.handle()
     let now = bootTimeNanoseconds()
     let known = held.withLock { held -> QueueDirectory? in
@@ -302,8 +306,11 @@ final class OpenQueue: Sendable {
 
   /// Returns the directory. A consumer does not create it: if it is gone, so are the batches that
   /// the consumer had taken.
-  func openForConsumer(until deadline: ContinuousClock.Instant? = nil) throws -> QueueDirectory {
-    guard let place = try place(until: deadline, { try queue.open() }) else {
+  func openForConsumer(
+    until deadline: ContinuousClock.Instant? = nil, isCourteous: Bool = true
+  ) throws -> QueueDirectory {
+    let place = try place(until: deadline, isCourteous: isCourteous) { try queue.open() }
+    guard let place else {
       throw queue.replaced()
     }
     return place

@@ -9,7 +9,9 @@ struct DirectoryTaken: TakenStore {
   /// The batch's file, relative to the queue's directory.
   let path: String
 
-  private func open() throws -> QueueDirectory { try directory.openForConsumer() }
+  private func open() throws -> QueueDirectory {
+    try directory.openForConsumer(isCourteous: false)
+  }
 
   /// Each step finds its directory gone if this consumer was replaced.
   func confirm(until deadline: ContinuousClock.Instant?) {}

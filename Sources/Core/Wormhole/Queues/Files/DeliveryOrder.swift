@@ -69,7 +69,8 @@ package struct WaitingEntries: Sendable {
     arrivals.clear()
     let all = try listing()
     let (now, moment) = (clock(), ContinuousClock.now)
-    let known = Dictionary(uniqueKeysWithValues: delayed.map { ($0.name, $0.due) })
+    // A listing may show a file twice that is exchanged meanwhile.
+    let known = Dictionary(delayed.map { ($0.name, $0.due) }, uniquingKeysWith: min)
     delayed = []
     ready.removeAll(keepingCapacity: true)
     for name in all.reversed() {

@@ -1,0 +1,36 @@
+import Testing
+import WormholeTestSupport
+
+@testable import WormholeSystem
+
+@Suite("A process that is told lines", .blocking)
+struct LineProcessTests {
+  @Test("that does not read them any more is an error, and does not end this process")
+  func ended() throws {
+    let program = try LineProcess("true", [])
+    #expect(throws: LineProcess.Failure.self) { try program.line(until: soon) }
+    // The pipe may hold what is written before its reader has gone.
+    try eventually("it reads no more") {
+      do throws(Errno) {
+        try program.tell("hello")
+        return false
+      } catch {
+        return error == .brokenPipe
+      }
+    }
+  }
+}
+
+@Suite("The wait of a blocked thread", .blocking)
+struct ThreadSemaphoreTests {
+  @Test("ends with a signal, of before or after, or at its deadline")
+  func ends() throws {
+    let semaphore = ThreadSemaphore()
+    semaphore.signal()
+    #expect(semaphore.wait(until: soon))
+    #expect(!semaphore.wait(until: .now))
+    #expect(!semaphore.wait(until: .now + .milliseconds(1)))
+    try startThread(name: "signal") { semaphore.signal() }
+    #expect(semaphore.wait(until: nil))
+  }
+}
