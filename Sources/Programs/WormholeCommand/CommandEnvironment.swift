@@ -217,7 +217,9 @@ extension CommandEnvironment {
       endWithReader: { try? Program.endWithReader() }, columns: Program.terminalColumns(1) ?? 80,
       rows: Program.terminalRows(1),
       isTerminal: Program.isTerminal(1), isInputTerminal: Program.isTerminal(0),
-      errorColumns: Program.terminalColumns(2), answers: AnswerWatch { Program.exit($0.rawValue) })
+      // A terminal may not know its size.
+      errorColumns: Program.terminalColumns(2) ?? (Program.isTerminal(2) ? 80 : nil),
+      answers: AnswerWatch { Program.exit($0.rawValue) })
   }
 }
 

@@ -36,6 +36,9 @@ struct CommandError: Error, Equatable, CustomStringConvertible {
   var description: String { "cannot \(action): \(reason)" }
 }
 
+/// Whether a value has no form in the wanted output; other values may have one.
+func isUnprintable(_ error: any Error) -> Bool { (error as? CommandError)?.status == .badData }
+
 /// Runs a closure, and reports an error of the kernel as the action that is not possible. With
 /// `isPermission` a denied access has its own status.
 func reporting<Result: ~Copyable>(

@@ -108,7 +108,10 @@ enum ValueKind: Sendable, Equatable {
   /// `07:00`, the next time that the local clock shows it, or an instant as ISO 8601.
   static func time(_ text: String) -> Date? {
     let parts = text.split(separator: ":", omittingEmptySubsequences: false)
-    guard parts.count == 2 else { return ISO8601.date(text) }
+    guard parts.count == 2 else {
+      // No delay is longer.
+      return ISO8601.date(text).flatMap { $0.timeIntervalSinceNow <= maximumSeconds ? $0 : nil }
+    }
     guard parts.allSatisfy({ (1...2).contains($0.utf8.count) && $0.utf8.allSatisfy(\.isDigit) }),
       let hour = Int(parts[0]), let minute = Int(parts[1]), hour < 24, minute < 60
     else { return nil }

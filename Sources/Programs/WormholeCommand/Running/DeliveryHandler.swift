@@ -97,8 +97,8 @@ struct DeliveryHandler {
       bytes = try arguments.bytes(
         hasEnvelope ? delivery.envelope : delivery.value, of: delivery.title)
     } catch let error as CommandError {
-      // A further delivery would fail in the same way.
-      return try refuse(delivery, "\(error)", because: error.reason)
+      // Another form, or a command, can take it.
+      return try refuse(delivery, "\(error)", because: error.reason, isKept: true)
     }
     guard let command = arguments.tail.map(ExternalCommand.init) else {
       if delivery.isRedelivery, !hasEnvelope {
@@ -111,20 +111,24 @@ struct DeliveryHandler {
     }
     let limit = arguments.duration("limit")
     let end = limit.map { ContinuousClock.now + $0 }
-    let termination = try environment.withoutTimeLimit {
+    let (termination, _, isLate) = try environment.withoutTimeLimit {
       try command.run(
         input: bytes, variables: variables(of: delivery), interruption: interruption, until: end)
-    }.termination
-    guard var failure = command.failure(termination) else {
+    }
+    var status = ExitStatus(termination)
+    var ending = command.failure(termination)
+    if let limit, isLate, !interruption.isRequested {
+      // Whatever status it has made of the signal.
+      ending =
+        (ending ?? "\(command.words[0]) was asked to end")
+        + ", because it had run for \(limit.shortText)"
+      status = .deadline
+    }
+    guard let failure = ending else {
       try acknowledge(delivery)
       return .done
     }
-    var status = ExitStatus(termination)
-    if let limit, let end, !interruption.isRequested, .now >= end {
-      failure += ", because it had run for \(limit.shortText)"
-      status = .deadline
-    }
-    if termination == .exited(ExitStatus.badData.rawValue) {
+    if termination == .exited(ExitStatus.badData.rawValue), status != .deadline {
       return try refuse(delivery, "\(failure), given \(delivery.title)", because: failure)
     }
     if let maximumDeliveries = arguments.maximumDeliveries, !interruption.isRequested {
@@ -182,10 +186,13 @@ struct DeliveryHandler {
   }
 
   private func refuse(
-    _ delivery: some HandledDelivery, _ sentence: String, because reason: String
+    _ delivery: some HandledDelivery, _ sentence: String, because reason: String,
+    isKept: Bool = false
   ) throws -> ExitStatus {
-    try delivery.fail(reason, isKept: false)
-    environment.report(sentence + "; it is not delivered again")
+    try delivery.fail(reason, isKept: isKept)
+    let retry =
+      isKept ? ", and kept: '\(delivery.retryCommand(receiver: receiver))' sends it again" : ""
+    environment.report(sentence + "; it is not delivered again" + retry)
     return .badData
   }
 }

@@ -45,13 +45,13 @@ struct ExternalCommand: Sendable {
   ///   - unwanted: readable once no caller waits for the result any more; the program then gets
   ///     SIGTERM. Needs `interruption`.
   ///   - limit: the program, and those that it starts, may run until then. Needs `interruption`.
-  /// - Returns: how it ended, and its standard output if that was collected.
+  /// - Returns: how it ended, its standard output if that was collected, and whether `limit` ended it.
   /// - Throws: `CommandError` when it cannot be started.
   func run(
     input: [UInt8], variables: [String: String] = [:], collectsOutput: Bool = false,
     interruption: Interruption? = nil, unwanted: OneResult<Bool>? = nil,
     until limit: ContinuousClock.Instant? = nil
-  ) throws -> (termination: Termination, output: [UInt8]) {
+  ) throws -> (termination: Termination, output: [UInt8], isLate: Bool) {
     do throws(Errno) {
       let standardInput = try FileDescriptor.memoryFile(name: "message", content: input)
       let pipe = try makePipe()
@@ -143,14 +143,14 @@ extension ChildProcess {
   /// and left behind are not waited for.
   fileprivate func waitForEnd(
     collecting pipe: SharedDescriptor?
-  ) throws(Errno) -> (termination: Termination, output: [UInt8]) {
+  ) throws(Errno) -> (termination: Termination, output: [UInt8], isLate: Bool) {
     var output = CollectedOutput(pipe)
     while true {
       let ready = try waitReadable(
         [descriptor] + [output.descriptor].compactMap { $0 }, until: .now + .seconds(3_600))
       if ready[0], let termination = try wait(until: .now) {
         try output.readRest()
-        return (termination, output.bytes)
+        return (termination, output.bytes, false)
       }
       if ready.count > 1, ready[1] { try output.read() }
     }
@@ -158,7 +158,10 @@ extension ChildProcess {
 
   func pass(_ received: SignalReception.Received) throws(Errno) {
     // The terminal sends its signals to the program, too, and so does the shell that continues it.
-    guard received.isFromProcess || hasOwnGroup, received.signal != .continue else { return }
+    // The end of the terminal reaches only the first process of the session.
+    guard received.isFromProcess || hasOwnGroup || received.signal == .hangUp,
+      received.signal != .continue
+    else { return }
     _ = try tolerating([.noSuchProcess], sendToGroup(received.signal))
   }
 

@@ -14,6 +14,11 @@ final class Interruption {
   /// Called when the process continues after a stop, and once a minute.
   private let check: () throws -> Void
 
+  /// The status for a wait that a signal has ended.
+  var endStatus: ExitStatus {
+    last.map { ExitStatus(.killed(signal: $0.rawValue)) } ?? .no
+  }
+
   /// Whether a wait ends when no process reads standard output any more.
   private let endsWithReader: Bool
 
@@ -175,6 +180,7 @@ extension Interruption {
   /// Waits for the end of another program, and passes on to it the signals that would end this
   /// process.
   ///
+  /// - Returns: how it ended; `isLate` is true if it was asked to end because of `limit`.
   /// - Parameters:
   ///   - pipe: the output of the program; nil if it is not collected.
   ///   - unwanted: once it is readable, the program gets SIGTERM.
@@ -186,7 +192,7 @@ extension Interruption {
     unwanted: OneResult<Bool>? = nil, under role: RoleWatch? = nil,
     until limit: ContinuousClock.Instant? = nil,
     mustEnd: () -> Bool = { false }
-  ) throws(Errno) -> (termination: Termination, output: [UInt8]) {
+  ) throws(Errno) -> (termination: Termination, output: [UInt8], isLate: Bool) {
     var output = CollectedOutput(pipe)
     var asked: ContinuousClock.Instant?
     var isKilled = false
@@ -211,7 +217,13 @@ extension Interruption {
       }
       if let ended {
         let isOver = isKilled || asked == nil ? true : try child.isGroupGone()
-        if isOver { return (ended, output.bytes) }
+        if isOver {
+          // A signal of the terminal reaches both, and the program is perhaps the first to end.
+          for received in try signals.take() where received.signal != .continue {
+            last = received.signal
+          }
+          return (ended, output.bytes, limit != nil && asked != nil)
+        }
       }
       for received in try signals.take() {
         if received.signal == .continue { role?.checkAfterStop() } else { last = received.signal }

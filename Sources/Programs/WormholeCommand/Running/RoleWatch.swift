@@ -67,6 +67,7 @@ final class RoleWatch {
   /// Fails if the command got SIGTERM, because then its status is not its own.
   func check() throws(CommandError) {
     if let cause { throw error(cause, "the command was asked to end") }
+    if let loss = loss() { throw error(loss, "the command has run beside its successor") }
   }
 
   private func error(_ loss: AppGroupError, _ consequence: String) -> CommandError {

@@ -37,7 +37,7 @@ extension CommandDescription {
       A command that works on the file itself holds the lock until it ends, even when this program is \
       killed or stopped: it inherits the lock as descriptor 10, and so do the processes that it starts, \
       which hold it until this program or the command ends, whichever is later. When this program is \
-      killed, its lock of flock(1) ends. Others may take the lock over when the command has been stopped for 50 \
+      killed, its lock of flock(1) ends, and the processes hold the other until the last has ended. Others may take the lock over when the command has been stopped for 50 \
       milliseconds; they kill the command first. A command that works on {} is killed together with this \
       program, and nothing is published; when this program is stopped, others may take the lock over \
       after 50 milliseconds, and this program ends the command (SIGTERM) when it is continued; when only \
@@ -133,7 +133,7 @@ private func runAlone(
   } catch let error as AppGroupError where error.code == .timedOut {
     throw wait.conflict(name.quoted, heldBy: error.holder, error.reason)
   }
-  guard let entered else { throw ExitStatus.no }
+  guard let entered else { throw interruption.endStatus }
   try environment.run(
     ExternalCommand(words: arguments.tail ?? []), as: entered, isAlone: true, interruption)
 }

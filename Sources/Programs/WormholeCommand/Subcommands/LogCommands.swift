@@ -41,16 +41,24 @@ extension CommandDescription {
     var remaining = arguments.count("count") ?? .max
     let reader = try arguments.reader(of: arguments.existingLog())
     var isEmpty = true
+    var status = ExitStatus.done
     while remaining > 0, let message = try reader.next(until: .now) {
       try environment.report(message, of: name)
-      try environment.print(
-        arguments.bytes(arguments.content(message), of: message.title(in: name)))
+      do {
+        try environment.print(
+          arguments.bytes(arguments.content(message), of: message.title(in: name)))
+      } catch let error where isUnprintable(error) {
+        // Otherwise a subscriber would never get past it.
+        environment.report(error)
+        status = .badData
+      }
       remaining -= 1
       isEmpty = false
     }
     try reader.acknowledge()
     reader.close()
     if isEmpty { throw ExitStatus.no }
+    try status.end()
   }
   .refusing(ParsedArguments.startProblem)
 

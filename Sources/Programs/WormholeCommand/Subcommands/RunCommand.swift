@@ -61,7 +61,7 @@ extension CommandDescription {
             content: content, overtaking: .nobody, until: deadline)
         }
       } : try presence.enter(content: content)
-    guard let registration = entered else { throw ExitStatus.no }
+    guard let registration = entered else { throw interruption.endStatus }
     defer { registration.close() }
     let role = isAlone ? try RoleWatch(registration) : nil
     let variables = try arguments.container.variables(to: "run")

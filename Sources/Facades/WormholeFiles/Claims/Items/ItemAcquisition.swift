@@ -32,8 +32,10 @@ final class ItemAcquisition: Waiting {
   private var site: ItemSite?
   /// Whether an earlier attempt looked for the site: then another process may use it.
   private var hasLookedForSite = false
-  /// For the site's lease.
+  /// For the site's lease, which others hold for moments: even a caller that does not wait for others waits
+  /// for that.
   private var request: LeaseRequest?
+  private let leaseDeadline: ContinuousClock.Instant
   /// The claim, once it is made; the next step continues from there.
   private var claim: Claim?
   /// Whether the item was locked although no process was found at its site.
@@ -56,6 +58,7 @@ final class ItemAcquisition: Waiting {
     self.kind = kind
     self.terms = terms
     announcesPurpose = terms.isPurposeShared
+    leaseDeadline = max(terms.deadline, .now + .seconds(1))
     survey = AccessSurvey(purpose: terms.purpose)
     self.removal = removal
   }
@@ -115,7 +118,7 @@ final class ItemAcquisition: Waiting {
   }
 
   private func tryAgain() throws -> WaitingStep<ItemAccess> {
-    if terms.isOver { throw timeout(nil) }
+    if ContinuousClock.now >= leaseDeadline { throw timeout(nil) }
     return .again
   }
 
@@ -169,7 +172,7 @@ final class ItemAcquisition: Waiting {
     }
     do {
       let site = try siteToClaim()
-      return try site.step(toLease: &request, until: terms.deadline) { lease in
+      return try site.step(toLease: &request, until: leaseDeadline) { lease in
         try claim(kind, at: site, under: lease)
       }
     } catch let error as Errno where error == .staleHandle {

@@ -1,3 +1,4 @@
+import FoundationEssentials
 import Wormhole
 import WormholeSystem
 
@@ -38,7 +39,9 @@ extension CommandDescription {
       let new = try JSONInput.readOptional(after, source: "the text", nulls: arguments.nulls)
       guard new != nil || message != nil else { return }
       let isDone = try value.compareAndSet(
-        snapshot.version, new, durability: arguments.durability, until: arguments.deadline())
+        versionText: snapshot.version?.text, new, durability: arguments.durability,
+        expiresAfter: snapshot.expiration.map { .seconds(max(0, $0.timeIntervalSinceNow)) },
+        until: arguments.deadline())
       guard isDone else {
         throw CommandError.no(
           "change \(identifier.quoted)", because: "another process has changed it meanwhile")

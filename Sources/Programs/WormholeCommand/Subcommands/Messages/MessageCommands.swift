@@ -86,7 +86,7 @@ extension CommandDescription {
           isFound = true
           let line = arguments.line(of: message, snapshot, identifier, isOneOfSeveral: namesEach)
           try environment.print(arguments.bytes(line, of: identifier.quoted))
-        } catch let error as AppGroupError where namesEach {
+        } catch let error where namesEach && (error is AppGroupError || isUnprintable(error)) {
           isFound = true
           environment.report(error)
           status = ExitStatus(of: error)

@@ -153,7 +153,7 @@ extension CommandDescription {
       isAlone
       ? try interruption.wait { try presence.enterExclusively(content: content, until: deadline) }
       : try presence.enter(content: content)
-    guard let entered else { throw ExitStatus.no }
+    guard let entered else { throw interruption.endStatus }
     try environment.run(command, as: entered, isAlone: isAlone, interruption)
   }
   .refusing { arguments in

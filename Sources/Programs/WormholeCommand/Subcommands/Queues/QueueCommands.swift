@@ -136,7 +136,7 @@ extension CommandDescription {
       if try queue.forgetFailure(id) || sender.cancel(id) { return nil }
       let status = try sender.status(of: id)
       return status == .taken
-        ? "a process has it already"
+        ? "a process has taken it; if that has ended, the next 'queue take' gets it"
         : status == .processed
           ? "it was processed, or there is no such entry" : "it has ended: \(status.word)"
     }

@@ -82,7 +82,7 @@ extension CommandDescription {
       return (worker, try worker.next(until: .now))
     }
     guard let (worker, first) = found else {
-      return try (arguments.has("follow") ? ExitStatus.done : .no).end()
+      return try (arguments.has("follow") ? .done : interruption.endStatus).end()
     }
     defer { worker.close() }
     let handler = DeliveryHandler(
