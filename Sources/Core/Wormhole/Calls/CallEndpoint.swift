@@ -293,15 +293,17 @@ package final class CallEndpoint: Sendable {
         [weak self] key in
         self?.state.withLock { _ = $0.open.removeValue(forKey: key) }
       }
-      let hasRoom = state.withLock { state in
+      let (hasRoom, isKnown) = state.withLock { state in
         let hasRoom = state.open.count < Self.maximumOpen
         if hasRoom { state.open[key] = Open(call: call) }
-        return hasRoom
+        return (hasRoom, state.outlets[key.replyTo] === caller)
       }
       guard hasRoom else {
         return call.refuse(code: "queueFull", "\(Self.maximumOpen) requests are not answered yet")
       }
       handler(call)
+      // Its end may have been reported before the call was entered.
+      if try !isKnown && watchedOutlet(to: key.replyTo) == nil { call.end() }
     } catch {
       // No descriptor left: the caller's call times out.
       return

@@ -99,7 +99,10 @@ package final class LineProcess: Sendable {
     let descriptor = output.descriptor.rawValue
     while true {
       if let piece = pending.withLock({ take(&$0) }) { return piece }
-      guard try waitReadable([descriptor], until: deadline)[0] else { return nil }
+      let ready = try waitReadable([descriptor, child.descriptor], until: deadline)
+      guard ready[0] || ready[1] else { return nil }
+      // A program that it has started may have the output open for longer.
+      guard ready[0] else { throw Failure(description: "process \(processID) has ended") }
       let bytes = try Program.read(from: descriptor, maximumBytes: 65_536)
       guard !bytes.isEmpty else { throw Failure(description: "process \(processID) has ended") }
       pending.withLock { $0 += bytes }

@@ -39,6 +39,8 @@ package enum RenameMode: Sendable {
   /// processes that move one file to two names may both succeed. So a process that moves a file
   /// that others may move as well uses `replace`, or holds a lock on it meanwhile.
   case keep
+  /// The same in one step; `.unsupported` where it would take two.
+  case keepAtOnce
   /// Exchanges the two files; both must exist (`RENAME_EXCHANGE`).
   case exchange
 }
@@ -60,7 +62,7 @@ package func rename(
       }
     }
     return
-  case .keep: flag = UInt32(csys_RENAME_NOREPLACE)
+  case .keep, .keepAtOnce: flag = UInt32(csys_RENAME_NOREPLACE)
   case .exchange: flag = UInt32(csys_RENAME_EXCHANGE)
   }
   do throws(Errno) {

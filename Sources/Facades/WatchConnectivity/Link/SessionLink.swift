@@ -158,7 +158,9 @@ final class SessionLink: Sendable {
     let reachability = Diagnostics.reporting(otherwise: nil) {
       try counterpart.map { try place.peer.reachability(of: $0) }
     }
-    let known = CounterpartState(self, reachability)
+    let found = CounterpartState(self, reachability)
+    if found == nil { compareLater() }
+    let known = found ?? CounterpartState()
     watching.withLock {
       $0.known = known
       $0.reachability = reachability
@@ -205,13 +207,23 @@ final class SessionLink: Sendable {
     last?.cancel()
   }
 
+  /// Compares again in a moment, because something could not be read.
+  private func compareLater() {
+    let queue = session.queue
+    Blocking.retry { [weak self] in
+      queue.async { [weak self] in self?.comparePairing() }
+    }
+  }
+
   private func comparePairing() {
     guard place.role == .phone else { return compare() }
     let active: String?
     do {
       active = try place.phonePairing.state().activeName
     } catch {
-      return Diagnostics.report(error)
+      Diagnostics.report(error)
+      if PeerError.mayPass(error) { compareLater() }
+      return
     }
     guard isCurrent, active != counterpart else { return compare() }
     if counterpart != nil, active != nil {
@@ -239,7 +251,9 @@ final class SessionLink: Sendable {
   /// Reports to the delegate everything that differs from what the program knows.
   func compare() {
     guard isCurrent else { return }
-    let now = CounterpartState(self, watching.withLock { $0.reachability })
+    guard let now = CounterpartState(self, watching.withLock { $0.reachability }) else {
+      return compareLater()
+    }
     let before = watching.withLock { watching in
       defer { watching.known = now }
       return watching.known

@@ -76,7 +76,9 @@ struct CounterpartState: Sendable, Equatable {
   init() {}
 
   /// - Parameter reachability: how the counterpart can be reached; nil if that is still unknown.
-  init(_ link: SessionLink, _ reachability: PeerReachability?) {
+  /// - Returns: nil if a part cannot be read for the moment, which is reported: nothing has changed for that.
+  ///   A damaged one counts as absent.
+  init?(_ link: SessionLink, _ reachability: PeerReachability?) {
     let place = link.place
     if place.role == .phone { watch = Watch() }
     do {
@@ -89,8 +91,8 @@ struct CounterpartState: Sendable, Equatable {
         try reachability.map(place.accepts) == true && pairing.allows(link.counterpart)
       watch?.remainingTransfers = try pairing.remainingComplicationTransfers(in: place)
     } catch {
-      // A value that cannot be read counts as absent.
       Diagnostics.report(error)
+      if PeerError.mayPass(error) { return nil }
     }
   }
 }

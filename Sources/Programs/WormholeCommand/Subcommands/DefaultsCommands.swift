@@ -130,7 +130,7 @@ extension CommandDescription {
       .suite,
       .value(
         "format", .choice(["xml", "binary", "json"]), named: "format", standard: "xml",
-        help: "The form of the property list, or one line of JSON."),
+        help: "The form of the property list, or one line of JSON. XML has dates to the second."),
     ]
   ) { arguments, environment in
     let defaults = try arguments.existingDefaults()

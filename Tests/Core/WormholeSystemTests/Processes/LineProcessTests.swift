@@ -21,6 +21,18 @@ struct LineProcessTests {
   }
 }
 
+extension LineProcessTests {
+  @Test("has ended when its own process has, with all that it has printed")
+  func grandchild() throws {
+    let program = try LineProcess("sh", ["-c", "echo one; sleep 60 & echo $!; exit 3"])
+    #expect(try program.line(until: soon) == "one")
+    let child = try #require(Int32(try program.line(until: soon)))
+    #expect(throws: LineProcess.Failure.self) { try program.line(until: soon) }
+    #expect(try program.wait(until: soon) == .exited(3))
+    try Program.send(.kill, to: child)
+  }
+}
+
 @Suite("The wait of a blocked thread", .blocking)
 struct ThreadSemaphoreTests {
   @Test("ends with a signal, of before or after, or at its deadline")
