@@ -17,6 +17,9 @@ struct WatchSwitchTests {
     #expect(try second.session("info 100 2") == "done")
     #expect(try first.session("info 1 1") == "done")
     #expect(try phone.await("info n=1") == "info n=1")
+    try eventually("the second watch's dictionaries do not count") {
+      try !phone.session("state").contains("pending")
+    }
     let directory = try phone.session("directory")
 
     try phone.send(.stop)
@@ -42,6 +45,28 @@ struct WatchSwitchTests {
     #expect(try second.session("ask b=2") == "reply b=2 by=\(phone.processID)")
     #expect(try first.session("ask b=3") == "failed 7007")
     #expect(try phone.session("directory") != directory)
+  }
+
+  @Test("leaves the objects of the first one's transfers alive, so that they can be cancelled")
+  func keptTransfer() throws {
+    let scene = try SessionScene()
+    try scene.pairTwo()
+    let phone = try scene.phone()
+    #expect(try phone.session("keep 5") == "done")
+    for other in ["watch2", "watch"] {
+      #expect(try scene.pairing.activate(other))
+      #expect(try phone.await("deactivated") == "deactivated")
+      #expect(try phone.session("activate") == "done")
+      #expect(try phone.await("activated") == "activated")
+    }
+    #expect(try phone.session("outstanding") == "5")
+    #expect(try phone.session("cancel-kept") == "true")
+    #expect(try phone.session("outstanding") == "")
+    let watch = try scene.watch()
+    #expect(try phone.session("info 6 1") == "done")
+    #expect(try watch.await("info n=6") == "info n=6")
+    #expect(try phone.await("finished n=6").hasPrefix("finished n=6"))
+    #expect(try !phone.story().contains("n=5"))
   }
 
   @Test("ends a message that waits for its reply, as sessionInactive")

@@ -28,6 +28,8 @@ import WormholeTestSupport
 /// session-complication FIRST COUNT           the same for the complication
 /// session-outstanding                        the numbers, "!" behind the current complication's
 /// session-cancel NUMBER                      cancels the dictionary with that number
+/// session-keep NUMBER                        transfers a dictionary, and keeps its object
+/// session-cancel-kept                        cancels that object; answers whether it was in time
 /// session-file PATH PAIRS…                   transfers a file
 /// session-file-cancel                        cancels the first outstanding file
 /// session-files                              the names of the outstanding files
@@ -187,6 +189,9 @@ final class SessionEvents: Sendable {
 }
 
 struct SessionActor: Sendable {
+  /// The transfer whose object was kept.
+  private static let kept = Mutex<WCSessionUserInfoTransfer?>(nil)
+
   let events: SessionEvents
   let delegate: any WCSessionDelegate & Sendable
 
@@ -247,6 +252,11 @@ struct SessionActor: Sendable {
         return "\(!transfer.isTransferring)"
       }
       return "none"
+    case "keep": Self.kept.withLock { $0 = session.transferUserInfo(["n": Int(words[0]) ?? 0]) }
+    case "cancel-kept":
+      let transfer = Self.kept.withLock(\.self)
+      transfer?.cancel()
+      return "\(transfer?.isTransferring == false)"
     case "outstanding":
       return session.outstandingUserInfoTransfers.map {
         SessionWords.text($0.userInfo).dropFirst(2) + ($0.isCurrentComplicationInfo ? "!" : "")

@@ -158,12 +158,15 @@ extension Queue {
     /// - Throws: `AppGroupError.Code.leaseLost` after this consumer was replaced, until `next` has
     ///   joined again; otherwise as `next`.
     /// - Complexity: two listings, of waiting and of taken entries.
-    public func isIdle() throws -> Bool {
+    public func isIdle() throws -> Bool { try isIdle(countsTaken: true) }
+
+    /// - Parameter countsTaken: Whether entries count that were taken and left for later.
+    package func isIdle(countsTaken: Bool) throws -> Bool {
       try queue.attempt("consume") {
         try confirmOpen()
         let (tenure, loss) = state.withLock { ($0.tenure, $0.loss) }
         if let loss { throw loss }
-        return try tenure.place.isIdle()
+        return try tenure.place.isIdle(countsTaken: countsTaken)
       }
     }
 

@@ -115,7 +115,9 @@ package enum Taking {
 /// A consumer's place in its queue. Thread-safe.
 package protocol ConsumerPlace: Sendable {
   /// Returns whether no entry waits, and every taken entry is acknowledged.
-  func isIdle() throws -> Bool
+  ///
+  /// - Parameter countsTaken: Whether the taken ones count.
+  func isIdle(countsTaken: Bool) throws -> Bool
 
   /// Calls a closure whenever there may be a new entry to take, or this consumer was replaced.
   func watch(_ signal: @escaping @Sendable () -> Void) -> [any Cancelling]

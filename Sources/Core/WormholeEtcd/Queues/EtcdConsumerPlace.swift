@@ -152,7 +152,7 @@ final class EtcdConsumerPlace: ConsumerPlace, EtcdCompanion {
   /// Whether only this consumer itself can have ended: its session lasts, and it has no successor.
   var isCertain: Bool { !isAlone && session.withLock { $0?.isCertain == true } }
 
-  func isIdle() throws -> Bool {
+  func isIdle(countsTaken: Bool) throws -> Bool {
     let found = try store.client.read(
       [.init(store.range(.claims)), .init(store.range(.entries), keysOnly: true)],
       until: store.container.soon
@@ -160,7 +160,7 @@ final class EtcdConsumerPlace: ConsumerPlace, EtcdCompanion {
     let (claims, entries) = (found[0], found[1])
     let owners = claims.map { BatchClaim($0.value).consumer }
     let taken = Set(claims.compactMap { store.batch($0.key) })
-    return !owners.contains(id)
+    return (!countsTaken || !owners.contains(id))
       && entries.allSatisfy { store.batch($0.key).map { taken.contains($0) } ?? true }
   }
 

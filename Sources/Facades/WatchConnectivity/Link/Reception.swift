@@ -122,12 +122,11 @@ final class Reception<Delivered: PeerDelivery>: Sendable {
 
   /// Whether a delivery waits that was not handed over.
   func isPending() throws -> Bool {
-    let (receiver, isPending) = state.withLock { state -> (Receiver, Bool?) in
-      if state.hasUndelegated || state.isHandingOver { return (state.receiver, true) }
-      // Deliveries that were left for another watch keep the queue from ever being idle.
-      return (state.receiver, state.hasForeign ? false : nil)
+    let (receiver, isPending, hasForeign) = state.withLock { state in
+      (state.receiver, state.hasUndelegated || state.isHandingOver, state.hasForeign)
     }
-    return try isPending ?? !receiver.isIdle()
+    // Deliveries that were left for another watch keep the queue from ever being idle.
+    return try isPending || !receiver.isIdle(countsTaken: !hasForeign)
   }
 
   private func stop() async -> Receiver {

@@ -48,6 +48,7 @@ public final class WCSession: NSObject, Sendable {
   let queue = DispatchQueue(label: "WatchConnectivity.session")
   let state: Mutex<State>
   let observers = KeyValueObservers(of: WCSession.observable)
+  let courses = TransferCourses()
   /// Nil until `configure` or the environment sets it.
   private let place: Mutex<Result<SessionPlace, WCError>?>
   /// The object over the session that lasts as long as the session does.

@@ -100,6 +100,24 @@ final class TransferCourse: Sendable {
   var hashValue: Int { id?.hashValue ?? ObjectIdentifier(self).hashValue }
 }
 
+/// The courses of a session's transfers. All objects of a transfer have one, because the objects that an app
+/// keeps outlive the time in which another watch is active.
+final class TransferCourses: Sendable {
+  private struct Reference: Sendable { weak var course: TransferCourse? }
+
+  private let references = Mutex<[String: Reference]>([:])
+
+  func course(of sent: any PeerTransfer) -> TransferCourse {
+    references.withLock { references in
+      if let known = references[sent.id]?.course { return known }
+      if references.count % 64 == 63 { references = references.filter { $0.value.course != nil } }
+      let course = TransferCourse(sent)
+      references[sent.id] = Reference(course: course)
+      return course
+    }
+  }
+}
+
 /// The objects of a transfer or a file.
 // Objects that were given are only handed back to the caller that passed them, and never read or
 // changed here.

@@ -18,18 +18,18 @@ public final class WCSessionFileTransfer: NSObject, Sendable {
   let course: TransferCourse
   /// The observation of the progress; nil for a transfer that was refused.
   private let observation: ObservationToken?
-  private weak let link: SessionLink?
+  private weak let session: WCSession?
 
   /// - Parameters:
   ///   - sent: the transfer between the peers; nil for one that was never sent.
   ///   - isComplete: whether it is one that is complete.
   private init(
     _ course: TransferCourse, _ file: WCSessionFile, _ sent: PeerFileTransfer? = nil,
-    in link: SessionLink? = nil, isComplete: Bool = false
+    in session: WCSession? = nil, isComplete: Bool = false
   ) {
     self.course = course
     self.file = file
-    self.link = link
+    self.session = session
     let progress = ObservedProgress(totalUnitCount: max(sent?.progress.totalBytes ?? 1, 1))
     self.progress = progress
     progress.completedUnitCount = isComplete ? 1 : 0
@@ -44,7 +44,8 @@ public final class WCSessionFileTransfer: NSObject, Sendable {
 
   convenience init(_ sent: PeerFileTransfer, in link: SessionLink) {
     self.init(
-      TransferCourse(sent), WCSessionFile(sent.source, .value(sent.metadata)), sent, in: link)
+      link.session.courses.course(of: sent), WCSessionFile(sent.source, .value(sent.metadata)),
+      sent, in: link.session)
   }
 
   /// Makes a transfer that is never sent: it was refused, or a test makes it.
@@ -75,7 +76,7 @@ public final class WCSessionFileTransfer: NSObject, Sendable {
   /// nothing. The delegate is not notified of the end of a transfer that was taken back.
   public func cancel() {
     course.cancel { id in
-      link?.fileTransfers.remove(id)
+      session?.link?.fileTransfers.remove(id)
       // Its handler calls this again, on a thread of its own, which then does nothing.
       progress.cancel()
     }

@@ -13,14 +13,14 @@ public final class WCSessionUserInfoTransfer: NSObject, Sendable {
   let course: TransferCourse
   private let content: CarriedObjects
   private let complications: ComplicationTransfers?
-  private weak let link: SessionLink?
+  private weak let session: WCSession?
   /// Whether it was made as the current one for the complication.
   private let isMadeCurrent: Bool
 
   init(_ sent: PeerMessageTransfer, in link: SessionLink) {
-    course = TransferCourse(sent)
+    course = link.session.courses.course(of: sent)
     content = .value(sent.value)
-    self.link = link
+    session = link.session
     isMadeCurrent = false
     complications = link.complications
   }
@@ -29,7 +29,7 @@ public final class WCSessionUserInfoTransfer: NSObject, Sendable {
   package init(_ content: CarriedObjects, isTransferring: Bool = false, isCurrent: Bool = false) {
     course = TransferCourse(isTransferring: isTransferring)
     self.content = content
-    link = nil
+    session = nil
     isMadeCurrent = isCurrent
     complications = nil
   }
@@ -58,7 +58,7 @@ public final class WCSessionUserInfoTransfer: NSObject, Sendable {
 
   /// Takes it back, unless the counterpart has it already: then this does nothing. The delegate is
   /// not notified of the end of a transfer that was taken back.
-  public func cancel() { course.cancel { link?.userInfoTransfers.remove($0) } }
+  public func cancel() { course.cancel { session?.link?.userInfoTransfers.remove($0) } }
 
   /// Whether the object stands for the same transfer.
   public override func isEqual(_ object: Any?) -> Bool {

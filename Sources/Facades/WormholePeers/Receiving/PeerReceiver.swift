@@ -147,7 +147,12 @@ public final class PeerReceiver<Delivered: PeerDelivery>: Sendable {
   ///
   /// - Throws: as `next`.
   /// - Complexity: two listings, of the entries that wait and of those that were taken.
-  public func isIdle() throws -> Bool { try betweenPeers(action) { try consumer.isIdle() } }
+  public func isIdle() throws -> Bool { try isIdle(countsTaken: true) }
+
+  /// - Parameter countsTaken: whether deliveries count that were left for the next receiver.
+  package func isIdle(countsTaken: Bool) throws -> Bool {
+    try betweenPeers(action) { try consumer.isIdle(countsTaken: countsTaken) }
+  }
 
   /// Ends receiving; everything that was not acknowledged is delivered again to the next receiver.
   /// Further calls have no effect.

@@ -342,11 +342,11 @@ extension DirectoryConsumer {
     let arrivals: Arrivals
     let locked: SharedDescriptor?
 
-    func isIdle() throws -> Bool {
+    func isIdle(countsTaken: Bool) throws -> Bool {
       let place = try directory.openForConsumer()
       // In this order an entry that is just being taken is seen in one of the two.
       let waiting = try place.batches(QueueDirectory.pending) ?? []
-      guard waiting.isEmpty else { return false }
+      guard waiting.isEmpty, countsTaken else { return waiting.isEmpty }
       guard let taken = try place.batches(takenPath) else { throw directory.queue.replaced() }
       let others = try place.consumers().map { QueueDirectory.takenPath($0) }
       return try taken.isEmpty
