@@ -56,9 +56,11 @@ func reporting<Result: ~Copyable>(
 /// The sentence in which the program reports an error.
 ///
 /// The remedies of the libraries' errors name methods. For content that cannot be read, the program
-/// names `wormhole doctor` instead, which prints the command that repairs it.
+/// names `wormhole doctor` instead, which prints the command that repairs it. A file outside of the
+/// container keeps its own remedy.
 func sentence(of error: any Error) -> String {
   switch error {
+  case let error as AppGroupError where error.action == ForeignFile.action: "\(error)"
   case let error as AppGroupError
   where [.damaged, .notAValue].contains(error.code)
     || error.code == .tooLarge && error.errorNumber == nil && error.action.hasPrefix("read"):

@@ -37,6 +37,13 @@ struct PairingTests {
     #expect(try other.state().activeName == "watch")
   }
 
+  @Test("is never with itself")
+  func itself() throws {
+    let error = #expect(throws: PeerError.self) { try pairing.pair(.init(name: "phone")) }
+    #expect(error?.code == .unsupportedValue)
+    #expect(try pairing.state().active?.name == "watch")
+  }
+
   @Test("has no complication on display without an app")
   func withoutApp() throws {
     try pairing.pair(.init(name: "watch"))

@@ -97,5 +97,6 @@ package enum ForeignFile {
     return ObservationToken(watch: watch, delivery: delivery)
   }
 
-  private static let action = "read the file"
+  /// The action of the errors.
+  package static let action = "read the file"
 }

@@ -55,7 +55,7 @@ package struct Pairing: Sendable {
   /// Pairs a companion, or changes the properties of a paired one; it becomes the active one if
   /// there was none. The first companion ever paired replaces the standard companion.
   ///
-  /// - Throws: `PeerError`: `unsupportedValue` for an invalid name; `timedOut`, its `holder` the
+  /// - Throws: `PeerError`: `unsupportedValue` for an invalid name, or its own; `timedOut`, its `holder` the
   /// process in the way; `damaged`, or a container error. Then nothing changes.
   package func pair(_ companion: Companion) throws {
     // A companion's properties may have been changed since it was made.
@@ -64,6 +64,12 @@ package struct Pairing: Sendable {
       isComplicationEnabled: companion.isComplicationEnabled)
     try change("pair \"\(companion.name)\" with \"\(name)\"", pairs: true) { state in
       try PeerNames.check(companion.name)
+      guard companion.name != name else {
+        throw PeerError(
+          .unsupportedValue, "pair \"\(name)\"", peer: name,
+          reason: "nothing is paired with itself",
+          remedy: "name its companion")
+      }
       if let index = state.companions.firstIndex(where: { $0.name == companion.name }) {
         state.companions[index] = companion
       } else {

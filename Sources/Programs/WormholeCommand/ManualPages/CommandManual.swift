@@ -32,6 +32,17 @@ struct CommandManual {
       "The containers of groups are in " + Roff.bold("app-groups")
         + " in this directory; without it, "
         + "in " + Roff.bold("~/.local/share/app-groups") + ".")
+    text += Roff.item(
+      Roff.bold("WORMHOLE_GROUPS"),
+      "The place on etcd of groups' containers, instead of a directory."
+    )
+    text += Roff.item(
+      Roff.bold("WORMHOLE_ETCD_PASSWORD"), "The password of etcd's user, if no file has it.")
+    text += Roff.item(
+      Roff.bold(PeerVariable.name), "The sender's name for the subcommands of peer.")
+    text += ".PP\n"
+    text += paragraphs(
+      "A command that is run for a delivery has more variables: see the page of the subcommand.")
     text += Roff.heading("SEE ALSO")
     let others = root.shownSubcommands.map { "\(Roff.bold(name($0)))(1)" }
     text += others.joined(separator: ", ")

@@ -153,6 +153,15 @@ struct TypedDefaultsCommandTests {
         """, "\(outcome.errors)")
   }
 
+  // The advice was 'wormhole doctor', which knows only the container.
+  @Test("A file outside of the container keeps its own remedy")
+  func foreignFile() throws {
+    let outcome = try Session().shell("wormhole defaults import . --merge; echo $?")
+    #expect(outcome.output == "65\n")
+    #expect(
+      outcome.errors.hasSuffix("it is not a regular file; name a file\n"), "\(outcome.errors)")
+  }
+
   @Test("Values leave and come as JSON, which holds everything that they can be")
   func json() throws {
     let outcome = try Session().shell(
