@@ -2,8 +2,8 @@ import Foundation
 import Synchronization
 
 /// An operation whose work is not lost when its queue's operations are cancelled.
+// Unchecked, because its superclass is: everything here is a constant or an atomic.
 final class CertainOperation: Operation, @unchecked Sendable {
-  // Unchecked, because its superclass is: everything here is a constant or an atomic.
   private let work: @Sendable () -> Void
   private let hasRun = Atomic(false)
 

@@ -127,11 +127,9 @@ extension EtcdQueue: QueueStore {
       else { continue }
       var items = notes
       if let receipt = kept[receiptKey(batch)] {
+        // A damaged receipt stays for `doctor`, because nothing else says what it was.
+        guard let content = try? Batch(bytes: receipt.value, count: batch.count) else { continue }
         // If other entries of the batch have not ended, or were not processed, nothing is removed.
-        guard let content = try? Batch(bytes: receipt.value, count: batch.count) else {
-          // Nobody knows what it was; `doctor` is where a person looks.
-          continue
-        }
         let over = Set(
           notes.filter { OutcomeFile.status($0.value) == .processed }.compactMap {
             id($0.key)?.index

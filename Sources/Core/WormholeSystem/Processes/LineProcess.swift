@@ -5,12 +5,13 @@ import Synchronization
 /// value is released.
 ///
 /// The output is read on demand: a program that prints more than a pipe holds waits for that.
-/// Thread-safe; one thread at a time reads.
+/// Thread-safe; one thread at a time reads, and one writes.
 package final class LineProcess: Sendable {
   private let child: ChildProcess
   private let input: SharedDescriptor
   private let output: SharedDescriptor
   private let pending = Mutex<[UInt8]>([])
+  private let writing = Mutex(())
   private let hasEnded = Atomic(false)
 
   /// The program did not do what the caller expected.
@@ -54,18 +55,38 @@ package final class LineProcess: Sendable {
 
   package var processID: Int32 { child.processID }
 
-  /// Writes a line to the program's standard input.
-  package func tell(_ line: String) throws(Errno) { try type(line + "\n") }
+  /// Writes a line to the program's standard input, as `type` does.
+  package func tell(
+    _ line: String, until deadline: ContinuousClock.Instant = .now + .seconds(10)
+  ) throws(Errno) {
+    try type(line + "\n", until: deadline)
+  }
 
   /// Writes a text to the program's standard input.
   ///
-  /// - Throws: `.brokenPipe` if the program does not read it any more.
-  package func type(_ text: String) throws(Errno) {
+  /// - Throws: `.timedOut` if the program has not read enough of it by the deadline, so that only a part is
+  ///   written; `.brokenPipe` if the program does not read it any more.
+  package func type(
+    _ text: String, until deadline: ContinuousClock.Instant = .now + .seconds(10)
+  ) throws(Errno) {
     var result = Result<Void, Errno>.success(())
-    withoutPipeSignal {
-      result = Result { () throws(Errno) in try input.descriptor.writeAll(Array(text.utf8)) }
+    writing.withLock { _ in
+      withoutPipeSignal {
+        result = Result { () throws(Errno) in try write(Array(text.utf8), until: deadline) }
+      }
     }
     try result.get()
+  }
+
+  private func write(
+    _ bytes: [UInt8], until deadline: ContinuousClock.Instant
+  ) throws(Errno) {
+    let descriptor = input.descriptor.rawValue
+    // A pipe that is writable takes this many bytes without blocking.
+    for start in stride(from: 0, to: bytes.count, by: Int(PIPE_BUF)) {
+      guard try waitWritable(descriptor, until: deadline) else { throw .timedOut }
+      try Program.write(Array(bytes[start...].prefix(Int(PIPE_BUF))), to: descriptor)
+    }
   }
 
   /// Returns the next line that the program prints, on either stream.

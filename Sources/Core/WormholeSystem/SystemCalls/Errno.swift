@@ -41,6 +41,7 @@ package struct Errno: Error, RawRepresentable, Hashable, Sendable {
   package static let readOnlyFileSystem = Errno(rawValue: EROFS)
   package static let rangeTooSmall = Errno(rawValue: ERANGE)
   package static let staleHandle = Errno(rawValue: ESTALE)
+  package static let timedOut = Errno(rawValue: ETIMEDOUT)
   package static let tooManyOpenFiles = Errno(rawValue: EMFILE)
   package static let tooManyOpenFilesInSystem = Errno(rawValue: ENFILE)
   package static let tooManyLinks = Errno(rawValue: ELOOP)

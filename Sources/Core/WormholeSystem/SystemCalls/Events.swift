@@ -134,7 +134,21 @@ extension FileDescriptor {
 package func waitReadable(
   _ descriptors: [Int32], until deadline: ContinuousClock.Instant?
 ) throws(Errno) -> [Bool] {
-  var requests = descriptors.map { pollfd(fd: $0, events: Int16(POLLIN), revents: 0) }
+  try waitReady(POLLIN, descriptors, until: deadline)
+}
+
+/// Waits until a pipe has room for `PIPE_BUF` bytes or its other end is gone, and returns whether it was before
+/// the deadline.
+package func waitWritable(
+  _ descriptor: Int32, until deadline: ContinuousClock.Instant
+) throws(Errno) -> Bool {
+  try waitReady(POLLOUT, [descriptor], until: deadline)[0]
+}
+
+private func waitReady(
+  _ event: Int32, _ descriptors: [Int32], until deadline: ContinuousClock.Instant?
+) throws(Errno) -> [Bool] {
+  var requests = descriptors.map { pollfd(fd: $0, events: Int16(event), revents: 0) }
   var ready: Int32 = 0
   repeat {
     ready = try perform(.poll) {

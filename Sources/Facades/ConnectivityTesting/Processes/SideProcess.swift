@@ -88,14 +88,21 @@ public final class SideProcess: Sendable {
 
   // MARK: Lines
 
-  /// Writes a line to its standard input.
+  /// Writes a line to its standard input. A process that reads none of it takes as much as a pipe holds (64 KiB).
   ///
-  /// - Throws: `TestingError.Code.ended` when it does not read its input any more.
-  public func tell(_ line: String) throws {
+  /// - Parameters:
+  ///   - line: the line, without its end.
+  ///   - deadline: when to give up; by default 10 seconds from now.
+  /// - Throws: `TestingError.Code.timedOut` when it has not read enough by then, so that only a part of the
+  ///   line is written; `.ended` when it does not read its input any more.
+  public func tell(_ line: String, until deadline: ContinuousClock.Instant? = nil) throws {
     do {
-      try process.tell(line)
+      try process.tell(line, until: deadline ?? .now + TestScene.patience)
     } catch {
-      throw failure(.ended, "tell \(name) \"\(line)\"", reason: "\(error)")
+      let reason = error == .timedOut ? "it does not read its input" : "\(error)"
+      throw failure(
+        error == .timedOut ? .timedOut : .ended, "tell \(name) \"\(line.prefix(200))\"",
+        reason: reason)
     }
   }
 

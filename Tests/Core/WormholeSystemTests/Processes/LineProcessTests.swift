@@ -22,6 +22,17 @@ struct LineProcessTests {
 }
 
 extension LineProcessTests {
+  /// It used to block the caller for as long as the program did not read.
+  @Test("that does not read them is an error by the deadline; one that reads gets all")
+  func unread() throws {
+    let long = String(repeating: "a", count: 200_000)
+    let deaf = try LineProcess("sleep", ["60"])
+    #expect(throws: Errno.timedOut) { try deaf.tell(long, until: .now + .milliseconds(100)) }
+    let reader = try LineProcess("sh", ["-c", "read line; echo ${#line}"])
+    try reader.tell(long, until: soon)
+    #expect(try reader.line(until: soon) == "200000")
+  }
+
   @Test("has ended when its own process has, with all that it has printed")
   func grandchild() throws {
     let program = try LineProcess("sh", ["-c", "echo one; sleep 60 & echo $!; exit 3"])
