@@ -83,11 +83,12 @@ public struct PeerError: DescribedError {
     self.underlying = underlying
   }
 
-  /// Whether the same call may succeed later: it lacked space or descriptors.
+  /// Whether a call that failed with an error of any layer may succeed later.
   package static func mayPass(_ error: any Error) -> Bool {
     PeerError(any: error, "end the delivery").mayPass
   }
 
+  /// Whether the same call may succeed later: it lacked space or descriptors, or etcd did not answer.
   package var mayPass: Bool {
     [.noSpace, .tooManyOpenFiles, .unreachable, .outcomeUnknown].contains(underlying?.code)
   }

@@ -96,7 +96,7 @@ extension WCSessionFileTransfer: OutgoingTransfer {
     // A delegate that reads the progress then finds it complete.
     if error == nil { progress.completedUnitCount = progress.totalUnitCount }
     delegate.session(session, didFinish: self, error: error)
-    // Whoever the delegate is.
+    // Here, so that each façade above the session leaves nothing behind.
     TemporaryContent.remove(file.fileURL)
   }
 }

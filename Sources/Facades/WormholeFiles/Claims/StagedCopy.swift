@@ -94,7 +94,7 @@ struct StagedCopy: Sendable {
   }
 
   /// Makes the copy, or in its place an empty file that cannot be read either, for an accessor that only
-  /// removes it: whoever may change the directory may remove a file that this user may not read.
+  /// removes it. Removing a file needs the right to change its directory, not to read the file.
   private func copyOrStandIn(
     _ found: FileStatus, _ mode: TreeCopy.Mode, check: @escaping () throws -> Void
   ) throws -> Bool {

@@ -28,7 +28,7 @@ final class ClaimedCopy {
     let open = try FileDescriptor.open(directory, [.readOnly, .directory])
     for name in try open.entries().map(\.name) {
       guard name.hasPrefix(prefix), Nonce.isOne(name.text.dropFirst(prefix.count)) else { continue }
-      // Another receiver was faster, or it is another user's, or of another kind.
+      // An error means that another receiver has removed it, or that this user may not; both are harmless.
       try? removeIfLeft(name, at: open.rawValue)
     }
   }

@@ -3,7 +3,7 @@ import WormholeTestSupport
 
 @testable import WormholeSystem
 
-@Suite("A process that is told lines", .blocking)
+@Suite("A program that receives lines", .blocking)
 struct LineProcessTests {
   @Test("that does not read them any more is an error, and does not end this process")
   func ended() throws {

@@ -212,7 +212,7 @@ struct LogTests {
     #expect(try #require(LogState(content)).isTrimDue(at: 1, appended: 1, size: 1))
   }
 
-  @Test("keeps its bounds of bytes, too, if each message is another process's, as in a shell")
+  @Test("keeps its bound of bytes when a new process appends each message")
   func bytesOfProcesses() throws {
     try log.setBounds(.init(messages: 1_000, bytes: 10_000))
     for _ in 0..<30 {
