@@ -26,6 +26,9 @@ extension DirectoryEngine: InspectedEngine {
     guard ChangeMonitor.shared.isSettled(root.path),
       try container.removeEmptyName(queue.name, .queue, isOwn: queue.directory.kind.isOwn)
     else { return }
+    // A watch of this process that has not ended yet takes these removals for a program's, and then
+    // the registration under which they were made is left as a dead one's.
+    try queue.role.place.sweep()
     _ = try container.removeEmptyName(queue.name, .consumer, isOwn: queue.directory.kind.isOwn)
   }
 
