@@ -105,5 +105,26 @@ struct QueueKeyTests {
       }
       #expect(results.isSuperset(of: [[0, 1, 2], [1, 2, 3]]), "\(results)")
     }
+
+    // Its number is the older one from the step on that names it, and it is stored later.
+    @Test(
+      "waits alone, before whichever of its steps another process sends one under the same name",
+      arguments: 0..<2)
+    func stopped(share: Int) throws {
+      var step = share
+      while true {
+        let scene = try QueueScene()
+        let late = try scene.participant()
+        try late.tell("stop \(step) queue-key q a k 0")
+        guard try !late.hasAnswer() else { break }
+        try scene.queue.sender("a").enqueue(1, key: "k")
+        try late.send(.continue)
+        #expect(try late.answer() == "done", "\(step)")
+        let delivered = try scene.drain().map(\.number)
+        #expect(delivered.count == 1, "\(step): \(delivered), \(scene.directory.listing)")
+        #expect(try scene.leftovers().isEmpty, "\(step): \(scene.directory.listing)")
+        step += 2
+      }
+    }
   #endif
 }

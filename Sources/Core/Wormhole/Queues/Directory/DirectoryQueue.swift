@@ -187,13 +187,13 @@ struct DirectoryQueue: QueueStore {
 
   func supersede(_ key: String, before id: QueueEntryID) {
     do {
-      let older = try queue.open()?.marked(key, olderThan: id) ?? []
-      let batches = Dictionary(grouping: older, by: \.batch)
+      let superseded = try queue.open()?.superseded(key, by: id) ?? []
+      let batches = Dictionary(grouping: superseded, by: \.batch)
       try changing(Array(batches.keys).ordered(by: <), until: nil) { batch, place, lease in
         let ids = batches[batch] ?? []
         _ = try place.withdraw(Set(ids.map(\.index)), of: batch, as: .superseded, lease)
-        // Including those that were taken or are gone: they no longer wait.
-        for id in ids { place.unmark(id, key) }
+        // Also those that were taken or are gone.
+        for id in ids { place.unmarkIfGone(id, key) }
       }
     } catch {
       // The new entry is stored, so the call has done its work.

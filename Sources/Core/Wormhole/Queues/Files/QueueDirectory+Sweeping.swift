@@ -139,7 +139,7 @@ extension QueueDirectory {
 
   // The lock first: its holder is about to store the entry, and releases it when the entry is
   // stored.
-  private func sweepMark(_ path: String) {
+  func sweepMark(_ path: String) {
     let name = path.split(separator: "/").last
     guard let batch = name.flatMap({ OutcomeFile.id(String($0)) })?.batch else { return }
     do throws(Errno) {

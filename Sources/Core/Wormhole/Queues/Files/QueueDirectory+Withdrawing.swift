@@ -86,8 +86,9 @@ extension Lease {
 /// The mark is a name of the batch's file, and exists before the entry is stored; so its writer has
 /// it locked until then, and no sweeper mistakes it for the mark of an entry that is gone. A later
 /// send with that key lists the directory and withdraws older entries after its own is stored: a
-/// crash between the two leaves both, never none. A mark is removed when its entry is withdrawn or
-/// settled; one left by a crash means nothing, and the next send with that key removes it.
+/// crash between the two leaves both, never none. An older entry that is stored only after that
+/// listing finds the newer one, and withdraws itself. A mark is removed when its entry is withdrawn
+/// or settled; one left by a crash means nothing, and the next send with that key removes it.
 extension QueueDirectory {
   package static func marksPath(_ sender: String, _ key: String) -> String {
     keys + "/" + EncodedName(sender + "/" + key).component
@@ -129,15 +130,26 @@ extension QueueDirectory {
   package func unmark(_ id: QueueEntryID, _ key: String) {
     // A mark that stays does no harm, and is swept.
     guard (try? discard(Self.markPath(id, key))) != nil else { return }
-    // It contains others, or it is gone.
-    try? removeEmpty(Self.marksPath(id.batch.sender, key))
+    removeMarksIfEmpty(id.batch.sender, key)
   }
 
-  /// Returns the entries of a sender with a key that are older than a given entry.
-  package func marked(
-    _ key: String, olderThan id: QueueEntryID
-  ) throws(Errno) -> [QueueEntryID] {
-    let marks = Self.marksPath(id.batch.sender, key)
-    return try ids(in: marks).filter { $0.isBefore(id) }
+  /// Removes a mark unless its entry waits, or is about to be stored.
+  package func unmarkIfGone(_ id: QueueEntryID, _ key: String) {
+    sweepMark(Self.markPath(id, key))
+    removeMarksIfEmpty(id.batch.sender, key)
+  }
+
+  private func removeMarksIfEmpty(_ sender: String, _ key: String) {
+    // It contains others, or it is gone.
+    try? removeEmpty(Self.marksPath(sender, key))
+  }
+
+  /// Returns the entries with a key that give way once an entry is stored: the older ones, and the
+  /// entry itself if another process has meanwhile stored a newer one under the sender's name.
+  package func superseded(_ key: String, by id: QueueEntryID) throws -> [QueueEntryID] {
+    let marked = try ids(in: Self.marksPath(id.batch.sender, key))
+    // Before it is stored, an entry cannot be told from one that is processed.
+    let isLate = try marked.contains { try id.isBefore($0) && status(of: $0) != .processed }
+    return marked.filter { $0.isBefore(id) } + (isLate ? [id] : [])
   }
 }
