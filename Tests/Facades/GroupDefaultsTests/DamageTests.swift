@@ -125,8 +125,8 @@ struct UnwritablePlace: Sendable, CustomTestStringConvertible {
       testDescription: "full", close: "cat /dev/zero >disk/filling", open: "rm disk/filling",
       code: .noSpace, remedy: "(df)"),
     UnwritablePlace(
-      testDescription: "read-only", close: "mount -o remount,ro disk",
-      open: "mount -o remount,rw disk", code: .permissionDenied, remedy: "mounted read-only"),
+      testDescription: "read-only", close: "mount -o remount,bind,ro disk",
+      open: "mount -o remount,bind,rw disk", code: .permissionDenied, remedy: "mounted read-only"),
   ]
 
   static let isPossible: Bool = {

@@ -15,17 +15,24 @@ struct BackupTests {
 
   private var directory: String { scene.directory.path }
 
-  private func backup(_ source: SharedContainer) throws -> [UInt8] {
+  /// - Parameter staging: Where it is composed; by default in this test's directory.
+  private func backup(_ source: SharedContainer, in staging: String? = nil) throws -> [UInt8] {
     var bytes: [UInt8] = []
-    _ = try ContainerBackup(of: source).run(stagedIn: directory, until: soon) { bytes += $0 }
+    _ = try ContainerBackup(of: source).run(stagedIn: staging ?? directory, until: soon) {
+      bytes += $0
+    }
     return bytes
   }
 
-  /// - Parameter piece: How much a read returns at most: a pipe returns what it has.
-  private func restore(_ bytes: [UInt8], to place: String, piece: Int = .max) throws {
+  /// - Parameters:
+  ///   - piece: How much a read returns at most: a pipe returns what it has.
+  ///   - staging: As of `backup`.
+  private func restore(
+    _ bytes: [UInt8], to place: String, piece: Int = .max, in staging: String? = nil
+  ) throws {
     var rest = bytes[...]
     _ = try ContainerBackup.restore(
-      "backup", to: place, group: nil, stagedIn: directory, until: soon
+      "backup", to: place, group: nil, stagedIn: staging ?? directory, until: soon
     ) { maximum in
       let taken = rest.prefix(min(maximum, piece))
       rest = rest.dropFirst(taken.count)
@@ -108,7 +115,7 @@ struct BackupTests {
     }
     let target = try TemporaryDirectory(under: "/dev/shm")
     let other = target.path + "/other"
-    try restore(backup(source), to: other)
+    try restore(backup(source, in: target.path), to: other, in: target.path)
     for index in times.indices {
       let (now, before) = (
         try fileStatus("\(other)/\(index)"), try fileStatus("\(memory.path)/\(index)")

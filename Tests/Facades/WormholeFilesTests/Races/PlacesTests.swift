@@ -24,12 +24,11 @@ struct MountedScene {
     try mounts.run("mkdir items own && chmod 700 own && printf old >items/a")
     // "/proc/PID/root…": the shell in the namespace.
     let shell = mounts.inside.split(separator: "/")[1]
+    let asRoot = Program.effectiveUser == 0 ? [] : ["--user", "--preserve-credentials"]
     participant = try Participant(
       program: "nsenter",
-      [
-        "--target", "\(shell)", "--mount", BuiltProgram.path("participant"),
-        mounts.outside + "/own",
-      ])
+      ["--target", "\(shell)", "--mount"] + asRoot
+        + [BuiltProgram.path("participant"), mounts.outside + "/own"])
   }
 
   func path(_ name: String) -> String { mounts.outside + "/items/" + name }

@@ -66,6 +66,8 @@ struct RandomTree {
     if chance(3) { try file.setAttribute(FileName("user.\(random(9))"), bytes(50)) }
     if chance(4) { try file.setAttribute(FileName("system.posix_acl_access"), accessList) }
     if Program.effectiveUser == 0, chance(3) { try file.setOwner(12_345, group: 54_321) }
+    // Only root copies a file that its owner may not read.
+    let permissions = permissions.filter { Program.effectiveUser == 0 || $0 & 0o400 != 0 }
     try file.setPermissions(permissions.randomElement(using: &generator) ?? 0)
     try file.setModified(seconds: random(2_000_000_000), nanoseconds: random(999_999_999))
   }
