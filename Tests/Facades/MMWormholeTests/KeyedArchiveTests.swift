@@ -52,6 +52,25 @@ struct KeyedArchiveTests {
     #expect(errors.all == [])
   }
 
+  // The unarchiver takes objects that are equal for one if its delegate replaces them.
+  @Test("has elements of their own types, also those that are equal")
+  func equalElements() throws {
+    wormhole.passMessageObject([true, URL(fileURLWithPath: "/a")] as NSArray, identifier: "a")
+    var content = try #require(try container.value("a").read())
+    var objects = try #require(content["$objects"]?.arrayValue)
+    let list = try #require(objects.firstIndex { $0["NS.objects"]?.arrayValue?.count == 2 })
+    let elements = try #require(objects[list]["NS.objects"]?.arrayValue)
+    // Another program's archive; this one's has one object for all that are equal.
+    let added = (0..<2).map { PropertyListValue(["CF$UID": .integer(Int64(objects.count + $0))]) }
+    objects += [1, 1.0]
+    objects[list]["NS.objects"] = .array(elements + added)
+    content["$objects"] = .array(objects)
+    try container.value("a").replace(with: content)
+    let read = try #require(wormhole.message(withIdentifier: "a") as? NSArray)
+    let types = read.compactMap { ($0 as? NSNumber).map { String(cString: $0.objCType) } }
+    #expect(types.count == 3 && Set(types).count == 3, "\(types), \(errors.all)")
+  }
+
   @Test("is refused with a reason if Linux could not read or write it")
   func refused() throws {
     let circle = Node()

@@ -27,8 +27,10 @@ final class ArchivedDictionary: NSObject, NSCoding {
 
   /// Puts the dictionaries in the places of their decoders.
   final class Delegate: NSObject, NSKeyedUnarchiverDelegate {
+    // Nil leaves the object as it is. The unarchiver on Linux keeps every other answer by the value of
+    // the object: it would take 1 for an equal true, and end the process at an object that has changed.
     func unarchiver(_ unarchiver: NSKeyedUnarchiver, didDecode object: Any?) -> Any? {
-      (object as? ArchivedDictionary)?.dictionary ?? object
+      (object as? ArchivedDictionary)?.dictionary
     }
 
     // On Linux all of the protocol is required.
