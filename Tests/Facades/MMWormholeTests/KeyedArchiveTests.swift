@@ -1,11 +1,12 @@
 import Foundation
-import MMWormhole
 import Synchronization
 import Testing
 import Wormhole
 import WormholeMessageClients
 import WormholePropertyLists
 import WormholeTestSupport
+
+@testable import MMWormhole
 
 /// A list whose elements follow one another. At the top level, because only such a class has a name.
 final class Node: NSObject, NSCoding {
@@ -91,6 +92,14 @@ struct KeyedArchiveTests {
     NSKeyedArchiver.setClassName("Nested", for: Nested.self)
     wormhole.passMessageObject([Nested()], identifier: "a")
     #expect(errors.all.count == 4 && errors.all[3].contains("top level"), "\(errors.all)")
+    for object in [
+      NSError(domain: "d", code: 1), Decimal(1), NSDecimalNumber(value: 1),
+      NSDateInterval(start: .now, duration: 1),
+    ] as [Any] {
+      wormhole.passMessageObject([object, NSSet()] as NSArray, identifier: "a")
+      #expect(errors.all.last?.contains("\(type(of: object))") == true, "\(errors.all)")
+    }
+    #expect(errors.all.count == 8, "\(errors.all)")
     #expect(wormhole.message(withIdentifier: "a") == nil)
     #expect(try container.value("a").read() == nil)
   }
@@ -134,8 +143,8 @@ struct KeyedArchiveTests {
   /// Each form of a value with one part of it missing, in excess, or another one in its place.
   private func damaged(_ value: PropertyListValue) -> [PropertyListValue] {
     var forms: [PropertyListValue] = [
-      7, 0.5, true, "text", .data(Data([1])), [], [:], ["CF$UID": 0], ["CF$UID": 1], ["CF$UID": 2],
-      ["CF$UID": 5],
+      7, -1, .integer(1 << 40), 0.5, .real(.nan), true, "text", .data(Data([1])), [], [:],
+      ["CF$UID": 0], ["CF$UID": 1], ["CF$UID": 2], ["CF$UID": 5],
     ]
     for (index, element) in (value.arrayValue ?? []).enumerated() {
       var array = value.arrayValue ?? []
@@ -182,6 +191,54 @@ struct KeyedArchiveTests {
       }
       #expect(!errors.all.isEmpty)
       errors.removeAll()
+    }
+  }
+
+  @Test("with any class of Foundation is read, refused or an error, whatever its fields are")
+  func foundation() throws {
+    let objects: [any NSCoding] = [
+      NSOrderedSet(array: [1, "a"]), NSCountedSet(array: [1, 1, "a"]), NSIndexSet(index: 5),
+      NSMutableIndexSet(indexesIn: NSRange(location: 3, length: 4)), NSIndexPath(index: 7),
+      NSCharacterSet(charactersIn: "ab"), NSLocale(localeIdentifier: "de_DE"), NSDateComponents(),
+      NSDate(), NSURL(fileURLWithPath: "/a"), NSUUID(), NSPersonNameComponents(), NSNull(),
+      NSValue(range: NSRange(location: 1, length: 2)), NSURLQueryItem(name: "a", value: "b"),
+      try NSRegularExpression(pattern: "a+"), NSTimeZone(forSecondsFromGMT: 60),
+      NSNotification(name: .init("n"), object: "o"), NSMutableData(bytes: [1, 2], length: 2),
+      try #require(NSCalendar(identifier: .gregorian)),
+      NSMeasurement(doubleValue: 1, unit: UnitLength.meters),
+    ]
+    for object in objects {
+      let content = try KeyedArchive.content(of: NSArray(array: [object, NSSet()]))
+      let read = try #require(try KeyedArchive.object(in: content) as? NSArray, "\(object)")
+      #expect(read.count == 2, "\(object)")
+      for form in damaged(content) {
+        // Nothing but the end of the process would be wrong.
+        if let found = try? KeyedArchive.object(in: form) { _ = "\(found)" }
+      }
+    }
+  }
+
+  @Test(
+    "of a class of Foundation that does not check its fields is refused without them",
+    arguments: [
+      "NSString", "NSMutableString", "NSError", "NSURLQueryItem", "NSTextCheckingResult",
+      "NSAffineTransform", "NSDecimalNumberHandler", "NSISO8601DateFormatter", "ByteCountFormatter",
+      "Foundation.NSString", "NSNotification", "NSRegularExpression", "NSValue",
+      "NSAttributedString", "NSDateInterval",
+    ])
+  func unchecked(name: String) throws {
+    for hints: PropertyListValue? in [nil, [.string(name)]] {
+      let asserted = hints == nil ? name : "App.None"
+      var kind: PropertyListValue = [
+        "$classname": .string(asserted), "$classes": [.string(asserted), "NSObject"],
+      ]
+      kind["$classhints"] = hints
+      let content = archive(
+        ["$null", ["$class": ["CF$UID": 2]], kind], root: ["CF$UID": 1])
+      let error = #expect(throws: PropertyListError.self) {
+        try KeyedArchive.object(in: content)
+      }
+      #expect(error.map { "\($0)".contains(name) } == true, "\(String(describing: error))")
     }
   }
 }

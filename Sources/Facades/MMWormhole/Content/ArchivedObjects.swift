@@ -3,7 +3,7 @@ import WormholePropertyLists
 
 /// The objects of an archive, and their references.
 struct ArchivedObjects {
-  private let objects: [PropertyListValue]
+  let objects: [PropertyListValue]
   private let root: PropertyListValue?
   private let version: PropertyListValue?
 
@@ -53,7 +53,7 @@ struct ArchivedObjects {
     return archive
   }
 
-  private func className(of entry: PropertyListValue) -> String? {
+  func className(of entry: PropertyListValue) -> String? {
     guard let reference = entry["$class"].flatMap(Self.target),
       objects.indices.contains(reference), isClass(objects[reference])
     else { return nil }
@@ -102,7 +102,7 @@ struct ArchivedObjects {
   }
 
   /// The object that a value refers to; nil if that is nil or a class.
-  private func object(_ value: PropertyListValue) -> Int? {
+  func object(_ value: PropertyListValue) -> Int? {
     guard let index = Self.target(of: value), index > 0, index < objects.count else { return nil }
     return objects[index]["$classname"] == nil ? index : nil
   }

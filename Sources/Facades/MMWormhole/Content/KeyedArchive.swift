@@ -62,13 +62,18 @@ enum KeyedArchive {
     archiver.outputFormat = .binary
     archiver.encode(object, forKey: NSKeyedArchiveRootObjectKey)
     archiver.finishEncoding()
-    return try checked(PropertyListValue(data: archiver.encodedData, limits: limits))
+    let content = try checked(PropertyListValue(data: archiver.encodedData, limits: limits))
+    // The receiver would refuse it.
+    try ArchivedObjects(content).checkClasses()
+    return content
   }
 
-  /// Unarchives with the classes that the archive names: `init(coder:)` of each runs on bytes that
-  /// other processes wrote.
+  /// Unarchives with the classes that the archive names, of Foundation and of the program:
+  /// `init(coder:)` of each runs on bytes that other processes wrote.
   static func object(in content: PropertyListValue) throws -> any NSCoding {
-    let archive = try ArchivedObjects(checked(content)).separatingKeys(in: content)
+    let objects = try ArchivedObjects(checked(content))
+    try objects.checkClasses()
+    let archive = objects.separatingKeys(in: content)
     let bytes = try archive.binaryBytes(limits: limits)
     let unarchiver = try NSKeyedUnarchiver(forReadingFrom: Data(bytes))
     unarchiver.requiresSecureCoding = false
@@ -125,6 +130,11 @@ enum KeyedArchive {
     case let dictionary as [AnyHashable: Any]:
       elements = dictionary.keys.map(\.base) + dictionary.values
     case let set as Set<AnyHashable>: elements = set.map(\.base)
+    case _ where (object as AnyObject) is NSDecimalNumber || object is NSError:
+      throw PropertyListError(
+        .unsupportedType, at: .keyPath(""),
+        "it holds an object of type \(type(of: object)), and Foundation on Linux ends the process "
+          + "when it archives one; pass its text or its number")
     case _ where (object as AnyObject) is any NSCoding: return try checkClass(of: object)
     default:
       throw PropertyListError(

@@ -1,0 +1,88 @@
+import Foundation
+import WormholePropertyLists
+
+/// Which classes of Foundation are read from an archive, and what the fields of their objects must be.
+///
+/// Foundation on Linux ends the process, or never returns, at an object of one of its own classes that
+/// lacks a field or has one of another kind. So only classes are read whose decoders return an error
+/// then, as far as their fields are not checked here: each field was left out, and replaced by
+/// numbers, texts, data and references of all kinds. A class of the program decodes itself.
+extension ArchivedObjects {
+  private typealias Fields = [String: PropertyListValue]
+
+  /// Refuses an object that Foundation may not survive.
+  func checkClasses() throws {
+    for (index, entry) in objects.enumerated() {
+      let hints = entry["$classhints"]?.arrayValue?.map(\.stringValue) ?? []
+      if let hint = hints.first(where: { !Self.isSafe($0, [:], self) }) { throw refused(hint) }
+      guard let fields = entry.dictionaryValue, let name = className(of: entry) else { continue }
+      guard Self.isSafe(name, fields, self) else { throw refused(name, index) }
+    }
+  }
+
+  private func refused(_ name: String?, _ index: Int? = nil) -> PropertyListError {
+    KeyedArchive.damaged(
+      "it names the class \(name ?? "?")\(index.map { " for object \($0)" } ?? ""), which Foundation on "
+        + "Linux cannot read from such fields without ending the process")
+  }
+
+  private static func isSafe(_ name: String?, _ fields: Fields, _ objects: ArchivedObjects) -> Bool
+  {
+    guard let name else { return false }
+    let parts = name.split(separator: ".")
+    // Without a module it is one of Foundation's, unless the program has given the name to another.
+    guard parts.count < 2 else { return !modules.contains(String(parts[0])) }
+    if safe.contains(name) || name.hasPrefix("NSUnit")
+      || NSKeyedUnarchiver.class(forClassName: name) != nil
+    {
+      return true
+    }
+    return checked[name]?(fields, objects) ?? false
+  }
+
+  private static let modules: Set = [
+    "Foundation", "FoundationEssentials", "FoundationInternationalization",
+    "FoundationNetworking", "FoundationXML",
+  ]
+
+  private static let safe: Set = [
+    "NSArray", "NSMutableArray", "NSSet", "NSMutableSet", "NSDictionary", "NSMutableDictionary",
+    "NSData", "NSMutableData", "NSDateComponents", "NSCalendar", "NSTimeZone", "NSLocale",
+    "NSCharacterSet", "NSMutableCharacterSet", "NSIndexPath", "NSIndexSet", "NSMutableIndexSet",
+    "NSNull", "NSNumber", "NSPersonNameComponents", "NSURL", "NSUUID",
+  ]
+
+  private static let checked: [String: @Sendable (Fields, ArchivedObjects) -> Bool] = {
+    let text: @Sendable (Fields, ArchivedObjects) -> Bool = { fields, _ in
+      fields["NS.string"]?.stringValue != nil
+    }
+    let ordered: @Sendable (Fields, ArchivedObjects) -> Bool = { fields, objects in
+      fields.allSatisfy { !$0.key.hasPrefix("NS.object.") || objects.object($0.value) != nil }
+    }
+    return [
+      "NSString": text, "NSMutableString": text,
+      "NSOrderedSet": ordered, "NSMutableOrderedSet": ordered,
+      "NSCountedSet": { fields, objects in
+        // Each object is added as often as its count says.
+        let counts = fields.filter { $0.key.hasPrefix("NS.count") }.map(\.value.intValue)
+        return counts.allSatisfy { (0...1_000).contains($0 ?? -1) }
+      },
+      // Date.description traps on a NaN in FoundationEssentials.
+      "NSDate": { fields, _ in fields["NS.time"]?.doubleValue?.isFinite == true },
+      "NSMeasurement": { fields, _ in fields["NS.value"]?.doubleValue?.isFinite == true },
+      "NSError": { $1.text($0["NSDomain"]) != nil },
+      "NSNotification": { $1.object($0["NS.object"] ?? 0) != nil },
+      "NSRegularExpression": { fields, _ in
+        (0...0x7F).contains(fields["NSOptions"]?.intValue ?? -1)
+      },
+      "NSURLQueryItem": { $1.text($0["NS.name"]) != nil },
+      // Any other value is decoded by a type that the archive names.
+      "NSValue": { fields, _ in fields["NS.special"]?.intValue != nil },
+    ]
+  }()
+
+  /// The text to which a field refers; nil for anything else.
+  private func text(_ field: PropertyListValue?) -> String? {
+    field.flatMap(object(_:)).flatMap { objects[$0].stringValue }
+  }
+}
