@@ -31,7 +31,7 @@ struct HelpText {
     text += "\n\nUSAGE: \(usage(indent: 7))\n"
     text += section("ARGUMENTS", command.operands.map { ("<\($0.name)>", $0.help) })
     text += section("OPTIONS", CommandDescription.options(at: path).map(element))
-    let examples = CommandExamples.lines(of: path.dropFirst().map(\.name))
+    let examples = CommandExamples.lines(of: path)
     text += section("EXAMPLES", examples.map { ($0, "") })
     text += section("SUBCOMMANDS", command.shownSubcommands.map { ($0.name, $0.abstract) })
     if !command.subcommands.isEmpty {

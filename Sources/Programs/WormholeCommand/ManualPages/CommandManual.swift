@@ -68,7 +68,7 @@ struct CommandManual {
     text += Roff.heading("DESCRIPTION") + explanation(command)
     if command.run == nil { text += paths.map(self.command).joined() }
     text += Roff.heading("EXAMPLES")
-    for path in paths { text += Roff.code(CommandExamples.lines(of: path.dropFirst().map(\.name))) }
+    for path in paths { text += Roff.code(CommandExamples.lines(of: path)) }
     text += Roff.heading("SEE ALSO")
     return text + "\(Roff.bold(root.name))(1), \(Roff.bold(ProgramName.format))(5)\n"
   }

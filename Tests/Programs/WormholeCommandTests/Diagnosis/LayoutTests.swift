@@ -14,7 +14,7 @@ struct LayoutTests {
     for path in CommandDescription.root.paths() {
       let text = HelpText(path: path, columns: columns).rendered
       // An example is copied, so it stays in one line.
-      let examples = CommandExamples.lines(of: path.dropFirst().map(\.name)).map { "  " + $0 }
+      let examples = CommandExamples.lines(of: path).map { "  " + $0 }
       let long = text.split(separator: "\n").map(String.init).filter { line in
         line.count > columns && (columns >= 80 || !examples.contains(line))
       }

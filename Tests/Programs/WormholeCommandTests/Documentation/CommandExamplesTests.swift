@@ -11,7 +11,7 @@ struct CommandExamplesTests {
   /// The lines of the help, of the recipes, and of the last column of the tables of the page.
   private static func lines() throws -> [String] {
     let help = CommandDescription.root.paths().flatMap { path in
-      CommandExamples.lines(of: path.dropFirst().map(\.name))
+      CommandExamples.lines(of: path)
     }
     let recipes = CommandExamples.recipes.split(separator: "\n")
       .filter { $0.hasPrefix("  ") }.map { $0.dropFirst(2) }.map(String.init)
@@ -25,7 +25,7 @@ struct CommandExamplesTests {
   @Test("are two to four for each command")
   func numbers() {
     for path in CommandDescription.root.paths() where path.last?.run != nil {
-      let lines = CommandExamples.lines(of: path.dropFirst().map(\.name))
+      let lines = CommandExamples.lines(of: path)
       #expect((2...4).contains(lines.count), "\(path.map(\.name))")
       #expect(
         HelpText(path: path, columns: 80).rendered.contains("\nEXAMPLES:\n  \(lines.first ?? "")"))

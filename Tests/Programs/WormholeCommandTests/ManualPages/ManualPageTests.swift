@@ -63,7 +63,7 @@ struct ManualPageTests {
     for line in command.discussion.split(separator: "\n") {
       #expect(text.contains(line.split(separator: " ").joined(separator: " ")), "\(line)")
     }
-    for line in CommandExamples.lines(of: names) { #expect(text.contains(line), "\(line)") }
+    for line in CommandExamples.lines(of: path) { #expect(text.contains(line), "\(line)") }
   }
 
   @Test("list the commands in that of the program, which shows the recipes")
