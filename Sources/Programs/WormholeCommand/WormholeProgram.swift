@@ -49,10 +49,7 @@ struct WormholeProgram {
     case .help(let path, let isWhole):
       let help = HelpText(path: path, columns: environment.columns)
       try environment.print(isWhole ? help.rendered : help.first)
-    case .recipes: try environment.print(CommandExamples.recipes)
-    case .version(let version): try environment.print(line: version)
-    case .completionScript(let shell): try environment.print(shell.script(for: root))
-    case .manualPage(let page): try environment.print(page.text)
+    case .text(let text): try environment.print(text)
     }
   }
 

@@ -19,10 +19,8 @@ struct ArgumentParser {
     case run(CommandDescription, ParsedArguments)
     /// - Parameter isWhole: false for the first help of a program with many commands.
     case help([CommandDescription], isWhole: Bool)
-    case recipes
-    case version(String)
-    case completionScript(CompletionShell)
-    case manualPage(ManualPage)
+    /// The recipes, the version, a script for completion, or a manual page.
+    case text(String)
   }
 
   /// - Parameter arguments: bytes, as the kernel passed them: `CommandLine.arguments` repairs invalid
@@ -63,7 +61,7 @@ struct ArgumentParser {
       {
         if let early = try readOption(argument) { return early }
       } else if argument == "help", path.count == 1 {
-        if arguments[next...] == ["recipes"] { return .recipes }
+        if arguments[next...] == ["recipes"] { return .text(CommandExamples.recipes) }
         return .help(try helpPath(), isWhole: arguments[next...].contains("--all"))
       } else if command.subcommands.isEmpty {
         operands.append((argument, next - 1))
@@ -121,13 +119,13 @@ struct ArgumentParser {
     let text = if let attached { attached } else { try separateValue(of: option) }
     try check(text, against: kind, of: option.spelling)
     if option.name == ArgumentDescription.completionScript.name, path.count == 1 {
-      return CompletionShell(rawValue: text).map { .completionScript($0) }
+      return CompletionShell(rawValue: text).map { .text($0.script(for: path[0])) }
     }
     if option.name == ArgumentDescription.manualPage.name, path.count == 1 {
-      guard let page = ManualPage(text, of: path[0]) else {
+      guard let page = CommandManual(root: path[0]).page(named: text) else {
         throw error("there is no manual page '\(text)': give 1, 5 or the name of a command")
       }
-      return .manualPage(page)
+      return .text(page)
     }
     optionValues[option.name] =
       option.isRepeating ? optionValues[option.name, default: []] + [text] : [text]
@@ -139,7 +137,7 @@ struct ArgumentParser {
       return .help(path, isWhole: arguments.contains("--all"))
     }
     if option.name == ArgumentDescription.version.name, let version = command.version {
-      return .version(version)
+      return .text(version + "\n")
     }
     flags.insert(option.name)
     return nil

@@ -3,7 +3,21 @@
 struct CommandManual {
   let root: CommandDescription
 
-  var page: String {
+  /// The first page of a section, by its number, or that of a command; nil for any other name.
+  func page(named name: String) -> String? {
+    switch ManualSection(rawValue: name) {
+    case .command: page
+    case .format:
+      ArticleManual(
+        name: ProgramName.format, summary: "the files of a container on disk", source: source,
+        seeAlso: "\(root.name)(1)",
+        markdown: String(decoding: PackageResources.OnDiskFormat_md, as: UTF8.self)
+      ).page
+    case nil: root.shownSubcommands.first { $0.name == name }.map(page)
+    }
+  }
+
+  private var page: String {
     var text = title(root.name, root)
     text += Roff.heading("SYNOPSIS")
     text += "\(Roff.bold(root.name)) \(options(root.globalOptions)) \(Roff.italic("command")) ...\n"
@@ -58,9 +72,9 @@ struct CommandManual {
     Roff.title(name, .command, source: source, phrase(command.abstract))
   }
 
-  var source: String { "\(root.name) \(root.version ?? "")" }
+  private var source: String { "\(root.name) \(root.version ?? "")" }
 
-  func page(of command: CommandDescription) -> String {
+  private func page(of command: CommandDescription) -> String {
     var text = title(name(command), command)
     text += Roff.heading("SYNOPSIS")
     let paths = command.paths(below: [root]).filter { $0.last?.run != nil }
@@ -135,32 +149,6 @@ enum ManualSection: String, CaseIterable, Sendable {
   case command = "1"
   /// The format on disk: the article of the documentation.
   case format = "5"
-}
-
-/// A manual page that the program can print, for man(1).
-struct ManualPage: Sendable {
-  let text: String
-
-  /// - Parameter name: The number of a section, for its first page, or the name of a command.
-  /// - Returns: nil for any other text.
-  init?(_ name: String, of root: CommandDescription) {
-    let manual = CommandManual(root: root)
-    switch ManualSection(rawValue: name) {
-    case .command: text = manual.page
-    case .format:
-      text =
-        ArticleManual(
-          name: ProgramName.format, summary: "the files of a container on disk",
-          source: manual.source, seeAlso: "\(root.name)(1)",
-          markdown: String(decoding: PackageResources.OnDiskFormat_md, as: UTF8.self)
-        ).page
-    case nil:
-      guard let command = root.shownSubcommands.first(where: { $0.name == name }) else {
-        return nil
-      }
-      text = manual.page(of: command)
-    }
-  }
 }
 
 /// Text in the language of man(7).

@@ -268,19 +268,15 @@ import WormholeTestSupport
     #expect(try helpPath("help", "--help") == ["wormhole"])
     #expect(try helpPath("help", "help") == ["wormhole"])
     #expect(try helpPath("--group", "g", "help", "send") == ["wormhole", "send"])
-    guard case .version = try line.parse(["--version"]) else {
-      Issue.record("--version does not print the version")
-      return
+    func text(_ arguments: String...) throws -> String? {
+      guard case .text(let text) = try line.parse(arguments) else { return nil }
+      return text
     }
+    #expect(try text("--version") == "\(CommandDescription.root.version ?? "-")\n")
     #expect(line.refusal("send", "--version")?.contains("unknown option") == true)
-    for arguments in [
-      ["--generate-completion-script", "zsh"], ["--generate-completion-script=zsh"],
-    ] {
-      guard case .completionScript(.zsh) = try line.parse(arguments) else {
-        Issue.record("\(arguments) do not print a script")
-        continue
-      }
-    }
+    let script = CompletionShell.zsh.script(for: .root)
+    #expect(try text("--generate-completion-script", "zsh") == script)
+    #expect(try text("--generate-completion-script=zsh") == script)
     #expect(line.refusal("--generate-completion-script=tcsh")?.contains("'bash', 'zsh'") == true)
   }
 }

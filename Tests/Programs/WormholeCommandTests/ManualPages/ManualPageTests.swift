@@ -9,7 +9,7 @@ struct ManualPageTests {
     ManualSection.allCases.map(\.rawValue) + CommandDescription.root.shownSubcommands.map(\.name)
 
   private func page(_ name: String) throws -> String {
-    try #require(ManualPage(name, of: .root)).text
+    try #require(CommandManual(root: .root).page(named: name))
   }
 
   /// The text of a page as a terminal shows it; nil where there is no man(1).
