@@ -36,25 +36,7 @@ struct CommandManual {
     text += Roff.heading("EXAMPLES") + Roff.code(recipes.map(String.init))
     if parts.count > 1 { text += Roff.heading("EXIT STATUS") + paragraphs(parts[1]) }
     text += Roff.heading("ENVIRONMENT")
-    text += Roff.item(
-      Roff.bold(ContainerSelection.groupVariable), "The group, if no option names a container.")
-    text += Roff.item(
-      Roff.bold(ContainerSelection.directoryVariable),
-      "The container, if no option names one. The two variables exclude each other.")
-    text += Roff.item(
-      Roff.bold("XDG_DATA_HOME"),
-      "The containers of groups are in " + Roff.bold("app-groups")
-        + " in this directory; without it, "
-        + "in " + Roff.bold("~/.local/share/app-groups") + ".")
-    text += Roff.item(
-      Roff.bold("WORMHOLE_GROUPS"),
-      "The place on etcd of groups' containers, instead of a directory."
-    )
-    text += Roff.item(
-      Roff.bold("WORMHOLE_ETCD_PASSWORD"), "The password of etcd's user, if no file has it.")
-    text += Roff.item(
-      Roff.bold(PeerVariable.name), "The sender's name for the subcommands of peer.")
-    text += ".PP\n"
+    text += Self.variables.map { Roff.item(Roff.bold($0), $1) }.joined() + ".PP\n"
     text += paragraphs(
       "A command that is run for a delivery has more variables: see the page of the subcommand.")
     text += Roff.heading("SEE ALSO")
@@ -64,6 +46,22 @@ struct CommandManual {
     text += "\(Roff.bold("inotify"))(7)\n"
     return text
   }
+
+  private static let variables = [
+    (ContainerSelection.groupVariable, "The group, if no option names a container."),
+    (
+      ContainerSelection.directoryVariable,
+      "The container, if no option names one. The two variables exclude each other."
+    ),
+    (
+      "XDG_DATA_HOME",
+      "The containers of groups are in \(Roff.bold("app-groups")) in this directory; without it, in "
+        + Roff.bold("~/.local/share/app-groups") + "."
+    ),
+    ("WORMHOLE_GROUPS", "The place on etcd of groups' containers, instead of a directory."),
+    ("WORMHOLE_ETCD_PASSWORD", "The password of etcd's user, if no file has it."),
+    (CommandVariable.peer, "The sender's name for the subcommands of peer."),
+  ]
 
   /// The name of a command's page: `wormhole-queue`.
   private func name(_ command: CommandDescription) -> String { "\(root.name)-\(command.name)" }
@@ -119,8 +117,7 @@ struct CommandManual {
   }
 
   private func spelling(_ option: ArgumentDescription) -> String {
-    Roff.bold("--\(option.name)")
-      + (option.kind == nil ? "" : " " + Roff.italic(option.valueName))
+    Roff.bold("--\(option.name)") + (option.kind == nil ? "" : " " + Roff.italic(option.valueName))
   }
 
   private func item(_ option: ArgumentDescription) -> String {
@@ -130,17 +127,11 @@ struct CommandManual {
 
   /// The lines of a paragraph stay lines, as in the help.
   private func paragraphs(_ text: String) -> String {
-    let lines = text.split(separator: "\n", omittingEmptySubsequences: false)
-    var result = ""
-    for (index, line) in lines.enumerated() {
-      guard !line.isEmpty else {
-        result += ".PP\n"
-        continue
-      }
-      result += Roff.line(Roff.escaped(String(line))) + "\n"
-      if index + 1 < lines.count, !lines[index + 1].isEmpty { result += ".br\n" }
+    text.split(separator: "\n\n").map { paragraph in
+      let lines = paragraph.split(separator: "\n").map { Roff.line(Roff.escaped(String($0))) }
+      return lines.joined(separator: "\n.br\n") + "\n"
     }
-    return result
+    .joined(separator: ".PP\n")
   }
 }
 

@@ -186,6 +186,9 @@ enum CommandVariable {
   /// Set for a process that takes beside others of one command, which reports for all of them.
   static let copy = "WORMHOLE_COPY"
   /// The name at which it was received: of a message, a queue or a log.
+  /// The name of the peer for which it was received; `wormhole` takes it as its own name, too.
+  static let peer = "WORMHOLE_PEER"
+  static let transfer = "WORMHOLE_TRANSFER"
   static let identifier = "WORMHOLE_IDENTIFIER"
   /// When it was sent, as ISO 8601.
   static let time = "WORMHOLE_TIME"

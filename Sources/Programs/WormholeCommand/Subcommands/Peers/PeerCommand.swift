@@ -15,13 +15,32 @@ extension CommandDescription {
       .peerList, .peerServe, .peerRequest, .peerSend, .peerReceive, .peerContext, .peerTransfer,
       .peerReceiveFiles, .peerOutstanding, .peerForget, .peerRetry, .peerRemove, .peerLaunch,
     ])
-}
 
-/// The variables in the environment of a command that runs for a peer.
-enum PeerVariable {
-  /// The name of the peer; `wormhole` takes it as its own name, too.
-  static let name = "WORMHOLE_PEER"
-  static let transfer = "WORMHOLE_TRANSFER"
+  static let peerList = CommandDescription(
+    name: "list",
+    abstract: "Show the peers, and whether they are reachable.",
+    discussion: """
+      Listed are the peers that are or were present, and those for which something waits or is \
+      registered. With --watch a line is printed for each peer now, and whenever it comes, goes or \
+      dies; the command prints 'listening' on standard error, and from then on it misses nothing.
+
+      The states are 'reachable', 'suspended', 'launchable', 'gone' and 'neverSeen'.
+      """,
+    arguments: [
+      .flag("watch", help: "Go on, and print the changes."),
+      .count, .timeout, .readyDescriptor,
+      .flag("json", help: "Print a line of JSON for each peer instead of text for people."),
+    ]
+  ) { arguments, environment in
+    guard arguments.has("watch") else {
+      let peers = try arguments.existingSession(environment)?.peers() ?? []
+      return try environment.print(peers, arguments, under: ["PEER", "STATE", "WHY"]) {
+        [$0.name, $0.reachability.word, $0.reachability.reason]
+      }
+    }
+    try watchPeers(arguments, environment)
+  }
+  .refusing(ParsedArguments.watchProblem)
 }
 
 extension ArgumentDescription {
@@ -52,9 +71,7 @@ extension PeerSession {
 }
 
 extension ParsedArguments {
-  /// A session under the name that the command line gives.
-  ///
-  /// - Parameter queue: The queue to which it sends first.
+  /// A session under the name that the command line gives, which sends to `queue` first.
   func openSession(
     _ environment: CommandEnvironment, sendingTo queue: String? = nil
   ) throws -> PeerSession {
@@ -68,9 +85,8 @@ extension ParsedArguments {
     try container.openExisting().map { try PeerSession(sessionName(environment), in: $0) }
   }
 
-  /// The name under which this program sends.
   func sessionName(_ environment: CommandEnvironment) -> String {
-    let variable = environment.variable(PeerVariable.name).flatMap { $0.isEmpty ? nil : $0 }
+    let variable = environment.variable(CommandVariable.peer).flatMap { $0.isEmpty ? nil : $0 }
     return text("from") ?? variable ?? PeerSession.standardName
   }
 
@@ -85,18 +101,8 @@ extension ParsedArguments {
 }
 
 extension QueueEntryStatus {
-  /// For machines; the values are never changed.
-  var word: String {
-    switch self {
-    case .stored: "stored"
-    case .taken: "taken"
-    case .processed: "processed"
-    case .cancelled: "cancelled"
-    case .superseded: "superseded"
-    case .expired: "expired"
-    case .failed: "failed"
-    }
-  }
+  /// For machines: the name of the case, which is never changed.
+  var word: String { reason == nil ? "\(self)" : "failed" }
 
   /// Ends the command after a wait for the outcome of `what`. The exit status shows the outcome, so
   /// its record is not needed any more.
@@ -109,34 +115,6 @@ extension QueueEntryStatus {
     environment.report("\(what) was not processed: \(reason.map { "failed, \($0)" } ?? word)")
     throw ExitStatus.no
   }
-}
-
-extension CommandDescription {
-  static let peerList = CommandDescription(
-    name: "list",
-    abstract: "Show the peers, and whether they are reachable.",
-    discussion: """
-      Listed are the peers that are or were present, and those for which something waits or is \
-      registered. With --watch a line is printed for each peer now, and whenever it comes, goes or \
-      dies; the command prints 'listening' on standard error, and from then on it misses nothing.
-
-      The states are 'reachable', 'suspended', 'launchable', 'gone' and 'neverSeen'.
-      """,
-    arguments: [
-      .flag("watch", help: "Go on, and print the changes."),
-      .count, .timeout, .readyDescriptor,
-      .flag("json", help: "Print a line of JSON for each peer instead of text for people."),
-    ]
-  ) { arguments, environment in
-    guard arguments.has("watch") else {
-      let peers = try arguments.existingSession(environment)?.peers() ?? []
-      return try environment.print(peers, arguments, under: ["PEER", "STATE", "WHY"]) {
-        [$0.name, $0.reachability.word, $0.reachability.reason]
-      }
-    }
-    try watchPeers(arguments, environment)
-  }
-  .refusing(ParsedArguments.watchProblem)
 }
 
 private func watchPeers(_ arguments: ParsedArguments, _ environment: CommandEnvironment) throws {

@@ -40,7 +40,7 @@ extension CommandDescription {
     let program = try CommandLinePath.program(
       words[0], searchPath: environment.variable("PATH") ?? "")
     var variables = try arguments.container.variables(to: "register")
-    variables[PeerVariable.name] = name
+    variables[CommandVariable.peer] = name
     for text in arguments.texts("env") {
       let parts = text.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
       variables[String(parts[0])] = String(parts[1])

@@ -179,7 +179,7 @@ extension PeerMessage: HandledDelivery {
   }
 
   func variables(receiver: String) -> [String: String] {
-    [PeerVariable.name: receiver, PeerVariable.transfer: id]
+    [CommandVariable.peer: receiver, CommandVariable.transfer: id]
   }
 
   func retryCommand(receiver: String) -> String { "\(ProgramName.called) peer retry \(id)" }

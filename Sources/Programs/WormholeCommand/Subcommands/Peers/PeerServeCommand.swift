@@ -81,7 +81,7 @@ private struct PeerServer {
     request.onCancel { unwanted.put(true) }
     let outcome = try command.run(
       input: try OutputFormat.json.bytes(request.value, of: "the request"),
-      variables: [PeerVariable.name: name, CommandVariable.sender: request.sender],
+      variables: [CommandVariable.peer: name, CommandVariable.sender: request.sender],
       collectsOutput: true, interruption: interruption, unwanted: unwanted)
     let printed = String(decoding: outcome.output, as: UTF8.self).trimmed
     if let failure = command.failure(outcome.termination) {
