@@ -90,8 +90,7 @@ extension CommandDescription {
     name: "import",
     abstract: "Set the values of a property-list file, XML or binary, or of JSON, in one step.",
     arguments: [
-      .operand("file", .identifier, help: "The file; with '-', standard input is read."),
-      .suite,
+      .operand("file", .identifier, help: "The file; with '-', standard input is read."), .suite,
       .flag("merge", help: "Keep the keys that are not in the file."),
       .flag("replace", help: "Remove the keys that are not in the file."),
       .value(
@@ -113,8 +112,7 @@ extension CommandDescription {
     if let data {
       try defaults.importSuite(from: data, mode, durability: arguments.durability)
     } else {
-      try defaults.importSuite(
-        from: URL(filePath: file), mode, durability: arguments.durability)
+      try defaults.importSuite(from: URL(filePath: file), mode, durability: arguments.durability)
     }
   }
   .refusing { arguments in
@@ -155,8 +153,7 @@ extension CommandDescription {
       nothing. After a burst of changes the last state is always printed, the earlier ones perhaps.
       """,
     arguments: [
-      .optional("key", .live(.key), help: "The key to watch; without it, all keys."),
-      .suite,
+      .optional("key", .live(.key), help: "The key to watch; without it, all keys."), .suite,
       .count, .timeout, .readyDescriptor,
       .flag("envelope", help: "Print each change with the process that made it, and when."),
       .jsonAlways,
@@ -173,84 +170,12 @@ extension CommandDescription {
     ) { backlog.add(Change($0)) }
     environment.reportIfPolling(observation.detection, "the defaults")
     if !opened.isNew { environment.reportListening() }
-    try withExtendedLifetime(observation) {
-      try arguments.handleEach(of: backlog.next, until: deadline) { change in
-        try environment.print(json: change.line(withPublisher: arguments.has("envelope")))
-        return .done
-      }
+    try arguments.handleEach(of: backlog.next, until: deadline, keeping: observation) { change in
+      try environment.print(json: change.line(withPublisher: arguments.has("envelope")))
+      return .done
     }
   }
-}
 
-extension CommandEnvironment {
-  /// The property list of a JSON object, in a file or on standard input.
-  fileprivate func dictionaryOfJSON(_ file: String?) throws -> Data {
-    let source = file ?? "standard input"
-    let value = try JSONInput.read(
-      file.map { try content(of: $0) } ?? wholeStandardInput(), source: source)
-    guard case .dictionary = value else {
-      throw CommandError(
-        cannot: "import \(source)", because: "it is JSON, but not an object of keys and values",
-        status: .badData)
-    }
-    return Data(try OutputFormat.binary.bytes(value, of: source))
-  }
-}
-
-extension ArgumentDescription {
-  static let suite = value(
-    "suite", .live(.suite), named: "name",
-    help: "A separate suite in the container; without it, the container's own defaults.")
-
-  static let defaultsKey = operand("key", .live(.key), help: "The name of the value; any text.")
-}
-
-extension ParsedArguments {
-  func openDefaults() throws -> GroupDefaults {
-    GroupDefaults(suite: text("suite"), in: try container.open())
-  }
-
-  /// The defaults without making anything; nil if there is no container.
-  func existingDefaults() throws -> GroupDefaults? {
-    try container.openExisting().map { GroupDefaults(suite: text("suite"), in: $0) }
-  }
-}
-
-/// A change of a key, from the last printed value to the latest one.
-private struct Change: Sendable {
-  let key: String
-  let old: PropertyListValue?
-  var new: PropertyListValue?
-  /// Nil if it is unknown, or if there were several.
-  var publisher: Publisher?
-
-  init(_ change: DefaultsChange) {
-    key = change.key
-    old = change.oldValue
-    new = change.newValue
-    publisher = change.publisher
-  }
-
-  /// Several changes of one key become one: a slow reader of our output costs no more memory than the
-  /// defaults themselves.
-  @Sendable static func join(_ waiting: inout [Change], _ change: Change) {
-    guard let index = waiting.firstIndex(where: { $0.key == change.key }) else {
-      return waiting.append(change)
-    }
-    waiting[index].new = change.new
-    waiting[index].publisher = change.publisher.flatMap { last in
-      waiting[index].publisher?.isSameProcess(as: last) ?? false ? last : nil
-    }
-    // The key has its last printed value again: nothing is left to print.
-    if waiting[index].old == waiting[index].new { waiting.remove(at: index) }
-  }
-
-  func line(withPublisher: Bool) -> PropertyListValue {
-    .object(["key": key, "old": old, "new": new, "publisher": withPublisher ? publisher : nil])
-  }
-}
-
-extension CommandDescription {
   static let defaultsReadType = CommandDescription(
     name: "read-type",
     abstract: "Print the type of a key's value; exit status 1 if there is none.",
@@ -335,11 +260,39 @@ extension CommandDescription {
   }
 }
 
-func noSuchKey(_ key: String, _ verb: String) -> CommandError {
-  CommandError.no("\(verb) \(key.quoted)", because: "there is no such key")
+extension CommandEnvironment {
+  /// The property list of a JSON object, in a file or on standard input.
+  fileprivate func dictionaryOfJSON(_ file: String?) throws -> Data {
+    let source = file ?? "standard input"
+    let value = try JSONInput.read(
+      file.map { try content(of: $0) } ?? wholeStandardInput(), source: source)
+    guard case .dictionary = value else {
+      throw CommandError(
+        cannot: "import \(source)", because: "it is JSON, but not an object of keys and values",
+        status: .badData)
+    }
+    return Data(try OutputFormat.binary.bytes(value, of: source))
+  }
+}
+
+extension ArgumentDescription {
+  static let suite = value(
+    "suite", .live(.suite), named: "name",
+    help: "A separate suite in the container; without it, the container's own defaults.")
+
+  static let defaultsKey = operand("key", .live(.key), help: "The name of the value; any text.")
 }
 
 extension ParsedArguments {
+  func openDefaults() throws -> GroupDefaults {
+    GroupDefaults(suite: text("suite"), in: try container.open())
+  }
+
+  /// The defaults without making anything; nil if there is no container.
+  func existingDefaults() throws -> GroupDefaults? {
+    try container.openExisting().map { GroupDefaults(suite: text("suite"), in: $0) }
+  }
+
   /// Calls the body with each suite that is not empty. A suite that cannot be read is reported, the
   /// others follow, and in the end its status is thrown.
   fileprivate func forEachSuite(
@@ -361,6 +314,44 @@ extension ParsedArguments {
     }
     if let failure { throw failure }
   }
+}
+
+/// A change of a key, from the last printed value to the latest one.
+private struct Change: Sendable {
+  let key: String
+  let old: PropertyListValue?
+  var new: PropertyListValue?
+  /// Nil if it is unknown, or if there were several.
+  var publisher: Publisher?
+
+  init(_ change: DefaultsChange) {
+    key = change.key
+    old = change.oldValue
+    new = change.newValue
+    publisher = change.publisher
+  }
+
+  /// Several changes of one key become one: a slow reader of our output costs no more memory than the
+  /// defaults themselves.
+  @Sendable static func join(_ waiting: inout [Change], _ change: Change) {
+    guard let index = waiting.firstIndex(where: { $0.key == change.key }) else {
+      return waiting.append(change)
+    }
+    waiting[index].new = change.new
+    waiting[index].publisher = change.publisher.flatMap { last in
+      waiting[index].publisher?.isSameProcess(as: last) ?? false ? last : nil
+    }
+    // The key has its last printed value again: nothing is left to print.
+    if waiting[index].old == waiting[index].new { waiting.remove(at: index) }
+  }
+
+  func line(withPublisher: Bool) -> PropertyListValue {
+    .object(["key": key, "old": old, "new": new, "publisher": withPublisher ? publisher : nil])
+  }
+}
+
+func noSuchKey(_ key: String, _ verb: String) -> CommandError {
+  CommandError.no("\(verb) \(key.quoted)", because: "there is no such key")
 }
 
 extension PropertyListValue {

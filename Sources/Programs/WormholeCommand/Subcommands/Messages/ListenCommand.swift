@@ -26,9 +26,7 @@ extension CommandDescription {
       more.
       """,
     arguments: [
-      .identifiers(),
-      .count,
-      .timeout, .readyDescriptor,
+      .identifiers(), .count, .timeout, .readyDescriptor,
       .flag("envelope", help: "Print each message with the process that sent it, and when."),
       .flag("current", help: "Begin with the current message, if there is one."),
     ] + ArgumentDescription.output + [.command(forEach: "message")]
@@ -45,25 +43,24 @@ extension CommandDescription {
     for (detection, name) in listener.detections { environment.reportIfPolling(detection, name) }
     if !opened.isNew { environment.reportListening(endsWithReader: printsLines) }
     let namesEach = names.count > 1 || listener.hasPatterns
-    try withExtendedLifetime(listener) {
-      try arguments.handleEach(of: listener.arrivals.next, until: deadline) { arrival in
-        do {
-          guard let snapshot = try listener.snapshot(of: arrival) else { return nil }
-          // The removal of a message is not a message.
-          guard let message = try snapshot.propertyList() else { return nil }
-          let identifier = arrival.identifier
-          let publisher = snapshot.publisher
-          return try arguments.hand(
-            arguments.line(of: message, snapshot, identifier, isOneOfSeveral: namesEach),
-            titled: identifier.quoted, environment,
-            variables: CommandVariable.common(
-              identifier: identifier, time: publisher?.date,
-              sender: publisher.map { $0.peer ?? $0.program }))
-        } catch let error as AppGroupError {
-          // A message that cannot be read is reported, and does not count.
-          environment.report(error)
-          return nil
-        }
+    // The closure keeps the listener.
+    try arguments.handleEach(of: listener.arrivals.next, until: deadline) { arrival in
+      do {
+        guard let snapshot = try listener.snapshot(of: arrival) else { return nil }
+        // The removal of a message is not a message.
+        guard let message = try snapshot.propertyList() else { return nil }
+        let identifier = arrival.identifier
+        let publisher = snapshot.publisher
+        return try arguments.hand(
+          arguments.line(of: message, snapshot, identifier, isOneOfSeveral: namesEach),
+          titled: identifier.quoted, environment,
+          variables: CommandVariable.common(
+            identifier: identifier, time: publisher?.date,
+            sender: publisher.map { $0.peer ?? $0.program }))
+      } catch let error as AppGroupError {
+        // A message that cannot be read is reported, and does not count.
+        environment.report(error)
+        return nil
       }
     }
   }
