@@ -165,9 +165,6 @@ extension ChildProcess {
     _ = try tolerating([.noSuchProcess], sendToGroup(received.signal))
   }
 
-  /// Asks it to end, unless it has.
-  func askIfRunning() throws(Errno) { _ = try tolerating([.noSuchProcess], askToEnd()) }
-
   /// Whether nothing is left of a program that was asked to end: what it has started has the same time.
   func isGroupGone() throws(Errno) -> Bool {
     guard hasOwnGroup else { return true }

@@ -8,8 +8,7 @@ import WormholeSystem
 final class Interruption {
   /// Whether a signal has asked this process to end.
   var isRequested: Bool { last != nil }
-  /// The last signal that has asked for it.
-  private(set) var last: Signal?
+  private var last: Signal?
   private let signals: SignalReception
   /// Called when the process continues after a stop, and once a minute.
   private let check: () throws -> Void
@@ -83,9 +82,7 @@ final class Interruption {
         cancel?()
         throw ExitStatus.brokenPipe
       }
-      for received in try signals.take() where received.signal != .continue {
-        last = received.signal
-      }
+      _ = try takeSignals()
       if isRequested {
         cancel?()
         return nil
@@ -94,20 +91,24 @@ final class Interruption {
     }
   }
 
+  /// Takes the signals that have come, and notes the last one that asks this process to end.
+  private func takeSignals() throws(Errno) -> [SignalReception.Received] {
+    let received = try signals.take()
+    last = received.last { $0.signal != .continue }?.signal ?? last
+    return received
+  }
+
   /// Between two steps of work: throws the status that a signal would have ended this process with,
   /// if there was one.
   func endIfInterrupted() throws {
-    for received in try signals.take() where received.signal != .continue {
-      last = received.signal
-      throw ExitStatus(.killed(signal: received.signal.rawValue))
-    }
+    _ = try takeSignals()
+    if isRequested { throw endStatus }
   }
 
   /// Waits until there is input to read, or its end; throws as `endIfInterrupted`.
   func wait(forInputOf descriptor: Int32) throws {
     while true {
-      let ready = try waitReadable(
-        [descriptor, signals.descriptor], until: .now + Self.interval)
+      let ready = try waitReadable([descriptor, signals.descriptor], until: .now + Self.interval)
       try endIfInterrupted()
       if ready[0] { return }
     }
@@ -145,38 +146,18 @@ extension Interruption {
         result = termination
         guard case .killed = termination else { continue }
         hasLost = true
-        for other in running where other !== copy { try other.process.askIfRunning() }
+        for other in running where other !== copy {
+          _ = try tolerating([.noSuchProcess], other.process.askToEnd())
+        }
       }
       running = rest
-      for received in try signals.take() {
-        if received.signal != .continue { last = received.signal }
+      for received in try takeSignals() {
         for copy in running { try copy.process.pass(received) }
       }
     }
     return result
   }
-}
 
-/// A result of another thread, once: the first that it puts here stays.
-final class OneResult<Value: Sendable>: Sendable {
-  private let counter: SharedDescriptor
-  private let result = Mutex<Value?>(nil)
-
-  init() throws(Errno) { counter = SharedDescriptor(try FileDescriptor.wakeUpCounter()) }
-
-  /// Readable once there is a result.
-  var descriptor: Int32 { counter.descriptor.rawValue }
-
-  func put(_ value: Value) {
-    result.withLock { $0 = $0 ?? value }
-    // Only a counter at its maximum cannot be raised, and that one is readable already.
-    try? counter.descriptor.raiseCounter()
-  }
-
-  func look() -> Value? { result.withLock { $0 } }
-}
-
-extension Interruption {
   /// Waits for the end of another program, and passes on to it the signals that would end this
   /// process.
   ///
@@ -190,8 +171,7 @@ extension Interruption {
   func wait(
     forEndOf child: borrowing ChildProcess, collecting pipe: SharedDescriptor? = nil,
     unwanted: OneResult<Bool>? = nil, under role: RoleWatch? = nil,
-    until limit: ContinuousClock.Instant? = nil,
-    mustEnd: () -> Bool = { false }
+    until limit: ContinuousClock.Instant? = nil, mustEnd: () -> Bool = { false }
   ) throws(Errno) -> (termination: Termination, output: [UInt8], isLate: Bool) {
     var output = CollectedOutput(pipe)
     var asked: ContinuousClock.Instant?
@@ -219,14 +199,12 @@ extension Interruption {
         let isOver = isKilled || asked == nil ? true : try child.isGroupGone()
         if isOver {
           // A signal of the terminal reaches both, and the program is perhaps the first to end.
-          for received in try signals.take() where received.signal != .continue {
-            last = received.signal
-          }
+          _ = try takeSignals()
           return (ended, output.bytes, limit != nil && asked != nil)
         }
       }
-      for received in try signals.take() {
-        if received.signal == .continue { role?.checkAfterStop() } else { last = received.signal }
+      for received in try takeSignals() {
+        if received.signal == .continue { role?.checkAfterStop() }
         try child.pass(received)
       }
       if output.descriptor != nil, ready[2] { try output.read() }
@@ -244,4 +222,23 @@ extension Interruption {
       }
     }
   }
+}
+
+/// A result of another thread, once: the first that it puts here stays.
+final class OneResult<Value: Sendable>: Sendable {
+  private let counter: SharedDescriptor
+  private let result = Mutex<Value?>(nil)
+
+  init() throws(Errno) { counter = SharedDescriptor(try FileDescriptor.wakeUpCounter()) }
+
+  /// Readable once there is a result.
+  var descriptor: Int32 { counter.descriptor.rawValue }
+
+  func put(_ value: Value) {
+    result.withLock { $0 = $0 ?? value }
+    // Only a counter at its maximum cannot be raised, and that one is readable already.
+    try? counter.descriptor.raiseCounter()
+  }
+
+  func look() -> Value? { result.withLock { $0 } }
 }

@@ -107,9 +107,7 @@ extension CommandDescription {
       ) { bytes in
         // A reader that is stopped would keep this process from ending.
         guard directory == nil, let interruption else { return try output(bytes) }
-        if try interruption.wait(for: { try output(bytes) }) == nil {
-          throw ExitStatus(.killed(signal: (interruption.last ?? .terminate).rawValue))
-        }
+        if try interruption.wait(for: { try output(bytes) }) == nil { throw interruption.endStatus }
       }
     }
     let done =
