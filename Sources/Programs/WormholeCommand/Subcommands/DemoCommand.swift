@@ -129,11 +129,7 @@ private func printed(
 }
 
 private func remove(_ directory: String, _ environment: CommandEnvironment) {
-  do throws(Errno) {
-    let remove = try ChildProcess("rm", ["-rf", directory])
-    if try remove.wait(until: .now + .seconds(5)) == .exited(0) { return }
-    environment.report("\(directory) is left")
-  } catch {
+  do { try removeTree(directory) } catch {
     environment.report("\(directory) is left: \(error)")
   }
 }
