@@ -56,10 +56,9 @@ struct HelpText {
     parts += command.operands.map(\.synopsis)
     if !command.subcommands.isEmpty { parts.append("<subcommand>") }
     // No line break within a part: its spaces do not count as word boundaries.
-    let unbroken = parts.map { $0.map { $0 == " " ? "\u{A0}" : String($0) }.joined() }
-    let wrapped = TextWrapping.wrap(
-      unbroken.joined(separator: " "), columns: columns, indent: indent, firstIndent: indent)
-    return wrapped.map { $0 == "\u{A0}" ? " " : String($0) }.joined()
+    let unbroken = parts.map { $0.replacing(" ", with: "\u{A0}") }.joined(separator: " ")
+    return TextWrapping.wrap(unbroken, columns: columns, indent: indent, firstIndent: indent)
+      .replacing("\u{A0}", with: " ")
   }
 
   private func element(_ option: ArgumentDescription) -> (label: String, text: String) {

@@ -16,8 +16,8 @@ struct TypedWords {
   static let markers = expectations.keys.sorted() + collections
 
   /// Why the words do not fit, for a sentence.
-  struct Problem: Error {
-    let reason: String
+  struct Problem: Error, CustomStringConvertible {
+    let description: String
   }
 
   /// The collection that the words begin with; nil for one value.
@@ -32,26 +32,26 @@ struct TypedWords {
     var rest = words.dropFirst(collection == nil ? 0 : 1)
     while let word = rest.popFirst() {
       if collection == nil, !values.isEmpty {
-        throw Problem(reason: "unexpected argument '\(word)'")
+        throw Problem(description: "unexpected argument '\(word)'")
       }
       let isKey = collection?.hasPrefix("-dict") ?? false
       if isKey { keys.append(word) }
       guard let type = isKey ? rest.popFirst() : word else {
-        throw Problem(reason: "missing value of the key '\(word)'")
+        throw Problem(description: "missing value of the key '\(word)'")
       }
       if Self.collections.contains(type) {
-        throw Problem(reason: "'\(type)' must be the first word of the value")
+        throw Problem(description: "'\(type)' must be the first word of the value")
       }
       guard let expectation = Self.expectations[type] else {
         values.append(try untyped(type))
         continue
       }
       guard let text = rest.popFirst() else {
-        throw Problem(reason: "missing value after '\(type)'")
+        throw Problem(description: "missing value after '\(type)'")
       }
       guard let value = PropertyListValue(text, type: type) else {
         throw Problem(
-          reason: "the value '\(text)' is invalid for '\(type)': expected \(expectation)")
+          description: "the value '\(text)' is invalid for '\(type)': expected \(expectation)")
       }
       values.append(value)
     }
@@ -76,8 +76,6 @@ struct TypedWords {
       // JSON is read later: it is data, and its errors have another status.
       _ = try TypedWords(words) { .string($0) }
       return nil
-    } catch let problem as Problem {
-      return problem.reason
     } catch {
       return "\(error)"
     }

@@ -246,30 +246,27 @@ extension ClusterReport {
   var lines: [String] {
     let named = members.filter(\.isNamed)
     let answering = named.filter { $0.failure == nil }
-    var facts: [String] = []
-    facts.append(
-      Set(answering.compactMap(\.version)).sorted().map { "etcd \($0)" }.joined(separator: ", "))
-    facts.append(
-      "\(members.count) \(members.count == 1 ? "member" : "members")"
-        + (answering.count < named.count ? ", \(answering.count) of \(named.count) answer" : ""))
-    if let leader = members.first(where: \.isLeader) {
-      facts.append("leader \(leader.name.flatMap { $0.isEmpty ? nil : $0 } ?? leader.endpoint)")
-    } else {
-      facts.append("no leader")
+    let leader = members.first(where: \.isLeader).map { leader in
+      leader.name.flatMap { $0.isEmpty ? nil : $0 } ?? leader.endpoint
     }
-    facts.append("revision \(revision)")
-    if let oldestRevision { facts.append("history from \(oldestRevision)") }
-    if let bytes = answering.compactMap(\.databaseBytes).max() {
-      facts.append("database \((bytes + 999_999) / 1_000_000) MB")
-    }
-    if let fastest = answering.compactMap(\.roundTrip).min() {
-      let tenths = Int(fastest / .microseconds(100))
-      facts.append("round trip \(tenths / 10).\(tenths % 10) ms")
-    }
-    if let slowest = answering.compactMap(\.watchDelay).max() {
-      facts.append("a watch reports within \(Int((slowest / .milliseconds(1)).rounded(.up))) ms")
-    }
-    if let user { facts.append("as \(user)") }
-    return facts.filter { !$0.isEmpty }
+    let facts =
+      Set(answering.compactMap(\.version)).sorted().map { "etcd \($0)" } + [
+        "\(members.count) \(members.count == 1 ? "member" : "members")",
+        answering.count < named.count ? "\(answering.count) of \(named.count) answer" : nil,
+        leader.map { "leader \($0)" } ?? "no leader", "revision \(revision)",
+        oldestRevision.map { "history from \($0)" },
+        answering.compactMap(\.databaseBytes).max().map {
+          "database \(($0 + 999_999) / 1_000_000) MB"
+        },
+        answering.compactMap(\.roundTrip).min().map { fastest in
+          let tenths = Int(fastest / .microseconds(100))
+          return "round trip \(tenths / 10).\(tenths % 10) ms"
+        },
+        answering.compactMap(\.watchDelay).max().map {
+          "a watch reports within \(Int(($0 / .milliseconds(1)).rounded(.up))) ms"
+        },
+        user.map { "as \($0)" },
+      ]
+    return facts.compactMap(\.self)
   }
 }

@@ -135,8 +135,10 @@ extension JSONReader {
   private init(_ bytes: [UInt8], _ nulls: Nulls) throws(JSONError) {
     self.bytes = bytes
     self.nulls = nulls
-    if String(validating: bytes, as: UTF8.self) == nil {
-      throw error("the text is not valid UTF-8", at: Self.firstInvalidByte(bytes))
+    do {
+      _ = try UTF8Span(validating: bytes.span)
+    } catch {
+      throw self.error("the text is not valid UTF-8", at: error.byteOffsets.lowerBound)
     }
   }
 
@@ -185,7 +187,6 @@ extension JSONReader {
 
   /// The next character, as an error names it.
   private var found: String {
-    guard position < bytes.count else { return "the end of the text" }
     let scalar = String(decoding: bytes[position...].prefix(4), as: UTF8.self).unicodeScalars.first
     guard let scalar else { return "the end of the text" }
     switch scalar.properties.generalCategory {
@@ -194,14 +195,6 @@ extension JSONReader {
       return "U+" + scalar.value.padded(to: 4, radix: 16).uppercased()
     default: return "'\(scalar)'"
     }
-  }
-
-  private static func firstInvalidByte(_ bytes: [UInt8]) -> Int {
-    var codec = UTF8()
-    var iterator = bytes.makeIterator()
-    var offset = 0
-    while case .scalarValue(let scalar) = codec.decode(&iterator) { offset += UTF8.width(scalar) }
-    return offset
   }
 }
 

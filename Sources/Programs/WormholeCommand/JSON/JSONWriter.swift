@@ -9,7 +9,6 @@ import WormholeWorkshop
 /// describes how values that JSON lacks are written.
 struct JSONWriter {
   private var output: [UInt8] = []
-  /// Whether each element has a line of its own.
   private let isPretty: Bool
 
   private init(isPretty: Bool) { self.isPretty = isPretty }
@@ -84,8 +83,7 @@ struct JSONWriter {
       case 0x0C: write("\\f")
       case 0x0D: write("\\r")
       case 0x20..<0x7F: output.append(UInt8(scalar.value))
-      case _ where scalar.controlsTerminal:
-        write("\\u" + scalar.value.padded(to: 4, radix: 16))
+      case _ where scalar.controlsTerminal: write("\\u" + scalar.value.padded(to: 4, radix: 16))
       default: output += String(scalar).utf8
       }
     }
@@ -152,8 +150,7 @@ enum OutputFormat: String, CaseIterable, Sendable {
   ) throws -> [UInt8] {
     do {
       switch self {
-      case .json:
-        return try JSONWriter.bytes(value, isPretty: isPretty) + [UInt8(ascii: "\n")]
+      case .json: return try JSONWriter.bytes(value, isPretty: isPretty) + [UInt8(ascii: "\n")]
       case .plist: return try Array(value.xmlData())
       case .binary: return try value.binaryBytes()
       }

@@ -12,11 +12,11 @@ struct WatchCommandTests {
       (.init(word: "moved", to: "/a b"), "moved /a b", #"{"event":"moved","to":"/a b"}"#),
       (.init(word: "deleting"), "deleting", #"{"event":"deleting"}"#),
       (
-        .init(word: "relinquish", other: .reader), "relinquish reader",
+        .init(word: "relinquish", other: "reader"), "relinquish reader",
         #"{"event":"relinquish","other":"reader"}"#
       ),
       (
-        .init(word: "reacquire", other: .writer), "reacquire writer",
+        .init(word: "reacquire", other: "writer"), "reacquire writer",
         #"{"event":"reacquire","other":"writer"}"#
       ),
       (.init(word: "save"), "save", #"{"event":"save"}"#),

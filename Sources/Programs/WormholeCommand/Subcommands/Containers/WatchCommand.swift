@@ -31,8 +31,7 @@ extension CommandDescription {
       """,
     arguments: [
       .operand("file", .file, help: "A file or directory; it need not exist yet."),
-      .count,
-      .timeout, .readyDescriptor,
+      .count, .timeout, .readyDescriptor,
       .flag("json", help: "Print lines of JSON: {\"event\": ..., \"subitem\": ..., \"to\": ...}."),
     ],
     needsContainer: false
@@ -96,15 +95,15 @@ final class PrintingPresenter: FilePresenter {
   func relinquishPresentedItem(
     toReader reader: @escaping @Sendable (_ reacquirer: (@Sendable () -> Void)?) -> Void
   ) {
-    backlog.add(.init(word: "relinquish", other: .reader))
-    reader { [backlog] in backlog.add(.init(word: "reacquire", other: .reader)) }
+    backlog.add(.init(word: "relinquish", other: "reader"))
+    reader { [backlog] in backlog.add(.init(word: "reacquire", other: "reader")) }
   }
 
   func relinquishPresentedItem(
     toWriter writer: @escaping @Sendable (_ reacquirer: (@Sendable () -> Void)?) -> Void
   ) {
-    backlog.add(.init(word: "relinquish", other: .writer))
-    writer { [backlog] in backlog.add(.init(word: "reacquire", other: .writer)) }
+    backlog.add(.init(word: "relinquish", other: "writer"))
+    writer { [backlog] in backlog.add(.init(word: "reacquire", other: "writer")) }
   }
 
   func savePresentedItemChanges(completionHandler: @escaping @Sendable ((any Error)?) -> Void) {
@@ -158,24 +157,21 @@ final class PrintingPresenter: FilePresenter {
 
 /// An event of a file presenter, as `wormhole watch` prints it: a word, and fields after it.
 struct PresenterEvent: Sendable, Hashable {
-  enum Other: String, Sendable {
-    case reader, writer
-  }
-
   let word: String
-  var other: Other?
+  /// The other side of a question: "reader" or "writer".
+  var other: String?
   var subitem: String?
   var to: String?
 
   /// `moved old<TAB>new`: paths may contain spaces, and their control characters are escaped.
   var line: String {
-    let fields = [other?.rawValue, subitem, to].compactMap { $0?.onOneLine }
+    let fields = [other, subitem, to].compactMap { $0?.onOneLine }
     return fields.isEmpty ? word : word + " " + fields.joined(separator: "\t")
   }
 
   /// `{"event":"moved","subitem":"old","to":"new"}`.
   var propertyList: PropertyListValue {
-    .object(["event": word, "other": other?.rawValue, "subitem": subitem, "to": to])
+    .object(["event": word, "other": other, "subitem": subitem, "to": to])
   }
 
   /// Events that have not been printed yet. Beyond `capacity` all waiting events become one
