@@ -73,6 +73,5 @@ enum Message: Equatable, Sendable {
 }
 
 extension String {
-  /// The text with a capital at its beginning.
   var asSentence: String { prefix(1).uppercased() + dropFirst() }
 }

@@ -28,7 +28,6 @@ enum Main {
     dispatchMain()
   }
 
-  /// Opens the office, begins the session, and reads commands if there is a user.
   @MainActor
   private static func begin() {
     do {

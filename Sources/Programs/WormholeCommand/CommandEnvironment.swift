@@ -20,7 +20,6 @@ struct CommandEnvironment: Sendable {
   var isInputTerminal = false
   /// The width of standard error where that is a terminal.
   var errorColumns: Int?
-  /// The way to report that this process is ready.
   var readiness: Readiness?
   /// Ends the process when a file system does not answer; nil in the process of a test.
   var answers: AnswerWatch?
@@ -81,12 +80,10 @@ extension CommandEnvironment {
     try print(line: arguments.has("json") ? JSONWriter.string(json()) : text())
   }
 
-  /// Prints items: with `--json` a line of each, otherwise a table.
-  ///
-  /// - Throws: `ExitStatus.no` without an item, as from grep(1): nothing is printed then.
+  /// Prints items, with `--json` a line of each, otherwise a table; without an item nothing, and the
+  /// status is `no`, as of grep(1).
   func print<Item: JSONObject>(
-    _ items: [Item], _ arguments: ParsedArguments, under head: [String],
-    cells: (Item) -> [String]
+    _ items: [Item], _ arguments: ParsedArguments, under head: [String], cells: (Item) -> [String]
   ) throws {
     guard !items.isEmpty else { throw ExitStatus.no }
     guard arguments.has("json") else {
@@ -127,7 +124,6 @@ extension CommandEnvironment {
     if endsWithReader { endWithReader() }
   }
 
-  /// Reports to the starter of this process that it is ready, if the starter wants to know.
   func reportReady() { readiness?.announce { report($0) } }
 
   /// Everything on standard input. At a terminal a line says that the program waits for it.

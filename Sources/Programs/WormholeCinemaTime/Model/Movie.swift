@@ -10,7 +10,6 @@ struct Movie: Codable, Hashable, Sendable {
   let actors: [String]
   let hour: Int
 
-  /// The time of the show: "15:00".
   var time: String { "\(hour):00" }
 
   /// The text of the ticket's QR code.
@@ -47,7 +46,6 @@ enum Complication {
     }
   }
 
-  /// Returns the film on the watch's face, or nil if there is none.
   static func movie() -> Movie? {
     do {
       return try value.read().flatMap { Movie.of($0) }

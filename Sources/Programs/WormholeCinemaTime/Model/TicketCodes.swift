@@ -48,7 +48,6 @@ enum TicketCodes {
     for movie in Movie.all where !movies.contains(movie) { remove(file(of: movie.id)) }
   }
 
-  /// Removes a file, if it is still there.
   static func remove(_ file: URL) {
     guard FileManager.default.fileExists(atPath: file.path) else { return }
     do {

@@ -33,9 +33,8 @@ final class TicketOffice {
 
   func isPurchased(_ movie: Movie) -> Bool { purchased.contains(movie) }
 
-  /// Buys a ticket, or gives it back, and announces that to the other side.
-  ///
-  /// - Returns: False if either side has done it already.
+  /// Buys a ticket, or gives it back, and announces that to the other side; returns false if either
+  /// side has done it already.
   func change(_ movie: Movie, isBought: Bool) throws -> Bool {
     let hasChanged = try value.update { content in
       var ids = content ?? []

@@ -123,9 +123,7 @@ extension ScreenDrawing {
       + StyledLine.wrapped(movie.synopsis, columns: columns)
   }
 
-  /// Asks whether to buy a ticket, below the page.
-  ///
-  /// - Returns: The area that remains for the page.
+  /// Asks whether to buy a ticket, below the page; returns the area that remains for the page.
   private mutating func drawQuestion(_ movie: Movie, _ area: Canvas.Area) -> Canvas.Area {
     let isBox = area.rows >= 10 && area.columns >= 30
     let columns = isBox ? 30 : area.columns
@@ -141,8 +139,7 @@ extension ScreenDrawing {
       return rest
     }
     canvas.frame(box, Look.question)
-    canvas.put(
-      question + [StyledLine(movie.title, Look.title)], in: box.inset(rows: 1, columns: 2))
+    canvas.put(question + [StyledLine(movie.title, Look.title)], in: box.inset(rows: 1, columns: 2))
     put([("y", "yes, buy"), ("n", "no")], row: box.row + 3, column: box.column + 2)
     return rest
   }

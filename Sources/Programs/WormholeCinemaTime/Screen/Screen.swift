@@ -10,8 +10,7 @@ final class Screen {
   static let shared = Screen()
 
   private var state = ScreenState(
-    isPhone: Cinema.isPhone, watchName: Cinema.watchName,
-    otherCommand: Cinema.options.otherCommand)
+    isPhone: Cinema.isPhone, watchName: Cinema.watchName, otherCommand: Cinema.options.otherCommand)
   private var reader = KeyReader()
   private var mode: TerminalMode?
   private var signals: SignalReception?

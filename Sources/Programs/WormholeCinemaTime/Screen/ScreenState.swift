@@ -22,19 +22,15 @@ struct ScreenState: Equatable {
   let isPhone: Bool
   /// The name of this side, which distinguishes windows: "phone", "watch", "watch left".
   let name: String
-  /// The command that starts the other side.
   let otherCommand: String
   /// The pages that are open, from the first one to the visible one.
   private(set) var opened: [Page] = [] { didSet { scroll = 0 } }
   private var selections: [Page: Int] = [:]
   private(set) var scroll = 0
   private(set) var tickets: [Movie] = []
-  /// Whether the other side runs.
   var isOtherReachable = false
-  /// The show on the watch's face.
   var nextShow: Movie?
   var time = TimeOfDay(hour: 0, minute: 0)
-  /// The last event.
   var message: Message?
   /// Why the other side cannot be reached, and the remedy.
   var obstacle: String?
@@ -64,7 +60,6 @@ struct ScreenState: Equatable {
   /// The list that is shown, or that the shown film was chosen from; nil on the watch's face.
   var listPage: Page? { ([root] + opened).last { $0 == .films || $0 == .tickets } }
 
-  /// The films of that list.
   var list: [Movie] { listPage == .films ? Movie.all : listPage == .tickets ? tickets : [] }
 
   var selection: Int { listPage.flatMap { selections[$0] } ?? 0 }

@@ -32,7 +32,6 @@ final class Story {
     return claims.allSatisfy(\.holds)
   }
 
-  /// Notes a step's result for the end.
   private func claim(_ text: String, holds: Bool, took duration: Duration? = nil) {
     claims.append((text, holds, duration))
   }

@@ -51,7 +51,6 @@ final class StoryCast {
     return side
   }
 
-  /// Returns the side that was started last.
   func side(_ role: WCSession.Role) throws -> StorySide {
     guard let side = sides.last(where: { $0.role == role }) else {
       throw Refusal(description: "no \(role.rawValue) runs")

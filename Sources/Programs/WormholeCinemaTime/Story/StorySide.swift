@@ -12,7 +12,6 @@ final class StorySide {
   let role: WCSession.Role
   private let stage: Stage
   let process: SideProcess
-  /// The limit of this side's waits.
   var patience = StorySide.patience
 
   init(_ process: SideProcess, as role: WCSession.Role, on stage: Stage) {
@@ -38,16 +37,13 @@ final class StorySide {
 
   private func isNotice(_ line: String) -> Bool { line.hasPrefix("\(role.rawValue): ") }
 
-  /// Gives a command, and shows it on the stage.
-  ///
-  /// - Returns: The first line of the answer.
+  /// Gives a command, and shows it on the stage; returns the first line of the answer.
   func answer(_ command: String) throws -> String {
     let lines = try answer(lines: command)
     try stage.act(role.rawValue, "> \(command)")
     return lines.first ?? ""
   }
 
-  /// Gives a command and returns the lines of its answer.
   func answer(lines command: String) throws -> [String] {
     try send(command)
     // Marks the end of the answer.
@@ -62,7 +58,6 @@ final class StorySide {
 
   // MARK: Waiting
 
-  /// Returns the given number of notices with a text, in their order.
   func notices(_ text: String, count: Int) throws -> [String] {
     let deadline = deadline
     while notices(text).count < count { _ = try process.line(until: deadline) }
@@ -73,9 +68,8 @@ final class StorySide {
     process.output.filter { isNotice($0) && $0.contains(text) }
   }
 
-  /// Repeats a command until the answer contains a text, or, if `isShown` is false, does not.
-  ///
-  /// - Returns: The duration of the wait.
+  /// Repeats a command until the answer contains a text, or, if `isShown` is false, does not;
+  /// returns how long that took.
   func wait(for command: String, toShow text: String, isShown: Bool = true) throws -> Duration {
     let start = ContinuousClock.now
     let deadline = deadline

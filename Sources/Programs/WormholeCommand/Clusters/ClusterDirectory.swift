@@ -153,8 +153,7 @@ struct ClusterCertificates {
       let pipe = try makePipe()
       let output = pipe.write.rawValue
       let child = try ChildProcess("openssl", words, output: output, errors: output)
-      let said = try pipe.takeRead().descriptor
-        .readToEnd(expectedBytes: 0, maximumBytes: 64 << 10)
+      let said = try pipe.takeRead().descriptor.readToEnd(expectedBytes: 0, maximumBytes: 64 << 10)
       guard try child.wait(until: .now + .seconds(60)) != .exited(0) else { return }
       throw CommandError(
         cannot: action,

@@ -2,7 +2,6 @@ import WormholeSystem
 
 /// The machines of an etcd cluster, and the containers on it: what `etcd init` writes files for.
 struct ClusterPlan: Sendable {
-  /// The name or the address of each machine.
   let hosts: [String]
   /// The prefixes of the containers; with TLS each has a user of its own.
   let containers: [String]
@@ -116,7 +115,6 @@ struct ClusterPlan: Sendable {
     """
   }
 
-  /// The script that installs and starts a member on its machine.
   var installation: String {
     """
     #!/bin/sh
@@ -146,7 +144,6 @@ struct ClusterPlan: Sendable {
     """
   }
 
-  /// The script that creates the users of the cluster, once for all members.
   var users: String {
     let rights = containers.map { name in
       """

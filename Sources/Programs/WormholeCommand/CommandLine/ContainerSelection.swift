@@ -145,8 +145,7 @@ struct ContainerSelection: Sendable {
     if let container = try existing() { return (container, false) }
     environment.reportListening(endsWithReader: endsWithReader)
     let subject = if case .group(let group) = name { "group \(group.quoted)" } else { try path() }
-    environment.report(
-      "\(subject) has no container yet; \(try hint())waiting for its first use")
+    environment.report("\(subject) has no container yet; \(try hint())waiting for its first use")
     // At once, because what the first user removes again is never seen.
     let latch = WakeLatch()
     let watch = try watchPlace { latch.raise() }

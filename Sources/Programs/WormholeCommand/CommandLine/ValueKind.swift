@@ -60,8 +60,7 @@ enum ValueKind: Sendable, Equatable {
     case .choice(let values): Self.problem(with: text, among: values)
     case .choices(let values):
       Self.list(text).compactMap { Self.problem(with: $0, among: values) }.first
-    case .assignment:
-      text.hasPrefix("=") || !text.contains("=") ? "expected NAME=value" : nil
+    case .assignment: text.hasPrefix("=") || !text.contains("=") ? "expected NAME=value" : nil
     }
   }
 

@@ -114,8 +114,7 @@ extension CommandDescription {
     name: "complete",
     abstract: "Print what may stand at the end of a command line, for completion.",
     arguments: [.command("words", help: "The words of the line up to the cursor.")],
-    needsContainer: false,
-    isHidden: true
+    needsContainer: false, isHidden: true
   ) { arguments, environment in
     environment.answers?.endSilently(after: .milliseconds(500))
     let completion = Completion(arguments.tail ?? [], root: .root)
@@ -172,8 +171,7 @@ enum LiveNames: String, Sendable {
       case .queue: try container.queueNames()
       case .presence: try container.presenceNames()
       case .log: try container.logNames()
-      case .key:
-        try (GroupDefaults(suite: suite, in: container).storedValues() ?? [:]).map(\.key)
+      case .key: try (GroupDefaults(suite: suite, in: container).storedValues() ?? [:]).map(\.key)
       case .suite: try GroupDefaults.suiteNames(in: container).compactMap { $0 }
       case .peer: try PeerSession(PeerSession.standardName, in: container).peers().map(\.name)
       case .group: []

@@ -27,7 +27,6 @@ struct Finding: Equatable {
   let kind: Kind
   /// Nil for the level of the kind.
   var ownLevel: Level?
-  /// The problem, as a sentence.
   let what: String
   let path: String
   /// The remedy, and its exact command where there is one.

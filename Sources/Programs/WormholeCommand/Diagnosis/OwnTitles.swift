@@ -39,9 +39,7 @@ extension ContainerReport {
 }
 
 extension ContainerReport.HeldLease {
-  /// The value under the lease, for a column.
   var title: String { kind.isOwn ? OwnTitles.title(identifier, kind) : identifier }
 
-  /// The value under the lease, in a sentence.
   var titleInSentence: String { kind.isOwn ? title : identifier.quoted }
 }

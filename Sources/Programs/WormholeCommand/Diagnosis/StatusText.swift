@@ -20,10 +20,7 @@ struct StatusText {
     let tables: [(head: [String], rows: [[String]])] = [
       (["MESSAGE", "SIZE", "CHANGED", "BY"], values),
       (["DEFAULTS", "SIZE", "CHANGED", "BY"], defaults),
-      (
-        ["NOTIFICATION", "STATE"],
-        report.names.notifications.map { [$0.identifier, state($0)] }
-      ),
+      (["NOTIFICATION", "STATE"], report.names.notifications.map { [$0.identifier, state($0)] }),
       (
         ["PEER", "WAITING", "STATE"],
         peers.map { [$0.peer.name, $0.text, $0.peer.reachability.reason] }

@@ -69,8 +69,7 @@ struct ArticleManual {
       let lines = texts.map { heading, cell in
         headings.count > 2 ? "\\fI\(inline(heading)):\\fP \(inline(cell))" : inline(cell)
       }
-      return Roff.item(
-        inline(row.first ?? ""), lines.map(Roff.line).joined(separator: "\n.br\n"))
+      return Roff.item(inline(row.first ?? ""), lines.map(Roff.line).joined(separator: "\n.br\n"))
     }.joined()
   }
 

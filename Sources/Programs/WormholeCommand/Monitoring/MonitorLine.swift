@@ -8,7 +8,6 @@ import WormholeSystem
 import WormholeWorkshop
 
 struct MonitorLine: Sendable {
-  /// The words for the subject of an event.
   enum Kind: String, CaseIterable, Sendable {
     case message, `default`, notification, queue, log, peer, presence, consumer, request, lease, own
 
@@ -124,7 +123,6 @@ struct MonitorLine: Sendable {
 /// Turns the events of a container into events for people: defaults by their keys, peers by their
 /// names.
 struct MonitorView {
-  /// The last known defaults, by the name of their value.
   private var defaults: [String: [String: PropertyListValue]] = [:]
   /// The peers, by the addresses of their mailboxes.
   private(set) var peers: [String: String] = [:]

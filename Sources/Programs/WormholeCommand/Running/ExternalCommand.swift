@@ -14,8 +14,7 @@ struct ExternalCommand: Sendable {
   ///     thread must be the main one then.
   func start(
     variables: [String: String], input: Int32 = 0, output: Int32 = 1,
-    inheriting inherited: Int32? = nil,
-    endsWithParent: Bool = true, hasOwnGroup: Bool = false
+    inheriting inherited: Int32? = nil, endsWithParent: Bool = true, hasOwnGroup: Bool = false
   ) throws(Errno) -> ChildProcess {
     try ChildProcess(
       words[0], Array(words.dropFirst()), environment: Self.environment(with: variables),
@@ -183,13 +182,13 @@ enum CommandVariable {
   /// Set for a process that takes beside others of one command, which reports for all of them.
   static let copy = "WORMHOLE_COPY"
   /// The name at which it was received: of a message, a queue or a log.
-  /// The name of the peer for which it was received; `wormhole` takes it as its own name, too.
-  static let peer = "WORMHOLE_PEER"
-  static let transfer = "WORMHOLE_TRANSFER"
   static let identifier = "WORMHOLE_IDENTIFIER"
   /// When it was sent, as ISO 8601.
   static let time = "WORMHOLE_TIME"
   static let sender = "WORMHOLE_SENDER"
+  /// The name of the peer for which it was received; `wormhole` takes it as its own name, too.
+  static let peer = "WORMHOLE_PEER"
+  static let transfer = "WORMHOLE_TRANSFER"
   /// 1 for a redelivery, otherwise 0.
   static let redelivery = "WORMHOLE_REDELIVERY"
   /// The number of deliveries, this one included.

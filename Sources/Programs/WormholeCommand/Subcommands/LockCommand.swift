@@ -71,8 +71,7 @@ extension CommandDescription {
     try LockedRun(
       file: arguments.requiredText("file"), words: arguments.tail ?? [],
       isShared: arguments.has("shared"), term: arguments.duration("term"),
-      wait: LockWait(arguments),
-      environment: environment
+      wait: LockWait(arguments), environment: environment
     ).run().end()
   }
   .refusing { arguments in
@@ -102,8 +101,7 @@ struct LockWait {
   func conflict(_ lock: String, heldBy holder: LeaseHolder?, _ reason: String) -> CommandError {
     let isWait = timeout > .zero
     return CommandError(
-      cannot: "lock \(lock)",
-      because: isWait ? reason : holder.map { "\($0), holds it" } ?? reason,
+      cannot: "lock \(lock)", because: isWait ? reason : holder.map { "\($0), holds it" } ?? reason,
       status: conflictStatus ?? (isWait ? .deadline : .no))
   }
 }

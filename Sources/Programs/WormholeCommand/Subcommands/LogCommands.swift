@@ -79,8 +79,7 @@ extension CommandDescription {
     arguments: [
       .logName, .subscriber, .fromNumber, .since,
       .flag("new", help: "Begin with the next message that is appended."),
-      .count, .timeout,
-      .readyDescriptor, .details,
+      .count, .timeout, .readyDescriptor, .details,
     ] + ArgumentDescription.output + [.command(forEach: "message")]
   ) { arguments, environment in
     let deadline = arguments.deadline()
@@ -168,7 +167,6 @@ extension ParsedArguments {
     $0.conflict(of: "from", "since", "new")
   }
 
-  /// - Throws: `CommandError` if there is none.
   fileprivate func existingLog() throws -> Log {
     let name = requiredText("name")
     guard let container = try container.openExisting(),

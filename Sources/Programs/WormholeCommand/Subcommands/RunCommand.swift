@@ -47,8 +47,7 @@ extension CommandDescription {
     ]
   ) { arguments, environment in
     let command = ExternalCommand(words: arguments.tail ?? [])
-    let presence = try arguments.container.open()
-      .presence(arguments.text("as") ?? command.name)
+    let presence = try arguments.container.open().presence(arguments.text("as") ?? command.name)
     let interruption = try Interruption(quits: true)
     let isAlone = arguments.has("alone")
     let content = PropertyListValue.object(["command": command.words])
@@ -94,8 +93,7 @@ private func supervise(
     ) { if isFirst { environment.reportReady() } }
     isFirst = false
     let failure = command.failure(termination)
-    let pause =
-      interruption.isRequested ? nil : policy.pause(after: termination, of: .now - start)
+    let pause = interruption.isRequested ? nil : policy.pause(after: termination, of: .now - start)
     guard let pause else {
       // The sender of the signal knows why it ended.
       if let failure, !interruption.isRequested { environment.report(failure) }

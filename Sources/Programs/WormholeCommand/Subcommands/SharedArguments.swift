@@ -14,9 +14,7 @@ extension ArgumentDescription {
     "raw", help: "Print a string as its text, and data as its bytes, not as JSON.")
 
   /// The forms of a value that is printed. `--json` means the same as for every other command.
-  static let output: [ArgumentDescription] = [
-    jsonAlways, raw, format, pretty,
-  ]
+  static let output: [ArgumentDescription] = [jsonAlways, raw, format, pretty]
 
   static let format = value(
     "format", .choice(OutputFormat.allCases.map(\.rawValue)), named: "format", standard: "json",

@@ -47,21 +47,9 @@ extension CommandDescription {
         "copy \(container.location)", because: "\(error.reason); end it first, or give --in-use")
     }
     let target = Engines.withoutPassword(place)
-    try environment.show(
-      done, arguments, text: "copied \(done.counted) to \(target)")
+    try environment.show(done, arguments, text: "copied \(done.counted) to \(target)")
   }
-}
 
-extension CommandEnvironment {
-  /// Shows the progress of a copy to people at a terminal.
-  var partsProgress: (_ parts: Int, _ bytes: Int) -> Void {
-    { parts, bytes in
-      if parts % 100 == 0 { showProgress("\(parts) parts, \(bytes >> 20) MiB") }
-    }
-  }
-}
-
-extension CommandDescription {
   static let backup = CommandDescription(
     name: "backup",
     abstract: "Write the container into one file, as it was at one moment, while it is in use.",
@@ -167,8 +155,62 @@ extension CommandDescription {
         try Program.read(from: descriptor, maximumBytes: min(maximum, 256 << 10))
       }
     }
-    try environment.show(
-      done, arguments, text: "restored \(done.counted)")
+    try environment.show(done, arguments, text: "restored \(done.counted)")
+  }
+
+  static let destroy = CommandDescription(
+    name: "destroy",
+    abstract: "Remove the container with everything in it.",
+    discussion: """
+      Messages, defaults, queues, logs and all else that the package keeps are removed and cannot be \
+      brought back; 'copy' makes a copy before. The files that programs keep in the directory beside that \
+      stay, unless --files is given. A directory that belongs to a group is removed if nothing is left in \
+      it. On etcd all keys below the prefix are removed, and this machine's directory of the container, \
+      but not those of other machines.
+
+      At a terminal the command asks first; elsewhere it needs --yes. While a process is present in the \
+      container, or takes from a queue, the command is refused with its name and exit status 1, unless \
+      --in-use is given. Processes that only read and write messages are not seen; the next one that \
+      writes makes a new container.
+      """,
+    arguments: [
+      .yes, .flag("in-use", help: "Remove the container although processes use it."),
+      .flag("files", help: "Remove also the files that programs keep beside it."),
+    ]
+  ) { arguments, environment in
+    let path = try arguments.container.path()
+    let container = try arguments.container.openExisting(to: "destroy")
+    try arguments.confirm("Remove \(path) with everything in it?", environment)
+    var removal = ContainerRemoval(of: container)
+    removal.allowsUse = arguments.has("in-use")
+    removal.removesFiles = arguments.has("files")
+    do {
+      let left = try removal.run()
+      if !left.isEmpty {
+        let names =
+          left.prefix(5).map(\.onOneLine).joined(separator: ", ") + (left.count > 5 ? ", ..." : "")
+        environment.report("left in \(path): \(names); --files removes that, too")
+      }
+    } catch let error as AppGroupError where error.code == .timedOut {
+      throw CommandError.no(
+        "destroy \(path)", because: "\(error.reason); end it first, or give --in-use")
+    }
+  }
+}
+
+extension CommandEnvironment {
+  /// Shows the progress of a copy to people at a terminal.
+  var partsProgress: (_ parts: Int, _ bytes: Int) -> Void {
+    { parts, bytes in
+      if parts % 100 == 0 { showProgress("\(parts) parts, \(bytes >> 20) MiB") }
+    }
+  }
+
+  fileprivate func show(
+    _ done: ContainerCopy.Summary, _ arguments: ParsedArguments, text sentence: String
+  ) throws {
+    guard arguments.has("json") else { return report(sentence) }
+    try print(json: .object(["parts": done.keys, "bytes": done.bytes, "files": done.items]))
   }
 }
 
@@ -228,55 +270,5 @@ private enum NewFile {
 extension ContainerCopy.Summary {
   fileprivate var counted: String {
     "\(keys) \(keys == 1 ? "part" : "parts"), \(bytes) bytes"
-  }
-}
-
-extension CommandEnvironment {
-  fileprivate func show(
-    _ done: ContainerCopy.Summary, _ arguments: ParsedArguments, text sentence: String
-  ) throws {
-    guard arguments.has("json") else { return report(sentence) }
-    try print(json: .object(["parts": done.keys, "bytes": done.bytes, "files": done.items]))
-  }
-}
-
-extension CommandDescription {
-  static let destroy = CommandDescription(
-    name: "destroy",
-    abstract: "Remove the container with everything in it.",
-    discussion: """
-      Messages, defaults, queues, logs and all else that the package keeps are removed and cannot be \
-      brought back; 'copy' makes a copy before. The files that programs keep in the directory beside that \
-      stay, unless --files is given. A directory that belongs to a group is removed if nothing is left in \
-      it. On etcd all keys below the prefix are removed, and this machine's directory of the container, \
-      but not those of other machines.
-
-      At a terminal the command asks first; elsewhere it needs --yes. While a process is present in the \
-      container, or takes from a queue, the command is refused with its name and exit status 1, unless \
-      --in-use is given. Processes that only read and write messages are not seen; the next one that \
-      writes makes a new container.
-      """,
-    arguments: [
-      .yes, .flag("in-use", help: "Remove the container although processes use it."),
-      .flag("files", help: "Remove also the files that programs keep beside it."),
-    ]
-  ) { arguments, environment in
-    let path = try arguments.container.path()
-    let container = try arguments.container.openExisting(to: "destroy")
-    try arguments.confirm("Remove \(path) with everything in it?", environment)
-    var removal = ContainerRemoval(of: container)
-    removal.allowsUse = arguments.has("in-use")
-    removal.removesFiles = arguments.has("files")
-    do {
-      let left = try removal.run()
-      if !left.isEmpty {
-        let names =
-          left.prefix(5).map(\.onOneLine).joined(separator: ", ") + (left.count > 5 ? ", ..." : "")
-        environment.report("left in \(path): \(names); --files removes that, too")
-      }
-    } catch let error as AppGroupError where error.code == .timedOut {
-      throw CommandError.no(
-        "destroy \(path)", because: "\(error.reason); end it first, or give --in-use")
-    }
   }
 }

@@ -130,7 +130,6 @@ private func json(_ repairs: Repairs, _ findings: [Finding]) -> PropertyListValu
     "removed": repairs.swept.removed,
     "names": repairs.swept.names.isEmpty ? nil : repairs.swept.names,
     "quarantined": repairs.quarantined.first, "missing": repairs.missing.first,
-    "putBack": repairs.putBack.first?.wholeSeconds,
-    "findings": findings.map(\.propertyList),
+    "putBack": repairs.putBack.first?.wholeSeconds, "findings": findings.map(\.propertyList),
   ])
 }

@@ -57,10 +57,7 @@ extension CommandDescription {
       ..., "problem": ..., "publisher": ..., "version": ...}, "name": ..., "notification": {"state": \
       ...}, "presence": [...], "queue": ...}, without what there is not.
       """,
-    arguments: [
-      .list("name", .live(.message), help: "The names; any text."),
-      .jsonLines,
-    ]
+    arguments: [.list("name", .live(.message), help: "The names; any text."), .jsonLines]
   ) { arguments, environment in
     guard let container = try arguments.container.openExisting() else { throw ExitStatus.no }
     var status = ExitStatus.done

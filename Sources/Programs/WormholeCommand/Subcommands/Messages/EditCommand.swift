@@ -16,10 +16,7 @@ extension CommandDescription {
       status is 1; if the text is not JSON, the status is 65. In both cases the text is kept in its file, \
       whose path is printed.
       """,
-    arguments: [
-      .identifier, .nulls, .durable("the new message"),
-      .writeTimeout,
-    ]
+    arguments: [.identifier, .nulls, .durable("the new message"), .writeTimeout]
   ) { arguments, environment in
     let identifier = arguments.requiredText("identifier")
     let value = try arguments.container.open().value(identifier)
@@ -78,7 +75,6 @@ private struct Draft {
     }
   }
 
-  /// Runs the editor, and returns the new text.
   func edited() throws -> [UInt8] {
     // A shell, because the variable may contain options.
     let shell = ExternalCommand(words: ["/bin/sh", "-c", editor + " \"$1\"", editor, path])

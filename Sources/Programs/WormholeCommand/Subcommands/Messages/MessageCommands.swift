@@ -22,8 +22,7 @@ extension CommandDescription {
       begins as JSON does, with {, [, ", or a digit, has to be JSON.
       """,
     arguments: [.identifier, .jsonValue("message")] + ArgumentDescription.valueSources + [
-      .lines, .messageExpires, .ifVersion, .whileRole, .durable("the message"),
-      .writeTimeout,
+      .lines, .messageExpires, .ifVersion, .whileRole, .durable("the message"), .writeTimeout,
     ]
   ) { arguments, environment in
     let identifier = arguments.requiredText("identifier")
@@ -122,8 +121,7 @@ extension CommandDescription {
     var status = ExitStatus.done
     if arguments.has("all") { identifiers = try container.valueIdentifiers() }
     for name in arguments.texts("identifier") {
-      let found =
-        arguments.text("if-version") == nil ? try container.messages(named: name) : [name]
+      let found = arguments.text("if-version") == nil ? try container.messages(named: name) : [name]
       if found.isEmpty {
         environment.report("no message matches \(name.quoted)")
         status = .no

@@ -26,8 +26,7 @@ extension CommandDescription {
       .value(
         "default", .text, named: "json",
         help: "What COMMAND reads, as JSON, if there is no message."),
-      .nulls, .messageExpires,
-      .durable("the new message"),
+      .nulls, .messageExpires, .durable("the new message"),
       .value(
         "timeout", .duration, standard: "60",
         help: "How long to wait for others that change the message."),
@@ -74,8 +73,7 @@ extension CommandDescription {
       """,
     arguments: [
       .identifier, .optional("by", help: "The number to add, 1 by default; it may be negative."),
-      .messageExpires, .durable("the sum"), .jsonAlways,
-      .writeTimeout,
+      .messageExpires, .durable("the sum"), .jsonAlways, .writeTimeout,
     ]
   ) { arguments, environment in
     let identifier = arguments.requiredText("identifier")

@@ -63,8 +63,7 @@ extension ParsedArguments {
   /// - Throws: the closure's error; after the last line `.badData` if a line had no value. Such a
   ///   line is reported, and left out.
   func forEachValue(
-    _ environment: CommandEnvironment, object: String,
-    _ body: (PropertyListValue) throws -> Void
+    _ environment: CommandEnvironment, object: String, _ body: (PropertyListValue) throws -> Void
   ) throws {
     guard has("lines") else { return try body(value(environment, object)) }
     var status = ExitStatus.done

@@ -20,14 +20,56 @@ extension CommandDescription {
       .value(
         "metadata", .text, named: "json", help: "A value that the receiver gets with the file."),
       .flag("move", help: "Move the file instead of copying it: at once on the same file system."),
-      .from, .durable("it"),
-      .expires, .wait, .timeout,
+      .from, .durable("it"), .expires, .wait, .timeout,
     ]
   ) { arguments, environment in
     // Each piece of a file has the time of a call.
     try transfer(arguments.limited(until: nil), environment)
   }
   .refusing(ParsedArguments.waitProblem)
+
+  static let peerReceiveFiles = CommandDescription(
+    name: "receive-files",
+    abstract: "Put the files for a peer into a directory, and print one line for each.",
+    discussion: """
+      A line is {"id": ..., "metadata": ..., "name": ..., "path": ..., "redelivery": ..., \
+      "sender": ..., "size": ...}; "name" is the file's name at its sender, and "path" its path now. \
+      No file is overwritten, and no name leads out of the directory: the second a.txt becomes \
+      a-2.txt, and characters that could mislead a shell become '_'. A file is processed when its line \
+      is written; "redelivery" is true for a file that was delivered before.
+
+      Only one process receives for a name: this one waits up to 10 seconds for another one to end, and \
+      replaces one that is stopped. It prints 'listening' on standard error once it receives. A name to \
+      which nothing was ever sent is removed again at the end.
+      """,
+    arguments: [
+      .ownName, .value("into", .directory, help: "The directory for the files; it must exist."),
+      .count, .timeout, .readyDescriptor, .jsonAlways,
+    ]
+  ) { arguments, environment in
+    let deadline = arguments.deadline()
+    let directory = try ReceivingDirectory(arguments.requiredText("into"))
+    let name = arguments.requiredText("name")
+    let first = FirstLook.queue(PeerNames.files(name), isOwn: true)
+    let session = try PeerSession(name, in: arguments.container.open(first))
+    let interruption = try Interruption(endsWithReader: true)
+    try session.leavingNoName(forFiles: true) { hasReceived in
+      let found = try interruption.wait {
+        try session.receiveFiles(until: min(deadline, .now + .seconds(10)))
+      }
+      guard let receiver = found else { throw ExitStatus.no }
+      defer { receiver.close() }
+      environment.reportListening(endsWithReader: false)
+      try arguments.handleEach(of: receiver.next, until: deadline, interruption) { file in
+        hasReceived = true
+        let path = try directory.put(file)
+        try environment.print(json: file.propertyList(path: path))
+        try file.acknowledge()
+        return .done
+      }
+    }
+  }
+  .refusing { $0.text("into") == nil ? "missing expected option '--into <directory>'" : nil }
 }
 
 private func transfer(_ arguments: ParsedArguments, _ environment: CommandEnvironment) throws {
@@ -49,8 +91,7 @@ private func transfer(_ arguments: ParsedArguments, _ environment: CommandEnviro
   try store(transfer, of: file, until: interruption, environment)
   try environment.print(line: transfer.id)
   guard arguments.text("wait") != nil else { return }
-  guard
-    let status = try interruption.wait(for: { try await transfer.finalStatus(until: deadline) })
+  guard let status = try interruption.wait(for: { try await transfer.finalStatus(until: deadline) })
   else { throw ExitStatus.no }
   try status.end(of: file, environment) { try transfer.removeReceipt() }
 }
@@ -127,51 +168,6 @@ struct ProgressLine {
     // The last column stays empty: some terminals wrap when it is filled.
     return String(text.prefix(max(columns - 1, 1)))
   }
-}
-
-extension CommandDescription {
-  static let peerReceiveFiles = CommandDescription(
-    name: "receive-files",
-    abstract: "Put the files for a peer into a directory, and print one line for each.",
-    discussion: """
-      A line is {"id": ..., "metadata": ..., "name": ..., "path": ..., "redelivery": ..., \
-      "sender": ..., "size": ...}; "name" is the file's name at its sender, and "path" its path now. \
-      No file is overwritten, and no name leads out of the directory: the second a.txt becomes \
-      a-2.txt, and characters that could mislead a shell become '_'. A file is processed when its line \
-      is written; "redelivery" is true for a file that was delivered before.
-
-      Only one process receives for a name: this one waits up to 10 seconds for another one to end, and \
-      replaces one that is stopped. It prints 'listening' on standard error once it receives. A name to \
-      which nothing was ever sent is removed again at the end.
-      """,
-    arguments: [
-      .ownName, .value("into", .directory, help: "The directory for the files; it must exist."),
-      .count, .timeout, .readyDescriptor, .jsonAlways,
-    ]
-  ) { arguments, environment in
-    let deadline = arguments.deadline()
-    let directory = try ReceivingDirectory(arguments.requiredText("into"))
-    let name = arguments.requiredText("name")
-    let first = FirstLook.queue(PeerNames.files(name), isOwn: true)
-    let session = try PeerSession(name, in: arguments.container.open(first))
-    let interruption = try Interruption(endsWithReader: true)
-    try session.leavingNoName(forFiles: true) { hasReceived in
-      let found = try interruption.wait {
-        try session.receiveFiles(until: min(deadline, .now + .seconds(10)))
-      }
-      guard let receiver = found else { throw ExitStatus.no }
-      defer { receiver.close() }
-      environment.reportListening(endsWithReader: false)
-      try arguments.handleEach(of: receiver.next, until: deadline, interruption) { file in
-        hasReceived = true
-        let path = try directory.put(file)
-        try environment.print(json: file.propertyList(path: path))
-        try file.acknowledge()
-        return .done
-      }
-    }
-  }
-  .refusing { $0.text("into") == nil ? "missing expected option '--into <directory>'" : nil }
 }
 
 extension PeerFile {

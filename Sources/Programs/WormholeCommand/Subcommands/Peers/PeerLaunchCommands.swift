@@ -92,38 +92,7 @@ extension CommandDescription {
     let name = arguments.requiredText("name")
     try arguments.registeredLaunch(of: name, to: "remove").registry.remove(name)
   }
-}
 
-extension ParsedArguments {
-  /// - Throws: `CommandError` when the peer is not registered.
-  fileprivate func registeredLaunch(
-    of name: String, to verb: String
-  ) throws -> (registry: PeerLaunch.Registry, launch: PeerLaunch) {
-    guard let registry = try container.openExisting().map(PeerLaunch.Registry.init),
-      let launch = try registry.launch(of: name)
-    else {
-      throw CommandError.no(
-        "\(verb) how \(name.quoted) is started", because: "it is not registered")
-    }
-    return (registry, launch)
-  }
-}
-
-/// The occasions on which a peer is started, in words.
-private enum Occasion: String, CaseIterable {
-  case request, queued, urgent, never
-
-  var occasions: PeerLaunch.Occasions {
-    switch self {
-    case .request: .request
-    case .queued: .queuedWork
-    case .urgent: .urgentWork
-    case .never: []
-    }
-  }
-}
-
-extension CommandDescription {
   static let peerLaunchAgent = CommandDescription(
     name: "agent",
     abstract: "Start registered peers when other machines need them; for a container on etcd.",
@@ -153,5 +122,33 @@ extension CommandDescription {
     defer { agent.close() }
     environment.reportListening(endsWithReader: false)
     try interruption.waitForEnd()
+  }
+}
+
+extension ParsedArguments {
+  fileprivate func registeredLaunch(
+    of name: String, to verb: String
+  ) throws -> (registry: PeerLaunch.Registry, launch: PeerLaunch) {
+    guard let registry = try container.openExisting().map(PeerLaunch.Registry.init),
+      let launch = try registry.launch(of: name)
+    else {
+      throw CommandError.no(
+        "\(verb) how \(name.quoted) is started", because: "it is not registered")
+    }
+    return (registry, launch)
+  }
+}
+
+/// The occasions on which a peer is started, in words.
+private enum Occasion: String, CaseIterable {
+  case request, queued, urgent, never
+
+  var occasions: PeerLaunch.Occasions {
+    switch self {
+    case .request: .request
+    case .queued: .queuedWork
+    case .urgent: .urgentWork
+    case .never: []
+    }
   }
 }

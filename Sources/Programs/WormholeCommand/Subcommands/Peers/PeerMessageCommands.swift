@@ -12,8 +12,7 @@ extension CommandDescription {
       as it waits; with --receipt also its outcome.
       """,
     arguments: [.peer, .jsonValue("message")] + ArgumentDescription.valueSources + [
-      .from, .durable("it"),
-      .expires,
+      .from, .durable("it"), .expires,
       .value(
         "key", .identifier, named: "key",
         help: "Replace a waiting message of this sender with the same key."),

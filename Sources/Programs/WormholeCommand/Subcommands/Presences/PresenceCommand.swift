@@ -80,35 +80,7 @@ extension CommandDescription {
     }
   }
   .refusing { $0.conflict(of: "gone", "count") }
-}
 
-extension ArgumentDescription {
-  static let presenceName = operand("name", .live(.presence), help: "The name; any text.")
-}
-
-private struct PresentProcess: JSONObject {
-  let name: String
-  let member: PresenceMember
-
-  var propertyList: PropertyListValue {
-    var line = member.propertyList
-    line["name"] = .string(name)
-    line["host"] = member.host.map { .string($0) }
-    return line
-  }
-}
-
-extension CommandEnvironment {
-  fileprivate func print(_ found: [PresentProcess], _ arguments: ParsedArguments) throws {
-    try print(found, arguments, under: ["PRESENT AS", "PROCESS", "CONTENT"]) { process in
-      let role = process.member.isExclusive ? ", alone" : ""
-      let content = process.member.content?.shortText() ?? "-"
-      return [process.name, process.member.sinceText + role, content]
-    }
-  }
-}
-
-extension CommandDescription {
   static let presenceEnter = CommandDescription(
     name: "enter",
     abstract: "Be present under a name while a command runs.",
@@ -162,7 +134,31 @@ extension CommandDescription {
   }
 }
 
+extension ArgumentDescription {
+  static let presenceName = operand("name", .live(.presence), help: "The name; any text.")
+}
+
+private struct PresentProcess: JSONObject {
+  let name: String
+  let member: PresenceMember
+
+  var propertyList: PropertyListValue {
+    var line = member.propertyList
+    line["name"] = .string(name)
+    line["host"] = member.host.map { .string($0) }
+    return line
+  }
+}
+
 extension CommandEnvironment {
+  fileprivate func print(_ found: [PresentProcess], _ arguments: ParsedArguments) throws {
+    try print(found, arguments, under: ["PRESENT AS", "PROCESS", "CONTENT"]) { process in
+      let role = process.member.isExclusive ? ", alone" : ""
+      let content = process.member.content?.shortText() ?? "-"
+      return [process.name, process.member.sinceText + role, content]
+    }
+  }
+
   /// Runs a command while this process is present, and ends the presence.
   ///
   /// - Parameter isAlone: Whether it may run only as long as the registration has the exclusive role.

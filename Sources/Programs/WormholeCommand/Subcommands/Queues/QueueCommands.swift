@@ -18,43 +18,7 @@ extension CommandDescription {
     subcommands: [
       .queuePut, .queueTake, .queuePeek, .queueList, .queueRemove, .queuePurge, .queueRetry,
     ])
-}
 
-extension ArgumentDescription {
-  static let queueName = operand("name", .live(.queue), help: "The name of the queue; any text.")
-
-  /// - Parameter help: the source of the ids.
-  static func entryIDs(_ help: String) -> ArgumentDescription {
-    list("id", .identifier, isOptional: true, help: help)
-  }
-}
-
-extension ParsedArguments {
-  /// The queue, without making anything; nil if there is no container.
-  func existingQueue() throws -> Queue? {
-    try container.openExisting()?.queue(requiredText("name"))
-  }
-}
-
-extension QueueReceipt {
-  var propertyList: PropertyListValue {
-    .object([
-      "due": id.due, "id": id.description, "key": key, "priority": id.priority.optionalWord,
-      "sender": id.sender, "sent": id.sent,
-      "status": (hasExpired ? .expired : status).word, "value": payload,
-    ])
-  }
-}
-
-extension EntryPriority {
-  /// For machines: the name of the case, which is never changed.
-  var word: String { "\(self)" }
-
-  /// The word for machines; nil for the standard one.
-  var optionalWord: String? { self == .standard ? nil : word }
-}
-
-extension CommandDescription {
   static let queuePut = CommandDescription(
     name: "put",
     abstract: "Put an entry into a queue, and print its id.",
@@ -67,8 +31,7 @@ extension CommandDescription {
       delays nothing. If no process takes at that time, the entry waits.
       """,
     arguments: [.queueName, .jsonValue("entry")] + ArgumentDescription.valueSources + [
-      .lines, .from, .durable("it"),
-      .expires,
+      .lines, .from, .durable("it"), .expires,
       .value(
         "key", .identifier, named: "key",
         help: "Replace a waiting entry of this sender with the same key."),
@@ -102,21 +65,7 @@ extension CommandDescription {
     }
   }
   .refusing { ParsedArguments.messageProblem($0) ?? $0.conflict(of: "delay", "at") }
-}
 
-extension ParsedArguments {
-  /// The time that `--delay` gives, or that is left until `--at`; nil for an entry that is due at once.
-  fileprivate var delay: Duration? {
-    guard let time = text("at").flatMap(ValueKind.time) else { return duration("delay") }
-    return max(.zero, .seconds(time.timeIntervalSinceNow))
-  }
-
-  fileprivate var priority: EntryPriority {
-    EntryPriority.allCases.first { $0.word == text("priority") } ?? .standard
-  }
-}
-
-extension CommandDescription {
   static let queueRemove = CommandDescription(
     name: "remove", aliases: ["cancel", "forget"],
     abstract: "Remove entries that nobody has taken yet, or that have failed and were kept.",
@@ -126,8 +75,7 @@ extension CommandDescription {
       it is cancelled.
       """,
     arguments: [
-      .queueName,
-      .entryIDs("The ids that 'queue put' or 'queue list' printed."), .allFailed,
+      .queueName, .entryIDs("The ids that 'queue put' or 'queue list' printed."), .allFailed,
     ]
   ) { arguments, environment in
     let queue = try arguments.existingQueue()
@@ -174,9 +122,7 @@ extension CommandDescription {
       behind those that wait. The new ids are printed, one line each. The exit status is 1 if there is \
       no such failure.
       """,
-    arguments: [
-      .queueName, .entryIDs("The ids of failures that 'queue list' shows."), .allFailed,
-    ]
+    arguments: [.queueName, .entryIDs("The ids of failures that 'queue list' shows."), .allFailed]
   ) { arguments, environment in
     let queue = try arguments.existingQueue()
     try arguments.forEachFailure(to: "retry", in: queue, environment) { queue, id in
@@ -188,7 +134,31 @@ extension CommandDescription {
   .refusing(ParsedArguments.idsOrFailed)
 }
 
+extension ArgumentDescription {
+  static let queueName = operand("name", .live(.queue), help: "The name of the queue; any text.")
+
+  /// - Parameter help: the source of the ids.
+  static func entryIDs(_ help: String) -> ArgumentDescription {
+    list("id", .identifier, isOptional: true, help: help)
+  }
+}
+
 extension ParsedArguments {
+  /// The queue, without making anything; nil if there is no container.
+  func existingQueue() throws -> Queue? {
+    try container.openExisting()?.queue(requiredText("name"))
+  }
+
+  /// The time that `--delay` gives, or that is left until `--at`; nil for an entry that is due at once.
+  fileprivate var delay: Duration? {
+    guard let time = text("at").flatMap(ValueKind.time) else { return duration("delay") }
+    return max(.zero, .seconds(time.timeIntervalSinceNow))
+  }
+
+  fileprivate var priority: EntryPriority {
+    EntryPriority.allCases.first { $0.word == text("priority") } ?? .standard
+  }
+
   /// Runs an action for each given entry, or with `--failed` for each that has failed; it returns
   /// why it is impossible, or nil.
   fileprivate func forEachFailure(
@@ -197,21 +167,46 @@ extension ParsedArguments {
   ) throws {
     let failed = has("failed") ? try queue?.failures().map(\.id.description) ?? [] : []
     try forEachID(to: verb, environment, failed: failed) { text in
-      guard let queue, let id = try queue.entryID(text) else { return noID }
+      guard let queue, let id = try queue.entryID(text) else {
+        return "there is no entry with this id"
+      }
       return try action(queue, id)
     }
   }
+
+  /// Opens the container with a look at the sender's part of the queue.
+  fileprivate func openSender(_ environment: CommandEnvironment) throws -> Queue.Sender {
+    let name = requiredText("name")
+    let own = sessionName(environment)
+    let first = FirstLook.queue(name, sender: EncodedName(own))
+    return try container.open(first).queue(name).sender(own)
+  }
 }
 
-private let noID = "there is no entry with this id"
+extension QueueReceipt {
+  var propertyList: PropertyListValue {
+    .object([
+      "due": id.due, "id": id.description, "key": key, "priority": id.priority.optionalWord,
+      "sender": id.sender, "sent": id.sent,
+      "status": (hasExpired ? .expired : status).word, "value": payload,
+    ])
+  }
+}
+
+extension EntryPriority {
+  /// For machines: the name of the case, which is never changed.
+  var word: String { "\(self)" }
+
+  /// The word for machines; nil for the standard one.
+  var optionalWord: String? { self == .standard ? nil : word }
+}
 
 extension Queue {
   /// The entry with an id, as `queue put` prints it, or with a short one, as `queue list` shows it;
   /// throws if several have the short one.
   fileprivate func entryID(_ text: String) throws -> QueueEntryID? {
     if let id = QueueEntryID(text) { return id }
-    let found = try (outstanding().map(\.id) + failures().map(\.id))
-      .filter { $0.shortText == text }
+    let found = try (outstanding().map(\.id) + failures().map(\.id)).filter { $0.shortText == text }
     guard found.count < 2 else {
       throw CommandError.no(
         "choose the entry \(text)",
@@ -230,15 +225,5 @@ extension QueueEntryID {
     var hash: UInt64 = 0xcbf2_9ce4_8422_2325
     for byte in description.utf8 { hash = (hash ^ UInt64(byte)) &* 0x100_0000_01b3 }
     return String((0..<6).map { digits[Int(hash >> ($0 * 5 + 20)) & 31] })
-  }
-}
-
-extension ParsedArguments {
-  /// Opens the container with a look at the sender's part of the queue.
-  fileprivate func openSender(_ environment: CommandEnvironment) throws -> Queue.Sender {
-    let name = requiredText("name")
-    let own = sessionName(environment)
-    let first = FirstLook.queue(name, sender: EncodedName(own))
-    return try container.open(first).queue(name).sender(own)
   }
 }

@@ -56,9 +56,7 @@ extension CommandDescription {
       .value("limit", .duration, help: "The longest time that a command may run; by default any."),
       .timeout, .readyDescriptor,
       .flag("envelope", help: "Print each entry with its sender, id and time of sending."),
-    ] + ArgumentDescription.output + [
-      .retries("an entry"), .backoff, .command(forEach: "entry"),
-    ]
+    ] + ArgumentDescription.output + [.retries("an entry"), .backoff, .command(forEach: "entry")]
   ) { arguments, environment in
     if let jobs = arguments.count("jobs"), jobs > 1 {
       return try environment.withoutTimeLimit { try runCopies(jobs, environment) }.end()
@@ -135,8 +133,7 @@ private func runCopies(_ count: Int, _ environment: CommandEnvironment) throws -
     let pipe = try makePipe()
     let copies = try (0..<count).map { _ throws(Errno) in
       RunningCopy(
-        try command.start(
-          variables: [CommandVariable.copy: "1"], inheriting: pipe.write.rawValue))
+        try command.start(variables: [CommandVariable.copy: "1"], inheriting: pipe.write.rawValue))
     }
     let source = pipe.takeRead()
     try startThread(name: "wormhole.ready") { reportListening(of: count, source, environment) }
