@@ -8,9 +8,7 @@ enum Commands {
 
   static func begin() {
     Thread.detachNewThread {
-      while let line = readLine() {
-        DispatchQueue.main.async { run(line) }
-      }
+      while let line = readLine() { DispatchQueue.main.async { run(line) } }
       DispatchQueue.main.async { exit(0) }
     }
   }

@@ -133,9 +133,7 @@ extension CommandEnvironment {
     while case let chunk = try inputChunk(), !chunk.isEmpty {
       all += chunk
       // An endless input (/dev/zero, a wrong pipe) must not fill the memory.
-      guard all.count <= JSONInput.maximumBytes else {
-        throw tooLarge("standard input", "it")
-      }
+      guard all.count <= JSONInput.maximumBytes else { throw tooLarge("standard input", "it") }
     }
     return all
   }

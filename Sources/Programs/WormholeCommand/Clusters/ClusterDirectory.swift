@@ -29,9 +29,7 @@ struct ClusterDirectory {
       try Self.write(machine + "/etcd.yml", plan.configuration(of: host))
       try Self.write("\(machine)/\(ClusterPlan.service)", plan.unit(of: host))
       try Self.write(machine + "/install", plan.installation, mode: 0o755)
-      if plan.isEncrypted {
-        try certificates.make("member", for: .member(host: host), in: machine)
-      }
+      if plan.isEncrypted { try certificates.make("member", for: .member(host: host), in: machine) }
     }
     guard plan.isEncrypted else { return }
     try Self.write(path + "/users", plan.users, mode: 0o755)

@@ -283,9 +283,7 @@ struct ParsedArguments: Sendable {
 
   func isGiven(_ name: String) -> Bool { has(name) || values[name] != nil }
 
-  func texts(_ name: String) -> [String] {
-    values[name] ?? standards[name].map { [$0] } ?? []
-  }
+  func texts(_ name: String) -> [String] { values[name] ?? standards[name].map { [$0] } ?? [] }
 
   func text(_ name: String) -> String? { texts(name).last }
 

@@ -82,9 +82,7 @@ struct Completion {
 
   /// The words that fit in the place of the last word, whatever it begins with.
   var offer: Offer {
-    if let tailWords {
-      return command.tail == nil ? .nothing : tailWords == 0 ? .commands : .files
-    }
+    if let tailWords { return command.tail == nil ? .nothing : tailWords == 0 ? .commands : .files }
     if let option = option ?? Self.parts(current).flatMap({ option(spelled: $0.spelling) }),
       let kind = option.kind
     {

@@ -1,4 +1,3 @@
-import FoundationEssentials
 import GroupDefaults
 import Wormhole
 import WormholeInspection

@@ -82,9 +82,7 @@ extension ContainerReport.NamedQueue {
   var waitingText: String {
     var text = "\(waiting)"
     if let oldest { text += " (\(waitingBytes.sizeText), oldest \(oldest.secondsText))" }
-    if let nextDue {
-      text += ", \(delayed) of them delayed, the next due \(nextDue.secondsText)"
-    }
+    if let nextDue { text += ", \(delayed) of them delayed, the next due \(nextDue.secondsText)" }
     if taken > 0 { text += ", \(taken) taken" }
     if failed > 0 { text += ", \(failed) failed" }
     return text

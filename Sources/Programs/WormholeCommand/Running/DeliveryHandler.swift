@@ -44,9 +44,7 @@ extension ArgumentDescription {
 
 extension ParsedArguments {
   /// The deliveries that `--retries` allows; nil for any number.
-  var maximumDeliveries: Int? {
-    unsigned("retries").map { Int(min($0, UInt64(Int32.max))) + 1 }
-  }
+  var maximumDeliveries: Int? { unsigned("retries").map { Int(min($0, UInt64(Int32.max))) + 1 } }
 }
 
 /// The process that replaced this one and now has the delivery; nil for another error.

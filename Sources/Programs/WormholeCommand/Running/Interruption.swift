@@ -14,9 +14,7 @@ final class Interruption {
   private let check: () throws -> Void
 
   /// The status for a wait that a signal has ended.
-  var endStatus: ExitStatus {
-    last.map { ExitStatus(.killed(signal: $0.rawValue)) } ?? .no
-  }
+  var endStatus: ExitStatus { last.map { ExitStatus(.killed(signal: $0.rawValue)) } ?? .no }
 
   /// Whether a wait ends when no process reads standard output any more.
   private let endsWithReader: Bool

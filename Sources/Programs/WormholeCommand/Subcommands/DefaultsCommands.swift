@@ -231,15 +231,13 @@ extension CommandDescription {
     arguments: [.operand("text", .identifier, help: "The text to look for."), .jsonAlways]
   ) { arguments, environment in
     let text = arguments.requiredText("text").lowercased()
-    var status = ExitStatus.no
     try arguments.forEachSuite(environment) { suite, values in
-      for (key, value) in values.sorted(by: { $0.key < $1.key }) {
-        guard key.lowercased().contains(text) || value.contains(text) else { continue }
-        status = .done
+      let found = values.filter { $0.key.lowercased().contains(text) || $0.value.contains(text) }
+      for (key, value) in found.sorted(by: { $0.key < $1.key }) {
         try environment.print(json: .object(["key": key, "suite": suite, "value": value]))
       }
+      return !found.isEmpty
     }
-    try status.end()
   }
 
   static let defaultsDomains = CommandDescription(
@@ -251,12 +249,10 @@ extension CommandDescription {
       """,
     arguments: [.jsonAlways]
   ) { arguments, environment in
-    var status = ExitStatus.no
     try arguments.forEachSuite(environment) { suite, values in
-      status = .done
       try environment.print(json: .object(["keys": values.count, "suite": suite]))
+      return true
     }
-    try status.end()
   }
 }
 
@@ -293,13 +289,14 @@ extension ParsedArguments {
     try container.openExisting().map { GroupDefaults(suite: text("suite"), in: $0) }
   }
 
-  /// Calls the body with each suite that is not empty. A suite that cannot be read is reported, the
-  /// others follow, and in the end its status is thrown.
+  /// Calls the body with each suite that is not empty; throws `no` if it returns false for all. A suite
+  /// that cannot be read is reported, the others follow, and in the end its status is thrown.
   fileprivate func forEachSuite(
     _ environment: CommandEnvironment,
-    in body: (String?, [String: PropertyListValue]) throws -> Void
+    in body: (String?, [String: PropertyListValue]) throws -> Bool
   ) throws {
-    guard let container = try container.openExisting() else { return }
+    guard let container = try container.openExisting() else { throw ExitStatus.no }
+    var status = ExitStatus.no
     var failure: ExitStatus?
     for name in try GroupDefaults.suiteNames(in: container) {
       let values: [String: PropertyListValue]
@@ -310,9 +307,9 @@ extension ParsedArguments {
         failure = ExitStatus(of: error)
         continue
       }
-      if !values.isEmpty { try body(name, values) }
+      if !values.isEmpty, try body(name, values) { status = .done }
     }
-    if let failure { throw failure }
+    try (failure ?? status).end()
   }
 }
 

@@ -171,9 +171,7 @@ extension ParsedArguments {
     let name = requiredText("name")
     guard let container = try container.openExisting(),
       try container.logNames().contains(where: { $0.utf8.elementsEqual(name.utf8) })
-    else {
-      throw CommandError.no("read \(name.quoted)", because: "there is no such log")
-    }
+    else { throw CommandError.no("read \(name.quoted)", because: "there is no such log") }
     return container.log(name)
   }
 

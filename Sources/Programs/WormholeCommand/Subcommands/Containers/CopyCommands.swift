@@ -268,7 +268,5 @@ private enum NewFile {
 }
 
 extension ContainerCopy.Summary {
-  fileprivate var counted: String {
-    "\(keys) \(keys == 1 ? "part" : "parts"), \(bytes) bytes"
-  }
+  fileprivate var counted: String { "\(keys) \(keys == 1 ? "part" : "parts"), \(bytes) bytes" }
 }

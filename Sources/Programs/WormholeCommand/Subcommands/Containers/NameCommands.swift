@@ -1,4 +1,3 @@
-import FoundationEssentials
 import Wormhole
 import WormholeInspection
 import WormholePropertyLists

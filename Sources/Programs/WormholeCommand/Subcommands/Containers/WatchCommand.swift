@@ -138,9 +138,7 @@ final class PrintingPresenter: FilePresenter {
     (try? exists(url.path, at: Directory.current)) ?? true ? "changed" : "removed"
   }
 
-  func presentedItemDidChange() {
-    backlog.add(.init(word: word(at: place.withLock { $0 })))
-  }
+  func presentedItemDidChange() { backlog.add(.init(word: word(at: place.withLock { $0 }))) }
 
   func presentedSubitemDidAppear(at url: URL) {
     backlog.add(.init(word: "appeared", subitem: relative(url)))

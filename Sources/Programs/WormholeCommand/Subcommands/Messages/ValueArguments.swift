@@ -48,9 +48,7 @@ extension ParsedArguments {
   /// Returns the value that the arguments give: as one of them, on standard input, or in a file.
   /// The object is that of an error's sentence.
   func value(_ environment: CommandEnvironment, _ object: String) throws -> PropertyListValue {
-    if let file = text("file") {
-      return try value(environment.content(of: file), file)
-    }
+    if let file = text("file") { return try value(environment.content(of: file), file) }
     guard let text = text("value"), text != "-" else {
       return try value(environment.wholeStandardInput(), "\(object) on standard input")
     }

@@ -100,17 +100,16 @@ extension CommandDescription {
       for failure in try session.failures() { try session.remove(failure: failure.id) }
       return
     }
-    guard !arguments.texts("id").isEmpty else {
-      func forget(_ transfer: some PeerTransfer) throws {
-        let status = try transfer.status()
-        guard arguments.has("all") ? status.isEnd : status == .processed else { return }
-        try transfer.removeReceipt()
-      }
-      for transfer in try session.messageTransfers() { try forget(transfer) }
-      for transfer in try session.fileTransfers() { try forget(transfer) }
-      return
+    if !arguments.texts("id").isEmpty {
+      return try arguments.forEachID(to: "forget", environment) { try forget($0, session) }
     }
-    try arguments.forEachID(to: "forget", environment) { try forget($0, session) }
+    func forgetEnded(_ transfer: some PeerTransfer) throws {
+      let status = try transfer.status()
+      guard arguments.has("all") ? status.isEnd : status == .processed else { return }
+      try transfer.removeReceipt()
+    }
+    for transfer in try session.messageTransfers() { try forgetEnded(transfer) }
+    for transfer in try session.fileTransfers() { try forgetEnded(transfer) }
   }
   .refusing { arguments in
     let chosen = ["processed", "all", "failed"].filter { arguments.has($0) }
