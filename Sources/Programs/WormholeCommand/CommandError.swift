@@ -39,13 +39,14 @@ struct CommandError: Error, Equatable, CustomStringConvertible {
 /// Whether a value has no form in the wanted output; other values may have one.
 func isUnprintable(_ error: any Error) -> Bool { (error as? CommandError)?.status == .badData }
 
-/// Runs a closure, and reports an error of the kernel as the action that is not possible. With
+/// Makes a call, and reports an error of the kernel as the action that is not possible. With
 /// `isPermission` a denied access has its own status.
 func reporting<Result: ~Copyable>(
-  cannot action: String, isPermission: Bool = false, _ body: () throws(Errno) -> Result
+  cannot action: String, isPermission: Bool = false,
+  _ call: @autoclosure () throws(Errno) -> Result
 ) throws(CommandError) -> Result {
   do throws(Errno) {
-    return try body()
+    return try call()
   } catch {
     throw CommandError(
       cannot: action, because: error,

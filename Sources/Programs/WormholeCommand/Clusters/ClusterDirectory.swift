@@ -65,10 +65,10 @@ struct ClusterDirectory {
   static func write(
     _ file: String, _ text: String, mode: UInt32 = 0o644, condition: OpenOptions = .exclusive
   ) throws {
-    try reporting(cannot: "write \(file)") { () throws(Errno) in
-      let open = try FileDescriptor.open(file, [.writeOnly, .create, condition], mode: mode)
-      try open.writeAll(Array(text.utf8))
-    }
+    try reporting(
+      cannot: "write \(file)",
+      FileDescriptor.open(file, [.writeOnly, .create, condition], mode: mode)
+        .writeAll(Array(text.utf8)))
   }
 }
 
@@ -125,11 +125,9 @@ struct ClusterCertificates {
       "-extfile", configuration, "-extensions", "made", "-set_serial",
       "0x" + String(UInt64.random(in: 1 ... .max) >> 1 | 1, radix: 16), "-out", made + ".pem",
     ])
-    let authority = try reporting(cannot: "read \(certificate)") { () throws(Errno) in
-      try textOfFile(certificate)
-    }
+    let authority = try reporting(cannot: "read \(certificate)", textOfFile(certificate))
     try ClusterDirectory.write("\(target)/ca.pem", authority)
-    try reporting(cannot: "remove \(request)") { () throws(Errno) in try removeFile(request) }
+    try reporting(cannot: "remove \(request)", removeFile(request))
   }
 
   private func configure(_ extensions: String) throws {

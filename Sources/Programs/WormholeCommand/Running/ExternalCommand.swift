@@ -210,9 +210,8 @@ enum CommandLinePath {
   /// sentence.
   static func absolute(_ file: String, to verb: String) throws -> String {
     guard !file.hasPrefix("/") else { return file }
-    let directory = try reporting(cannot: "find the current directory, to \(verb) \(file)") {
-      () throws(Errno) in try linkTarget("/proc/self/cwd")
-    }
+    let directory = try reporting(
+      cannot: "find the current directory, to \(verb) \(file)", linkTarget("/proc/self/cwd"))
     return directory == "/" ? "/" + file : directory + "/" + file
   }
 

@@ -33,10 +33,9 @@ final class Interruption {
     whenContinued check: @escaping () throws -> Void = {}
   ) throws {
     self.endsWithReader = endsWithReader && Program.outputIsPipe
-    signals = try reporting(cannot: "receive signals") { () throws(Errno) in
-      try SignalReception(
-        of: [.hangUp, .interrupt, .terminate, .continue] + (quits ? [.quit] : []))
-    }
+    signals = try reporting(
+      cannot: "receive signals",
+      SignalReception(of: [.hangUp, .interrupt, .terminate, .continue] + (quits ? [.quit] : [])))
     self.check = check
   }
 

@@ -1,3 +1,4 @@
+import Wormhole
 import WormholeSystem
 import WormholeWorkshop
 
@@ -11,10 +12,8 @@ extension CommandDescription {
       """,
     needsContainer: false
   ) { _, environment in
-    let directory =
-      "\(environment.temporaryDirectory)/wormhole-demo-"
-      + String(UInt64.random(in: 0 ... .max), radix: 16)
-    try reporting(cannot: "make \(directory)") { () throws(Errno) in try makeDirectory(directory) }
+    let directory = "\(environment.temporaryDirectory)/wormhole-demo-\(Nonce.next())"
+    try reporting(cannot: "make \(directory)", makeDirectory(directory))
     defer { remove(directory, environment) }
     let interruption = try Interruption()
     let stage = Stage(

@@ -139,9 +139,8 @@ extension CommandDescription {
     let input =
       file == "-"
       ? nil
-      : try reporting(cannot: "read \(file)") { () throws(Errno) in
-        SharedDescriptor(try FileDescriptor.open(file, .readOnly))
-      }
+      : try reporting(
+        cannot: "read \(file)", SharedDescriptor(FileDescriptor.open(file, .readOnly)))
     // Not before: a pipe may be opened only when somebody writes to it.
     let interruption = try Interruption()
     let done = try ContainerBackup.restore(
@@ -151,9 +150,9 @@ extension CommandDescription {
     ) { maximum in
       let descriptor = input?.descriptor.rawValue ?? 0
       try interruption.wait(forInputOf: descriptor)
-      return try reporting(cannot: "read \(file)") { () throws(Errno) in
-        try Program.read(from: descriptor, maximumBytes: min(maximum, 256 << 10))
-      }
+      return try reporting(
+        cannot: "read \(file)",
+        Program.read(from: descriptor, maximumBytes: min(maximum, 256 << 10)))
     }
     try environment.show(done, arguments, text: "restored \(done.counted)")
   }
@@ -223,37 +222,35 @@ private enum NewFile {
     _ body: (@escaping @Sendable ([UInt8]) throws -> Void, _ directory: String?) throws -> Result
   ) throws -> Result {
     let action = "write \(file)"
-    let existing = try reporting(cannot: action) { () throws(Errno) in try target(of: file) }
+    let existing = try reporting(cannot: action, target(of: file))
     if let existing, existing.kind != .regular {
-      let output = try reporting(cannot: action) { () throws(Errno) in
-        SharedDescriptor(try FileDescriptor.open(file, .writeOnly))
-      }
+      let output = try reporting(
+        cannot: action, SharedDescriptor(FileDescriptor.open(file, .writeOnly)))
       return try body(writing(to: output, action), nil)
     }
     let file = existing?.path ?? file
-    let partial = "\(file).partial-" + String(UInt64.random(in: .min ... .max), radix: 16)
-    let output = try reporting(cannot: action) { () throws(Errno) in
-      SharedDescriptor(try FileDescriptor.open(partial, [.writeOnly, .create, .exclusive]))
-    }
+    let partial = "\(file).partial-\(Nonce.next())"
+    let output = try reporting(
+      cannot: action,
+      SharedDescriptor(FileDescriptor.open(partial, [.writeOnly, .create, .exclusive])))
     var isDone = false
     // The failure of the work is the one to report; the name shows the state of the file.
     defer { if !isDone { try? removeFile(partial) } }
     let result = try body(writing(to: output, action), parentDirectory(of: file))
-    try reporting(cannot: action) { () throws(Errno) in
+    func publish() throws(Errno) {
       try output.descriptor.synchronize()
       try rename(partial, at: Directory.current, to: file, at: Directory.current)
       isDone = true
       try FileDescriptor.open(parentDirectory(of: file), [.readOnly, .directory]).synchronize()
     }
+    try reporting(cannot: action, publish())
     return result
   }
 
   private static func writing(
     to output: SharedDescriptor, _ action: String
   ) -> @Sendable ([UInt8]) throws -> Void {
-    { bytes in
-      try reporting(cannot: action) { () throws(Errno) in try output.descriptor.writeAll(bytes) }
-    }
+    { bytes in try reporting(cannot: action, output.descriptor.writeAll(bytes)) }
   }
 
   /// The file that a name leads to, through symbolic links; nil if there is none.

@@ -39,9 +39,8 @@ extension CommandDescription {
     let deadline = arguments.deadline()
     let file = arguments.requiredText("file")
     let backlog = PresenterEvent.backlog()
-    let presenter = try reporting(cannot: "watch \(file)", isPermission: true) {
-      () throws(Errno) in try PrintingPresenter(file, backlog)
-    }
+    let presenter = try reporting(
+      cannot: "watch \(file)", isPermission: true, PrintingPresenter(file, backlog))
     try FileCoordinator.addFilePresenter(presenter)
     defer { FileCoordinator.removeFilePresenter(presenter) }
     environment.reportListening()

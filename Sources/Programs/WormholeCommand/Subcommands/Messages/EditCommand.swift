@@ -66,13 +66,12 @@ private struct Draft {
           + "VISUAL or EDITOR may name a program that needs no terminal", status: .usage)
     }
     editor = named ?? "vi"
-    let path =
-      "\(environment.temporaryDirectory)/wormhole-\(Program.processID)-\(UInt32.random(in: .min ... .max)).json"
+    let path = "\(environment.temporaryDirectory)/wormhole-\(Nonce.next()).json"
     self.path = path
-    try reporting(cannot: "write \(path) (TMPDIR names another directory)") { () throws(Errno) in
-      // Private to this user, and not through a link that another user has put there.
-      try FileDescriptor.open(path, [.writeOnly, .create, .exclusive], mode: 0o600).writeAll(text)
-    }
+    // Private to this user, and not through a link that another user has put there.
+    try reporting(
+      cannot: "write \(path) (TMPDIR names another directory)",
+      FileDescriptor.open(path, [.writeOnly, .create, .exclusive], mode: 0o600).writeAll(text))
   }
 
   func edited() throws -> [UInt8] {

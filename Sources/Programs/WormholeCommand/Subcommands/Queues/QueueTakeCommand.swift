@@ -113,9 +113,7 @@ private let mostJobs = 1_000
 /// returns the status of the last one that failed.
 private func runCopies(_ count: Int, _ environment: CommandEnvironment) throws -> ExitStatus {
   let interruption = try Interruption()
-  let program = try reporting(cannot: "find this program") { () throws(Errno) in
-    try Program.executablePath()
-  }
+  let program = try reporting(cannot: "find this program", Program.executablePath())
   let words = Program.rawArguments.dropFirst().map { String(decoding: $0, as: UTF8.self) }
   let line = words.prefix { $0 != "--" }
   var copy: [String] = []
