@@ -120,8 +120,6 @@ final class SessionLink: Sendable {
   func ended() async {
     await userInfoTransfers.ended()
     await fileTransfers.ended()
-    await messages.ended()
-    await files.ended()
   }
 
   /// Whether a received delivery was not handed over yet.
@@ -275,8 +273,7 @@ extension SessionLink {
   func deliver(_ message: PeerMessage) -> HandOver {
     guard isExpected(from: message.sender) else { return .leftForAnotherWatch }
     let session = session
-    return end(
-      message.end,
+    return outcome(
       Payload.objects(message.value).map { userInfo in
         session.offer { $0.session(session, didReceiveUserInfo: userInfo) }
       }, "session(_:didReceiveUserInfo:)")
@@ -290,40 +287,23 @@ extension SessionLink {
       let url = try inbox.put(file)
       defer { inbox.remove(file) }
       let received = WCSessionFile(url, .value(file.metadata))
-      return end(
-        file.end, session.offer { $0.session(session, didReceive: received) },
-        "session(_:didReceive:)")
-    } catch let error as CocoaError where error.code == .fileWriteOutOfSpace {
-      Diagnostics.report(error)
-      return .delayed
+      return outcome(
+        session.offer { $0.session(session, didReceive: received) }, "session(_:didReceive:)")
     } catch {
       Diagnostics.report(error)
-      let reason = "\(error)"
-      return end({ _ in try file.fail(reason) }, nil, "")
+      let isForLackOfSpace = (error as? CocoaError)?.code == .fileWriteOutOfSpace
+      return isForLackOfSpace ? .delayed : .ended(failure: "\(error)")
     }
   }
 
   /// - Parameter offer: nil for a value that no session would send.
-  private func end(
-    _ entry: @escaping @Sendable (_ failure: String?) throws -> Void, _ offer: WCSession.Offer?,
-    _ method: String
-  ) -> HandOver {
-    let failure: String? =
-      switch offer {
-      case .handled: nil
-      case .declined: "the delegate does not implement \(method)"
-      case nil: "a session takes dictionaries only"
-      case .noDelegate: nil
-      }
-    if offer == .noDelegate { return .leftForDelegate }
-    do {
-      try entry(failure)
-    } catch {
-      // Mostly because this process was stopped and replaced: then the other process gets it again.
-      Diagnostics.report(error)
-      if PeerError.mayPass(error) { return .unsettled { try entry(failure) } }
+  private func outcome(_ offer: WCSession.Offer?, _ method: String) -> HandOver {
+    switch offer {
+    case .handled: .ended(failure: nil)
+    case .declined: .ended(failure: "the delegate does not implement \(method)")
+    case .noDelegate: .leftForDelegate
+    case nil: .ended(failure: "a session takes dictionaries only")
     }
-    return .done
   }
 
   /// - Returns: whether it was handed over; otherwise the next observation gets it again.
@@ -340,11 +320,5 @@ extension SessionLink {
       Diagnostics.report(error)
       return true
     }
-  }
-}
-
-extension PeerDelivery {
-  fileprivate func end(_ failure: String?) throws {
-    if let failure { try fail(failure, isKept: false) } else { try acknowledge() }
   }
 }

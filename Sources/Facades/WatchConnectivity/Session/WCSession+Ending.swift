@@ -129,7 +129,7 @@ extension WCSession {
     return link
   }
 
-  private func onQueue<Result: Sendable>(
+  func onQueue<Result: Sendable>(
     _ body: @escaping @Sendable (WCSession) -> Result
   ) async -> Result {
     await withCheckedContinuation { continuation in

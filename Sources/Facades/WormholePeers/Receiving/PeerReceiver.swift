@@ -188,11 +188,23 @@ extension PeerReceiver {
     var looks: ChangeDelivery<Void>?
     /// A delivery that was handled and could not be settled yet, perhaps for lack of space.
     fileprivate var unsettled: Handled?
+    /// A delivery that the handler could not take yet.
+    fileprivate var delayed: Delivered?
     var isEnded = false
   }
 
   /// A delivery, and why its handler failed; nil if it did not.
   fileprivate typealias Handled = (delivered: Delivered, failure: String?)
+
+  /// What becomes of a delivery that a handler got.
+  package enum Outcome: Sendable {
+    /// It is acknowledged, or fails.
+    case ended(failure: String?)
+    /// The handler gets it again in a moment.
+    case delayed
+    /// Nothing: the next receiver gets it again.
+    case left
+  }
 
   /// Calls a handler with each delivery from now on, one at a time and in order. A delivery is
   /// acknowledged when the handler returns, and fails with an error that the handler throws. Then a
@@ -211,6 +223,21 @@ extension PeerReceiver {
     on queue: DispatchQueue, failure: @escaping @Sendable (PeerError) -> Void = { _ in },
     _ handler: @escaping @Sendable (Delivered) throws -> Void
   ) {
+    offer(on: queue, failure: failure) { delivered in
+      do {
+        try handler(delivered)
+        return .ended(failure: nil)
+      } catch {
+        return .ended(failure: "\(error)")
+      }
+    }
+  }
+
+  /// Calls a handler as `handle` does, which says what becomes of each delivery.
+  package func offer(
+    on queue: DispatchQueue, failure: @escaping @Sendable (PeerError) -> Void,
+    _ handler: @escaping @Sendable (Delivered) -> Outcome
+  ) {
     let looks = ChangeDelivery<Void>(initial: (), on: queue) { [weak self] _ in
       ((), self?.look(handler, failure))
     }
@@ -225,33 +252,51 @@ extension PeerReceiver {
 
   /// - Returns: the next call; nil when there is nothing to do before the next wake-up.
   private func look(
-    _ handler: @escaping @Sendable (Delivered) throws -> Void,
+    _ handler: @escaping @Sendable (Delivered) -> Outcome,
     _ failure: @escaping @Sendable (PeerError) -> Void
   ) -> (@Sendable () -> Void)? {
     do {
-      if let handled = handling.withLock({ $0.unsettled }) { try settle(handled) }
-      guard let delivered = try next(until: .now) else { return nil }
-      return { self.handle(delivered, handler, failure) }
+      guard let delivered = try take() else { return nil }
+      return {
+        do {
+          if try self.hand(delivered, handler) { self.signal() } else { self.signalLater() }
+        } catch {
+          self.stop(error, failure)
+        }
+      }
     } catch {
       return { self.stop(error, failure) }
     }
   }
 
-  private func handle(
-    _ delivered: Delivered, _ handler: (Delivered) throws -> Void, _ failure: (PeerError) -> Void
-  ) {
-    var reason: String?
+  /// Hands the next delivery over out of turn, on the handler's queue.
+  ///
+  /// - Returns: false when nothing waits; nil when the next one has to wait, perhaps for space.
+  package func offerNext(_ handler: (Delivered) -> Outcome) -> Bool? {
     do {
-      try handler(delivered)
+      guard let delivered = try take() else { return false }
+      return try hand(delivered, handler) ? true : nil
     } catch {
-      reason = "\(error)"
+      Diagnostics.report(error)
+      return nil
     }
-    do {
-      try settle((delivered, reason))
-      signal()
-    } catch {
-      stop(error, failure)
+  }
+
+  private func take() throws -> Delivered? {
+    if let handled = handling.withLock({ $0.unsettled }) { try settle(handled) }
+    return try handling.withLock { $0.delayed.take() } ?? next(until: .now)
+  }
+
+  /// - Returns: whether the next one may follow at once.
+  private func hand(_ delivered: Delivered, _ handler: (Delivered) -> Outcome) throws -> Bool {
+    switch handler(delivered) {
+    case .ended(let failure): try settle((delivered, failure))
+    case .left: break
+    case .delayed:
+      handling.withLock { $0.delayed = delivered }
+      return false
     }
+    return true
   }
 
   private func settle(_ handled: Handled) throws {
@@ -268,7 +313,8 @@ extension PeerReceiver {
   private func stop(_ error: any Error, _ failure: (PeerError) -> Void) {
     let error = PeerError(any: error, action)
     if error.mayPass {
-      return Blocking.retry { [weak self] in self?.signal() }
+      Diagnostics.report(error)
+      return signalLater()
     }
     let isFirst = handling.withLock { handling in
       // Excludes: a failure that is reported after `close()`, or twice.
@@ -281,6 +327,8 @@ extension PeerReceiver {
   }
 
   private func signal() { handling.withLock { $0.looks }?.signal() }
+
+  private func signalLater() { Blocking.retry { [weak self] in self?.signal() } }
 }
 
 extension PeerSession {
