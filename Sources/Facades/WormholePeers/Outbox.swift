@@ -50,7 +50,7 @@ final class Outbox: Sendable {
       guard try isRegistered || LaunchWish.agent(for: peer, occasion, in: container) != nil,
         try queue.role.members().isEmpty
       else { return nil }
-      _ = try Launcher.begin(peer, for: occasion, in: container)
+      _ = try Launcher.launch(peer, for: occasion, in: container, until: nil)
       return nil
     } catch {
       return PeerError(any: error, "start \"\(peer)\"", peer: peer)

@@ -40,9 +40,11 @@ enum LaunchVerbs {
           peer, for: occasion ?? .request, in: container, until: .now + .seconds(seconds))
         return "\(isLaunched)"
       default:
-        return "\(try Launcher.begin(peer, for: occasion ?? .queuedWork, in: container))"
+        let isLaunched = try Launcher.launch(
+          peer, for: occasion ?? .queuedWork, in: container, until: nil)
+        return "\(isLaunched)"
       }
-    } catch let error as PeerError {
+    } catch {
       return "error \(error.code.rawValue) \(error)"
     }
   }

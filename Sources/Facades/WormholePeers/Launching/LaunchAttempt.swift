@@ -19,6 +19,7 @@ final class LaunchAttempt: Waiting {
   private let action: String
   /// Whether it waits until the peer is active, or only until its process exists.
   private let isForActivity: Bool
+  /// When to give up; by default after 10 seconds.
   private let deadline: ContinuousClock.Instant
   private let presence: Presence
   private let book: LaunchBook
@@ -33,10 +34,10 @@ final class LaunchAttempt: Waiting {
 
   init(
     _ launch: PeerLaunch, _ peer: String, container: SharedContainer, action: String,
-    isForActivity: Bool, until deadline: ContinuousClock.Instant
+    until deadline: ContinuousClock.Instant?
   ) {
-    self.isForActivity = isForActivity
-    self.deadline = deadline
+    isForActivity = deadline != nil
+    self.deadline = deadline ?? .now + Value.standardWait
     self.launch = launch
     self.peer = peer
     self.action = action
@@ -44,9 +45,10 @@ final class LaunchAttempt: Waiting {
     book = LaunchBook(peer, container)
   }
 
-  /// Raises the latch, too, when a process is active under the name.
-  func watchPresence() throws -> ObservationToken {
-    try presence.observe(on: Blocking.queue()) { [latch] _ in latch.raise() }
+  /// Raises the latch, too, when a process is active under the name; nil if that is not waited for.
+  func watchPresence() throws -> ObservationToken? {
+    guard isForActivity else { return nil }
+    return try presence.observe(on: Blocking.queue()) { [latch] _ in latch.raise() }
   }
 
   func step() throws -> WaitingStep<Void> {

@@ -46,8 +46,11 @@ package enum Launcher {
   /// Starts a peer that is not active, unless another process is already starting it, and waits
   /// until it is active. Blocks the calling thread.
   ///
-  /// - Parameter deadline: when to give up; one in the past means "only if it is active now". A
-  ///   program that was started keeps running.
+  /// - Parameters:
+  ///   - asksAgents: whether the agent of another machine may start it.
+  ///   - deadline: when to give up; one in the past means "only if it is active now". A program that was
+  ///     started keeps running. Nil, for queued work, returns as soon as the program's process exists, which
+  ///     survives the end of this process.
   /// - Returns: false when the peer has no registration for this occasion, nor an agent, and nothing was
   ///   done.
   /// - Throws: `PeerError`: `notLaunched`, with the reason: its program cannot be run, it ended
@@ -55,34 +58,7 @@ package enum Launcher {
   ///   `timedOut`, its `holder` the process that is not active yet.
   package static func launch(
     _ peer: String, for occasion: PeerLaunch.Occasions, in container: SharedContainer,
-    until deadline: ContinuousClock.Instant
-  ) throws -> Bool {
-    try start(peer, for: occasion, in: container, isForActivity: true, until: deadline)
-  }
-
-  /// Starts a peer without waiting until it is active, for queued work. The caller gets the errors.
-  ///
-  /// Returns as soon as the program's process exists, which survives the end of this process.
-  package static func begin(
-    _ peer: String, for occasion: PeerLaunch.Occasions, in container: SharedContainer
-  ) throws -> Bool {
-    try start(
-      peer, for: occasion, in: container, isForActivity: false, until: .now + Value.standardWait)
-  }
-
-  /// Starts a peer on this machine only; waits until it is active if the occasion is a request.
-  static func launchHere(
-    _ peer: String, for occasion: PeerLaunch.Occasions, in container: SharedContainer,
-    until deadline: ContinuousClock.Instant
-  ) throws(PeerError) -> Bool {
-    try start(
-      peer, for: occasion, in: container, isForActivity: occasion == .request, asksAgents: false,
-      until: deadline)
-  }
-
-  private static func start(
-    _ peer: String, for occasion: PeerLaunch.Occasions, in container: SharedContainer,
-    isForActivity: Bool, asksAgents: Bool = true, until deadline: ContinuousClock.Instant
+    asksAgents: Bool = true, until deadline: ContinuousClock.Instant?
   ) throws(PeerError) -> Bool {
     let action = "start \"\(peer)\""
     return try betweenPeers(action, peer) {
@@ -94,15 +70,13 @@ package enum Launcher {
           let agent = try LaunchWish.agent(for: peer, occasion, in: container)
         else { return false }
         try LaunchWish(for: occasion).make(
-          of: agent, for: peer, in: container, action, isForActivity: isForActivity,
-          until: deadline)
+          of: agent, for: peer, in: container, action, until: deadline)
         return true
       }
       let attempt = LaunchAttempt(
-        launch, peer, container: container, action: action, isForActivity: isForActivity,
-        until: deadline)
+        launch, peer, container: container, action: action, until: deadline)
       // Watch first, then look.
-      let watching = try isForActivity ? attempt.watchPresence() : nil
+      let watching = try attempt.watchPresence()
       defer { watching?.cancel() }
       try attempt.run()
       return true
@@ -187,8 +161,9 @@ extension PeerLaunch {
       }
       @Sendable func start(for occasion: Occasions, _ wish: LaunchWish?) {
         do throws(PeerError) {
-          let isRegistered = try Launcher.launchHere(
-            peer, for: occasion, in: container, until: .now + Self.patience)
+          let isRegistered = try Launcher.launch(
+            peer, for: occasion, in: container, asksAgents: false,
+            until: occasion == .request ? .now + Self.patience : nil)
           guard isRegistered else {
             throw refusal(
               "its registration was removed, or is for other occasions now", "register it again")
@@ -276,23 +251,21 @@ struct LaunchWish: Sendable {
     "the agent, \(agent.process)\(agent.host.map { " on \($0)" } ?? ""),"
   }
 
-  /// Writes the wish; waits until the peer is active, or only until the wish is written.
+  /// Writes the wish, and waits until the peer is active; without a deadline it does not wait for that.
   func make(
     of agent: PresenceMember, for peer: String, in container: SharedContainer, _ action: String,
-    isForActivity: Bool, until deadline: ContinuousClock.Instant
+    until deadline: ContinuousClock.Instant?
   ) throws {
     let (latch, value) = (WakeLatch(), container.own.value(PeerNames.wish(peer)))
+    guard let deadline else { return try value.replace(with: propertyList) }
     let presence = container.own.presence(PeerNames.presence(peer))
     // Watch first, then write.
-    let observations =
-      try isForActivity
-      ? [
-        presence.observe(on: Blocking.queue()) { _ in latch.raise() },
-        value.observe(on: Blocking.queue()) { _ in latch.raise() },
-      ] : []
+    let observations = [
+      try presence.observe(on: Blocking.queue()) { _ in latch.raise() },
+      try value.observe(on: Blocking.queue()) { _ in latch.raise() },
+    ]
     defer { for observation in observations { observation.cancel() } }
     try value.replace(with: propertyList, until: deadline)
-    guard isForActivity else { return }
     try StepwiseWait<Void> {
       switch try presence.status() {
       case .running, .suspended, .unknown: return .done(())

@@ -58,7 +58,7 @@ struct LaunchCrashTests {
   func unknownProcess() throws {
     let scene = try LaunchScene()
     try scene.register("patient")
-    #expect(try Launcher.begin("p", for: .request, in: scene.container))
+    #expect(try Launcher.launch("p", for: .request, in: scene.container, until: nil))
     try eventually("it counts itself") { try scene.started() == 1 }
     // The state that a launcher leaves if it dies after the start.
     let book = LaunchBook("p", scene.container)

@@ -180,7 +180,7 @@ struct LaunchTests {
   func noZombies() throws {
     try scene.register(program: "/bin/false", for: [.request, .queuedWork])
     _ = try refusal()
-    #expect(try Launcher.begin("p", for: .queuedWork, in: scene.container))
+    #expect(try Launcher.launch("p", for: .queuedWork, in: scene.container, until: nil))
     let start = try #require(try LaunchBook("p", scene.container).read().start)
     let process = try #require(start.process)
     try eventually("it is reaped") {
@@ -205,7 +205,7 @@ struct LaunchTests {
   @Test("starts another instead of one that is stopped before it is active")
   func stoppedProgram() throws {
     try scene.register("patient")
-    #expect(try Launcher.begin("p", for: .request, in: scene.container))
+    #expect(try Launcher.launch("p", for: .request, in: scene.container, until: nil))
     try eventually("it counts itself") { try scene.started() == 1 }
     let first = try #require(try LaunchBook("p", scene.container).read().start?.process)
     try Program.send(.stop, to: first.processID)

@@ -22,7 +22,7 @@ struct LaunchTrustTests {
     let error = try #require(throws: PeerError.self) { try scene.launch() }
     #expect(error.code == .notLaunched && error.reason.contains(words), "\(error)")
     #expect(throws: PeerError.self) {
-      try Launcher.begin("p", for: .request, in: scene.container)
+      try Launcher.launch("p", for: .request, in: scene.container, until: nil)
     }
     #expect(try !Launcher.isLaunchable("p", for: .request, in: scene.container))
     #expect(try scene.started() == 0)
