@@ -13,10 +13,7 @@ import WormholeSystem
 /// names it, and only then acknowledges the intention. So the next process of the name repeats a
 /// transfer that a killed process has begun; a stopped process is replaced.
 ///
-/// **Not twice.** When the content is whole, and before the entry is stored, the intention is
-/// marked (`QueueEntry.mark`). A marked intention that is delivered again was either stored, and is
-/// in the peer's queue or has left it, or its attachment still waits: then that gets a name unknown
-/// to the sender that began it, and the entry is stored now. See `FileSending`.
+/// **Not twice.** An intention is marked before its entry is stored: see `FileSending`.
 ///
 /// **Given up.** `cancel` of an intention that is taken notes its id in the value `outgoing` of
 /// this name; the sender that copies reads the value between pieces.
@@ -161,14 +158,8 @@ final class OutgoingFiles: Sendable {
       return true
     }
     guard isDue else { return }
-    Blocking.queue().async(group: working) {
-      do {
-        _ = try self.expire()
-      } catch {
-        // The next sender or a sweep tries it again.
-        return
-      }
-    }
+    // If it fails, the next sender or a sweep tries it again.
+    Blocking.queue().async(group: working) { _ = try? self.expire() }
   }
 
   /// Sends the waiting files, one after another, blocking the calling thread.

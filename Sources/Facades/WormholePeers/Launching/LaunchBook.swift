@@ -223,19 +223,18 @@ extension Value {
   ) throws -> [UInt8]? {
     let bytes = try privateBytes(fileName, path, at: place, limits)
     guard let bytes, KeptVersion.isMissing(bytes) else { return bytes }
-    guard
-      let lease = try ifPresent(
-        FileDescriptor.openBeneath(LeaseSite.lease, at: place.rawValue, [.readOnly, .directory])),
+    // The copy that is read after a loss of power is checked like the value, with its directory.
+    if let lease = try ifPresent(
+      FileDescriptor.openBeneath(LeaseSite.lease, at: place.rawValue, [.readOnly, .directory])),
       let standIn = try KeptVersion.standIn(in: lease)
-    else {
-      return try privateBytes(fileName, path, at: place, limits)
+    {
+      let leasePath = directory.path + "/" + LeaseSite.lease
+      try Exposure.check(lease.status(), path: leasePath)
+      let kept = try privateBytes(standIn, leasePath + "/" + standIn, at: lease, limits)
+      if let kept { return kept }
     }
-    // The copy that is read after a loss of power is checked like the value, with its directory. The
-    // first publication may just have removed it; then the value is whole.
-    let leasePath = directory.path + "/" + LeaseSite.lease
-    try Exposure.check(lease.status(), path: leasePath)
-    return try privateBytes(standIn, leasePath + "/" + standIn, at: lease, limits)
-      ?? privateBytes(fileName, path, at: place, limits)
+    // The first publication may just have removed it; then the value is whole.
+    return try privateBytes(fileName, path, at: place, limits)
   }
 
   private func privateBytes(

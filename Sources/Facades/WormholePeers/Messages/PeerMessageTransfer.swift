@@ -69,7 +69,7 @@ public struct PeerMessageTransfer: Sendable {
   ///
   /// - Complexity: opens and reads the file that it was stored in, if that still exists.
   public func status() throws -> QueueEntryStatus {
-    try betweenPeers("look for a message to \"\(peer)\"", peer) { try by.status(of: entry) }
+    try betweenPeers(action("look for"), peer) { try by.status(of: entry) }
   }
 
   /// Waits until it has ended, however: processed, cancelled, expired, superseded or failed.
@@ -82,16 +82,18 @@ public struct PeerMessageTransfer: Sendable {
   public func finalStatus(
     until deadline: ContinuousClock.Instant? = nil
   ) async throws -> QueueEntryStatus {
-    try await betweenPeers(waiting, peer) { try await by.finalStatus(of: entry, until: deadline) }
+    try await betweenPeers(action("wait for the end of"), peer) {
+      try await by.finalStatus(of: entry, until: deadline)
+    }
   }
 
   /// Waits until it has ended; see the form with `async`. Blocks the calling thread.
   @available(*, noasync, message: "it blocks; await the other form, in an async function")
   public func finalStatus(until deadline: ContinuousClock.Instant) throws -> QueueEntryStatus {
-    try betweenPeers(waiting, peer) { try by.finalStatus(of: entry, until: deadline) }
+    try betweenPeers(action("wait for the end of"), peer) {
+      try by.finalStatus(of: entry, until: deadline)
+    }
   }
-
-  private var waiting: String { "wait for the end of a message to \"\(peer)\"" }
 
   /// Takes it back, unless the peer has it already: it is cancelled or delivered, never both.
   ///
@@ -102,16 +104,14 @@ public struct PeerMessageTransfer: Sendable {
   @available(*, noasync, message: "it blocks; await the other form, in an async function")
   @discardableResult
   public func cancel() throws -> Bool {
-    try betweenPeers(cancelling, peer) { try by.cancel(entry) }
+    try betweenPeers(action("take back"), peer) { try by.cancel(entry) }
   }
 
   /// Takes it back; see the form without `async`.
   @discardableResult
   public func cancel() async throws -> Bool {
-    try await betweenPeers(cancelling, peer) { try await by.cancel(entry) }
+    try await betweenPeers(action("take back"), peer) { try await by.cancel(entry) }
   }
-
-  private var cancelling: String { "take back a message to \"\(peer)\"" }
 
   /// Removes the receipt: `messageTransfers()` lists the message no more. No effect on a message
   /// that has not ended.
@@ -119,10 +119,12 @@ public struct PeerMessageTransfer: Sendable {
   /// A message that was sent with a receipt and was not processed leaves a note in the container
   /// until this is called; any other message leaves one for a day.
   public func removeReceipt() throws {
-    try betweenPeers("forget a message to \"\(peer)\"", peer) {
+    try betweenPeers(action("forget"), peer) {
       if try by.status(of: entry).isEnd { try by.forget(entry) }
     }
   }
+
+  private func action(_ verb: String) -> String { "\(verb) a message to \"\(peer)\"" }
 }
 
 /// Identifies a guaranteed message among all transfers of a container, as text that can be stored:

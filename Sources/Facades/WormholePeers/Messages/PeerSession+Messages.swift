@@ -113,22 +113,17 @@ extension PeerSession {
   /// The message of an id, of any sender; nil for any other text, and for a message that has left
   /// no trace: it has ended, and no receipt was kept or the receipt was removed.
   public func messageTransfer(id: String) throws -> PeerMessageTransfer? {
-    guard let id = MessageID(id), !id.isFile else { return nil }
-    return try betweenPeers("look for a message to \"\(id.peer)\"", id.peer) {
-      let sender = try sender(of: id)
-      return try sender.receipt(of: id.entry).map {
+    try withMessage(id, "look for") { id, sender in
+      try sender.receipt(of: id.entry).map {
         PeerMessageTransfer(id.entry, to: id.peer, $0.payload, by: sender)
       }
-    }
+    } ?? nil
   }
 
   /// The progress of the message of an id, of any sender, as `PeerMessageTransfer.status()`; nil
   /// for any other text. A message that has left no trace counts as processed.
   public func status(ofMessage id: String) throws -> QueueEntryStatus? {
-    guard let id = MessageID(id), !id.isFile else { return nil }
-    return try betweenPeers("look for a message to \"\(id.peer)\"", id.peer) {
-      try sender(of: id).status(of: id.entry)
-    }
+    try withMessage(id, "look for") { id, sender in try sender.status(of: id.entry) }
   }
 
   /// Removes the note of how the message of an id ended, of any sender, as
@@ -138,23 +133,28 @@ extension PeerSession {
   /// - Returns: whether there was a note.
   @discardableResult
   public func removeReceipt(ofMessage id: String) throws -> Bool {
-    guard let id = MessageID(id), !id.isFile else { return false }
-    return try betweenPeers("forget a message to \"\(id.peer)\"", id.peer) {
-      let sender = try sender(of: id)
+    try withMessage(id, "forget") { id, sender in
       let status = try sender.status(of: id.entry)
       guard status.isEnd else { return false }
       let isKnown = try status != .processed || sender.receipt(of: id.entry) != nil
       try sender.forget(id.entry)
       return isKnown
-    }
+    } ?? false
   }
 
-  private func sender(of id: MessageID) throws -> Queue.Sender {
-    let sender = id.entry.sender
-    guard sender.utf8.elementsEqual(name.utf8) else {
-      return try container.own.queue(PeerNames.messages(id.peer)).sender(sender)
+  /// Runs a call for the message of an id, with its sender; nil for any other text.
+  private func withMessage<Result>(
+    _ id: String, _ verb: String, _ body: (MessageID, Queue.Sender) throws -> Result
+  ) throws -> Result? {
+    guard let id = MessageID(id), !id.isFile else { return nil }
+    return try betweenPeers("\(verb) a message to \"\(id.peer)\"", id.peer) {
+      let sender = id.entry.sender
+      let isOwn = sender.utf8.elementsEqual(name.utf8)
+      return try body(
+        id,
+        isOwn
+          ? outbox.sender(to: id.peer) : queue(of: id.peer, isFile: false).sender(sender))
     }
-    return try outbox.sender(to: id.peer)
   }
 
   /// The peers for which something was ever queued.
