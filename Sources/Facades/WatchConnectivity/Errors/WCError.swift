@@ -237,7 +237,12 @@ extension WCError {
   private static func code(of code: PeerError.Code, _ attempt: Attempt) -> Code {
     switch code {
     case .unreachable, .notLaunched: .notReachable
-    case .timedOut: codeOfTimeout(attempt)
+    case .timedOut:
+      switch attempt {
+      case .activation: .sessionNotActivated
+      case .message(expectsReply: true): .messageReplyTimedOut
+      case .message(expectsReply: false), .transfer: .transferTimedOut
+      }
     case .cancelled: .sessionInactive
     // The counterpart's session fails a request only when it cannot return the reply.
     case .failed: .messageReplyFailed
@@ -249,14 +254,6 @@ extension WCError {
     case .unsupportedValue, .unexpectedValue: .payloadUnsupportedTypes
     case .fileAccess: .fileAccessDenied
     default: .genericError
-    }
-  }
-
-  private static func codeOfTimeout(_ attempt: Attempt) -> Code {
-    switch attempt {
-    case .activation: .sessionNotActivated
-    case .message(let expectsReply): expectsReply ? .messageReplyTimedOut : .transferTimedOut
-    case .transfer: .transferTimedOut
     }
   }
 

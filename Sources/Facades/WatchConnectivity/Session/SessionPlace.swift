@@ -31,12 +31,11 @@ struct SessionPlace: Sendable {
     let name = role == .phone ? Pairing.phone : watchName
     do {
       guard watchName != Pairing.phone else {
-        throw WCError(
-          .sessionNotSupported, reason: "A watch cannot be named \"\(Pairing.phone)\".")
+        throw Self.notSupported("A watch cannot be named \"\(Pairing.phone)\".")
       }
       peer = try PeerSession(name, in: container)
     } catch let error as PeerError {
-      throw WCError(.sessionNotSupported, reason: "\(error).", underlying: error)
+      throw Self.notSupported("\(error).", error)
     }
     phonePairing = Pairing(of: Pairing.phone, in: container)
     watchPairing = role == .watch ? Pairing(of: name, in: container) : nil
@@ -47,14 +46,12 @@ struct SessionPlace: Sendable {
   /// - Throws: `WCError`: `sessionNotSupported`, saying which variable is missing or wrong.
   init(environment: [String: String]) throws {
     guard let text = environment["WATCHCONNECTIVITY_ROLE"] else {
-      throw WCError(
-        .sessionNotSupported,
-        reason: "Set WATCHCONNECTIVITY_ROLE to phone or watch, or call WCSession.configure first.")
+      throw Self.notSupported(
+        "Set WATCHCONNECTIVITY_ROLE to phone or watch, or call WCSession.configure first.")
     }
     guard let role = WCSession.Role(rawValue: text) else {
-      throw WCError(
-        .sessionNotSupported,
-        reason: "WATCHCONNECTIVITY_ROLE is \"\(text)\"; it must be phone or watch.")
+      throw Self.notSupported(
+        "WATCHCONNECTIVITY_ROLE is \"\(text)\"; it must be phone or watch.")
     }
     try self.init(
       role: role, container: Self.container(environment),
@@ -72,16 +69,13 @@ struct SessionPlace: Sendable {
       case (let group?, nil): return try SharedContainer(group: group)
       case (nil, let location?): return try SharedContainer(location: location)
       case (_?, _?):
-        throw WCError(
-          .sessionNotSupported,
-          reason: "WORMHOLE_GROUP and WORMHOLE_CONTAINER are both set: unset one.")
+        throw notSupported("WORMHOLE_GROUP and WORMHOLE_CONTAINER are both set: unset one.")
       case (nil, nil):
-        throw WCError(
-          .sessionNotSupported,
-          reason: "Set WORMHOLE_GROUP or WORMHOLE_CONTAINER, or call WCSession.configure first.")
+        throw notSupported(
+          "Set WORMHOLE_GROUP or WORMHOLE_CONTAINER, or call WCSession.configure first.")
       }
     } catch let error as AppGroupError {
-      throw WCError(.sessionNotSupported, reason: "\(error).", underlying: error)
+      throw notSupported("\(error).", error)
     }
   }
 
@@ -90,10 +84,13 @@ struct SessionPlace: Sendable {
       return standardReplyTimeout
     }
     guard let seconds = Double(text), seconds > 0, seconds < 1e9 else {
-      throw WCError(
-        .sessionNotSupported,
-        reason: "WATCHCONNECTIVITY_REPLY_TIMEOUT is \"\(text)\"; it must be a number of seconds.")
+      throw notSupported(
+        "WATCHCONNECTIVITY_REPLY_TIMEOUT is \"\(text)\"; it must be a number of seconds.")
     }
     return .seconds(seconds)
+  }
+
+  private static func notSupported(_ reason: String, _ cause: (any Error)? = nil) -> WCError {
+    WCError(.sessionNotSupported, reason: reason, underlying: cause)
   }
 }

@@ -16,15 +16,8 @@ final class Outstanding<Transfer: OutgoingTransfer>: Sendable {
   }
 
   private let state = Mutex(State())
-  private let ends: AsyncStream<Transfer>
-  private let adding: AsyncStream<Transfer>.Continuation
-  private let earlyEnds: AsyncStream<Transfer>
-  private let addingEarly: AsyncStream<Transfer>.Continuation
-
-  init() {
-    (ends, adding) = AsyncStream.makeStream()
-    (earlyEnds, addingEarly) = AsyncStream.makeStream()
-  }
+  private let inOrder = AsyncStream<Transfer>.makeStream()
+  private let early = AsyncStream<Transfer>.makeStream()
 
   /// All of them, in the order of sending.
   var all: [Transfer] {
@@ -47,7 +40,7 @@ final class Outstanding<Transfer: OutgoingTransfer>: Sendable {
     } else {
       transfer.course.finish()
     }
-    (endsInOrder ? adding : addingEarly).yield(transfer)
+    (endsInOrder ? inOrder : early).continuation.yield(transfer)
   }
 
   /// Removes a transfer from the list: its app has cancelled it.
@@ -58,10 +51,10 @@ final class Outstanding<Transfer: OutgoingTransfer>: Sendable {
   /// Begins to report ends to the delegate.
   func start(_ link: SessionLink) {
     let session = link.session
-    let task = Task { [weak self, ends, earlyEnds] in
+    let task = Task { [weak self, inOrder = inOrder.stream, early = early.stream] in
       await withDiscardingTaskGroup { group in
-        group.addTask { for await transfer in ends { await self?.end(transfer, session) } }
-        for await transfer in earlyEnds {
+        group.addTask { for await transfer in inOrder { await self?.end(transfer, session) } }
+        for await transfer in early {
           group.addTask { await self?.end(transfer, session) }
         }
       }
@@ -75,8 +68,8 @@ final class Outstanding<Transfer: OutgoingTransfer>: Sendable {
 
   /// Stops reporting ends: later ends are reported at the next activation.
   func end() {
-    adding.finish()
-    addingEarly.finish()
+    inOrder.continuation.finish()
+    early.continuation.finish()
     state.withLock { state in
       state.hasEnded = true
       return state.task
