@@ -120,17 +120,9 @@ struct LeadingNumber {
   static func integer(_ text: String) -> Int {
     var scan = LeadingNumber(text)
     scan.readSign()
-    var result = 0
-    for digit in scan.digits().utf8 {
-      let (shifted, overflows) = result.multipliedReportingOverflow(by: 10)
-      let step = Int(digit) - 48
-      let (sum, carries) =
-        scan.isNegative
-        ? shifted.subtractingReportingOverflow(step) : shifted.addingReportingOverflow(step)
-      guard !overflows, !carries else { return scan.isNegative ? .min : .max }
-      result = sum
-    }
-    return result
+    let digits = scan.digits()
+    guard !digits.isEmpty else { return 0 }
+    return Int((scan.isNegative ? "-" : "") + digits) ?? (scan.isNegative ? .min : .max)
   }
 
   static func real(_ text: String) -> Double {

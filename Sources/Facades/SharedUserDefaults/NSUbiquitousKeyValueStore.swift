@@ -48,7 +48,7 @@ open class NSUbiquitousKeyValueStore: NSObject, @unchecked Sendable {
 
   /// Nil if the container could not be opened.
   private let defaults: GroupDefaults?
-  private let observation: ObservationToken?
+  private let observation = Mutex<ObservationToken?>(nil)
 
   /// Opens the store of this program.
   public convenience override init() {
@@ -78,18 +78,17 @@ open class NSUbiquitousKeyValueStore: NSObject, @unchecked Sendable {
 
   private init(_ defaults: GroupDefaults?) {
     self.defaults = defaults
-    let news = News()
-    observation = Diagnostics.reporting(otherwise: nil) {
-      try defaults?.observeTogether(on: DispatchQueue(label: Self.suite)) { changes in
+    super.init()
+    let token = Diagnostics.reporting(otherwise: nil) {
+      try defaults?.observeTogether(on: DispatchQueue(label: Self.suite)) { [weak self] changes in
         let keys = changes.filter { !$0.isOwn }.map(\.key)
-        if !keys.isEmpty { news.store?.post(NSUbiquitousKeyValueStoreServerChange, keys) }
+        if !keys.isEmpty { self?.post(NSUbiquitousKeyValueStoreServerChange, keys) }
       }
     }
-    super.init()
-    news.know(self)
+    observation.withLock { $0 = token }
   }
 
-  fileprivate func post(_ reason: Int, _ keys: [String]) {
+  private func post(_ reason: Int, _ keys: [String]) {
     NotificationCenter.default.post(
       name: Self.didChangeExternallyNotification, object: self,
       userInfo: [
@@ -198,18 +197,3 @@ public let NSUbiquitousKeyValueStoreInitialSyncChange = 1
 public let NSUbiquitousKeyValueStoreQuotaViolationChange = 2
 /// The original's reason for another account; never posted.
 public let NSUbiquitousKeyValueStoreAccountChange = 3
-
-/// The store that posts what its observation hears.
-private final class News: Sendable {
-  private let reference = Mutex(Reference())
-
-  private struct Reference: Sendable {
-    weak var store: NSUbiquitousKeyValueStore?
-  }
-
-  var store: NSUbiquitousKeyValueStore? { reference.withLock(\.store) }
-
-  func know(_ store: NSUbiquitousKeyValueStore) {
-    reference.withLock { $0.store = store }
-  }
-}
