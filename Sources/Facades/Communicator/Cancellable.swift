@@ -11,9 +11,6 @@ public protocol Cancellable: Sendable {
   func cancel()
 }
 
-extension WCSessionUserInfoTransfer: Cancellable {}
-extension WCSessionFileTransfer: Cancellable {}
-
 /// A transfer under way. Its completion is called when it is cancelled, because the session does
 /// not report that to its delegate.
 struct Transfer<Underlying: CancellableTransfer>: Cancellable {
@@ -37,8 +34,8 @@ protocol CancellableTransfer: Hashable, Cancellable {
   var isCancelled: Bool { get }
 }
 
-extension WCSessionUserInfoTransfer: CancellableTransfer {}
-extension WCSessionFileTransfer: CancellableTransfer {}
+extension WCSessionUserInfoTransfer: Cancellable, CancellableTransfer {}
+extension WCSessionFileTransfer: Cancellable, CancellableTransfer {}
 
 extension TemporaryContent {
   /// The files of blobs on their way.

@@ -19,16 +19,11 @@ public struct Blob: Sendable {
   public let content: Data
   let payload: SharedContent?
 
-  /// The metadata; empty if it cannot be represented as a property list.
+  /// The metadata; empty if a property list cannot hold it: then the transfer fails with
+  /// `WCError.payloadUnsupportedTypes`.
   public var metadata: Content? { payload?.content }
 
-  /// Creates a blob.
-  ///
-  /// - Parameters:
-  ///   - identifier: The kind of the blob.
-  ///   - content: The data, all of it in memory.
-  ///   - metadata: Content that a property list can hold; the transfer of anything else fails with
-  ///     `WCError.payloadUnsupportedTypes`.
+  /// Creates a blob of a kind, with its data in memory, and its metadata.
   public init(identifier: String, content: Data, metadata: Content? = nil) {
     self.identifier = identifier
     self.content = content

@@ -14,16 +14,12 @@ public struct ComplicationInfo: Sendable {
 
   let payload: SharedContent
 
-  /// The content; empty if it cannot be represented as a property list.
+  /// The content; empty if a property list cannot hold it: then the transfer fails with
+  /// `WCError.payloadUnsupportedTypes`.
   public var content: Content { payload.content }
 
-  /// Creates complication info.
-  ///
-  /// - Parameter content: Content that a property list can hold; the transfer of anything else
-  ///   fails with `WCError.payloadUnsupportedTypes`.
-  public init(content: Content) {
-    payload = SharedContent(content)
-  }
+  /// Creates complication info of a content.
+  public init(content: Content) { payload = SharedContent(content) }
 }
 
 extension ComplicationInfo {

@@ -10,16 +10,12 @@
 public struct Context: Sendable {
   let payload: SharedContent
 
-  /// The content; empty if it cannot be represented as a property list.
+  /// The content; empty if a property list cannot hold it: then `sync` throws
+  /// `WCError.payloadUnsupportedTypes`.
   public var content: Content { payload.content }
 
-  /// Creates a context.
-  ///
-  /// - Parameter content: Content that a property list can hold; `sync` of anything else throws
-  ///   `WCError.payloadUnsupportedTypes`.
-  public init(content: Content) {
-    payload = SharedContent(content)
-  }
+  /// Creates a context of a content.
+  public init(content: Content) { payload = SharedContent(content) }
 }
 
 extension Context: Observable {

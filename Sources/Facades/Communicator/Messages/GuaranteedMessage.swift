@@ -15,15 +15,11 @@ public struct GuaranteedMessage: Sendable {
   public let identifier: String
   let payload: SharedContent
 
-  /// The content; empty if it cannot be represented as a property list.
+  /// The content; empty if a property list cannot hold it: then sending it fails with
+  /// `WCError.payloadUnsupportedTypes`.
   public var content: Content { payload.content }
 
-  /// Creates a message.
-  ///
-  /// - Parameters:
-  ///   - identifier: The subject of the message.
-  ///   - content: Content that a property list can hold; sending anything else fails with
-  ///     `WCError.payloadUnsupportedTypes`.
+  /// Creates a message of a subject and a content.
   public init(identifier: String, content: Content = [:]) {
     self.identifier = identifier
     payload = SharedContent(content)

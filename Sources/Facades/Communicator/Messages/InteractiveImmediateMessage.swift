@@ -23,17 +23,14 @@ public struct InteractiveImmediateMessage: Sendable {
   public let reply: Reply
   let payload: SharedContent
 
-  /// The content; empty if it cannot be represented as a property list.
+  /// The content; empty if a property list cannot hold it: then sending it fails with
+  /// `WCError.payloadUnsupportedTypes`.
   public var content: Content { payload.content }
 
-  /// Creates a message.
+  /// Creates a message of a subject and a content.
   ///
-  /// - Parameters:
-  ///   - identifier: The subject of the message.
-  ///   - content: Content that a property list can hold; sending anything else fails with
-  ///     `WCError.payloadUnsupportedTypes`.
-  ///   - reply: Receives the reply on the session's queue; without it the reply is awaited and
-  ///     dropped.
+  /// - Parameter reply: Receives the reply on the session's queue; without it the reply is awaited and
+  ///   dropped.
   @preconcurrency
   public init(
     identifier: String, content: Content = [:], reply: @escaping Reply = { _ in }

@@ -15,8 +15,8 @@ final class SessionDelegate: NSObject, WCSessionDelegate, Sendable {
     error: (any Error)?
   ) {
     reportState(of: session)
-    if session.isPhone { WatchState.notifyObservers(WatchState(session: session)) }
-    if session.isWatch { PhoneState.notifyObservers(PhoneState(session: session)) }
+    if session.role == .phone { WatchState.notifyObservers(WatchState(session: session)) }
+    if session.role == .watch { PhoneState.notifyObservers(PhoneState(session: session)) }
     guard activationState == .notActivated else {
       retry.withLock { $0.succeeded() }
       return

@@ -1,3 +1,5 @@
+internal import WatchConnectivity
+
 /// The state of the phone, as a watch knows it.
 ///
 /// Observers on a watch are called after each activation, and whenever the session reports that the
@@ -22,6 +24,14 @@ public enum PhoneState: Sendable, Hashable {
     case installed
     /// The app is not installed.
     case notInstalled
+  }
+}
+
+extension PhoneState {
+  init(session: WCSession) {
+    self =
+      session.role == .watch && session.isPaired
+      ? .paired(session.isCompanionAppInstalled ? .installed : .notInstalled) : .notPaired
   }
 }
 

@@ -25,7 +25,9 @@ public enum Reachability: Sendable, Hashable {
   public init(session: WCSession) {
     self.init(
       isActivated: session.activationState == .activated,
-      isCounterpartInstalled: session.isCounterpartInstalled, isReachable: session.isReachable)
+      isCounterpartInstalled: session.role == .phone
+        ? session.isWatchAppInstalled : session.isCompanionAppInstalled,
+      isReachable: session.isReachable)
   }
 
   /// The one rule; a later condition is not evaluated if an earlier one does not hold.

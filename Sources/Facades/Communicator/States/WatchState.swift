@@ -73,6 +73,26 @@ extension WatchState {
   }
 }
 
+extension WatchState {
+  init(session: WCSession) {
+    self = session.role == .phone && session.isPaired ? .paired(AppState(session)) : .notPaired
+  }
+}
+
+extension WatchState.AppState {
+  fileprivate init(_ session: WCSession) {
+    guard session.isWatchAppInstalled else {
+      self = .notInstalled
+      return
+    }
+    let complication: ComplicationState =
+      session.isComplicationEnabled
+      ? .enabled(numberOfUpdatesAvailableToday: session.remainingComplicationUserInfoTransfers)
+      : .notEnabled
+    self = .installed(complication, session.watchDirectoryURL)
+  }
+}
+
 extension WatchState: Observable {
   /// The observers of the watch's state.
   public static let observations = Observations<Self>()
