@@ -93,15 +93,13 @@ public func CFNotificationCenterGetDarwinNotifyCenter() -> CFNotificationCenter!
 /// Calls a function after each post of a name, or once after several in a row.
 ///
 /// The main queue calls it, so the main thread serves that: `RunLoop.main.run()`, `dispatchMain()`, or
-/// an `async` main function. A failure is an event of `Diagnostics`.
+/// an `async` main function. A failure is an event of `Diagnostics`. The Darwin center ignores the object
+/// and the suspension behavior.
 ///
 /// - Parameters:
-///   - center: The Darwin center.
 ///   - observer: Any pointer, by which the function is removed again; it is neither retained nor read.
 ///   - callBack: The function. If it is added twice, it is called twice.
 ///   - name: The name; without one nothing happens, as in the original.
-///   - object: Ignored.
-///   - suspensionBehavior: Ignored.
 public func CFNotificationCenterAddObserver(
   _ center: CFNotificationCenter!, _ observer: UnsafeRawPointer!,
   _ callBack: CFNotificationCallback!, _ name: CFString!, _ object: UnsafeRawPointer!,
@@ -119,14 +117,8 @@ public func CFNotificationCenterAddObserver(
 }
 
 /// Posts a name to the observers in all processes of the user, including this one. A failure is an
-/// event of `Diagnostics`.
+/// event of `Diagnostics`. The Darwin center ignores everything but the name.
 ///
-/// - Parameters:
-///   - center: The Darwin center.
-///   - name: The name.
-///   - object: Ignored.
-///   - userInfo: Ignored.
-///   - deliverImmediately: Ignored.
 /// - Complexity: As `DarwinNotification.post()`.
 public func CFNotificationCenterPostNotification(
   _ center: CFNotificationCenter!, _ name: CFNotificationName!, _ object: UnsafeRawPointer!,
@@ -139,13 +131,6 @@ public func CFNotificationCenterPostNotification(
 }
 
 /// Posts a name; see `CFNotificationCenterPostNotification`.
-///
-/// - Parameters:
-///   - center: The Darwin center.
-///   - name: The name.
-///   - object: Ignored.
-///   - userInfo: Ignored.
-///   - options: Ignored.
 public func CFNotificationCenterPostNotificationWithOptions(
   _ center: CFNotificationCenter!, _ name: CFNotificationName!, _ object: UnsafeRawPointer!,
   _ userInfo: CFDictionary!, _ options: CFOptionFlags
@@ -157,10 +142,8 @@ public func CFNotificationCenterPostNotificationWithOptions(
 /// thread.
 ///
 /// - Parameters:
-///   - center: The Darwin center.
 ///   - observer: The pointer with which the functions were added.
 ///   - name: The name; nil for all names of the observer.
-///   - object: Ignored.
 public func CFNotificationCenterRemoveObserver(
   _ center: CFNotificationCenter!, _ observer: UnsafeRawPointer!, _ name: CFNotificationName!,
   _ object: UnsafeRawPointer!
@@ -171,11 +154,7 @@ public func CFNotificationCenterRemoveObserver(
   }
 }
 
-/// Removes the functions of an observer for all names.
-///
-/// - Parameters:
-///   - center: The Darwin center.
-///   - observer: The pointer with which the functions were added.
+/// Removes the functions of an observer for all names; see `CFNotificationCenterRemoveObserver`.
 public func CFNotificationCenterRemoveEveryObserver(
   _ center: CFNotificationCenter!, _ observer: UnsafeRawPointer!
 ) {

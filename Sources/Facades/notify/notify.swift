@@ -4,7 +4,7 @@
 public import Dispatch
 import Wormhole
 
-/// The call succeeded.
+/// The call succeeded: each function that has a result returns this or another of these statuses.
 public let NOTIFY_STATUS_OK: Int32 = 0
 /// The name is missing, or is not in UTF-8.
 public let NOTIFY_STATUS_INVALID_NAME: Int32 = 1
@@ -60,7 +60,6 @@ public func notify_post(_ name: UnsafePointer<CChar>!) -> UInt32 {
 /// - Parameters:
 ///   - name: The name, in UTF-8.
 ///   - out_token: Receives the token; `NOTIFY_TOKEN_INVALID` after a failure.
-/// - Returns: A status.
 @discardableResult
 public func notify_register_check(
   _ name: UnsafePointer<CChar>!, _ out_token: UnsafeMutablePointer<Int32>!
@@ -97,7 +96,6 @@ public func notify_register_dispatch(
 ///   - name: The name, in UTF-8.
 ///   - sig: The number of the signal.
 ///   - out_token: Receives the token; `notify_check` then shows which name was posted.
-/// - Returns: A status.
 @discardableResult
 public func notify_register_signal(
   _ name: UnsafePointer<CChar>!, _ sig: Int32, _ out_token: UnsafeMutablePointer<Int32>!
@@ -140,7 +138,6 @@ public func notify_register_file_descriptor(
 /// - Parameters:
 ///   - token: A token of any kind of registration.
 ///   - check: Receives 1 or 0.
-/// - Returns: A status.
 /// - Complexity: As `NotificationRegistration.check()`.
 @discardableResult
 public func notify_check(_ token: Int32, _ check: UnsafeMutablePointer<Int32>!) -> UInt32 {
@@ -150,25 +147,16 @@ public func notify_check(_ token: Int32, _ check: UnsafeMutablePointer<Int32>!) 
 
 /// Ends a registration: a handler that runs may finish, and none begins afterwards on the
 /// registration's queue. The token never becomes valid again.
-///
-/// - Parameter token: The registration.
-/// - Returns: A status.
 @discardableResult
 public func notify_cancel(_ token: Int32) -> UInt32 {
   UInt32(Registrations.remove(token) ? NOTIFY_STATUS_OK : NOTIFY_STATUS_INVALID_TOKEN)
 }
 
 /// Holds the notifications of a registration back, until as many calls of `notify_resume` follow.
-///
-/// - Parameter token: The registration.
-/// - Returns: A status.
 @discardableResult
 public func notify_suspend(_ token: Int32) -> UInt32 { with(token) { try $0.suspend() } }
 
 /// Ends one suspension. Posts since the first one are then delivered as one.
-///
-/// - Parameter token: The registration.
-/// - Returns: A status.
 @discardableResult
 public func notify_resume(_ token: Int32) -> UInt32 { with(token) { try $0.resume() } }
 
@@ -177,7 +165,6 @@ public func notify_resume(_ token: Int32) -> UInt32 { with(token) { try $0.resum
 /// - Parameters:
 ///   - token: The registration.
 ///   - state64: The new state.
-/// - Returns: A status.
 /// - Complexity: As `DarwinNotification.setState(_:until:)`.
 @discardableResult
 public func notify_set_state(_ token: Int32, _ state64: UInt64) -> UInt32 {
@@ -189,7 +176,6 @@ public func notify_set_state(_ token: Int32, _ state64: UInt64) -> UInt32 {
 /// - Parameters:
 ///   - token: The registration.
 ///   - state64: Receives the state.
-/// - Returns: A status.
 @discardableResult
 public func notify_get_state(_ token: Int32, _ state64: UnsafeMutablePointer<UInt64>!) -> UInt32 {
   guard let state64 else { return UInt32(NOTIFY_STATUS_NULL_INPUT) }
