@@ -16,7 +16,7 @@ package enum Nonce {
   }
 
   /// Names of one length.
-  static func nextWithAllDigits() -> String {
+  package static func nextWithAllDigits() -> String {
     NameWriter.text(capacity: NameWriter.hexDigits) {
       $0.append(hex: nextNumber(), width: NameWriter.hexDigits)
     }

@@ -25,7 +25,8 @@ struct FileIntention: Sendable {
     _ source: borrowing SourceFile, to peer: String, metadata: PropertyListValue?,
     options: PeerFileOptions
   ) {
-    id = Self.newID()
+    // Two nonces, so that no id repeats even across machines.
+    id = Nonce.nextWithAllDigits() + Nonce.nextWithAllDigits()
     self.peer = peer
     self.source = source.path
     size = source.status.size
@@ -36,14 +37,6 @@ struct FileIntention: Sendable {
   }
 
   static let idLength = 32
-
-  // Two nonces, so that no id repeats even across machines.
-  private static func newID() -> String {
-    (0..<2).map { _ in
-      let text = Nonce.next()
-      return String(repeating: "0", count: idLength / 2 - text.utf8.count) + text
-    }.joined()
-  }
 
   static func isID(_ text: String) -> Bool {
     text.utf8.count == idLength && text.utf8.allSatisfy(Nonce.isDigit)
