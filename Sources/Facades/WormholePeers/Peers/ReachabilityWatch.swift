@@ -173,13 +173,12 @@ final class ReachabilityWatches: Sendable {
 }
 
 /// Reports all peers of a container: watches for new names, and how each can be reached. After any
-/// change it looks at all peers, once for all changes before it.
+/// change it looks at all peers, once for all changes before it. It ends when it is released.
 final class PeerCrowd: Sendable {
   private struct State {
-    var names: (any Cancelling)?
+    var names: ObservationToken?
     var peers: [String: ObservationToken] = [:]
     var delivery: ChangeDelivery<[Peer]?>?
-    var isEnded = false
   }
 
   private let container: SharedContainer
@@ -198,7 +197,8 @@ final class PeerCrowd: Sendable {
     let (stream, continuation) = AsyncStream.makeStream(
       of: [Peer].self, bufferingPolicy: .bufferingNewest(1))
     let crowd = PeerCrowd(in: container, of: reachabilities)
-    continuation.onTermination = { _ in crowd.end() }
+    // The stream keeps it, until it is over.
+    continuation.onTermination = { _ in withExtendedLifetime(crowd) {} }
     try crowd.begin { continuation.yield($0) }
     return stream
   }
@@ -210,7 +210,7 @@ final class PeerCrowd: Sendable {
     }
     state.withLock { $0.delivery = delivery }
     let names = try container.own.watchPresenceNames { [weak self] in self?.signal() }
-    state.withLock { $0.names = names }
+    state.withLock { $0.names = ObservationToken(delivery: names) }
     try watchPeers()
     delivery.open(signalled: true)
   }
@@ -235,25 +235,12 @@ final class PeerCrowd: Sendable {
   private func watchPeers() throws {
     for name in try container.own.presenceNames() {
       guard let peer = PeerNames.peer(ofPresence: name),
-        state.withLock({ $0.peers[name] == nil && !$0.isEnded })
+        state.withLock({ $0.peers[name] == nil })
       else { continue }
       let observation = try ReachabilityWatch.observe(
         peer, in: container, of: reachabilities, on: queue
       ) { [weak self] _ in self?.signal() }
       state.withLock { $0.peers[name] = observation }
     }
-  }
-
-  private func end() {
-    let old = state.withLock { state in
-      defer {
-        state = State()
-        state.isEnded = true
-      }
-      return state
-    }
-    old.delivery?.cancel()
-    old.names?.cancel()
-    for observation in old.peers.values { observation.cancel() }
   }
 }
