@@ -134,8 +134,8 @@ final class LaunchAttempt: Waiting {
 
   /// Makes sure that no program will be started any more, or finds the program that was started.
   private func resolve(_ start: LaunchState.Start) throws -> Standing {
-    guard let place = book.place(of: start), try !place.prevent(), let output = try place.output()
-    else { return .abandoned }
+    let place = book.place(of: start)
+    guard try !place.prevent(), let output = try place.output() else { return .abandoned }
     let variable = Self.variable(start.nonce)
     guard let process = try processes(printingTo: output, orWith: variable).first else {
       // A process that has just opened the file may not be visible in /proc at this very moment.
@@ -233,10 +233,10 @@ final class LaunchAttempt: Waiting {
     let place = book.place(of: start)
     let process = start.process.map { " (process \($0.processID))" } ?? ""
     let ending = start.ending.map { ": it \($0)" } ?? ""
-    let words = place?.lastLine().map { ", and printed last: \($0)" } ?? ""
+    let words = place.lastLine().map { ", and printed last: \($0)" } ?? ""
     return notLaunched(
       "its program \(launch.program)\(process) ended before it was active\(ending)\(words)",
-      remedy: place.map { "look at its output: \($0.outputPath)" })
+      remedy: "look at its output: \(place.outputPath)")
   }
 
   private func tooLate() -> PeerError {
@@ -252,8 +252,8 @@ final class LaunchAttempt: Waiting {
       start.process == nil ? "\(holder) is about to start it" : "\(holder) is not active yet"
     return PeerError(
       .timedOut, action, peer: peer, reason: reason,
-      remedy: "wait longer, or end that process; its output is in "
-        + (book.place(of: start)?.outputPath ?? "the container"), holder: holder)
+      remedy: "wait longer, or end that process; its output is in \(book.place(of: start).outputPath)",
+      holder: holder)
   }
 }
 

@@ -29,9 +29,8 @@ struct LaunchBook: Sendable {
 
   func newPlace() throws -> StartPlace { try StartPlace.make(at: value) }
 
-  /// - Returns: nil for an invalid nonce.
-  func place(of start: LaunchState.Start) -> StartPlace? {
-    StartPlace(noted: start.nonce, at: value)
+  func place(of start: LaunchState.Start) -> StartPlace {
+    StartPlace(nonce: start.nonce, value: value)
   }
 
   // A loss of power can damage it, which must not prevent all later starts: then no earlier
@@ -153,6 +152,7 @@ struct LaunchState: Sendable, Equatable {
       day: day, uptime: value["dayUptime"]?.uint64Value ?? 0,
       machine: value["machine"]?.uint64Value ?? 0)
     guard let last = value["start"], let nonce = last["nonce"]?.stringValue,
+      StartPlace.isName(nonce),
       let launcher = Self.identity(last["launcher"]), let uptime = last["uptime"]?.uint64Value
     else { return }
     start = Start(

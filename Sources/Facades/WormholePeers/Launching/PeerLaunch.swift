@@ -100,13 +100,11 @@ extension PeerLaunch {
   init?(_ value: PropertyListValue) {
     guard let program = value["program"]?.stringValue else { return nil }
     self.init(program: program, occasions: [])
-    for item in value["arguments"]?.arrayValue ?? [] {
-      guard let argument = item.stringValue else { return nil }
-      arguments.append(argument)
-    }
-    for (name, item) in value["environment"]?.dictionaryValue ?? [:] {
-      guard let text = item.stringValue else { return nil }
-      environment[name] = text
+    let (list, table) = (value["arguments"]?.arrayValue, value["environment"]?.dictionaryValue)
+    arguments = list?.compactMap(\.stringValue) ?? []
+    environment = table?.compactMapValues(\.stringValue) ?? [:]
+    guard arguments.count == list?.count ?? 0, environment.count == table?.count ?? 0 else {
+      return nil
     }
     occasions = Occasions(propertyList: value["occasions"]?.arrayValue ?? [])
     if let budget = value["budgetPerDay"] {
@@ -262,9 +260,9 @@ extension PeerLaunch {
       try betweenPeers("find the output of \"\(peer)\"", peer) {
         try PeerNames.check(peer)
         let book = LaunchBook(peer, container)
-        guard let start = try book.read().start, let place = book.place(of: start),
-          try place.output() != nil
-        else { return nil }
+        guard let place = try book.read().start.map(book.place), try place.output() != nil else {
+          return nil
+        }
         return place.outputPath
       }
     }

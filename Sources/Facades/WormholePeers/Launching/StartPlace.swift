@@ -16,23 +16,15 @@ import WormholeSystem
 /// next start sweeps all places but its own.
 struct StartPlace: Sendable {
   let nonce: String
-  private let value: Value
+  let value: Value
 
-  private init(value: Value, nonce: String) {
-    self.value = value
-    self.nonce = nonce
-  }
-
-  /// Creates a value for an existing place; nil if the text is not a place's name.
-  init?(noted nonce: String, at value: Value) {
-    guard (1...16).contains(nonce.utf8.count),
-      nonce.utf8.allSatisfy(Nonce.isDigit)
-    else { return nil }
-    self.init(value: value, nonce: nonce)
+  /// Whether a text may be a place's nonce.
+  static func isName(_ text: String) -> Bool {
+    (1...16).contains(text.utf8.count) && text.utf8.allSatisfy(Nonce.isDigit)
   }
 
   static func make(at value: Value) throws -> StartPlace {
-    let place = StartPlace(value: value, nonce: Nonce.next())
+    let place = StartPlace(nonce: Nonce.next(), value: value)
     try reporting("make a place to start a program at", path: place.path) {
       for _ in 0..<renameRaceLimit {
         let directory = try value.directory.openOrMake()
