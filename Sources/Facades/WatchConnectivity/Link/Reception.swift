@@ -53,9 +53,9 @@ final class Reception<Delivered: PeerDelivery>: Sendable {
   }
 
   private func start(_ receiver: Receiver) {
-    receiver.offer(on: session.queue, failure: { [weak self] in self?.recover(from: $0) }) {
-      [weak self] in self?.hand($0) ?? .left
-    }
+    receiver.offer(
+      on: session.queue, failure: { [weak self] in self?.recover(from: $0) },
+      { [weak self] in self?.hand($0) ?? .left })
   }
 
   /// Hands over all waiting deliveries; stops also when they do not end, because their sender goes on

@@ -119,11 +119,8 @@ public final class WCSession: NSObject, Sendable {
   private static func complain(_ error: WCError) {
     Diagnostics.report(error)
     guard Diagnostics.onEvent == nil else { return }
-    do {
-      try FileHandle.standardError.write(contentsOf: Data("WatchConnectivity: \(error)\n".utf8))
-    } catch {
-      // It is closed, so nobody would read it.
-    }
+    // If it is closed, nobody would read it.
+    try? FileHandle.standardError.write(contentsOf: Data("WatchConnectivity: \(error)\n".utf8))
   }
 
   /// The place of the session, if it was asked before.
@@ -133,12 +130,8 @@ public final class WCSession: NSObject, Sendable {
   }
 
   var knownPlace: SessionPlace? {
-    do {
-      return try placed()
-    } catch {
-      // Properties cannot report it; `activate()` reports it to the delegate.
-      return nil
-    }
+    // Properties cannot report the error; `activate()` reports it to the delegate.
+    try? placed()
   }
 
   // MARK: Delegate and state

@@ -113,12 +113,8 @@ final class Outstanding<Transfer: OutgoingTransfer>: Sendable {
         guard !Task.isCancelled else { return nil }
         Diagnostics.report(error)
       }
-      do {
-        try await Task.sleep(for: pause)
-      } catch {
-        // Cancelled, which ends it.
-        return nil
-      }
+      // An error means that it is cancelled, which ends the next attempt.
+      try? await Task.sleep(for: pause)
       pause = min(pause * 2, .seconds(60))
     }
   }

@@ -40,10 +40,7 @@ package struct TemporaryContent: Sendable {
       directory.deletingLastPathComponent().standardizedFileURL.path
         == FileManager.default.temporaryDirectory.standardizedFileURL.path
     else { return }
-    do {
-      try FileManager.default.removeItem(at: directory)
-    } catch {
-      // The file is gone, or the cleaning of TMPDIR will find it; no caller needs the error.
-    }
+    // The file is gone, or the cleaning of TMPDIR will find it; no caller needs the error.
+    try? FileManager.default.removeItem(at: directory)
   }
 }
