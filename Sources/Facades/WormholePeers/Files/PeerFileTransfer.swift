@@ -104,7 +104,7 @@ public final class PeerFileTransfer: Sendable {
     try confirmStored(
       await betweenPeers(action("store"), peer) {
         let intentions = try files.intentions()
-        return try await runSuspending { FileStoring(self, in: intentions, until: nil) }
+        return try await runSuspending { self.storing(in: intentions, until: nil) }
       })
   }
 
@@ -115,8 +115,37 @@ public final class PeerFileTransfer: Sendable {
   public func waitUntilStored(until deadline: ContinuousClock.Instant) throws {
     try confirmStored(
       betweenPeers(action("store"), peer) {
-        try FileStoring(self, in: files.intentions(), until: deadline).run()
+        try storing(in: files.intentions(), until: deadline).run()
       })
+  }
+
+  private func storing(
+    in intentions: Queue.Sender, until deadline: ContinuousClock.Instant?
+  ) -> sending any Waiting<QueueEntryStatus> {
+    let ending = QueueEndWait(for: entry, of: intentions, until: deadline)
+    let pause = WakeLatch()
+    var failures = 0
+    return StepwiseWait { [self] in
+      do {
+        let step = try ending.step()
+        guard case .wait(let latch, let until) = step else { return step }
+        failures = 0
+        if let halt = state.withLock(\.halt) { throw halt }
+        // Looks from time to time whether this process has given up.
+        let slice = ContinuousClock.now + .seconds(1)
+        return .wait(for: latch, until: min(until ?? slice, slice))
+      } catch {
+        let known = state.withLock { $0 }
+        // This process knows it, although it cannot look.
+        if known.isStored { return .done(.processed) }
+        failures += 1
+        // Waits ten seconds for descriptors.
+        guard (error as? AppGroupError)?.code == .tooManyOpenFiles, known.halt == nil,
+          failures < 50
+        else { throw known.halt ?? error }
+        return .wait(for: pause, until: .now + .milliseconds(200))
+      }
+    }
   }
 
   private func confirmStored(_ status: QueueEntryStatus) throws(PeerError) {
@@ -241,48 +270,6 @@ public final class PeerFileTransfer: Sendable {
       let known = state.withLock(\.stored)
       for id in try known.map({ [$0] }) ?? receipts().map(\.id) { try sender.forget(id) }
       try files.intentions().forget(entry)
-    }
-  }
-}
-
-/// The wait until a file's content is safe in the container.
-private final class FileStoring: Waiting {
-  private let transfer: PeerFileTransfer
-  private let ending: QueueEndWait
-  private let latch = WakeLatch()
-  private var failures = 0
-
-  /// How often to look whether this process has given up.
-  private static let slice: Duration = .seconds(1)
-  /// How long to wait for descriptors, and how often.
-  private static let pause: Duration = .milliseconds(200)
-  private static let pauses = 50
-
-  init(
-    _ transfer: PeerFileTransfer, in intentions: Queue.Sender,
-    until deadline: ContinuousClock.Instant?
-  ) {
-    self.transfer = transfer
-    ending = QueueEndWait(for: transfer.entry, of: intentions, until: deadline)
-  }
-
-  func step() throws -> WaitingStep<QueueEntryStatus> {
-    do {
-      let step = try ending.step()
-      guard case .wait(let latch, let until) = step else { return step }
-      failures = 0
-      if let halt = transfer.state.withLock(\.halt) { throw halt }
-      let slice = ContinuousClock.now + Self.slice
-      return .wait(for: latch, until: min(until ?? slice, slice))
-    } catch {
-      let known = transfer.state.withLock { $0 }
-      // This process knows it, although it cannot look.
-      if known.isStored { return .done(.processed) }
-      failures += 1
-      guard (error as? AppGroupError)?.code == .tooManyOpenFiles, known.halt == nil,
-        failures < Self.pauses
-      else { throw known.halt ?? error }
-      return .wait(for: latch, until: .now + Self.pause)
     }
   }
 }
