@@ -141,7 +141,7 @@ final class LaunchAttempt: Waiting {
       // A process that has just opened the file may not be visible in /proc at this very moment.
       return isCertain(start.nonce + " without a process") ? .ended : .underWay(isSettled: false)
     }
-    _ = try book.change { $0.note(start.nonce) { $0.process = $0.process ?? process } }
+    try book.change { $0.note(start.nonce) { $0.process = $0.process ?? process } }
     return .underWay(isSettled: true)
   }
 
@@ -196,7 +196,7 @@ final class LaunchAttempt: Waiting {
         return nil
       }
       let reason = "its program \(launch.program) cannot be run: \(error)"
-      _ = try book.change { $0.note(start.nonce) { $0.ending = reason } }
+      try book.change { $0.note(start.nonce) { $0.ending = reason } }
       throw notLaunched(reason)
     }
     followed = start.nonce
@@ -208,11 +208,11 @@ final class LaunchAttempt: Waiting {
     self.child = (start.nonce, childEnd)
     follow(child) { end in
       // After an error, perhaps a full disk, others see that its process has ended, but not how.
-      _ = try? book.change { $0.note(start.nonce) { $0.ending = end?.clause ?? "ended" } }
+      try? book.change { $0.note(start.nonce) { $0.ending = end?.clause ?? "ended" } }
       childEnd.settle(())
       latch.raise()
     }
-    _ = try book.change { $0.note(start.nonce) { $0.process = process } }
+    try book.change { $0.note(start.nonce) { $0.process = process } }
     var noted = start
     noted.process = process
     return noted
@@ -252,8 +252,8 @@ final class LaunchAttempt: Waiting {
       start.process == nil ? "\(holder) is about to start it" : "\(holder) is not active yet"
     return PeerError(
       .timedOut, action, peer: peer, reason: reason,
-      remedy: "wait longer, or end that process; its output is in \(book.place(of: start).outputPath)",
-      holder: holder)
+      remedy: "wait longer, or end that process; its output is in "
+        + book.place(of: start).outputPath, holder: holder)
   }
 }
 

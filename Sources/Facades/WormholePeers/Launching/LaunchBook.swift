@@ -114,12 +114,11 @@ struct LaunchState: Sendable, Equatable {
     start = new
   }
 
-  /// - Returns: false when another start has followed.
-  mutating func note(_ nonce: String, _ change: (inout Start) -> Void) -> Bool {
-    guard var start, start.nonce == nonce else { return false }
+  /// Changes the note on a start, unless another one has followed.
+  mutating func note(_ nonce: String, _ change: (inout Start) -> Void) {
+    guard var start, start.nonce == nonce else { return }
     change(&start)
     self.start = start
-    return true
   }
 
   // MARK: As a property list

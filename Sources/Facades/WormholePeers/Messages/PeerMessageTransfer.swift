@@ -135,14 +135,14 @@ public struct PeerMessageTransfer: Sendable {
 struct MessageID: CustomStringConvertible {
   let peer: String
   let entry: QueueEntryID
-  let isFile: Bool
+  var isFile = false
 
-  init(peer: String, entry: QueueEntryID, isFile: Bool = false) {
-    self.peer = peer
-    self.entry = entry
-    self.isFile = isFile
+  var description: String {
+    "peer/\(EncodedName(peer).component)/\(isFile ? "files" : "messages")/\(entry)"
   }
+}
 
+extension MessageID {
   /// Reads the text that `description` returned; nil for any other text.
   init?(_ text: String) {
     let parts = text.split(separator: "/", omittingEmptySubsequences: false)
@@ -151,9 +151,5 @@ struct MessageID: CustomStringConvertible {
     else { return nil }
     self.init(peer: peer, entry: entry, isFile: parts[2] == "files")
     guard description.utf8.elementsEqual(text.utf8) else { return nil }
-  }
-
-  var description: String {
-    "peer/\(EncodedName(peer).component)/\(isFile ? "files" : "messages")/\(entry)"
   }
 }

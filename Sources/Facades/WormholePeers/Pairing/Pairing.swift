@@ -169,14 +169,13 @@ extension Pairing.State {
 
   init?(_ value: PropertyListValue) {
     guard let list = value["companions"]?.arrayValue else { return nil }
-    companions = []
-    for entry in list {
+    companions = list.compactMap { entry in
       guard let name = entry["name"]?.stringValue else { return nil }
-      companions.append(
-        Pairing.Companion(
-          name: name, isAppInstalled: entry["isAppInstalled"]?.boolValue ?? true,
-          isComplicationEnabled: entry["isComplicationEnabled"]?.boolValue ?? true))
+      return Pairing.Companion(
+        name: name, isAppInstalled: entry["isAppInstalled"]?.boolValue ?? true,
+        isComplicationEnabled: entry["isComplicationEnabled"]?.boolValue ?? true)
     }
+    guard companions.count == list.count else { return nil }
     activeName = value["active"]?.stringValue
     if active == nil { activeName = nil }
   }

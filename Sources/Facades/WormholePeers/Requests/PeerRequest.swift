@@ -58,17 +58,14 @@ public final class PeerRequest: Sendable {
     try answer(.reply(value))
   }
 
-  /// Answers with an error: the sender's call ends as `failed` with this reason.
-  ///
-  /// - Returns: false if it was answered or cancelled before.
+  /// Answers with an error, as `reply`: the sender's call ends as `failed` with this reason.
   @discardableResult
   public func fail(_ reason: String) throws -> Bool {
     try answer(.failure(code: PeerError.Code.failed.rawValue, reason: reason))
   }
 
-  /// Answers that this peer does not handle such requests: the sender's call ends as `notHandled`.
-  ///
-  /// - Returns: false if it was answered or cancelled before.
+  /// Answers, as `reply`, that this peer does not handle such requests: the sender's call ends as
+  /// `notHandled`.
   @discardableResult
   public func refuse(_ reason: String) throws -> Bool {
     try answer(.failure(code: PeerError.Code.notHandled.rawValue, reason: reason))
