@@ -134,6 +134,10 @@ open class MMWormhole: NSObject, MMWormholeTransitingDelegate {
 
   func report(_ error: any Error) { files.report(error) }
 
+  func reporting<Result>(otherwise: Result, _ body: () throws -> Result) -> Result {
+    files.reporting(otherwise: otherwise, body)
+  }
+
   /// The storage of messages, and of notifications if a messenger stores them elsewhere.
   private var storage: MMWormholeFileTransiting {
     let (files, messenger) = state.withLock { ($0.files, $0.messenger) }
@@ -156,11 +160,7 @@ open class MMWormhole: NSObject, MMWormholeTransitingDelegate {
     guard messenger.writeMessageObject(messageObject, forIdentifier: identifier) else { return }
     // A published value announces itself; any other message needs a notification.
     if messageObject != nil, let files, files.hasPublished(identifier, since: last) { return }
-    do {
-      try storage.notification(identifier).post()
-    } catch {
-      report(error)
-    }
+    reporting(otherwise: ()) { try storage.notification(identifier).post() }
   }
 
   /// Returns the latest message of an identifier, or nil if there is none. Reading does not remove
@@ -228,12 +228,7 @@ open class MMWormhole: NSObject, MMWormholeTransitingDelegate {
   }
 
   private func observed(_ identifier: String) -> ObservationToken? {
-    do {
-      return try observation(identifier)
-    } catch {
-      report(error)
-      return nil
-    }
+    reporting(otherwise: nil) { try observation(identifier) }
   }
 
   /// Observes the messages of an identifier; nil where they arrive in other ways.

@@ -151,12 +151,7 @@ open class MMWormholeFileTransiting: NSObject, MMWormholeTransiting {
   private var isSubclassed: Bool { !Self.ownKinds.contains(ObjectIdentifier(type(of: self))) }
 
   /// Whether there is a group or container to keep received messages in.
-  var hasGroup: Bool {
-    switch group {
-    case .success: true
-    case .failure: false
-    }
-  }
+  var hasGroup: Bool { if case .success = group { true } else { false } }
 
   /// The container of the messages, the beginning of their identifiers there, and the directory of
   /// their archives.

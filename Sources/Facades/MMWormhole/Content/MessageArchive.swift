@@ -267,11 +267,11 @@ extension Version {
   /// Whether it was published before another one. The times of foreign files are those of the
   /// kernel's clock, which ticks a hundred times a second.
   fileprivate func isClearlyOlder(than other: Version) -> Bool {
-    let later = stamp.nanoseconds + 10_000_000
-    let isNext = later >= 1_000_000_000
-    // Anybody can give a file any time.
-    let seconds = stamp.seconds &+ (isNext ? 1 : 0)
-    return (seconds, isNext ? later - 1_000_000_000 : later)
-      < (other.stamp.seconds, other.stamp.nanoseconds)
+    stamp.time + .milliseconds(10) < other.stamp.time
   }
+}
+
+extension Stamp {
+  /// The time since 1970; a `Duration` holds any that a file can have.
+  fileprivate var time: Duration { .seconds(seconds) + .nanoseconds(nanoseconds) }
 }

@@ -102,15 +102,13 @@ open class MMWormholeSession: MMWormhole, WCSessionDelegate {
   /// calls its listener.
   open func session(_ session: WCSession, didReceive file: WCSessionFile) {
     guard let identifier = file.metadata?[TemporaryContent.identifierKey] as? String else { return }
-    do {
+    reporting(otherwise: ()) {
       let content = try PropertyListValue(data: Data(contentsOf: file.fileURL))
       // A message that cannot be stored is heard all the same: it does not come again.
       defer { hear(identifier, content) }
       if let files = wormholeMessenger as? MMWormholeFileTransiting, files.hasGroup {
         try files.store(content, identifier)
       }
-    } catch {
-      report(error)
     }
   }
 
@@ -126,20 +124,13 @@ open class MMWormholeSession: MMWormhole, WCSessionDelegate {
   }
 
   private func hear(_ identifier: String, _ content: PropertyListValue) {
-    do {
+    reporting(otherwise: ()) {
       notifyListenerForMessage(
         withIdentifier: identifier, message: try MessageContent.message(from: content))
-    } catch {
-      report(error)
     }
   }
 
   private func content(_ object: Any?) -> PropertyListValue? {
-    do {
-      return try object.map { try PropertyListValue(propertyList: $0) }
-    } catch {
-      report(error)
-      return nil
-    }
+    reporting(otherwise: nil) { try object.map { try PropertyListValue(propertyList: $0) } }
   }
 }

@@ -1,29 +1,25 @@
 import Foundation
 
-/// The temporary files of content that is transferred as a file: `TMPDIR/wormhole-content-KIND-UUID/NAME`.
+/// The temporary files of content that is transferred as a file: `TMPDIR/wormhole-content-KIND-UUID/KIND`.
 ///
 /// Each file has its own directory that only the user may enter, so two contents never share one.
 /// The file stays until the session reports the end of the transfer, possibly in a later process.
 /// So its path, not a table in memory, shows that it may be removed. A process that is killed
 /// between writing the file and handing it over leaves it until TMPDIR is cleaned.
 package struct TemporaryContent: Sendable {
-  private let prefix: String
-  private let name: String
+  private let kind: String
 
   private static let common = "wormhole-content-"
 
-  package init(kind: String, name: String) {
-    prefix = Self.common + kind + "-"
-    self.name = name
-  }
+  package init(kind: String) { self.kind = kind }
 
   /// Writes a file; blocks as long as that takes.
   package func write(_ content: Data) throws -> URL {
     let directory = FileManager.default.temporaryDirectory.appendingPathComponent(
-      prefix + UUID().uuidString, isDirectory: true)
+      "\(Self.common)\(kind)-\(UUID().uuidString)", isDirectory: true)
     try FileManager.default.createDirectory(
       at: directory, withIntermediateDirectories: false, attributes: [.posixPermissions: 0o700])
-    let file = directory.appendingPathComponent(name, isDirectory: false)
+    let file = directory.appendingPathComponent(kind, isDirectory: false)
     do {
       try content.write(to: file, options: .withoutOverwriting)
     } catch {

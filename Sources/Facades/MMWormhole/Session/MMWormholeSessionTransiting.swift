@@ -1,7 +1,10 @@
 public import Foundation
 import Synchronization
 import WatchConnectivity
+import Wormhole
 import WormholePropertyLists
+
+// The messengers whose messages the session carries.
 
 /// A messenger that keeps the latest message of each identifier in the application context of
 /// `WCSession.default`: the counterpart gets the messages when it runs, even after a restart.
@@ -90,4 +93,80 @@ open class MMWormholeSessionContextTransiting: MMWormholeFileTransiting {
       }
     }
   }
+}
+
+/// A messenger that sends each message at once through `WCSession.default`, and starts the phone's
+/// app if it is registered for that. Messages are not kept.
+///
+/// The original silently drops a message while the counterpart is not reachable; here
+/// `errorHandler` receives the reason.
+///
+/// ```swift
+/// let wormhole = MMWormhole(
+///   applicationGroupIdentifier: "group.com.example.cinema", optionalDirectory: nil,
+///   transitingType: .sessionMessage)
+/// wormhole.passMessageObject(["pressed": 3] as NSCoding, identifier: "button")
+/// ```
+open class MMWormholeSessionMessageTransiting: MMWormholeFileTransiting {
+  /// Returns nil: there are no files.
+  open override func messagePassingDirectoryPath() -> String? { nil }
+
+  /// Sends a message; nil does nothing.
+  ///
+  /// - Returns: False, because the session delivers it, and no notification.
+  open override func writeMessageObject(
+    _ messageObject: (any NSCoding)?, forIdentifier identifier: String
+  ) -> Bool {
+    let reporter = reporter
+    return sending(messageObject) { content in
+      WCSession.default.sendMessage([identifier: content.propertyListObject], replyHandler: nil) {
+        reporter.report($0)
+      }
+    }
+  }
+
+  /// Returns nil: messages are not kept.
+  open override func messageObject(forIdentifier identifier: String?) -> (any NSCoding)? { nil }
+
+  /// Does nothing: messages are not kept.
+  open override func deleteContent(forIdentifier identifier: String?) {}
+
+  /// Does nothing: messages are not kept.
+  open override func deleteContentForAllMessages() {}
+}
+
+/// A messenger that sends each message as a file through `WCSession.default`: it is certain to be
+/// delivered, whenever the counterpart runs.
+///
+/// The counterpart keeps the latest message of each identifier if the `wormholeMessenger` of its
+/// `MMWormholeSession` is such a messenger; this messenger reads the messages that were received in
+/// its group and directory.
+///
+/// ```swift
+/// let wormhole = MMWormhole(
+///   applicationGroupIdentifier: "group.com.example.cinema", optionalDirectory: "wormhole",
+///   transitingType: .sessionFile)
+/// wormhole.passMessageObject(["poster": "large"] as NSCoding, identifier: "poster")
+/// ```
+open class MMWormholeSessionFileTransiting: MMWormholeFileTransiting {
+  /// Sends a message as a file of its own; nil does nothing. In the original two successive
+  /// messages share one file.
+  ///
+  /// - Returns: False, because the session delivers it, and no notification.
+  open override func writeMessageObject(
+    _ messageObject: (any NSCoding)?, forIdentifier identifier: String
+  ) -> Bool {
+    sending(messageObject) { content in
+      let file = try TemporaryContent.message.write(content.binaryData())
+      WCSession.default.transferFile(
+        file, metadata: [TemporaryContent.identifierKey: identifier])
+    }
+  }
+}
+
+extension TemporaryContent {
+  /// The files of messages on their way.
+  static let message = TemporaryContent(kind: "message")
+  /// The key of a message's identifier in the transfer's metadata.
+  static let identifierKey = "identifier"
 }
