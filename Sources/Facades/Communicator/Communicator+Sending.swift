@@ -75,8 +75,7 @@ extension Communicator {
   /// - Parameters:
   ///   - blob: The data to transfer.
   ///   - completion: As for `GuaranteedMessage`; also called if the file cannot be written.
-  /// - Returns: A handle to cancel the transfer; nil if it was not queued, as reported to
-  ///   `completion`.
+  /// - Returns: As for `GuaranteedMessage`.
   @preconcurrency @discardableResult
   public func transfer(
     _ blob: Blob, completion: Blob.Completion? = nil
@@ -97,8 +96,7 @@ extension Communicator {
   ///   - complicationInfo: The info; at most 65,536 bytes of property list.
   ///   - completion: As for `GuaranteedMessage`; a success contains the number of updates left
   ///     today.
-  /// - Returns: A handle to cancel the transfer; nil if it was not queued, as reported to
-  ///   `completion`.
+  /// - Returns: As for `GuaranteedMessage`.
   @preconcurrency @discardableResult
   public func transfer(
     _ complicationInfo: ComplicationInfo, completion: ComplicationInfo.Completion? = nil
@@ -127,13 +125,8 @@ extension Communicator {
 
   // MARK: As long as they are useful, which the original does not offer
 
-  /// Sends the counterpart a message now, with a time limit for its delivery.
-  ///
-  /// - Parameters:
-  ///   - immediateMessage: The message.
-  ///   - lifetime: The time for which it may be delivered; afterwards the error handler gets
-  ///     `WCError.transferTimedOut`.
-  ///   - errorHandler: As for `send(_:errorHandler:)`.
+  /// Sends the counterpart a message as `send(_:errorHandler:)` does, with a time limit for its delivery:
+  /// afterwards the error handler gets `WCError.transferTimedOut`.
   @preconcurrency
   public func send(
     _ immediateMessage: ImmediateMessage, expiresAfter lifetime: Duration,
@@ -149,13 +142,10 @@ extension Communicator {
   /// the newest of its key.
   ///
   /// - Parameters:
-  ///   - guaranteedMessage: The message.
   ///   - lifetime: The time for which it may be delivered; nil for no limit. Afterwards the
   ///     completion gets `WCError.transferTimedOut`.
   ///   - key: A newer message with the same key replaces a waiting one; nil for none. The
   ///     completion of the older one gets `WCError.deliveryFailed`.
-  ///   - completion: As for `send(_:completion:)`.
-  /// - Returns: A handle to cancel the message; nil if it was not queued.
   @preconcurrency @discardableResult
   public func send(
     _ guaranteedMessage: GuaranteedMessage, expiresAfter lifetime: Duration?, key: String? = nil,
@@ -168,14 +158,8 @@ extension Communicator {
     }
   }
 
-  /// Queues data as `transfer(_:completion:)` does, but only as long as it has not expired.
-  ///
-  /// - Parameters:
-  ///   - blob: The data.
-  ///   - lifetime: The time for which it may be delivered; afterwards the completion gets
-  ///     `WCError.transferTimedOut`.
-  ///   - completion: As for `transfer(_:completion:)`.
-  /// - Returns: A handle to cancel the transfer; nil if it was not queued.
+  /// Queues data as `transfer(_:completion:)` does, but only as long as it has not expired: afterwards the
+  /// completion gets `WCError.transferTimedOut`.
   @preconcurrency @discardableResult
   public func transfer(
     _ blob: Blob, expiresAfter lifetime: Duration?, completion: Blob.Completion? = nil

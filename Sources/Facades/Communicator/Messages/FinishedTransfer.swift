@@ -33,15 +33,6 @@ public struct FinishedTransfer: Sendable {
 
   /// The content of the message or the complication info; for a blob, its metadata.
   public var content: Content { payload.content }
-
-  init(
-    _ kind: Kind, _ identifier: String, _ payload: SharedContent, _ result: Result<Void, any Error>
-  ) {
-    self.kind = kind
-    self.identifier = identifier
-    self.payload = payload
-    self.result = result
-  }
 }
 
 extension FinishedTransfer: Observable {

@@ -103,11 +103,14 @@ extension SessionDelegate {
     let userInfo = userInfoTransfer.userInfo
     if let message = GuaranteedMessage(wire: userInfo) {
       FinishedTransfer.notifyObservers(
-        FinishedTransfer(.guaranteedMessage, message.identifier, message.payload, result))
+        FinishedTransfer(
+          kind: .guaranteedMessage, identifier: message.identifier, result: result,
+          payload: message.payload))
     }
     if let info = ComplicationInfo(wire: userInfo) {
       FinishedTransfer.notifyObservers(
-        FinishedTransfer(.complicationInfo, "", info.payload, result))
+        FinishedTransfer(
+          kind: .complicationInfo, identifier: "", result: result, payload: info.payload))
     }
   }
 
@@ -118,7 +121,9 @@ extension SessionDelegate {
     fileTransfers.end(fileTransfer, result)
     if let label = fileTransfer.file.metadata.flatMap(Labelled.init) {
       FinishedTransfer.notifyObservers(
-        FinishedTransfer(.blob, label.identifier, SharedContent(label.content), result))
+        FinishedTransfer(
+          kind: .blob, identifier: label.identifier, result: result,
+          payload: SharedContent(label.content)))
     }
   }
 
