@@ -33,23 +33,13 @@ final class SessionLink: Sendable {
     var hasEnded = false
   }
 
-  private init(
-    _ session: WCSession, _ place: SessionPlace, counterpart: String?,
-    messages: Reception<PeerMessage>, files: Reception<PeerFile>
-  ) {
+  /// Becomes the receiver of the transfers to this side, without handing any over yet.
+  init(_ session: WCSession, _ place: SessionPlace) async throws {
     self.session = session
     self.place = place
-    self.counterpart = counterpart
-    self.messages = messages
-    self.files = files
-  }
-
-  /// Becomes the receiver of the transfers to this side, without handing any over yet.
-  static func open(_ session: WCSession, _ place: SessionPlace) async throws -> SessionLink {
-    let counterpart = try await Blocking.run { try PairingView(place).counterpart }
-    let messages = try await Reception(
+    counterpart = try await Blocking.run { try PairingView(place).counterpart }
+    messages = try await Reception(
       session, { try await place.peer.receiveMessages() }, deliver: { $0.deliver($1) })
-    let files: Reception<PeerFile>
     do {
       files = try await Reception(
         session, { try await place.peer.receiveFiles() }, deliver: { $0.deliver($1) })
@@ -57,18 +47,15 @@ final class SessionLink: Sendable {
       messages.end()
       throw error
     }
-    let link = SessionLink(
-      session, place, counterpart: counterpart, messages: messages, files: files)
     do {
-      try await Blocking.run {
-        link.notePresent()
-        try link.loadOutstanding()
+      try await Blocking.run { [self] in
+        notePresent()
+        try loadOutstanding()
       }
     } catch {
-      link.end()
+      end()
       throw error
     }
-    return link
   }
 
   // MARK: From the session's queue

@@ -50,7 +50,7 @@ extension WCSession {
         try Inbox(place).clear()
         if place.role == .phone { try WatchDirectory.sweep(place) }
       }
-      let link = try await SessionLink.open(self, place)
+      let link = try await SessionLink(self, place)
       queue.async { self.begin(link) }
     } catch {
       let error = WCError(error, of: .activation)
@@ -109,7 +109,7 @@ extension WCSession {
     link.end()
     begin {
       do {
-        let next = try await SessionLink.open(self, link.place)
+        let next = try await SessionLink(self, link.place)
         self.queue.async {
           guard self.change(link, onlyActivated: true, { $0.link = next }) else {
             return next.end()
@@ -150,11 +150,7 @@ extension WCSession {
 }
 
 extension WCSession.State {
-  enum ActivationStep {
-    case begin
-    case confirm
-    case wait
-  }
+  enum ActivationStep { case begin, confirm, wait }
 
   fileprivate mutating func activate() -> ActivationStep {
     switch activation {

@@ -11,16 +11,6 @@ extension WCSession {
   /// The session whose place `configure` or the environment sets.
   static var ofProcess: WCSession { process.withLock { $0 } }
 
-  /// Replaces that session.
-  ///
-  /// - Returns: the previous session.
-  static func exchange(_ new: WCSession) -> WCSession {
-    process.withLock { session in
-      defer { session = new }
-      return session
-    }
-  }
-
   /// The one session of this process.
   ///
   /// In a call of a delegate, and of a handler that belongs to no actor, it is the session that
@@ -70,7 +60,9 @@ extension WCSession {
   }
 
   /// Takes the process's session away: the next `default` is a new one, which may be configured.
-  package static func replaceDefault() -> WCSession { exchange(WCSession(nil)) }
+  package static func replaceDefault() -> WCSession {
+    process.withLock { Swift.exchange(&$0, with: WCSession(nil)) }
+  }
 
   /// Begins work that changes the link; `endForGood()` cancels it, and waits until it has ended.
   func begin(_ work: @escaping @Sendable () async -> Void) {
