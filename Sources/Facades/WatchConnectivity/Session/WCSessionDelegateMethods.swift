@@ -132,11 +132,7 @@ private struct PassedHandler<Reply>: @unchecked Sendable {
 /// The default implementation of a method reports that the delegate has none, because only it
 /// knows.
 final class DelegateCall: Sendable {
-  private enum Finding: Int, AtomicRepresentable {
-    case none
-    case missing
-    case declined
-  }
+  private enum Finding: Int, AtomicRepresentable { case none, missing, declined }
 
   @TaskLocal private static var current: DelegateCall?
 

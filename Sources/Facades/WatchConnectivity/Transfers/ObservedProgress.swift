@@ -17,40 +17,14 @@ package final class ObservedProgress: Progress, @unchecked Sendable {
     ObservableProperty(\.isPausable),
   ])
 
-  package override var totalUnitCount: Int64 {
-    get { super.totalUnitCount }
-    set { change { super.totalUnitCount = newValue } }
-  }
+  package override var totalUnitCount: Int64 { didSet { report() } }
+  package override var completedUnitCount: Int64 { didSet { report() } }
+  package override var isCancelled: Bool { didSet { report() } }
+  package override var isPaused: Bool { didSet { report() } }
+  package override var isCancellable: Bool { didSet { report() } }
+  package override var isPausable: Bool { didSet { report() } }
 
-  package override var completedUnitCount: Int64 {
-    get { super.completedUnitCount }
-    set { change { super.completedUnitCount = newValue } }
-  }
-
-  package override var isCancelled: Bool {
-    get { super.isCancelled }
-    set { change { super.isCancelled = newValue } }
-  }
-
-  package override var isPaused: Bool {
-    get { super.isPaused }
-    set { change { super.isPaused = newValue } }
-  }
-
-  package override var isCancellable: Bool {
-    get { super.isCancellable }
-    set { change { super.isCancellable = newValue } }
-  }
-
-  package override var isPausable: Bool {
-    get { super.isPausable }
-    set { change { super.isPausable = newValue } }
-  }
-
-  private func change(_ set: () -> Void) {
-    set()
-    observers.reportChanges(of: self)
-  }
+  private func report() { observers.reportChanges(of: self) }
 }
 
 extension Progress {

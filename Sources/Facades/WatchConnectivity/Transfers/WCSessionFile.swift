@@ -3,19 +3,10 @@ public import Foundation
 /// A file that is sent, or that arrived.
 ///
 /// ```swift
-/// final class Link: NSObject, WCSessionDelegate {
-///   func session(
-///     _ session: WCSession, activationDidCompleteWith state: WCSessionActivationState,
-///     error: (any Error)?
-///   ) {}
-///   func session(_ session: WCSession, didReceive file: WCSessionFile) {
-///     let place = FileManager.default.temporaryDirectory.appending(path: file.fileURL.lastPathComponent)
-///     do {
-///       try FileManager.default.moveItem(at: file.fileURL, to: place)   // it is removed on return
-///     } catch {
-///       print(error)
-///     }
-///   }
+/// // Called by `session(_:didReceive:)`, because the file is removed when that returns.
+/// func keep(_ file: WCSessionFile, in directory: URL) throws {
+///   let place = directory.appending(path: file.fileURL.lastPathComponent)
+///   try FileManager.default.moveItem(at: file.fileURL, to: place)
 /// }
 /// ```
 public final class WCSessionFile: NSObject, Sendable {
