@@ -28,7 +28,8 @@ extension GroupDefaults {
   /// - Parameter domainName: A group; for defaults of a given container, a suite in it.
   public func persistentDomain(forName domainName: String) -> [String: Any]? {
     reporting(nil) {
-      let contents = try existingSuite(domainName)?.contents() ?? [:]
+      let suite = try domainName == name ? suite() : Suite.existing(domainName, in: container)
+      let contents = try suite?.contents() ?? [:]
       return contents.isEmpty ? nil : contents.mapValues(\.propertyListObject)
     }
   }
@@ -50,10 +51,6 @@ extension GroupDefaults {
       try Suite.existing(domainName, in: container)?.edit { $0 = [:] }
       reportOwnChange()
     }
-  }
-
-  private func existingSuite(_ domainName: String) throws -> Suite? {
-    try domainName == name ? suite() : Suite.existing(domainName, in: container)
   }
 
   // MARK: Volatile domains

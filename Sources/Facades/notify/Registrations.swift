@@ -35,10 +35,6 @@ enum Registrations {
     }
   }
 
-  static func notification(_ name: String) throws -> DarwinNotification {
-    try center().container.notification(name)
-  }
-
   /// Registers a name for checks, or with a handler.
   ///
   /// - Parameters:
@@ -51,7 +47,7 @@ enum Registrations {
     _ name: String, pipe: TokenPipe? = nil, token: inout Int32,
     on queue: DispatchQueue = Blocking.queue(), handler: (@Sendable (Int32) -> Void)? = nil
   ) throws {
-    let notification = try notification(name)
+    let notification = try center().container.notification(name)
     // Under the lock, so that a handler that cancels its own token finds it.
     try state.withLock { state in
       state.lastToken += 1

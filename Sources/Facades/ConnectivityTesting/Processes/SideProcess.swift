@@ -21,10 +21,8 @@ public final class SideProcess: Sendable {
   /// How a process ended.
   ///
   /// ```swift
-  /// let watch = try scene.start(SideProcess.built("steps-watch"), as: .watch)
-  /// watch.kill()
-  /// let end: SideProcess.End = try await watch.waitForEnd()
-  /// print(end)
+  /// let end = try await scene.start(SideProcess.built("steps-watch"), as: .watch).waitForEnd()
+  /// if case .killed(let signal) = end { print("by signal", signal) }
   /// ```
   public enum End: Sendable, Hashable {
     /// By itself, with a status.

@@ -3,11 +3,7 @@ public import WatchConnectivity
 
 // The values that a session hands to its delegate, for tests that call a delegate's methods themselves.
 extension WCSessionFile {
-  /// Makes a file as it is handed to a delegate.
-  ///
-  /// - Parameters:
-  ///   - url: the file's place; the test makes and removes it.
-  ///   - metadata: the metadata of the file.
+  /// Makes a file as it is handed to a delegate; the test makes and removes the file itself.
   public static func making(_ url: URL, metadata: [String: Any]? = nil) -> WCSessionFile {
     WCSessionFile(url, CarriedObjects(made: metadata))
   }
@@ -15,11 +11,7 @@ extension WCSessionFile {
 
 extension WCSessionUserInfoTransfer {
   /// Makes the transfer of a dictionary as it is handed to a delegate. No session sends it.
-  ///
-  /// - Parameters:
-  ///   - userInfo: the dictionary.
-  ///   - isTransferring: whether it is still under way; then `cancel()` is in time.
-  ///   - isCurrentComplicationInfo: whether it is the last for the complication.
+  /// While it is under way, `cancel()` is in time.
   public static func making(
     _ userInfo: [String: Any] = [:], isTransferring: Bool = false,
     isCurrentComplicationInfo: Bool = false
@@ -31,13 +23,8 @@ extension WCSessionUserInfoTransfer {
 }
 
 extension WCSessionFileTransfer {
-  /// Makes the transfer of a file as it is handed to a delegate. No session sends it.
-  ///
-  /// - Parameters:
-  ///   - url: the file at its sender's place.
-  ///   - metadata: the metadata that is sent with it.
-  ///   - isTransferring: whether it is still under way; then `cancel()` is in time, and its progress is not
-  ///     complete.
+  /// Makes the transfer of a file, at its sender's place, as it is handed to a delegate. No session sends
+  /// it. While it is under way, `cancel()` is in time, and its progress is not complete.
   public static func making(
     _ url: URL, metadata: [String: Any]? = nil, isTransferring: Bool = false
   ) -> WCSessionFileTransfer {
