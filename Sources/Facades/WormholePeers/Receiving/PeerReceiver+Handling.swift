@@ -1,0 +1,159 @@
+public import Dispatch
+import Synchronization
+import Wormhole
+import WormholeSystem
+
+// No thread and no task waits for the next delivery: a look for it is enqueued when the consumer is
+// woken, and after each delivery.
+extension PeerReceiver {
+  struct Handling {
+    var looks: ChangeDelivery<Void>?
+    /// A delivery that was handled and could not be settled yet, perhaps for lack of space.
+    fileprivate var unsettled: Handled?
+    /// A delivery that the handler could not take yet.
+    fileprivate var delayed: Delivered?
+    /// Whether an obstacle that may pass was reported, and is still there.
+    fileprivate var isReported = false
+    var isEnded = false
+  }
+
+  /// A delivery, and why its handler failed; nil if it did not.
+  fileprivate typealias Handled = (delivered: Delivered, failure: String?)
+
+  /// What becomes of a delivery that a handler got.
+  package enum Outcome: Sendable {
+    /// It is acknowledged, or fails.
+    case ended(failure: String?)
+    /// The handler gets it again in a moment.
+    case delayed
+    /// Nothing: the next receiver gets it again.
+    case left
+  }
+
+  /// Calls a handler with each delivery from now on, one at a time and in order. A delivery is
+  /// acknowledged when the handler returns, and fails with an error that the handler throws. Then a
+  /// file is deleted, unless it was claimed or moved away.
+  ///
+  /// The look for the next one and the acknowledgement run on the handler's queue, too; nothing
+  /// waits there. A lack of space or of descriptors only delays.
+  ///
+  /// - Parameters:
+  ///   - queue: where the handler is called.
+  ///   - failure: called once, there, if receiving ends without `close()`: `replaced`, or an error
+  ///     of the container.
+  ///   - handler: gets the delivery. It may acknowledge, fail or release it itself, earlier.
+  /// - Precondition: it is called once.
+  public func handle(
+    on queue: DispatchQueue, failure: @escaping @Sendable (PeerError) -> Void = { _ in },
+    _ handler: @escaping @Sendable (Delivered) throws -> Void
+  ) {
+    offer(on: queue, failure: failure) { delivered in
+      do {
+        try handler(delivered)
+        return .ended(failure: nil)
+      } catch {
+        return .ended(failure: "\(error)")
+      }
+    }
+  }
+
+  /// Calls a handler as `handle` does, which says what becomes of each delivery.
+  package func offer(
+    on queue: DispatchQueue, failure: @escaping @Sendable (PeerError) -> Void,
+    _ handler: @escaping @Sendable (Delivered) -> Outcome
+  ) {
+    let looks = ChangeDelivery<Void>(initial: (), on: queue) { [weak self] _ in
+      ((), self?.look(handler, failure))
+    }
+    handling.withLock { handling in
+      precondition(handling.looks == nil, "a receiver has one handler")
+      handling.looks = looks
+    }
+    // Wake-ups count from now on; then a first look at the entries that wait already.
+    consumer.onWake { [weak looks] in looks?.signal() }
+    looks.open(signalled: true)
+  }
+
+  /// - Returns: the next call; nil when there is nothing to do before the next wake-up.
+  private func look(
+    _ handler: @escaping @Sendable (Delivered) -> Outcome,
+    _ failure: @escaping @Sendable (PeerError) -> Void
+  ) -> (@Sendable () -> Void)? {
+    do {
+      guard let delivered = try take() else { return nil }
+      return {
+        do {
+          if try self.hand(delivered, handler) { self.signal() } else { self.signalLater() }
+        } catch {
+          self.stop(error, failure)
+        }
+      }
+    } catch {
+      return { self.stop(error, failure) }
+    }
+  }
+
+  /// Hands the next delivery over out of turn, on the handler's queue.
+  ///
+  /// - Returns: false when nothing waits; nil when the next one has to wait, perhaps for space.
+  package func offerNext(_ handler: (Delivered) -> Outcome) -> Bool? {
+    do {
+      guard let delivered = try take() else { return false }
+      return try hand(delivered, handler) ? true : nil
+    } catch {
+      Diagnostics.report(error)
+      return nil
+    }
+  }
+
+  private func take() throws -> Delivered? {
+    if let handled = handling.withLock({ $0.unsettled }) { try settle(handled) }
+    let delivered = try handling.withLock { $0.delayed.take() } ?? next(until: .now)
+    handling.withLock { $0.isReported = false }
+    return delivered
+  }
+
+  /// - Returns: whether the next one may follow at once.
+  private func hand(_ delivered: Delivered, _ handler: (Delivered) -> Outcome) throws -> Bool {
+    switch handler(delivered) {
+    case .ended(let failure): try settle((delivered, failure))
+    case .left: break
+    case .delayed:
+      handling.withLock { $0.delayed = delivered }
+      return false
+    }
+    return true
+  }
+
+  private func settle(_ handled: Handled) throws {
+    handling.withLock { $0.unsettled = handled }
+    if let failure = handled.failure {
+      try handled.delivered.fail(failure, isKept: false)
+    } else {
+      try handled.delivered.acknowledge()
+    }
+    handling.withLock { $0.unsettled = nil }
+  }
+
+  /// Tries again later if that may help; otherwise receiving has ended.
+  private func stop(_ error: any Error, _ failure: (PeerError) -> Void) {
+    let error = PeerError(any: error, action)
+    if error.mayPass {
+      let wasReported = handling.withLock { exchange(&$0.isReported, with: true) }
+      if !wasReported { Diagnostics.report(error) }
+      return signalLater()
+    }
+    let isFirst = handling.withLock { handling in
+      // Excludes: a failure that is reported after `close()`, or twice.
+      defer { handling.isEnded = true }
+      return !handling.isEnded
+    }
+    guard isFirst else { return }
+    consumer.close()
+    failure(error)
+  }
+
+  private func signal() { handling.withLock { $0.looks }?.signal() }
+
+  private func signalLater() { Blocking.retry { [weak self] in self?.signal() } }
+}
