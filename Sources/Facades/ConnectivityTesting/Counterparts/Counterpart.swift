@@ -216,18 +216,14 @@ public final class Counterpart: Sendable {
       }
       // Noted first: a test that opens the gate when it sees the message opens it for this one.
       arrivals.add(received)
-      gate.map { $0.pass(answer) } ?? answer()
+      return gate.map { $0.pass(answer) } ?? answer()
     case .refuse:
       Diagnostics.reporting { try request.refuse("the counterpart has no method for it") }
-      arrivals.add(received)
-    case .letGo: arrivals.add(received)
-    case .ignore:
-      state.withLock { $0.ignored.append(request) }
-      arrivals.add(received)
-    case .die:
-      die()
-      arrivals.add(received)
+    case .letGo: break
+    case .ignore: state.withLock { $0.ignored.append(request) }
+    case .die: die()
     }
+    arrivals.add(received)
   }
 
   /// The peer that sends; an absent one sends, too, as long as no other peer has to reach it.

@@ -225,7 +225,7 @@ extension WCError {
       self.init(.sessionInactive, reason: nil, underlying: error)
     case let error as PeerError:
       self.init(
-        Self.code(of: error.code, attempt), reason: Self.sentence(error), underlying: error)
+        Self.code(of: error.code, attempt), reason: Self.sentence("\(error)"), underlying: error)
     case let error as AppGroupError:
       let code: Code = error.code == .noSpace ? .insufficientSpace : .genericError
       self.init(code, reason: "\(error)", underlying: error)
@@ -257,8 +257,7 @@ extension WCError {
     }
   }
 
-  private static func sentence(_ error: PeerError) -> String {
-    let text = "\(error)"
-    return text.prefix(1).uppercased() + text.dropFirst() + "."
+  static func sentence(_ text: String) -> String {
+    text.prefix(1).uppercased() + text.dropFirst() + "."
   }
 }

@@ -111,9 +111,7 @@ extension WCSession {
     let reachability = try route.peer.reachability(of: route.counterpart)
     // A request to a watch would start it; one to the phone may.
     guard route.link.place.accepts(reachability) else {
-      let reason = reachability.reason
-      throw WCError(
-        .notReachable, reason: reason.prefix(1).uppercased() + reason.dropFirst() + ".")
+      throw WCError(.notReachable, reason: WCError.sentence(reachability.reason))
     }
     return (route, reachability)
   }

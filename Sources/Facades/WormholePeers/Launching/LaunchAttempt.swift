@@ -85,7 +85,11 @@ final class LaunchAttempt: Waiting {
         if let child, child.nonce == start.nonce, !child.end.isSettled { return (start, true) }
         throw ended(start)
       default:
-        guard ContinuousClock.now < deadline else { throw tooLate() }
+        guard ContinuousClock.now < deadline else {
+          throw PeerError(
+            .timedOut, action, peer: peer, reason: "the deadline passed before it could be started",
+            remedy: "wait longer")
+        }
         if let start = try begin(after: last?.nonce) { return (start, true) }
       }
     }
@@ -237,12 +241,6 @@ final class LaunchAttempt: Waiting {
     return notLaunched(
       "its program \(launch.program)\(process) ended before it was active\(ending)\(words)",
       remedy: "look at its output: \(place.outputPath)")
-  }
-
-  private func tooLate() -> PeerError {
-    PeerError(
-      .timedOut, action, peer: peer, reason: "the deadline passed before it could be started",
-      remedy: "wait longer")
   }
 
   private func timedOut(_ start: LaunchState.Start) -> PeerError {
