@@ -160,7 +160,7 @@ open class MMWormhole: NSObject, MMWormholeTransitingDelegate {
     guard messenger.writeMessageObject(messageObject, forIdentifier: identifier) else { return }
     // A published value announces itself; any other message needs a notification.
     if messageObject != nil, let files, files.hasPublished(identifier, since: last) { return }
-    reporting(otherwise: ()) { try storage.notification(identifier).post() }
+    self.files.reporting(otherwise: ()) { try storage.notification(identifier).post() }
   }
 
   /// Returns the latest message of an identifier, or nil if there is none. Reading does not remove
@@ -228,7 +228,7 @@ open class MMWormhole: NSObject, MMWormholeTransitingDelegate {
   }
 
   private func observed(_ identifier: String) -> ObservationToken? {
-    reporting(otherwise: nil) { try observation(identifier) }
+    files.reporting(otherwise: nil) { try observation(identifier) }
   }
 
   /// Observes the messages of an identifier; nil where they arrive in other ways.
