@@ -36,7 +36,7 @@ package final class EtcdSession: Sendable {
   private static let endsAtExit: Void = Program.atExit { EtcdSession.revokeAll() }
   private static let live = Mutex<[Int64: Weak<EtcdSession>]>([:])
   /// How long an exit of the process waits for etcd.
-  private static let exitWait: Duration = .milliseconds(250)
+  static let exitWait: Duration = .milliseconds(250)
 
   init(
     _ client: EtcdClient, lifetime: Duration, isLasting: Bool = false,
