@@ -20,8 +20,7 @@ extension EtcdTransaction {
     }
     let read = operations.compactMap { operation -> KeyRange? in
       switch operation {
-      case .read(let range): range
-      case .page(let part, _): part.range
+      case .read(let range, _, _): range
       case .put, .delete, .glance, .count: nil
       }
     }

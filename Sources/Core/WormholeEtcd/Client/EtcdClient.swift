@@ -42,6 +42,11 @@ package final class EtcdClient: Sendable {
       self.range = range
       self.keysOnly = keysOnly
     }
+
+    /// Reads its first keys.
+    func page(of count: Int = EtcdClient.pageSize) -> EtcdTransaction.Operation {
+      .read(range, keysOnly: keysOnly, limit: count)
+    }
   }
 
   /// Reads all keys of a range at one revision; see the form for several ranges.
@@ -97,9 +102,9 @@ package final class EtcdClient: Sendable {
   ) throws(EtcdError) -> [Content]? {
     do throws(EtcdError) {
       let outcome = try commit(
-        EtcdTransaction(if: [], then: parts.map { .page($0, limit: pageSize) }), until: deadline)
+        EtcdTransaction(if: [], then: parts.map { $0.page(of: pageSize) }), until: deadline)
       return outcome.results.compactMap { result in
-        guard case .page(let items, let isIncomplete) = result else { return nil }
+        guard case .read(let items, let isIncomplete) = result else { return nil }
         return Content(moment: outcome.moment, items: items, isIncomplete: isIncomplete)
       }
     } catch {
@@ -291,14 +296,8 @@ extension EtcdClient {
     _ lease: Int64, until deadline: ContinuousClock.Instant
   ) throws(EtcdError) {
     let isAlive = try cluster.call(
-      .init("lease/keepalive", ["ID": .number(lease)], header: .streamed), until: deadline
-    ) { answer, _ -> Result<Bool, EtcdError>? in
-      if let error = answer.error {
-        return .failure(EtcdError(.refused, EtcdWire.shown(error.message ?? "no reason")))
-      }
-      guard let result = answer.result, result.lease?.value == lease else { return nil }
-      return .success(result.timeToLive?.value ?? 0 > 0)
-    }.get()
+      .init("lease/keepalive", ["ID": .number(lease)]), until: deadline
+    ) { answer, _ in answer.lease?.value == lease ? answer.timeToLive?.value ?? 0 > 0 : nil }
     guard isAlive else { throw EtcdError(.leaseGone, "the lease has ended") }
   }
 

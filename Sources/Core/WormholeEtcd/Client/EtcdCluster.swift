@@ -21,8 +21,6 @@ final class EtcdCluster: Sendable {
     enum Header {
       /// The cluster, the member and the revision.
       case whole
-      /// The same, within the first message of a stream.
-      case streamed
       /// The cluster and the member.
       case identity
       /// Nothing: etcd may leave it out.
@@ -48,9 +46,18 @@ final class EtcdCluster: Sendable {
       self.header = header
     }
 
+    /// - Returns: Nil for the JSON of anything else.
+    func read(_ content: [UInt8]) -> WireAnswer? {
+      switch path {
+      case "kv/txn": EtcdWire.decode(content, as: WireTransaction.self)?.answer
+      case "lease/keepalive": EtcdWire.decode(content, as: WireStream.self)?.result
+      default: EtcdWire.decode(content, as: WireAnswer.self)
+      }
+    }
+
     func accepts(_ answer: WireHeader?) -> Bool {
       switch header {
-      case .whole, .streamed: answer.map { $0.isIdentity && $0.revision?.value ?? 0 > 0 } ?? false
+      case .whole: answer.map { $0.isIdentity && $0.revision?.value ?? 0 > 0 } ?? false
       case .identity: answer?.isIdentity ?? false
       case .optional: answer?.isIdentity ?? true
       }
@@ -204,16 +211,11 @@ final class EtcdCluster: Sendable {
       throw MemberFailure(error)
     }
     guard answer.status == 200 else { throw MemberFailure(answer) }
-    let message =
-      question.path == "kv/txn"
-      ? EtcdWire.decode(answer.content, as: WireTransaction.self)?.answer
-      : EtcdWire.decode(answer.content, as: WireAnswer.self)
-    let header = question.header == .streamed ? message?.result?.header : message?.header
-    guard let message, question.accepts(header) else {
+    guard let message = question.read(answer.content), question.accepts(message.header) else {
       throw .doubtful("its answer is not what etcd says: \(EtcdWire.shown(answer.content))", .poor)
     }
     var history = asked.history
-    if let header {
+    if let header = message.header {
       do throws(EtcdError) {
         history = try take(header, from: endpoint, asked: asked, isOfNewest: question.isOfNewest)
       } catch {

@@ -76,9 +76,8 @@ package struct EtcdTransaction: Hashable, Sendable {
   package enum Operation: Hashable, Sendable {
     case put(key: [UInt8], value: [UInt8], lease: Int64 = 0)
     case delete(KeyRange)
-    case read(KeyRange)
-    /// Reads the first keys of a range.
-    case page(EtcdClient.Part, limit: Int)
+    /// - Parameter limit: How many of the first keys are read; nil for all.
+    case read(KeyRange, keysOnly: Bool = false, limit: Int? = nil)
     /// Asks how many keys a range has, and when one was changed last, for which the member reads them all.
     case glance(KeyRange)
     /// Asks how many keys a range has.
@@ -86,7 +85,7 @@ package struct EtcdTransaction: Hashable, Sendable {
 
     var isRead: Bool {
       switch self {
-      case .read, .page, .glance, .count: true
+      case .read, .glance, .count: true
       case .put, .delete: false
       }
     }
@@ -110,13 +109,13 @@ package struct EtcdTransaction: Hashable, Sendable {
     case put
     /// The number of keys that existed.
     case deleted(Int64)
-    case read([KeyValue])
-    case page([KeyValue], isIncomplete: Bool)
+    /// With a limit there may be more keys; then there is at least one.
+    case read([KeyValue], isIncomplete: Bool = false)
     /// The number of keys, and the revision of their last change; 0 without keys.
     case glance(count: Int64, newest: Int64)
     case count(Int64)
 
     /// The keys that were read.
-    var items: [KeyValue] { if case .read(let items) = self { items } else { [] } }
+    var items: [KeyValue] { if case .read(let items, _) = self { items } else { [] } }
   }
 }

@@ -139,7 +139,7 @@ struct WireKeyValue: Decodable {
 /// `EtcdCluster.call` checks everything else that a request expects.
 struct WireAnswer: Decodable {
   enum CodingKeys: String, CodingKey {
-    case header, kvs, more, count, succeeded, grantedTTL, keys, result, error
+    case header, kvs, more, count, succeeded, grantedTTL, keys
     case token, version, leader, dbSize, dbSizeInUse, members, alarms, leases
     case lease = "ID"
     case timeToLive = "TTL"
@@ -154,13 +154,11 @@ struct WireAnswer: Decodable {
   let succeeded: Bool?
   /// Only `WireTransaction` decodes them.
   var responses: [WireResponse]?
-  // About a lease. The answer to a keep-alive is a stream of one message.
+  // About a lease.
   let lease: WireInteger?
   let timeToLive: WireInteger?
   let grantedTTL: WireInteger?
   let keys: [Data]?
-  let result: WireRenewal?
-  let error: WireError?
   // For operators.
   let token: String?
   let version: String?
@@ -258,11 +256,9 @@ struct WireResponse: Decodable {
   ) -> EtcdTransaction.Result? {
     switch (operation, put, range, deletion) {
     case (.put, .some, nil, nil): .put
-    case (.read(let range), nil, let found?, nil):
-      found.items(of: range, upTo: revision).map { .read($0) }
-    case (.page(let part, let limit), nil, let found?, nil):
-      found.items(of: part.range, limit: limit, upTo: revision).map {
-        .page($0, isIncomplete: found.more ?? false)
+    case (.read(let range, _, let limit), nil, let found?, nil):
+      found.items(of: range, limit: limit ?? .max, upTo: revision).map {
+        .read($0, isIncomplete: limit != nil && found.more ?? false)
       }
     case (.glance(let range), nil, let found?, nil): found.glance(at: range, upTo: revision)
     case (.count, nil, let found?, nil) where (found.kvs ?? []).isEmpty:
@@ -273,17 +269,9 @@ struct WireResponse: Decodable {
   }
 }
 
-/// The message of a keep-alive.
-struct WireRenewal: Decodable {
-  enum CodingKeys: String, CodingKey {
-    case header
-    case lease = "ID"
-    case timeToLive = "TTL"
-  }
-
-  let header: WireHeader?
-  let lease: WireInteger?
-  let timeToLive: WireInteger?
+/// The answer to a keep-alive: a stream of one message.
+struct WireStream: Decodable {
+  let result: WireAnswer?
 }
 
 /// A member as the cluster knows it, with the addresses that it announces to clients.

@@ -83,9 +83,8 @@ struct WireText: ExpressibleByDictionaryLiteral {
     switch operation {
     case .put(let key, let value, let lease): self = ["request_put": .put(key, value, lease: lease)]
     case .delete(let range): self = ["request_delete_range": .range(range)]
-    case .read(let range): self = ["request_range": .range(range)]
-    case .page(let part, let limit):
-      self = ["request_range": .range(part.range, limit: limit, keysOnly: part.keysOnly)]
+    case .read(let range, let keysOnly, let limit):
+      self = ["request_range": .range(range, limit: limit, keysOnly: keysOnly)]
     case .count(let range): self = ["request_range": .range(range, countOnly: true)]
     case .glance(let range):
       self = [

@@ -84,7 +84,7 @@ final class EtcdOutlet: QueueOutlet {
       if: [],
       then: [
         .read(.key(queue + QueueKeyPart.senders.bytes(sender))),
-        .page(.init(range(.entries, ""), keysOnly: true), limit: EtcdClient.pageSize),
+        .read(range(.entries, ""), keysOnly: true, limit: EtcdClient.pageSize),
         .count(range(.outcomes, "\(sender)/")), .count(range(.receipts, "\(sender)/")),
       ])
   }
@@ -96,7 +96,7 @@ final class EtcdOutlet: QueueOutlet {
       state.last = state.last ?? .found(found.results[0].items.first, seen: found.revision)
       state.mayExpire = found.results.dropFirst(2).contains { $0 != .count(0) }
     }
-    guard case .page(let items, isIncomplete: false) = found.results[1] else { return nil }
+    guard case .read(let items, isIncomplete: false) = found.results[1] else { return nil }
     return items
   }
 

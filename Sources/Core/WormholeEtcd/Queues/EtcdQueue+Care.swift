@@ -156,13 +156,13 @@ extension EtcdQueue: QueueStore {
 
   func watchFirstUse(_ signal: @escaping @Sendable () -> Void) throws -> (any Cancelling)? {
     let found = try container.commit(Self.firstUse(everything))
-    guard found.results == [.page([], isIncomplete: false)] else { return nil }
+    guard found.results == [.read([])] else { return nil }
     return client.watch(everything, after: found.moment) { _ in signal() }
   }
 
   /// The look at whether a queue was ever used.
   static func firstUse(_ everything: KeyRange) -> EtcdTransaction {
-    EtcdTransaction(if: [], then: [.page(.init(everything, keysOnly: true), limit: 1)])
+    EtcdTransaction(if: [], then: [.read(everything, keysOnly: true, limit: 1)])
   }
 
   /// Each end of an entry changes or deletes `e/<batch>` or `d/<batch>`.

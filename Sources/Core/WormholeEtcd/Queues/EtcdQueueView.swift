@@ -54,13 +54,13 @@ final class EtcdQueueView: KeyFollowing {
 
   /// - Parameter queue: The beginning of the queue's keys.
   static func look(at queue: [UInt8]) -> EtcdTransaction {
-    EtcdTransaction(if: [], then: parts(of: queue).map { .page($0, limit: EtcdClient.pageSize) })
+    EtcdTransaction(if: [], then: parts(of: queue).map { $0.page() })
   }
 
   /// The look in the results of a transaction; nil if it was too small for the queue.
   func look(in outcome: EtcdTransaction.Outcome) -> Look? {
     let items = outcome.results.suffix(2).compactMap { result -> [KeyValue]? in
-      if case .page(let items, false) = result { items } else { nil }
+      if case .read(let items, isIncomplete: false) = result { items } else { nil }
     }
     return items.count == 2 ? (outcome.moment, items) : nil
   }
