@@ -21,25 +21,25 @@ extension EtcdContainer: InspectedEngine {
     var outcome = SharedContainer.SweepReport()
     let (queues, own) = try (container.queueNames(), container.own.queueNames())
     for queue in queues.map({ container.queue($0) }) + own.map({ container.own.queue($0) }) {
-      try outcome.attempt("sweep a queue", path: queue.path) { outcome in
+      outcome.attempt("sweep a queue", path: queue.path) { outcome in
         outcome.removed += try queue.expire()
         try queue.sweep()
       }
     }
     for log in try container.logNames().map({ container.log($0) }) {
-      try outcome.attempt("sweep a log", path: log.path) {
+      outcome.attempt("sweep a log", path: log.path) {
         $0.removed += try log.sweep(until: .now + patience)
       }
     }
     let path = container.location
-    try outcome.attempt("sweep the positions of subscribers", path: path) {
+    outcome.attempt("sweep the positions of subscribers", path: path) {
       _ in _ = try Log.sweepPositions(in: container, until: .now + patience)
     }
-    try outcome.attempt("sweep what has expired", path: path) { $0.removed += try expire() }
-    try outcome.attempt("sweep old traces", path: path) {
+    outcome.attempt("sweep what has expired", path: path) { $0.removed += try expire() }
+    outcome.attempt("sweep old traces", path: path) {
       $0.removed += try EtcdRetention(self).sweep()
     }
-    try outcome.attempt("sweep the values", path: path) { outcome in
+    outcome.attempt("sweep the values", path: path) { outcome in
       for kind in [NameKind.value, .ownValue] {
         outcome.names += try removeEmptyValues(of: kind)
       }

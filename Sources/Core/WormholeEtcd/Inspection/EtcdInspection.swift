@@ -32,15 +32,10 @@ struct EtcdInspection {
   }
 
   private mutating func attempt(_ action: String, _ body: (inout Self) throws -> Void) {
-    let path = container.location
-    do {
-      try reporting(action, path: path) { try body(&self) }
-    } catch let error as AppGroupError {
-      report.failures.append(error)
-    } catch {
-      report.failures.append(
-        AppGroupError(.inputOutput, action, path: path, reason: "\(error)"))
+    let failure = failure(of: action, path: container.location, otherwise: .inputOutput) {
+      try body(&self)
     }
+    if let failure { report.failures.append(failure) }
   }
 
   // MARK: The cluster
@@ -149,64 +144,52 @@ struct EtcdInspection {
 
   mutating func lookAtNames() {
     attempt("look through the names") { $0.keys = try $0.listAll() }
-    for kind in NameKind.users + NameKind.owns {
-      switch kind.primitive {
-      case .value:
-        var ahead: [String: SeenState] = [:]
-        lookAtNames(of: kind, "values") { inspection, name, rest in
-          if ahead.isEmpty { ahead = try inspection.states(of: rest, kind) }
-          let state = ahead.removeValue(forKey: name)
-          guard let content = try inspection.value(name, kind, state) else { return }
-          inspection.report.change(kind) { $0.values.append(content) }
-        }
-      case .notification:
-        lookAtNames(of: kind, "notifications") { inspection, name, _ in
-          let content = try inspection.notification(name)
-          inspection.report.change(kind) { $0.notifications.append(content) }
-        }
-      case .presence:
-        lookAtNames(of: kind, "presences") { inspection, name, _ in
-          let presence = Presence(container: inspection.container, name: name, kind: kind)
-          let found = try ContainerReport.NamedPresence(
-            name: name, path: presence.path, members: presence.members())
-          inspection.report.change(kind) { $0.presences.append(found) }
-        }
-      case .queue:
-        lookAtNames(of: kind, "queues") { inspection, name, _ in
-          let found = try inspection.queue(name, kind)
-          inspection.report.change(kind) { $0.queues.append(found) }
-        }
-      case .log:
-        lookAtNames(of: kind, "logs") { inspection, name, _ in
-          let found = try inspection.log(name)
-          inspection.report.change(kind) { $0.logs.append(found) }
-        }
-      // A consumer is reported with its queue.
-      case .consumer: continue
-      }
+    // A consumer is reported with its queue.
+    for kind in NameKind.users + NameKind.owns where kind.primitive != .consumer {
+      let names = kind.primitive == .presence ? "presences" : kind.primitive.rawValue
+      attempt("look through the \(names)") { try $0.lookAtNames(of: kind) }
     }
     report.names.sort()
     report.own.sort()
   }
 
   /// Examines one name after another, as long as there is time.
-  ///
-  /// - Parameter look: Gets the name, and all names from this one on.
-  private mutating func lookAtNames(
-    of kind: NameKind, _ names: String,
-    _ look: (inout Self, String, ArraySlice<String>) throws -> Void
-  ) {
-    attempt("look through the \(names)") { inspection in
-      let all = try inspection.names(of: kind)
-      var rest = all.prefix(Self.maximumNames)
-      while let name = rest.first {
-        guard kind.primitive == .value || ContinuousClock.now < inspection.deadline else { break }
-        try look(&inspection, name, rest)
-        rest.removeFirst()
+  private mutating func lookAtNames(of kind: NameKind) throws {
+    let all = try names(of: kind)
+    var rest = all.prefix(Self.maximumNames)
+    var ahead: [String: SeenState] = [:]
+    while let name = rest.first {
+      if kind.primitive == .value {
+        if ahead.isEmpty { ahead = try states(of: rest, kind) }
+      } else if ContinuousClock.now >= deadline {
+        break
       }
-      if all.count > Self.maximumNames || ContinuousClock.now >= inspection.deadline {
-        inspection.report.isPartial = true
-      }
+      try look(at: name, kind, ahead.removeValue(forKey: name))
+      rest.removeFirst()
+    }
+    if all.count > Self.maximumNames || ContinuousClock.now >= deadline { report.isPartial = true }
+  }
+
+  /// - Parameter state: That of a value; nil if there was no time to read it.
+  private mutating func look(at name: String, _ kind: NameKind, _ state: SeenState?) throws {
+    switch kind.primitive {
+    case .value:
+      guard let content = try value(name, kind, state) else { return }
+      report.change(kind) { $0.values.append(content) }
+    case .notification:
+      let content = notification(name)
+      report.change(kind) { $0.notifications.append(content) }
+    case .presence, .consumer:
+      let presence = Presence(container: container, name: name, kind: kind)
+      let found = try ContainerReport.NamedPresence(
+        name: name, path: presence.path, members: presence.members())
+      report.change(kind) { $0.presences.append(found) }
+    case .queue:
+      let found = try queue(name, kind)
+      report.change(kind) { $0.queues.append(found) }
+    case .log:
+      let found = try log(name)
+      report.change(kind) { $0.logs.append(found) }
     }
   }
 
@@ -235,7 +218,6 @@ struct EtcdInspection {
     return Dictionary(zip(names, states)) { first, _ in first }
   }
 
-  /// - Parameter state: Nil if there was no time to read it.
   private func value(
     _ name: String, _ kind: NameKind, _ state: SeenState?
   ) throws -> ContainerReport.NamedContent? {
@@ -252,41 +234,31 @@ struct EtcdInspection {
     content.publisher = snapshot.publisher
     content.modified = snapshot.publisher?.date
     content.expiration = snapshot.expiration
-    do {
-      let found = try snapshot.propertyList() ?? .dictionary([:])
-      content.condition = .readable
-      if kind.isOwn, let fault = problem(name, found) {
-        content.condition = .unreadable(
-          AppGroupError(.damaged, "read the value", path: value.path, reason: fault))
-      }
-    } catch let error as AppGroupError {
-      content.condition = .unreadable(error)
+    let failure = failure(of: "read the value", path: value.path) {
+      try content.read(snapshot, kind, problem)
     }
+    if let failure { content.condition = .unreadable(failure) }
     return content
   }
 
-  private func notification(_ name: String) throws -> ContainerReport.NamedContent {
+  private func notification(_ name: String) -> ContainerReport.NamedContent {
     var content = ContainerReport.NamedContent(
       identifier: name, path: etcd.location(of: etcd.key(.notification, name)))
-    do {
+    content.condition = .readable
+    let failure = failure(of: "read the state", path: content.path) {
       content.state = try container.notification(name).state()
-      content.condition = .readable
-    } catch let error as AppGroupError {
-      content.condition = .unreadable(error)
     }
+    if let failure { content.condition = .unreadable(failure) }
     return content
   }
 
   private func log(_ name: String) throws -> ContainerReport.NamedLog {
     let log = container.log(name)
     var found = ContainerReport.NamedLog(name: name, path: log.path)
-    do {
-      if let state = try LogState.read(log.value.snapshot(), at: log.value.path) {
-        found.bounds = state.bounds
-        found.bytes = Int64(state.bytes)
-      }
-    } catch let error as AppGroupError {
-      found.fault = error
+    found.fault = failure(of: "read what is known about a log", path: log.value.path) {
+      guard let state = try LogState.read(log.value.snapshot(), at: log.value.path) else { return }
+      found.bounds = state.bounds
+      found.bytes = Int64(state.bytes)
     }
     if let place = try log.store.open() {
       let numbers = try place.numbers()

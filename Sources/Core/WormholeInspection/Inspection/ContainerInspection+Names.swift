@@ -44,31 +44,40 @@ extension ContainerInspection {
       content.condition = .notRead
       return
     }
-    do {
+    let failure = failure(of: "read the value", path: value.path, otherwise: .inputOutput) {
       let snapshot = try value.snapshot()
       if snapshot.isExpired {
         content.bytes = nil
         content.modified = nil
         return
       }
-      let read = try snapshot.propertyList()
+      let read = try content.read(snapshot, kind, problem)
       content.expiration = snapshot.expiration
       content.publisher = snapshot.publisher
       content.kept = snapshot.standsInFrom
-      content.condition = .readable
-      if kind == .ownValue, let read, let reason = problem(value.identifier, read) {
-        content.condition = .unreadable(
-          AppGroupError(.damaged, "read the value", path: value.path, reason: reason))
-      }
       if kind == .notification { content.state = read?.uint64Value }
-    } catch let error as AppGroupError {
-      content.condition = .unreadable(error)
-      // A value without a readable kept version is reported unchanged.
-      content.kept = try? value.keptInstead()
-    } catch {
-      content.condition = .unreadable(
-        AppGroupError(.inputOutput, "read the value", path: value.path, reason: "\(error)"))
     }
+    guard let failure else { return }
+    content.condition = .unreadable(failure)
+    // A value without a readable kept version is reported unchanged.
+    content.kept = try? value.keptInstead()
+  }
+}
+
+extension ContainerReport.NamedContent {
+  /// Reads a value, and looks for the fault in one of the package's own.
+  @discardableResult
+  package mutating func read(
+    _ snapshot: ValueSnapshot, _ kind: NameKind,
+    _ problem: (_ name: String, _ content: PropertyListValue) -> String?
+  ) throws -> PropertyListValue? {
+    let content = try snapshot.propertyList()
+    condition = .readable
+    if kind == .ownValue, let content, let reason = problem(identifier, content) {
+      condition = .unreadable(
+        AppGroupError(.damaged, "read the value", path: path, reason: reason))
+    }
+    return content
   }
 }
 
@@ -217,17 +226,14 @@ extension ContainerInspection {
     guard let status = status(file) else { return nil }
     checkOwnerAndMode(file)
     guard mayRead(min(status.size, Int64(Value.maximumBytes))) else { return nil }
-    do {
-      let state = try LogState.read(log.value.snapshot(), at: log.value.path)
+    var state: LogState?
+    report.fault = failure(
+      of: "read what is known about a log", path: log.value.path, otherwise: .inputOutput
+    ) {
+      state = try LogState.read(log.value.snapshot(), at: log.value.path)
       report.bounds = state?.bounds ?? .standard
-      return state
-    } catch let error as AppGroupError {
-      report.fault = error
-    } catch {
-      report.fault = AppGroupError(
-        .inputOutput, "read what is known about a log", path: log.value.path, reason: "\(error)")
     }
-    return nil
+    return state
   }
 }
 

@@ -153,14 +153,8 @@ extension ContainerInspection {
   mutating func attempt(
     _ action: String, at path: String, _ body: (inout ContainerInspection) throws -> Void
   ) {
-    do {
-      try reporting(action, path: container.root.path + "/" + path) { try body(&self) }
-    } catch let error as AppGroupError {
-      report.failures.append(error)
-    } catch {
-      report.failures.append(
-        AppGroupError(.damaged, action, path: absolute(path), reason: "\(error)"))
-    }
+    let failure = failure(of: action, path: absolute(path)) { try body(&self) }
+    if let failure { report.failures.append(failure) }
   }
 
   /// Passes the entries of a directory to a closure, some at a time, as long as the closure wants

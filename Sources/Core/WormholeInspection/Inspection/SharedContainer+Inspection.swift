@@ -51,14 +51,9 @@ extension SharedContainer {
     /// Takes one step, and records its failure.
     package mutating func attempt(
       _ action: String, path: String, _ body: (inout SweepReport) throws -> Void
-    ) throws {
-      do {
-        try reporting(action, path: path) { try body(&self) }
-      } catch let error as AppGroupError {
-        failures.append(error)
-      } catch {
-        failures.append(AppGroupError(.damaged, action, path: path, reason: "\(error)"))
-      }
+    ) {
+      let failure = failure(of: action, path: path) { try body(&self) }
+      if let failure { failures.append(failure) }
     }
   }
 
@@ -101,7 +96,7 @@ extension SharedContainer {
       try ContainerInspection(self) { _, _ in nil }
     }
     for leftover in inspection.report.leftovers {
-      try outcome.attempt("remove a leftover", path: leftover.path) { outcome in
+      outcome.attempt("remove a leftover", path: leftover.path) { outcome in
         try remove(leftover, patience: patience, &swept)
         // Its owner may have come back, or be in another namespace.
         let isGone = try ifPresent(fileStatus(leftover.path)) == nil
@@ -109,21 +104,21 @@ extension SharedContainer {
       }
     }
     for queue in try queueNames().map({ queue($0) }) + own.queueNames().map({ own.queue($0) }) {
-      try outcome.attempt("sweep a queue", path: queue.path) { $0.removed += try queue.expire() }
+      outcome.attempt("sweep a queue", path: queue.path) { $0.removed += try queue.expire() }
     }
     for value in try valueIdentifiers().map({ value($0) })
       + own.valueIdentifiers().map({ own.value($0) })
     {
-      try outcome.attempt("remove an expired value", path: value.path) { outcome in
+      outcome.attempt("remove an expired value", path: value.path) { outcome in
         if try value.removeExpired(until: .now + patience) { outcome.removed.append(value.path) }
       }
     }
     for log in try logNames().map({ log($0) }) {
-      try outcome.attempt("sweep a log", path: log.path) {
+      outcome.attempt("sweep a log", path: log.path) {
         $0.removed += try log.sweep(until: .now + patience)
       }
     }
-    try outcome.attempt("sweep what has expired", path: root.path) { $0.removed += try expire() }
+    outcome.attempt("sweep what has expired", path: root.path) { $0.removed += try expire() }
     try removeEmptyNames(&outcome)
     return outcome
   }
@@ -157,7 +152,7 @@ extension SharedContainer {
   private func removeEmptyNames(_ outcome: inout SweepReport) throws {
     try removeEmptyNames(of: [.log], &outcome)
     // Before the values, because some values are positions of subscribers.
-    try outcome.attempt("sweep the positions of subscribers", path: root.path) { _ in
+    outcome.attempt("sweep the positions of subscribers", path: root.path) { _ in
       _ = try Log.sweepPositions(in: self, until: .now + Value.standardTerm)
     }
     // A queue asks whether it has a consumer, so consumers come after queues.
@@ -169,7 +164,7 @@ extension SharedContainer {
     for kind in kinds {
       for identifier in try identifiers(of: kind) {
         let path = NamedDirectory(root: root, kind: kind, identifier: identifier).path
-        try outcome.attempt("remove an empty name", path: path) { outcome in
+        outcome.attempt("remove an empty name", path: path) { outcome in
           if try sweep.remove(identifier, of: kind) { outcome.names.append(path) }
         }
       }
@@ -205,6 +200,23 @@ extension SharedContainer {
       // Its creator has come back and finished.
       guard error == .noSuchFile else { throw error }
     }
+  }
+}
+
+/// Takes one of several steps of a work that goes on without it.
+///
+/// - Parameter code: The kind of an error that neither the kernel nor an engine has reported.
+/// - Returns: Why it failed; nil if it did not.
+package func failure(
+  of action: String, path: String, otherwise code: AppGroupError.Code = .damaged,
+  _ step: () throws -> Void
+) -> AppGroupError? {
+  do {
+    try reporting(action, path: path, step)
+    return nil
+  } catch {
+    return error as? AppGroupError
+      ?? AppGroupError(code, action, path: path, reason: "\(error)")
   }
 }
 
