@@ -12,7 +12,7 @@ import WormholeSystem
 /// **Consistent.** It is as the container was at one moment. etcd is read at one revision; a
 /// directory in use becomes a picture first (`ContainerPicture`), however busy it is.
 package struct ContainerCopy {
-  private let source: SharedContainer
+  let source: SharedContainer
   /// Whether to copy although processes use the container: they continue with the original.
   package var allowsUse = false
   /// Whether no process can change the container: an unpacked backup.

@@ -25,14 +25,14 @@ package struct ContainerBackup {
   /// The largest number of members: each becomes a file, or is at least read.
   fileprivate static let maximumMembers: Int64 = 50_000_000
 
-  private let source: SharedContainer
-  package var leavesOut: @Sendable (_ ownValue: String) -> Bool = { _ in false }
-  /// Called repeatedly with the number of parts so far, and their bytes.
-  package var progress: (_ parts: Int, _ bytes: Int) -> Void = { _, _ in }
-  /// Called between all steps; its errors end the work.
-  package var check: () throws -> Void = {}
+  /// The copy that becomes `container/…`; its progress and its check are also those of the rest.
+  package var copy: ContainerCopy
 
-  package init(of source: SharedContainer) { self.source = source }
+  package init(of source: SharedContainer) {
+    copy = ContainerCopy(of: source)
+    copy.allowsUse = true
+    copy.isDurable = false
+  }
 
   package struct Summary: Sendable {
     package let members: Int
@@ -55,19 +55,14 @@ package struct ContainerBackup {
     let staging = try StagedDirectory(
       directory + "/.wormhole-backup-" + Nonce.next(), "back up the container")
     defer { staging.remove() }
-    var copy = ContainerCopy(of: source)
-    copy.allowsUse = true
-    copy.leavesOut = leavesOut
-    copy.progress = progress
-    copy.check = check
-    copy.isDurable = false
+    var copy = copy
     copy.deadline = deadline
     _ = try copy.run(to: staging.path + "/" + Self.tree, until: deadline)
-    let writer = TarWriter(to: write) { entries, bytes in
+    let writer = TarWriter(to: write) { [copy] entries, bytes in
       try copy.checkAll()
-      progress(entries, bytes)
+      copy.progress(entries, bytes)
     }
-    try reporting("back up the container", path: source.location) {
+    try reporting("back up the container", path: copy.source.location) {
       try put(["version": .integer(Self.version), "date": .date(Date())], as: Self.head, writer)
       var packing = TreePacking(writer: writer)
       try packing.run(FileName(Self.tree), at: staging.root.descriptor.rawValue)

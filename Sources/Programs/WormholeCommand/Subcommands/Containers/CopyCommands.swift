@@ -79,10 +79,10 @@ extension CommandDescription {
         status: .usage)
     }
     var backup = ContainerBackup(of: container)
-    backup.leavesOut = { PeerNames.isLaunch($0) }
+    backup.copy.leavesOut = { PeerNames.isLaunch($0) }
     var interruption: Interruption?
-    backup.progress = environment.partsProgress
-    backup.check = { try interruption?.endIfInterrupted() }
+    backup.copy.progress = environment.partsProgress
+    backup.copy.check = { try interruption?.endIfInterrupted() }
     defer { environment.showProgress(nil) }
     let deadline = arguments.deadline()
     func run(
