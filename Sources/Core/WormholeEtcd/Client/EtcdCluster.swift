@@ -324,7 +324,7 @@ extension EtcdCluster {
     if let token = state.withLock({ $0.token }) ?? keptToken { return token }
     let question = Question(
       "auth/authenticate",
-      ["name": .quoted(credentials.user), "password": .quoted(credentials.password)])
+      ["name": .quoted(credentials.user), "password": .quoted(credentials.password.text)])
     do throws(MemberFailure) {
       let token = try exchange(endpoint, question, token: nil, until: deadline) { answer, _ in
         answer.token.flatMap { $0.isEmpty ? nil : $0 }

@@ -48,12 +48,20 @@ package protocol EtcdTransport: Sendable {
 
 extension HTTPClient: EtcdTransport {}
 
-/// A user of etcd. Its description has no password.
-package struct Credentials: Sendable, CustomStringConvertible, CustomReflectable {
+/// A user of etcd.
+package struct Credentials: Sendable {
   let user: String
-  let password: String
+  let password: Secret
 
-  package var description: String { user }
+  init(user: String, password: String) {
+    self.user = user
+    self.password = Secret(text: password)
+  }
+}
 
-  package var customMirror: Mirror { Mirror(self, children: ["user": user]) }
+/// A text that no description shows.
+struct Secret: Sendable, Hashable, CustomStringConvertible, CustomReflectable {
+  let text: String
+  var description: String { "(hidden)" }
+  var customMirror: Mirror { Mirror(self, children: []) }
 }

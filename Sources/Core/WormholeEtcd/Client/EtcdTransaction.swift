@@ -41,14 +41,10 @@ package struct EtcdTransaction: Hashable, Sendable {
     let relation: Relation
     let target: Target
 
-    /// The key does not exist.
-    package static func absent(_ key: [UInt8]) -> Condition {
-      Condition(key: key, relation: .equal, target: .version(0))
-    }
+    package static func absent(_ key: [UInt8]) -> Condition { version(of: key, 0) }
 
-    /// The key exists.
     package static func exists(_ key: [UInt8]) -> Condition {
-      Condition(key: key, relation: .greater, target: .version(0))
+      version(of: key, 0, is: .greater)
     }
 
     package static func version(

@@ -62,13 +62,6 @@ public struct EtcdLocation: Sendable, Hashable {
   static let passwordVariable = "WORMHOLE_ETCD_PASSWORD"
   /// How long to wait for a cluster that may be just starting.
   private static let firstPatience: Duration = .seconds(2)
-
-  /// A text that no description shows.
-  struct Secret: Sendable, Hashable, CustomStringConvertible, CustomReflectable {
-    let text: String
-    var description: String { "(secret)" }
-    var customMirror: Mirror { Mirror(self, children: []) }
-  }
 }
 
 // Connecting.
