@@ -41,8 +41,7 @@ extension EtcdContainer {
 
 extension ClusterReport.Replacement {
   fileprivate init?(_ bytes: [UInt8]) {
-    // Another program may have put anything else.
-    guard let value = try? PropertyListValue(bytes: bytes), let date = value["date"]?.dateValue,
+    guard let value = PropertyListValue(found: bytes), let date = value["date"]?.dateValue,
       let known = value["known"]?.int64Value, let found = value["found"]?.int64Value
     else { return nil }
     self.init(date: date, known: known, found: found, host: value["host"]?.stringValue ?? "")

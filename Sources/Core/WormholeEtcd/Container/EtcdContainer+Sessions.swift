@@ -39,9 +39,7 @@ extension EtcdContainer {
     }
     throw EtcdError.replaced
   }
-}
 
-extension EtcdContainer {
   /// Creates a lease that ends at a time of day, in nanoseconds since 1970, and not before it.
   ///
   /// - Returns: Nil if that has passed.

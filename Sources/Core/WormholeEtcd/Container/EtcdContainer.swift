@@ -314,9 +314,7 @@ extension EtcdContainer {
       reason: "it has \(content.count) bytes, and a key on etcd at most \(maximumBytes)",
       remedy: "send large content as a file" + remedy)
   }
-}
 
-extension EtcdContainer {
   /// Returns the directory of this machine that belongs to a container on etcd: for files, which
   /// other machines do not see, and all that is tied to its processes. It is an ordinary container.
   ///

@@ -60,7 +60,7 @@ extension EtcdContainer: InspectedEngine {
 
   package func removeUnused(_ queue: Queue, in container: SharedContainer) throws {
     guard try !queue.awaitFirstUse(until: .now, willWait: {}) else { return }
-    try queue.role.removeRecords(from: self)
+    try EtcdPresence(self, name: queue.name, kind: queue.role.kind).removeRecords()
   }
 
   package func copySource() -> (any CopySource)? { EtcdSource(container: self) }

@@ -117,6 +117,13 @@ struct EtcdPresence: PresenceStore {
     return Role(item: item, member: registration.flatMap { member($0) })
   }
 
+  /// Removes the records of the last process, unless a process has the role; in one round trip.
+  func removeRecords() throws {
+    _ = try etcd.commit(
+      EtcdTransaction(
+        if: [.absent(roleKey)], then: [.delete(.key(heirKey)), .delete(.key(lastKey))]))
+  }
+
   // MARK: Entering
 
   func enter(_ record: PresenceRecord, tidies: Bool) throws -> any PresenceHold {
@@ -131,18 +138,5 @@ struct EtcdPresence: PresenceStore {
     until deadline: ContinuousClock.Instant
   ) -> any Waiting<any PresenceHold> {
     EtcdEntry(self, record, overtaking: overtaking, until: deadline)
-  }
-}
-
-extension Presence {
-  /// Removes the records of the last process from etcd, unless a process has the role.
-  ///
-  /// - Complexity: One round trip.
-  func removeRecords(from etcd: EtcdContainer) throws {
-    let keys = EtcdPresence(etcd, name: name, kind: kind)
-    _ = try etcd.commit(
-      EtcdTransaction(
-        if: [.absent(keys.roleKey)],
-        then: [.delete(.key(keys.heirKey)), .delete(.key(keys.lastKey))]))
   }
 }
