@@ -25,7 +25,8 @@ struct EtcdKeys {
   /// The revision of each key's last change.
   private var known: [[UInt8]: Int64] = [:]
   private var members = KnownMembers()
-  private var claims: [[UInt8]: BatchClaim] = [:]
+  /// By the names of their batches, with those of their queues.
+  private var claims: [String: BatchClaim] = [:]
 
   init(_ prefix: [UInt8], _ hear: @escaping (ContainerEvent) -> Void) {
     self.prefix = prefix
@@ -140,11 +141,8 @@ struct EtcdKeys {
 
   /// Returns the id of a registration whose record says that it has left.
   private static func left(_ item: KeyValue) -> String? {
-    // Another program may have put anything else.
-    guard let record = try? PropertyListValue(bytes: item.value), record["ended"] != nil else {
-      return nil
-    }
-    return record["id"]?.stringValue
+    let record = PropertyListValue(found: item.value)
+    return record?["ended"] == nil ? nil : record?["id"]?.stringValue
   }
 
   private func append(_ place: Place, _ item: KeyValue) {
@@ -205,7 +203,7 @@ struct EtcdKeys {
       hear(sent)
     case (.entries, .delete):
       guard let batch = EntryFile(last) else { return }
-      let claim = claims.removeValue(forKey: self.claim(of: batch, place))
+      let claim = claims.removeValue(forKey: place.id + "/" + last)
       guard !noted.contains(where: { $0.batch == batch }) else { return }
       var ended = ContainerEvent.entries(
         batch, of: place.name, isOwn: place.isOwn, .acknowledged)
@@ -213,7 +211,7 @@ struct EtcdKeys {
       hear(ended)
     case (.claims, .put):
       guard let batch = EntryFile(last) else { return }
-      take(BatchClaim(item.value), on: batch, of: place, key: item.key)
+      take(BatchClaim(item.value), on: batch, of: place)
     case (.outcomes, .put), (.failures, .put):
       guard let id = OutcomeFile.id(last) else { return }
       // A kept failure has both.
@@ -223,16 +221,8 @@ struct EtcdKeys {
     }
   }
 
-  /// The key of the claim on a batch.
-  private func claim(of batch: EntryFile, _ place: Place) -> [UInt8] {
-    prefix + Array(place.isOwn ? "own/q/".utf8 : "q/".utf8) + EncodedName.key(place.name)
-      + Array("/".utf8) + QueueKeyPart.claims.bytes(batch.text)
-  }
-
-  private mutating func take(
-    _ claim: BatchClaim, on batch: EntryFile, of place: Place, key: [UInt8]
-  ) {
-    let old = claims.updateValue(claim, forKey: key)
+  private mutating func take(_ claim: BatchClaim, on batch: EntryFile, of place: Place) {
+    let old = claims.updateValue(claim, forKey: place.id + "/" + batch.text)
     var event: ContainerEvent
     if old?.consumer != claim.consumer {
       event = .entries(batch, of: place.name, isOwn: place.isOwn, .taken)

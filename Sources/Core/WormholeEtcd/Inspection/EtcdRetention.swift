@@ -73,8 +73,7 @@ struct EtcdRetention {
 
   private static func marks(_ bytes: [UInt8]) -> [Mark] {
     // If another program wrote it, this sweep replaces it.
-    let list = try? PropertyListValue(bytes: bytes).arrayValue
-    return (list ?? []).compactMap { mark in
+    (PropertyListValue(found: bytes)?.arrayValue ?? []).compactMap { mark in
       guard let date = mark["date"]?.dateValue, let revision = mark["revision"]?.int64Value
       else { return nil }
       return Mark(date: date, revision: revision)

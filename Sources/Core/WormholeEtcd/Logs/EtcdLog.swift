@@ -1,6 +1,7 @@
 import FoundationEssentials
 import Synchronization
 import Wormhole
+import WormholeInspection
 import WormholePropertyLists
 import WormholeSystem
 
@@ -269,8 +270,7 @@ extension LogState {
   fileprivate init?(stored content: [UInt8]) {
     var bytes = Array(content.dropFirst(Stamp.bytes))
     _ = PublicationRecord.take(from: &bytes)
-    // Another program may have put anything else.
-    guard let value = try? PropertyListValue(bytes: bytes) else { return nil }
+    guard let value = PropertyListValue(found: bytes) else { return nil }
     self.init(value)
   }
 }

@@ -38,16 +38,10 @@ extension EtcdQueue {
     return looks
   }
 
-  /// The content of a batch; nil if it cannot be read.
-  func content(_ item: KeyValue, of batch: EntryFile) -> Batch? {
-    // Its consumer gets the error, and reports it.
-    try? Batch(bytes: item.value, count: batch.count)
-  }
-
   private func look(at batch: EntryFile, _ items: [[KeyValue]]) -> EtcdLook {
     var look = EtcdLook()
     look.entry = items[0].first
-    look.batch = look.entry.flatMap { content($0, of: batch) }
+    look.batch = look.entry.flatMap { Batch(found: $0.value, count: batch.count) }
     if let claim = items[1].first {
       look.claim = BatchClaim(claim.value)
       look.claimed = claim

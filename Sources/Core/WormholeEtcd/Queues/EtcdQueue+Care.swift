@@ -45,19 +45,13 @@ extension EtcdQueue: QueueStore {
   }
 
   private func failure(_ item: KeyValue) -> QueueFailure? {
-    guard let id = id(item.key) else { return nil }
-    do {
-      guard let payload = try Batch(bytes: item.value, count: 1).entries[0].payload else {
-        return nil
-      }
-      let value = try PropertyListValue(bytes: item.value)
-      return QueueFailure(
-        id: id, payload: payload, reason: value["reason"]?.stringValue ?? "no reason was given",
-        date: value["date"]?.dateValue ?? .distantPast)
-    } catch {
-      // Not a failure of a queue.
-      return nil
-    }
+    guard let id = id(item.key),
+      let payload = Batch(found: item.value, count: 1)?.entries[0].payload
+    else { return nil }
+    let value = PropertyListValue(found: item.value)
+    return QueueFailure(
+      id: id, payload: payload, reason: value?["reason"]?.stringValue ?? "no reason was given",
+      date: value?["date"]?.dateValue ?? .distantPast)
   }
 
   /// Returns the step that keeps an entry for inspection.
@@ -86,7 +80,7 @@ extension EtcdQueue: QueueStore {
       guard let item = try call.item(key) else { return .done(inDoubt) }
       file = try failure(item)?.payload.attachmentID.flatMap { try takenAttachment($0) }
       return .change(
-        .init(if: item.unchanged, then: [.delete(.key(key))] + removal(ofTaken: file)), true)
+        .init(if: item.unchanged, then: [.delete(.key(key))] + removal(of: file)), true)
     }
     if let file { discard(file) }
     return isForgotten
@@ -128,7 +122,7 @@ extension EtcdQueue: QueueStore {
       var items = notes
       if let receipt = kept[receiptKey(batch)] {
         // A damaged receipt stays for `doctor`, because nothing else says what it was.
-        guard let content = try? Batch(bytes: receipt.value, count: batch.count) else { continue }
+        guard let content = Batch(found: receipt.value, count: batch.count) else { continue }
         // If other entries of the batch have not ended, or were not processed, nothing is removed.
         let over = Set(
           notes.filter { OutcomeFile.status($0.value) == .processed }.compactMap {

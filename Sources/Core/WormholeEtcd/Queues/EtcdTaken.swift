@@ -112,7 +112,7 @@ final class EtcdTaken: TakenStore {
     if let file = end.entry.payload?.attachmentID, !end.isKept {
       // It still waits if the entry was not delivered.
       taken = try self.taken(file)
-      operations += store.removal(ofTaken: taken)
+      operations += store.removal(of: taken)
     }
     if end.isLast {
       let leaving = end.isFinal ? own.registration.withLock { $0() } : nil

@@ -230,12 +230,9 @@ extension EtcdQueue: AttachmentStore {
   /// An attachment that is kept with a failure; nil without one.
   func takenAttachment(_ id: String) throws -> KeyValue? { try files.item(takenKey(id)) }
 
-  /// Returns the steps that remove an attachment that a consumer has taken, or keeps. Then `discard`.
-  func removal(ofTaken item: KeyValue?) -> [EtcdTransaction.Operation] {
-    item.map(removal) ?? []
-  }
-
-  private func removal(_ item: KeyValue) -> [EtcdTransaction.Operation] {
+  /// Returns the steps that remove an attachment, if there is one. Then `discard`.
+  func removal(of item: KeyValue?) -> [EtcdTransaction.Operation] {
+    guard let item else { return [] }
     let manifest = AttachmentManifest(item.value)
     return [.delete(.key(item.key))]
       + (manifest.map { $0.isInDirectory ? [] : keyPieces.removal(of: $0.content) } ?? [])
@@ -252,7 +249,7 @@ extension EtcdQueue: AttachmentStore {
   func remove(_ id: String) throws {
     let deadline = files.soon
     while let item = try files.item(waitingKey(id)) {
-      let outcome = try files.repeating(.init(if: item.unchanged, then: removal(item)))
+      let outcome = try files.repeating(.init(if: item.unchanged, then: removal(of: item)))
       if outcome.succeeded { return discard(item) }
       guard .now < deadline else {
         throw EtcdError(.unreachable, "others change the same all the time")
@@ -290,7 +287,7 @@ extension EtcdQueue: AttachmentStore {
     for item in taken {
       let id = String(decoding: item.key.dropFirst(takenKey("").count), as: UTF8.self)
       guard !needed.contains(id) else { continue }
-      if try files.repeating(.init(if: item.unchanged, then: removal(item))).succeeded {
+      if try files.repeating(.init(if: item.unchanged, then: removal(of: item))).succeeded {
         discard(item)
       }
     }
@@ -309,7 +306,7 @@ extension EtcdQueue: AttachmentStore {
   /// The attachments that the entries of a batch, or of its kept failures, name, in their order.
   private static func ids(in item: KeyValue) -> [String?] {
     // Content of another program names no file, and the next consumer removes it.
-    let entries = try? PropertyListValue(bytes: item.value)["entries"]?.arrayValue
+    let entries = PropertyListValue(found: item.value)?["entries"]?.arrayValue
     return (entries ?? []).map { $0["payload"]?.attachmentID }
   }
 

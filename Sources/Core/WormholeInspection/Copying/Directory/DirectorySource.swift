@@ -21,7 +21,8 @@ struct DirectorySource: CopySource {
         let queue = Queue(container: container, name: name, kind: kind)
         guard let place = try queue.open() else { continue }
         try QueueKeys(place: place).read {
-          try body(CopiedKey(queue: name, isOwn: kind.isOwn, part: $0, value: $1))
+          try body(
+            CopiedKey(letter: .queue, isOwn: kind.isOwn, name: name, part: $0, value: $1))
         }
       }
     }
@@ -159,16 +160,12 @@ struct QueueKeys {
 
   private func readFailure(_ id: QueueEntryID, _ put: Put) throws {
     let path = QueueDirectory.failedPath(id)
-    guard let bytes = try place.readNote(path) else { return }
-    do {
-      var value = try PropertyListValue(bytes: bytes)
-      guard case .dictionary = value else { return }
-      value["date"] = .date(try place.fileStatus(path).modified)
-      try put(QueueKeyPart.failures.text("\(id.batch.text).\(id.index)"), value.binaryBytes())
-    } catch is PropertyListError {
-      // Not a failure of a queue: it is never shown.
-      return
-    }
+    // Anything else is not a failure of a queue: it is never shown.
+    guard let bytes = try place.readNote(path), var value = PropertyListValue(found: bytes),
+      case .dictionary = value
+    else { return }
+    value["date"] = .date(try place.fileStatus(path).modified)
+    try put(QueueKeyPart.failures.text("\(id.batch.text).\(id.index)"), value.binaryBytes())
   }
 
   // MARK: Files

@@ -92,23 +92,15 @@ final class QueueWriter {
     try place.makeDirectory(QueueDirectory.failed)
     let path = QueueDirectory.failedPath(id)
     try write(bytes, as: path)
-    do {
-      let value = try PropertyListValue(bytes: bytes)
-      if let payload = try Batch(bytes: bytes, count: 1).entries[0].payload?.attachmentID {
-        kept.insert(payload)
-      }
-      guard let date = value["date"]?.dateValue?.timeIntervalSince1970, abs(date) < 1e11 else {
-        return
-      }
-      let seconds = date.rounded(.down)
-      try place.openFile(path, .writeOnly)
-        .setModified(seconds: Int64(seconds), nanoseconds: Int64((date - seconds) * 1e9))
-    } catch is PropertyListError {
-      // Not a failure of a queue: it is never shown.
-      return
-    } catch is Batch.Unreadable {
-      return
-    }
+    // Anything else is not a failure of a queue: it is never shown.
+    guard let batch = Batch(found: bytes, count: 1) else { return }
+    if let file = batch.entries[0].payload?.attachmentID { kept.insert(file) }
+    guard let date = PropertyListValue(found: bytes)?["date"]?.dateValue?.timeIntervalSince1970,
+      abs(date) < 1e11
+    else { return }
+    let seconds = date.rounded(.down)
+    try place.openFile(path, .writeOnly)
+      .setModified(seconds: Int64(seconds), nanoseconds: Int64((date - seconds) * 1e9))
   }
 
   // MARK: Files
@@ -172,16 +164,5 @@ final class QueueWriter {
 
   private func write(_ bytes: [UInt8], as path: String) throws {
     try place.createFile(path).writeAll(bytes)
-  }
-}
-
-extension Batch {
-  /// Reads a batch; nil if the content is none, as its consumer finds, too.
-  init?(found bytes: [UInt8], count: Int) {
-    do throws(Batch.Unreadable) {
-      try self.init(bytes: bytes, count: count)
-    } catch {
-      return nil
-    }
   }
 }

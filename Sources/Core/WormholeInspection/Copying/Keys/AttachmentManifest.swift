@@ -47,29 +47,25 @@ package struct AttachmentManifest: Sendable, Hashable {
 
   /// - Returns: nil for content that another program has put.
   package init?(_ bytes: [UInt8]) {
-    do throws(PropertyListError) {
-      let value = try PropertyListValue(bytes: bytes)
-      guard let content = value["content"]?.stringValue, AttachmentPlace.isID(content),
-        let size = value["size"]?.int64Value, size >= 0
-      else { return nil }
-      self.init(
-        content: content, size: size, sender: value["sender"]?.stringValue ?? "",
-        session: value["session"]?.int64Value ?? 0)
-      isInDirectory = value["place"] == "directory"
-      guard let checksum = value["checksum"]?.stringValue else { return }
-      var whole = Whole()
-      guard let all = UInt64(checksum, radix: 16), let pieces = value["pieces"]?.dataValue,
-        pieces.count.isMultiple(of: 8),
-        Int64(pieces.count / 8) == size / Int64(Self.piece) + (size % Int64(Self.piece) > 0 ? 1 : 0)
-      else { return nil }
-      whole.checksum = all
-      whole.pieces = stride(from: 0, to: pieces.count, by: 8).map { start in
-        pieces.dropFirst(start).prefix(8).reduce(0) { $0 << 8 | UInt64($1) }
-      }
-      self.whole = whole
-    } catch {
-      return nil
+    guard let value = PropertyListValue(found: bytes),
+      let content = value["content"]?.stringValue, AttachmentPlace.isID(content),
+      let size = value["size"]?.int64Value, size >= 0
+    else { return nil }
+    self.init(
+      content: content, size: size, sender: value["sender"]?.stringValue ?? "",
+      session: value["session"]?.int64Value ?? 0)
+    isInDirectory = value["place"] == "directory"
+    guard let checksum = value["checksum"]?.stringValue else { return }
+    var whole = Whole()
+    guard let all = UInt64(checksum, radix: 16), let pieces = value["pieces"]?.dataValue,
+      pieces.count.isMultiple(of: 8),
+      Int64(pieces.count / 8) == size / Int64(Self.piece) + (size % Int64(Self.piece) > 0 ? 1 : 0)
+    else { return nil }
+    whole.checksum = all
+    whole.pieces = stride(from: 0, to: pieces.count, by: 8).map { start in
+      pieces.dropFirst(start).prefix(8).reduce(0) { $0 << 8 | UInt64($1) }
     }
+    self.whole = whole
   }
 
   package func bytes() throws -> [UInt8] {

@@ -23,16 +23,12 @@ package struct BatchClaim: Sendable {
 
   /// Other content names no consumer, so the consumer that finds it takes the batch over.
   package init(_ bytes: [UInt8]) {
-    do throws(PropertyListError) {
-      let value = try PropertyListValue(bytes: bytes)
-      consumer = value["consumer"]?.stringValue ?? ""
-      deliveries = value["deliveries"]?.stringValue ?? ""
-      settled = Set((value["settled"]?.arrayValue ?? []).compactMap(\.intValue))
-      if case .dictionary(let marks)? = value["marks"] {
-        self.marks = marks.compactMapValues(\.stringValue)
-      }
-    } catch {
-      consumer = ""
+    let value = PropertyListValue(found: bytes)
+    consumer = value?["consumer"]?.stringValue ?? ""
+    deliveries = value?["deliveries"]?.stringValue ?? ""
+    settled = Set((value?["settled"]?.arrayValue ?? []).compactMap(\.intValue))
+    if case .dictionary(let marks)? = value?["marks"] {
+      self.marks = marks.compactMapValues(\.stringValue)
     }
   }
 

@@ -99,20 +99,12 @@ package struct CopiedKey: Sendable {
   /// The random bytes before the content of a value.
   package static let stampBytes = 16
 
-  private init(_ letter: Letter, isOwn: Bool, name: String, part: String, value: [UInt8]) {
-    self.letter = letter
-    self.isOwn = isOwn
-    self.name = name
-    self.part = part
-    self.value = value
-  }
+  var kind: NameKind { NameKind(letter.primitive, isOwn: isOwn) }
+}
 
-  init(queue: String, isOwn: Bool, part: String, value: [UInt8]) {
-    self.init(.queue, isOwn: isOwn, name: queue, part: part, value: value)
-  }
-
+extension CopiedKey {
   init(log: String, part: String, _ value: [UInt8]) {
-    self.init(.log, isOwn: false, name: log, part: part, value: value)
+    self.init(letter: .log, isOwn: false, name: log, part: part, value: value)
   }
 
   init(stateOfLog log: String, _ bytes: [UInt8]) {
@@ -123,7 +115,7 @@ package struct CopiedKey: Sendable {
   init(of part: ContainerPart, kind: NameKind, name: String, _ bytes: [UInt8]) {
     let letter = Letter(of: part, kind)
     self.init(
-      letter, isOwn: kind.isOwn, name: name, part: part.role == .last ? Self.last : "",
+      letter: letter, isOwn: kind.isOwn, name: name, part: part.role == .last ? Self.last : "",
       value: [.value, .state].contains(letter) ? Self.stamp(of: bytes) + bytes : bytes)
   }
 
@@ -144,10 +136,9 @@ package struct CopiedKey: Sendable {
       key.rest.isEmpty || ![.value, .bell, .state].contains(letter)
     else { return nil }
     self.init(
-      letter, isOwn: key.isOwn, name: key.name, part: key.rest.joined(separator: "/"), value: value)
+      letter: letter, isOwn: key.isOwn, name: key.name, part: key.rest.joined(separator: "/"),
+      value: value)
   }
-
-  var kind: NameKind { NameKind(letter.primitive, isOwn: isOwn) }
 }
 
 extension ContainerPart {

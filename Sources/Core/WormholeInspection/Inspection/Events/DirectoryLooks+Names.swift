@@ -100,13 +100,8 @@ extension DirectoryLooks {
   /// Returns the last recorded registration, and whether it left by itself.
   private func lastToLeave(_ place: Place) -> (id: String, hasLeft: Bool)? {
     let path = place.directory + "/" + PresenceDirectory.last
-    guard let bytes = read(path, maximumBytes: 65_536) else { return nil }
-    do throws(PropertyListError) {
-      let record = try PropertyListValue(bytes: bytes)
-      return record["id"]?.stringValue.map { ($0, record["ended"]?.dateValue != nil) }
-    } catch {
-      return nil
-    }
+    let record = read(path, maximumBytes: 65_536).flatMap { PropertyListValue(found: $0) }
+    return record?["id"]?.stringValue.map { ($0, record?["ended"]?.dateValue != nil) }
   }
 
   mutating func lookAtMessage(_ place: Place) {

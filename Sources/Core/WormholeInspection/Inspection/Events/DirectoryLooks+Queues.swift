@@ -143,11 +143,9 @@ extension ContainerEvent {
   /// Takes the content of a batch of one entry.
   package mutating func take(payloadOf content: [UInt8]?) {
     guard let content, count == 1 else { return }
-    do {
-      value = try Batch(bytes: content, count: 1).entries[0].payload
-    } catch {
-      problem = "it is no entry"
-    }
+    let batch = Batch(found: content, count: 1)
+    value = batch?.entries[0].payload
+    if batch == nil { problem = "it is no entry" }
   }
 
   /// Whether a record of deliveries ends with an entry that was given back: see `DeliveryLog`.
