@@ -75,7 +75,6 @@ final class EtcdMailbox: Mailbox, KeyFollowing {
 
   // MARK: Making
 
-  /// Creates it, and follows its entries.
   func begin() throws {
     follower.begin(for: self, after: try make(etcd.call()))
   }
@@ -169,7 +168,6 @@ final class EtcdMailbox: Mailbox, KeyFollowing {
     end.wait()
   }
 
-  /// Looks at all existing entries.
   func look(until deadline: ContinuousClock.Instant) throws(EtcdError) -> EtcdMoment {
     let found = try etcd.until(min(deadline, .now + Self.lookWait)).read(keys.entries)
     let items = found.items.sorted { $0.created < $1.created }

@@ -46,7 +46,6 @@ struct EtcdMailboxes: MailboxStore {
   func sweep() throws {}
 }
 
-/// The keys of one mailbox.
 struct MailboxKeys: Sendable {
   private let prefix: [UInt8]
   let owner: [UInt8]

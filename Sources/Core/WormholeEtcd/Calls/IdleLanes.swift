@@ -5,7 +5,6 @@ import Wormhole
 /// A lane is idle if it had no post between two looks, so it stays between one and two ages.
 struct IdleLanes {
   let age: Duration
-  /// The moment of the last look.
   private var looked: EtcdMoment?
   private var next: ContinuousClock.Instant
 
@@ -14,7 +13,6 @@ struct IdleLanes {
     next = .now + age
   }
 
-  /// Whether it is time to look again.
   var isDue: Bool { .now >= next }
 
   /// Takes a look, and returns the idle lanes in it.

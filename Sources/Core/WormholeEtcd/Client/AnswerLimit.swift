@@ -13,7 +13,6 @@ enum AnswerLimit {
 }
 
 extension EtcdTransaction {
-  /// The longest answer of this transaction.
   var maximumAnswerBytes: Int {
     func limit(_ ranges: [KeyRange]) -> Int {
       ranges.reduce(0) { $0 + ($1.end == nil ? AnswerLimit.key : AnswerLimit.keys) }

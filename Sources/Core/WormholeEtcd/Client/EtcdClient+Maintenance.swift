@@ -2,7 +2,6 @@ import WormholeSystem
 
 // The requests of an operator.
 extension EtcdClient {
-  /// A member's report about itself.
   package struct MemberStatus: Hashable, Sendable {
     package let version: String
     package let memberID: String
@@ -25,7 +24,6 @@ extension EtcdClient {
     }
   }
 
-  /// The addresses of the configuration.
   package var endpoints: [String] { cluster.configuration.endpoints }
 
   /// Asks one member about itself.
@@ -124,7 +122,6 @@ extension EtcdClient {
     return .now - start
   }
 
-  /// Returns all members of the cluster.
   func members(until deadline: ContinuousClock.Instant) throws(EtcdError) -> [WireMember] {
     // It has no revision: the members do not belong to the history.
     try cluster.call(.init("cluster/member/list", header: .identity), until: deadline) {
@@ -150,7 +147,6 @@ extension EtcdClient {
     ) { answer, _ in answer.leases?.count ?? 0 }
   }
 
-  /// Returns the number of keys in a range.
   package func count(
     _ range: KeyRange, until deadline: ContinuousClock.Instant
   ) throws(EtcdError) -> Int {

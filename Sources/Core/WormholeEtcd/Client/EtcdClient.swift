@@ -35,7 +35,6 @@ package final class EtcdClient: Sendable {
   /// A request to read a range.
   package struct Part: Hashable, Sendable {
     package let range: KeyRange
-    /// Whether the values are left out.
     package let keysOnly: Bool
 
     package init(_ range: KeyRange, keysOnly: Bool = false) {
@@ -43,7 +42,6 @@ package final class EtcdClient: Sendable {
       self.keysOnly = keysOnly
     }
 
-    /// Reads its first keys.
     func page(of count: Int = EtcdClient.pageSize) -> EtcdTransaction.Operation {
       .read(range, keysOnly: keysOnly, limit: count)
     }

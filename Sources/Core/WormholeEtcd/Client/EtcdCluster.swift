@@ -148,7 +148,6 @@ final class EtcdCluster: Sendable {
     return Array(all[first...] + all[..<first])
   }
 
-  /// The endpoint that answered last.
   var preferred: String { endpointsInOrder[0] }
 
   /// From now on another endpoint is asked first.
@@ -291,15 +290,12 @@ extension EtcdCluster {
     Blocking.queue().async { for handler in handlers { handler(replacement) } }
   }
 
-  /// The current history, and its highest known revision.
   var moment: EtcdMoment { state.withLock(\.moment) }
 
-  /// Calls a closure each time the history was replaced, on a queue where it may block.
   func onReplacement(_ handler: @escaping @Sendable (EtcdReplacement) -> Void) {
     state.withLock { $0.onReplacement.append(handler) }
   }
 
-  /// The number of the cluster that answered first; nil before.
   var clusterID: String? { state.withLock(\.cluster) }
 
   /// The next call gets a new token.

@@ -19,7 +19,6 @@
     /// Leaves the rule out in this process from now on.
     package func begin() { Self.current.withLock { $0 = self } }
 
-    /// Whether this process leaves the rule out.
     package var isActive: Bool { Self.current.withLock { $0 } == self }
   }
 #endif

@@ -31,6 +31,5 @@ extension [EtcdTransaction.Condition] {
 }
 
 extension KeyValue {
-  /// The conditions that the key is unchanged since it was read.
   package var unchanged: [EtcdTransaction.Condition] { .unchanged([(key, self)]) }
 }

@@ -5,7 +5,6 @@
 package struct EtcdTransaction: Hashable, Sendable {
   /// The conditions; all of them have to hold.
   package var conditions: [Condition]
-  /// The operations if the conditions hold.
   package var operations: [Operation]
   /// The ranges to read in the same step if they do not hold.
   package var otherwise: [KeyRange]
@@ -30,7 +29,6 @@ package struct EtcdTransaction: Hashable, Sendable {
       case value([UInt8])
     }
 
-    /// The property of the key that is compared.
     package enum Relation: String, Sendable {
       case equal = "EQUAL"
       case less = "LESS"
@@ -87,7 +85,6 @@ package struct EtcdTransaction: Hashable, Sendable {
     }
   }
 
-  /// The result of a transaction.
   package struct Outcome: Hashable, Sendable {
     /// Whether the conditions held.
     package let succeeded: Bool
@@ -111,7 +108,6 @@ package struct EtcdTransaction: Hashable, Sendable {
     case glance(count: Int64, newest: Int64)
     case count(Int64)
 
-    /// The keys that were read.
     var items: [KeyValue] { if case .read(let items, _) = self { items } else { [] } }
   }
 }

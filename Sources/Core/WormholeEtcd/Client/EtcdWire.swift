@@ -189,7 +189,6 @@ struct WireAnswer: Decodable {
   }
 }
 
-/// The answer to a transaction.
 struct WireTransaction: Decodable {
   enum CodingKeys: CodingKey {
     case responses

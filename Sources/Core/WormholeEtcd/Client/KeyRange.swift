@@ -4,7 +4,6 @@ package struct KeyRange: Hashable, Sendable {
   /// The first key beyond; nil for a single key. etcd's sign for "no end" is a zero byte.
   let end: [UInt8]?
 
-  /// One key.
   package static func key(_ key: [UInt8]) -> KeyRange { KeyRange(first: key, end: nil) }
 
   /// All keys that begin with some bytes; with none, all keys.
@@ -20,7 +19,6 @@ package struct KeyRange: Hashable, Sendable {
   /// The same range without the keys up to and including one of it.
   package func after(_ key: [UInt8]) -> KeyRange { KeyRange(first: key + [0], end: end) }
 
-  /// Whether a key belongs to it.
   func contains(_ key: [UInt8]) -> Bool {
     guard let end else { return key == first }
     return !key.lexicographicallyPrecedes(first)

@@ -6,7 +6,6 @@ struct EtcdCondition: EngineCondition {
 }
 
 extension (any EngineCondition)? {
-  /// The conditions of a transaction.
   var onEtcd: [EtcdTransaction.Condition] { (self as? EtcdCondition)?.conditions ?? [] }
 }
 
@@ -16,7 +15,6 @@ extension PresenceRegistration {
 }
 
 extension RoleProof {
-  /// See `condition`.
   var conditions: [EtcdTransaction.Condition] { condition.onEtcd }
 
   /// Checks the conditions after a change was refused because of them or of others.

@@ -11,7 +11,6 @@ extension EtcdContainer {
     let base: KeyValue?
     /// The revision of that state; nil for that of its last change.
     var seen: Int64?
-    /// The content that the transaction puts.
     let value: [UInt8]
     /// The number of bytes of the stamp at the beginning of a content.
     var stamp = EtcdTransaction.Condition.comparedBytes

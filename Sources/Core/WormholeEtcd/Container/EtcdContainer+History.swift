@@ -10,10 +10,8 @@ extension EtcdContainer {
   /// How long further discoveries count as the same replacement.
   private static let sameReplacement: TimeInterval = 60
 
-  /// The key of the record.
   var historyKey: [UInt8] { start + Array("history".utf8) }
 
-  /// Returns the record of the last replacement; nil if there was none.
   func historyRecord() throws(EtcdError) -> ClusterReport.Replacement? {
     try item(historyKey).flatMap { .init($0.value) }
   }

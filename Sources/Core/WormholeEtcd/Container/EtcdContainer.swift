@@ -29,7 +29,6 @@ package struct EtcdContainer: Sendable {
     let room: EtcdRoom
     /// The outcomes of reads at the opening, for the same requests of its caller.
     let ahead = Mutex<[EtcdTransaction: EtcdTransaction.Outcome]>([:])
-    /// The last states of values that this process saw.
     let seen = Mutex(SeenStates())
 
     init(
@@ -232,13 +231,11 @@ extension EtcdContainer {
   /// Returns a name as encoded in a key.
   package func key(ofName name: String) -> [UInt8] { EncodedName.key(name) }
 
-  /// All keys of the container.
   package var keys: KeyRange { .prefix(start) }
 
   /// The beginning of all keys: "<prefix>/".
   var start: [UInt8] { prefix + [UInt8(ascii: "/")] }
 
-  /// The key of the version.
   package var formatKey: [UInt8] { start + Array("format".utf8) }
 
   /// Returns a description of a key for messages: "etcd://h1:2379/cinema v/tickets".
@@ -329,12 +326,10 @@ extension EtcdContainer {
 
 // Reading, until the deadline.
 extension EtcdContainer {
-  /// Returns a key; nil if it does not exist.
   package func item(_ key: [UInt8]) throws(EtcdError) -> KeyValue? {
     try client.item(key, until: soon)
   }
 
-  /// Returns all keys of a range.
   func read(_ range: KeyRange, keysOnly: Bool = false) throws(EtcdError) -> EtcdClient.Content {
     try client.read(range, keysOnly: keysOnly, until: soon)
   }

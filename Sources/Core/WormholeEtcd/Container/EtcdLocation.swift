@@ -58,7 +58,6 @@ public struct EtcdLocation: Sendable, Hashable {
   }
 
   static let standardFileLimit: Int64 = 64 << 20
-  /// The variable with the user's password.
   static let passwordVariable = "WORMHOLE_ETCD_PASSWORD"
   /// How long to wait for a cluster that may be just starting.
   private static let firstPatience: Duration = .seconds(2)
@@ -98,7 +97,6 @@ extension EtcdLocation {
     return configuration
   }
 
-  /// Returns the directory of the state of programs.
   func stateDirectory() throws(AppGroupError) -> String {
     // The specification says that a relative path must be ignored.
     if let state = Program.environment("XDG_STATE_HOME"), state.hasPrefix("/") { return state }

@@ -30,7 +30,6 @@ package final class EtcdRoom: Sendable {
 
   /// etcd's own default, for members that do not report theirs.
   private static let standardQuota: Int64 = 2 << 30
-  /// The most bytes between two looks.
   private static let largestBudget: Int64 = 16 << 20
   private static let pause: Duration = .milliseconds(200)
 

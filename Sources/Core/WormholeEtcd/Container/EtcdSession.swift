@@ -14,7 +14,6 @@ import WormholeSystem
 /// A **lasting** session is not revoked: it ends a lifetime after the process, if no other process
 /// has taken its keys over by then.
 package final class EtcdSession: Sendable {
-  /// The lease's number.
   package let lease: Int64
   package let lifetime: Duration
   /// The history in which it was made; its holders' knowledge counts in no other.

@@ -81,7 +81,6 @@ final class KeyFollower: Sendable {
     container.shared.followers.add(self, of: container.shared)
   }
 
-  /// Ends the watch.
   func cancel() {
     let watch = state.withLock { state in
       state.isCancelled = true

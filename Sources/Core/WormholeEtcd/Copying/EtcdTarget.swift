@@ -79,7 +79,6 @@ final class EtcdTarget: CopyTarget {
       remedy: remedy)
   }
 
-  /// All keys except the two of this copy.
   private static func everythingElse(_ container: EtcdContainer) -> [KeyRange] {
     let (living, format) = (livingKey(container), container.formatKey)
     return [

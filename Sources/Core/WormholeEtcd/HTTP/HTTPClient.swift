@@ -97,6 +97,5 @@ package final class HTTPClient: Sendable {
     if areMore { closeSparesLater() }
   }
 
-  /// How many connections are kept.
   var idleConnections: Int { state.withLock(\.idle.count) }
 }

@@ -1,4 +1,3 @@
-/// A request that posts content.
 package struct HTTPRequest: Sendable {
   /// An address that begins with "http://" or "https://".
   package var url: String
@@ -8,7 +7,6 @@ package struct HTTPRequest: Sendable {
   package var content: [UInt8]
   /// The trusted certificates, and the client's own; only for "https://".
   package var security: TransportSecurity
-  /// Whether the answer has the server's certificate.
   var wantsCertificate = false
 
   package init(
@@ -27,9 +25,7 @@ package struct HTTPRequest: Sendable {
 package struct TransportSecurity: Hashable, Sendable {
   /// The trusted certificates; nil for the system's.
   package var authorities: String?
-  /// The client's certificate.
   package var certificate: String?
-  /// The key of the client's certificate.
   package var key: String?
 
   package init(authorities: String? = nil, certificate: String? = nil, key: String? = nil) {
@@ -39,7 +35,6 @@ package struct TransportSecurity: Hashable, Sendable {
   }
 }
 
-/// A server's answer.
 package struct HTTPAnswer: Hashable, Sendable {
   package let status: Int
   package let content: [UInt8]

@@ -58,7 +58,6 @@ package final class HTTPStream: Sendable {
   }
 }
 
-/// How a stream ended.
 package enum HTTPStreamEnd: Sendable {
   /// `.ended` is the end that the server chose.
   case failed(HTTPError)

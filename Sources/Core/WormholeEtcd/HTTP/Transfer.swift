@@ -23,9 +23,7 @@ final class Transfer {
   /// The server's time of its answer; nil if it sends none.
   private(set) var date: String?
 
-  /// - Parameters:
-  ///   - isOpen: Whether more content may follow.
-  ///   - maximumBytes: The limit that `receive` keeps.
+  /// - Parameter maximumBytes: The limit that `receive` keeps.
   init(sending content: [UInt8], isOpen: Bool = false, maximumBytes: Int) {
     self.content = content
     self.isOpen = isOpen

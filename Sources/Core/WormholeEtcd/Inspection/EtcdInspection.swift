@@ -98,7 +98,6 @@ struct EtcdInspection {
     report.cluster = cluster
   }
 
-  /// Examines a member that has just answered.
   private func examine(_ member: inout ClusterReport.Member, of cluster: inout ClusterReport) {
     let endpoint = member.endpoint
     // A member that no longer answers is reported by what follows.

@@ -65,7 +65,6 @@ struct EtcdKeys {
     }
   }
 
-  /// Takes the changes of one revision, or of several.
   private mutating func take(_ events: [EtcdEvent]) {
     var revision: [EtcdEvent] = []
     for event in events {
@@ -244,11 +243,9 @@ struct EtcdKeys {
 }
 
 extension ContainerKey {
-  /// The part of a queue's key.
   fileprivate var part: QueueKeyPart? {
     letter == "q" ? rest.first.flatMap { QueueKeyPart(rawValue: $0) } : nil
   }
-  /// The kind of a name of a presence.
   fileprivate var kind: NameKind { NameKind(letter == "c" ? .consumer : .presence, isOwn: isOwn) }
   /// The same for all keys of a name.
   fileprivate var id: String { (isOwn ? "own/" : "") + letter + "/" + name }

@@ -123,7 +123,6 @@ final class EtcdLog: LogStore {
       Log.Appended(number, appended: known.appended, size: content.count, known.state))
   }
 
-  /// The look at the state and at the head.
   var look: EtcdTransaction {
     EtcdTransaction(if: [], then: [.read(.key(stateKey)), .read(.key(headKey))])
   }

@@ -28,7 +28,6 @@ struct EtcdBell: BellStore {
   }
 }
 
-/// A mirror of a notification's key.
 extension EtcdMirror: BellWatching {
   func sound(ofNow: Bool) throws -> BellSound {
     if ofNow { try catchUp() }

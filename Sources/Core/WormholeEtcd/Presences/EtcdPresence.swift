@@ -21,7 +21,6 @@ import WormholeSystem
 struct EtcdPresence: PresenceStore {
   private(set) var etcd: EtcdContainer
   let title: PresenceTitle
-  /// The beginning of all keys of the name.
   let prefix: [UInt8]
 
   init(_ etcd: EtcdContainer, name: String, kind: NameKind) {

@@ -154,7 +154,6 @@ extension EtcdQueue: QueueStore {
     return client.watch(everything, after: found.moment) { _ in signal() }
   }
 
-  /// The look at whether a queue was ever used.
   static func firstUse(_ everything: KeyRange) -> EtcdTransaction {
     EtcdTransaction(if: [], then: [.read(everything, keysOnly: true, limit: 1)])
   }

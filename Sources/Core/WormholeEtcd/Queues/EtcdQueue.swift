@@ -124,7 +124,6 @@ struct EtcdQueue: Sendable {
     return (outcome.results.map(\.items), outcome.revision)
   }
 
-  /// Returns a key; nil if it does not exist.
   func item(_ key: [UInt8]) throws(EtcdError) -> KeyValue? { try read([.key(key)]).items[0].first }
 
   /// Makes a change that depends on the current keys, until it succeeds: a change that is refused,

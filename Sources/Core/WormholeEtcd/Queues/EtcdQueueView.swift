@@ -149,7 +149,6 @@ final class EtcdQueueView: KeyFollowing {
 
   // MARK: Following
 
-  /// Reads it again.
   func refresh(until deadline: ContinuousClock.Instant) throws(EtcdError) {
     take(try store.client.read(Self.parts(of: store.prefix), until: deadline))
   }

@@ -254,7 +254,6 @@ final class EtcdTaken: TakenStore {
       == .delete
   }
 
-  /// Returns the current claim.
   private func knownClaim() throws -> BatchClaim {
     try state.withLock { state in
       try settleDoubt(&state, store)
@@ -262,7 +261,6 @@ final class EtcdTaken: TakenStore {
     }
   }
 
-  /// Determines the outcome of an earlier change.
   private func settleDoubt(_ state: inout State, _ store: EtcdQueue) throws {
     guard let doubt = state.doubt, let claim = doubt.claim else { return }
     let now = try store.item(store.claimKey(name))

@@ -54,7 +54,6 @@ final class EtcdMirror: Watching, KeyFollowing {
     state.withLock { ($0.items[key], $0.moment) }
   }
 
-  /// One key of it; nil if it does not exist.
   func item(_ key: [UInt8]) -> KeyValue? { state.withLock { $0.items[key] } }
 
   /// Why it has stopped following, as long as it has.
@@ -62,7 +61,6 @@ final class EtcdMirror: Watching, KeyFollowing {
 
   var detection: ChangeDetection { .events }
 
-  /// Ends the watch.
   func cancel() { follower.cancel() }
 
   /// Reads the range now, because the watch may be behind: costs a request.

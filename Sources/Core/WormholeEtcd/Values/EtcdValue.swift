@@ -53,7 +53,6 @@ final class EtcdValue: ValueStore {
     return state
   }
 
-  /// The last state that this process saw.
   var lastState: SeenState? { etcd.shared.seen.withLock { $0[key] } }
 
   /// The state of a key that this process has not seen: most likely it does not exist yet.
@@ -84,7 +83,6 @@ final class EtcdValue: ValueStore {
 
   // MARK: Changing
 
-  /// The witness of a change of a state.
   func witness(_ state: SeenState, _ content: [UInt8]) -> EtcdContainer.Witness {
     .init(
       key: key, base: state.item, seen: state.seen.revision, value: content, stamp: Stamp.bytes)
@@ -110,7 +108,6 @@ final class EtcdValue: ValueStore {
     RetiredLeases.add(lease, of: etcd.client, history: outcome.moment.history)
   }
 
-  /// Returns the content to put for an edit.
   func content(
     _ edit: Edit, _ stamp: Stamp, terms: ChangeTerms, after old: ValueSnapshot?
   ) throws -> [UInt8] {
@@ -124,7 +121,6 @@ final class EtcdValue: ValueStore {
   }
 }
 
-/// A key that is being followed.
 private struct FollowedKey: ValueFollowing {
   let value: EtcdValue
   let mirror: EtcdMirror

@@ -3,7 +3,6 @@ import WormholeSystem
 
 /// The walk through the directory of a name, by the rows that describe it.
 extension ContainerInspection {
-  /// A name whose directory is examined.
   struct Owner: Sendable {
     let kind: NameKind
     let identifier: String

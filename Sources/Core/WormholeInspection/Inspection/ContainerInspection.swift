@@ -191,7 +191,6 @@ extension ContainerInspection {
     status(path)?.isStale ?? false
   }
 
-  /// Returns whether a number of bytes may still be read.
   mutating func mayRead(_ bytes: Int64) -> Bool {
     guard bytes <= bytesLeft, ContinuousClock.now < deadline else {
       report.isPartial = true

@@ -52,7 +52,6 @@ public struct ContainerReport: Sendable {
 
   package init(path: String) { self.path = path }
 
-  /// Changes the names of one origin.
   package mutating func change(_ kind: NameKind, _ body: (inout Names) -> Void) {
     if kind.isOwn { body(&own) } else { body(&names) }
   }

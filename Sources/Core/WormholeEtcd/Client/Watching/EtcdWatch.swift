@@ -1,6 +1,5 @@
 import WormholeSystem
 
-/// A change of one key.
 package struct EtcdEvent: Hashable, Sendable {
   package enum Kind: Sendable {
     case put

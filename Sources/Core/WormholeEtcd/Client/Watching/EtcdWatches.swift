@@ -94,7 +94,6 @@ final class EtcdWatches: Sendable {
     for handler in handlers { handler(.ended(.replaced)) }
   }
 
-  /// Ends all watches and the connection.
   func end() {
     let stream = state.withLock { state in
       state.hasEnded = true

@@ -38,7 +38,6 @@ extension EtcdQueue: AttachmentStore {
   private func waitingKey(_ id: String) -> [UInt8] { key(.waitingFiles, id) }
   private func takenKey(_ id: String) -> [UInt8] { key(.takenFiles, id) }
 
-  /// The pieces of new files.
   var pieces: any FilePieces { pieces(inDirectory: container.location.files != nil) ?? keyPieces }
 
   private var keyPieces: KeyPieces { KeyPieces(queue: self) }
@@ -48,7 +47,6 @@ extension EtcdQueue: AttachmentStore {
     inDirectory ? container.location.files.map { DirectoryPieces($0, of: self) } : keyPieces
   }
 
-  /// The pieces of a file.
   private func pieces(of manifest: AttachmentManifest) throws -> any FilePieces {
     guard let pieces = pieces(inDirectory: manifest.isInDirectory) else {
       throw AppGroupError(

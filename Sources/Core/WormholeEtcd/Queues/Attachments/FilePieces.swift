@@ -6,7 +6,6 @@
 /// <files>/<queue's keys>/<content>/<p>     the same in the directory; the name is encoded as that of a value
 /// ```
 protocol FilePieces: Sendable {
-  /// Whether they are in the directory.
   var isInDirectory: Bool { get }
 
   /// Looks at the room, so that the first piece does not wait for that.

@@ -53,7 +53,6 @@ extension QueueDirectory {
     }
   }
 
-  /// Creates the directory of a consumer.
   func prepare(_ consumer: String) throws {
     try makeParts()
     try makeDirectory(Self.taken + "/" + consumer)

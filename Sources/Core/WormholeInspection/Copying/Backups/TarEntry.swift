@@ -24,7 +24,6 @@ struct TarEntry: Equatable {
   /// The time of the last modification.
   var seconds: Int64 = 0
   var nanoseconds: Int64 = 0
-  /// The target of a link.
   var target: [UInt8] = []
 
   static let block = 512

@@ -7,7 +7,6 @@ final class DirectoryTarget: CopyTarget {
   private let path: String
   private let staged: StagedDirectory
   let container: SharedContainer
-  /// Whether it is flushed to the disk at the end.
   private let isDurable: Bool
   /// The queue whose keys are being written.
   private var queue: (name: String, isOwn: Bool, writer: QueueWriter)?

@@ -146,7 +146,6 @@ final class TreePicture {
     try outcome.get()
   }
 
-  /// Removes a part of the copy.
   private func remove(_ path: TreePath, of item: Item) throws {
     let (above, name) = Self.split(path, of: item)
     let root = try target.handle().descriptor.rawValue

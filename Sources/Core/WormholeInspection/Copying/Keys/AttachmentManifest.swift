@@ -30,7 +30,6 @@ package struct AttachmentManifest: Sendable, Hashable {
   package struct Whole: Sendable, Hashable {
     /// The checksums (XXH64) of the pieces, in their order.
     package var pieces: [UInt64] = []
-    /// The checksum of the whole content.
     package var checksum = XXH64().value
 
     package init() {}

@@ -36,7 +36,6 @@ package struct ContainerEvent: Sendable {
   package let time = Date()
   /// The current content.
   package var value: PropertyListValue?
-  /// The size of that content.
   package var bytes: Int?
   /// The number of entries that it concerns.
   package var count: Int?
@@ -104,7 +103,6 @@ extension ContainerEvent {
     return event
   }
 
-  /// The event of a process that is or was present.
   package static func member(
     _ member: PresenceMember, _ change: Change, of name: String, kind: NameKind
   ) -> Self {
@@ -115,8 +113,6 @@ extension ContainerEvent {
     return event
   }
 
-  /// The event of entries of a queue.
-  ///
   /// - Parameter isOne: Whether it concerns one of the entries that were sent together.
   package static func entries(
     _ batch: EntryFile, of queue: String, isOwn: Bool, _ change: Change, isOne: Bool = false

@@ -3,7 +3,6 @@ import Wormhole
 import WormholePropertyLists
 import WormholeSystem
 
-/// The last seen state of a value's content.
 enum ValueMark: Equatable {
   case version(Version)
   case problem(String)

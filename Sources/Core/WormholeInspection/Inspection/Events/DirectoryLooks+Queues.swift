@@ -154,7 +154,6 @@ extension ContainerEvent {
     return last?.split(separator: UInt8(ascii: " ")).count == 3
   }
 
-  /// The event of an entry that was not processed.
   package static func ended(
     _ id: QueueEntryID, _ note: [UInt8], isOutcome: Bool, of queue: String, isOwn: Bool
   ) -> Self {

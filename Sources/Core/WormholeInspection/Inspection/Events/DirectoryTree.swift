@@ -77,7 +77,6 @@ final class DirectoryTree: Sendable {
     signal()
   }
 
-  /// Returns the news since the last call.
   func take() -> [(path: String, news: WatchNews)] {
     state.withLock { state in
       defer { (state.order, state.news) = ([], [:]) }

@@ -3,7 +3,6 @@ import Synchronization
 import Wormhole
 import WormholeSystem
 
-/// A monitor's sight of a container in a directory.
 final class FileSight: ContainerSight {
   private let tree = Mutex<DirectoryTree?>(nil)
   /// The monitor's queue alone uses it, so no thread waits for this lock.
