@@ -29,26 +29,15 @@ struct NameSweep {
   /// Removes the directory of a name if it is unused, and returns whether it is gone.
   func remove(_ identifier: String, of kind: NameKind) throws -> Bool {
     let directory = NamedDirectory(root: container.root, kind: kind, identifier: identifier)
-    switch kind.primitive {
-    case .value:
-      guard try look(at: directory) != nil, try removeLease(of: directory)
-      else { return false }
-    case .notification:
-      let bell = Bell(root: container.root, name: identifier)
-      // Read before its age, because a later post gets another name.
-      let sound = try bell.sound()
-      guard let status = try look(at: directory, forgetting: { $0.role == .bell }),
-        sound == [] || isForgotten(status),
-        try removeLease(of: directory), try bell.remove(sound)
-      else { return false }
-    case .presence, .consumer:
-      guard try removePresence(directory) else { return false }
-    case .queue:
-      guard try removeQueue(directory) else { return false }
-    case .log:
-      guard try removeLog(directory) else { return false }
-    }
-    return try directory.removeIfEmpty()
+    let isEmpty =
+      switch kind.primitive {
+      case .value: try look(at: directory) != nil && removeLease(of: directory)
+      case .notification: try removeNotification(directory)
+      case .presence, .consumer: try removePresence(directory)
+      case .queue: try removeQueue(directory)
+      case .log: try removeLog(directory)
+      }
+    return try isEmpty && directory.removeIfEmpty()
   }
 
   // MARK: Looking
@@ -79,9 +68,11 @@ struct NameSweep {
 
   // MARK: Removing
 
-  /// Removes the lease of a value or notification without a file.
+  /// Removes the lease of a name without a file.
   private func removeLease(of directory: NamedDirectory) throws -> Bool {
-    let name = value(of: directory).fileName
+    let name = Value(
+      container: container, identifier: directory.identifier, kind: directory.kind
+    ).fileName
     return try removeLease(of: directory) { try !exists(name, at: $0.site.directory()) }
   }
 
@@ -89,14 +80,16 @@ struct NameSweep {
   private func removeLease(
     of directory: NamedDirectory, _ isEmpty: @escaping @Sendable (Lease) throws -> Bool
   ) throws -> Bool {
-    let change = Change<Bool>(directory, .init(until: .now, repeatsAfterLoss: false)) { lease, _ in
-      try isEmpty(lease) && lease.removeSite()
-    }
-    return try unlessInUse { try change.run() }
+    try change(directory) { try isEmpty($0) && $0.removeSite() }
   }
 
-  private func value(of directory: NamedDirectory) -> Value {
-    Value(container: container, identifier: directory.identifier, kind: directory.kind)
+  private func change(
+    _ directory: NamedDirectory, _ body: @escaping @Sendable (Lease) throws -> Bool
+  ) throws -> Bool {
+    let change = Change<Bool>(directory, .init(until: .now, repeatsAfterLoss: false)) { lease, _ in
+      try body(lease)
+    }
+    return try unlessInUse { try change.run() }
   }
 
   /// - Returns: false, too, if a process uses it, or was faster.
@@ -109,6 +102,17 @@ struct NameSweep {
     {
       return false
     }
+  }
+
+  private func removeNotification(_ directory: NamedDirectory) throws -> Bool {
+    let bell = Bell(root: container.root, name: directory.identifier)
+    // Read before its age, because a later post gets another name.
+    let sound = try bell.sound()
+    guard let status = try look(at: directory, forgetting: { $0.role == .bell }) else {
+      return false
+    }
+    return try (sound == [] || isForgotten(status)) && removeLease(of: directory)
+      && bell.remove(sound)
   }
 
   private func removePresence(_ directory: NamedDirectory) throws -> Bool {
@@ -137,11 +141,7 @@ struct NameSweep {
     guard try look(at: directory, forgetting: isOfLog) != nil,
       let place = try LogDirectory(log), try !place.hasEntries()
     else { return false }
-    let change = Change<Bool>(directory, .init(until: .now, repeatsAfterLoss: false)) { lease, _ in
-      try log.removeFile(lease)
-    }
-    guard try unlessInUse({ try change.run() }) else { return false }
-    return try removeLease(of: directory)
+    return try change(directory) { try log.removeFile($0) } && removeLease(of: directory)
   }
 
   private func removeQueue(_ directory: NamedDirectory) throws -> Bool {
