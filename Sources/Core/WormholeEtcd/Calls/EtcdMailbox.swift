@@ -79,9 +79,7 @@ final class EtcdMailbox: Mailbox, KeyFollowing {
     follower.begin(for: self, after: try make(etcd.call()))
   }
 
-  /// Creates the owner's key.
-  ///
-  /// - Returns: The moment.
+  /// Creates the owner's key, and returns the moment.
   private func make(_ call: EtcdContainer) throws -> EtcdMoment {
     let session = try call.session()
     state.withLock { $0.session = session }

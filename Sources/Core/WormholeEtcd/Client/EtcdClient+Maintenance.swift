@@ -26,9 +26,7 @@ extension EtcdClient {
 
   package var endpoints: [String] { cluster.configuration.endpoints }
 
-  /// Asks one member about itself.
-  ///
-  /// - Throws: `.unreachable` with its answer.
+  /// - Throws: `.unreachable` with the member's answer.
   package func status(
     of endpoint: String, until deadline: ContinuousClock.Instant
   ) throws(EtcdError) -> MemberStatus {

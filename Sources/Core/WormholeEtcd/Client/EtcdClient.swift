@@ -261,12 +261,6 @@ package final class EtcdClient: Sendable {
 
 // Leases.
 extension EtcdClient {
-  /// An existing lease.
-  package struct LeaseStatus: Hashable, Sendable {
-    package let granted: Duration
-    package let keys: [[UInt8]]
-  }
-
   /// Creates a lease. We choose its number, so that a repeated request creates only one lease.
   ///
   /// - Parameter lifetime: In whole seconds; etcd grants no less than about 2.
@@ -287,8 +281,6 @@ extension EtcdClient {
     return number
   }
 
-  /// Renews a lease for its whole lifetime.
-  ///
   /// - Throws: `.leaseGone` if it has ended.
   package func keepLeaseAlive(
     _ lease: Int64, until deadline: ContinuousClock.Instant
@@ -311,21 +303,13 @@ extension EtcdClient {
     }
   }
 
-  /// Looks at a lease.
-  ///
-  /// - Throws: `.leaseGone` if it has ended.
-  package func leaseStatus(
-    _ lease: Int64, until deadline: ContinuousClock.Instant
-  ) throws(EtcdError) -> LeaseStatus {
+  /// Returns the lifetime that a lease was granted; nil if the lease has ended.
+  package func lifetime(
+    ofLease lease: Int64, until deadline: ContinuousClock.Instant
+  ) throws(EtcdError) -> Duration? {
     let answer = try cluster.call(
-      .init(
-        "lease/timetolive", ["ID": .number(lease), "keys": .yes], maximumBytes: AnswerLimit.keys),
-      until: deadline
+      .init("lease/timetolive", ["ID": .number(lease)]), until: deadline
     ) { answer, _ in answer.lease?.value == lease ? answer : nil }
-    guard answer.timeToLive?.value ?? 0 >= 0 else {
-      throw EtcdError(.leaseGone, "the lease has ended")
-    }
-    return LeaseStatus(
-      granted: .seconds(answer.grantedTTL?.value ?? 0), keys: (answer.keys ?? []).map { Array($0) })
+    return answer.timeToLive?.value ?? 0 < 0 ? nil : .seconds(answer.grantedTTL?.value ?? 0)
   }
 }

@@ -139,7 +139,7 @@ struct WireKeyValue: Decodable {
 /// `EtcdCluster.call` checks everything else that a request expects.
 struct WireAnswer: Decodable {
   enum CodingKeys: String, CodingKey {
-    case header, kvs, more, count, succeeded, grantedTTL, keys
+    case header, kvs, more, count, succeeded, grantedTTL
     case token, version, leader, dbSize, dbSizeInUse, members, alarms, leases
     case lease = "ID"
     case timeToLive = "TTL"
@@ -158,7 +158,6 @@ struct WireAnswer: Decodable {
   let lease: WireInteger?
   let timeToLive: WireInteger?
   let grantedTTL: WireInteger?
-  let keys: [Data]?
   // For operators.
   let token: String?
   let version: String?

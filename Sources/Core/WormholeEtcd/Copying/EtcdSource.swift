@@ -12,7 +12,7 @@ struct EtcdSource: CopySource {
     while true {
       let page: EtcdClient.Content
       do throws(EtcdError) {
-        page = try client.page(
+        page = try container.client.page(
           rest, at: moment?.revision, limit: 64, until: .now + CallLimit.standardWait)
       } catch {
         guard error.code == .compacted else { throw error }
@@ -33,8 +33,6 @@ struct EtcdSource: CopySource {
       rest = rest.after(last.key)
     }
   }
-
-  private var client: EtcdClient { container.client }
 
   /// Refuses a file whose pieces are not with the keys.
   private func refuseFile(_ key: CopiedKey, _ item: KeyValue) throws {

@@ -3,8 +3,6 @@ struct LineSplitter {
   let maximumBytes: Int
   var line: [UInt8] = []
 
-  /// Takes the next bytes.
-  ///
   /// - Parameter body: Gets each line that is now complete, without its end; empty lines are left
   ///   out.
   /// - Returns: Whether the incomplete line may continue.

@@ -4,9 +4,7 @@ extension EtcdClient {
   /// How long one member may take for its answer about itself.
   static let memberPatience: Duration = .seconds(2)
 
-  /// Asks a member about itself.
-  ///
-  /// - Returns: The status is nil if it did not answer.
+  /// Asks a member about itself; its status is nil if it did not answer.
   func member(
     at endpoint: String, until deadline: ContinuousClock.Instant? = nil
   ) -> (member: ClusterReport.Member, status: MemberStatus?) {

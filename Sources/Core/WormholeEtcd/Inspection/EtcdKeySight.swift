@@ -9,7 +9,6 @@ import WormholeSystem
 /// and keys with changed revisions are reported.
 final class EtcdKeySight: ContainerSight, KeyFollowing {
   private let etcd: EtcdContainer
-  private let range: KeyRange
   /// The events to report, in the order of arrival.
   private let news = Mutex<[EtcdKeys.News]>([])
   /// Whether the first listing, of the existing keys, is still to come.
@@ -20,9 +19,8 @@ final class EtcdKeySight: ContainerSight, KeyFollowing {
 
   init(_ etcd: EtcdContainer, _ hear: @escaping @Sendable (ContainerEvent) -> Void) {
     self.etcd = etcd
-    range = etcd.keys
     keys = Mutex(EtcdKeys(etcd.start, hear))
-    follower = KeyFollower(etcd, range)
+    follower = KeyFollower(etcd, etcd.keys)
   }
 
   var detection: ChangeDetection { .events }
@@ -51,7 +49,7 @@ final class EtcdKeySight: ContainerSight, KeyFollowing {
   /// Lists all keys, and reads those that differ from the known state.
   func look(until deadline: ContinuousClock.Instant) throws(EtcdError) -> EtcdMoment {
     let call = etcd.until(deadline)
-    let found = try call.read(range, keysOnly: true)
+    let found = try call.read(follower.range, keysOnly: true)
     let isBeginning = isBeginning.withLock { exchange(&$0, with: false) }
     var values: [KeyValue] = []
     if isBeginning {

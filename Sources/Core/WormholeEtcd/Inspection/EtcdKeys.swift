@@ -7,9 +7,9 @@ struct EtcdKeys {
   private typealias Place = ContainerKey
 
   /// The keys whose values are known from the beginning: the package's own values, and presences.
-  static let begin = [("v", true), ("p", false), ("p", true), ("c", false), ("c", true)].map {
-    (letter: $0.0, isOwn: $0.1)
-  }
+  static let begin: [(letter: String, isOwn: Bool)] = [
+    ("v", true), ("p", false), ("p", true), ("c", false), ("c", true),
+  ]
 
   /// The events and reads of a follower of the keys.
   enum News {

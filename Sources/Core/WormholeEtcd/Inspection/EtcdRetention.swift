@@ -49,9 +49,7 @@ struct EtcdRetention {
     return removed
   }
 
-  /// Notes this sweep.
-  ///
-  /// - Returns: The revision that is older than the term; nil if none is known.
+  /// Notes this sweep, and returns the revision that is older than the term; nil if none is known.
   private func note() throws -> Int64? {
     let call = etcd.call()
     let found = try call.read(.key(key))

@@ -149,9 +149,8 @@ extension EtcdContainer {
     return key("s", isOwn: kind.isOwn) + key(ofName: identifier)
   }
 
-  /// Removes the keys of removed values, unless another process has written them again.
-  ///
-  /// - Returns: Descriptions of the keys.
+  /// Removes the keys of removed values, unless another process has written them again; returns
+  /// their descriptions.
   func removeEmptyValues(of kind: NameKind) throws -> [String] {
     let call = call()
     let all = try call.read(.prefix(key("v", isOwn: kind.isOwn))).items

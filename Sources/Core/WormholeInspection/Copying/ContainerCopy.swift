@@ -40,8 +40,6 @@ package struct ContainerCopy {
     }
   }
 
-  /// Makes the copy.
-  ///
   /// - Parameters:
   ///   - location: A directory that does not exist or is empty, or a place on etcd without a container.
   ///   - group: The group whose container it becomes; nil for none.

@@ -18,8 +18,6 @@ package struct ContainerRemoval {
 
   package init(of container: SharedContainer) { self.container = container }
 
-  /// Removes the container.
-  ///
   /// - Returns: The names of the files of programs that were left in its directory, sorted.
   /// - Throws: `AppGroupError`: `timedOut` with a process that uses it; or an error of the file system or
   ///   of etcd: the rest still exists.

@@ -69,7 +69,7 @@ private struct Operation: Sendable {
         let lease = try etcd.client.grantLease(lifetime: .seconds(60), until: etcd.soon)
         // etcd knows the number of the recorded one only, so this lease has ended.
         _ = try etcd.client.keepLeaseAlive(lease, until: etcd.soon)
-        _ = try etcd.client.leaseStatus(lease, until: etcd.soon)
+        _ = try etcd.client.lifetime(ofLease: lease, until: etcd.soon)
         try etcd.client.revokeLease(lease, until: etcd.soon)
       },
       Operation("cluster") { _, etcd in

@@ -123,14 +123,13 @@ struct TransactionTests {
     let lease = try scene.client.grantLease(lifetime: .seconds(60), until: soon)
     try scene.set("leased", "x", lease: lease)
     try scene.client.keepLeaseAlive(lease, until: soon)
-    let status = try scene.client.leaseStatus(lease, until: soon)
-    #expect(status.granted == .seconds(60))
-    #expect(status.keys == [scene.key("leased")])
+    #expect(try scene.client.lifetime(ofLease: lease, until: soon) == .seconds(60))
+    #expect(try scene.client.read(scene.all, until: soon).items.map(\.lease) == [lease])
     try scene.client.revokeLease(lease, until: soon)
     try scene.client.revokeLease(lease, until: soon)
     #expect(try scene.client.read(scene.all, until: soon).items.isEmpty)
     #expect(code { try scene.client.keepLeaseAlive(lease, until: soon) } == .leaseGone)
-    #expect(code { _ = try scene.client.leaseStatus(lease, until: soon) } == .leaseGone)
+    #expect(try scene.client.lifetime(ofLease: lease, until: soon) == nil)
     #expect(code { try scene.set("late", "x", lease: lease) } == .leaseGone)
   }
 

@@ -219,7 +219,7 @@ struct EtcdAttachmentTests {
     let manifest = try keys.client.read(.key(keys.key(.waitingFiles, "dead")), until: soon).items
       .first
     let lease = try #require(manifest?.lease)
-    #expect(try keys.client.leaseStatus(lease, until: soon).granted == .seconds(600))
+    #expect(try keys.client.lifetime(ofLease: lease, until: soon) == .seconds(600))
     try keys.client.revokeLease(lease, until: soon)
     _ = try queue.container.sweep()
     #expect(try pieces(queue).count == 3)

@@ -42,9 +42,7 @@ struct WatchTable {
     asked = []
   }
 
-  /// Begins a connection.
-  ///
-  /// - Returns: Its request: all watches, each where it stopped.
+  /// Returns the request that begins a connection: all watches, each where it stopped.
   mutating func begin() -> [UInt8] {
     asked = []
     var content: [UInt8] = []

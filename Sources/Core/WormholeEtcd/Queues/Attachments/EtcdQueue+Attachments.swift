@@ -140,7 +140,9 @@ extension EtcdQueue: AttachmentStore {
 
   func incoming() throws -> [Queue.IncomingAttachment] {
     try manifests().compactMap { id, manifest in
-      guard !manifest.isWhole, try isSent(manifest),
+      guard !manifest.isWhole,
+        // The process that sends it lives.
+        try client.lifetime(ofLease: manifest.session, until: files.soon) != nil,
         case .identifier(let sender) = EncodedName.decode(manifest.sender.utf8)
       else { return nil }
       let pieces = try pieces(of: manifest).names(of: manifest.content)
@@ -158,17 +160,6 @@ extension EtcdQueue: AttachmentStore {
     try files.read(.prefix(waitingKey(prefix))).items.compactMap { item in
       guard let manifest = AttachmentManifest(item.value) else { return nil }
       return (String(decoding: item.key.dropFirst(waitingKey("").count), as: UTF8.self), manifest)
-    }
-  }
-
-  /// Whether the process that sends an attachment lives.
-  private func isSent(_ manifest: AttachmentManifest) throws -> Bool {
-    do throws(EtcdError) {
-      _ = try client.leaseStatus(manifest.session, until: files.soon)
-      return true
-    } catch {
-      guard error.code == .leaseGone else { throw error }
-      return false
     }
   }
 
@@ -365,9 +356,7 @@ extension EtcdQueue: AttachmentStore {
 }
 
 extension FileDescriptor {
-  /// Reads the next piece of a file.
-  ///
-  /// - Returns: nil if it has another checksum.
+  /// Reads the next piece of a file; nil if it has another checksum.
   fileprivate borrowing func piece(_ count: Int, _ checksum: UInt64) throws(Errno) -> [UInt8]? {
     var bytes = [UInt8](repeating: 0, count: count)
     var read: Result<Int, Errno> = .success(0)

@@ -63,8 +63,6 @@ extension QueueDirectory {
     try (list(Self.taken) ?? []).map(\.name.text).filter { $0.hasPrefix(Self.etcdPrefix) }
   }
 
-  /// Removes the directory of a consumer of a queue on etcd.
-  ///
   /// - Parameter withFiles: whether a directory with files is removed, too; otherwise it stays.
   func removeEtcdConsumer(_ consumer: String, withFiles: Bool) throws {
     let path = Self.taken + "/" + consumer
@@ -81,9 +79,7 @@ extension QueueDirectory {
 final class FetchedParts: Sendable {
   private let files = Mutex<[String: SharedDescriptor]>([:])
 
-  /// Keeps the fetched parts of an attachment.
-  ///
-  /// - Parameter file: At its beginning.
+  /// - Parameter file: What was fetched of an attachment, at its beginning.
   func keep(_ id: String, _ file: consuming FileDescriptor) {
     let file = SharedDescriptor(file)
     files.withLock { $0[id] = file }

@@ -59,9 +59,7 @@ final class TreePicture {
     }
   }
 
-  /// Copies the changes since the last pass.
-  ///
-  /// - Returns: The number of changes.
+  /// Copies the changes since the last pass, and returns their number.
   func pass() throws -> Int {
     var left = known
     var changes = 0
