@@ -47,9 +47,16 @@ extension EtcdClient {
   /// Returns the quota of the database in bytes, by the metrics of the member that answered last;
   /// nil if it reports none there.
   func quota(until deadline: ContinuousClock.Instant) -> Int64? {
-    guard let metrics = cluster.metrics(at: cluster.preferred, until: deadline) else { return nil }
+    let request = HTTPRequest(
+      url: cluster.preferred + "/metrics", content: Array("{}".utf8),
+      security: cluster.configuration.security)
+    // Some operators serve the metrics at another address; then the standard quota counts.
+    let answer = try? cluster.configuration.transport.post(
+      request, maximumBytes: AnswerLimit.metrics, until: deadline)
+    guard let answer, answer.status == 200 else { return nil }
     let name = "etcd_server_quota_backend_bytes "
-    guard let line = metrics.split(separator: "\n").first(where: { $0.hasPrefix(name) }),
+    let lines = String(decoding: answer.content, as: UTF8.self).split(separator: "\n")
+    guard let line = lines.first(where: { $0.hasPrefix(name) }),
       let bytes = Double(line.dropFirst(name.count)), bytes > 0
     else { return nil }
     return Int64(exactly: bytes.rounded())
@@ -81,8 +88,17 @@ extension EtcdClient {
     of endpoint: String, until deadline: ContinuousClock.Instant
   ) throws(EtcdError) -> Duration? {
     let asked = Self.now
-    guard let reported = try cluster.time(at: endpoint, until: deadline) else { return nil }
-    return Self.difference(asked: asked, answered: Self.now, reported: reported)
+    let answer: HTTPAnswer
+    do throws(HTTPError) {
+      // Any answer has the time, even a refusal, so it needs no token.
+      answer = try cluster.post(endpoint, .init("maintenance/status"), token: nil, until: deadline)
+    } catch {
+      throw .unreachable([(endpoint, error.reason)])
+    }
+    let answered = Self.now
+    return answer.date.flatMap(HTTPDate.seconds).map {
+      Self.difference(asked: asked, answered: answered, reported: $0)
+    }
   }
 
   /// - Parameters:

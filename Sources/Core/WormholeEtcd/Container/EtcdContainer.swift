@@ -228,9 +228,6 @@ extension EtcdContainer {
     prefix + Array((isOwn ? "/own/" : "/").utf8) + Array(letter.utf8) + [UInt8(ascii: "/")]
   }
 
-  /// Returns a name as encoded in a key.
-  package func key(ofName name: String) -> [UInt8] { EncodedName.key(name) }
-
   package var keys: KeyRange { .prefix(start) }
 
   /// The beginning of all keys: "<prefix>/".

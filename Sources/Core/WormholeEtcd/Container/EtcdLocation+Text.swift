@@ -103,17 +103,13 @@ extension EtcdLocation {
   }
 
   private static func isHost(_ text: Substring) -> Bool {
-    guard !text.isEmpty, text.utf8.allSatisfy(isOfHost) else { return false }
+    guard !text.isEmpty,
+      text.allSatisfy({ $0.isASCII && ($0.isLetter || $0.isNumber || ".-_:[]".contains($0)) })
+    else { return false }
     // An address of IPv6 is in brackets.
     let rest = text.hasPrefix("[") ? text.drop { $0 != "]" } : text
     let parts = rest.split(separator: ":", omittingEmptySubsequences: false)
     return parts.count == 1 || parts.count == 2 && UInt16(parts[1]) ?? 0 > 0
-  }
-
-  private static func isOfHost(_ byte: UInt8) -> Bool {
-    let character = Character(UnicodeScalar(byte))
-    return character.isASCII
-      && (character.isLetter || character.isNumber || ".-_:[]".contains(character))
   }
 
   private static func unescaped(_ text: Substring) -> String? {

@@ -149,7 +149,7 @@ final class EtcdTarget: CopyTarget {
 
 extension CopiedKey {
   func key(in container: EtcdContainer) -> [UInt8] {
-    container.key(letter.rawValue, isOwn: isOwn) + container.key(ofName: name)
+    container.key(letter.rawValue, isOwn: isOwn) + EncodedName.key(name)
       + Array((part.isEmpty ? "" : "/" + part).utf8)
   }
 }

@@ -120,7 +120,10 @@ struct EtcdKeys {
         }
       case "q": take(event, of: place, noted)
       case "l": if isPut { append(place, item) }
-      case "b": if isPut { post(place, item) }
+      case "b":
+        if isPut, place.rest.count == 1, let entry = EntryFile(place.rest[0]) {
+          hear(.posted(into: place.name, item.value, bytes: entry.bytes))
+        }
       default: break
       }
       known[item.key] = isPut ? item.modified : nil
@@ -172,13 +175,6 @@ struct EtcdKeys {
     for member in members.update(place.id, others).went {
       hear(.member(member, hasLeft ? .left : .died, of: place.name, kind: place.kind))
     }
-  }
-
-  // MARK: Mailboxes
-
-  private func post(_ place: Place, _ item: KeyValue) {
-    guard place.rest.count == 1, let entry = EntryFile(place.rest[0]) else { return }
-    hear(.posted(into: place.name, item.value, bytes: entry.bytes))
   }
 
   // MARK: Queues

@@ -91,7 +91,7 @@ struct EtcdQueue: Sendable {
   func failureKey(_ id: QueueEntryID) -> [UInt8] { key(.failures, "\(id.batch.text).\(id.index)") }
 
   func markKey(_ sender: String, _ key: String) -> [UInt8] {
-    self.key(.marks, "\(sender)/") + container.key(ofName: key)
+    self.key(.marks, "\(sender)/") + EncodedName.key(key)
   }
 
   /// The part of a key, and what follows it; nil for a foreign one.

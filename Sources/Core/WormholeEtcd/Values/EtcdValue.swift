@@ -146,7 +146,7 @@ extension EtcdContainer {
   /// Returns the key of a value; for a notification it is the state's key.
   fileprivate func valueKey(_ kind: NameKind, _ identifier: String) -> [UInt8] {
     guard kind.primitive == .notification else { return key(kind, identifier) }
-    return key("s", isOwn: kind.isOwn) + key(ofName: identifier)
+    return key("s", isOwn: kind.isOwn) + EncodedName.key(identifier)
   }
 
   /// Removes the keys of removed values, unless another process has written them again; returns

@@ -252,7 +252,10 @@ final class EtcdWatches: Sendable {
     }
     guard let (endpoint, key) = serving else { return }
     do throws(EtcdError) {
-      try cluster.look(at: endpoint, reading: key)
+      try cluster.ask(
+        endpoint, question: .init("kv/range", .range(.key(key), countOnly: true)),
+        until: .now + cluster.configuration.probePatience
+      ) { _, _ in () }
     } catch {
       // A refusal is an answer, too.
       if error.code == .unreachable { return lose(generation) }

@@ -84,20 +84,18 @@ final class EtcdStage: AttachmentStage {
       while !sending.isEmpty { copied(try sending.next()) }
       whole.checksum = hash.value
       begun.manifest.whole = whole
-      guard try store.complete(id, begun) else { throw lost() }
+      guard try store.complete(id, begun) else {
+        throw AppGroupError(
+          .leaseLost, "send a file to \"\(store.queue.name)\"", path: store.location(of: id),
+          reason: "this process was not heard of for too long, "
+            + "or another one has taken this transfer over")
+      }
       return hash.value
     }
   }
 
   /// No file becomes a key by a rename.
   func move(from source: String, durability: Durability) throws -> Bool { false }
-
-  private func lost() -> AppGroupError {
-    AppGroupError(
-      .leaseLost, "send a file to \"\(store.queue.name)\"", path: store.location(of: id),
-      reason:
-        "this process was not heard of for too long, or another one has taken this transfer over")
-  }
 }
 
 extension EtcdQueue {

@@ -166,12 +166,10 @@ final class TreePicture {
 
   private func makePlace(_ item: Item, _ above: [UInt8]) throws -> FileDescriptor {
     let root = try target.handle().descriptor.rawValue
-    for end in item.place.indices where item.place[end] == 0x2F {
+    let ends = item.place.indices.filter { item.place[$0] == 0x2F } + [item.place.endIndex]
+    for end in ends where end > 0 {
       try target.makeDirectoryIfMissing(
         String(decoding: item.place[..<end], as: UTF8.self), at: root)
-    }
-    if !item.place.isEmpty {
-      try target.makeDirectoryIfMissing(String(decoding: item.place, as: UTF8.self), at: root)
     }
     guard let place = try open(item.place, at: root), let to = try open(above, at: place.rawValue)
     else { throw Errno.noSuchFile }
@@ -202,7 +200,9 @@ extension TreePicture.Item {
     for kind in kinds {
       let parts = root.parts[kind.primitive].filter { [.whole, .each].contains($0.copied) }
       guard !parts.isEmpty else { continue }
-      for name in try named(kind, at: directory) {
+      // Without foreign entries.
+      for name in try names(kind.path, at: directory)
+      where EncodedName.decode(name.bytes) != .foreign {
         let place = kind.path + "/" + name.text
         for part in parts {
           guard let file = part.name else { continue }
@@ -218,11 +218,6 @@ extension TreePicture.Item {
       }
     }
     return items
-  }
-
-  /// The directories of identifiers, without foreign entries.
-  private static func named(_ kind: NameKind, at directory: Int32) throws -> [FileName] {
-    try names(kind.path, at: directory).filter { EncodedName.decode($0.bytes) != .foreign }
   }
 
   private static func names(_ path: String, at directory: Int32) throws -> [FileName] {
