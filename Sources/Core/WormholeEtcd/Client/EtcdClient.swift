@@ -49,12 +49,11 @@ package final class EtcdClient: Sendable {
 
   /// Reads all keys of a range at one revision; see the form for several ranges.
   package func read(
-    _ range: KeyRange, keysOnly: Bool = false, at revision: Int64? = nil,
-    pageSize: Int = EtcdClient.pageSize,
+    _ range: KeyRange, keysOnly: Bool = false, pageSize: Int = EtcdClient.pageSize,
     until deadline: ContinuousClock.Instant
   ) throws(EtcdError) -> Content {
     let (moment, items) = try read(
-      [Part(range, keysOnly: keysOnly)], at: revision, pageSize: pageSize, until: deadline)
+      [Part(range, keysOnly: keysOnly)], pageSize: pageSize, until: deadline)
     return Content(moment: moment, items: items[0])
   }
 
@@ -64,21 +63,18 @@ package final class EtcdClient: Sendable {
   /// The newest revision may be compacted away between two pages. Then it reads all of them again,
   /// at the newest revision by then.
   ///
-  /// - Parameters:
-  ///   - revision: A revision of the past; nil for the newest that the cluster agreed on.
-  ///   - pageSize: How many keys one answer has.
+  /// - Parameter pageSize: How many keys one answer has.
   /// - Returns: The moment, and the keys of each range.
-  /// - Throws: `.compacted` if the past revision was compacted, or the newest one was each time
-  ///   until the deadline; otherwise `.unreachable`, and the cluster's refusals.
+  /// - Throws: `.compacted` if the newest revision was compacted each time until the deadline;
+  ///   otherwise `.unreachable`, and the cluster's refusals.
   package func read(
-    _ parts: [Part], at revision: Int64? = nil, pageSize: Int = EtcdClient.pageSize,
-    until deadline: ContinuousClock.Instant
+    _ parts: [Part], pageSize: Int = EtcdClient.pageSize, until deadline: ContinuousClock.Instant
   ) throws(EtcdError) -> (moment: EtcdMoment, items: [[KeyValue]]) {
     while true {
       do throws(EtcdError) {
-        var first = revision.map { EtcdMoment(history: history, revision: $0) }
+        var first: EtcdMoment?
         var pages: [Content?] = Array(repeating: nil, count: parts.count)
-        if first == nil, parts.count > 1 {
+        if parts.count > 1 {
           pages = try firstPages(of: parts, pageSize: pageSize, until: deadline) ?? pages
           first = pages[0]?.moment
         }
@@ -89,7 +85,7 @@ package final class EtcdClient: Sendable {
         }
         return (first ?? cluster.moment, items)
       } catch {
-        guard error.code == .compacted, revision == nil, .now < deadline else { throw error }
+        guard error.code == .compacted, .now < deadline else { throw error }
       }
     }
   }

@@ -99,9 +99,7 @@ package struct EtcdTransaction: Hashable, Sendable {
   }
 
   package enum Result: Hashable, Sendable {
-    case put
-    /// The number of keys that existed.
-    case deleted(Int64)
+    case put, deleted
     /// With a limit there may be more keys; then there is at least one.
     case read([KeyValue], isIncomplete: Bool = false)
     /// The number of keys, and the revision of their last change; 0 without keys.

@@ -168,7 +168,7 @@ struct WireAnswer: Decodable {
   let alarms: [WireAlarm]?
   let leases: [WireLease]?
 
-  var read: WireResult { WireResult(kvs: kvs, more: more, deleted: nil, count: nil) }
+  var read: WireResult { WireResult(kvs: kvs, more: more, count: nil) }
 
   /// Returns the result of a transaction; nil if the answer lacks a result of the right kind for an
   /// operation.
@@ -207,7 +207,6 @@ struct WireTransaction: Decodable {
 struct WireResult: Decodable {
   let kvs: [WireKeyValue]?
   let more: Bool?
-  let deleted: WireInteger?
   let count: WireInteger?
 
   /// Returns the keys of a range, as of a revision; nil if etcd cannot have sent them: they must be
@@ -261,7 +260,7 @@ struct WireResponse: Decodable {
     case (.glance(let range), nil, let found?, nil): found.glance(at: range, upTo: revision)
     case (.count, nil, let found?, nil) where (found.kvs ?? []).isEmpty:
       found.count?.value ?? 0 < 0 ? nil : .count(found.count?.value ?? 0)
-    case (.delete, nil, nil, let found?): .deleted(found.deleted?.value ?? 0)
+    case (.delete, nil, nil, .some): .deleted
     default: nil
     }
   }

@@ -219,7 +219,7 @@ struct FaultTests {
     #expect(heard.end?.revision == last)
     #expect(heard.events.isEmpty)
     do {
-      _ = try client.read(.key(key), at: first, until: soon)
+      _ = try client.page(.key(key), at: first, limit: 1, until: soon)
       Issue.record("there is no such revision")
     } catch {
       #expect(error.code == .compacted)
