@@ -107,9 +107,7 @@ final class EtcdMailbox: Mailbox, KeyFollowing {
       // Its entries are still followed.
       _ = try make(etcd.until(.now + CallLimit.standardWait))
     } catch {
-      queue.asyncAfter(deadline: .now() + Self.retry.dispatchInterval) { [weak self] in
-        self?.sessionEnded()
-      }
+      queue.after(Self.retry) { [weak self] in self?.sessionEnded() }
     }
   }
 
@@ -207,9 +205,7 @@ final class EtcdMailbox: Mailbox, KeyFollowing {
   }
 
   private func deleteLater(after pause: Duration) {
-    deleting.asyncAfter(deadline: .now() + pause.dispatchInterval) { [weak self] in
-      self?.deleteAll()
-    }
+    deleting.after(pause) { [weak self] in self?.deleteAll() }
   }
 
   private func deleteAll() {

@@ -45,7 +45,7 @@ final class EtcdFollowers: Sendable {
 
   private func checkLater(_ queue: DispatchQueue, _ shared: EtcdContainer.Shared) {
     let pause = Self.interval * Double.random(in: Self.jitter)
-    queue.asyncAfter(deadline: .now() + pause.dispatchInterval) { [weak self, weak shared] in
+    queue.after(pause) { [weak self, weak shared] in
       guard let self, let shared else { return }
       if checkAll(of: shared) { checkLater(queue, shared) }
     }

@@ -113,7 +113,7 @@ package final class EtcdSession: Sendable {
   }
 
   private func keepAliveLater(after pause: Duration) {
-    Blocking.timers.asyncAfter(deadline: .now() + pause.dispatchInterval) { [weak self] in
+    Blocking.timers.after(pause) { [weak self] in
       guard let self, self.isAlive else { return }
       Blocking.queue().async { [weak self] in self?.keepAliveNow() }
     }
@@ -211,9 +211,7 @@ package final class EtcdSession: Sendable {
       try body(.now + Self.endWait)
     } catch {
       guard (error as? EtcdError)?.code != .leaseGone, isAlive else { return }
-      Blocking.queue().asyncAfter(deadline: .now() + Self.retry.dispatchInterval) { [self] in
-        insist(body)
-      }
+      Blocking.queue().after(Self.retry) { [self] in insist(body) }
     }
   }
 }

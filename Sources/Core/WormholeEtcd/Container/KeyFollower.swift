@@ -135,7 +135,7 @@ final class KeyFollower: Sendable {
       return !state.isCancelled && !state.pending.isLook
     }
     guard mustBegin else { return }
-    queue.asyncAfter(deadline: .now() + pause.dispatchInterval) { [weak self] in self?.now(pause) }
+    queue.after(pause) { [weak self] in self?.now(pause) }
   }
 
   private func now(_ pause: Duration) {

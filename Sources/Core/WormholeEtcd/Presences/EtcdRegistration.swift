@@ -134,8 +134,7 @@ final class EtcdRegistration: PresenceHold {
     guard !lossHandlers.isEmpty, record.identity == .current else { return }
     if let loss { return lossHandlers.report(loss) }
     guard let stop = place?.session.limits.stop else { return }
-    let pause = ContinuousClock.now.duration(to: stop)
-    Blocking.timers.asyncAfter(deadline: .now() + pause.dispatchInterval) { [weak self] in
+    Blocking.timers.after(ContinuousClock.now.duration(to: stop)) { [weak self] in
       self?.watchLoss()
     }
   }
@@ -149,9 +148,7 @@ final class EtcdRegistration: PresenceHold {
       try enterAgain(insteadOf: place, on: presence.etcd.call())
     } catch {
       // No caller could get the error, and it may pass.
-      Blocking.queue().asyncAfter(deadline: .now() + Self.retry.dispatchInterval) {
-        [weak self] in self?.sessionEnded()
-      }
+      Blocking.queue().after(Self.retry) { [weak self] in self?.sessionEnded() }
     }
   }
 

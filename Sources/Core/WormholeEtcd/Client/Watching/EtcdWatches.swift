@@ -1,4 +1,3 @@
-import Dispatch
 import Synchronization
 import WormholeSystem
 
@@ -108,9 +107,7 @@ final class EtcdWatches: Sendable {
     guard !state.hasEnded, !state.table.entries.isEmpty else { return }
     state.generation += 1
     let generation = state.generation
-    queue.asyncAfter(deadline: .now() + pause.dispatchInterval) { [weak self] in
-      self?.connect(generation)
-    }
+    queue.after(pause) { [weak self] in self?.connect(generation) }
   }
 
   private func connect(_ generation: Int) {
@@ -237,8 +234,7 @@ final class EtcdWatches: Sendable {
   }
 
   private func probeLater(_ generation: Int) {
-    let pause = cluster.configuration.probeInterval.dispatchInterval
-    queue.asyncAfter(deadline: .now() + pause) { [weak self] in self?.probe(generation) }
+    queue.after(cluster.configuration.probeInterval) { [weak self] in self?.probe(generation) }
   }
 
   /// Checks the member that serves the stream, which also shows whether the history was replaced.
