@@ -1,5 +1,3 @@
-import Wormhole
-
 /// The lanes of a mailbox that no sender has used for so long that no copy of a post can arrive.
 ///
 /// A lane is idle if it had no post between two looks, so it stays between one and two ages.

@@ -1,4 +1,3 @@
-import FoundationEssentials
 import WormholeSystem
 
 /// A client of etcd's v3 gateway: reads, transactions, leases and watches.

@@ -1,7 +1,6 @@
 import Dispatch
 import Synchronization
 import Wormhole
-import WormholeSystem
 
 /// The sessions of this process in a container.
 extension EtcdContainer {

@@ -1,4 +1,3 @@
-import FoundationEssentials
 import Wormhole
 import WormholePropertyLists
 import WormholeSystem

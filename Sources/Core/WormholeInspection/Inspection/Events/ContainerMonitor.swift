@@ -1,5 +1,4 @@
 import Dispatch
-import Synchronization
 package import Wormhole
 package import WormholeSystem
 
