@@ -8,33 +8,22 @@ enum Base64 {
     var bytes: [UInt8] = []
     bytes.reserveCapacity(text.count / 4 * 3)
     var accumulator: UInt32 = 0
-    var sextets = 0
-    var index = text.startIndex
-    while index < text.endIndex, text[index] != UInt8(ascii: "=") {
-      let byte = text[index]
-      index += 1
-      if XMLPropertyListScalars.isWhitespace(byte) { continue }
+    // How many of its low bits belong to no byte yet.
+    var bits = 0
+    let content = text.prefix { $0 != UInt8(ascii: "=") }
+    for byte in content where !XMLPropertyListScalars.isWhitespace(byte) {
       guard let sextet = sextet(byte) else { return nil }
       accumulator = accumulator << 6 | sextet
-      sextets += 1
-      if sextets % 4 == 0 {
-        bytes.append(UInt8(truncatingIfNeeded: accumulator >> 16))
-        bytes.append(UInt8(truncatingIfNeeded: accumulator >> 8))
-        bytes.append(UInt8(truncatingIfNeeded: accumulator))
-      }
+      bits += 6
+      guard bits >= 8 else { continue }
+      bits -= 8
+      bytes.append(UInt8(truncatingIfNeeded: accumulator >> UInt32(bits)))
     }
-    let padding = text[index...].prefix { $0 == UInt8(ascii: "=") }.count
-    guard text[(index + padding)...].allSatisfy(XMLPropertyListScalars.isWhitespace) else {
-      return nil
-    }
-    switch (sextets % 4, padding) {
-    case (0, 0): break
-    case (2, 2): bytes.append(UInt8(truncatingIfNeeded: accumulator >> 4))
-    case (3, 1):
-      bytes.append(UInt8(truncatingIfNeeded: accumulator >> 10))
-      bytes.append(UInt8(truncatingIfNeeded: accumulator >> 2))
-    default: return nil
-    }
+    let end = text[content.endIndex...]
+    let padding = end.prefix { $0 == UInt8(ascii: "=") }.count
+    guard padding <= 2, bits == 2 * padding,
+      end.dropFirst(padding).allSatisfy(XMLPropertyListScalars.isWhitespace)
+    else { return nil }
     return bytes
   }
 

@@ -25,15 +25,13 @@ package struct CalendarTime: Equatable {
 
   /// The seconds since 2001-01-01T00:00:00Z, or `nil` if no such day or time of day exists.
   package var secondsSinceReferenceDate: Int? {
-    guard (0...9999).contains(year), (1...12).contains(month), day >= 1,
-      day <= Self.days(in: month, year), (0...23).contains(hour), (0...59).contains(minute),
-      (0...59).contains(second)
-    else { return nil }
     let shiftedYear = (month <= 2 ? year - 1 : year) + 400
     let dayOfYear = (153 * ((month + 9) % 12) + 2) / 5 + day - 1
     let days = shiftedYear * 365 + shiftedYear / 4 - shiftedYear / 100 + shiftedYear / 400
     let sinceReference = days + dayOfYear - Self.daysPerEra - Self.daysToReferenceDate
-    return sinceReference * Self.secondsPerDay + hour * 3600 + minute * 60 + second
+    let seconds = sinceReference * Self.secondsPerDay + hour * 3600 + minute * 60 + second
+    // What does not exist is another day or time of day: April 31 is May 1.
+    return CalendarTime(secondsSinceReferenceDate: seconds) == self ? seconds : nil
   }
 
   /// Creates the date and time of whole seconds since 2001, which must be writable.
@@ -74,14 +72,6 @@ package struct CalendarTime: Equatable {
     }
     (year, month, day) = (numbers[0], numbers[1], numbers[2])
     (hour, minute, second) = (numbers[3], numbers[4], numbers[5])
-  }
-
-  private static func days(in month: Int, _ year: Int) -> Int {
-    switch month {
-    case 4, 6, 9, 11: 30
-    case 2: year % 4 == 0 && (year % 100 != 0 || year % 400 == 0) ? 29 : 28
-    default: 31
-    }
   }
 }
 

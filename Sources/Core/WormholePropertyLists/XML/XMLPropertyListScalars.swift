@@ -41,33 +41,11 @@ enum XMLPropertyListScalars {
     case "nan": return .nan
     case "inf", "+inf", "infinity", "+infinity": return .infinity
     case "-inf", "-infinity": return -.infinity
-    default: return isDecimal(text) ? Double(string) : nil
+    default:
+      // The initializer would take hexadecimal numbers and other names, too.
+      let isDecimal = text.allSatisfy { (0x30...0x39).contains($0) || "+-.eE".utf8.contains($0) }
+      return isDecimal ? Double(string) : nil
     }
-  }
-
-  private static func isDecimal(_ text: Text) -> Bool {
-    var rest = text
-    func skipSign() {
-      if rest.first == UInt8(ascii: "-") || rest.first == UInt8(ascii: "+") { rest.removeFirst() }
-    }
-    func skipDigits() -> Int {
-      let count = rest.count
-      rest = rest.drop { (0x30...0x39).contains($0) }
-      return count - rest.count
-    }
-    skipSign()
-    var digits = skipDigits()
-    if rest.first == UInt8(ascii: ".") {
-      rest.removeFirst()
-      digits += skipDigits()
-    }
-    guard digits > 0 else { return false }
-    if let exponent = rest.first, exponent | 0x20 == 0x65 {
-      rest.removeFirst()
-      skipSign()
-      guard skipDigits() > 0 else { return false }
-    }
-    return rest.isEmpty
   }
 
   /// Parses `YYYY-MM-DDThh:mm:ssZ` with a day and a time of day that exist.
