@@ -82,8 +82,7 @@ public enum PropertyListCoding {
     _ value: T, _ limits: PropertyListLimits
   ) throws -> Data? {
     if let optional = value as? any OptionalObject, optional.wrapped == nil {
-      throw PropertyListError(
-        .unrepresentable, at: .keyPath(""), "it is nil, which property lists cannot hold")
+      throw PropertyListError(.unrepresentable, "it is nil, which property lists cannot hold")
     }
     // The caller throws the error of the first attempt, which describes the value itself.
     guard let wrapped = try? encoder().encode([value]),

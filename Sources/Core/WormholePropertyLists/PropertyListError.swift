@@ -74,7 +74,7 @@ public struct PropertyListError: Error, Sendable, Hashable {
   /// The fault, as a clause that can follow a colon.
   public let reason: String
 
-  package init(_ code: Code, at position: Position, _ reason: String) {
+  package init(_ code: Code, at position: Position = .keyPath(""), _ reason: String) {
     self.code = code
     self.position = position
     self.reason = reason
@@ -101,9 +101,27 @@ extension PropertyListError: LocalizedError {
   public var errorDescription: String? { description }
 }
 
+// The refusals that several places share.
 extension PropertyListError {
-  static func twice(_ key: String) -> String {
-    "a dictionary has the key \"\(key.prefix(40))\" twice (composed and decomposed é are one key)"
+  static func malformed(_ reason: String, at offset: Int) -> Self {
+    Self(.malformed, atByte: offset, reason)
+  }
+
+  static func twice(_ key: String, at offset: Int) -> Self {
+    Self(
+      .duplicateKey, atByte: offset,
+      "a dictionary has the key \"\(key.prefix(40))\" twice "
+        + "(composed and decomposed é are one key)")
+  }
+
+  static func tooManyNodes(_ most: Int, at position: Position = .keyPath("")) -> Self {
+    Self(.tooManyNodes, at: position, "it holds more than \(most) values")
+  }
+
+  static func tooDeep(
+    _ most: Int = PropertyListLimits.deepestNesting, at position: Position = .keyPath("")
+  ) -> Self {
+    Self(.tooDeep, at: position, "its containers are nested more than \(most) deep")
   }
 }
 

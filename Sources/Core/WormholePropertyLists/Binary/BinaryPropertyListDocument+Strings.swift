@@ -5,7 +5,7 @@ extension BinaryPropertyListDocument {
     // All at once, which the processor does fast; the place matters only for the error.
     let all = bytes.withUnsafeBufferPointer { $0[range].reduce(0, |) }
     guard all >= 0x80, let index = range.first(where: { bytes[$0] >= 0x80 }) else { return }
-    throw PropertyListError(.malformed, atByte: index, "a string marked as ASCII is not ASCII")
+    throw .malformed("a string marked as ASCII is not ASCII", at: index)
   }
 
   /// Refuses lone surrogates, because no Swift string can hold one.
@@ -18,9 +18,7 @@ extension BinaryPropertyListDocument {
         continue
       }
       guard high & 0xFC == 0xD8, index + 2 < range.upperBound, bytes[index + 2] & 0xFC == 0xDC
-      else {
-        throw PropertyListError(.malformed, atByte: index, "a string is not valid UTF-16")
-      }
+      else { throw .malformed("a string is not valid UTF-16", at: index) }
       index += 4
     }
   }
@@ -39,8 +37,7 @@ extension BinaryPropertyListDocument {
     switch try object(at: offset) {
     case .asciiString(let range): asciiString(range)
     case .utf16String(let range): utf16String(range)
-    default:
-      throw PropertyListError(.malformed, atByte: offset, "a key of a dictionary is not a string")
+    default: throw .malformed("a key of a dictionary is not a string", at: offset)
     }
   }
 

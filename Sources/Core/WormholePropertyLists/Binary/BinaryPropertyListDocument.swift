@@ -24,14 +24,8 @@ struct BinaryPropertyListDocument {
   }
 
   let bytes: [UInt8]
-  let objectCount: Int
-  let topObject: Int
-  let referenceSize: Int
+  let trailer: BinaryPropertyListTrailer
   private let admitsReferences: Bool
-  private let tableOffset: Int
-  private let offsetSize: Int
-
-  private static let headerSize = BinaryPropertyListTrailer.headerSize
 
   /// "bplist00" as a number, because a comparison of characters costs hundreds of instructions.
   static let magic: UInt64 = 0x6270_6C69_7374_3030
@@ -46,51 +40,43 @@ struct BinaryPropertyListDocument {
       throw PropertyListError(
         .unknownFormat, atByte: 6, "it is a binary property list of a version other than 00")
     }
-    guard bytes.count > Self.headerSize + BinaryPropertyListTrailer.size else {
-      throw PropertyListError(.malformed, atByte: bytes.count, "it is cut short")
+    let place = bytes.count - BinaryPropertyListTrailer.size
+    guard place > BinaryPropertyListTrailer.headerSize else {
+      throw .malformed("it is cut short", at: bytes.count)
     }
     guard let trailer = bytes.withUnsafeBytes({ BinaryPropertyListTrailer(of: $0) }) else {
-      throw PropertyListError(
-        .malformed, atByte: bytes.count - BinaryPropertyListTrailer.size,
-        "its trailer contradicts its size")
+      throw .malformed("its trailer contradicts its size", at: place)
     }
     self.bytes = bytes
+    self.trailer = trailer
     self.admitsReferences = admitsReferences
-    offsetSize = trailer.offsetSize
-    referenceSize = trailer.referenceSize
-    objectCount = trailer.objectCount
-    topObject = trailer.topObject
-    tableOffset = trailer.tableOffset
     try checkOffsets()
   }
 
   /// Checks every offset, even of an object without a reference to it, because Foundation reads
   /// them all.
   private func checkOffsets() throws(PropertyListError) {
-    for number in 0..<objectCount {
-      let place = tableOffset + number * offsetSize
-      let offset = bytes.bigEndian(at: place, width: offsetSize)
-      guard offset >= UInt64(Self.headerSize), offset < UInt64(tableOffset) else {
-        throw PropertyListError(
-          .malformed, atByte: place, "an entry of its offset table points outside the objects")
+    let objects = UInt64(BinaryPropertyListTrailer.headerSize)..<UInt64(trailer.tableOffset)
+    for number in 0..<trailer.objectCount {
+      let place = trailer.tableOffset + number * trailer.offsetSize
+      guard objects.contains(bytes.bigEndian(at: place, width: trailer.offsetSize)) else {
+        throw .malformed("an entry of its offset table points outside the objects", at: place)
       }
     }
   }
 
   /// Returns the offset of an object.
   func offset(of object: Int) -> Int {
-    Int(
-      truncatingIfNeeded: bytes.bigEndian(
-        at: tableOffset + object * offsetSize, width: offsetSize))
+    let place = trailer.tableOffset + object * trailer.offsetSize
+    return Int(truncatingIfNeeded: bytes.bigEndian(at: place, width: trailer.offsetSize))
   }
 
   /// Returns the object that a container refers to with its reference number `index`.
   func reference(_ index: Int, of references: Int) throws(PropertyListError) -> Int {
-    let place = references + index * referenceSize
-    let number = bytes.bigEndian(at: place, width: referenceSize)
-    guard number < UInt64(objectCount) else {
-      throw PropertyListError(
-        .malformed, atByte: place, "it refers to an object that it does not contain")
+    let place = references + index * trailer.referenceSize
+    let number = bytes.bigEndian(at: place, width: trailer.referenceSize)
+    guard number < UInt64(trailer.objectCount) else {
+      throw .malformed("it refers to an object that it does not contain", at: place)
     }
     return Int(number)
   }
@@ -110,11 +96,12 @@ struct BinaryPropertyListDocument {
     case 0x8 where admitsReferences && marker <= 0x83:
       return .reference(Int64(try number(at: offset + 1, width: Int(marker & 0x0F) + 1)))
     case 0xA:
-      let references = try content(at: offset, unit: referenceSize)
-      return .array(at: references.lowerBound, count: references.count / referenceSize)
+      let references = try content(at: offset, unit: trailer.referenceSize)
+      return .array(at: references.lowerBound, count: references.count / trailer.referenceSize)
     case 0xD:
-      let references = try content(at: offset, unit: 2 * referenceSize)
-      return .dictionary(at: references.lowerBound, count: references.count / 2 / referenceSize)
+      let unit = 2 * trailer.referenceSize
+      let references = try content(at: offset, unit: unit)
+      return .dictionary(at: references.lowerBound, count: references.count / unit)
     default: throw Self.disallowed(marker, at: offset)
     }
   }
@@ -130,20 +117,19 @@ struct BinaryPropertyListDocument {
       default: nil
       }
     guard let name else {
-      return PropertyListError(
-        .malformed, atByte: offset, "an object has the unknown type \(marker)")
+      return .malformed("an object has the unknown type \(marker)", at: offset)
     }
     return PropertyListError(
       .disallowedType, atByte: offset, "it holds \(name), which messages and values cannot")
   }
 
   private func number(at offset: Int, width: Int) throws(PropertyListError) -> UInt64 {
-    guard offset + width <= tableOffset else { throw Self.cutShort(at: offset) }
+    guard offset + width <= trailer.tableOffset else { throw Self.cutShort(at: offset) }
     return bytes.bigEndian(at: offset, width: width)
   }
 
   private static func cutShort(at offset: Int) -> PropertyListError {
-    PropertyListError(.malformed, atByte: offset, "an object does not end before the offset table")
+    .malformed("an object does not end before the offset table", at: offset)
   }
 
   /// Integers of 1, 2 and 4 bytes are unsigned, 8 bytes are signed, and 16 bytes are a `UInt64`
@@ -157,12 +143,9 @@ struct BinaryPropertyListDocument {
     case 4:
       let high = try number(at: offset + 1, width: 8)
       let low = try number(at: offset + 9, width: 8)
-      guard high == 0 else {
-        throw PropertyListError(.malformed, atByte: offset, "an integer does not fit 64 bits")
-      }
+      guard high == 0 else { throw .malformed("an integer does not fit 64 bits", at: offset) }
       return Int64(exactly: low).map(Object.integer) ?? .unsigned(low)
-    default:
-      throw PropertyListError(.malformed, atByte: offset, "an integer has an unknown width")
+    default: throw .malformed("an integer has an unknown width", at: offset)
     }
   }
 
@@ -176,12 +159,9 @@ struct BinaryPropertyListDocument {
     case 0x33:
       let seconds = Double(bitPattern: try number(at: offset + 1, width: 8))
       // Date.description traps on a NaN in FoundationEssentials.
-      guard seconds.isFinite else {
-        throw PropertyListError(.malformed, atByte: offset, "a date is not a point in time")
-      }
+      guard seconds.isFinite else { throw .malformed("a date is not a point in time", at: offset) }
       return .date(seconds)
-    default:
-      throw PropertyListError(.malformed, atByte: offset, "a number has an unknown width")
+    default: throw .malformed("a number has an unknown width", at: offset)
     }
   }
 
@@ -190,14 +170,13 @@ struct BinaryPropertyListDocument {
     var count = UInt64(bytes[offset] & 0x0F)
     var start = offset + 1
     if count == 0x0F {
-      guard start < tableOffset, bytes[start] & 0xF0 == 0x10, bytes[start] & 0x0F <= 3 else {
-        throw PropertyListError(.malformed, atByte: start, "a count is not an integer")
-      }
+      guard start < trailer.tableOffset, bytes[start] & 0xF0 == 0x10, bytes[start] & 0x0F <= 3
+      else { throw .malformed("a count is not an integer", at: start) }
       let width = 1 << Int(bytes[start] & 0x0F)
       count = try number(at: start + 1, width: width)
       start += 1 + width
     }
-    guard count <= UInt64(tableOffset - start) / UInt64(unit) else {
+    guard count <= UInt64(trailer.tableOffset - start) / UInt64(unit) else {
       throw Self.cutShort(at: offset)
     }
     return start..<(start + Int(count) * unit)

@@ -46,32 +46,29 @@ struct BinaryPropertyListScan {
   static func scan(
     _ document: BinaryPropertyListDocument, limits: PropertyListLimits, wantsContent: Bool
   ) throws(PropertyListError) -> PropertyListValue? {
-    // Node counts have 32 bits, and no machine has room for more.
-    var limits = limits
-    limits.maximumNodes = min(limits.maximumNodes, Int(Int32.max))
-    guard document.objectCount <= limits.maximumNodes else {
-      throw PropertyListError(
-        .tooManyNodes, atByte: document.bytes.count,
-        "it holds more than \(limits.maximumNodes) values")
+    let budget = PropertyListBudget(limits)
+    guard document.trailer.objectCount <= budget.limits.maximumNodes else {
+      throw .tooManyNodes(budget.limits.maximumNodes, at: .byte(document.bytes.count))
     }
-    var scan = BinaryPropertyListScan(document, limits, wantsContent: wantsContent)
+    var scan = BinaryPropertyListScan(document, budget, wantsContent: wantsContent)
     var height: Int32 = 0
-    if let top = try scan.visit(document.topObject, depth: 0, &height) {
-      return try scan.visitAll(of: top)
+    let top = document.trailer.topObject
+    if let container = try scan.visit(top, depth: 0, &height) {
+      return try scan.visitAll(of: container)
     }
-    return wantsContent ? try scan.value(of: document.topObject) : nil
+    return wantsContent ? try scan.value(of: top) : nil
   }
 
   private init(
-    _ document: BinaryPropertyListDocument, _ limits: PropertyListLimits, wantsContent: Bool
+    _ document: BinaryPropertyListDocument, _ budget: PropertyListBudget, wantsContent: Bool
   ) {
     self.document = document
     self.wantsContent = wantsContent
-    budget = PropertyListBudget(limits)
+    self.budget = budget
     // `Array(repeating:count:)` looks for its type each time, which takes longer for a few objects.
     costs = []
-    costs.reserveCapacity(document.objectCount)
-    for _ in 0..<document.objectCount { costs.append(.unknown) }
+    costs.reserveCapacity(document.trailer.objectCount)
+    for _ in 0..<document.trailer.objectCount { costs.append(.unknown) }
   }
 
   /// Visits everything in a container, and builds it; without recursion.
@@ -129,14 +126,9 @@ struct BinaryPropertyListScan {
     }
     switch try document.object(at: offset) {
     case .array(let references, let count):
-      return try open(
-        object, offset, depth: depth, references: references, keyCount: 0, referenceCount: count,
-        isDictionary: false)
+      return try open(object, offset, depth: depth, references, count, isDictionary: false)
     case .dictionary(let references, let count):
-      return try open(
-        object, offset, depth: depth, references: references, keyCount: count,
-        referenceCount: 2 * count,
-        isDictionary: true)
+      return try open(object, offset, depth: depth, references, count, isDictionary: true)
     case .data(let range): try leaf(object, contentBytes: range.count, offset)
     case .asciiString(let range):
       try leaf(object, contentBytes: range.count, offset)
@@ -163,13 +155,12 @@ struct BinaryPropertyListScan {
   }
 
   private mutating func open(
-    _ object: Int, _ offset: Int, depth: Int, references: Int, keyCount: Int,
-    referenceCount: Int, isDictionary: Bool
+    _ object: Int, _ offset: Int, depth: Int, _ references: Int, _ count: Int, isDictionary: Bool
   ) throws(PropertyListError) -> Frame {
     let frame = Frame(
-      object: object, references: references, keyCount: keyCount, referenceCount: referenceCount,
-      isDictionary: isDictionary, nodesBefore: budget.nodes,
-      contentBytesBefore: budget.contentBytes)
+      object: object, references: references, keyCount: isDictionary ? count : 0,
+      referenceCount: isDictionary ? 2 * count : count, isDictionary: isDictionary,
+      nodesBefore: budget.nodes, contentBytesBefore: budget.contentBytes)
     try budget.checkDepth(depth + 1, atByte: offset)
     try budget.charge(nodes: 1, contentBytes: 0, atByte: offset)
     costs[object] = .open
@@ -201,8 +192,7 @@ extension BinaryPropertyListScan {
         if isAscending, let previous { isAscending = document.precedes(previous, range) }
         previous = range
       case .utf16String: isAscending = false
-      default:
-        throw PropertyListError(.malformed, atByte: offset, "a key of a dictionary is not a string")
+      default: throw .malformed("a key of a dictionary is not a string", at: offset)
       }
       _ = try visit(object, depth: outer.count + 1, &frame.height)
     }
@@ -214,9 +204,7 @@ extension BinaryPropertyListScan {
     for index in 0..<frame.keyCount {
       let offset = document.offset(of: try document.reference(index, of: frame.references))
       let key = try document.string(at: offset)
-      guard seen.insert(key).inserted else {
-        throw PropertyListError(.duplicateKey, atByte: offset, PropertyListError.twice(key))
-      }
+      guard seen.insert(key).inserted else { throw .twice(key, at: offset) }
     }
   }
 }

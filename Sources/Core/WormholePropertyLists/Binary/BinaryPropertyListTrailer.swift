@@ -39,17 +39,9 @@ extension UnsafeRawBufferPointer {
   func bigEndian(at offset: Int) -> UInt64 {
     UInt64(bigEndian: loadUnaligned(fromByteOffset: offset, as: UInt64.self))
   }
-
-  /// Returns the number in `width` bytes, most significant byte first.
-  func bigEndian(at offset: Int, width: Int) -> UInt64 {
-    if width == 1 { return UInt64(self[offset]) }
-    var number: UInt64 = 0
-    for index in offset..<(offset + width) { number = number << 8 | UInt64(self[index]) }
-    return number
-  }
 }
 
-extension [UInt8] {
+extension RandomAccessCollection where Element == UInt8, Index == Int {
   /// Returns the number in `width` bytes, most significant byte first.
   func bigEndian(at offset: Int, width: Int) -> UInt64 {
     if width == 1 { return UInt64(self[offset]) }

@@ -83,8 +83,7 @@ struct BinaryPropertyListWriter: ~Copyable {
       switch containers[index].value {
       case .array(let array):
         if let limits, referenceCount + array.count >= limits.maximumNodes {
-          throw PropertyListError(
-            .tooManyNodes, at: .keyPath(""), "it holds more than \(limits.maximumNodes) values")
+          throw .tooManyNodes(limits.maximumNodes)
         }
         makeRoom(for: array)
         for element in array {
@@ -125,9 +124,7 @@ struct BinaryPropertyListWriter: ~Copyable {
   private mutating func referenceKey(_ key: String, at place: inout Int) {
     guard key == "$null" else { return reference(string: key, at: &place) }
     put(reference: offsets.count, at: &place)
-    contentBytes += key.utf8.count
-    offsets.append(output.count)
-    write(key, wide: true)
+    add(key, wide: true)
   }
 
   private mutating func reference(
@@ -152,9 +149,7 @@ struct BinaryPropertyListWriter: ~Copyable {
   }
 
   private mutating func add(_ string: String) {
-    contentBytes += string.utf8.count
-    offsets.append(output.count)
-    write(string, wide: spellsNullWide && string == "$null")
+    add(string, wide: spellsNullWide && string == "$null")
   }
 
   private mutating func add(_ value: PropertyListValue) throws(PropertyListError) {
@@ -207,8 +202,10 @@ struct BinaryPropertyListWriter: ~Copyable {
     output.append(zeros: references * width)
   }
 
-  private mutating func write(_ string: String, wide: Bool) {
+  private mutating func add(_ string: String, wide: Bool) {
     let utf8 = string.utf8
+    contentBytes += utf8.count
+    offsets.append(output.count)
     // Only ASCII has as many bytes as UTF-16 units; Swift knows both counts of an ASCII string.
     guard wide || utf8.count != string.utf16.count else {
       output.appendMarker(0x50, count: utf8.count)
@@ -226,20 +223,22 @@ struct BinaryPropertyListWriter: ~Copyable {
   private func checkDepth(_ depth: Int) throws(PropertyListError) {
     let deepest = PropertyListLimits.deepestNesting
     let maximum = min(limits?.maximumDepth ?? deepest, deepest)
-    guard depth <= maximum else { throw .nestedTooDeeply(maximum) }
+    guard depth <= maximum else { throw .tooDeep(maximum) }
   }
 
   static func checkFinite(_ date: Date) throws(PropertyListError) {
     guard date.timeIntervalSinceReferenceDate.isFinite else {
-      throw PropertyListError(
-        .unrepresentable, at: .keyPath(""), "it holds a date that is not a point in time")
+      throw PropertyListError(.unrepresentable, "it holds a date that is not a point in time")
     }
   }
 
   /// Adds the offset table and the trailer.
   private mutating func finished() throws(PropertyListError) -> [UInt8] {
     let tableOffset = output.count
-    let offsetSize = Self.width(for: tableOffset)
+    var offsetSize = 1
+    while !BinaryPropertyListTrailer.canCount(to: tableOffset, width: offsetSize) {
+      offsetSize *= 2
+    }
     for place in offsets { output.append(UInt64(place), width: offsetSize) }
     output.append(bigEndian: UInt64(offsetSize) << 8 | UInt64(width))
     output.append(bigEndian: UInt64(offsets.count))
@@ -262,22 +261,6 @@ struct BinaryPropertyListWriter: ~Copyable {
         || expandedBytes > limits.maximumExpandedBytes
     else { return }
     try PropertyListGuard.check(bytes, limits: limits)
-  }
-
-  /// Returns the number of bytes for numbers up to and including `count`, as a power of two.
-  private static func width(for count: Int) -> Int {
-    switch count {
-    case ..<0x100: 1
-    case ..<0x1_0000: 2
-    case ..<0x1_0000_0000: 4
-    default: 8
-    }
-  }
-}
-
-extension PropertyListError {
-  static func nestedTooDeeply(_ maximum: Int = PropertyListLimits.deepestNesting) -> Self {
-    Self(.tooDeep, at: .keyPath(""), "its containers are nested more than \(maximum) deep")
   }
 }
 

@@ -1,13 +1,17 @@
 /// The part of its limits that a traversal has used up.
 struct PropertyListBudget {
-  private let limits: PropertyListLimits
+  let limits: PropertyListLimits
   private(set) var nodes = 0
   private(set) var contentBytes = 0
   let maximumDepth: Int
 
   init(_ limits: PropertyListLimits) {
-    self.limits = limits
     maximumDepth = min(limits.maximumDepth, PropertyListLimits.deepestNesting)
+    // No machine has room for more, and no sum below overflows.
+    var limits = limits
+    limits.maximumNodes = min(limits.maximumNodes, Int(Int32.max))
+    limits.maximumExpandedBytes = min(limits.maximumExpandedBytes, .max / 4)
+    self.limits = limits
   }
 
   static func checkSize(of bytes: [UInt8], limits: PropertyListLimits) throws(PropertyListError) {
@@ -22,16 +26,13 @@ struct PropertyListBudget {
   mutating func charge(
     nodes moreNodes: Int, contentBytes moreBytes: Int, atByte offset: Int
   ) throws(PropertyListError) {
-    let (nodeSum, manyNodes) = nodes.addingReportingOverflow(moreNodes)
-    guard !manyNodes, nodeSum <= limits.maximumNodes else {
-      throw PropertyListError(
-        .tooManyNodes, atByte: offset, "it holds more than \(limits.maximumNodes) values")
+    let nodeSum = nodes + moreNodes
+    guard nodeSum <= limits.maximumNodes else {
+      throw .tooManyNodes(limits.maximumNodes, at: .byte(offset))
     }
-    let (byteSum, manyBytes) = contentBytes.addingReportingOverflow(moreBytes)
-    let (nodeCost, costly) = nodeSum.multipliedReportingOverflow(
-      by: PropertyListLimits.bytesPerNode)
-    let (total, overflow) = byteSum.addingReportingOverflow(nodeCost)
-    guard !manyBytes, !costly, !overflow, total <= limits.maximumExpandedBytes else {
+    let byteSum = contentBytes + moreBytes
+    let total = byteSum + nodeSum * PropertyListLimits.bytesPerNode
+    guard total <= limits.maximumExpandedBytes else {
       throw PropertyListError(
         .tooManyExpandedBytes, atByte: offset,
         "its values take more than \(limits.maximumExpandedBytes) bytes once expanded")
@@ -41,9 +42,6 @@ struct PropertyListBudget {
   }
 
   func checkDepth(_ depth: Int, atByte offset: Int) throws(PropertyListError) {
-    guard depth <= maximumDepth else {
-      throw PropertyListError(
-        .tooDeep, atByte: offset, "its containers are nested more than \(maximumDepth) deep")
-    }
+    guard depth <= maximumDepth else { throw .tooDeep(maximumDepth, at: .byte(offset)) }
   }
 }

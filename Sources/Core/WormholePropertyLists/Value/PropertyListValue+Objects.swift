@@ -53,58 +53,46 @@ extension PropertyListValue {
   ) throws(PropertyListError) -> PropertyListValue {
     if let optional = object as? any OptionalObject {
       guard let wrapped = optional.wrapped else {
-        throw refusal(.unsupportedType, "it is nil, which property lists cannot hold")
+        throw PropertyListError(.unsupportedType, "it is nil, which property lists cannot hold")
       }
       return try value(of: wrapped, depth: depth)
     }
     if let value = leaf(object) { return value }
-    if let array = object as? [Any] { return try value(of: array, depth: depth) }
-    if let dictionary = object as? [String: Any] { return try value(of: dictionary, depth: depth) }
-    if object is any BinaryInteger {
-      throw refusal(.unrepresentable, "the integer \(object) does not fit 64 bits")
+    if let array = object as? [Any] {
+      guard depth < PropertyListLimits.deepestNesting else { throw .tooDeep() }
+      var values: [PropertyListValue] = []
+      values.reserveCapacity(array.count)
+      for (index, element) in array.enumerated() {
+        values.append(try value(of: element, at: "[\(index)]", depth: depth))
+      }
+      return .array(values)
     }
-    throw refusal(
+    if let dictionary = object as? [String: Any] {
+      guard depth < PropertyListLimits.deepestNesting else { throw .tooDeep() }
+      var values = [String: PropertyListValue](minimumCapacity: dictionary.count)
+      for (key, element) in dictionary {
+        values[key] = try value(of: element, at: key, depth: depth)
+      }
+      return .dictionary(values)
+    }
+    if object is any BinaryInteger {
+      throw PropertyListError(.unrepresentable, "the integer \(object) does not fit 64 bits")
+    }
+    throw PropertyListError(
       .unsupportedType,
       "it is of type \(type(of: object)), and a property list holds strings, numbers, booleans, "
         + "dates, data, arrays, and dictionaries with string keys")
   }
 
+  /// Returns the value of an element of a container, whose refusal names its place there, too.
   private static func value(
-    of array: [Any], depth: Int
+    of element: Any, at key: @autoclosure () -> String, depth: Int
   ) throws(PropertyListError) -> PropertyListValue {
-    guard depth < PropertyListLimits.deepestNesting else { throw .nestedTooDeeply() }
-    var values: [PropertyListValue] = []
-    values.reserveCapacity(array.count)
-    for (index, element) in array.enumerated() {
-      do throws(PropertyListError) {
-        values.append(try value(of: element, depth: depth + 1))
-      } catch {
-        throw error.below("[\(index)]")
-      }
+    do throws(PropertyListError) {
+      return try value(of: element, depth: depth + 1)
+    } catch {
+      throw error.below(key())
     }
-    return .array(values)
-  }
-
-  private static func value(
-    of dictionary: [String: Any], depth: Int
-  ) throws(PropertyListError) -> PropertyListValue {
-    guard depth < PropertyListLimits.deepestNesting else { throw .nestedTooDeeply() }
-    var values: [String: PropertyListValue] = [:]
-    values.reserveCapacity(dictionary.count)
-    for (key, element) in dictionary {
-      do throws(PropertyListError) {
-        values[key] = try value(of: element, depth: depth + 1)
-      } catch {
-        throw error.below(key)
-      }
-    }
-    return .dictionary(values)
-  }
-
-  private static func refusal(
-    _ code: PropertyListError.Code, _ reason: String
-  ) -> PropertyListError {
-    PropertyListError(code, at: .keyPath(""), reason)
   }
 
   /// Returns a real for a type with no more digits than a double, such as `CGFloat`, whose module

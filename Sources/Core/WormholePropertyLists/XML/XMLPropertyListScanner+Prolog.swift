@@ -12,10 +12,10 @@ extension XMLPropertyListScanner {
       let byte = bytes[offset]
       if byte < 0x20 {
         guard XMLPropertyListScalars.isWhitespace(byte) else {
-          throw malformed("it has a control character, which XML does not", at: offset)
+          throw .malformed("it has a control character, which XML does not", at: offset)
         }
       } else if byte == 0xEF, bytes[offset + 1] == 0xBF, bytes[offset + 2] >= 0xBE {
-        throw malformed("it has a non-character, which XML does not", at: offset)
+        throw .malformed("it has a non-character, which XML does not", at: offset)
       }
     }
   }
@@ -25,56 +25,39 @@ extension XMLPropertyListScanner {
     if bytes.starts(with: XMLPropertyList.byteOrderMark) { index = 3 }
     if has("<?xml") { try scanDeclaration() }
     try skipSpaceAndComments()
-    guard has("<!DOCTYPE") else { return }
     let start = index
-    index += 9
+    guard take("<!DOCTYPE") else { return }
     while index < bytes.count, ![0x3C, 0x3E, 0x5B].contains(bytes[index]) { index += 1 }
-    guard has(">") else {
-      throw malformed("its document type declares something of its own", at: start)
+    guard take(">") else {
+      throw .malformed("its document type declares something of its own", at: start)
     }
-    index += 1
     try skipSpaceAndComments()
   }
 
   mutating func scanEpilog() throws(PropertyListError) {
     try skipSpaceAndComments()
-    guard index == bytes.count else { throw malformed("something follows </plist>", at: index) }
+    guard index == bytes.count else { throw .malformed("something follows </plist>", at: index) }
   }
 
   private mutating func scanDeclaration() throws(PropertyListError) {
     let start = index
-    while !has("?>") {
-      guard index < bytes.count, bytes[index] != UInt8(ascii: ">") else {
-        throw malformed("its XML declaration does not end", at: start)
-      }
-      index += 1
+    let unended = "its XML declaration does not end"
+    let content = try skip(past: "?>", orRefuse: unended, at: start)
+    guard !bytes[content].contains(UInt8(ascii: ">")) else { throw .malformed(unended, at: start) }
+    let end = content.upperBound
+    guard var place = content.first(where: { has("encoding", at: $0, inAnyCase: true) }) else {
+      return
     }
-    let end = index
-    index += 2
-    guard var place = (start..<end).first(where: { matches("encoding", at: $0) }) else { return }
     place += 8
     guard place < end else { return }
     while place < end, XMLPropertyListScalars.isWhitespace(bytes[place]) || bytes[place] == 0x3D {
       place += 1
     }
-    guard matches("\"utf-8\"", at: place) || matches("'utf-8'", at: place) else {
+    guard
+      has("\"utf-8\"", at: place, inAnyCase: true) || has("'utf-8'", at: place, inAnyCase: true)
+    else {
       throw PropertyListError(
         .unsupportedEncoding, atByte: start, "it declares an encoding other than UTF-8")
-    }
-  }
-
-  /// Returns whether lower-case characters, in any case, are at a place.
-  // A string's own methods would do, but their generic types cost time at the start of a program.
-  private func matches(_ text: StaticString, at offset: Int) -> Bool {
-    let count = text.utf8CodeUnitCount
-    guard count <= bytes.count - offset else { return false }
-    return text.withUTF8Buffer { expected in
-      for index in 0..<count {
-        let byte = bytes[offset + index]
-        let lower = (0x41...0x5A).contains(byte) ? byte | 0x20 : byte
-        if lower != expected[index] { return false }
-      }
-      return true
     }
   }
 }

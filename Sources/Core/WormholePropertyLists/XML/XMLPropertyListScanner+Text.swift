@@ -19,45 +19,35 @@ extension XMLPropertyListScanner {
         let scalar = try scanReference()
         text.append(contentsOf: UTF8.encode(scalar) ?? UTF8.encodedReplacementCharacter)
       } else {
-        text.append(contentsOf: bytes[try scanCharacterData()])
+        let start = index
+        guard take("<![CDATA[") else {
+          throw .malformed("markup stands within a text", at: start)
+        }
+        let content = try skip(past: "]]>", orRefuse: "a CDATA section does not end", at: start)
+        text.append(contentsOf: bytes[content])
       }
     }
     try chargeText(index - start, at: start)
     return String(decoding: text, as: UTF8.self)
   }
 
-  private mutating func scanCharacterData() throws(PropertyListError) -> Range<Int> {
-    let start = index
-    guard has("<![CDATA[") else { throw malformed("markup stands within a text", at: start) }
-    index += 9
-    let contentStart = index
-    while !has("]]>") {
-      guard index < bytes.count else { throw malformed("a CDATA section does not end", at: start) }
-      index += 1
-    }
-    let content = contentStart..<index
-    index += 3
-    return content
-  }
-
   private mutating func scanReference() throws(PropertyListError) -> Unicode.Scalar {
-    if has("&#") { return try scanNumericReference() }
+    let start = index
+    if take("&#") { return try scanNumericReference(from: start) }
     let names: [(StaticString, Unicode.Scalar)] = [
       ("&lt;", "<"), ("&gt;", ">"), ("&amp;", "&"), ("&apos;", "'"), ("&quot;", "\""),
     ]
-    for (name, scalar) in names where has(name) {
-      index += name.utf8CodeUnitCount
-      return scalar
+    for (name, scalar) in names {
+      if take(name) { return scalar }
     }
-    throw malformed("a text refers to an entity that XML does not define", at: index)
+    throw .malformed("a text refers to an entity that XML does not define", at: start)
   }
 
   /// Reads at most eight digits, as CFPropertyList.c does.
-  private mutating func scanNumericReference() throws(PropertyListError) -> Unicode.Scalar {
-    let start = index
-    index += 2
-    let radix = has("x") ? 16 : 10
-    if radix == 16 { index += 1 }
+  private mutating func scanNumericReference(
+    from start: Int
+  ) throws(PropertyListError) -> Unicode.Scalar {
+    let radix = take("x") ? 16 : 10
     let digitsStart = index
     var number: UInt32 = 0
     while index < bytes.count, index - digitsStart < 8,
@@ -66,11 +56,10 @@ extension XMLPropertyListScanner {
       number = number &* UInt32(radix) &+ UInt32(digit)
       index += 1
     }
-    guard index > digitsStart, has(";"), let scalar = Unicode.Scalar(number),
+    guard index > digitsStart, take(";"), let scalar = Unicode.Scalar(number),
       scalar.value >= 0x20 || [0x09, 0x0A, 0x0D].contains(scalar.value),
       scalar.value != 0xFFFE, scalar.value != 0xFFFF
-    else { throw malformed("a numeric reference is not a character of XML", at: start) }
-    index += 1
+    else { throw .malformed("a numeric reference is not a character of XML", at: start) }
     return scalar
   }
 }

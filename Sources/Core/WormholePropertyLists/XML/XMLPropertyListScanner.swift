@@ -13,17 +13,22 @@ struct XMLPropertyListScanner {
     case no = "false"
   }
 
+  /// A container whose end was not reached yet.
   private struct Container {
     let tag: Tag
-    var hasKey = false
+    var elements: [PropertyListValue] = []
+    var entries: [String: PropertyListValue] = [:]
+    /// The key whose value comes next.
+    var key: String?
+
+    var value: PropertyListValue { tag == .dict ? .dictionary(entries) : .array(elements) }
   }
 
   let bytes: [UInt8]
   var index = 0
-  private var builder = PropertyListTreeBuilder()
   private var budget: PropertyListBudget
   private var containers: [Container] = []
-  private var hasRoot = false
+  private var root: PropertyListValue?
 
   /// Scans all of the bytes.
   static func scan(
@@ -32,9 +37,9 @@ struct XMLPropertyListScanner {
     var scanner = XMLPropertyListScanner(bytes: bytes, limits: limits)
     try scanner.checkCharacters()
     try scanner.scanProlog()
-    try scanner.scanDocument()
+    let value = try scanner.scanDocument()
     try scanner.scanEpilog()
-    return try scanner.builder.value()
+    return value
   }
 
   private init(bytes: [UInt8], limits: PropertyListLimits) {
@@ -42,11 +47,11 @@ struct XMLPropertyListScanner {
     budget = PropertyListBudget(limits)
   }
 
-  private mutating func scanDocument() throws(PropertyListError) {
+  private mutating func scanDocument() throws(PropertyListError) -> PropertyListValue {
     let start = index
     let (tag, isEmpty) = try scanOpenTag()
     guard tag == .plist, !isEmpty else {
-      throw malformed("its first element is not <plist>", at: start)
+      throw .malformed("its first element is not <plist>", at: start)
     }
     while true {
       try skipSpaceAndComments()
@@ -56,66 +61,77 @@ struct XMLPropertyListScanner {
       }
       let start = index
       guard let container = containers.popLast() else {
-        guard hasRoot else { throw malformed("it holds no value", at: start) }
-        return try scanCloseTag(.plist)
+        guard let root else { throw .malformed("it holds no value", at: start) }
+        try scanCloseTag(.plist)
+        return root
       }
-      guard !container.hasKey else { throw malformed("a key has no value", at: start) }
+      guard container.key == nil else { throw .malformed("a key has no value", at: start) }
       try scanCloseTag(container.tag)
-      builder.closeContainer()
+      add(container.value)
     }
   }
 
   private mutating func scanElement() throws(PropertyListError) {
     let start = index
     let (tag, isEmpty) = try scanOpenTag()
-    try takePlace(of: tag, at: start)
+    try checkPlace(of: tag, at: start)
     try budget.charge(nodes: 1, contentBytes: 0, atByte: start)
     switch tag {
-    case .plist: throw malformed("<plist> stands within another element", at: start)
+    case .plist: throw .malformed("<plist> stands within another element", at: start)
     case .array, .dict:
       try budget.checkDepth(containers.count + 1, atByte: start)
-      if tag == .array { builder.openArray() } else { builder.openDictionary() }
-      if isEmpty { builder.closeContainer() } else { containers.append(Container(tag: tag)) }
+      let container = Container(tag: tag)
+      if isEmpty { add(container.value) } else { containers.append(container) }
     case .yes, .no:
       if !isEmpty { try scanCloseTag(tag) }
-      builder.add(.boolean(tag == .yes))
+      add(.boolean(tag == .yes))
     case .key:
       // PropertyListDecoder does not notice that <key/> is empty and reads on.
-      guard !isEmpty else { throw malformed("an empty key is not spelled <key></key>", at: start) }
+      guard !isEmpty else { throw .malformed("an empty key is not spelled <key></key>", at: start) }
       let key = try scanText()
       try scanCloseTag(tag)
-      guard builder.name(key) else {
-        throw PropertyListError(.duplicateKey, atByte: start, PropertyListError.twice(key))
-      }
+      let last = containers.count - 1
+      guard containers[last].entries[key] == nil else { throw .twice(key, at: start) }
+      containers[last].key = key
     case .string:
       let text = isEmpty ? "" : try scanText()
       if !isEmpty { try scanCloseTag(tag) }
-      builder.add(.string(text))
+      add(.string(text))
     case .data, .date, .real, .integer:
-      guard !isEmpty else { throw malformed("<\(tag.rawValue)/> has no value", at: start) }
-      builder.add(try scanScalar(tag))
+      guard !isEmpty else { throw .malformed("<\(tag.rawValue)/> has no value", at: start) }
+      add(try scanScalar(tag))
       try scanCloseTag(tag)
     }
   }
 
   /// Checks that an element may stand here: a key where one is due, a value elsewhere.
-  private mutating func takePlace(of tag: Tag, at offset: Int) throws(PropertyListError) {
+  private func checkPlace(of tag: Tag, at offset: Int) throws(PropertyListError) {
     guard let container = containers.last else {
-      guard tag != .key, !hasRoot else {
-        throw malformed("it holds something other than one value", at: offset)
+      guard tag != .key, root == nil else {
+        throw .malformed("it holds something other than one value", at: offset)
       }
-      hasRoot = true
       return
     }
-    guard (tag == .key) == (container.tag == .dict && !container.hasKey) else {
-      throw malformed("<\(tag.rawValue)> does not belong here", at: offset)
+    guard (tag == .key) == (container.tag == .dict && container.key == nil) else {
+      throw .malformed("<\(tag.rawValue)> does not belong here", at: offset)
     }
-    if container.tag == .dict { containers[containers.count - 1].hasKey.toggle() }
+  }
+
+  /// Adds a value to the innermost open container.
+  private mutating func add(_ value: PropertyListValue) {
+    let last = containers.count - 1
+    if last < 0 {
+      root = value
+    } else if let key = containers[last].key.take() {
+      containers[last].entries[key] = value
+    } else {
+      containers[last].elements.append(value)
+    }
   }
 
   private mutating func scanScalar(_ tag: Tag) throws(PropertyListError) -> PropertyListValue {
     let start = index
-    skipTo(UInt8(ascii: "<"))
+    while index < bytes.count, bytes[index] != UInt8(ascii: "<") { index += 1 }
     let text = bytes[start..<index]
     let value: PropertyListValue?
     switch tag {
@@ -127,7 +143,7 @@ struct XMLPropertyListScanner {
       value = Base64.bytes(of: text).map { .data(Data($0)) }
     }
     guard let value else {
-      throw malformed("the content of <\(tag.rawValue)> is not valid", at: start)
+      throw .malformed("the content of <\(tag.rawValue)> is not valid", at: start)
     }
     return value
   }
@@ -138,38 +154,56 @@ struct XMLPropertyListScanner {
 }
 
 extension XMLPropertyListScanner {
-  func malformed(_ reason: String, at offset: Int) -> PropertyListError {
-    PropertyListError(.malformed, atByte: offset, reason)
-  }
-
   /// Returns whether these characters come next.
-  func has(_ text: StaticString) -> Bool {
+  func has(_ text: StaticString) -> Bool { has(text, at: index) }
+
+  /// Returns whether these characters, or lower-case ones in any case, are at a place.
+  // A string's own methods would do, but their generic types cost time at the start of a program.
+  func has(_ text: StaticString, at place: Int, inAnyCase: Bool = false) -> Bool {
     let count = text.utf8CodeUnitCount
-    guard count <= bytes.count - index else { return false }
+    guard count <= bytes.count - place else { return false }
     return text.withUTF8Buffer { expected in
-      for offset in 0..<count where bytes[index + offset] != expected[offset] { return false }
+      for offset in 0..<count {
+        var byte = bytes[place + offset]
+        if inAnyCase, (0x41...0x5A).contains(byte) { byte |= 0x20 }
+        if byte != expected[offset] { return false }
+      }
       return true
     }
   }
 
-  mutating func skipTo(_ byte: UInt8) {
-    while index < bytes.count, bytes[index] != byte { index += 1 }
+  /// Moves past these characters, if they come next.
+  ///
+  /// - Returns: Whether they do.
+  mutating func take(_ text: StaticString) -> Bool {
+    guard has(text) else { return false }
+    index += text.utf8CodeUnitCount
+    return true
   }
 
-  mutating func skipSpace() {
+  /// Moves past the next place of these characters.
+  ///
+  /// - Returns: What lies before it.
+  mutating func skip(
+    past end: StaticString, orRefuse reason: String, at start: Int
+  ) throws(PropertyListError) -> Range<Int> {
+    let contentStart = index
+    while !has(end) {
+      guard index < bytes.count else { throw .malformed(reason, at: start) }
+      index += 1
+    }
+    defer { index += end.utf8CodeUnitCount }
+    return contentStart..<index
+  }
+
+  private mutating func skipSpace() {
     while index < bytes.count, XMLPropertyListScalars.isWhitespace(bytes[index]) { index += 1 }
   }
 
   mutating func skipSpaceAndComments() throws(PropertyListError) {
     skipSpace()
-    while has("<!--") {
-      let start = index
-      index += 4
-      while !has("-->") {
-        guard index < bytes.count else { throw malformed("a comment does not end", at: start) }
-        index += 1
-      }
-      index += 3
+    while take("<!--") {
+      _ = try skip(past: "-->", orRefuse: "a comment does not end", at: index - 4)
       skipSpace()
     }
   }
@@ -181,17 +215,16 @@ extension XMLPropertyListScanner {
     // The longest name has seven letters; a string of that size needs no allocation.
     let name = String(decoding: bytes[start..<min(index, start + 8)], as: UTF8.self)
     guard let tag = Tag(rawValue: name) else {
-      throw malformed("an element is none of a property list", at: start)
+      throw .malformed("an element is none of a property list", at: start)
     }
     return tag
   }
 
-  mutating func scanOpenTag() throws(PropertyListError) -> (Tag, isEmpty: Bool) {
-    guard has("<") else {
+  private mutating func scanOpenTag() throws(PropertyListError) -> (Tag, isEmpty: Bool) {
+    guard take("<") else {
       let cut = index == bytes.count
-      throw malformed(cut ? "it is cut short" : "text stands outside any value", at: index)
+      throw .malformed(cut ? "it is cut short" : "text stands outside any value", at: index)
     }
-    index += 1
     let start = index
     let tag = try scanTagName()
     let nameEnd = index
@@ -199,22 +232,17 @@ extension XMLPropertyListScanner {
     if tag == .plist, index > nameEnd {
       while index < bytes.count, ![0x3C, 0x3E, 0x2F].contains(bytes[index]) { index += 1 }
     }
-    let isEmpty = has("/")
-    if isEmpty { index += 1 }
-    guard has(">") else { throw malformed("a tag has attributes or does not end", at: start) }
-    index += 1
+    let isEmpty = take("/")
+    guard take(">") else { throw .malformed("a tag has attributes or does not end", at: start) }
     return (tag, isEmpty)
   }
 
-  mutating func scanCloseTag(_ tag: Tag) throws(PropertyListError) {
+  private mutating func scanCloseTag(_ tag: Tag) throws(PropertyListError) {
     let start = index
-    guard has("</") else { throw malformed("</\(tag.rawValue)> is missing", at: start) }
-    index += 2
-    guard try scanTagName() == tag else {
-      throw malformed("</\(tag.rawValue)> is missing", at: start)
+    guard take("</"), try scanTagName() == tag else {
+      throw .malformed("</\(tag.rawValue)> is missing", at: start)
     }
     skipSpace()
-    guard has(">") else { throw malformed("a tag does not end", at: start) }
-    index += 1
+    guard take(">") else { throw .malformed("a tag does not end", at: start) }
   }
 }

@@ -38,21 +38,15 @@ struct XMLPropertyListWriter {
   }
 
   private mutating func write(_ array: [PropertyListValue]) throws(PropertyListError) {
-    try enter()
-    defer { depth -= 1 }
-    guard !array.isEmpty else { return writeLine("<array/>", indentation: depth - 1) }
-    writeLine("<array>", indentation: depth - 1)
+    guard try open("array", isEmpty: array.isEmpty) else { return }
     for (index, element) in array.enumerated() {
       do throws(PropertyListError) { try write(element) } catch { throw error.below("[\(index)]") }
     }
-    writeLine("</array>", indentation: depth - 1)
+    close("array")
   }
 
   private mutating func write(_ dictionary: [String: PropertyListValue]) throws(PropertyListError) {
-    try enter()
-    defer { depth -= 1 }
-    guard !dictionary.isEmpty else { return writeLine("<dict/>", indentation: depth - 1) }
-    writeLine("<dict>", indentation: depth - 1)
+    guard try open("dict", isEmpty: dictionary.isEmpty) else { return }
     for (key, value) in PropertyListValue.ordered(dictionary) {
       do throws(PropertyListError) {
         try writeText(key, in: "key")
@@ -61,25 +55,34 @@ struct XMLPropertyListWriter {
         throw error.below(key)
       }
     }
-    writeLine("</dict>", indentation: depth - 1)
+    close("dict")
   }
 
-  private mutating func enter() throws(PropertyListError) {
-    guard depth < PropertyListLimits.deepestNesting else { throw .nestedTooDeeply() }
-    depth += 1
+  /// - Returns: Whether content follows, and then the end.
+  private mutating func open(_ tag: String, isEmpty: Bool) throws(PropertyListError) -> Bool {
+    guard depth < PropertyListLimits.deepestNesting else { throw .tooDeep() }
+    writeLine(isEmpty ? "<\(tag)/>" : "<\(tag)>")
+    if !isEmpty { depth += 1 }
+    return !isEmpty
+  }
+
+  private mutating func close(_ tag: String) {
+    depth -= 1
+    writeLine("</\(tag)>")
   }
 
   private mutating func write(_ date: Date) throws(PropertyListError) {
     let seconds = date.timeIntervalSinceReferenceDate
     guard CalendarTime.isWritable(seconds) else {
-      throw Self.unrepresentable("XML has four digits for the year of a date, 0000 to 9999")
+      throw PropertyListError(
+        .unrepresentable, "XML has four digits for the year of a date, 0000 to 9999")
     }
     writeLine(
       "<date>\(CalendarTime(secondsSinceReferenceDate: Int(seconds.rounded(.down))))</date>")
   }
 
   private mutating func writeText(_ string: String, in tag: String) throws(PropertyListError) {
-    indent(depth)
+    indent()
     append("<\(tag)>")
     // PropertyListDecoder reads a value "$null" as nil, and fails on a key "$null" and on any
     // longer text that begins with "$null".
@@ -97,17 +100,14 @@ struct XMLPropertyListWriter {
         append("&#13;")
       case "\t", "\n": output.append(UInt8(truncatingIfNeeded: scalar.value))
       case "\u{0}"..<" ", "\u{FFFE}", "\u{FFFF}":
-        throw Self.unrepresentable(
+        throw PropertyListError(
+          .unrepresentable,
           "XML has no way to write the character \(scalar.escaped(asASCII: true)); "
             + "a binary property list has")
       default: output.append(contentsOf: UTF8.encode(scalar) ?? UTF8.encodedReplacementCharacter)
       }
     }
     append("</\(tag)>\n")
-  }
-
-  private static func unrepresentable(_ reason: String) -> PropertyListError {
-    PropertyListError(.unrepresentable, at: .keyPath(""), reason)
   }
 
   /// Returns the spelling of CFPropertyList.c: the shortest decimal that reads back as the same
@@ -119,17 +119,12 @@ struct XMLPropertyListWriter {
   }
 
   private mutating func writeLine(_ text: String) {
-    writeLine(text, indentation: depth)
+    indent()
+    append(text + "\n")
   }
 
-  private mutating func writeLine(_ text: String, indentation: Int) {
-    indent(indentation)
-    append(text)
-    output.append(UInt8(ascii: "\n"))
-  }
-
-  private mutating func indent(_ count: Int) {
-    output.append(contentsOf: repeatElement(UInt8(ascii: "\t"), count: count))
+  private mutating func indent() {
+    output.append(contentsOf: repeatElement(UInt8(ascii: "\t"), count: depth))
   }
 
   private mutating func append(_ text: String) {
