@@ -17,20 +17,17 @@ package enum Verdict: Sendable {
 ///   - operations: The operations that all processes recorded, in any order.
 ///   - initial: The initial contents of registers; the others are empty.
 ///   - limit: The largest number of steps of the search for each key; each takes about a
-///     microsecond and at most 100 bytes. Histories in which every written value is new need little
+///     microsecond and some 100 bytes. Histories in which every written value is new need little
 ///     more than one step per operation.
 /// - Returns: The violation of the first key, in the order of keys, that has one.
 package func checkLinearizability(
   of operations: [HistoryOperation], initial: [String: HistoryValue] = [:], limit: Int = 5_000_000
 ) -> Verdict {
-  var histories: [String: [Int]] = [:]
-  for (index, operation) in operations.enumerated() {
-    histories[operation.key, default: []].append(index)
-  }
+  let histories = Dictionary(grouping: operations, by: \.key)
   var isUndecided = false
-  for (key, indices) in histories.sorted(by: { $0.key < $1.key }) {
+  for (key, history) in histories.sorted(by: { $0.key < $1.key }) {
     let steps = settleUnknown(
-      in: indices.compactMap { Step(operations[$0], index: $0) }, initial: initial[key])
+      in: history.enumerated().compactMap { Step($1, index: $0) }, initial: initial[key])
     var search = Search(steps, initial: .some(initial[key]))
     var work = limit
     switch search.run(work: &work) {
@@ -39,7 +36,7 @@ package func checkLinearizability(
     case .impossible(let returns):
       var finder = ViolationFinder(steps, initial: initial[key], limit: limit)
       let window = finder.smallestWindow(passable: returns)
-      return .violation(Violation(key: key, window: window, among: indices, of: operations))
+      return .violation(Violation(key: key, window: window, of: history))
     }
   }
   return isUndecided ? .undecided(limit: limit) : .linearizable

@@ -24,7 +24,7 @@ struct Search {
   private struct Configuration: Hashable {
     let passed: Int
     let value: Int
-    let open: OpenSet
+    let open: Set<Int>
   }
 
   private let steps: [Step]
@@ -33,7 +33,8 @@ struct Search {
 
   private var passed = 0
   private var farthest = 0
-  private var open: OpenSet
+  /// The applied steps that were not passed yet.
+  private var open: Set<Int> = []
   private var isApplied: [Bool]
   /// The applied steps, with the value and the number of returns passed before each.
   private var trail: [(step: Int, value: Int, passed: Int)] = []
@@ -47,7 +48,6 @@ struct Search {
     self.steps = steps
     register = Register(steps, initial: initial)
     timeline = Timeline(steps)
-    open = OpenSet(slots: timeline.slotCount)
     isApplied = Array(repeating: false, count: steps.count)
   }
 
@@ -119,9 +119,9 @@ struct Search {
     timeline.lift(step, returning: steps[step].isRequired)
     register.apply(step)
     isApplied[step] = true
-    open.insert(timeline.slots[step])
+    open.insert(step)
     while passed < timeline.returns.count, isApplied[timeline.returns[passed]] {
-      open.remove(timeline.slots[timeline.returns[passed]])
+      open.remove(timeline.returns[passed])
       passed += 1
     }
     farthest = max(farthest, passed)
@@ -131,9 +131,9 @@ struct Search {
     let (step, value, passedBefore) = trail.removeLast()
     while passed > passedBefore {
       passed -= 1
-      open.insert(timeline.slots[timeline.returns[passed]])
+      open.insert(timeline.returns[passed])
     }
-    open.remove(timeline.slots[step])
+    open.remove(step)
     isApplied[step] = false
     register.undo(step, restoring: value)
     timeline.putBack(step, returning: steps[step].isRequired)
@@ -149,9 +149,6 @@ struct Search {
 struct Timeline {
   /// The steps in the order of their returns.
   let returns: [Int]
-  /// The slot of each step in an `OpenSet`.
-  let slots: [Int]
-  let slotCount: Int
 
   private var next: [Int]
   private var previous: [Int]
@@ -173,30 +170,16 @@ struct Timeline {
     next = Array(repeating: head, count: head + 1)
     previous = next
     var returns: [Int] = []
-    var slots = Array(repeating: 0, count: steps.count)
-    var free: [Int] = []
-    var used = 0
     var last = head
     for (_, entry) in events {
       next[last] = entry
       previous[entry] = last
       last = entry
-      let step = entry / 2
-      if entry % 2 == 1 {
-        returns.append(step)
-        free.append(slots[step])
-      } else if let slot = free.popLast() {
-        slots[step] = slot
-      } else {
-        slots[step] = used
-        used += 1
-      }
+      if entry % 2 == 1 { returns.append(entry / 2) }
     }
     next[last] = head
     previous[head] = last
     self.returns = returns
-    self.slots = slots
-    slotCount = used
   }
 
   /// Returns the first unapplied step that is called before the first outstanding return, or the
@@ -226,18 +209,4 @@ struct Timeline {
     next[previous[entry]] = entry
     previous[next[entry]] = entry
   }
-}
-
-/// The open operations that have been applied already.
-///
-/// Operations take slots when they are called and release them when they return, so one word is
-/// enough for up to 64 concurrent operations, however long the history is.
-struct OpenSet: Hashable {
-  private var words: [UInt64]
-
-  init(slots: Int) { words = Array(repeating: 0, count: slots / 64 + 1) }
-
-  mutating func insert(_ slot: Int) { words[slot / 64] |= 1 << UInt64(slot % 64) }
-
-  mutating func remove(_ slot: Int) { words[slot / 64] &= ~(1 << UInt64(slot % 64)) }
 }

@@ -10,38 +10,35 @@ package struct Violation: Sendable, CustomStringConvertible {
   /// the order of calls.
   package let origins: ArraySlice<HistoryOperation>
 
-  init(key: String, window: [Step], among indices: [Int], of operations: [HistoryOperation]) {
+  /// - Parameter history: All operations on the register, to whose indices the steps refer.
+  init(key: String, window: [Step], of history: [HistoryOperation]) {
     self.key = key
     var inside = Set(window.map(\.index))
-    for step in window where step.isRequired && operations[step.index].outcome == .unknown {
-      if let witness = Self.witness(of: step, among: indices, of: operations) {
-        inside.insert(witness)
-      }
+    for step in window where step.isRequired && history[step.index].outcome == .unknown {
+      if let witness = Self.witness(of: step, in: history) { inside.insert(witness) }
     }
-    self.operations = inside.map { operations[$0] }.sorted(by: Self.isEarlier)
+    operations = inside.map { history[$0] }.sorted(by: Self.isEarlier)
 
     end = window.compactMap(\.response).max() ?? 0
 
     var foreign = Set(window.compactMap(\.observed))
     for case let value? in window.map(\.produced) { foreign.remove(value) }
-    let last = self.operations.last?.invocation ?? 0
-    let origins = indices.filter { index in
-      guard !inside.contains(index), operations[index].invocation <= last,
-        let value = Step(operations[index], index: index)?.produced
+    let last = operations.last?.invocation ?? 0
+    let origins = history.indices.filter { index in
+      guard !inside.contains(index), history[index].invocation <= last,
+        let value = Step(history[index], index: index)?.produced
       else { return false }
       return foreign.contains(value)
     }
-    self.origins = origins.map { operations[$0] }.sorted(by: Self.isEarlier).suffix(8)
+    self.origins = origins.map { history[$0] }.sorted(by: Self.isEarlier).suffix(8)
   }
 
   /// Returns the first operation that showed that an operation of unknown outcome took effect.
-  private static func witness(
-    of step: Step, among indices: [Int], of operations: [HistoryOperation]
-  ) -> Int? {
-    indices.filter { index in
-      operations[index].response != nil
-        && Step(operations[index], index: index)?.observed == step.produced
-    }.min { (operations[$0].response ?? .max) < (operations[$1].response ?? .max) }
+  private static func witness(of step: Step, in history: [HistoryOperation]) -> Int? {
+    history.indices.filter { index in
+      history[index].response != nil
+        && Step(history[index], index: index)?.observed == step.produced
+    }.min { (history[$0].response ?? .max) < (history[$1].response ?? .max) }
   }
 
   private static func isEarlier(_ left: HistoryOperation, _ right: HistoryOperation) -> Bool {
