@@ -10,8 +10,6 @@ final class BusConnection {
     let serial: UInt32
     let sender: [UInt8]
     let body: [UInt8]
-
-    var isAnswer: Bool { kind == 2 || kind == 3 }
   }
 
   private let socket: FileDescriptor
@@ -63,7 +61,9 @@ final class BusConnection {
         (3, "s", Self.string(member)), (6, "s", Self.string(destination)),
         (8, "g", [UInt8(signature.utf8.count)] + Array(signature.utf8) + [0]),
       ], body: body)
-    guard try next(\.isAnswer).kind == 2 else { throw Failure(description: "\(member) failed") }
+    guard try next({ [2, 3].contains($0.kind) }).kind == 2 else {
+      throw Failure(description: "\(member) failed")
+    }
   }
 
   // MARK: Writing

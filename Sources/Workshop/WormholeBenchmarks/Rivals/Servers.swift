@@ -3,19 +3,63 @@ import Synchronization
 import WormholeSystem
 import WormholeWorkshop
 
-/// Starts a server for one run, which is killed when the value is released, and waits until it prints a
-/// text.
-///
-/// - Returns: nil if the program is not installed.
-func rival(
-  _ program: String, _ arguments: [String], isReadyAt text: String
-) throws -> LineProcess? {
-  do {
-    let server = try LineProcess(program, arguments)
-    while try !server.line(until: .now + .seconds(20)).contains(text) {}
-    return server
-  } catch let error as Errno where error == .noSuchFile {
-    return nil
+/// A server for one run, which is killed when the value is released; nil if the program is not installed.
+final class RivalServer: Sendable {
+  /// The place where its clients find it.
+  let address: String
+  private let process: LineProcess
+
+  /// Starts a server, and waits until it prints a text.
+  private init?(
+    at address: String, _ program: String, _ arguments: [String], isReadyAt text: String
+  ) throws {
+    self.address = address
+    do {
+      process = try LineProcess(program, arguments)
+    } catch let error as Errno where error == .noSuchFile {
+      return nil
+    }
+    while try !process.line(until: .now + .seconds(20)).contains(text) {}
+  }
+
+  deinit {
+    do throws(Errno) {
+      // That of Redis lies outside the run's directory.
+      if address.hasPrefix("/") { _ = try ifPresent(removeFile(address)) }
+    } catch {
+      Terminal.say("cannot remove \(address): \(error)")
+    }
+  }
+
+  /// Starts a Redis server that flushes each command to the disk before it answers.
+  static func redis(_ directory: String) throws -> RivalServer? {
+    // Its path must be short (unix(7)), and the directory's may be long.
+    let socket = "/tmp/benchmarks-\(Program.processID).redis"
+    return try RivalServer(
+      at: socket, "redis-server",
+      [
+        "--port", "0", "--unixsocket", socket, "--dir", directory, "--save", "",
+        "--appendonly", "yes", "--appendfsync", "always",
+      ], isReadyAt: "eady to accept connections")
+  }
+
+  /// Starts a NATS server with JetStream. Debian's (2.9) confirms a message before it is on the disk.
+  static func nats(_ directory: String) throws -> RivalServer? {
+    let port = try EtcdNode.freePort()
+    return try RivalServer(
+      at: "nats://127.0.0.1:\(port)", "nats-server",
+      ["-js", "-sd", directory, "-a", "127.0.0.1", "-p", "\(port)"],
+      isReadyAt: "Server is ready")
+  }
+
+  static func bus(_ directory: String) throws -> RivalServer? {
+    let socket = directory + "/bus"
+    return try RivalServer(
+      at: socket, "dbus-daemon",
+      [
+        "--session", "--nofork", "--nopidfile", "--print-address",
+        "--address=unix:path=" + socket,
+      ], isReadyAt: "unix:")
   }
 }
 
@@ -28,42 +72,16 @@ extension FileDescriptor {
   }
 }
 
-/// A Redis server for one run that flushes each command to the disk before it answers, if the
-/// program is installed.
-final class RedisServer {
-  private let server: LineProcess
-  private let socket: String
-
-  /// - Returns: nil if Redis is not installed.
-  init?(_ directory: String) throws {
-    // Its path must be short (unix(7)), and the directory's may be long.
-    socket = "/tmp/benchmarks-\(Program.processID).redis"
-    let started = try rival(
-      "redis-server",
-      [
-        "--port", "0", "--unixsocket", socket, "--dir", directory, "--save", "",
-        "--appendonly", "yes", "--appendfsync", "always",
-      ], isReadyAt: "eady to accept connections")
-    guard let started else { return nil }
-    server = started
-  }
-
-  deinit {
-    do throws(Errno) {
-      try removeFile(socket)
-    } catch {
-      Terminal.say("cannot remove \(socket): \(error)")
-    }
-  }
-
-  func connection() throws -> RedisConnection { try RedisConnection(socket) }
-}
-
-/// One client, which sends a command and waits for its answer. For one thread at a time.
+/// One client of Redis, which sends a command and waits for its answer. For one thread at a time.
 final class RedisConnection: Sendable {
   private let file: FileDescriptor
+  /// It runs as long as it has clients.
+  private let server: RivalServer
 
-  init(_ socket: String) throws { file = try FileDescriptor.connected(toSocket: socket) }
+  init(_ server: RivalServer) throws {
+    self.server = server
+    file = try .connected(toSocket: server.address)
+  }
 
   /// Appends an entry to a list; it is on the disk when this returns.
   func send(_ entry: [UInt8]) throws {
@@ -93,7 +111,7 @@ final class RedisConnection: Sendable {
 final class RawEtcd: Sendable {
   private let socket: FileDescriptor
 
-  init(_ endpoint: String) throws { socket = try FileDescriptor.connected(to: endpoint) }
+  init(_ endpoint: String) throws { socket = try .connected(to: endpoint) }
 
   private static func request(_ path: String, _ json: String, isLast: Bool = false) -> [UInt8] {
     Array(
@@ -164,33 +182,16 @@ extension String {
   fileprivate var base64: String { Data(utf8).base64EncodedString() }
 }
 
-/// A NATS server with JetStream for one run, if the program is installed. Debian's (2.9) confirms a message
-/// before it is on the disk.
-final class NATSServer {
-  private let server: LineProcess
-  private let endpoint: String
-
-  /// - Returns: nil if NATS is not installed.
-  init?(_ directory: String) throws {
-    let port = try EtcdNode.freePort()
-    endpoint = "nats://127.0.0.1:\(port)"
-    let started = try rival(
-      "nats-server", ["-js", "-sd", directory, "-a", "127.0.0.1", "-p", "\(port)"],
-      isReadyAt: "Server is ready")
-    guard let started else { return nil }
-    server = started
-  }
-
-  func connection() throws -> NATSConnection { try NATSConnection(endpoint) }
-}
-
 /// One client of NATS, which waits for each answer. For one thread at a time.
 final class NATSConnection {
   private let socket: FileDescriptor
+  /// It runs as long as it has clients.
+  private let server: RivalServer
   private var pending: [UInt8] = []
 
-  init(_ endpoint: String) throws {
-    socket = try FileDescriptor.connected(to: endpoint)
+  init(_ server: RivalServer) throws {
+    self.server = server
+    socket = try .connected(to: server.address)
     _ = try line()
     try send(#"CONNECT {"verbose":false}"#)
     try subscribe("inbox")
@@ -258,6 +259,15 @@ final class SQLiteQueue: Sendable {
     case full = "FULL"
   }
 
+  private typealias Open =
+    @convention(c) (
+      UnsafePointer<CChar>, UnsafeMutablePointer<OpaquePointer?>, Int32, UnsafePointer<CChar>?
+    ) -> Int32
+  private typealias Prepare =
+    @convention(c) (
+      OpaquePointer?, UnsafePointer<CChar>, Int32, UnsafeMutablePointer<OpaquePointer?>,
+      OpaquePointer?
+    ) -> Int32
   private typealias Call = @convention(c) (OpaquePointer?) -> Int32
 
   private struct Statement {
@@ -272,23 +282,13 @@ final class SQLiteQueue: Sendable {
   /// - Parameter bytes: The size of the entry.
   /// - Returns: nil if SQLite is not installed.
   init?(_ directory: String, _ synchronous: Synchronous, bytes: Int) throws {
-    guard let library = DynamicLibrary("libsqlite3.so.0") else { return nil }
-    func function<Function>(_ name: String) throws -> Function {
-      guard let function = library.function("sqlite3_" + name, as: Function.self) else {
-        throw Failure(description: "this SQLite has no \(name)")
-      }
-      return function
+    func call<Function>(_ name: String, as type: Function.Type) -> Function? {
+      function("sqlite3_" + name, of: "libsqlite3.so.0", as: type)
     }
-    let open:
-      @convention(c) (
-        UnsafePointer<CChar>, UnsafeMutablePointer<OpaquePointer?>, Int32, UnsafePointer<CChar>?
-      ) -> Int32 = try function("open_v2")
-    let prepare:
-      @convention(c) (
-        OpaquePointer?, UnsafePointer<CChar>, Int32, UnsafeMutablePointer<OpaquePointer?>,
-        OpaquePointer?
-      ) -> Int32 = try function("prepare_v2")
-    let (step, reset): (Call, Call) = (try function("step"), try function("reset"))
+    guard let open = call("open_v2", as: Open.self),
+      let prepare = call("prepare_v2", as: Prepare.self),
+      let step = call("step", as: Call.self), let reset = call("reset", as: Call.self)
+    else { return nil }
     var database: OpaquePointer?
     // SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX
     try Self.check(open(directory + "/queue.sqlite", &database, 0x8006, nil), "open")

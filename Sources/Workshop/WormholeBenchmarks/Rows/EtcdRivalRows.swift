@@ -127,9 +127,9 @@ extension EtcdRows {
   }
 
   private func redis() throws -> [Row] {
-    guard let server = try RedisServer(directory) else { return [] }
-    let (client, other) = (try server.connection(), try server.connection())
-    let subscribers = try (0..<Self.observers).map { _ in try server.connection() }
+    guard let server = try RivalServer.redis(directory) else { return [] }
+    let (client, other) = (try RedisConnection(server), try RedisConnection(server))
+    let subscribers = try (0..<Self.observers).map { _ in try RedisConnection(server) }
     for subscriber in subscribers { try subscriber.ask(["SUBSCRIBE", "news"]) }
     let text = Self.text
     return try compare(
@@ -155,8 +155,8 @@ extension EtcdRows {
   }
 
   private func nats() throws -> [Row] {
-    guard let server = try NATSServer(directory) else { return [] }
-    let (client, other) = (try server.connection(), try server.connection())
+    guard let server = try RivalServer.nats(directory) else { return [] }
+    let (client, other) = (try NATSConnection(server), try NATSConnection(server))
     try client.ask(
       "$JS.API.STREAM.CREATE.KV_b",
       #"{"name":"KV_b","subjects":["$KV.b.>"],"max_msgs_per_subject":1}"#)
@@ -165,7 +165,7 @@ extension EtcdRows {
     try client.ask(
       "$JS.API.CONSUMER.DURABLE.CREATE.Q.c",
       #"{"stream_name":"Q","config":{"durable_name":"c","ack_policy":"explicit"}}"#)
-    let subscribers = try (0..<Self.observers).map { _ in try server.connection() }
+    let subscribers = try (0..<Self.observers).map { _ in try NATSConnection(server) }
     for subscriber in subscribers { try subscriber.subscribe("news") }
     let text = Self.text
     return try compare(

@@ -59,9 +59,6 @@ extension QueueRows {
 
 /// The cost of sending and taking while a million entries wait, against an empty queue.
 enum QueueDepthRows {
-  /// The largest number of entries that are sent together.
-  private static let together = 512
-
   static func measure(_ bench: Bench) throws -> [Row] {
     let waiting = bench.isQuick ? 100_000 : 1_000_000
     let full = try bench.container("queue-full").queue("q")
@@ -77,7 +74,8 @@ enum QueueDepthRows {
     let fullConsumer = try full.consume()
     let emptyConsumer = try empty.consume()
     while try emptyConsumer.next(until: .now)?.acknowledge() != nil {}
-    let count = together * 4
+    // Four times as many as are sent together at the most.
+    let count = 4 * 512
     let take = try bench.compare(
       "queue: take, \(waiting) wait / 0 wait", rounds: bench.rounds, expected: .ratioAtMost(1.1),
       ours: { try nanosecondsPerEntry(count, fullConsumer) },
@@ -167,8 +165,8 @@ enum QueueRivalRows {
         bench, "sqlite FULL", durably: true, floorEach: 40, expected: .ratioAtMost(0.2)
       ) { _ in { try full.send() } }
     }
-    if let server = try RedisServer(bench.directory("queue-redis")) {
-      let connections = try (0..<senders).map { _ in try server.connection() }
+    if let server = try RivalServer.redis(bench.directory("queue-redis")) {
+      let connections = try (0..<senders).map { _ in try RedisConnection(server) }
       rows += try measure(bench, "redis always", durably: true, floorEach: 400) { number in
         { try connections[number].send(content) }
       }

@@ -17,7 +17,7 @@ enum RequestRows {
     let session = try PeerSession("asker", in: container)
     let post = try RawMail(directory, hears: "to-asker", sends: "to-answerer")
     let count = bench.scaled(100)
-    let bus = try Bus(bench.directory("request-bus"))
+    let askOnBus = try askingOnBus(bench.directory("request-bus"))
     func asking(_ ask: @escaping () throws -> Void) -> () throws -> Double {
       { try median(of: count) { try nanosecondsPerRun(1, ask) } }
     }
@@ -25,7 +25,7 @@ enum RequestRows {
       asking { _ = try session.request(SharedCount.payload, to: peer) }
     }
     var things = [request("answerer"), asking { try post.ask() }, request("task")]
-    if let bus { things.append(asking { try bus.ask() }) }
+    if let askOnBus { things.append(asking(askOnBus)) }
     let results = try alternate(rounds: bench.rounds, things)
     var rows = [
       Row(
@@ -33,10 +33,10 @@ enum RequestRows {
         expected: .ratioAtMost(1.5)),
       Row("request to task, median / inotify", ours: results[2], floor: results[1]),
     ]
-    if bus != nil {
+    if askOnBus != nil {
       rows.append(Row("request, median / D-Bus", ours: results[0], floor: results[3]))
     }
-    withExtendedLifetime((other, rawOther, bus)) {}
+    withExtendedLifetime((other, rawOther)) {}
     return try rows + [together(bench, session)]
   }
 
@@ -105,30 +105,18 @@ enum RequestRows {
 extension RequestRows {
   private static let busName = "wormhole.answerer"
 
-  /// A daemon, an answering process, and this side of the conversation.
-  private final class Bus {
-    private let daemon: LineProcess
-    private let worker: Worker
-    private let connection: BusConnection
-    private let text = SharedCount.payload.stringValue ?? ""
-
-    /// - Returns: nil if D-Bus is not installed.
-    init?(_ directory: String) throws {
-      let socket = directory + "/bus"
-      let started = try rival(
-        "dbus-daemon",
-        [
-          "--session", "--nofork", "--nopidfile", "--print-address",
-          "--address=unix:path=" + socket,
-        ],
-        isReadyAt: "unix:")
-      guard let started else { return nil }
-      daemon = started
-      worker = try Worker("answer-bus", [socket])
-      connection = try BusConnection(socket)
+  /// Starts a daemon and an answering process.
+  ///
+  /// - Returns: What asks once; nil if D-Bus is not installed.
+  private static func askingOnBus(_ directory: String) throws -> (() throws -> Void)? {
+    guard let server = try RivalServer.bus(directory) else { return nil }
+    let worker = try Worker("answer-bus", [server.address])
+    let connection = try BusConnection(server.address)
+    let text = SharedCount.payload.stringValue ?? ""
+    return {
+      try connection.ask(busName, "Ask", argument: text)
+      withExtendedLifetime((server, worker)) {}
     }
-
-    func ask() throws { try connection.ask(busName, "Ask", argument: text) }
   }
 
   static func answerOnBus(_ socket: String) throws {

@@ -9,10 +9,14 @@ extension FileDescriptor {
   /// - Throws: `.fileNameTooLong` for a longer path; `.noSuchFile` or ECONNREFUSED if no process
   ///   listens there.
   package static func connected(toSocket path: String) throws(Errno) -> FileDescriptor {
-    let type = Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue)
-    let made = FileDescriptor(owning: try checked(socket(AF_UNIX, type, 0)))
+    let made = try streamSocket(AF_UNIX)
     try made.connect(to: path)
     return made
+  }
+
+  private static func streamSocket(_ family: Int32) throws(Errno) -> FileDescriptor {
+    let type = Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue)
+    return FileDescriptor(owning: try checked(socket(family, type, 0)))
   }
 }
 
@@ -38,28 +42,20 @@ extension FileDescriptor {
   }
 }
 
-/// A shared library that is used if it is installed, and on which nothing here depends. It stays
-/// loaded until the process ends. The corresponding C functions are `dlopen` and `dlsym`.
-package struct DynamicLibrary: Sendable {
-  // An address, which is valid in every thread.
-  private let handle: UInt
-
-  /// - Returns: nil if there is no such library.
-  package init?(_ name: String) {
-    guard let handle = dlopen(name, RTLD_NOW) else { return nil }
-    self.handle = UInt(bitPattern: handle)
+/// Returns a function of a shared library that is used if it is installed, and on which nothing here depends.
+/// The library stays loaded until the process ends. The corresponding C functions are `dlopen` and `dlsym`.
+///
+/// - Parameter type: Its type in C (`@convention(c)`); only the caller can know that it is right.
+/// - Returns: nil if there is no such library, or it has no such function.
+package func function<Function>(
+  _ name: String, of library: String, as type: Function.Type
+) -> Function? {
+  precondition(
+    MemoryLayout<Function>.size == MemoryLayout<UInt>.size, "a C function is an address")
+  guard let library = dlopen(library, RTLD_NOW), let address = dlsym(library, name) else {
+    return nil
   }
-
-  /// Returns a function of the library.
-  ///
-  /// - Parameter type: Its type in C (`@convention(c)`); only the caller can know that it is right.
-  /// - Returns: nil if the library has no such function.
-  package func function<Function>(_ name: String, as type: Function.Type) -> Function? {
-    precondition(
-      MemoryLayout<Function>.size == MemoryLayout<UInt>.size, "a C function is an address")
-    guard let address = dlsym(UnsafeMutableRawPointer(bitPattern: handle), name) else { return nil }
-    return unsafeBitCast(address, to: type)
-  }
+  return unsafeBitCast(address, to: type)
 }
 
 /// Runs a program without input or output, and waits for its end.
@@ -96,11 +92,6 @@ extension Errno {
 
 // TCP on this machine, for servers that are measured or disturbed.
 extension FileDescriptor {
-  private static func loopbackSocket() throws(Errno) -> FileDescriptor {
-    let type = Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue)
-    return FileDescriptor(owning: try checked(socket(AF_INET, type, 0)))
-  }
-
   private static func withAddress(
     _ port: UInt16, _ body: (UnsafePointer<sockaddr>, socklen_t) -> Int32
   ) throws(Errno) {
@@ -123,7 +114,7 @@ extension FileDescriptor {
     guard let port = endpoint.split(separator: ":").last.flatMap({ UInt16($0) }) else {
       throw .invalidArgument
     }
-    let made = try loopbackSocket()
+    let made = try streamSocket(AF_INET)
     try withAddress(port) { Glibc.connect(made.rawValue, $0, $1) }
     var isOn: Int32 = 1
     let length = socklen_t(MemoryLayout<Int32>.size)
@@ -135,7 +126,7 @@ extension FileDescriptor {
   ///
   /// - Throws: `.addressInUse`.
   static func listening(onPort port: UInt16) throws(Errno) -> FileDescriptor {
-    let made = try loopbackSocket()
+    let made = try streamSocket(AF_INET)
     try withAddress(port) { address, length in
       bind(made.rawValue, address, length) == -1 ? -1 : listen(made.rawValue, 64)
     }
