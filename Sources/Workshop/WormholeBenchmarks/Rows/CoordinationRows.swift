@@ -25,10 +25,10 @@ enum CoordinationRows {
   private static let bytes = [UInt8](repeating: 0x20, count: RawValue.contentBytes)
 
   private static func writes(_ bench: Bench) throws -> [Row] {
-    let ours = try CoordinatedFile(bench, "coordination")
-    let floor = try CoordinatedFile(bench, "coordination-raw")
-    let ourData = try CoordinatedFile(bench, "coordination-data")
-    let bareData = try CoordinatedFile(bench, "coordination-data-raw")
+    let ours = try CoordinatedFile(in: bench.directory("coordination"))
+    let floor = try CoordinatedFile(in: bench.directory("coordination-raw"))
+    let ourData = try CoordinatedFile(in: bench.directory("coordination-data"))
+    let bareData = try CoordinatedFile(in: bench.directory("coordination-data-raw"))
     let content = Data(bytes)
     let results = try alternate(
       rounds: bench.shortRounds, runs: 4,
@@ -48,8 +48,8 @@ enum CoordinationRows {
   }
 
   private static func read(_ bench: Bench) throws -> Row {
-    let ours = try CoordinatedFile(bench, "coordination-read")
-    let floor = try CoordinatedFile(bench, "coordination-read-raw")
+    let ours = try CoordinatedFile(in: bench.directory("coordination-read"))
+    let floor = try CoordinatedFile(in: bench.directory("coordination-read-raw"))
     for file in [ours, floor] { try file.writeBare(bytes) }
     return try bench.compare(
       "coordinated read / open + read", rounds: bench.shortRounds, runs: 20,
@@ -66,8 +66,8 @@ enum CoordinationRows {
     _ = try bench.container("presented")
     _ = try bench.container("presented-by-nobody")
     let worker = try Worker("present-files", [bench.path + "/presented"])
-    let presented = try CoordinatedFile(bench, "presented/files")
-    let alone = try CoordinatedFile(bench, "presented-by-nobody/files")
+    let presented = try CoordinatedFile(in: bench.directory("presented/files"))
+    let alone = try CoordinatedFile(in: bench.directory("presented-by-nobody/files"))
     let row = try bench.compare(
       "coordinated write, \(presenterCount) presenters elsewhere / none",
       rounds: bench.shortRounds, runs: 4,
@@ -92,9 +92,9 @@ enum CoordinationRows {
   // MARK: 64 MiB
 
   private static func largeWrites(_ bench: Bench) throws -> [Row] {
-    let changed = try CoordinatedFile(bench, "coordination-large")
-    let replaced = try CoordinatedFile(bench, "coordination-large-anew")
-    let floor = try CoordinatedFile(bench, "coordination-large-raw")
+    let changed = try CoordinatedFile(in: bench.directory("coordination-large"))
+    let replaced = try CoordinatedFile(in: bench.directory("coordination-large-anew"))
+    let floor = try CoordinatedFile(in: bench.directory("coordination-large-raw"))
     let bytes = [UInt8](repeating: 0x20, count: bench.scaled(64) << 20)
     let results = try alternate(
       rounds: bench.isQuick ? 2 : 7, runs: 1,
@@ -119,11 +119,7 @@ final class CoordinatedFile {
   let path: String
   private let url: URL
 
-  convenience init(_ bench: Bench, _ directory: String) throws {
-    try self.init(inDirectory: try bench.directory(directory))
-  }
-
-  init(inDirectory directory: String) throws {
+  init(in directory: String) throws {
     path = directory + "/file"
     url = URL(filePath: path)
     try writeBare([UInt8]())

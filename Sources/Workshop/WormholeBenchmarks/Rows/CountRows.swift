@@ -59,11 +59,11 @@ enum CountRows {
       }
     },
     Operation(name: "coordinated read", limit: 12_000) { container in
-      let file = try CoordinatedFile(inDirectory: container.url.path)
+      let file = try CoordinatedFile(in: container.url.path)
       return { try file.read() }
     },
     Operation(name: "coordinated write", limit: 30_000) { container in
-      let file = try CoordinatedFile(inDirectory: container.url.path)
+      let file = try CoordinatedFile(in: container.url.path)
       let content = [UInt8](repeating: 0x20, count: RawValue.contentBytes)
       return { try file.write(content) }
     },
