@@ -31,10 +31,6 @@ enum JournalEntry: Codable, Equatable {
   case inDoubt
   /// A promise was broken, as a sentence says.
   case broke(Promise, String)
-  case posting(bell: String, at: UInt64)
-  case posted(at: UInt64)
-  /// The post that was begun last was not made, because etcd did not answer.
-  case unposted
   case checked(bell: String, from: UInt64, to: UInt64, heard: Bool)
   case delivery(Delivery)
   case request(RequestEvent)
@@ -151,6 +147,8 @@ struct Journal {
 
 struct Records {
   var operations: [HistoryOperation] = []
+  /// The posts of notifications, as writes.
+  var posts: [HistoryOperation] = []
   /// The reports to their observers, as reads.
   var observations: [HistoryOperation] = []
   /// The journal of each strand of each worker.
@@ -169,6 +167,9 @@ struct Records {
         journals.append(Journal(life: life, strand: strand, entries: entries))
       }
     }
+    let isPost = { (operation: HistoryOperation) in Workload.bells.contains(operation.key) }
+    posts = operations.filter(isPost)
+    operations.removeAll(where: isPost)
   }
 
   /// Returns the deliveries of a strand, for each worker.

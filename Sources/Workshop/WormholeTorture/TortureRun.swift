@@ -92,14 +92,14 @@ struct TortureRun {
     let records = try Records(directory, lives: final.life)
     checks += HistoryChecks(records: records, last: values, isOnEtcd: nemesis != nil).all
     checks += JournalChecks(records: records, isOnEtcd: nemesis != nil).all
-    checks.append(
+    checks += [
       Check(
-        promise: "observers receive the last value, the last post and the present processes",
-        extent: "\(options.processes) workers", evidence: missed))
-    checks.append(
+        "observers receive the last value, the last post and the present processes",
+        "\(options.processes) workers", evidence: missed),
       Check(
-        promise: "no worker ends or hangs by itself", extent: "\(chaos.counts.started) workers",
-        evidence: chaos.failures + restless))
+        "no worker ends or hangs by itself", "\(chaos.counts.started) workers",
+        evidence: chaos.failures + restless),
+    ]
     checks += try final.checks(records)
     checks.append(try Leftovers(directory: directory).check(container))
     return Report(

@@ -65,14 +65,18 @@ struct EtcdCheckTests {
   }
 
   @Test("allow a post without an end, after which others come, to be heard")
-  func openPosts() {
-    var records = Records()
-    records.journals = [
-      Journal(life: 1, entries: [.posting(bell: "b", at: 1), .posting(bell: "b", at: 2)])
-    ]
-    #expect(BellHistory.posts(in: records)["b"]?.posts.count == 2)
-    records.journals = [Journal(life: 1, entries: [.posting(bell: "b", at: 1), .unposted])]
-    #expect(BellHistory.posts(in: records)["b"] == nil)
+  func openPosts() throws {
+    let directory = try TemporaryDirectory()
+    let run = RunDirectory(path: directory.path + "/run")
+    try run.create()
+    let recorder = try Recorder(run, life: 1, .values)
+    let post = JournalEntry.began(key: Workload.bells[0], .write(nil), at: 1)
+    for entry in [post, post] { try recorder.note(entry) }
+    #expect(try Records(run, lives: 1).posts.map(\.outcome) == [.unknown, .unknown])
+    // The last one was not made, because etcd did not answer.
+    try recorder.note(.withoutEffect)
+    #expect(try Records(run, lives: 1).posts.count == 1)
+    #expect(try Records(run, lives: 1).operations == [])
   }
 
   // MARK: Observers and watches

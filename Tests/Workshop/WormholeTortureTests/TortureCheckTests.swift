@@ -132,17 +132,20 @@ struct TortureCheckTests {
         .checked(bell: "b", from: 10, to: 20, heard: true),
         .checked(bell: "b", from: 50, to: 60, heard: heard),
       ]
-      records.journals = [Journal(life: 1, entries: posts), Journal(life: 2, entries: checks)]
+      records.posts = posts.operations(of: 1)
+      records.journals = [Journal(life: 2, entries: checks)]
       return failed(JournalChecks(records: records).all)
     }
     let promise = ["a check reports whether there was a post since the last check"]
-    let between: [JournalEntry] = [.posting(bell: "b", at: 30), .posted(at: 40)]
+    let between: [JournalEntry] = [
+      .began(key: "b", .write(nil), at: 30), .answered(.done, at: 40),
+    ]
     #expect(failures(true, between) == [])
     #expect(failures(false, between) == promise)
     #expect(failures(false, []) == [])
     #expect(failures(true, []) == promise)
     // An interrupted post may be reported at any later time, or never.
-    let cut: [JournalEntry] = [.posting(bell: "b", at: 5)]
+    let cut: [JournalEntry] = [.began(key: "b", .write(nil), at: 5)]
     #expect(failures(true, cut) == [])
     #expect(failures(false, cut) == [])
   }
@@ -152,7 +155,7 @@ struct TortureCheckTests {
     let entries: [JournalEntry] = [
       .did("large replace"), .retried, .lost, .timedOut, .broke(.inTime, "it took\n9 s"),
       .broke(.whole, "half"), .broke(.together, "2, then 1"), .broke(.noFault, "no"),
-      .posting(bell: "b", at: 1), .posted(at: 2),
+      .began(key: "b", .write(nil), at: 1), .answered(.done, at: 2),
       .checked(bell: "b", from: 3, to: 4, heard: false),
     ]
     let text = try entries.map { try $0.line }.joined()

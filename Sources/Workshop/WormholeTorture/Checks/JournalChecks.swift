@@ -31,68 +31,38 @@ struct JournalChecks {
   }
 
   private var postsHeard: Check {
-    let posts = BellHistory.posts(in: records)
+    let posts = Dictionary(grouping: records.posts, by: \.key)
     var checks = 0
     var evidence: [String] = []
     for journal in records.journals {
-      var last: [String: BellHistory.Look] = [:]
+      var last: [String: Look] = [:]
       for case .checked(let bell, let from, let to, let heard) in journal.entries {
         checks += 1
         defer { last[bell] = (from, to) }
         guard let before = last[bell] else { continue }
-        let history = posts[bell] ?? BellHistory()
-        if let wrong = history.contradiction(before, (from, to), heard: heard) {
-          evidence.append("worker \(journal.life), \(bell): \(wrong)")
-        }
+        let wrong = Self.contradiction(before, (from, to), heard: heard, among: posts[bell] ?? [])
+        if let wrong { evidence.append("worker \(journal.life), \(bell): \(wrong)") }
       }
     }
-    let count = posts.values.reduce(0) { $0 + $1.posts.count }
     return Check(
       "a check reports whether there was a post since the last check",
-      "\(checks) checks, \(count) posts", firstOf: evidence)
+      "\(checks) checks, \(records.posts.count) posts", firstOf: evidence)
   }
-}
 
-/// The posts of a notification.
-struct BellHistory {
   /// The time of one check.
-  typealias Look = (from: UInt64, to: UInt64)
+  private typealias Look = (from: UInt64, to: UInt64)
 
-  /// Without an end: the post of a killed process, which may or may not have taken effect by then.
-  var posts: [(from: UInt64, to: UInt64?)] = []
-
-  static func posts(in records: Records) -> [String: BellHistory] {
-    var histories: [String: BellHistory] = [:]
-    for journal in records.journals {
-      var open: (bell: String, from: UInt64)?
-      func end(_ time: UInt64?) {
-        guard let (bell, from) = open.take() else { return }
-        histories[bell, default: BellHistory()].posts.append((from, time))
-      }
-      for entry in journal.entries {
-        switch entry {
-        case .posting(let bell, let time):
-          // A post without an end was interrupted by an error.
-          end(nil)
-          open = (bell, time)
-        case .posted(let time): end(time)
-        case .unposted: open = nil
-        default: continue
-        }
-      }
-      end(nil)
-    }
-    return histories
-  }
-
-  /// Returns the contradiction in a check's answer, given the check before it.
-  func contradiction(_ before: Look, _ now: Look, heard: Bool) -> String? {
+  /// Returns the contradiction in a check's answer, given the check before it and the posts. One without an
+  /// end is a killed process's, and may or may not have taken effect by then.
+  private static func contradiction(
+    _ before: Look, _ now: Look, heard: Bool, among posts: [HistoryOperation]
+  ) -> String? {
     let isBetween = posts.contains { post in
-      post.from > before.to && (post.to.map { $0 < now.from } ?? false)
+      post.invocation > before.to && (post.response.map { $0 < now.from } ?? false)
     }
     if isBetween, !heard { return "a post between two checks was not reported" }
     let mayBe = posts.contains { post in
-      post.from <= now.to && (post.to.map { $0 >= before.from } ?? true)
+      post.invocation <= now.to && (post.response.map { $0 >= before.from } ?? true)
     }
     if !mayBe, heard { return "a check reported a post that no process made" }
     return nil
@@ -108,13 +78,17 @@ struct Check {
   let evidence: [String]
 
   var holds: Bool { evidence.isEmpty }
-}
 
-extension Check {
+  init(_ promise: String, _ extent: String, evidence: [String]) {
+    self.promise = promise
+    self.extent = extent
+    self.evidence = evidence
+  }
+
   /// A check with the first three offences, and the number of the others.
   init(_ promise: String, _ extent: String, firstOf offences: [String]) {
     let others = offences.count > 3 ? ["and \(offences.count - 3) more"] : []
-    self.init(promise: promise, extent: extent, evidence: offences.prefix(3) + others)
+    self.init(promise, extent, evidence: offences.prefix(3) + others)
   }
 }
 
@@ -150,23 +124,23 @@ struct HistoryChecks {
       evidence.append(
         "\(key) is \(counter) after \(done) increments, and \(open) of unknown outcome")
     }
-    return Check(promise: "no update is lost", extent: "\(total) increments", evidence: evidence)
+    return Check("no update is lost", "\(total) increments", evidence: evidence)
   }
 
   private var linearizable: Check {
     check(
       "reads, writes, updates and compare-and-sets are linearizable",
-      extent: "\(records.operations.count) operations", records.operations)
+      "\(records.operations.count) operations", records.operations)
   }
 
   private var observersInOrder: Check {
     check(
       "observers receive the published values in order",
-      extent: "\(records.observations.count) deliveries", everything)
+      "\(records.observations.count) deliveries", everything)
   }
 
   private func check(
-    _ promise: String, extent: String, _ operations: [HistoryOperation]
+    _ promise: String, _ extent: String, _ operations: [HistoryOperation]
   ) -> Check {
     let evidence =
       switch checkLinearizability(of: operations, initial: Workload.initial) {
@@ -176,24 +150,23 @@ struct HistoryChecks {
       case .undecided(let limit):
         ["not decided within \(limit) steps; run it for a shorter time"]
       }
-    return Check(promise: promise, extent: extent, evidence: evidence)
+    return Check(promise, extent, evidence: evidence)
   }
 
   private var nothingUnpublished: Check {
     let found = findUnwrittenRead(in: everything, initial: Workload.initial)
+    let sentence = found.map {
+      "process \($0.process): \($0.sentence) of \($0.key), which no process published"
+    }
     return Check(
-      promise: "only published values are read", extent: "\(everything.count) operations",
-      evidence: found.map {
-        ["process \($0.process): \($0.sentence) of \($0.key), which no process published"]
-      } ?? [])
+      "only published values are read", "\(everything.count) operations",
+      evidence: sentence.map { [$0] } ?? [])
   }
 
   private var nothingBackwards: Check {
-    let reads = everything.filter {
-      $0.call == .read && Workload.isAscending($0.key)
-    }
+    let reads = everything.filter { $0.call == .read && Workload.isAscending($0.key) }
     return Check(
-      promise: "no reader goes backwards", extent: "\(reads.count) reads",
+      "no reader goes backwards", "\(reads.count) reads",
       evidence: findBackwardRead(in: reads).map { [$0.description] } ?? [])
   }
 }

@@ -18,8 +18,7 @@ struct Leftovers {
     var evidence = sweep.failures.map { "the sweep: \($0)" }
     evidence += try container.report().leftovers.map { "\($0.kind): \($0.path)" }
     return Check(
-      promise: "a sweep leaves nothing behind",
-      extent: "\(extent), \(sweep.removed.count) leftovers removed",
+      "a sweep leaves nothing behind", "\(extent), \(sweep.removed.count) leftovers removed",
       evidence: Array((evidence + strangers).prefix(5)))
   }
 
@@ -121,7 +120,7 @@ struct Leftovers {
 /// present again when it continues.
 func checkAbsence(of worker: WorkerProcess?, _ container: SharedContainer) throws -> Check {
   let promise = "a process that is stopped for too long is absent, and returns"
-  guard let worker else { return Check(promise: promise, extent: "no process", evidence: []) }
+  guard let worker else { return Check(promise, "no process", evidence: []) }
   let presence = container.presence(PresenceWatch.name)
   func becomes(present: Bool) throws -> Bool {
     // The lifetime of its lease, twice: etcd counts it from the last sign of life, and its looks for
@@ -135,7 +134,7 @@ func checkAbsence(of worker: WorkerProcess?, _ container: SharedContainer) throw
   if try !becomes(present: false) { evidence.append("it is still present") }
   try worker.process.send(.continue)
   if try !becomes(present: true) { evidence.append("it does not return") }
-  return Check(promise: promise, extent: "worker \(worker.life)", evidence: evidence)
+  return Check(promise, "worker \(worker.life)", evidence: evidence)
 }
 
 /// The check that a restored snapshot is noticed, after which revisions are repeated.
@@ -171,6 +170,6 @@ func checkRestore(_ nemesis: Nemesis, _ container: SharedContainer) throws -> Ch
   try value.replace(with: PropertyListValue(lost + 1))
   try expect(lost + 1, "in the end")
   return Check(
-    promise: "a restored snapshot takes back what came after it, and nothing else",
-    extent: "\(lost) changes", evidence: evidence)
+    "a restored snapshot takes back what came after it, and nothing else", "\(lost) changes",
+    evidence: evidence)
 }

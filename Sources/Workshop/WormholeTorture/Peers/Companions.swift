@@ -8,8 +8,13 @@ import WormholeWorkshop
 
 /// The work of a worker besides values and notifications, each kind on a thread of its own.
 final class Companions {
+  /// One turn of a strand's job. A replacement while the process was stopped is not a failure; any other
+  /// error is.
+  typealias Turn = @Sendable (inout SeededGenerator) throws -> Void
+
   private let arguments: WorkerArguments
-  private var strands: [SideStrand] = []
+  private var strands: [(kind: Kind, recorder: Recorder, turn: Turn)] = []
+  private let running = DispatchGroup()
   private var requests: RequestStrand?
   private var watch: PresenceWatch?
   private var changes: ChangeWatch?
@@ -48,23 +53,46 @@ final class Companions {
   }
 
   /// Makes what a kind of work needs, if it was chosen; also its turns, if it has any.
-  private func add(_ kind: Kind, _ make: (Recorder) throws -> SideStrand.Turn?) throws {
+  private func add(_ kind: Kind, _ make: (Recorder) throws -> Turn?) throws {
     guard arguments.options.kinds.contains(kind) else { return }
     let recorder = try Recorder(arguments.directory, life: arguments.life, kind)
-    guard let turn = try recorder.insisting(until: arguments.end, { try make(recorder) }) else {
-      return
-    }
-    strands.append(SideStrand(strand: kind, recorder: recorder, arguments: arguments, turn: turn))
+    let turn = try recorder.insisting(until: arguments.end) { try make(recorder) }
+    if let turn { strands.append((kind, recorder, turn)) }
   }
 
   func begin() throws {
     try changes?.begin()
-    for strand in strands { strand.begin() }
+    for (kind, recorder, turn) in strands {
+      Blocking.queue().async(group: running) { [arguments] in
+        Self.work(kind, recorder, arguments, turn)
+      }
+    }
+  }
+
+  /// Repeats a strand's job until the run ends.
+  private static func work(
+    _ kind: Kind, _ recorder: Recorder, _ arguments: WorkerArguments, _ turn: Turn
+  ) {
+    var random = SeededGenerator(
+      seed: mix(arguments.options.seed &+ UInt64(kind.number)) ^ UInt64(arguments.life))
+    while bootTimeNanoseconds() < arguments.end {
+      var disturbance = Disturbance()
+      if random.chance(3) {
+        let place = Interruption.Place.call(Int.random(in: 0..<80, using: &random))
+        disturbance.interruption = Interruption(place: place, isFatal: random.chance(10))
+      }
+      do {
+        try disturbance.during { try turn(&random) }
+      } catch {
+        recorder.noteOrEnd(recorder.entry(error, in: "\(kind)"))
+      }
+      pauseThread(random.milliseconds(0...4))
+    }
   }
 
   /// Waits for the end; blocks the calling thread.
   func waitForEnd() throws {
-    for strand in strands { strand.waitForEnd() }
+    running.wait()
     requests?.settle()
     settleTransfers()
     for strand in strands { try strand.recorder.note(.rested) }
@@ -94,43 +122,6 @@ final class Companions {
     }
     return behind
   }
-}
-
-/// A worker's repeated job on a thread of its own, until the run ends.
-struct SideStrand {
-  typealias Turn = @Sendable (inout SeededGenerator) throws -> Void
-
-  let strand: Kind
-  let recorder: Recorder
-  let arguments: WorkerArguments
-  private let hasEnded = DispatchSemaphore(value: 0)
-  /// One turn of the job. A replacement while the process was stopped is not a failure; any other
-  /// error is.
-  let turn: Turn
-
-  func begin() {
-    Blocking.queue().async { [self] in
-      var random = SeededGenerator(
-        seed: mix(arguments.options.seed &+ UInt64(strand.number)) ^ UInt64(arguments.life))
-      while bootTimeNanoseconds() < arguments.end {
-        var disturbance = Disturbance()
-        if random.chance(3) {
-          let place = Interruption.Place.call(Int.random(in: 0..<80, using: &random))
-          disturbance.interruption = Interruption(place: place, isFatal: random.chance(10))
-        }
-        do {
-          try disturbance.during { try turn(&random) }
-        } catch {
-          recorder.noteOrEnd(recorder.entry(error, in: "\(strand)"))
-        }
-        pauseThread(random.milliseconds(0...4))
-      }
-      hasEnded.signal()
-    }
-  }
-
-  /// Waits for the end; blocks the calling thread.
-  func waitForEnd() { hasEnded.wait() }
 }
 
 /// A worker's own presence, and its reports of the others'.

@@ -156,7 +156,6 @@ struct RequestChecks {
       }
     }
     return Check(
-      promise: "a process that has ended is unreachable at once", extent: "\(processes) peers",
-      evidence: evidence)
+      "a process that has ended is unreachable at once", "\(processes) peers", evidence: evidence)
   }
 }

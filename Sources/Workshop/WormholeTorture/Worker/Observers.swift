@@ -28,37 +28,30 @@ final class Observers: Sendable {
     self.recorder = recorder
   }
 
-  /// Returns the number of an observer, which has received nothing yet.
-  private func begin(_ name: String, of key: String) -> Int {
+  /// Returns the handler of an observer, which has received nothing yet.
+  private func receiver(_ name: String, of key: String) -> @Sendable (ValueSnapshot) -> Void {
     state.withLock { $0.latest["\(name) of \(key)"] = .some(nil) }
-    return count.wrappingAdd(1, ordering: .relaxed).newValue
+    let observer = count.wrappingAdd(1, ordering: .relaxed).newValue
+    let last = Mutex(bootTimeNanoseconds())
+    return { [weak self] snapshot in
+      let before = last.withLock { $0 }
+      self?.received(key, observer, snapshot: snapshot, since: before, name: name)
+      last.withLock { $0 = bootTimeNanoseconds() }
+    }
   }
 
   /// Observes a key with a handler.
   func observe(_ key: String) throws {
-    let observer = begin("observer", of: key)
-    let last = Mutex(bootTimeNanoseconds())
-    let observation = try container.value(key).observe(startsWithCurrent: true, on: queue) {
-      [weak self] snapshot in
-      let before = last.withLock { $0 }
-      self?.received(key, observer, snapshot: snapshot, since: before, name: "observer")
-      last.withLock { $0 = bootTimeNanoseconds() }
-    }
+    let observation = try container.value(key).observe(
+      startsWithCurrent: true, on: queue, receiver("observer", of: key))
     kept.withLock { $0.append(observation) }
   }
 
   /// Observes a key with `for await`.
   func follow(_ key: String) throws {
-    let observer = begin("sequence", of: key)
-    let beginning = bootTimeNanoseconds()
+    let receive = receiver("sequence", of: key)
     let snapshots = try container.value(key).snapshots(startsWithCurrent: true)
-    let task = Task { [weak self] in
-      var last = beginning
-      for await snapshot in snapshots {
-        self?.received(key, observer, snapshot: snapshot, since: last, name: "sequence")
-        last = bootTimeNanoseconds()
-      }
-    }
+    let task = Task { for await snapshot in snapshots { receive(snapshot) } }
     kept.withLock { $0.append(task) }
   }
 

@@ -20,13 +20,18 @@ struct Operations {
   }
 
   func read(_ key: String) throws -> HistoryValue? {
-    let answer = try recorder.perform(
-      "read", key: key, call: .read, patience: recorder.patienceOfReads
-    ) {
-      .value(try Content.number(container.value(key).read(), in: key))
+    try read("read", key) { try Content.number(container.value(key).read(), in: key) }
+  }
+
+  private func read(
+    _ kind: String, _ key: String, _ body: () throws -> HistoryValue?
+  ) throws -> HistoryValue? {
+    let patience = recorder.patienceWithoutDeadline
+    let answer = try recorder.perform(kind, key: key, call: .read, patience: patience) {
+      .value(try body())
     }
-    if case .value(let number) = answer { return number }
-    return nil
+    guard case .value(let number) = answer else { return nil }
+    return number
   }
 
   /// Records a change, and disturbs it.
@@ -140,31 +145,24 @@ struct Operations {
   }
 
   func state() throws {
-    _ = try recorder.perform(
-      "get state", key: Workload.state, call: .read, patience: recorder.patienceOfReads
-    ) {
-      .value(try container.notification(Workload.bells[0]).state())
+    _ = try read("get state", Workload.state) {
+      try container.notification(Workload.bells[0]).state()
     }
   }
 
   func post(_ bell: String, _ disturbance: Disturbance) throws {
-    try recorder.note(.posting(bell: bell, at: bootTimeNanoseconds()))
-    do {
+    let patience = recorder.patienceWithoutDeadline
+    _ = try recorder.perform("post", key: bell, call: .write(nil), patience: patience) {
       try disturbance.during { try container.notification(bell).post() }
-    } catch let error as AppGroupError where error.code == .unreachable {
-      try recorder.note(.unposted)
-      throw error
+      return .done
     }
-    try recorder.note(.posted(at: bootTimeNanoseconds()))
-    try recorder.note(.did("post"))
   }
 
   func check(_ bell: String, _ registration: NotificationRegistration) throws {
     let beginning = bootTimeNanoseconds()
     let heard = try registration.check()
     try recorder.note(
-      .checked(bell: bell, from: beginning, to: bootTimeNanoseconds(), heard: heard))
-    try recorder.note(.did("check"))
+      .checked(bell: bell, from: beginning, to: bootTimeNanoseconds(), heard: heard), .did("check"))
   }
 }
 

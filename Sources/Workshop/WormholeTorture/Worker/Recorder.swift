@@ -22,9 +22,9 @@ final class Recorder: Sendable {
   /// the process itself did not run is subtracted (`Pulse`).
   static let allowance: Duration = .seconds(5)
 
-  /// How long a call without a deadline may take. A read waits for nothing in a directory; on etcd it has 10
-  /// seconds.
-  var patienceOfReads: Duration { isOnEtcd ? CallLimit.standardWait : .zero }
+  /// How long a read or a post may take, which has no deadline: it waits for nothing in a directory; on etcd
+  /// it has 10 seconds.
+  var patienceWithoutDeadline: Duration { isOnEtcd ? CallLimit.standardWait : .zero }
 
   init(
     _ directory: RunDirectory, life: Int, _ strand: Kind, isAlone: Bool = false
@@ -38,11 +38,11 @@ final class Recorder: Sendable {
       try FileDescriptor.open(path, [.writeOnly, .create, .append, .noFollow]))
   }
 
-  func note(_ entry: JournalEntry) throws {
-    try journal.descriptor.writeAll(Array(entry.line.utf8))
+  func note(_ entries: JournalEntry...) throws {
+    for entry in entries { try journal.descriptor.writeAll(Array(entry.line.utf8)) }
   }
 
-  /// Notes an entry where no caller could handle an error: without its records this worker is useless.
+  /// Notes entries where no caller could handle an error: without its records this worker is useless.
   func noteOrEnd(_ entries: JournalEntry...) {
     do {
       for entry in entries { try note(entry) }
@@ -95,8 +95,7 @@ final class Recorder: Sendable {
       try self.check(watch, patience: patience, "\(kind) of \(key)")
       switch result {
       case .success(let answer):
-        try self.note(.answered(answer, at: end))
-        try self.note(.did(kind))
+        try self.note(.answered(answer, at: end), .did(kind))
         return answer
       case .failure(let error):
         try self.fail(kind, key, error: error)
@@ -108,21 +107,17 @@ final class Recorder: Sendable {
   private func fail(_ kind: String, _ key: String, error: any Error) throws {
     switch error {
     case is Deliberate, is CancellationError:
-      try note(.withoutEffect)
-      try note(.did(error is Deliberate ? kind : "cancelled " + kind))
+      try note(.withoutEffect, .did(error is Deliberate ? kind : "cancelled " + kind))
     case let error as AppGroupError where error.code == .outcomeUnknown && !isAlone:
-      try note(.unknown)
-      try note(.inDoubt)
-    case let error as AppGroupError where passing(error) != nil:
-      // That nothing was done is a promise, too: the history shows a violation.
-      try note(.withoutEffect)
-      if let entry = passing(error) { try note(entry) }
-    case is Content.Torn:
-      try note(.unknown)
-      try note(.broke(.whole, "\(error)"))
+      try note(.unknown, .inDoubt)
+    case is Content.Torn: try note(.unknown, .broke(.whole, "\(error)"))
     default:
-      try note(.unknown)
-      try note(.broke(.noFault, "\(kind) of \(key): \(error)"))
+      if error is AppGroupError, let entry = passing(error) {
+        // That nothing was done is a promise, too: the history shows a violation.
+        try note(.withoutEffect, entry)
+      } else {
+        try note(.unknown, .broke(.noFault, "\(kind) of \(key): \(error)"))
+      }
     }
   }
 }
