@@ -25,56 +25,40 @@ extension PropertyListValue {
   /// - Complexity: Linear in the number of nodes. Nothing recurses, and a scalar allocates nothing.
   package var footprint: PropertyListFootprint {
     var footprint = PropertyListFootprint()
-    guard isContainer else {
-      footprint.contentBytes = contentBytes
-      return footprint
-    }
-    var level = [self]
-    while !level.isEmpty {
+    // The containers of the next level.
+    var next: [PropertyListValue] = []
+    count(in: &footprint, &next)
+    while !next.isEmpty {
       footprint.depth += 1
-      // The containers of the next level.
-      var next: [PropertyListValue] = []
-      for container in level { container.count(into: &footprint, &next) }
-      level = next
+      let level = next
+      next = []
+      for container in level {
+        switch container {
+        case .array(let array):
+          footprint.nodes += array.count
+          for element in array { element.count(in: &footprint, &next) }
+        case .dictionary(let dictionary):
+          footprint.nodes += 2 * dictionary.count
+          for (key, value) in dictionary {
+            footprint.contentBytes += key.utf8.count
+            value.count(in: &footprint, &next)
+          }
+        default: break
+        }
+      }
     }
     return footprint
   }
 
-  private var isContainer: Bool {
-    switch self {
-    case .array, .dictionary: true
-    default: false
-    }
-  }
-
-  private var contentBytes: Int {
-    switch self {
-    case .string(let string): string.utf8.count
-    case .data(let data): data.count
-    default: 0
-    }
-  }
-
-  private func count(
-    into footprint: inout PropertyListFootprint, _ containers: inout [PropertyListValue]
-  ) {
-    switch self {
-    case .array(let array):
-      footprint.nodes += array.count
-      for element in array { element.count(in: &footprint, &containers) }
-    case .dictionary(let dictionary):
-      footprint.nodes += 2 * dictionary.count
-      for (key, value) in dictionary {
-        footprint.contentBytes += key.utf8.count
-        value.count(in: &footprint, &containers)
-      }
-    default: return
-    }
-  }
-
+  /// Counts the content of a scalar; a container is left for later.
   private func count(
     in footprint: inout PropertyListFootprint, _ containers: inout [PropertyListValue]
   ) {
-    if isContainer { containers.append(self) } else { footprint.contentBytes += contentBytes }
+    switch self {
+    case .array, .dictionary: containers.append(self)
+    case .string(let string): footprint.contentBytes += string.utf8.count
+    case .data(let data): footprint.contentBytes += data.count
+    default: break
+    }
   }
 }
