@@ -106,7 +106,8 @@ final class Companions {
     else {
       return
     }
-    let deadline = ContinuousClock.now + .seconds(20)
+    // On a busy machine each takes seconds.
+    let deadline = ContinuousClock.now + .seconds(40)
     // Without the list it waits for nothing; a file that the restore removes then fails its check.
     for transfer in (try? session.fileTransfers()) ?? [] {
       // A transfer that failed is an answer, too; the check of files looks for it on the other side.
