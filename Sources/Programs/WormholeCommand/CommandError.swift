@@ -136,6 +136,9 @@ extension ExitStatus {
   /// - Parameter hasTimeout: whether the command has a timeout: an unreachable process is then
   ///   late, whether it does not answer or does not listen.
   init(of error: any Error, hasTimeout: Bool = false) {
+    // Where etcd does not answer, every command ends alike.
+    let peers = (error as? PeerError)?.underlying
+    let error = peers.flatMap { $0.code == .unreachable ? $0 : nil } ?? error
     self =
       switch error {
       case let error as AppGroupError where hasTimeout && error.code == .unreachable: .deadline

@@ -1,6 +1,7 @@
 import Synchronization
 import Testing
 import Wormhole
+import WormholePeers
 import WormholePropertyLists
 import WormholeTestSupport
 import WormholeWorkshop
@@ -83,6 +84,18 @@ struct ExitStatusTests {
     #expect(
       outcome.output.contains("A member does not answer: it refused the connection"), "\(outcome)")
     #expect(outcome.output.hasSuffix("\n1\n"), "\(outcome)")
+  }
+
+  @Test("An etcd that does not answer has one status in all commands, a peer that does not another")
+  func unreachable() {
+    let silence = AppGroupError(.unreachable, "read \"a\"", path: "", reason: "it does not answer")
+    let between = PeerError(any: silence, "receive messages")
+    for error in [silence, between] as [any Error] {
+      #expect(ExitStatus(of: error) == .inputOutput)
+      #expect(ExitStatus(of: error, hasTimeout: true) == .deadline)
+    }
+    let peer = PeerError(.unreachable, "ask", reason: "it is not there")
+    #expect(ExitStatus(of: peer, hasTimeout: true) == .no)
   }
 
   @Test("Words for a shell survive the shell")
