@@ -142,10 +142,12 @@ extension Communicator {
   /// the newest of its key.
   ///
   /// - Parameters:
+  ///   - guaranteedMessage: The message.
   ///   - lifetime: The time for which it may be delivered; nil for no limit. Afterwards the
   ///     completion gets `WCError.transferTimedOut`.
   ///   - key: A newer message with the same key replaces a waiting one; nil for none. The
   ///     completion of the older one gets `WCError.deliveryFailed`.
+  ///   - completion: As for `send(_:completion:)`.
   @preconcurrency @discardableResult
   public func send(
     _ guaranteedMessage: GuaranteedMessage, expiresAfter lifetime: Duration?, key: String? = nil,

@@ -36,8 +36,14 @@ extension GroupDefaults {
 
   /// Changes the value of a key in one step: no other change comes between.
   ///
-  /// - Parameter body: Receives the value, or the default, and leaves the new one there. It runs again if
-  ///   the lease was lost. All else is as with `update(forKey:)`.
+  /// - Parameters:
+  ///   - key: The key.
+  ///   - durability: What the change survives.
+  ///   - deadline: The latest instant to wait for other changes of the suite.
+  ///   - body: Receives the value, or the default, and leaves the new one there. It runs again if the
+  ///     lease was lost.
+  /// - Returns: The result of `body`.
+  /// - Throws: The error of `body`, or as `update(forKey:)`.
   @available(*, noasync, message: "it blocks; await the other form, in an async function")
   public func update<Content, Result: Sendable>(
     _ key: DefaultsKey<Content>, durability: Durability = .standard,

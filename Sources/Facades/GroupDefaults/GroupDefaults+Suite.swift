@@ -20,8 +20,11 @@ extension GroupDefaults {
   ///
   /// - Parameters:
   ///   - type: A type that is encoded as a dictionary.
+  ///   - durability: What the change survives.
+  ///   - deadline: The latest instant to wait for other changes of the suite.
   ///   - body: Receives the suite, nil if nothing is stored, and leaves the new one there; nil removes
-  ///     the keys of the type. It runs again if the lease was lost. All else is as with `update(forKey:)`.
+  ///     the keys of the type. It runs again if the lease was lost.
+  /// - Returns: The result of `body`.
   /// - Throws: The error of `body`, or as `readSuite` and `write`.
   @available(*, noasync, message: "it blocks; await the other form, in an async function")
   public func updateSuite<Content: Codable & Sendable, Result: Sendable>(
@@ -106,7 +109,9 @@ extension GroupDefaults {
   ///
   /// - Parameters:
   ///   - data: An XML or binary property list from any source, with a dictionary at its top.
-  ///   - mode: The treatment of stored keys that are not imported. The others are as with `write`.
+  ///   - mode: The treatment of stored keys that are not imported.
+  ///   - durability: What the import survives.
+  ///   - deadline: The latest instant to wait for other changes of the same suite.
   /// - Returns: The number of imported keys.
   /// - Throws: `GroupDefaultsError.badImport` for anything else, for example an archive of
   ///   Objective-C objects or a hostile file; otherwise as `write`. If it throws, nothing has

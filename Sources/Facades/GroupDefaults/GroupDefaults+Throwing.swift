@@ -83,10 +83,14 @@ extension GroupDefaults {
   /// Changes the stored value of a key atomically: no other change comes between reading and
   /// writing.
   ///
-  /// - Parameter body: Receives the value, nil if the suite has none, and leaves the new one there; nil
-  ///   removes it. It runs **again**, with the latest value, if this process was stopped in the middle and
-  ///   its lease was taken over. So it should have no other effects, and must not change the same suite.
-  ///   The others are as with `write`.
+  /// - Parameters:
+  ///   - key: Any string.
+  ///   - durability: What the write survives.
+  ///   - deadline: The latest instant to wait for other changes of the same suite.
+  ///   - body: Receives the value, nil if the suite has none, and leaves the new one there; nil
+  ///     removes it. It runs **again**, with the latest value, if this process was stopped in the
+  ///     middle and its lease was taken over. So it should have no other effects, and must not
+  ///     change the same suite.
   /// - Returns: The result of `body`.
   /// - Throws: The error of `body`, or as `write`.
   @available(*, noasync, message: "it blocks; await the other form, in an async function")
@@ -121,7 +125,11 @@ extension GroupDefaults {
   ///
   /// - Parameters:
   ///   - expected: The value that must be stored now; nil for none.
-  ///   - new: The new value; nil removes it. The others are as with `write`.
+  ///   - new: The new value; nil removes it.
+  ///   - key: Any string.
+  ///   - durability: What the write survives.
+  ///   - deadline: The latest instant to wait for other changes of the same suite; by default 10
+  ///     seconds from now.
   /// - Returns: The previous value. The change was made if and only if it equals `expected`.
   /// - Throws: As `write`.
   public func compareAndSet(

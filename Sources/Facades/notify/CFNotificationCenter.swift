@@ -93,13 +93,15 @@ public func CFNotificationCenterGetDarwinNotifyCenter() -> CFNotificationCenter!
 /// Calls a function after each post of a name, or once after several in a row.
 ///
 /// The main queue calls it, so the main thread serves that: `RunLoop.main.run()`, `dispatchMain()`, or
-/// an `async` main function. A failure is an event of `Diagnostics`. The Darwin center ignores the object
-/// and the suspension behavior.
+/// an `async` main function. A failure is an event of `Diagnostics`.
 ///
 /// - Parameters:
+///   - center: Ignored: there is one.
 ///   - observer: Any pointer, by which the function is removed again; it is neither retained nor read.
 ///   - callBack: The function. If it is added twice, it is called twice.
 ///   - name: The name; without one nothing happens, as in the original.
+///   - object: Ignored, as in the original.
+///   - suspensionBehavior: Ignored, as in the original.
 public func CFNotificationCenterAddObserver(
   _ center: CFNotificationCenter!, _ observer: UnsafeRawPointer!,
   _ callBack: CFNotificationCallback!, _ name: CFString!, _ object: UnsafeRawPointer!,
@@ -142,8 +144,10 @@ public func CFNotificationCenterPostNotificationWithOptions(
 /// thread.
 ///
 /// - Parameters:
+///   - center: Ignored: there is one.
 ///   - observer: The pointer with which the functions were added.
 ///   - name: The name; nil for all names of the observer.
+///   - object: Ignored, as in the original.
 public func CFNotificationCenterRemoveObserver(
   _ center: CFNotificationCenter!, _ observer: UnsafeRawPointer!, _ name: CFNotificationName!,
   _ object: UnsafeRawPointer!

@@ -27,10 +27,13 @@ public struct InteractiveImmediateMessage: Sendable {
   /// `WCError.payloadUnsupportedTypes`.
   public var content: Content { payload.content }
 
-  /// Creates a message of a subject and a content.
+  /// Creates a message.
   ///
-  /// - Parameter reply: Receives the reply on the session's queue; without it the reply is awaited and
-  ///   dropped.
+  /// - Parameters:
+  ///   - identifier: The subject of the message.
+  ///   - content: Content that a property list can hold.
+  ///   - reply: Receives the reply on the session's queue; without it the reply is awaited and
+  ///     dropped.
   @preconcurrency
   public init(
     identifier: String, content: Content = [:], reply: @escaping Reply = { _ in }

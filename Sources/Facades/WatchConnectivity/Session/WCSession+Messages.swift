@@ -51,9 +51,13 @@ extension WCSessionMessaging where Self == WCSession {
   /// Sends a dictionary as `sendMessage(_:replyHandler:errorHandler:)` does, with a time limit of
   /// its own instead of the session's. Apple's framework does not offer that.
   ///
-  /// - Parameter lifetime: how long it may be delivered and replied to, at most the configured time. A
-  ///   counterpart that was stopped meanwhile does not get it. Afterwards the error handler gets
-  ///   `messageReplyTimedOut`, or `transferTimedOut` if no reply was expected.
+  /// - Parameters:
+  ///   - message: the dictionary.
+  ///   - lifetime: how long it may be delivered and replied to, at most the configured time. A
+  ///     counterpart that was stopped meanwhile does not get it. Afterwards the error handler gets
+  ///     `messageReplyTimedOut`, or `transferTimedOut` if no reply was expected.
+  ///   - replyHandler: gets the reply; nil if none is expected.
+  ///   - errorHandler: gets a `WCError`.
   public func sendMessage(
     _ message: [String: Any], expiresAfter lifetime: Duration,
     replyHandler: (@isolated(any) ([String: Any]) -> Void)?,

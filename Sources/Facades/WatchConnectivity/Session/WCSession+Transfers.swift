@@ -96,6 +96,7 @@ extension WCSession {
   /// ```
   ///
   /// - Parameters:
+  ///   - userInfo: the dictionary.
   ///   - lifetime: how long it may be delivered; nil for no limit. A counterpart that receives
   ///     later does not get it, and the delegate here then gets `transferTimedOut`.
   ///   - key: a newer dictionary with the same key replaces a waiting one; nil for none. The
@@ -113,7 +114,10 @@ extension WCSession {
   ///
   /// Files have no keys: a file whose copying has begun is sent.
   ///
-  /// - Parameter lifetime: how long it may be copied and delivered; see the form for dictionaries.
+  /// - Parameters:
+  ///   - file: a regular file.
+  ///   - metadata: a property list that is sent with it.
+  ///   - lifetime: how long it may be copied and delivered; see the form for dictionaries.
   @discardableResult
   public func transferFile(
     _ file: URL, metadata: [String: Any]?, expiresAfter lifetime: Duration?
