@@ -30,7 +30,7 @@ package struct CalendarTime: Equatable {
     let days = shiftedYear * 365 + shiftedYear / 4 - shiftedYear / 100 + shiftedYear / 400
     let sinceReference = days + dayOfYear - Self.daysPerEra - Self.daysToReferenceDate
     let seconds = sinceReference * Self.secondsPerDay + hour * 3600 + minute * 60 + second
-    // What does not exist is another day or time of day: April 31 is May 1.
+    // A day or time that does not exist spells a different one: April 31 is May 1.
     return CalendarTime(secondsSinceReferenceDate: seconds) == self ? seconds : nil
   }
 

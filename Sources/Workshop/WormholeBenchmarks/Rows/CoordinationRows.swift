@@ -93,7 +93,7 @@ enum CoordinationRows {
 
   private static func largeWrites(_ bench: Bench) throws -> [Row] {
     let changed = try CoordinatedFile(in: bench.directory("coordination-large"))
-    let replaced = try CoordinatedFile(in: bench.directory("coordination-large-anew"))
+    let replaced = try CoordinatedFile(in: bench.directory("coordination-large-replaced"))
     let floor = try CoordinatedFile(in: bench.directory("coordination-large-raw"))
     let bytes = [UInt8](repeating: 0x20, count: bench.scaled(64) << 20)
     let results = try alternate(
