@@ -99,7 +99,8 @@ final class Reception<Delivered: PeerDelivery>: Sendable {
         }
         if hasEnded { receiver.close() } else { start(receiver) }
       } catch {
-        lose(error)
+        state.withLock { $0.isRestarting = false }
+        recover(from: PeerError(any: error, "receive"))
       }
     }
   }
