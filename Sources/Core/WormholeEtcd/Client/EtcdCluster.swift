@@ -34,6 +34,8 @@ final class EtcdCluster: Sendable {
     let header: Header
     /// Whether the answer has at least the newest revision that the cluster agreed on.
     var isOfNewest: Bool { path.hasPrefix("kv/") }
+    /// Whether a member that has lost its leader cannot answer it.
+    var needsLeader: Bool { isOfNewest || path == "lease/keepalive" }
 
     init(
       _ path: String, _ message: WireText = [:], maximumBytes: Int = AnswerLimit.plain,
@@ -71,6 +73,9 @@ final class EtcdCluster: Sendable {
     var cluster: String?
     /// The endpoints that answered as members of it.
     var verified: Set<String> = []
+    /// When the last question was sent to each endpoint whose answer showed that it reaches its leader,
+    /// and that the history was not replaced.
+    var answered: [String: ContinuousClock.Instant] = [:]
     var token: String?
     /// Whether the kept token, which another process got, was tried.
     var hasTriedKept = false
@@ -203,6 +208,7 @@ final class EtcdCluster: Sendable {
     until deadline: ContinuousClock.Instant, _ understand: (WireAnswer, Int) -> Result?
   ) throws(MemberFailure) -> Result {
     let asked = moment
+    let sent = ContinuousClock.now
     let answer: HTTPAnswer
     do throws(HTTPError) {
       answer = try post(endpoint, question, token: token, until: deadline)
@@ -219,6 +225,9 @@ final class EtcdCluster: Sendable {
         history = try take(header, from: endpoint, asked: asked, isOfNewest: question.isOfNewest)
       } catch {
         throw .doubtful(error.reason, .good)
+      }
+      if question.needsLeader, header.revision?.value ?? 0 >= asked.revision {
+        state.withLock { $0.answered[endpoint] = sent }
       }
     }
     guard let result = understand(message, history) else {
@@ -291,6 +300,11 @@ extension EtcdCluster {
   }
 
   var moment: EtcdMoment { state.withLock(\.moment) }
+
+  /// When a member was asked that has answered with all that a probe would show; nil if none has.
+  func answered(_ endpoint: String) -> ContinuousClock.Instant? {
+    state.withLock { $0.answered[endpoint] }
+  }
 
   func onReplacement(_ handler: @escaping @Sendable (EtcdReplacement) -> Void) {
     state.withLock { $0.onReplacement.append(handler) }

@@ -12,7 +12,7 @@ extension EtcdContainer {
   ///
   /// - Parameter isLasting: Whether it is the one for work that another process may continue: it
   ///   lasts ten minutes longer.
-  /// - Complexity: One request at its first use. A lasting one has one every 200 seconds then.
+  /// - Complexity: One request at its first use. A lasting one has one every 300 seconds then.
   func session(isLasting: Bool = false) throws(EtcdError) -> EtcdSession {
     let lifetime = isLasting ? Self.lastingLifetime : location.lifetime
     let deadline = soon

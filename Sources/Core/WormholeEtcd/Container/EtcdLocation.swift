@@ -14,7 +14,7 @@ import WormholeSystem
 /// | `password-file` | a file with the user's password; otherwise it is in `WORMHOLE_ETCD_PASSWORD` |
 /// | `file-limit` | the largest size of a sent file in MiB, 1 to 4096; 64 by default |
 /// | `files` | a directory that all machines share, for the content of sent files |
-/// | `ttl` | the seconds after which a silent process counts as ended, 2 to 60; 5 by default |
+/// | `ttl` | the seconds after which a silent process counts as ended, 2 to 60; 8 by default |
 ///
 /// ```swift
 /// var location = try EtcdLocation("etcds://h1,h2,h3/cinema")
@@ -27,7 +27,7 @@ public struct EtcdLocation: Sendable, Hashable {
   /// The beginning of the container's keys, without a slash at its ends: "cinema".
   public var prefix: String
   /// How long a silent process still counts as alive: whole seconds, 2 to 60.
-  public var lifetime: Duration = .seconds(5)
+  public var lifetime: Duration = .seconds(8)
   /// The largest size in bytes of a file sent through the cluster; 64 MiB by default. Its members
   /// keep the whole file in their database, for all of their users, until the history is compacted.
   public var fileLimit: Int64 = Self.standardFileLimit

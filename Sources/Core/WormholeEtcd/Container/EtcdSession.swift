@@ -6,7 +6,7 @@ import WormholeSystem
 /// The sign of life of this process in a container on etcd: a lease with the keys that end with the
 /// process.
 ///
-/// It is kept alive three times in its lifetime, and revoked when the last user releases it or the
+/// It is kept alive in time (`renewal`), and revoked when the last user releases it or the
 /// process exits. A process that was stopped, or could not reach etcd, for longer than the lifetime
 /// has lost it with all of its keys, and learns that with its next call: it is **fenced** by
 /// conditions that name these keys.
@@ -52,7 +52,7 @@ package final class EtcdSession: Sendable {
       Self.live.withLock { $0[lease] = Weak(object: self) }
       _ = Self.endsAtExit
     }
-    keepAliveLater(after: lifetime / 3)
+    keepAliveLater(after: renewal)
   }
 
   deinit {
@@ -64,6 +64,10 @@ package final class EtcdSession: Sendable {
       _ = try? client.revokeLease(lease, until: .now + lifetime)
     }
   }
+
+  /// The pause between two signs of life. The rest of the lifetime is for repetitions on a busy machine,
+  /// so a short one is renewed more often.
+  private var renewal: Duration { lifetime < .seconds(8) ? lifetime / 3 : lifetime / 2 }
 
   // MARK: Certainty
 
@@ -81,7 +85,7 @@ package final class EtcdSession: Sendable {
   /// 0 ─────────────── 8/10 ─────── 9/10 ─────── lifetime
   /// ```
   ///
-  /// At `stop` a holder should stop: two keep-alives were not answered by then. At `deadline` it
+  /// At `stop` a holder should stop: a keep-alive and its repetitions were not answered by then. At `deadline` it
   /// has to have stopped; the rest is for a machine that is too busy to stop it at once.
   package var limits: HoldLimits {
     HoldLimits(stop: end(after: lifetime * 8 / 10), deadline: end(after: lifetime * 9 / 10))
@@ -123,7 +127,7 @@ package final class EtcdSession: Sendable {
     guard Program.processID == processID else { return }
     do throws(EtcdError) {
       try keepAlive(until: .now + lifetime / 2)
-      keepAliveLater(after: lifetime / 3)
+      keepAliveLater(after: renewal)
     } catch {
       // The calls of its users report that etcd cannot be reached.
       if isAlive { keepAliveLater(after: lifetime / 12) }

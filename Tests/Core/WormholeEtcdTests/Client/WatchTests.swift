@@ -206,6 +206,34 @@ struct FaultTests {
     #expect(heard.resumed > 0)
   }
 
+  @Test("is checked only while it is asked nothing else that shows as much")
+  func probes() throws {
+    let interval = Duration.milliseconds(500)
+    let probes = Atomic(0)
+    let proxy = try LossyProxy(to: node.endpoint) { path in
+      if path == "/v3/kv/range" { probes.add(1, ordering: .relaxed) }
+    }
+    let client = node.client {
+      $0.endpoints = [proxy.endpoint]
+      $0.probeInterval = interval
+    }
+    let lease = try client.grantLease(lifetime: .seconds(60), until: soon)
+    let watch = client.watch(.key(key), from: 1) { _ in }
+    defer { watch.cancel() }
+    try eventually("nothing else is asked") { probes.load(ordering: .relaxed) > 0 }
+    // As a session does. On a busy machine the pause between two may be as long as the interval.
+    var allowed = probes.load(ordering: .relaxed) + 1
+    var last = ContinuousClock.now
+    let end = last + interval * 6
+    while last < end {
+      let sent = ContinuousClock.now
+      try client.keepLeaseAlive(lease, until: soon)
+      if .now - last >= interval { allowed += 1 }
+      last = sent
+    }
+    #expect(probes.load(ordering: .relaxed) <= allowed)
+  }
+
   @Test("that gives its history up reports that to watches and readers")
   func compaction() throws {
     let first = try set("1")

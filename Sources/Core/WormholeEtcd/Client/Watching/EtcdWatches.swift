@@ -19,8 +19,8 @@ final class EtcdWatches: Sendable {
     var generation = 0
     /// The known history when the stream began.
     var moment = EtcdMoment.none
-    /// The watch that had no confirmation at the last probe.
-    var stalled: Int?
+    /// A watch that had no confirmation at the last probe, and the time of the first such probe.
+    var stalled: (watch: Int, since: ContinuousClock.Instant)?
     /// How often in a row connecting failed.
     var failures = 0
     /// Since when no attempt has succeeded and some were refused.
@@ -145,7 +145,7 @@ final class EtcdWatches: Sendable {
         connectLimit: cluster.configuration.patience, isOpen: true,
         onLine: { [self] in take($0, generation) }, onEnd: { [self] in ended($0, generation) })
       state.madeConnections += 1
-      probeLater(generation)
+      probeLater(generation, at: state.endpoint)
     } catch {
       throw .final(
         EtcdError(error.code == .libraryMissing ? .libraryMissing : .refused, error.reason))
@@ -233,12 +233,21 @@ final class EtcdWatches: Sendable {
     lose(generation, refusal: MemberFailure(end).refusal(by: endpoint))
   }
 
-  private func probeLater(_ generation: Int) {
-    queue.after(cluster.configuration.probeInterval) { [weak self] in self?.probe(generation) }
+  /// Checks the member an interval after its last answer: a process that asks it anyway, if only to
+  /// renew its session, needs no probe.
+  private func probeLater(_ generation: Int, at endpoint: String) {
+    let pause = ContinuousClock.now.duration(to: nextProbe(of: endpoint) ?? .now + interval)
+    queue.after(max(.zero, pause)) { [weak self] in self?.probe(generation) }
+  }
+
+  private var interval: Duration { cluster.configuration.probeInterval }
+
+  private func nextProbe(of endpoint: String) -> ContinuousClock.Instant? {
+    cluster.answered(endpoint).map { $0 + interval }
   }
 
   /// Checks the member that serves the stream, which also shows whether the history was replaced.
-  /// If it does not answer, or has not confirmed a watch since then, the stream moves to another.
+  /// If it does not answer, or has not confirmed a watch for a while, the stream moves to another.
   private func probe(_ generation: Int) {
     let serving = state.withLock { state -> (String, [UInt8])? in
       guard state.generation == generation, state.stream != nil,
@@ -247,20 +256,27 @@ final class EtcdWatches: Sendable {
       return (state.endpoint, watched.value.range.first)
     }
     guard let (endpoint, key) = serving else { return }
-    do throws(EtcdError) {
-      try cluster.ask(
-        endpoint, question: .init("kv/range", .range(.key(key), countOnly: true)),
-        until: .now + cluster.configuration.probePatience
-      ) { _, _ in () }
-    } catch {
-      // A refusal is an answer, too.
-      if error.code == .unreachable { return lose(generation) }
+    if nextProbe(of: endpoint).map({ $0 <= .now }) ?? true {
+      do throws(EtcdError) {
+        try cluster.ask(
+          endpoint, question: .init("kv/range", .range(.key(key), countOnly: true)),
+          until: .now + cluster.configuration.probePatience
+        ) { _, _ in () }
+      } catch {
+        // A refusal is an answer, too.
+        if error.code == .unreachable { return lose(generation) }
+      }
     }
     let isStalled = state.withLock { state in
       guard state.generation == generation else { return false }
-      defer { state.stalled = state.table.unconfirmed }
-      return state.stalled != nil && state.stalled == state.table.unconfirmed
+      guard let watch = state.table.unconfirmed else {
+        state.stalled = nil
+        return false
+      }
+      let since = state.stalled?.watch == watch ? state.stalled?.since ?? .now : .now
+      state.stalled = (watch, since)
+      return .now - since >= interval / 2
     }
-    if isStalled { lose(generation) } else { probeLater(generation) }
+    if isStalled { lose(generation) } else { probeLater(generation, at: endpoint) }
   }
 }

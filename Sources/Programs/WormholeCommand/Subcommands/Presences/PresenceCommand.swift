@@ -8,7 +8,7 @@ extension CommandDescription {
     abstract: "Be present under a name, and see which processes are.",
     discussion: """
       In a directory a process is present until it leaves or ends, however it ends; the kernel reports that \
-      at once. On etcd one that was killed, or cut off, is present for another 5 seconds.
+      at once. On etcd one that was killed, or cut off, is present for another 8 seconds.
       """,
     subcommands: [.presenceEnter, .presenceList, .presenceWait])
 
