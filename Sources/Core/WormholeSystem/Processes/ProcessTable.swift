@@ -7,7 +7,9 @@ package struct ProcessStatus: Hashable, Sendable {
   /// The program's name as the kernel keeps it: at most 15 bytes.
   package let program: String
   /// `T` or `t` in /proc: stopped by a signal or by a debugger. Also `D` with a stop that is pending.
-  package private(set) var isStopped: Bool
+  private var isStoppedBySignal: Bool
+  /// `S` or `D` in /proc: waiting, or frozen.
+  private let isAsleep: Bool
   /// `Z` or `X` in /proc with no thread left: the process is dead and holds nothing.
   package let isDead: Bool
   /// The process that started it; 1 if its parent has ended.
@@ -21,6 +23,13 @@ package struct ProcessStatus: Hashable, Sendable {
       processID: processID, startTicks: startTicks, namespace: ProcessIdentity.current.namespace)
   }
 
+  /// Whether it does nothing until another process continues it: it was stopped, or a control group has
+  /// frozen it.
+  ///
+  /// - Complexity: none for a running or stopped process; for one that sleeps it reads one file, and
+  ///   another if its control group may be frozen.
+  package var isStopped: Bool { isStoppedBySignal || (isAsleep && Freezer.hasFrozen(processID)) }
+
   /// Reads the state of a process.
   ///
   /// - Returns: nil if there is no such process, or if /proc cannot be read and nothing is known.
@@ -28,7 +37,7 @@ package struct ProcessStatus: Hashable, Sendable {
     do throws(Errno) {
       let text = try procFile("/proc/\(processID)/stat")
       guard case (var status, let state)? = parse(text, processID: processID) else { return nil }
-      if state == UInt8(ascii: "D") { status.isStopped = try isStopPending(processID) }
+      if state == UInt8(ascii: "D") { status.isStoppedBySignal = try isStopPending(processID) }
       return status
     } catch {
       return nil
@@ -58,7 +67,9 @@ package struct ProcessStatus: Hashable, Sendable {
       let text = try tolerating(
         [.noSuchFile, .noSuchProcess],
         procFile("/proc/\(processID)/task/\(thread.name.text)/stat"))
-      if let text, parse(text, processID: processID)?.status.isStopped == true { return true }
+      if let text, parse(text, processID: processID)?.status.isStoppedBySignal == true {
+        return true
+      }
     }
     return false
   }
@@ -82,7 +93,8 @@ package struct ProcessStatus: Hashable, Sendable {
     let isZombie = state == UInt8(ascii: "Z") && threads <= 1
     let status = ProcessStatus(
       processID: processID, program: String(decoding: text[(open + 1)..<close], as: UTF8.self),
-      isStopped: state == UInt8(ascii: "T") || state == UInt8(ascii: "t"),
+      isStoppedBySignal: state == UInt8(ascii: "T") || state == UInt8(ascii: "t"),
+      isAsleep: state == UInt8(ascii: "S") || state == UInt8(ascii: "D"),
       isDead: isZombie || state == UInt8(ascii: "X"), parent: parent, startTicks: start)
     return (status, state)
   }

@@ -22,15 +22,16 @@ struct LeaseTests {
   // add 1, stopped inside
   //                            add 10: takes the lease away, done
   // continues: repeats on 10
-  @Test("of a suspended process is taken over, and neither change is lost")
-  func suspended() throws {
+  @Test(
+    "of a suspended process is taken over, and neither change is lost",
+    arguments: Suspension.available)
+  func suspended(_ way: Suspension) throws {
     let a = try participant()
     #expect(try a.ask("hold k 1") == "holding")
-    try a.send(.stop)
-    try a.waitUntilStopped()
+    let suspended = try Suspended(a, by: way)
     try value.update { $0 = .integer(($0?.int64Value ?? 0) + 10) }
     #expect(try value.read() == 10)
-    try a.send(.continue)
+    try suspended.resume()
     #expect(try a.ask("go") == "holding", "its closure runs again, with the latest value")
     #expect(try a.ask("go") == "done")
     #expect(try value.read() == 11, "\(directory.listing)")

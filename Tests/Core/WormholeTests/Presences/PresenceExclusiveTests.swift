@@ -102,12 +102,13 @@ struct PresenceExclusiveTests {
   // alone, stopped
   //                            alone: takes the role
   // continues: overtaken
-  @Test("is taken over from a suspended process, which learns the new holder when it continues")
-  func overtaken() throws {
+  @Test(
+    "is taken over from a suspended process, which learns the new holder when it continues",
+    arguments: Suspension.available)
+  func overtaken(_ way: Suspension) throws {
     let a = try participant()
     let old = try a.ask("alone p")
-    try a.send(.stop)
-    try a.waitUntilStopped()
+    let suspended = try Suspended(a, by: way)
     let strict = #expect(throws: AppGroupError.self) {
       try presence.enterExclusively(overtaking: .nobody, until: .now + .milliseconds(100))
     }
@@ -115,7 +116,7 @@ struct PresenceExclusiveTests {
     let registration = try presence.enterExclusively()
     #expect(registration.id != old)
     #expect(try presence.members().map(\.id) == [registration.id], "\(directory.listing)")
-    try a.send(.continue)
+    try suspended.resume()
     // In a directory by an event; on etcd, where its session lasts, when it asks.
     if TestEngine.current == .directory { #expect(try a.ask("lost p") == "leaseLost") }
     let answer = try a.ask("confirm p")

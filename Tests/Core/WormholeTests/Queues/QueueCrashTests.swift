@@ -185,20 +185,21 @@ struct QueueCrashTests {
     #expect(try scene.drain(first) == [.init("a", 7)])
   }
 
-  @Test("replaces a consumer that is stopped, whose late acknowledgement does no harm")
-  func replaced() throws {
+  @Test(
+    "replaces a consumer that is suspended, whose late acknowledgement does no harm",
+    arguments: Suspension.available)
+  func replaced(_ way: Suspension) throws {
     let scene = try QueueScene()
     try scene.sendTogether([0, 1], from: "a")
     let late = try scene.participant()
     #expect(try late.ask("queue-consume q") == "done")
     #expect(try late.ask("queue-next q") == "a 0")
     #expect(throws: AppGroupError.self) { try scene.queue.consume(until: .now) }
-    try late.send(.stop)
-    try late.waitUntilStopped()
+    let suspended = try Suspended(late, by: way)
     let consumer = try scene.queue.consume()
     let first = try #require(try consumer.next(until: .now))
     #expect(first.isRedelivery && first.payload == 0)
-    try late.send(.continue)
+    try suspended.resume()
     #expect(try late.ask("queue-acknowledge q").hasPrefix("error leaseLost"))
     #expect(try late.ask("queue-fail q").hasPrefix("error leaseLost"))
     #expect(
