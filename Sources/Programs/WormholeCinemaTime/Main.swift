@@ -21,6 +21,8 @@ enum Main {
       try Cinema.begin(as: role, options)
     } catch let refusal as Refusal {
       fail(refusal.description, 64)
+    } catch let failure as LineProcess.Failure {
+      fail("the story has failed: \(failure)", 1)
     } catch {
       fail("\(error)", 74)
     }

@@ -53,7 +53,7 @@ final class StoryCast {
 
   func side(_ role: WCSession.Role) throws -> StorySide {
     guard let side = sides.last(where: { $0.role == role }) else {
-      throw Refusal(description: "no \(role.rawValue) runs")
+      throw LineProcess.Failure(description: "no \(role.rawValue) runs")
     }
     return side
   }

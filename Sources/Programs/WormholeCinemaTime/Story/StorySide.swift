@@ -80,7 +80,7 @@ final class StorySide {
         return ContinuousClock.now - start
       }
       guard ContinuousClock.now < deadline else {
-        throw Refusal(
+        throw LineProcess.Failure(
           description:
             "the \(role.rawValue) \(isShown ? "did not show" : "shows") '\(text)', but \(lines)")
       }

@@ -74,11 +74,11 @@ struct ArgumentParser {
     return nil
   }
 
-  /// The command after `help`: `notify post`. Options, and `help` again, which completion offers, are
-  /// skipped.
+  /// The command after `help`: `notify post`. What asks for help again, as completion offers, is skipped.
   private func helpPath() throws(UsageError) -> [CommandDescription] {
     var path = path
-    for name in arguments[next...] where name != "help" && !isOption(name) {
+    for name in arguments[next...] where !["help", "--help", "-h", "--all"].contains(name) {
+      if isOption(name) { throw unknownOption(name, [.help]) }
       guard let subcommand = path[path.count - 1].subcommand(named: name) else {
         throw unknownSubcommand(name, path, isInHelp: true)
       }

@@ -98,6 +98,10 @@ import WormholeTestSupport
         ["help", "notify", "wiat"],
         "unknown subcommand 'wiat': did you mean 'wormhole help notify wait'?"
       ),
+      (
+        ["help", "--bla"],
+        "unknown option '--bla': a subcommand's options go after its name"
+      ),
       (["get", "a"], "unknown subcommand 'get': did you mean 'wormhole read a'?"),
       (["set", "a", "1"], "unknown subcommand 'set': did you mean 'wormhole send a 1'?"),
       (["version"], "unknown subcommand 'version': did you mean 'wormhole --version'?"),
