@@ -102,9 +102,8 @@ package final class CallEndpoint: Sendable {
     mailbox.withLock { $0.take() }?.end(asDeath: asDeath)
     // Their callees see that the mailbox is gone.
     for (_, call) in calls.withLock({ $0.take { _ in true } }) { call.end(.closed) }
-    let (incoming, outlets) = state.withLock { state in
-      defer { state.outlets = [:] }
-      return (state.open.values.compactMap(\.call), state.outlets)
+    let (incoming, outlets) = state.withLock {
+      ($0.open.values.compactMap(\.call), exchange(&$0.outlets, with: [:]))
     }
     for call in incoming { call.end() }
     _ = outlets

@@ -123,8 +123,7 @@ package final class IncomingCall: Sendable {
     let handlers = state.withLock { state -> [@Sendable () -> Void] in
       guard !state.isOver, !state.isDone else { return [] }
       state.isOver = true
-      defer { state.onEnd = [] }
-      return state.onEnd
+      return exchange(&state.onEnd, with: [])
     }
     for handler in handlers { handler() }
   }

@@ -70,8 +70,7 @@ package final class FollowUps: Sendable {
     let isFirst = state.withLock { state in
       if state.due[path] == nil { state.due[path] = kind }
       mark.round.store(round.load(ordering: .relaxed), ordering: .relaxed)
-      defer { state.isScheduled = true }
-      return !state.isScheduled
+      return !exchange(&state.isScheduled, with: true)
     }
     guard isFirst else { return }
     Self.pending.withLock { $0[ObjectIdentifier(root)] = root }
@@ -91,9 +90,8 @@ package final class FollowUps: Sendable {
 
   private func finish(_ root: ContainerRoot) {
     let due = state.withLock { state in
-      defer { state.due = [:] }
       round.add(1, ordering: .sequentiallyConsistent)
-      return state.due
+      return exchange(&state.due, with: [:])
     }
     for (path, kind) in due where !Self.synchronize(path, kind, in: root) { break }
   }

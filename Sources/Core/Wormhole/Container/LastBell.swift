@@ -20,11 +20,7 @@ final class LastBell: Sendable {
   ///
   /// - Returns: False if it is not known, or if another thread is about to rename it.
   func rename(at container: Int32) throws(Errno) -> Bool {
-    let known = paths.withLock { paths in
-      defer { paths = nil }
-      return paths
-    }
-    guard var known else { return false }
+    guard var known = paths.withLock({ $0.take() }) else { return false }
     known.next.replaceEnd(with: Nonce.nextNumber())
     guard
       try ifPresent(

@@ -146,23 +146,13 @@ public enum Diagnostics {
   /// Its predecessor may still be called with earlier events; see `flush(until:)`.
   public static var onEvent: (@Sendable (Event) -> Void)? {
     get { state.withLock { $0.onEvent } }
-    set {
-      change { state in
-        defer { state.onEvent = newValue }
-        return state.onEvent
-      }
-    }
+    set { change { exchange(&$0.onEvent, with: newValue) } }
   }
 
   /// Receives every measurement from now on; nil means no handler.
   public static var onMeasurement: (@Sendable (Measurement) -> Void)? {
     get { state.withLock { $0.onMeasurement } }
-    set {
-      change { state in
-        defer { state.onMeasurement = newValue }
-        return state.onMeasurement
-      }
-    }
+    set { change { exchange(&$0.onMeasurement, with: newValue) } }
   }
 
   /// - Parameter replace: returns the old handler.
@@ -274,8 +264,7 @@ extension Diagnostics {
   private static func deliver(_ event: Event?, _ measurement: Measurement) {
     let (onEvent, onMeasurement, dropped) = state.withLock { state in
       state.waiting -= 1
-      defer { state.dropped = 0 }
-      return (state.onEvent, state.onMeasurement, state.dropped)
+      return (state.onEvent, state.onMeasurement, exchange(&state.dropped, with: 0))
     }
     if dropped > 0 {
       let message = "\(dropped) events were dropped, because a handler fell behind"
@@ -301,11 +290,7 @@ package final class ErrorReporter: Sendable {
     get { stored.withLock { $0 } }
     set {
       // The old handler is released outside the lock, because its captures may call back here.
-      let last = stored.withLock { handler in
-        defer { handler = newValue }
-        return handler
-      }
-      withExtendedLifetime(last) {}
+      withExtendedLifetime(stored.withLock { exchange(&$0, with: newValue) }) {}
     }
   }
 

@@ -78,8 +78,7 @@ package final class WarmLease: Sendable {
       site: site, held: held, status: status, keptVersion: keptVersion, processID: processID)
     let isListed = state.withLock { state in
       state.kept = kept
-      defer { state.isListed = true }
-      return state.isListed
+      return exchange(&state.isListed, with: true)
     }
     if !isListed { root.warmLeases.list(self, in: root) }
     return true
@@ -115,11 +114,7 @@ final class WarmLeases: Sendable {
   var count: Int { open.withLock(\.count) }
 
   func closeAll() {
-    let all = open.withLock { open in
-      defer { open = [] }
-      return open
-    }
-    for lease in all { lease.close() }
+    for lease in open.withLock({ exchange(&$0, with: []) }) { lease.close() }
   }
 }
 

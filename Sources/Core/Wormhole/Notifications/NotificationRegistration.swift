@@ -70,9 +70,8 @@ public final class NotificationRegistration: Sendable, Cancelling {
 
   /// Nil after its end.
   private func heardSound() throws -> BellSound? {
-    let (watch, isResumed) = condition.withLock { condition in
-      defer { condition.isResumed = false }
-      return (condition.listening?.watch, condition.isResumed)
+    let (watch, isResumed) = condition.withLock {
+      ($0.listening?.watch, exchange(&$0.isResumed, with: false))
     }
     return try watch?.sound(ofNow: isResumed)
   }
@@ -95,10 +94,7 @@ public final class NotificationRegistration: Sendable, Cancelling {
     try valid()
     let path = bell.path
     let sound = try reporting("check the notification", path: path) { try bell.sound() }
-    return condition.withLock { condition in
-      defer { condition.checked = sound }
-      return condition.checked != sound
-    }
+    return condition.withLock { exchange(&$0.checked, with: sound) != sound }
   }
 
   /// Holds calls back until as many calls of `resume()` follow. Posts in the meantime become one

@@ -165,12 +165,7 @@ struct ConsumerSteps {
   }
 
   /// True once.
-  var isFirstLook: Bool {
-    mutating get {
-      defer { hasLooked = true }
-      return !hasLooked
-    }
-  }
+  var isFirstLook: Bool { mutating get { !exchange(&hasLooked, with: true) } }
 
   /// When an entry may be deliverable without an event: one that was given back or delayed is due,
   /// or another consumer may be stopped; nil if neither can happen.

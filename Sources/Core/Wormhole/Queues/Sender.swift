@@ -142,19 +142,14 @@ extension Queue {
 
     /// - Returns: whether the caller may write its entry without gathering, because no thread is writing.
     private func beginsWriting() -> Bool {
-      gathering.withLock { gathering in
-        guard !gathering.isWriting else { return false }
-        gathering.isWriting = true
-        return true
-      }
+      gathering.withLock { !exchange(&$0.isWriting, with: true) }
     }
 
     /// - Returns: whether the caller has to write.
     private func gather(_ submission: Submission) -> Bool {
       gathering.withLock { gathering in
         gathering.waiting.append(submission)
-        defer { gathering.isWriting = true }
-        return !gathering.isWriting
+        return !exchange(&gathering.isWriting, with: true)
       }
     }
 

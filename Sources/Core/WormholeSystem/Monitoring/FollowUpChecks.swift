@@ -65,19 +65,13 @@ package final class FollowUpChecks: Cancelling {
   ///
   /// - Returns: false if they had ended before.
   package func end() -> Bool {
-    condition.withLock { condition in
-      defer { condition.isEnded = true }
-      return !condition.isEnded
-    }
+    condition.withLock { !exchange(&$0.isEnded, with: true) }
   }
 
   /// Whether an event came since the last call; the check that follows has seen it then.
   package func takeEvent() -> Bool {
-    condition.withLock { condition in
-      // Excludes: an event during the check that would count as seen by it.
-      defer { condition.mayHaveChanged = false }
-      return condition.mayHaveChanged
-    }
+    // Excludes: an event during the check that would count as seen by it.
+    condition.withLock { exchange(&$0.mayHaveChanged, with: false) }
   }
 
   /// A check failed: the next one must not rely on earlier findings.

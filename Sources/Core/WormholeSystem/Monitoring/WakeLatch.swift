@@ -38,10 +38,7 @@ package final class WakeLatch: Sendable {
   /// Blocks the calling thread until the latch is raised or the deadline has passed.
   package func block(until deadline: ContinuousClock.Instant?) {
     let semaphore = state.withLock { state -> ThreadSemaphore? in
-      guard !state.isRaised else {
-        state.isRaised = false
-        return nil
-      }
+      if exchange(&state.isRaised, with: false) { return nil }
       state.blocked += 1
       let semaphore = state.semaphore ?? ThreadSemaphore()
       state.semaphore = semaphore
@@ -68,10 +65,7 @@ package final class WakeLatch: Sendable {
     until deadline: ContinuousClock.Instant?, _ body: @escaping @Sendable () -> Void
   ) -> Bool {
     let isRaised = state.withLock { state in
-      if state.isRaised {
-        state.isRaised = false
-        return true
-      }
+      if exchange(&state.isRaised, with: false) { return true }
       precondition(state.sleeper == nil, "one closure waits for a latch at a time")
       state.sleeper = body
       return false
@@ -100,10 +94,7 @@ extension WakeLatch {
   ///
   /// - Returns: False if the latch was raised, and the closure called.
   package func sleepsNoMore() -> Bool {
-    state.withLock { state in
-      defer { state.sleeper = nil }
-      return state.sleeper != nil
-    }
+    state.withLock { $0.sleeper.take() != nil }
   }
 }
 

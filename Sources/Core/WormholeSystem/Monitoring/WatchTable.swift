@@ -66,10 +66,7 @@ struct WatchTable {
     entries.values.contains { $0.place?.path == path && $0.awaited != nil }
   }
 
-  mutating func startThread() -> Bool {
-    defer { hasThread = true }
-    return !hasThread
-  }
+  mutating func startThread() -> Bool { !exchange(&hasThread, with: true) }
 
   func detection(of id: ID) -> ChangeDetection {
     entries[id]?.detection ?? .events
@@ -275,10 +272,8 @@ struct WatchTable {
 
   mutating func handle(ready: [Bool], now: ContinuousClock.Instant) -> Turn {
     wakeUps += 1
-    var events = Events(news: found)
-    let after = afterEvents
-    found = [:]
-    afterEvents = []
+    var events = Events(news: exchange(&found, with: [:]))
+    let after = exchange(&afterEvents, with: [])
     if ready.contains(true) || !after.isEmpty {
       // A request to be called after events may have come after the ready descriptors were
       // determined.

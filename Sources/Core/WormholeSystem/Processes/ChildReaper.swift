@@ -17,9 +17,8 @@ enum ChildReaper {
   /// Takes over a child, given its handle.
   static func take(_ child: SharedDescriptor) {
     let (mustStart, wakeUp) = state.withLock { state in
-      defer { state.isRunning = true }
       state.orphans.append(child)
-      return (!state.isRunning, state.wakeUp)
+      return (!exchange(&state.isRunning, with: true), state.wakeUp)
     }
     do throws(Errno) {
       if mustStart { try startThread(name: "child-reaper", run) }

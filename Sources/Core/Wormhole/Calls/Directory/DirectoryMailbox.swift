@@ -245,8 +245,7 @@ final class DirectoryMailbox: Mailbox {
       let (found, waiting) = state.withLock { state in
         let news = state.news.take()
         guard news?.isEverything == true else { return (news, [DispatchSemaphore]()) }
-        defer { state.waiting = [] }
-        return (news, state.waiting)
+        return (news, exchange(&state.waiting, with: []))
       }
       defer { for look in waiting { look.signal() } }
       guard let news = found else { continue }

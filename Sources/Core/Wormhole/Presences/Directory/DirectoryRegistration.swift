@@ -132,11 +132,7 @@ final class DirectoryRegistration: PresenceHold {
   }
 
   private func makeAgainSoon() {
-    let isExpected = condition.withLock { condition in
-      defer { condition.isToBeMadeAgain = true }
-      return condition.isToBeMadeAgain
-    }
-    guard !isExpected else { return }
+    guard !condition.withLock({ exchange(&$0.isToBeMadeAgain, with: true) }) else { return }
     ChangeMonitor.shared.whenSettled(presence.container.root.path, on: queue) { [weak self] in
       self?.makeAgain()
     }

@@ -289,12 +289,9 @@ final class OpenQueue: Sendable {
     }
     if let known { return known }
     let place = try make()
+    let new = place.map { Held(place: $0, container: container, opened: now) }
     // Released outside the lock, because that closes a file.
-    let old = held.withLock { held in
-      defer { held = place.map { Held(place: $0, container: container, opened: now) } }
-      return held
-    }
-    withExtendedLifetime(old) {}
+    withExtendedLifetime(held.withLock { exchange(&$0, with: new) }) {}
     return place
   }
 
@@ -323,11 +320,5 @@ final class OpenQueue: Sendable {
   }
 
   /// Opens the directory again with the next step, because a part of it is missing.
-  func forget() {
-    let old = held.withLock { held in
-      defer { held = nil }
-      return held
-    }
-    withExtendedLifetime(old) {}
-  }
+  func forget() { withExtendedLifetime(held.withLock { $0.take() }) {} }
 }

@@ -89,12 +89,8 @@ final class QueueEndWatch: QueueEndWatching {
 
   // Off the monitor's thread: it opens files.
   private func renew() {
-    let mustRenew = state.withLock { state in
-      // Also while the first watches are created: their reports are handled afterwards.
-      defer { state.isRenewing = true }
-      return !state.isRenewing
-    }
-    guard mustRenew else { return }
+    // Also while the first watches are created: their reports are handled afterwards.
+    guard !state.withLock({ exchange(&$0.isRenewing, with: true) }) else { return }
     control.async { [self] in
       // Excludes: an event that happens while the watches are created, and is not reported.
       state.withLock { $0.isRenewing = false }
