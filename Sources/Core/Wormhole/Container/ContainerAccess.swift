@@ -107,11 +107,9 @@ extension ContainerAccess {
       try share(staged, at: directory)
       try rename(staged, at: directory, to: path, at: directory, .keep)
     } catch {
-      let cause = error
-      do throws(Errno) { try removeDirectory(staged, at: directory) } catch {
-        // A sweep removed it already. Otherwise it is empty and harmless.
-      }
-      throw cause
+      // A sweep removed it already. Otherwise it is empty and harmless.
+      try? removeDirectory(staged, at: directory)
+      throw error
     }
   }
 

@@ -99,12 +99,9 @@ package enum ContainerFormat {
       try publish(staged, at: directory)
       try handle.descriptor.synchronize()
     } catch {
-      let cause = error
-      do throws(Errno) { try removeFile(staged, at: directory) } catch {
-        // The file is in place already; otherwise, the cause of this failure blocks the rest, too.
-        throw cause
-      }
-      throw cause
+      // The file is in place already; otherwise, the cause of this failure blocks the rest, too.
+      try? removeFile(staged, at: directory)
+      throw error
     }
   }
 

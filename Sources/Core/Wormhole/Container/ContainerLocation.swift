@@ -107,14 +107,10 @@ package enum ContainerLocation {
 
   private static func synchronizeParent(of directory: Substring) {
     let parent = directory[..<(directory.lastIndex(of: "/") ?? directory.startIndex)]
-    do throws(Errno) {
-      try FileDescriptor.open(parent.isEmpty ? "/" : String(parent), [.readOnly, .directory])
-        .synchronize()
-    } catch {
-      // The directory may be changed but not read, or the file system cannot flush it. The
-      // container exists, and is as durable as it can be.
-      return
-    }
+    // The directory may be changed but not read, or the file system cannot flush it. The container
+    // exists, and is as durable as it can be.
+    try? FileDescriptor.open(parent.isEmpty ? "/" : String(parent), [.readOnly, .directory])
+      .synchronize()
   }
 
   /// - Parameter otherwise: The result if the existence cannot be determined.

@@ -79,12 +79,8 @@ package final class ContainerRoot: Sendable {
       let descriptor = try FileDescriptor.open(path, [.readOnly, .directory, .noFollow])
       let status = try descriptor.status()
       try (access ?? ContainerAccess(of: status)).check(status, path: path) {
-        do throws(Errno) {
-          return try ContainerFormat.isPresent(at: descriptor.rawValue)
-        } catch {
-          // Whatever the entry is, this process cannot use it.
-          return false
-        }
+        // Whatever the entry is, this process cannot use it.
+        (try? ContainerFormat.isPresent(at: descriptor.rawValue)) ?? false
       }
       return Handle(descriptor: descriptor, status: status)
     } catch let error as Errno {
@@ -112,15 +108,9 @@ package final class ContainerRoot: Sendable {
   /// Opens the directory again if the path names another one than before, without waiting a second;
   /// for callers that found their directory removed.
   package func refreshed(_ old: Handle, now: UInt64 = bootTimeNanoseconds()) throws -> Handle {
-    var current: FileStatus?
-    do throws(Errno) {
-      current = try fileStatus(path)
-    } catch {
-      // Opening it below reports the fault of the path.
-      current = nil
-    }
     let handle: Handle
-    if let current, current.isSameFile(as: old.status),
+    // Opening it below reports a fault of the path.
+    if let current = try? fileStatus(path), current.isSameFile(as: old.status),
       current.permissions == old.status.permissions,
       current.owner == old.status.owner
     {

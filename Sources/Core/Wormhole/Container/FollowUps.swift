@@ -79,12 +79,9 @@ package final class FollowUps: Sendable {
 
   fileprivate static func finishAll() {
     for root in pending.withLock({ Array($0.values) }) {
-      do {
-        guard try !root.handle().descriptor.fileSystem().commitsWithinSeconds else { continue }
-      } catch {
-        // It is unknown, or the container is gone, which the flush notices.
-      }
-      root.followUps.finish(root)
+      // It is unknown, or the container is gone, which the flush notices.
+      let isFast = try? root.handle().descriptor.fileSystem().commitsWithinSeconds
+      if isFast != true { root.followUps.finish(root) }
     }
   }
 

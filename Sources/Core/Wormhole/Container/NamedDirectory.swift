@@ -176,17 +176,10 @@ package final class NamedDirectory: Sendable {
 
   // The caller needs the reason for the failure; `doctor` finds the leftover.
   private func removeStaged(_ staged: String, at directory: Int32) {
-    do throws(Errno) {
-      try removeFile(staged + "/" + Self.identifierFile, at: directory)
-    } catch {
-      // It was perhaps never created; the directory is removed anyway.
-    }
-    do throws(Errno) {
-      try removeDirectory(staged, at: directory)
-    } catch {
-      // Left for `doctor`, as above.
-      return
-    }
+    // It was perhaps never created; the directory is removed anyway.
+    try? removeFile(staged + "/" + Self.identifierFile, at: directory)
+    // It is left for `doctor`, as above.
+    try? removeDirectory(staged, at: directory)
   }
 
   // SHA-256 has no known collisions. If one is ever made, it is detected, and nothing is shared.

@@ -152,12 +152,8 @@ package final class PicturePause: Sendable {
   }
 
   private func release() {
-    do throws(Errno) {
-      _ = try file.tryLock(.shared)
-    } catch {
-      // Unlocked at the latest when the file is closed.
-      return
-    }
+    // If it fails, it is unlocked at the latest when the file is closed.
+    _ = try? file.tryLock(.shared)
   }
 
   /// Removes the sign.

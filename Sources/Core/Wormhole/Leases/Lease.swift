@@ -93,13 +93,8 @@ package final class Lease: Sendable {
 
   private func undeclare() {
     guard isDeclared.load(ordering: .relaxed) else { return }
-    let (directory, name) = stagingPlace
-    do throws(Errno) {
-      try removeFile(name, at: directory)
-    } catch {
-      // Taken over or already swept; the next exclusive holder removes a leftover.
-      return
-    }
+    // It fails if it was taken over or swept; the next exclusive holder removes a leftover.
+    try? removeFile(stagingPlace.name, at: stagingPlace.directory)
   }
 
   /// Throws if the lease was taken over. A lease that still exists now may be taken over the next
@@ -289,13 +284,8 @@ package final class Lease: Sendable {
   }
 
   package func lost() -> AppGroupError {
-    var taker: LeaseHolder?
-    do throws(Errno) {
-      taker = try site.taker(from: declaration)
-    } catch {
-      // The name of the process that took over is worth a sentence, not another error.
-      taker = nil
-    }
+    // The name of the process that took over is worth a sentence, not another error.
+    let taker = try? site.taker(from: declaration)
     let by = taker.map { "by \($0)" } ?? "by a process that left no note"
     return AppGroupError(
       .leaseLost, "publish a change", path: site.path,

@@ -38,23 +38,16 @@ package final class PreparedContent: Sendable {
         try file.writeBack()
       }
     } catch {
-      let cause = error
-      do throws(Errno) { try removeFile(path, at: try site.directory()) } catch {
-        // Swept already, or left to the next sweep.
-        throw cause
-      }
-      throw cause
+      // It was swept, or is left to the next sweep.
+      try? removeFile(path, at: site.directory())
+      throw error
     }
     self.path = path
     self.file = file
   }
 
   deinit {
-    do throws(Errno) {
-      try removeFile(path, at: try site.directory())
-    } catch {
-      // Published or swept: in either case it is gone.
-      return
-    }
+    // It fails if it was published or swept: in either case it is gone.
+    try? removeFile(path, at: site.directory())
   }
 }

@@ -37,12 +37,8 @@ struct WaitingLine {
 
     deinit {
       guard let site else { return }
-      do throws(Errno) {
-        try removeFile(name, at: try site.directory())
-      } catch {
-        // Removed already, or swept as soon as the lock is released, which is now.
-        return
-      }
+      // It was removed, or is swept as soon as the lock is released, which is now.
+      try? removeFile(name, at: site.directory())
     }
   }
 

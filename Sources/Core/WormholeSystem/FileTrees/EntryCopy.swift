@@ -49,11 +49,8 @@ package struct EntryCopy {
   private struct KindChanged: Error {}
 
   private func isMissing(_ name: FileName, at source: Int32) -> Bool {
-    do throws(Errno) {
-      return try tolerating(Errno.vanishing, fileStatus(name, at: source)) == nil
-    } catch {
-      return false
-    }
+    // The error of the copy says what is wrong.
+    (try? tolerating(Errno.vanishing, fileStatus(name, at: source)) == nil) ?? false
   }
 
   private mutating func copyOnce(

@@ -160,14 +160,9 @@ private struct TreeManifestVisitor: TreeVisitor {
 
   // FNV-1a, 64 bits (Fowler, Noll, Vo; RFC 9923).
   private func hashOfTarget(_ name: FileName, at directory: Int32) -> UInt64 {
-    do throws(Errno) {
-      return try linkTarget(name, at: directory).bytes.reduce(0xcbf2_9ce4_8422_2325) {
-        ($0 ^ UInt64($1)) &* 0x100_0000_01b3
-      }
-    } catch {
-      // Vanished, or no longer a link: the next scan shows that.
-      return 0
-    }
+    // It fails if it has vanished, or is no longer a link: the next scan shows that.
+    guard let target = try? linkTarget(name, at: directory) else { return 0 }
+    return target.bytes.reduce(0xcbf2_9ce4_8422_2325) { ($0 ^ UInt64($1)) &* 0x100_0000_01b3 }
   }
 }
 

@@ -156,14 +156,8 @@ package struct DirectoryChain {
 
   private func reopened(_ level: Level, above lower: Level) -> SharedDescriptor? {
     guard let lower = lower.open else { return nil }
-    do throws(Errno) {
-      return try checked(
-        try FileDescriptor.open("..", at: lower.descriptor.rawValue, [.readOnly, .directory]), level
-      )
-    } catch {
-      // The way from the root may still exist.
-      return nil
-    }
+    // If it fails, the way from the root may still exist.
+    return try? checked(.open("..", at: lower.descriptor.rawValue, [.readOnly, .directory]), level)
   }
 
   // All the names from the root down to the current directory.

@@ -135,14 +135,8 @@ extension ChangeMonitor {
   }
 
   private func watchAgain(_ parents: [String]) {
-    for path in parents {
-      do throws(Errno) {
-        try watch(parent: path)
-      } catch {
-        // Missing, or no watch left: the next look at its contents tries again.
-        continue
-      }
-    }
+    // If one is missing, or no watch is left, the next look at its contents tries again.
+    for path in parents { try? watch(parent: path) }
   }
 
   private func watch(parent path: String) throws(Errno) {

@@ -45,12 +45,8 @@ package final class LineProcess: Sendable {
   }
 
   deinit {
-    do {
-      try end()
-    } catch {
-      // It has ended already, which is the aim.
-      return
-    }
+    // It fails if it has ended already, which is the aim.
+    try? end()
   }
 
   package var processID: Int32 { child.processID }

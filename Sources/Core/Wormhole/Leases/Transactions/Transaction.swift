@@ -123,15 +123,13 @@ extension Transaction {
   ///
   /// - Parameter site: The value's directory, relative to the container.
   package static func nonce(notedAt site: String, in root: ContainerRoot) -> String? {
-    do {
-      let handle = try root.handle()
-      return try part(of: site, at: handle.descriptor.rawValue) {
-        root.access.trusts($0, in: handle.status)
-      }?.transaction.nonce
-    } catch {
-      // It can't be read, so it names none.
-      return nil
+    // If it can't be read, it names none.
+    guard let handle = try? root.handle() else { return nil }
+    // As above, whatever the reason is.
+    let part = try? part(of: site, at: handle.descriptor.rawValue) {
+      root.access.trusts($0, in: handle.status)
     }
+    return part?.transaction.nonce
   }
 
   /// Returns the two files of which one exists until everything is settled; its writer has it

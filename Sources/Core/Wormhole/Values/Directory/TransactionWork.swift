@@ -171,12 +171,8 @@ struct TransactionWork<Result: Sendable>: Sendable {
   /// - Returns: False if it failed: the lease was taken over, or the disk has failed. The note and this
   ///   holder's declaration are still there, so the next holder of the lease does the same.
   private func succeeds(_ step: () throws -> Void) -> Bool {
-    do {
-      try step()
-      return true
-    } catch {
-      return false
-    }
+    // The next holder gets the same error, and reports it.
+    (try? step()) != nil
   }
 
   private func abandon(
