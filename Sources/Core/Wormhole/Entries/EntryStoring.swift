@@ -28,9 +28,8 @@ extension ContainerRoot {
         return try publish(staged, file)
       } catch {
         if error == .noSuchFile, try file.status().links == 0 { continue }
-        let cause = error
         try removeIfPresent(staged, at: directory)
-        throw cause
+        throw error
       }
     }
     throw .deviceBusy

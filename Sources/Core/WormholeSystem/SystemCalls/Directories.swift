@@ -103,8 +103,7 @@ private func renameInSteps(
     try removeIfPresent(old, at: oldDirectory)
   } catch {
     // Undone, unless the file was taken from there in the meantime.
-    let cause = error
-    if try removeIfPresent(new, at: newDirectory) { throw cause }
+    if try removeIfPresent(new, at: newDirectory) { throw error }
   }
 }
 

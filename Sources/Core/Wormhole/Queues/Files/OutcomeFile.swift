@@ -91,9 +91,8 @@ extension QueueDirectory {
     do throws(Errno) {
       try move(passing, to: path, .keep)
     } catch {
-      let cause = error
       try discard(passing)
-      throw cause
+      throw error
     }
   }
 }

@@ -61,18 +61,17 @@ extension Lease {
         entry, at: directory, to: site.layout.fromHeld(path), at: held.descriptor.rawValue,
         .exchange)
     } catch {
-      let cause = error
-      if cause == .noSuchFile, try held.isRemoved() { throw lost() }
+      if error == .noSuchFile, try held.isRemoved() { throw lost() }
       try discardOld(entry)
-      switch cause {
+      switch error {
       case .noSuchFile: return false
       case .unsupported:
         throw AppGroupError(
           .inputOutput, "withdraw an entry", path: site.path,
           reason: "its file system cannot exchange two files (renameat2(2), RENAME_EXCHANGE)",
           remedy: "let its consumer have it, or keep the container on another file system",
-          errorNumber: cause.rawValue)
-      default: throw cause
+          errorNumber: error.rawValue)
+      default: throw error
       }
     }
     try discardOld(entry)

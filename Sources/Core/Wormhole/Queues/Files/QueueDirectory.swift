@@ -195,9 +195,8 @@ package final class QueueDirectory: Sendable {
     do throws(Errno) {
       try rename(entry, at: held, to: path, at: here, .keep)
     } catch {
-      let cause = error
       try removeIfPresent(entry, at: held)
-      throw cause
+      throw error
     }
   }
 
@@ -213,10 +212,9 @@ package final class QueueDirectory: Sendable {
     do throws(Errno) {
       try body()
     } catch {
-      let cause = error
       let isWithdrawn = try discard(path)
       // Taken already, so the caller must not try again.
-      throw isWithdrawn || cause != .noSuchFile ? cause : .deviceBusy
+      throw isWithdrawn || error != .noSuchFile ? error : .deviceBusy
     }
   }
 
