@@ -23,7 +23,6 @@ public final class NotificationRegistration: Sendable, Cancelling {
   private struct Listening {
     let watch: any BellWatching
     let delivery: ChangeDelivery<BellSound?>
-    let observation: ObservationToken
   }
 
   /// The largest nesting depth of suspensions; further ones do not count (notify_suspend(3)).
@@ -60,10 +59,7 @@ public final class NotificationRegistration: Sendable, Cancelling {
       }
     }
     let watch = try reporting("listen", path: bell.path) { try bell.listen { delivery.signal() } }
-    let listening = Listening(
-      watch: watch, delivery: delivery,
-      observation: ObservationToken(watch: watch, delivery: delivery))
-    condition.withLock { $0.listening = listening }
+    condition.withLock { $0.listening = Listening(watch: watch, delivery: delivery) }
     let known = try reporting("listen", path: bell.path) { try watch.sound(ofNow: false) }
     delivery.open(known: startsWithPast ? [] : known, signalled: startsWithPast)
   }
@@ -142,7 +138,7 @@ public final class NotificationRegistration: Sendable, Cancelling {
   /// The way in which posts are noticed; nil after `DarwinNotification.register`, which calls no
   /// handler.
   public var detection: ChangeDetection? {
-    condition.withLock { $0.listening?.observation.detection }
+    condition.withLock { $0.listening?.watch.detection }
   }
 
   /// Ends the registration; see `ObservationToken.cancel()`.
@@ -151,7 +147,8 @@ public final class NotificationRegistration: Sendable, Cancelling {
       condition.isCancelled = true
       return condition.listening.take()
     }
-    listening?.observation.cancel()
+    listening?.delivery.cancel()
+    listening?.watch.cancel()
   }
 
   private func valid() throws {

@@ -13,27 +13,17 @@ public import WormholeSystem
 public final class ObservationToken: Sendable, Cancelling {
   /// Nil for an observation inside this process.
   private let watch: (any Watching)?
-  private let delivery: any Cancelling
+  private let deliveries: [any Cancelling]
 
   package init(watch: (any Watching)? = nil, delivery: any Cancelling) {
     self.watch = watch
-    self.delivery = delivery
+    deliveries = [delivery]
   }
 
   /// Creates an observation that another observation triggers; both end together.
   package init(_ beginning: ObservationToken, delivery: any Cancelling) {
     watch = beginning.watch
-    self.delivery = Both(beginning: beginning, delivery: delivery)
-  }
-
-  private struct Both: Cancelling {
-    let beginning: ObservationToken
-    let delivery: any Cancelling
-
-    func cancel() {
-      beginning.cancel()
-      delivery.cancel()
-    }
+    deliveries = [beginning, delivery]
   }
 
   deinit { cancel() }
@@ -47,7 +37,7 @@ public final class ObservationToken: Sendable, Cancelling {
   /// A call that another thread has begun or is about to begin still runs; no further call follows.
   /// To exclude even that call, cancel on the handler's own serial queue.
   public func cancel() {
-    delivery.cancel()
+    for delivery in deliveries { delivery.cancel() }
     watch?.cancel()
   }
 }

@@ -18,9 +18,8 @@ struct OtherConsumers {
   private let queue: Queue
   /// The exclusive registration of this process, at the beginning.
   private let role: String?
-  /// Whether there may be others beside this consumer.
-  private var mayExist = true
-  private var nextLook = ContinuousClock.now
+  /// When to look again; nil without other consumers.
+  private(set) var due: ContinuousClock.Instant? = .now
   private var suspendedSince: [String: ContinuousClock.Instant] = [:]
   private var observed: [LeaseDeclaration: Observed] = [:]
 
@@ -51,21 +50,15 @@ struct OtherConsumers {
   /// Whether a directory is a worker's.
   static func isWorker(_ directory: String) -> Bool { directory.hasPrefix(prefix) }
 
-  /// When to look again; nil without other consumers.
-  var due: ContinuousClock.Instant? { mayExist ? nextLook : nil }
-
   /// Makes the next look immediate, because a consumer came, left or died.
-  mutating func noteChange() {
-    mayExist = true
-    nextLook = .now
-  }
+  mutating func noteChange() { due = .now }
 
   /// Returns the directories whose consumers are gone; none if it is not time to look.
   ///
   /// - Parameter own: this consumer's directory; directories that it took over have longer names.
   /// - Complexity: one listing, and a look at the registration of each other consumer.
   mutating func abandoned(at place: QueueDirectory, own: String) throws -> [String] {
-    guard mayExist, nextLook <= .now else { return [] }
+    guard due.hasPassed else { return [] }
     let others = try place.consumers().filter { $0 != own && !$0.hasPrefix(own + ".") }.sorted()
     var suspended: [String: ContinuousClock.Instant] = [:]
     let abandoned = try others.filter { directory in
@@ -79,8 +72,8 @@ struct OtherConsumers {
       return ContinuousClock.now - since >= LeaseRequest.grace
     }
     suspendedSince = suspended
-    mayExist = abandoned.count < others.count
-    nextLook = .now + (suspended.isEmpty ? Self.lookInterval : LeaseRequest.grace)
+    let pause = suspended.isEmpty ? Self.lookInterval : LeaseRequest.grace
+    due = abandoned.count < others.count ? .now + pause : nil
     return abandoned
   }
 
