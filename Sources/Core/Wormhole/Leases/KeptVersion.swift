@@ -176,7 +176,7 @@ extension Lease {
     try failingAsLost { () throws(Errno) in
       try link(kept, at: held.descriptor.rawValue, to: entry, at: staging)
     }
-    try moveOut(entry, as: value, .exchange)
+    try moveOut(entry, to: value, .exchange)
   }
 
   /// Removes the kept version of a value that has no file.

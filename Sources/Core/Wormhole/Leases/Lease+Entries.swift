@@ -34,29 +34,12 @@ extension Lease {
     return nil
   }
 
-  /// Moves an entry out of the lease.
-  ///
-  /// - Parameters:
-  ///   - entry: Its name in the lease.
-  ///   - path: Its target as seen from the site's directory.
-  ///   - mode: The treatment of an existing target. With `.keep` and `.exchange` the applicable one
-  ///     of the two is found out; a file that comes back is removed, and a directory set aside.
-  /// - Throws: `leaseLost`; then nothing has changed.
-  package func moveOut(_ entry: String, to path: String, _ mode: RenameMode) throws {
-    try moveOut(entry, as: path, mode)
-  }
-
   /// Moves a directory out of the lease to a free name.
   package func moveOut(_ entry: String, toFree name: String) throws {
     try failingAsLost { () throws(Errno) in
       let held = held.descriptor.rawValue
       try rename(entry, at: held, to: site.layout.fromHeld(name), at: held)
     }
-  }
-
-  /// Discards an entry of the lease: a file is removed, a directory set aside.
-  package func discard(_ entry: String) throws(Errno) {
-    try discardOld(entry)
   }
 
   /// Ends the lease of a transient site, and removes it. The next holder creates it again, and a

@@ -131,7 +131,7 @@ package final class Lease: Sendable {
     willPublish(try stage(content, isHasty ? nil : diligence))
     let kept = becomesKept ? try nameTwice(stagingPlace.name) : nil
     if case .durable = diligence { try dropKept(of: name) }
-    try moveOut(stagingPlace.name, as: name, exists ? .exchange : .keep) { () throws(Errno) in
+    try moveOut(stagingPlace.name, to: name, exists ? .exchange : .keep) { () throws(Errno) in
       // Without an old file there would be nothing to fall back on.
       if isHasty { try writeBack(stagingPlace.name, at: stagingPlace.directory) }
     }
@@ -169,7 +169,7 @@ package final class Lease: Sendable {
       try rename(prepared.path, at: try site.directory(), to: content, at: directory)
     }
     if durability == .durable { try dropKept(of: name) }
-    try moveOut(content, as: name, exists ? .exchange : .keep)
+    try moveOut(content, to: name, exists ? .exchange : .keep)
     if durability == .durable { try synchronizeDirectories() }
   }
 
@@ -194,7 +194,7 @@ package final class Lease: Sendable {
       if durability == .durable { try synchronizeDirectories() }
       return false
     }
-    try discardOld(stagingPlace.name)
+    try discard(stagingPlace.name)
     isDeclared.store(false, ordering: .relaxed)
     if durability == .durable { try synchronizeDirectories() }
     return true
@@ -221,10 +221,20 @@ package final class Lease: Sendable {
       ? stagingPlace.name : stagingPlace.name + String(number)
   }
 
-  // Rule 6. With EXCHANGE the old content comes back under our name and is unlinked; with NOREPLACE
-  // there was none. The applicable mode can change only if the lease is lost, so the loop ends.
+  /// Moves an entry out of the lease.
+  ///
+  /// Rule 6. With EXCHANGE the old content comes back under our name and is unlinked; with NOREPLACE
+  /// there was none. The applicable mode can change only if the lease is lost, so the loop ends.
+  ///
+  /// - Parameters:
+  ///   - staged: Its name in the lease.
+  ///   - name: Its target as seen from the site's directory.
+  ///   - first: The treatment of an existing target. With `.keep` and `.exchange` the applicable one
+  ///     of the two is found out.
+  ///   - prepare: Called before `.keep` is tried in place of `.exchange`.
+  /// - Throws: `leaseLost`; then nothing has changed.
   package func moveOut(
-    _ staged: String, as name: String, _ first: RenameMode,
+    _ staged: String, to name: String, _ first: RenameMode,
     beforeKeeping prepare: () throws(Errno) -> Void = {}
   ) throws {
     let source = stagingPlace.directory
@@ -233,7 +243,7 @@ package final class Lease: Sendable {
       do throws(Errno) {
         try rename(
           staged, at: source, to: site.layout.fromHeld(name), at: held.descriptor.rawValue, mode)
-        if mode == .exchange { try discardOld(staged) }
+        if mode == .exchange { try discard(staged) }
         return
       } catch {
         switch error {
@@ -255,9 +265,9 @@ package final class Lease: Sendable {
     throw lost()
   }
 
-  // The entry that came back may have been planted. A directory is put into quarantine, because we
-  // must not delete content that we did not write.
-  package func discardOld(_ name: String) throws(Errno) {
+  /// Discards an entry of the lease, which may have been planted, and come back. A directory is put
+  /// into quarantine, because we must not delete content that we did not write.
+  package func discard(_ name: String) throws(Errno) {
     let directory = stagingPlace.directory
     do throws(Errno) {
       try removeFile(name, at: directory)

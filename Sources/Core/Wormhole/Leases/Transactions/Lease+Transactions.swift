@@ -90,7 +90,7 @@ extension Lease {
     // value's part alone.
     try dropKept(of: LeaseSite.value)
     if part.kind == .replace {
-      try moveOut(content(), as: LeaseSite.value, .exchange)
+      try moveOut(content(), to: LeaseSite.value, .exchange)
     } else if let entry = try takeIn(LeaseSite.value) {
       try discard(entry)
     }

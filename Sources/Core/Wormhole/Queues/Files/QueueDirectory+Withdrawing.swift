@@ -62,7 +62,7 @@ extension Lease {
         .exchange)
     } catch {
       if error == .noSuchFile, try held.isRemoved() { throw lost() }
-      try discardOld(entry)
+      try discard(entry)
       switch error {
       case .noSuchFile: return false
       case .unsupported:
@@ -74,7 +74,7 @@ extension Lease {
       default: throw error
       }
     }
-    try discardOld(entry)
+    try discard(entry)
     return true
   }
 }

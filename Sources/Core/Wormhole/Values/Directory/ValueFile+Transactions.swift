@@ -72,7 +72,7 @@ extension ValueFile {
     try copy.setModified(
       seconds: status.modifiedSeconds, nanoseconds: status.modifiedNanoseconds)
     try copy.writeBack()
-    try lease.moveOut(entry, as: name, .exchange)
+    try lease.moveOut(entry, to: name, .exchange)
   }
 }
 
