@@ -35,27 +35,23 @@ extension Lease {
   /// - Throws: `leaseLost`; then nothing has changed.
   package func add(_ staged: String, as path: String, in directory: String) throws -> Bool {
     let held = held.descriptor.rawValue
+    var mode = RenameMode.keep
     for _ in 0..<renameRaceLimit {
       do throws(Errno) {
         try rename(
-          staged, at: stagingPlace.directory, to: site.layout.fromHeld(path), at: held, .keep)
+          staged, at: stagingPlace.directory, to: site.layout.fromHeld(path), at: held, mode)
         if staged == stagingPlace.name { isDeclared.store(false, ordering: .relaxed) }
         return true
       } catch {
         switch error {
         case .alreadyExists: return false
         case .noSuchFile:
-          if try self.held.isRemoved() { throw lost() }
+          if try mode == .replace || self.held.isRemoved() { throw lost() }
           try site.home.makeDirectoryIfMissing(directory, at: try site.directory(), staging: nil)
         // This file system has no such rename; no other process adds anything meanwhile.
-        case .unsupported:
+        case .unsupported where mode == .keep:
           if try seesFile(path) { return false }
-          try failingAsLost { () throws(Errno) in
-            try rename(
-              staged, at: stagingPlace.directory, to: site.layout.fromHeld(path), at: held)
-          }
-          if staged == stagingPlace.name { isDeclared.store(false, ordering: .relaxed) }
-          return true
+          mode = .replace
         default: throw error
         }
       }
