@@ -22,8 +22,11 @@ public enum ContainerAccess: Sendable, Hashable {
 
   /// Refuses a container that lets other users in.
   ///
-  /// - Parameter isContainer: Whether the directory is a container already. Any other directory may
-  ///   be a project or a home, whose mode does not concern us.
+  /// - Parameters:
+  ///   - status: The status of a directory.
+  ///   - path: Its path, for messages.
+  ///   - isContainer: Whether the directory is a container already. Any other directory may be a
+  ///     project or a home, whose mode does not concern us.
   func check(_ status: FileStatus, path: String, isContainer: () -> Bool) throws(AppGroupError) {
     let right = self == .owner ? "0700" : "2770"
     // A directory for everybody, such as /tmp, must keep its mode.
@@ -31,27 +34,23 @@ public enum ContainerAccess: Sendable, Hashable {
     let elsewhere =
       (mayBeOwn ? "chmod \(right) '\(path)' if it is for the container alone, or " : "")
       + "name a directory of its own: mkdir -m \(right) DIRECTORY"
-    let action = "open the container"
-    guard status.kind == .directory else {
-      throw AppGroupError(
-        .containerUnsafe, action, path: path, reason: "it is not a directory",
-        remedy: "name the directory itself", errorNumber: Errno.notDirectory.rawValue)
+    func refusal(_ reason: String, _ remedy: String) -> AppGroupError {
+      AppGroupError(
+        .containerUnsafe, "open the container", path: path, reason: reason, remedy: remedy)
     }
     let user = Program.effectiveUser
     let mode = String(status.permissions, radix: 8)
     switch self {
     case .owner:
       guard status.owner == user else {
-        throw AppGroupError(
-          .containerUnsafe, action, path: path,
-          reason: "it belongs to user \(status.owner), not to user \(user)",
-          remedy: "run as its owner, or chown it")
+        throw refusal(
+          "it belongs to user \(status.owner), not to user \(user)",
+          "run as its owner, or chown it")
       }
       guard status.permissions & 0o7077 == 0 else {
-        throw AppGroupError(
-          .containerUnsafe, action, path: path,
-          reason: "its mode is \(mode), which lets others in",
-          remedy: !isContainer()
+        throw refusal(
+          "its mode is \(mode), which lets others in",
+          !isContainer()
             ? elsewhere
             : status.permissions == 0o2770
               ? "open it with the access of its group, or chmod 0700 '\(path)'"
@@ -59,16 +58,14 @@ public enum ContainerAccess: Sendable, Hashable {
       }
     case .group:
       guard status.owner == user || Program.isMember(ofGroup: status.group) else {
-        throw AppGroupError(
-          .containerUnsafe, action, path: path,
-          reason: "user \(user) is not in its group \(status.group)",
-          remedy: "add the user to the group, or chgrp it")
+        throw refusal(
+          "user \(user) is not in its group \(status.group)",
+          "add the user to the group, or chgrp it")
       }
       guard status.permissions == 0o2770 || status.permissions & 0o7077 == 0 else {
-        throw AppGroupError(
-          .containerUnsafe, action, path: path,
-          reason: "its mode is \(mode); a shared container's is 2770",
-          remedy: isContainer() ? "chmod 2770 '\(path)'" : elsewhere)
+        throw refusal(
+          "its mode is \(mode); a shared container's is 2770",
+          isContainer() ? "chmod 2770 '\(path)'" : elsewhere)
       }
     }
   }
