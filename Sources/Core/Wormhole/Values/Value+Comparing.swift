@@ -31,7 +31,7 @@ extension Value {
     expiresAfter lifetime: Duration? = nil, until deadline: ContinuousClock.Instant? = nil
   ) throws -> Bool {
     try edit(
-      publicationTerms(durability, lifetime: lifetime, until: deadline),
+      .init(durability, until: deadline, expiresAfter: lifetime),
       comparison({ $0?.text == text }, new))
   }
 

@@ -138,12 +138,11 @@ final class FollowedValue: Watching {
       return try reporting("read the value", path: store.path) {
         try state.withLock(\.following)?.snapshot() ?? store.snapshot(limits: .standard)
       }
-    } catch let error as AppGroupError {
-      return ValueSnapshot(failure: error, version: nil, of: store)
     } catch {
-      let wrapped = AppGroupError(
-        .inputOutput, "read the value", path: store.path, reason: "\(error)")
-      return ValueSnapshot(failure: wrapped, version: nil, of: store)
+      let failure =
+        error as? AppGroupError
+        ?? AppGroupError(.inputOutput, "read the value", path: store.path, reason: "\(error)")
+      return ValueSnapshot(failure: failure, version: nil, of: store)
     }
   }
 

@@ -33,8 +33,9 @@ extension Value {
     expiresAfter lifetime: Duration? = nil, until deadline: ContinuousClock.Instant? = nil,
     willPublish: @escaping @Sendable (Stamp) -> Void = { _ in }
   ) throws {
-    let terms = publicationTerms(durability, lifetime: lifetime, until: deadline, willPublish)
-    try store.replace(bytes, terms)
+    let terms = ChangeTerms(
+      durability, until: deadline, expiresAfter: lifetime, willPublish: willPublish)
+    try store.replace(bytes, publishing(terms))
   }
 
   /// Removes the value; afterwards it reads as never written.
@@ -76,8 +77,9 @@ extension Value {
     expiresAfter lifetime: Duration? = nil,
     _ body: @escaping @Sendable (inout PropertyListValue?) throws -> Result
   ) throws -> Result {
-    let terms = updateTerms(
-      durability, deadline, term: term, repeatsAfterLoss: repeatsAfterLoss, lifetime: lifetime)
+    let terms = ChangeTerms(
+      durability, until: deadline, term: term, repeatsAfterLoss: repeatsAfterLoss,
+      expiresAfter: lifetime)
     return try edit(terms, edited(body))
   }
 
@@ -96,7 +98,7 @@ extension Value {
     _ terms: ChangeTerms = .init(),
     _ body: @escaping @Sendable (ValueSnapshot) throws -> (Edit, Result)
   ) async throws -> Result {
-    try await runSuspending { modification(terms, body) }
+    try await runSuspending { store.modification(publishing(terms), body) }
   }
 
   /// Replaces the value; see the form without `async`. Cancelling the task ends the wait for the
@@ -116,8 +118,9 @@ extension Value {
     expiresAfter lifetime: Duration? = nil, until deadline: ContinuousClock.Instant? = nil,
     willPublish: @escaping @Sendable (Stamp) -> Void = { _ in }
   ) async throws {
-    let terms = publicationTerms(durability, lifetime: lifetime, until: deadline, willPublish)
-    try await runSuspending { store.replacement(bytes, terms) }
+    let terms = ChangeTerms(
+      durability, until: deadline, expiresAfter: lifetime, willPublish: willPublish)
+    try await runSuspending { store.replacement(bytes, publishing(terms)) }
   }
 
   /// Removes the value; see the form without `async`.
@@ -136,10 +139,10 @@ extension Value {
     expiresAfter lifetime: Duration? = nil,
     _ body: @escaping @Sendable (inout PropertyListValue?) throws -> Result
   ) async throws -> Result {
-    let edit = edited(body)
-    let terms = updateTerms(
-      durability, deadline, term: term, repeatsAfterLoss: repeatsAfterLoss, lifetime: lifetime)
-    return try await runSuspending { modification(terms, edit) }
+    let terms = ChangeTerms(
+      durability, until: deadline, term: term, repeatsAfterLoss: repeatsAfterLoss,
+      expiresAfter: lifetime)
+    return try await edit(terms, edited(body))
   }
 
   /// Returns the current value; see the form without `async`.
@@ -160,32 +163,6 @@ extension Value {
   package func removeExpired(until deadline: ContinuousClock.Instant) throws -> Bool {
     guard try snapshot().isExpired else { return false }
     return try edit(.init(until: deadline)) { (.keep, $0.isExpired) }
-  }
-
-  func publicationTerms(
-    _ durability: Durability, lifetime: Duration?, until deadline: ContinuousClock.Instant?,
-    _ willPublish: @escaping @Sendable (Stamp) -> Void = { _ in }
-  ) -> ChangeTerms {
-    var terms = ChangeTerms(durability, until: deadline, willPublish: willPublish)
-    terms.expiry = lifetime.map(PublicationRecord.expiry)
-    terms.peer = peer
-    return terms
-  }
-
-  private func updateTerms(
-    _ durability: Durability, _ deadline: ContinuousClock.Instant?, term: Duration,
-    repeatsAfterLoss: Bool, lifetime: Duration?
-  ) -> ChangeTerms {
-    var terms = ChangeTerms(
-      durability, until: deadline, term: term, repeatsAfterLoss: repeatsAfterLoss)
-    terms.expiry = lifetime.map(PublicationRecord.expiry)
-    return terms
-  }
-
-  private func modification<Result: Sendable>(
-    _ terms: ChangeTerms, _ decide: @escaping @Sendable (ValueSnapshot) throws -> (Edit, Result)
-  ) -> sending any Waiting<Result> {
-    store.modification(publishing(terms), decide)
   }
 
   private func publishing(_ terms: ChangeTerms) -> ChangeTerms {

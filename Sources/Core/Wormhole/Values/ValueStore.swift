@@ -86,10 +86,13 @@ package struct ChangeTerms: Sendable {
   /// The publishing peer; nil for the only peer that this process is.
   package var peer: String?
 
-  /// - Parameter deadline: the end of the wait for the lease; by default `Value.standardWait` from now.
+  /// - Parameters:
+  ///   - deadline: The end of the wait for the lease; by default `Value.standardWait` from now.
+  ///   - lifetime: The lifetime of the new content from now; nil means forever.
   package init(
     _ durability: Durability = .standard, until deadline: ContinuousClock.Instant? = nil,
     term: Duration = Value.standardTerm, repeatsAfterLoss: Bool = true,
+    expiresAfter lifetime: Duration? = nil,
     willPublish: @escaping @Sendable (Stamp) -> Void = { _ in }
   ) {
     self.durability = durability
@@ -97,6 +100,7 @@ package struct ChangeTerms: Sendable {
     self.term = term
     self.repeatsAfterLoss = repeatsAfterLoss
     self.willPublish = willPublish
+    expiry = lifetime.map(PublicationRecord.expiry)
   }
 }
 
