@@ -91,22 +91,18 @@ extension FileDescriptor {
   ///
   /// - Returns: Its bytes; nil if none waits. A longer one than `maximumBytes` counts as empty.
   package func receiveDatagram(maximumBytes: Int) throws(Errno) -> [UInt8]? {
-    var failure: Errno?
-    let bytes = withUnsafeTemporaryAllocation(byteCount: maximumBytes, alignment: 8) { buffer in
-      do throws(Errno) {
+    do throws(Errno) {
+      return try withTemporaryBytes(maximumBytes) { buffer throws(Errno) in
         // With MSG_TRUNC the result is the size of the datagram, even if it does not fit.
         let count = try perform(.recv) {
           recv(rawValue, buffer.baseAddress, maximumBytes, Int32(MSG_DONTWAIT | MSG_TRUNC))
         }
         return count > maximumBytes ? [] : Array(buffer.prefix(count))
-      } catch {
-        failure = error
-        return []
       }
+    } catch {
+      guard error == .wouldBlock else { throw error }
+      return nil
     }
-    if failure == .wouldBlock { return nil }
-    if let failure { throw failure }
-    return bytes
   }
 
   /// Ends receiving: waits for the socket end, and senders are refused. The C function is `shutdown`.

@@ -165,21 +165,12 @@ extension FileDescriptor {
   }
 
   private func next(_ body: (UnsafeRawBufferPointer, UInt8, UInt64) -> Void) throws(Errno) -> Bool {
-    let capacity = 4096
-    var failure: Errno?
-    let more = withUnsafeTemporaryAllocation(byteCount: capacity, alignment: 8) { buffer in
-      do throws(Errno) {
-        guard let base = buffer.baseAddress else { return false }
-        let count = try perform(.getdents64) { csys_getdents64(rawValue, base, capacity) }
-        Self.parse(UnsafeRawBufferPointer(rebasing: buffer[..<count]), body)
-        return count > 0
-      } catch {
-        failure = error
-        return false
-      }
+    try withTemporaryBytes(4_096) { buffer throws(Errno) in
+      guard let base = buffer.baseAddress else { return false }
+      let count = try perform(.getdents64) { csys_getdents64(rawValue, base, buffer.count) }
+      Self.parse(UnsafeRawBufferPointer(rebasing: buffer[..<count]), body)
+      return count > 0
     }
-    if let failure { throw failure }
-    return more
   }
 
   /// Moves an open directory back to its first entry. The corresponding C function is `lseek`.

@@ -75,9 +75,8 @@ extension FileDescriptor {
   package func takeNamedEvents(
     capacity: Int = 16_384, _ body: (Int32, WatchEvents, UnsafeRawBufferPointer) -> Void
   ) throws(Errno) -> Bool {
-    var failure: Errno?
-    let more = withUnsafeTemporaryAllocation(byteCount: capacity, alignment: 8) { buffer in
-      do throws(Errno) {
+    do throws(Errno) {
+      return try withTemporaryBytes(capacity) { buffer throws(Errno) in
         let count = try read(into: buffer)
         var offset = 0
         // struct inotify_event { int wd; u32 mask, cookie, len; char name[]; } (inotify(7))
@@ -92,13 +91,11 @@ extension FileDescriptor {
           offset = next
         }
         return count > capacity - (16 + 256)
-      } catch {
-        if error != .wouldBlock { failure = error }
-        return false
       }
+    } catch {
+      guard error == .wouldBlock else { throw error }
+      return false
     }
-    if let failure { throw failure }
-    return more
   }
 
   /// Creates a counter that one thread raises to wake another. The C function is `eventfd`.

@@ -59,28 +59,13 @@ extension FileDescriptor {
   ) throws(Errno) -> [UInt8] {
     for capacity in [1 << 10, 1 << 16] {
       do throws(Errno) {
-        return try filled(capacity, call: call, body)
+        return try withTemporaryBytes(capacity) { buffer throws(Errno) in
+          Array(buffer[..<(try perform(call) { body(buffer.baseAddress, capacity) })])
+        }
       } catch {
         guard error == .rangeTooSmall, capacity < 1 << 16 else { throw error }
       }
     }
     return []
-  }
-
-  private static func filled(
-    _ capacity: Int, call: SystemCall, _ body: (UnsafeMutableRawPointer?, Int) -> Int
-  ) throws(Errno) -> [UInt8] {
-    var failure: Errno?
-    let bytes = withUnsafeTemporaryAllocation(byteCount: capacity, alignment: 8) { buffer in
-      do throws(Errno) {
-        let count = try perform(call) { body(buffer.baseAddress, capacity) }
-        return Array(buffer[..<count])
-      } catch {
-        failure = error
-        return []
-      }
-    }
-    if let failure { throw failure }
-    return bytes
   }
 }

@@ -1,6 +1,16 @@
 import Glibc
 import WormholeShims
 
+/// Lends memory to a call, on the stack if there is room.
+@inline(__always)
+func withTemporaryBytes<Outcome>(
+  _ count: Int, _ body: (UnsafeMutableRawBufferPointer) throws(Errno) -> Outcome
+) throws(Errno) -> Outcome {
+  try withUnsafeTemporaryAllocation(byteCount: count, alignment: 8) { buffer in
+    Result { () throws(Errno) in try body(buffer) }
+  }.get()
+}
+
 extension FileDescriptor {
   /// Reads at most `count` bytes; 0 is the end of the file. The corresponding C function is `read`.
   package func read(into buffer: UnsafeMutableRawBufferPointer) throws(Errno) -> Int {
@@ -49,30 +59,16 @@ extension FileDescriptor {
   ///
   /// - Returns: The number of bytes; 0 is the end of the file.
   package func read(atMost room: Int, appendingTo bytes: inout [UInt8]) throws(Errno) -> Int {
-    var failure: Errno?
-    var got = 0
     if room <= Self.smallBytes {
-      withUnsafeTemporaryAllocation(of: UInt8.self, capacity: room) { buffer in
-        do throws(Errno) {
-          got = try read(into: UnsafeMutableRawBufferPointer(buffer))
-          bytes.append(contentsOf: UnsafeBufferPointer(rebasing: buffer[..<got]))
-        } catch {
-          failure = error
-        }
+      return try withTemporaryBytes(room) { buffer throws(Errno) in
+        let got = try read(into: buffer)
+        bytes.append(contentsOf: UnsafeRawBufferPointer(rebasing: buffer[..<got]))
+        return got
       }
-    } else {
-      let chunk = [UInt8](unsafeUninitializedCapacity: room) { buffer, count in
-        do throws(Errno) {
-          got = try read(into: UnsafeMutableRawBufferPointer(buffer))
-        } catch {
-          failure = error
-        }
-        count = got
-      }
-      if bytes.isEmpty { bytes = chunk } else { bytes += chunk }
     }
-    if let failure { throw failure }
-    return got
+    let chunk = try Program.read(from: rawValue, maximumBytes: room)
+    if bytes.isEmpty { bytes = chunk } else { bytes += chunk }
+    return chunk.count
   }
 
   /// Copying so few bytes takes less than making an array with room for them, which looks for its type
@@ -88,17 +84,13 @@ extension FileDescriptor {
   /// corresponding C function is `writev`; after a short count, `write`.
   package func writeAll(_ first: [UInt8], count: Int, _ second: [UInt8]) throws(Errno) {
     precondition(count <= first.count, "an array has no bytes beyond its end")
-    var failure: Errno?
-    first.withUnsafeBytes { first in
-      second.withUnsafeBytes { second in
-        do throws(Errno) {
-          try writeAll(UnsafeRawBufferPointer(rebasing: first.prefix(count)), second)
-        } catch {
-          failure = error
-        }
+    try first.withUnsafeBufferPointer { first throws(Errno) in
+      try second.withUnsafeBufferPointer { second throws(Errno) in
+        try writeAll(
+          UnsafeRawBufferPointer(UnsafeBufferPointer(rebasing: first.prefix(count))),
+          UnsafeRawBufferPointer(second))
       }
     }
-    if let failure { throw failure }
   }
 
   private func writeAll(
