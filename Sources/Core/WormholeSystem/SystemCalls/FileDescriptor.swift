@@ -99,20 +99,29 @@ extension FileDescriptor {
   ) throws(Errno) -> FileDescriptor {
     try refuseEscape(path)
     do throws(Errno) {
-      let creates = options.contains(.create)
-      let raw = try perform(.openat2) {
-        path.withCString {
-          csys_openat2(
-            directory, $0, UInt64(UInt32(bitPattern: options.rawValue | O_CLOEXEC)),
-            creates ? UInt64(mode) : 0,
-            UInt64(csys_RESOLVE_BENEATH | csys_RESOLVE_NO_SYMLINKS))
-        }
-      }
-      return FileDescriptor(owning: raw)
+      return try open(
+        path, at: directory, options, mode: options.contains(.create) ? mode : 0,
+        resolving: csys_RESOLVE_BENEATH | csys_RESOLVE_NO_SYMLINKS)
     } catch {
       guard error == .noFunction || error == .notPermitted else { throw error }
       return try walk(path, at: directory, options, mode: mode)
     }
+  }
+
+  /// Opens a path that the kernel resolves by rules. The corresponding C function is `openat2`.
+  @inline(__always)
+  static func open(
+    _ path: some PathText, at directory: Int32, _ options: OpenOptions, mode: UInt32 = 0,
+    resolving rules: Int
+  ) throws(Errno) -> FileDescriptor {
+    let raw = try perform(.openat2) {
+      path.withCPath {
+        csys_openat2(
+          directory, $0, UInt64(UInt32(bitPattern: options.rawValue | O_CLOEXEC)), UInt64(mode),
+          UInt64(rules))
+      }
+    }
+    return FileDescriptor(owning: raw)
   }
 
   // RESOLVE_BENEATH would accept "a/../b", which no caller needs.

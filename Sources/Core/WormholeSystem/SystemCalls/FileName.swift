@@ -38,13 +38,7 @@ extension FileName: PathText {
 
   package func withCPath<Result>(_ body: (UnsafePointer<CChar>) -> Result) -> Result {
     // A name from the kernel has no NUL inside, so the C string is the whole name.
-    (bytes + [0]).withUnsafeBytes { raw in
-      let pointer = raw.bindMemory(to: CChar.self)
-      guard let base = pointer.baseAddress else {
-        preconditionFailure("an array with a terminator is never empty")
-      }
-      return body(base)
-    }
+    ComposedPath(pathBytes: bytes).withCPath(body)
   }
 }
 
@@ -92,23 +86,12 @@ package struct ComposedPath: PathText {
   }
 }
 
-/// Compares two names by their bytes; the result is negative, zero or positive. The corresponding C
-/// function is `memcmp`. Swift's own comparison of bytes is slow in a debug build.
-private func compareBytes(_ first: UnsafeRawBufferPointer, _ second: UnsafeRawBufferPointer) -> Int
-{
-  let common = min(first.count, second.count)
-  guard common > 0, let one = first.baseAddress, let other = second.baseAddress else {
-    return first.count - second.count
-  }
-  let difference = memcmp(one, other, common)
-  return difference != 0 ? Int(difference) : first.count - second.count
-}
-
 extension UnsafeRawBufferPointer {
-  /// Returns whether the bytes are those of a text.
+  /// Returns whether the bytes are those of a text. The corresponding C function is `memcmp`: Swift's
+  /// own comparison of bytes is slow in a debug build.
   package func isEqual(to text: StaticString) -> Bool {
-    count == text.utf8CodeUnitCount
-      && compareBytes(self, UnsafeRawBufferPointer(start: text.utf8Start, count: count)) == 0
+    guard count == text.utf8CodeUnitCount else { return false }
+    return baseAddress.map { memcmp($0, text.utf8Start, count) == 0 } ?? true
   }
 }
 
@@ -121,18 +104,11 @@ extension FileDescriptor {
   package static func openSameMount(
     _ name: FileName, at directory: Int32, _ options: OpenOptions
   ) throws(Errno) -> FileDescriptor {
-    let raw = try perform(.openat2) {
-      name.withCPath {
-        csys_openat2(
-          directory, $0, UInt64(UInt32(bitPattern: options.rawValue | O_CLOEXEC)), 0,
-          UInt64(csys_RESOLVE_BENEATH | csys_RESOLVE_NO_SYMLINKS | csys_RESOLVE_NO_XDEV))
-      }
-    }
-    return FileDescriptor(owning: raw)
+    try open(
+      name, at: directory, options,
+      resolving: csys_RESOLVE_BENEATH | csys_RESOLVE_NO_SYMLINKS | csys_RESOLVE_NO_XDEV)
   }
-}
 
-extension FileDescriptor {
   /// Opens a path on which there is no symbolic link, not even at its end. The corresponding C function is
   /// `openat2` with `RESOLVE_NO_SYMLINKS`.
   ///
@@ -141,14 +117,7 @@ extension FileDescriptor {
   package static func openWithoutLinks(
     _ path: String, _ options: OpenOptions
   ) throws(Errno) -> FileDescriptor {
-    let raw = try perform(.openat2) {
-      path.withCPath {
-        csys_openat2(
-          Directory.current, $0, UInt64(UInt32(bitPattern: options.rawValue | O_CLOEXEC)), 0,
-          UInt64(csys_RESOLVE_NO_SYMLINKS))
-      }
-    }
-    return FileDescriptor(owning: raw)
+    try open(path, at: Directory.current, options, resolving: csys_RESOLVE_NO_SYMLINKS)
   }
 }
 
