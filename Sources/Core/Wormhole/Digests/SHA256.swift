@@ -1,3 +1,5 @@
+import WormholeSystem
+
 /// The hash function of FIPS 180-4, for the names of long identifiers.
 ///
 /// The implementation is our own, because the toolchain has none without another library to load.
@@ -5,14 +7,9 @@
 package enum SHA256 {
   /// Returns the digest as 64 lower-case hex digits.
   package static func hexDigest(of message: [UInt8]) -> String {
-    let digits = Array("0123456789abcdef".utf8)
-    var text: [UInt8] = []
-    for word in digest(of: message) {
-      for shift in stride(from: 28, through: 0, by: -4) {
-        text.append(digits[Int((word >> UInt32(shift)) & 15)])
-      }
+    NameWriter.text(capacity: 64) { writer in
+      for word in digest(of: message) { writer.append(hex: UInt64(word), width: 8) }
     }
-    return String(decoding: text, as: UTF8.self)
   }
 
   private static func digest(of message: [UInt8]) -> [UInt32] {
