@@ -176,7 +176,7 @@ struct QueueCrashTests {
     let terms = DeliveryTerms(OpenQueue(scene.queue))
     for role in [ConsumerRole.alone(other), .worker(other, gate: other)] {
       let error = #expect(throws: AppGroupError.self) {
-        _ = try DirectoryQueue(queue: scene.queue).source(for: role, terms)
+        _ = try DirectoryConsumer(terms, as: role)
       }
       #expect(error?.code == .leaseLost)
     }

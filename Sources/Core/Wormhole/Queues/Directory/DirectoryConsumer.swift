@@ -61,15 +61,11 @@ struct DirectoryConsumer: ConsumerSource {
   var takenPath: String { QueueDirectory.takenPath(consumer) }
 
   /// Begins to consume: takes over the batches of consumers that are gone.
-  ///
-  /// - Parameters:
-  ///   - name: the name of its directory, which was never used.
-  ///   - role: the exclusive registration of this process, at the beginning.
-  init(_ terms: DeliveryTerms, named name: String, role: PresenceRegistration?) throws {
+  init(_ terms: DeliveryTerms, as role: ConsumerRole) throws {
     queue = terms.queue
     self.terms = terms
-    others = OtherConsumers(of: queue, role: role?.id)
-    ownName = name
+    others = OtherConsumers(of: queue, role: role.gate?.id)
+    ownName = role.name
     waiting = WaitingEntries(clock: queue.clock, arrivals)
     obstacles =
       terms.keepsOrder ? Obstacles(QueueEnds(queue.store), terms.wake.latch) : nil

@@ -35,7 +35,7 @@ struct DirectoryQueue: QueueStore {
         }
       } catch let error as AppGroupError where error.code == .noSpace && terms.isWorker {
         // No other consumer has the queue alone: that was checked first.
-        return .done(try begin(as: .unregistered, terms, until: deadline))
+        return .done(try begin(as: .unregistered(), terms, until: deadline))
       }
     }
   }
@@ -44,7 +44,7 @@ struct DirectoryQueue: QueueStore {
     as role: ConsumerRole, _ terms: DeliveryTerms, until deadline: ContinuousClock.Instant?
   ) throws -> QueueMembership {
     do {
-      let source = try source(for: role, terms)
+      let source = try DirectoryConsumer(terms, as: role)
       // Stopped between the two steps, this may have replaced its own successor, which then begins
       // again. A process without a right to the role must begin again, too.
       try role.gate?.confirm(until: deadline)
@@ -52,17 +52,6 @@ struct DirectoryQueue: QueueStore {
     } catch {
       role.registration?.close()
       throw error
-    }
-  }
-
-  func source(for role: ConsumerRole, _ terms: DeliveryTerms) throws -> DirectoryConsumer {
-    switch role {
-    case .alone(let registration):
-      try DirectoryConsumer(terms, named: "consumer-" + Nonce.next(), role: registration)
-    case .worker(let registration, let gate):
-      try DirectoryConsumer(terms, named: OtherConsumers.directory(of: registration), role: gate)
-    case .unregistered:
-      try DirectoryConsumer(terms, named: OtherConsumers.unregisteredDirectory(), role: nil)
     }
   }
 
@@ -223,27 +212,26 @@ struct DirectoryQueue: QueueStore {
 }
 
 /// The right by which a consumer takes entries.
-enum ConsumerRole {
-  case alone(PresenceRegistration)
-  /// One of several, which has the exclusive role while it begins: so that it waits for a consumer
-  /// that has the queue alone, and that consumer sees its directory.
-  case worker(PresenceRegistration, gate: PresenceRegistration)
-  /// One of several, without room for its registration.
-  case unregistered
+struct ConsumerRole {
+  /// The name of its directory in `taken/`, which was never used.
+  let name: String
+  let registration: PresenceRegistration?
+  /// The registration that has the exclusive role while it begins.
+  let gate: PresenceRegistration?
 
-  fileprivate var registration: PresenceRegistration? {
-    switch self {
-    case .alone(let own), .worker(let own, _): own
-    case .unregistered: nil
-    }
+  static func alone(_ own: PresenceRegistration) -> Self {
+    Self(name: "consumer-" + Nonce.next(), registration: own, gate: own)
   }
 
-  /// The registration that has the exclusive role while it begins.
-  fileprivate var gate: PresenceRegistration? {
-    switch self {
-    case .alone(let gate), .worker(_, let gate): gate
-    case .unregistered: nil
-    }
+  /// One of several, which has the exclusive role while it begins: so that it waits for a consumer
+  /// that has the queue alone, and that consumer sees its directory.
+  static func worker(_ own: PresenceRegistration, gate: PresenceRegistration) -> Self {
+    Self(name: OtherConsumers.directory(of: own), registration: own, gate: gate)
+  }
+
+  /// One of several, without room for its registration.
+  static func unregistered() -> Self {
+    Self(name: OtherConsumers.unregisteredDirectory(), registration: nil, gate: nil)
   }
 }
 

@@ -169,7 +169,7 @@ extension Queue {
     // Workers are not exclusive. One that begins now waits for this process.
     guard try !role.members().contains(where: { !$0.isExclusive }) else { return false }
     let consumer = try DirectoryConsumer(
-      DeliveryTerms(OpenQueue(self)), named: "consumer-" + Nonce.next(), role: registration)
+      DeliveryTerms(OpenQueue(self)), as: .alone(registration))
     // As at the beginning of consuming.
     try registration.confirm()
     try sweep()
