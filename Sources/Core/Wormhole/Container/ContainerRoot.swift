@@ -101,6 +101,17 @@ package final class ContainerRoot: Sendable {
     return try refreshed(handle, now: now)
   }
 
+  /// Returns the same for a call on something inside that was found before.
+  ///
+  /// - Throws: `.staleHandle` if the container has just been replaced, and what is inside with it.
+  func currentHandle() throws(Errno) -> Handle {
+    do {
+      return try handle()
+    } catch {
+      throw error as? Errno ?? .staleHandle
+    }
+  }
+
   /// The directory that the path named at the last look, without a system call. For callers that
   /// know from events that it was not replaced.
   package var lastHandle: Handle { state.withLock(\.handle) }
@@ -150,15 +161,7 @@ package final class ContainerRoot: Sendable {
   ///
   /// - Parameter device: Its own: something else may be mounted on a directory of the container.
   package func commitScope(on device: UInt64) throws(Errno) -> CommitScope {
-    let container: Handle
-    do {
-      container = try handle()
-    } catch let error as Errno {
-      throw error
-    } catch {
-      // The container has just been replaced, and what is inside with it.
-      throw .staleHandle
-    }
+    let container = try currentHandle()
     guard device == container.status.device else { return .content }
     return try container.commitScope()
   }

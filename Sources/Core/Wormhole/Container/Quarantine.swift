@@ -6,16 +6,9 @@ package enum Quarantine {
 
   /// Moves a file or directory aside, in one step.
   package static func take(_ name: FileName, at source: Int32, root: ContainerRoot) throws(Errno) {
-    let place = try place(for: name.text, root: root)
-    try rename(name, at: source, to: place.name, at: place.directory.descriptor.rawValue)
-    note(name.text, as: place.name, root)
-  }
-
-  private static func note(_ name: String, as quarantined: String, _ root: ContainerRoot) {
-    let path = { root.path + "/" + directory + "/" + quarantined }
-    Diagnostics.note(
-      .quarantine, at: .warning, "\(name) cannot be used, and was put aside as \(path())",
-      in: root.path, fields: ["path": path(), "from": name])
+    _ = try put(name.text, root) { place, new throws(Errno) in
+      try rename(name, at: source, to: new, at: place)
+    }
   }
 
   /// Moves a directory aside, in one step, but never a file.
@@ -28,10 +21,9 @@ package enum Quarantine {
   package static func takeDirectory(
     _ name: String, at source: Int32, root: ContainerRoot
   ) throws(Errno) -> String {
-    let place = try place(for: name, root: root)
-    try rename(name + "/", at: source, to: place.name, at: place.directory.descriptor.rawValue)
-    note(name, as: place.name, root)
-    return directory + "/" + place.name
+    try put(name, root) { place, new throws(Errno) in
+      try rename(name + "/", at: source, to: new, at: place)
+    }
   }
 
   /// Gives a file a second name in the quarantine.
@@ -40,30 +32,27 @@ package enum Quarantine {
   package static func link(
     _ name: String, at source: Int32, root: ContainerRoot
   ) throws(Errno) -> String {
-    let place = try place(for: name, root: root)
-    try WormholeSystem.link(
-      name, at: source, to: place.name, at: place.directory.descriptor.rawValue)
-    note(name, as: place.name, root)
-    return directory + "/" + place.name
+    try put(name, root) { place, new throws(Errno) in
+      try WormholeSystem.link(name, at: source, to: new, at: place)
+    }
   }
 
-  private static func place(
-    for name: String, root: ContainerRoot
-  ) throws(Errno) -> (directory: SharedDescriptor, name: String) {
-    let handle: ContainerRoot.Handle
-    do {
-      handle = try root.handle()
-    } catch let error as Errno {
-      throw error
-    } catch {
-      // The container has just been replaced, and with it the file to put aside.
-      throw .staleHandle
-    }
-    let container = handle.descriptor.rawValue
+  /// - Parameter step: Gives the entry a new name in the open directory of the quarantine.
+  /// - Returns: Its new path, relative to the container.
+  private static func put(
+    _ name: String, _ root: ContainerRoot, _ step: (Int32, String) throws(Errno) -> Void
+  ) throws(Errno) -> String {
+    let container = try root.currentHandle().descriptor.rawValue
     try root.makeDirectoryIfMissing(directory, at: container)
     // A link of that name is refused, so quarantined files stay in the container.
-    let open = try FileDescriptor.openBeneath(directory, at: container, [.pathOnly, .directory])
-    return (SharedDescriptor(open), beginning(of: name) + "-" + Nonce.next())
+    let place = try FileDescriptor.openBeneath(directory, at: container, [.pathOnly, .directory])
+    let new = beginning(of: name) + "-" + Nonce.next()
+    try step(place.rawValue, new)
+    let path = { root.path + "/" + directory + "/" + new }
+    Diagnostics.note(
+      .quarantine, at: .warning, "\(name) cannot be used, and was put aside as \(path())",
+      in: root.path, fields: ["path": path(), "from": name])
+    return directory + "/" + new
   }
 
   // Short enough for a nonce behind it: a name may have 255 bytes (NAME_MAX), perhaps in few
