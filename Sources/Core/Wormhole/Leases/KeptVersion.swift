@@ -189,12 +189,4 @@ extension Lease {
       try removeIfPresent(entry, at: staging)
     }
   }
-
-  /// Waits until the content of a file has been written.
-  ///
-  /// - Parameter path: The path as seen from the directory.
-  func writeBack(_ path: String, at directory: Int32) throws(Errno) {
-    let file = try FileDescriptor.open(path, at: directory, [.readOnly, .noFollow, .nonBlocking])
-    try file.writeBack()
-  }
 }

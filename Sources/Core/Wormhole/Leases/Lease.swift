@@ -133,7 +133,9 @@ package final class Lease: Sendable {
     if case .durable = diligence { try dropKept(of: name) }
     try moveOut(stagingPlace.name, to: name, exists ? .exchange : .keep) { () throws(Errno) in
       // Without an old file there would be nothing to fall back on.
-      if isHasty { try writeBack(stagingPlace.name, at: stagingPlace.directory) }
+      guard isHasty else { return }
+      let (directory, name) = stagingPlace
+      try FileDescriptor.open(name, at: directory, [.readOnly, .noFollow, .nonBlocking]).writeBack()
     }
     isDeclared.store(false, ordering: .relaxed)
     if becomesKept { keptVersion.withLock { $0 = nil } }
