@@ -45,7 +45,6 @@ package struct DirectoryEngine: ContainerEngine {
   }
 
   package func log(_ name: String, in container: SharedContainer) -> any LogStore {
-    DirectoryLog(
-      directory: NamedDirectory(root: root, kind: .log, identifier: name), root: root)
+    DirectoryLog(directory: NamedDirectory(root: root, kind: .log, identifier: name))
   }
 }

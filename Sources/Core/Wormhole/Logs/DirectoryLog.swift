@@ -5,14 +5,13 @@ package import WormholeSystem
 /// The messages of a log in a directory; see `LogDirectory`.
 struct DirectoryLog: LogStore {
   let directory: NamedDirectory
-  let root: ContainerRoot
 
   var path: String { directory.path }
   func path(of number: Int) -> String { path + "/" + LogDirectory.path(number) }
   /// A loss of power may undo the last names.
   var boot: String { ProcessIdentity.boot }
 
-  func open() throws -> (any LogPlace)? { try LogDirectory(directory, in: root) }
+  func open() throws -> (any LogPlace)? { try LogDirectory(directory) }
 
   func exists() throws -> Bool { try directory.open() != nil }
 
@@ -101,17 +100,11 @@ package final class LogDirectory: LogPlace {
     .lease, .identifier(copied: .whole),
   ]
 
-  /// Opens a log's directory.
-  ///
-  /// - Returns: nil if there is none.
-  init?(_ directory: NamedDirectory, in root: ContainerRoot) throws {
+  /// - Returns: nil if there is no log.
+  package init?(_ directory: NamedDirectory) throws {
     guard let opened = try directory.open() else { return nil }
-    self.root = root
+    root = directory.root
     descriptor = opened
-  }
-
-  package convenience init?(_ log: Log) throws {
-    try self.init(log.value.directory, in: log.container.root)
   }
 
   package static func path(_ number: Int) -> String {

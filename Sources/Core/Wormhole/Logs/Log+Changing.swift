@@ -143,7 +143,7 @@ extension Log {
   /// - Returns: whether the log no longer exists.
   package func removeFile(_ lease: Lease) throws -> Bool {
     guard try LogState.read(value.snapshot(), at: value.path)?.setBounds == nil,
-      let place = try LogDirectory(self), try place.removeEntries()
+      let place = try LogDirectory(value.directory), try place.removeEntries()
     else { return false }
     _ = try lease.remove(value.fileName, durability: .standard)
     return true

@@ -68,21 +68,22 @@ struct LogReading: Sendable {
       switch try place.read(position.next) {
       case .bytes(var bytes, let date):
         let publisher = PublicationRecord.take(from: &bytes)?.publisher
-        do throws(PropertyListError) {
-          return message(try PropertyListValue(bytes: bytes), date, publisher: publisher)
-        } catch {
-          // It stays in place, because its number shows that there was a message.
-          unreadable += 1
-          move(to: position.next + 1)
+        // A damaged one stays in place, because its number shows that there was a message.
+        if let payload = try? PropertyListValue(bytes: bytes) {
+          return message(payload, date, publisher: publisher)
         }
-      case .foreign:
-        unreadable += 1
-        move(to: position.next + 1)
+        passUnreadable()
+      case .foreign: passUnreadable()
       case .missing:
         guard try skip(log, place) else { return nil }
       }
     }
     return nil
+  }
+
+  private mutating func passUnreadable() {
+    unreadable += 1
+    move(to: position.next + 1)
   }
 
   private func message(

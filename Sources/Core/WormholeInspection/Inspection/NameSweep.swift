@@ -138,7 +138,7 @@ struct NameSweep {
       part.contains { [.content, .message].contains($0.role) }
     }
     guard try look(at: directory, forgetting: isOfLog) != nil,
-      let place = try LogDirectory(log), try !place.hasEntries()
+      let place = try LogDirectory(log.value.directory), try !place.hasEntries()
     else { return false }
     return try change(directory) { try log.removeFile($0) } && removeLease(of: directory)
   }

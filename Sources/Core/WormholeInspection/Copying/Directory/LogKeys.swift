@@ -9,7 +9,7 @@ struct LogKeys {
   func read(_ put: (CopiedKey) throws -> Void) throws {
     let snapshot = try log.value.snapshot()
     guard let state = try LogState.read(snapshot, at: log.value.path),
-      let bytes = try snapshot.storedBytes(), let place = try LogDirectory(log)
+      let bytes = try snapshot.storedBytes(), let place = try LogDirectory(log.value.directory)
     else { return }
     try put(CopiedKey(stateOfLog: log.name, bytes))
     // Other numbers are of files that another program has put there, or of messages that were taken away.
