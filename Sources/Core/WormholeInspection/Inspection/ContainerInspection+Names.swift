@@ -148,7 +148,7 @@ extension ContainerInspection {
     lookAtFailures(failures, of: queue, &report)
     attempt("look who consumes", at: owner.path) { inspection in
       let live = try queue.role.place.look(movesAside: false)?.live ?? []
-      let id = live.isEmpty ? nil : try queue.role.roleID()
+      let id = live.isEmpty ? nil : try queue.role.place.roleID()
       report.consumer = live.first { $0.id == id }
       report.workers = live.filter { !$0.isExclusive }
     }

@@ -63,7 +63,7 @@ import WormholeInspection
         use: { container, name in
           let registration = try container.presence(name).enterExclusively()
           try registration.confirm()
-          #expect(try container.presence(name).roleID() == registration.id)
+          #expect(try container.presence(name).place.roleID() == registration.id)
           registration.close()
         }),
       NameUse(

@@ -176,7 +176,7 @@ struct PresenceCrashTests {
     let first = try presence.enterExclusively()
     let second = try presence.enter()
     try first.confirm()
-    try presence.role.replace(with: ["id": .string(second.id)])
+    try presence.place.role.replace(with: ["id": .string(second.id)])
     let error = #expect(throws: AppGroupError.self) { try first.confirm() }
     #expect(error?.code == .leaseLost)
     #expect(error?.holder?.processID == Program.processID)

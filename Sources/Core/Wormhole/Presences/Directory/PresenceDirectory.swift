@@ -24,13 +24,11 @@ package import WormholeSystem
 /// sweep of the container removes, or a dead member, which the next check moves aside.
 package struct PresenceDirectory: PresenceStore {
   let container: SharedContainer
-  let title: PresenceTitle
   let directory: NamedDirectory
   private let vacancy = Vacancy()
 
   package init(container: SharedContainer, name: String, kind: NameKind) {
     self.container = container
-    title = PresenceTitle(name: name, kind: kind)
     directory = NamedDirectory(root: container.root, kind: kind, identifier: name)
   }
 
@@ -51,6 +49,7 @@ package struct PresenceDirectory: PresenceStore {
   static let maximumEntries = 10_000
 
   var root: ContainerRoot { directory.root }
+  var title: PresenceTitle { PresenceTitle(name: directory.identifier, kind: directory.kind) }
 
   package static func memberName(_ id: String) -> String { memberPrefix + id + suffix }
   static func enteringName(_ id: String) -> String { enteringPrefix + id + suffix }
@@ -252,12 +251,6 @@ extension Presence {
   package var place: PresenceDirectory {
     PresenceDirectory(container: container, name: name, kind: kind)
   }
-
-  /// The value that names the registration with the exclusive role.
-  package var role: Value { place.role }
-
-  /// Returns the id of the registration with the role, or nil if there is none.
-  package func roleID() throws -> String? { try place.roleID() }
 }
 
 /// Looks at the members of a directory after its events, and a few times again. The dead are not

@@ -111,10 +111,6 @@ final class PresencePost: Sendable {
   /// being started shares the lock.
   func unlock() throws(Errno) { try file.unlock() }
 
-  private var isRemoved: Bool {
-    get throws(Errno) { try file.status().links == 0 }
-  }
-
   /// Creates, locks and writes `entering-<id>.plist`.
   ///
   /// - Parameter place: The named directory.
@@ -141,7 +137,7 @@ final class PresencePost: Sendable {
         continue
       }
       let post = try PresencePost(made)
-      guard try !post.isRemoved else { continue }
+      guard try post.file.status().links > 0 else { continue }
       do throws(Errno) {
         try post.file.writeAll(bytes)
       } catch {

@@ -113,7 +113,7 @@ struct OtherConsumers {
   /// - Returns: nil if it is no longer present.
   static func owner(of directory: String, in queue: Queue) throws -> PresenceMember? {
     let id =
-      isWorker(directory) ? id(directory) : try queue.role.roleID()
+      isWorker(directory) ? id(directory) : try queue.role.place.roleID()
     return try id.flatMap { try queue.role.place.living($0) }
   }
 }
