@@ -49,7 +49,7 @@ extension Value {
       return nil
     } catch let error as AppGroupError where [.damaged, .notAValue, .tooLarge].contains(error.code)
     {
-      return try keptDate()
+      return try store.file.keptDate()
     }
   }
 

@@ -132,8 +132,9 @@ package final class ValueFile: ValueStore {
       remedy: "raise the limit, or remove the file")
   }
 
-  /// Returns the time of publication of the kept version, if it can be read.
-  func keptDate() throws -> Date? {
+  /// Returns the time of publication of the version that is kept in case the last one is lost; nil
+  /// if it cannot be read.
+  package func keptDate() throws -> Date? {
     let handle = try container.root.handle()
     guard let kept = try standIn(at: handle.descriptor.rawValue, handle.status, .standard) else {
       return nil
@@ -175,10 +176,4 @@ package final class ValueFile: ValueStore {
       .notAValue, "read the value", path: path, reason: reason,
       remedy: "remove it: rm -r '\(path)'")
   }
-}
-
-extension Value {
-  /// Returns the time of publication of the version that is kept in case the last one is lost; nil
-  /// if it cannot be read.
-  package func keptDate() throws -> Date? { try store.file.keptDate() }
 }
