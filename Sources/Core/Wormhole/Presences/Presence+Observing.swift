@@ -94,13 +94,8 @@ public struct PresenceChanges: AsyncSequence, Sendable {
 
   /// The iterator; for one task at a time.
   public struct Iterator: AsyncIteratorProtocol {
-    private let sequence: PresenceChanges
-    private var known: [PresenceMember]?
-
-    init(sequence: PresenceChanges, known: [PresenceMember]?) {
-      self.sequence = sequence
-      self.known = known
-    }
+    fileprivate let sequence: PresenceChanges
+    fileprivate var known: [PresenceMember]?
 
     /// Returns the present processes after the next change, or nil if the task was cancelled.
     public mutating func next() async -> [PresenceMember]? {

@@ -131,16 +131,11 @@ public struct Channel<Message: Codable & Sendable>: Sendable {
 /// }
 /// ```
 public struct Received<Message: Codable & Sendable>: Sendable {
-  private let snapshot: ValueSnapshot
+  fileprivate let snapshot: ValueSnapshot
   /// The moment at which the message expires; nil if it does not expire.
   public var expiration: Date? { snapshot.expiration }
   /// Whether the listener's own channel, or a copy of it, sent the message.
   public let isOwn: Bool
-
-  init(snapshot: ValueSnapshot, isOwn: Bool) {
-    self.snapshot = snapshot
-    self.isOwn = isOwn
-  }
 
   /// The process that sent the message, and when; nil if a program that does not use this package
   /// wrote it. See `ValueSnapshot.publisher`.
@@ -177,13 +172,8 @@ public struct Messages<Message: Codable & Sendable>: AsyncSequence, Sendable {
 
   /// Waits for the next message.
   public struct Iterator: AsyncIteratorProtocol {
-    private var snapshots: ValueSnapshots.Iterator
-    private let own: OwnStamps
-
-    init(snapshots: ValueSnapshots.Iterator, own: OwnStamps) {
-      self.snapshots = snapshots
-      self.own = own
-    }
+    fileprivate var snapshots: ValueSnapshots.Iterator
+    fileprivate let own: OwnStamps
 
     /// Returns the next message, or nil if the task was cancelled.
     public mutating func next() async -> Received<Message>? {

@@ -221,18 +221,13 @@ public struct ValueSnapshots: AsyncSequence, Sendable {
 
   /// The iterator; for one task at a time.
   public struct Iterator: AsyncIteratorProtocol {
-    private var sequence: ValueSnapshots
-    private var known: Seen
+    fileprivate var sequence: ValueSnapshots
+    fileprivate var known: Seen
     /// Whether a thread has waited; from its second wait on it leads.
-    private var hasBlocked = false
+    fileprivate var hasBlocked = false
 
     /// For tests: whether the thread that waits takes the events itself.
     var leads: Bool { sequence.leads != nil }
-
-    init(sequence: ValueSnapshots, known: Seen) {
-      self.sequence = sequence
-      self.known = known
-    }
 
     /// Returns the next value, or nil if the task was cancelled.
     public mutating func next() async -> ValueSnapshot? { await next(by: nil) }
