@@ -39,12 +39,6 @@ package struct Transaction: Sendable {
     let number: Int
     package let kind: Kind
 
-    package init(transaction: Transaction, number: Int, kind: Kind) {
-      self.transaction = transaction
-      self.number = number
-      self.kind = kind
-    }
-
     package var content: String { "\(transaction.path)/\(number)" }
     var note: String { "\(transaction.nonce) \(number) \(kind.rawValue)\n" }
   }
@@ -52,8 +46,6 @@ package struct Transaction: Sendable {
   package static let directory = NameKind.own + "/transactions"
 
   let nonce: String
-
-  package init(nonce: String) { self.nonce = nonce }
 
   /// Its directory, relative to the container.
   package var path: String { Self.directory + "/" + nonce }
