@@ -25,7 +25,6 @@ import WormholeSystem
 /// **What a crash leaves**: the mailbox of the dead process, see `MailboxDirectory`. No part of a
 /// call outlives its caller or its callee.
 package final class CallEndpoint: Sendable {
-  /// Takes an incoming call.
   package typealias Handler = @Sendable (IncomingCall) -> Void
 
   private struct Open { weak var call: IncomingCall? }
@@ -207,7 +206,6 @@ package final class CallEndpoint: Sendable {
     mailbox.lead(for: latch, until: deadline)
   }
 
-  /// Returns whether a call has not ended.
   package func isUnderWay(_ id: UInt64) -> Bool { calls.withLock { $0.calls[id] != nil } }
 
   /// For tests: how many calls have not ended.
@@ -239,7 +237,6 @@ package final class CallEndpoint: Sendable {
     _ = try callee.post(.cancel(CallKey(id: id, replyTo: address)))
   }
 
-  /// Posts a notice; see `post`.
   package func notify(
     _ value: PropertyListValue, to outlet: MailboxOutlet
   ) throws -> MailboxOutlet.Outcome {

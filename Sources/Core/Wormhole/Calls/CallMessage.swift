@@ -89,7 +89,6 @@ package struct CallKey: Hashable, Sendable {
   package let replyTo: String
 }
 
-/// How a callee answered.
 package enum CallAnswer: Sendable {
   case reply(PropertyListValue)
   /// - Parameters:
@@ -98,10 +97,8 @@ package enum CallAnswer: Sendable {
   case failure(code: String, reason: String, details: PropertyListValue? = nil)
 }
 
-/// How a call ended for its caller.
 package enum CallEnd: Sendable {
   case answered(CallAnswer)
-  /// Its deadline has passed.
   case timedOut
   case cancelled
   /// The caller's own endpoint was closed.

@@ -39,7 +39,6 @@ struct CallTable {
 
   // MARK: Ending
 
-  /// Removes a call that was answered.
   mutating func takeAnswered(_ id: UInt64) -> Call? { calls.removeValue(forKey: id) }
 
   /// Removes a call that ends without an answer.

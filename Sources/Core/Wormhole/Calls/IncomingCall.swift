@@ -16,7 +16,6 @@ package final class IncomingCall: Sendable {
     var onEnd: [@Sendable () -> Void] = []
   }
 
-  /// The identity of the call.
   package let key: CallKey
   /// The question.
   package let value: PropertyListValue

@@ -109,21 +109,17 @@ extension SharedContainer {
 /// The other end of calls, a process that calls or is called: a writer into its mailbox, which keeps
 /// the order of posts made one after another. Thread-safe.
 package final class MailboxOutlet: Sendable {
-  /// How a post ended.
   package enum Outcome: Sendable {
     case posted
     /// The mailbox's owner has ended, or has closed it.
     case gone
-    /// The mailbox has reached its limits.
     case full
   }
 
   private let writer: any MailboxWriter
   var path: String { writer.path }
-  /// The mailbox's.
   package let address: String
   private let end: ObservationToken?
-  /// The size of the largest entry.
   package static let maximumBytes = 16 << 20
 
   /// Whether a caller is notified of the end of the mailbox's owner.

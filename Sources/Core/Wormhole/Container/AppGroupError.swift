@@ -81,7 +81,6 @@ public struct AppGroupError: DescribedError {
 }
 
 extension AppGroupError {
-  /// Creates the error for a call that the kernel refused.
   package static func refused(_ action: String, path: String, _ error: Errno) -> AppGroupError {
     let (code, remedy) = advice(for: error)
     return AppGroupError(

@@ -10,7 +10,6 @@ package enum ContainerFormat {
   package static let fileName = "container.plist"
   static let majorVersion: Int64 = 2
 
-  /// Returns whether a directory is a container already.
   package static func isPresent(at directory: Int32) throws(Errno) -> Bool {
     try exists(fileName, at: directory)
   }

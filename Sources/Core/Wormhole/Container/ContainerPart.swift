@@ -13,7 +13,6 @@ package import WormholeSystem
 /// | monitor | watches a directory in which a role causes events, and names them |
 /// | copy | takes along what outlives processes: see `Copied` |
 package struct ContainerPart: Sendable {
-  /// The purpose of a part.
   package enum Role: Hashable, Sendable {
     /// It only belongs to the name: nothing in it is counted or left by a crash.
     case plain

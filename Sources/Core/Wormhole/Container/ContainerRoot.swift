@@ -7,7 +7,6 @@ package import WormholeSystem
 /// by a link. At most once a second an operation checks whether the path still names the same
 /// directory, and opens the new directory if it was replaced.
 package final class ContainerRoot: Sendable {
-  /// One open directory.
   package final class Handle: Sendable {
     package let descriptor: FileDescriptor
     package let status: FileStatus

@@ -51,7 +51,6 @@ package struct EncodedName: Hashable, Sendable {
     String(decoding: key(identifier), as: UTF8.self)
   }
 
-  /// The meaning of a directory name.
   package enum Decoded: Hashable, Sendable {
     case identifier(String)
     /// The identifier is in the directory's file `identifier`.
@@ -60,7 +59,6 @@ package struct EncodedName: Hashable, Sendable {
     case foreign
   }
 
-  /// Decodes a directory name.
   package static func decode(_ name: some Collection<UInt8>) -> Decoded {
     if name.elementsEqual("%".utf8) { return .identifier("") }
     if isLong(name) { return .long }

@@ -31,9 +31,7 @@ final class LastBell: Sendable {
     return true
   }
 
-  /// Remembers where the file is now.
-  ///
-  /// - Parameter path: It ends with a nonce with all its digits.
+  /// - Parameter path: Where the file is now. It ends with a nonce with all its digits.
   func remember(_ path: String) {
     let path = ComposedPath(pathBytes: Array(path.utf8))
     paths.withLock { $0 = Paths(current: path, next: path) }

@@ -7,7 +7,6 @@ package import WormholeSystem
 /// from the users' names. So every text is an ordinary identifier, and no user's message can
 /// replace the package's data.
 package struct NameKind: Hashable, Sendable {
-  /// The primitive of a name.
   package enum Primitive: String, Sendable {
     case value = "values"
     case notification = "notifications"

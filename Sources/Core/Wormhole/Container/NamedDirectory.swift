@@ -6,7 +6,6 @@ package final class NamedDirectory: Sendable {
   package let kind: NameKind
   package let identifier: String
   let name: EncodedName
-  /// The path relative to the container.
   package let relativePath: String
   private let heldPath: String
 
@@ -25,8 +24,6 @@ package final class NamedDirectory: Sendable {
 
   package var path: String { root.path + "/" + relativePath }
 
-  /// Opens the directory.
-  ///
   /// - Returns: nil if there is none.
   package func open(_ options: OpenOptions = [.pathOnly, .directory]) throws -> FileDescriptor? {
     for attempt in 0..<2 {
@@ -86,7 +83,6 @@ package final class NamedDirectory: Sendable {
     try handle.synchronizedNames.synchronize(kind, in: handle.descriptor)
   }
 
-  /// Opens the directory, and creates it if it is missing.
   package func openOrMake() throws -> FileDescriptor {
     for _ in 0..<renameRaceLimit {
       if let directory = try open() { return directory }
@@ -95,8 +91,6 @@ package final class NamedDirectory: Sendable {
     throw Errno.noSuchFile
   }
 
-  /// Removes the directory if it is empty.
-  ///
   /// - Returns: Whether it is gone.
   package func removeIfEmpty() throws -> Bool {
     let container = try root.handle().descriptor.rawValue

@@ -5,13 +5,10 @@
 package struct OwnNames: Sendable {
   package let container: SharedContainer
 
-  /// Returns the names of the values, unordered; as `SharedContainer.valueIdentifiers`.
   package func valueIdentifiers() throws -> [String] { try container.identifiers(of: .ownValue) }
 
-  /// Returns the names of the queues, unordered; as `SharedContainer.queueNames`.
   package func queueNames() throws -> [String] { try container.identifiers(of: .ownQueue) }
 
-  /// Returns the names of the presences, unordered; as `SharedContainer.presenceNames`.
   package func presenceNames() throws -> [String] {
     try container.identifiers(of: .ownPresence)
   }

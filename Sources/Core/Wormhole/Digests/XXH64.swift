@@ -16,20 +16,17 @@ package struct XXH64: Sendable {
   /// The bytes since the last whole stripe; fewer than 32.
   private var rest: [UInt8] = []
 
-  /// A hash of no bytes yet.
   package init(seed: UInt64 = 0) {
     self.seed = seed
     lanes = (seed &+ Self.prime1 &+ Self.prime2, seed &+ Self.prime2, seed, seed &- Self.prime1)
   }
 
-  /// Returns the hash of some bytes.
   package static func checksum(of bytes: [UInt8]) -> UInt64 {
     var hash = XXH64()
     bytes.withUnsafeBytes { hash.update($0) }
     return hash.value
   }
 
-  /// Adds more bytes.
   package mutating func update(_ bytes: UnsafeRawBufferPointer) {
     count &+= UInt64(bytes.count)
     var bytes = bytes
@@ -48,7 +45,6 @@ package struct XXH64: Sendable {
     rest += bytes[whole...]
   }
 
-  /// The hash of all bytes so far.
   package var value: UInt64 {
     var hash = count >= UInt64(Self.stripe) ? converged : seed &+ Self.prime5
     hash &+= count

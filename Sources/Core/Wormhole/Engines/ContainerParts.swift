@@ -11,7 +11,6 @@ package struct ContainerParts: Sendable {
     .consumer: PresenceDirectory.parts, .queue: QueueDirectory.parts, .log: LogDirectory.parts,
   ])
 
-  /// The parts of the directory of a name.
   package subscript(_ primitive: NameKind.Primitive) -> [ContainerPart] {
     get { tables[primitive, default: []] }
     set { tables[primitive] = newValue }

@@ -1,6 +1,5 @@
 package import WormholeSystem
 
-/// The engine of containers in directories.
 package struct DirectoryEngine: ContainerEngine {
   package let root: ContainerRoot
 

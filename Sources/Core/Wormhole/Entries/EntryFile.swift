@@ -40,7 +40,6 @@ package struct EntryFile: Hashable, Sendable {
     self.due = due
   }
 
-  /// Parses a name; nil if it is not the name of an entry.
   package init?(_ name: some StringProtocol) { self.init(bytes: Array(name.utf8)) }
 
   /// Parses a name; nil if it is not the name of an entry. Only the one form that is written is

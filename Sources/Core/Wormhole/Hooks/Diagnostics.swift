@@ -217,7 +217,6 @@ extension Diagnostics {
     }
   }
 
-  /// Runs a closure whose error changes nothing for the caller; see the other form.
   package static func reporting(_ body: () throws -> Void) { reporting(otherwise: (), body) }
 
   /// Reports an event. Costs one load if there is no handler.

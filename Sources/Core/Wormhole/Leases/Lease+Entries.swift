@@ -4,9 +4,7 @@ package import WormholeSystem
 /// The steps of a holder whose content is existing files and not bytes. Every step is a rename with
 /// the lease's own descriptor at one end (rule 2), so none of them succeeds after a takeover.
 extension Lease {
-  /// Creates an empty directory in the lease.
-  ///
-  /// - Returns: Its name there.
+  /// - Returns: The name of an empty directory in the lease.
   package func makeDirectory() throws -> String {
     let name = nextEntry()
     try failingAsLost {

@@ -21,7 +21,6 @@ package final class LeaseSite: Sendable {
   /// Used only in messages, so it is composed only for them.
   package var path: String { describe() }
   private let describe: @Sendable () -> String
-  /// The container that it is in, if it is in one.
   package var containerPath: String? { home.container?.path }
 
   package static let lease = "lease"
@@ -174,7 +173,6 @@ package final class HeldDirectory: Sendable {
 /// ones. A container is one (`ContainerRoot`); so is the hidden directory beside a coordinated
 /// file.
 package protocol LeaseHome: Sendable {
-  /// The layout of its leases.
   var layout: LeaseLayout { get }
 
   /// The modes of new files.
@@ -201,7 +199,6 @@ package protocol LeaseHome: Sendable {
   /// Finishes or undoes the part of a transaction that a holder before this one has left.
   func settle(_ lease: Lease) throws
 
-  /// The container, if it is one.
   var container: ContainerRoot? { get }
 }
 

@@ -158,7 +158,6 @@ package final class LogDirectory: LogPlace {
     }
   }
 
-  /// Returns the numbers of all messages, in no order.
   package func numbers() throws -> [Int] {
     try (SharedContainer.entries(Self.entries, at: descriptor.rawValue) ?? [])
       .compactMap { Self.number($0.name) }
@@ -197,7 +196,6 @@ package final class LogDirectory: LogPlace {
       ifPresent(removeDirectory(Self.entries, at: descriptor.rawValue))) != nil
   }
 
-  /// Returns whether a message is in the log.
   package func hasEntries() throws(Errno) -> Bool {
     try SharedContainer.entries(Self.entries, at: descriptor.rawValue)?.isEmpty == false
   }

@@ -10,7 +10,6 @@ package protocol PresenceStore: Sendable {
   /// The machine in a record; nil if all processes are on one machine.
   var host: String? { get }
 
-  /// Lists the present processes.
   func look() throws -> PresenceLook
 
   /// Returns the process that was present last.
@@ -30,7 +29,6 @@ package protocol PresenceStore: Sendable {
     until deadline: ContinuousClock.Instant
   ) -> any Waiting<any PresenceHold>
 
-  /// Returns the sight of an observer.
   func sight() -> any PresenceSight
 
   /// Returns the proof that the exclusive role belongs to an entering.

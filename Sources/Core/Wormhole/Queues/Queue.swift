@@ -76,7 +76,6 @@ public struct Queue: Sendable {
       container: container.limited(until: deadline), name: name, kind: directory.kind, clock: clock)
   }
 
-  /// Opens the queue's directory; nil if there is none.
   package func open() throws -> QueueDirectory? {
     guard let place = try directory.open() else { return nil }
     return QueueDirectory(place, in: directory.root)

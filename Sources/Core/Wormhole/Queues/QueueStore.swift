@@ -12,7 +12,6 @@ package protocol QueueStore: Sendable {
 
   // MARK: Senders
 
-  /// The writer of a sender's batches.
   func outlet(for sender: String, _ limits: Queue.Limits) -> any QueueOutlet
 
   /// Withdraws waiting entries with a key that are older than an entry that is stored by now.

@@ -10,11 +10,9 @@ package import WormholeSystem
 package struct RoleProof: Sendable {
   /// The value that names the holder of the role; nil on another engine.
   package let value: Value?
-  /// The number that the role has.
   package let number: UInt64
   /// The condition that another engine checks; nil in a directory.
   package let condition: (any EngineCondition)?
-  /// The location of its container.
   package let location: String
   /// The error of a late change.
   package let lost: AppGroupError

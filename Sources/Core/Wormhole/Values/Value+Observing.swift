@@ -112,7 +112,6 @@ final class FollowedValue: Watching {
     following?.cancel()
   }
 
-  /// Signals after a moment.
   private func signalLater() {
     Blocking.retry { [weak self] in self?.state.withLock(\.signal)() }
   }

@@ -7,7 +7,6 @@
 /// The entries of a directory are stored side by side, and their names in one buffer: about 100
 /// bytes an entry.
 package struct TreeManifest: Sendable {
-  /// The record of one entry.
   package struct Entry: Sendable {
     fileprivate(set) var nameStart: UInt32 = 0
     fileprivate(set) var nameLength: UInt8 = 0
@@ -85,7 +84,6 @@ extension TreeManifest {
   }
 }
 
-/// Collects the entries of a manifest.
 private struct TreeManifestVisitor: TreeVisitor {
   let leavesOut: (FileName) -> Bool
   var manifest = TreeManifest()

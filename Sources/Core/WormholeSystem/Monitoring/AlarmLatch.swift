@@ -7,12 +7,10 @@ package final class AlarmLatch: Sendable {
   private let handler = Mutex<(@Sendable () -> Void)?>(nil)
   /// Whether it was raised because of a change.
   private let hasChanged = Atomic(false)
-  /// When the alarm is next due.
   private let alarm = Mutex<ContinuousClock.Instant?>(nil)
 
   package init() {}
 
-  /// Sets the handler.
   package func call(_ handler: @escaping @Sendable () -> Void) {
     self.handler.withLock { $0 = handler }
   }

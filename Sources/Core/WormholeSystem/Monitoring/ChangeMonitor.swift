@@ -138,8 +138,6 @@ package final class ChangeMonitor: Sendable {
     if mustStart { start() }
   }
 
-  /// Notes that a removal was found.
-  ///
   /// - Parameter container: The path of the container.
   package func noteRemoval(in container: String) {
     state.withLock { $0.noteRemoval(in: container, now: .now) }

@@ -61,8 +61,6 @@ package final class FollowUpChecks: Cancelling {
 
   package func cancel() { _ = end() }
 
-  /// Ends the checks.
-  ///
   /// - Returns: false if they had ended before.
   package func end() -> Bool {
     condition.withLock { !exchange(&$0.isEnded, with: true) }

@@ -2,7 +2,6 @@ import Glibc
 import Synchronization
 import WormholeShims
 
-/// How a process ended.
 package enum Termination: Hashable, Sendable {
   case exited(Int32)
   case killed(signal: Int32)
@@ -166,7 +165,6 @@ package func makePipe() throws(Errno) -> PipeEnds {
   return PipeEnds(read: FileDescriptor(owning: ends.0), write: FileDescriptor(owning: ends.1))
 }
 
-/// The two ends of a pipe.
 package struct PipeEnds: ~Copyable {
   package let read: FileDescriptor
   package let write: FileDescriptor

@@ -19,7 +19,6 @@ package final class LineProcess: Sendable {
     /// A sentence that says what failed.
     package let description: String
 
-    /// - Parameter description: A sentence that says what failed.
     package init(description: String) { self.description = description }
   }
 
@@ -139,7 +138,6 @@ package final class LineProcess: Sendable {
     throw Failure(description: "process \(processID) ended instead of being suspended: \(said)")
   }
 
-  /// Waits for the program's end.
   package func wait(until deadline: ContinuousClock.Instant) throws -> Termination {
     guard let termination = try termination(until: deadline) else {
       throw Failure(description: "process \(processID) did not end in time")
@@ -154,7 +152,6 @@ package final class LineProcess: Sendable {
     return termination
   }
 
-  /// Sends the program a signal.
   package func send(_ signal: Signal) throws { try child.send(signal) }
 
   /// Kills the program, whatever it is doing.

@@ -30,8 +30,6 @@ package struct ProcessStatus: Hashable, Sendable {
   ///   another if its control group may be frozen.
   package var isStopped: Bool { isStoppedBySignal || (isAsleep && Freezer.hasFrozen(processID)) }
 
-  /// Reads the state of a process.
-  ///
   /// - Returns: nil if there is no such process, or if /proc cannot be read and nothing is known.
   package static func of(_ processID: Int32) -> ProcessStatus? {
     do throws(Errno) {

@@ -102,7 +102,6 @@ package enum Program {
   /// Whether the file system /proc exists, in which processes and their states are found.
   package static var hasProcessTable: Bool { access("/proc/self/exe", F_OK) == 0 }
 
-  /// The path of the running program.
   package static func executablePath() throws(Errno) -> String {
     try linkTarget("/proc/self/exe")
   }

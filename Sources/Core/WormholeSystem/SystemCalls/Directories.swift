@@ -138,7 +138,6 @@ package func linkTarget<Path: PathText>(
 }
 
 extension FileDescriptor {
-  /// One entry of a directory.
   package struct Entry: Hashable, Sendable {
     package let name: FileName
     /// Whether the entry is a directory; nil if the file system does not say.

@@ -103,7 +103,6 @@ extension FileDescriptor {
     FileDescriptor(owning: try perform(.eventfd) { csys_eventfd() })
   }
 
-  /// Raises a wake-up counter.
   package func raiseCounter() throws(Errno) {
     var one: UInt64 = 1
     _ = try perform(.eventfd) { Glibc.write(rawValue, &one, 8) }

@@ -8,7 +8,6 @@
   package enum Faults {
     @TaskLocal package static var plan: Plan?
 
-    /// The outcome of a call.
     package enum Outcome: Sendable {
       case proceed
       case fail(Errno)

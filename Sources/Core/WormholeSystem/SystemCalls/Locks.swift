@@ -1,6 +1,5 @@
 import Glibc
 
-/// The mode of a lock.
 package enum LockMode: Sendable {
   case shared
   case exclusive

@@ -39,8 +39,6 @@ package func exists(_ path: some PathText, at directory: Int32) throws(Errno) ->
   try ifPresent(fileStatus(path, at: directory)) != nil
 }
 
-/// Removes a file's name if it exists.
-///
 /// - Returns: Whether the name existed.
 @discardableResult
 package func removeIfPresent(_ path: some PathText, at directory: Int32) throws(Errno) -> Bool {

@@ -351,7 +351,6 @@ final class DirectoryMailbox: Mailbox {
     return names.compactMap { EntryFile(bytes: $0.bytes) }
   }
 
-  /// Takes the waiting messages from the wire.
   private func receive(_ wire: MailboxWire) {
     let found = wire.take(atMost: state.withLock(\.backlog.room))
     if !found.isEmpty { state.withLock { $0.backlog.add(found) } }

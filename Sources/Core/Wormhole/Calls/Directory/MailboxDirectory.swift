@@ -118,7 +118,6 @@ package struct MailboxDirectory: Sendable {
     try .openBeneath(path + "/" + owner, at: container, [.readOnly, .nonBlocking])
   }
 
-  /// Returns whether it no longer has an owner.
   func isDead() throws -> Bool {
     try Self.isDead(relativePath, at: root.handle().descriptor.rawValue)
   }
@@ -175,7 +174,6 @@ package struct MailboxDirectory: Sendable {
   }
 }
 
-/// The mailboxes of a directory.
 struct DirectoryMailboxes: MailboxStore {
   let root: ContainerRoot
 
@@ -227,7 +225,6 @@ struct DirectoryMailboxes: MailboxStore {
   }
 }
 
-/// A writer into the directory of a mailbox.
 private final class DirectoryMailboxWriter: MailboxWriter {
   private struct State {
     /// The order of the last entry.

@@ -26,7 +26,6 @@ final class MailboxWire: Sendable {
   /// Larger content goes as a file: it is rare, and would take the socket's room from others.
   static let maximumBytes = 16_384
 
-  /// A message that came as a datagram.
   struct Message: Sendable {
     let sender: UInt64
     let order: UInt64

@@ -1,6 +1,5 @@
 /// Messages that came on a mailbox's wire, until they are delivered in their order among files.
 struct WireBacklog {
-  /// The next step of a delivery.
   enum Step {
     case deliver(MailboxWire.Message)
     /// The sender of this message stored a file before it that was not seen yet.

@@ -26,7 +26,6 @@ extension Lease {
     }
   }
 
-  /// Leaves the note in its place.
   package func leave(_ note: StagedNote) throws {
     try failingAsLost { () throws(Errno) in
       // An empty note after a loss of power would undo this part alone.

@@ -33,7 +33,6 @@ package struct Transaction: Sendable {
     case keep, replace, remove
   }
 
-  /// One value's part.
   package struct Part: Sendable {
     package let transaction: Transaction
     let number: Int

@@ -69,7 +69,6 @@ extension PresenceDirectory {
       status.kind == .regular && root.access.trusts(status, in: owner)
     }
 
-    /// Returns the state of a process whose file is locked.
     private func state(of record: PresenceRecord) throws(Errno) -> PresenceMember.State {
       // A hard link shares the lock of the original file.
       guard record.directory == inode else { return .gone }

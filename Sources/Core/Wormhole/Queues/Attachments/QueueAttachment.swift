@@ -7,17 +7,13 @@ package struct QueueAttachment: Sendable {
   /// use it.
   package static let key = AttachmentPlace.payloadKey
 
-  /// The state of an attachment.
   package enum Condition: Sendable, Hashable {
-    /// It exists, with this many bytes.
     case present(bytes: Int64)
     /// Its content was renamed away, by its receiver before it died.
     case claimed
-    /// It does not exist.
     case missing
   }
 
-  /// Its name.
   package let id: String
   fileprivate let batch: TakenBatch
 
@@ -182,7 +178,6 @@ extension AttachmentStore {
 /// An attachment that is being created, this process's own until it is released or ends. Not thread-safe
 /// except where stated.
 package protocol AttachmentStage: Sendable {
-  /// Its name.
   var id: String { get }
 
   /// Copies a file into the attachment.
@@ -241,9 +236,7 @@ extension Queue.Sender {
 extension Queue {
   /// An attachment that is not yet taken.
   package struct WaitingAttachment: Sendable, Hashable {
-    /// Its name.
     package let id: String
-    /// Whether its content is complete.
     package let isWhole: Bool
 
     package init(id: String, isWhole: Bool) {
@@ -254,13 +247,9 @@ extension Queue {
 
   /// A file that is being copied at this moment.
   package struct IncomingAttachment: Sendable, Hashable {
-    /// The attachment's name.
     package let id: String
-    /// The sender's name.
     package let sender: String
-    /// The number of bytes copied so far.
     package let completedBytes: Int64
-    /// The number of bytes of the whole file.
     package let totalBytes: Int64
 
     package init(id: String, sender: String, completedBytes: Int64, totalBytes: Int64) {

@@ -199,7 +199,6 @@ struct DirectoryConsumer: ConsumerSource {
     Place(takenPath: takenPath, directory: terms.directory, arrivals: arrivals, locked: locked)
   }
 
-  /// Another consumer came, left or died.
   mutating func noteChange() { others.noteChange() }
 
   /// When a delayed entry is due, or another consumer may be stopped.

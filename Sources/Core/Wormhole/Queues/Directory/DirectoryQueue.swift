@@ -283,7 +283,6 @@ final class OpenQueue: Sendable {
     return place
   }
 
-  /// Returns the directory, and creates it if it is missing.
   func openOrMake() throws -> QueueDirectory {
     guard let place = try place({ try queue.openOrMake() }) else { throw queue.replaced() }
     return place

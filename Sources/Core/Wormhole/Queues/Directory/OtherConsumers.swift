@@ -42,12 +42,10 @@ struct OtherConsumers {
     String(directory.dropFirst(prefix.count).prefix { $0 != "." })
   }
 
-  /// The directory of a worker.
   static func directory(of registration: PresenceRegistration) -> String {
     prefix + registration.id
   }
 
-  /// Whether a directory is a worker's.
   static func isWorker(_ directory: String) -> Bool { directory.hasPrefix(prefix) }
 
   /// Makes the next look immediate, because a consumer came, left or died.

@@ -2,7 +2,6 @@ import Dispatch
 import Synchronization
 package import WormholeSystem
 
-/// The checksum of a file's content.
 package enum AttachmentChecksum {
   /// Small enough to stay in the cache of one core.
   private static let piece = 256 << 10

@@ -12,7 +12,6 @@ package struct Batch: Sendable {
     package var key: String?
     /// Whether its sender wants to find it and its outcome after a restart.
     package var keepsReceipt = false
-    /// How long the receipt is kept.
     package var receiptTerm = QueueReceipt.Term.untilForgotten
     /// How it has ended, if there is no payload.
     package private(set) var withdrawal = QueueEntryStatus.cancelled

@@ -2,12 +2,10 @@ package import WormholeSystem
 
 /// Looking up the entries of batches, wherever they are by now.
 extension QueueDirectory {
-  /// Returns the status of an entry.
   package func status(of id: QueueEntryID) throws -> QueueEntryStatus {
     try statuses(of: id.batch, [id.index])[id.index] ?? .processed
   }
 
-  /// Returns the statuses of entries of a batch.
   package func statuses(
     of batch: EntryFile, _ indices: Set<Int>
   ) throws -> [Int: QueueEntryStatus] {

@@ -8,7 +8,6 @@ package final class ValueFile: ValueStore {
   package let identifier: String
   let directory: NamedDirectory
   let name: String
-  /// The path relative to the container.
   let relativePath: String
   let followUpMark = FollowUps.Mark()
   /// Nil for a long identifier, whose directory is verified at each change, and for a value that ends with
