@@ -70,7 +70,6 @@ package final class CallEndpoint: Sendable {
 
   /// Creates the mailbox if it is missing.
   ///
-  /// - Parameter deadline: the caller's; nil for a caller without one.
   /// - Returns: its address.
   /// - Throws: `AppGroupError` for errors of the file system.
   @discardableResult

@@ -50,17 +50,14 @@ package enum ContainerLocation {
     let action = "list the groups"
     let directory = try directory(action)
     return try reporting(action, path: directory) {
-      let entries = try entries(of: directory)
-      return entries.compactMap { entry in
+      // Missing if no group was ever used.
+      let entries = try ifPresent(
+        FileDescriptor.open(directory, [.readOnly, .directory]).entries())
+      return (entries ?? []).compactMap { entry in
         let path = directory + "/" + entry.name.text
         return group(entry.name, at: path).map { ($0, path) }
       }.ordered { $0.identifier.utf8.lexicographicallyPrecedes($1.identifier.utf8) }
     }
-  }
-
-  private static func entries(of directory: String) throws(Errno) -> [FileDescriptor.Entry] {
-    // No group was ever used.
-    return try ifPresent(FileDescriptor.open(directory, [.readOnly, .directory]).entries()) ?? []
   }
 
   /// Returns the group of a container's directory; nil if it is not a container or cannot be read.
@@ -68,7 +65,9 @@ package enum ContainerLocation {
     let file = path + "/" + ContainerFormat.fileName
     switch EncodedName.decode(name.bytes) {
     case .foreign: return nil
-    case .identifier(let group): return exists(file, otherwise: false) ? group : nil
+    case .identifier(let group):
+      // One that this user cannot look at is not this user's.
+      return (try? fileStatus(file)) != nil ? group : nil
     case .long:
       do {
         let open = try FileDescriptor.open(file, [.readOnly, .nonBlocking, .noFollow])
@@ -87,7 +86,7 @@ package enum ContainerLocation {
   package static func create(_ path: String) throws(AppGroupError) {
     var missing: [Substring] = []
     var rest = path[...]
-    while !rest.isEmpty, !exists(String(rest)) {
+    while !rest.isEmpty, !mayExist(String(rest)) {
       missing.append(rest)
       guard let slash = rest.lastIndex(of: "/") else { break }
       rest = rest[..<slash]
@@ -111,16 +110,5 @@ package enum ContainerLocation {
     // exists, and is as durable as it can be.
     try? FileDescriptor.open(parent.isEmpty ? "/" : String(parent), [.readOnly, .directory])
       .synchronize()
-  }
-
-  /// - Parameter otherwise: The result if the existence cannot be determined.
-  private static func exists(_ path: String, otherwise: Bool = true) -> Bool {
-    do throws(Errno) {
-      _ = try fileStatus(path)
-      return true
-    } catch {
-      // Creating it will report any other fault.
-      return error != .noSuchFile && otherwise
-    }
   }
 }

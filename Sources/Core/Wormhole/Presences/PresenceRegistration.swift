@@ -37,7 +37,6 @@ public final class PresenceRegistration: Sendable {
   ///   one transaction.
   public func close() { end(asDeath: false) }
 
-  /// - Parameter asDeath: see `abandon`.
   package func end(asDeath: Bool) { hold.end(asDeath: asDeath) }
 
   /// Begins to notice when a program removes it, or another process takes its role; once.
@@ -60,7 +59,6 @@ public final class PresenceRegistration: Sendable {
   /// - Complexity: A look at the role and at its file. On etcd one transaction.
   public func confirm() throws { try confirm(until: nil) }
 
-  /// - Parameter deadline: The caller's; nil for a caller without one.
   func confirm(until deadline: ContinuousClock.Instant?) throws {
     try hold.confirm(until: deadline)
   }

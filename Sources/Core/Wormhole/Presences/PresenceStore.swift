@@ -57,8 +57,6 @@ package protocol PresenceHold: AnyObject, Sendable {
   func end(asDeath: Bool)
 
   /// Checks that it still exists; see `PresenceRegistration.confirm`.
-  ///
-  /// - Parameter deadline: The caller's; nil for a caller without one.
   func confirm(until deadline: ContinuousClock.Instant?) throws
 
   /// See `PresenceRegistration.condition`.

@@ -65,7 +65,7 @@ extension ChangeMonitor {
     if let watched = entry.watched, names(place.path, watched) { return .same }
     state.withLock { $0.lose(id) }
     watchAgain(place.parents)
-    guard exists(place.path) || isSettled(place.lane) else { return .missing }
+    guard mayExist(place.path) || isSettled(place.lane) else { return .missing }
     return find(id, entry, place: place)
   }
 
@@ -118,7 +118,7 @@ extension ChangeMonitor {
         return failed(error)
       }
       // Before it was watched either may have happened, without an event.
-      if names(path, status), !exists(missing) { return .watched(network: network(parent)) }
+      if names(path, status), !mayExist(missing) { return .watched(network: network(parent)) }
       state.withLock { $0.lose(id) }
       return nil
     }
@@ -158,16 +158,6 @@ extension ChangeMonitor {
   private func names(_ path: String, _ status: FileStatus) -> Bool {
     // A path that cannot be examined counts as missing here.
     (try? fileStatus(path).isSameFile(as: status)) ?? false
-  }
-
-  private func exists(_ path: String) -> Bool {
-    do throws(Errno) {
-      _ = try fileStatus(path)
-      return true
-    } catch {
-      // Establishing the watch will report any other fault.
-      return error != .noSuchFile
-    }
   }
 
   private func network(_ file: borrowing FileDescriptor) -> String? {

@@ -177,7 +177,10 @@ package final class ChangeMonitor: Sendable {
 
   private func start() {
     do throws(Errno) {
-      try startThread(name: "wormhole.watch") { [self] in while true { turn() } }
+      // One round: wait, take events, decide under the lock, act outside it.
+      try startThread(name: "wormhole.watch") { [self] in
+        while true { handle(ready: wait(until: nil), now: .now) }
+      }
     } catch {
       // No thread is available now, and without one no observer would ever be signalled: try until
       // there is one.
@@ -185,12 +188,6 @@ package final class ChangeMonitor: Sendable {
         start()
       }
     }
-  }
-
-  // One round of the thread: wait, take events, decide under the lock, act outside it.
-  private func turn() {
-    let ready = wait(until: nil)
-    handle(ready: ready, now: .now)
   }
 
   private func wait(until limit: ContinuousClock.Instant?) -> [Bool] {

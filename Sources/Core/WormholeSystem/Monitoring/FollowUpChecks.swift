@@ -48,15 +48,11 @@ package final class FollowUpChecks: Cancelling {
     guard step < Self.delays.count else { return }
     let delay = Self.delays[step].dispatchInterval
     Blocking.timers.asyncAfter(deadline: .now() + delay) { [weak self] in
-      guard let self, self.isCurrent(round) else { return }
+      // Another event begins from the first delay.
+      guard let self, condition.withLock({ !$0.isEnded && $0.round == round }) else { return }
       check()
       follow(round, step + 1)
     }
-  }
-
-  // Another event begins from the first delay.
-  private func isCurrent(_ round: UInt64) -> Bool {
-    condition.withLock { !$0.isEnded && $0.round == round }
   }
 
   package func cancel() { _ = end() }

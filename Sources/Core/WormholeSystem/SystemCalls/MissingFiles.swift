@@ -39,6 +39,12 @@ package func exists(_ path: some PathText, at directory: Int32) throws(Errno) ->
   try ifPresent(fileStatus(path, at: directory)) != nil
 }
 
+/// The same, but true if that cannot be determined.
+package func mayExist(_ path: String) -> Bool {
+  // The caller's next call on the path reports the fault.
+  (try? exists(path, at: Directory.current)) ?? true
+}
+
 /// - Returns: Whether the name existed.
 @discardableResult
 package func removeIfPresent(_ path: some PathText, at directory: Int32) throws(Errno) -> Bool {

@@ -38,13 +38,9 @@ struct TransactionWork<Result: Sendable>: Sendable {
       if durability == .durable { for lease in leases { try lease.synchronize(LeaseSite.value) } }
       return result
     }
-    var contents: [PublishedContent?] = []
-    for (index, edit) in edits.enumerated() {
-      guard case .replace(let bytes) = edit else {
-        contents.append(nil)
-        continue
-      }
-      contents.append(files[index].content(bytes, terms, after: found[index]))
+    let contents = edits.enumerated().map { index, edit -> PublishedContent? in
+      guard case .replace(let bytes) = edit else { return nil }
+      return files[index].content(bytes, terms, after: found[index])
     }
     let transaction = Transaction(nonce: Nonce.next())
     let parts = kinds.enumerated().map { number, kind in
