@@ -178,10 +178,7 @@ package protocol LeaseHome: Sendable {
   /// The modes of new files.
   var access: ContainerAccess { get }
 
-  /// Creates a directory; succeeds if it exists.
-  ///
-  /// - Parameter staging: The place where it is created first, if it may be visible only with its
-  ///   full mode.
+  /// As `ContainerAccess.makeDirectoryIfMissing`.
   func makeDirectoryIfMissing(_ path: String, at directory: Int32, staging: String?) throws(Errno)
 
   /// Moves a foreign entry of a lease aside, in one step.

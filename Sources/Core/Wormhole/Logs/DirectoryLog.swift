@@ -174,9 +174,6 @@ package final class LogDirectory: LogPlace {
     }
   }
 
-  /// Unlinks messages that were taken away.
-  ///
-  /// - Returns: the messages that existed.
   @discardableResult
   package func remove(_ numbers: [Int]) throws -> [Int] {
     var removed: [Int] = []

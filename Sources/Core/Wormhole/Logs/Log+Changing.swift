@@ -52,8 +52,6 @@ extension Log {
   }
 
   /// Removes messages that were taken away and not unlinked.
-  ///
-  /// - Returns: their numbers.
   @discardableResult
   package func removeLeftovers(below first: Int) throws -> [Int] {
     try unlink(0..<first, atMost: 0)
@@ -71,8 +69,6 @@ extension Log {
   }
 
   /// Takes away the messages that exceed the bounds.
-  ///
-  /// - Returns: the messages that were taken away.
   @discardableResult
   package func trim(until deadline: ContinuousClock.Instant) throws -> [Int] {
     var all: [Int] = []
@@ -108,8 +104,6 @@ extension Log {
   }
 
   /// Takes away messages that are too old, and removes leftovers of dead processes.
-  ///
-  /// - Returns: the removed paths.
   package func sweep(until deadline: ContinuousClock.Instant) throws -> [String] {
     guard try memory.state(of: value) != nil else { return [] }
     var gone = try trim(until: deadline)
