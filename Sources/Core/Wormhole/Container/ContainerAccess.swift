@@ -101,18 +101,14 @@ extension ContainerAccess {
   private func makeShared(_ path: String, _ staged: String, at directory: Int32) throws(Errno) {
     try makeDirectory(staged, at: directory, mode: directoryMode & 0o777)
     do throws(Errno) {
-      try share(staged, at: directory)
+      try FileDescriptor.openBeneath(staged, at: directory, [.readOnly, .directory])
+        .setPermissions(directoryMode)
       try rename(staged, at: directory, to: path, at: directory, .keep)
     } catch {
       // A sweep removed it already. Otherwise it is empty and harmless.
       try? removeDirectory(staged, at: directory)
       throw error
     }
-  }
-
-  private func share(_ path: String, at directory: Int32) throws(Errno) {
-    let made = try FileDescriptor.openBeneath(path, at: directory, [.readOnly, .directory])
-    try made.setPermissions(directoryMode)
   }
 
   // Made once: as an argument it would be an array on the heap each time.

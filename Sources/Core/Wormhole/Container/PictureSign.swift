@@ -147,13 +147,11 @@ package final class PicturePause: Sendable {
       if try file.tryLock(.exclusive) { break }
       pauseThread(.microseconds(100))
     }
-    defer { release() }
+    defer {
+      // If it fails, it is unlocked at the latest when the file is closed.
+      _ = try? file.tryLock(.shared)
+    }
     return try body()
-  }
-
-  private func release() {
-    // If it fails, it is unlocked at the latest when the file is closed.
-    _ = try? file.tryLock(.shared)
   }
 
   /// Removes the sign.

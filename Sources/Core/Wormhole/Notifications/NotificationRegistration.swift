@@ -48,7 +48,9 @@ public final class NotificationRegistration: Sendable, Cancelling {
     let delivery = ChangeDelivery<BellSound?>(initial: nil, on: queue) { [weak self] last in
       let call: @Sendable () -> Void = { [weak self] in
         guard let self else { return }
-        if self.mayCall { handler(self) } else { self.holdBack(from: last) }
+        if self.mayCall { return handler(self) }
+        // It was suspended after the look.
+        self.condition.withLock(\.listening)?.delivery.redeliver(from: last)
       }
       do {
         guard let self, self.mayCall, let sound = try self.heardSound() else { return (last, nil) }
@@ -74,11 +76,6 @@ public final class NotificationRegistration: Sendable, Cancelling {
 
   private var mayCall: Bool {
     condition.withLock { !$0.isCancelled && $0.suspensions == 0 }
-  }
-
-  /// Takes a delivery back, because the registration was suspended after the look.
-  private func holdBack(from last: BellSound?) {
-    condition.withLock(\.listening)?.delivery.redeliver(from: last)
   }
 
   /// Returns whether there was a post since the last check; true at the first check.

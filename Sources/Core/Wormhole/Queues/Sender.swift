@@ -90,8 +90,10 @@ extension Queue {
         payload: payload, expiry: expiry.map { Expiry(after: $0) }, key: key,
         keepsReceipt: keepsReceipt, receiptTerm: receiptTerm)
       let place = Submission.Place(priority, delay)
+      // It need not gather if no thread is writing.
+      let mayWriteNow = gathering.withLock { !exchange(&$0.isWriting, with: true) }
       let id =
-        try beginsWriting()
+        try mayWriteNow
         ? writeNow(entry, durability, place, fence?.proof)
         : writeWithOthers(entry, durability, place, fence?.proof)
       if let key { store.supersede(key, before: id) }
@@ -139,11 +141,6 @@ extension Queue {
     }
 
     // MARK: Gathering
-
-    /// - Returns: whether the caller may write its entry without gathering, because no thread is writing.
-    private func beginsWriting() -> Bool {
-      gathering.withLock { !exchange(&$0.isWriting, with: true) }
-    }
 
     /// - Returns: whether the caller has to write.
     private func gather(_ submission: Submission) -> Bool {

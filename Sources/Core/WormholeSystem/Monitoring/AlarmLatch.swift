@@ -43,12 +43,9 @@ package final class AlarmLatch: Sendable {
     guard isFirst else { return }
     let pause = ContinuousClock.now.duration(to: moment)
     Blocking.timers.asyncAfter(deadline: .now() + pause.dispatchInterval) { [weak self] in
-      self?.ring(moment)
+      guard let self else { return }
+      self.alarm.withLock { if $0 == moment { $0 = nil } }
+      self.raise()
     }
-  }
-
-  private func ring(_ moment: ContinuousClock.Instant) {
-    alarm.withLock { if $0 == moment { $0 = nil } }
-    raise()
   }
 }

@@ -141,14 +141,10 @@ final class DirectoryMailbox: Mailbox {
     directory.wire?.end()
     ChangeMonitor.shared.noteRemoval(in: place.root.path)
     ChangeMonitor.shared.whenSettled(place.root.path, on: queue) { [weak self] in
-      self?.makeAgain()
+      // Closed; or an error of the file system: the monitor tries again when the directory is gone.
+      guard let self, (try? self.prepare()) != nil else { return }
+      self.hear(.everything)
     }
-  }
-
-  private func makeAgain() {
-    // Closed; or an error of the file system: the monitor tries again when the directory is gone.
-    guard (try? prepare()) != nil else { return }
-    hear(.everything)
   }
 
   // MARK: Reading
@@ -333,7 +329,7 @@ final class DirectoryMailbox: Mailbox {
         guard mayList, let mailbox else { return state.withLock { $0.news = .everything } }
         files = try all(mailbox)[...]
         if let wire { receive(wire) }
-        state.withLock { $0.backlog.noteLook(before: message) }
+        state.withLock { $0.backlog.note(message.fileBefore, of: message.sender) }
       case .none:
         guard let file = files.popFirst() else { return state.withLock { $0.isBehind = false } }
         try take(file)

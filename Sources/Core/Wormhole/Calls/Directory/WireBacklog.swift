@@ -41,11 +41,7 @@ struct WireBacklog {
     note(file.order, of: sender)
   }
 
-  mutating func noteLook(before message: MailboxWire.Message) {
-    note(message.fileBefore, of: message.sender)
-  }
-
-  private mutating func note(_ order: UInt64, of sender: UInt64) {
+  mutating func note(_ order: UInt64, of sender: UInt64) {
     if files.count >= Self.mostSenders { files = [:] }
     files[sender] = max(order, files[sender] ?? 0)
   }

@@ -75,17 +75,13 @@ extension PresenceDirectory {
       guard record.identity.isVisible else {
         // A different process has the lock: the machine was restarted since, or the record belongs
         // to a different machine.
-        guard record.isOfAnotherBoot, try !isOnNetwork() else { return .unknown }
-        return .gone
+        guard record.isOfAnotherBoot else { return .unknown }
+        let directory = try FileDescriptor.open(".", at: place, [.pathOnly, .directory])
+        return try directory.fileSystem().networkName == nil ? .gone : .unknown
       }
       guard let status = ProcessStatus.of(record.identity.processID) else { return .unknown }
       guard status.startTicks == record.identity.startTicks, !status.isDead else { return .gone }
       return status.isStopped ? .suspended : .running
-    }
-
-    private func isOnNetwork() throws(Errno) -> Bool {
-      let directory = try FileDescriptor.open(".", at: place, [.pathOnly, .directory])
-      return try directory.fileSystem().networkName != nil
     }
   }
 }

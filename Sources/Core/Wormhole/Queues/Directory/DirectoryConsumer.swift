@@ -115,7 +115,9 @@ struct DirectoryConsumer: ConsumerSource {
       return try ifPresent(place.makeDirectory(takenPath)) != nil
     }
     // A program removed it: an empty directory makes way for a complete one.
-    try place.removeEmptyTaken()
+    // Another process may be doing the same, or have done it.
+    _ = try tolerating(
+      [.noSuchFile, .directoryNotEmpty], place.removeEmpty(QueueDirectory.taken))
     return false
   }
 
@@ -297,7 +299,7 @@ struct DirectoryConsumer: ConsumerSource {
         try place.keep(entry, id, reason: failure.reason, of: file.directory)
         try place.note(.failed(reason: failure.reason), of: id, from: file.directory)
       }
-      if try place.hasOutcome(id) { settled.insert(index) }
+      if try place.exists(QueueDirectory.outcomePath(id)) { settled.insert(index) }
     }
     return settled.intersection(0..<file.name.count)
   }

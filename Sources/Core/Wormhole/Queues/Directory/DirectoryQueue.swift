@@ -231,7 +231,8 @@ struct ConsumerRole {
 
   /// One of several, without room for its registration.
   static func unregistered() -> Self {
-    Self(name: OtherConsumers.unregisteredDirectory(), registration: nil, gate: nil)
+    let declaration = LeaseDeclaration(mode: .exclusive, term: LeaseDeclaration.whileRunning)
+    return Self(name: OtherConsumers.prefix + declaration.name, registration: nil, gate: nil)
   }
 }
 

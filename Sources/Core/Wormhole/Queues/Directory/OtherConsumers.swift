@@ -13,7 +13,7 @@ import WormholeSystem
 struct OtherConsumers {
   /// How often a consumer looks whether another is stopped, which causes no event.
   private static let lookInterval: Duration = .seconds(1)
-  private static let prefix = "worker-"
+  static let prefix = "worker-"
 
   private let queue: Queue
   /// The exclusive registration of this process, at the beginning.
@@ -26,11 +26,6 @@ struct OtherConsumers {
   init(of queue: Queue, role: String?) {
     self.queue = queue
     self.role = role
-  }
-
-  /// The directory of a worker without a registration.
-  static func unregisteredDirectory() -> String {
-    prefix + LeaseDeclaration(mode: .exclusive, term: LeaseDeclaration.whileRunning).name
   }
 
   /// - Returns: nil for the directory of a registered consumer.

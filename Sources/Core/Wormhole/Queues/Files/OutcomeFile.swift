@@ -50,10 +50,6 @@ extension QueueDirectory {
     try (list(path) ?? []).compactMap { OutcomeFile.id($0.name.text) }.ordered { $0.isBefore($1) }
   }
 
-  package func hasOutcome(_ id: QueueEntryID) throws(Errno) -> Bool {
-    try exists(Self.outcomePath(id))
-  }
-
   /// Records how an entry ended; the first note is final.
   ///
   /// - Parameter consumer: the directory in `taken/` of the consumer that reports it: the note goes

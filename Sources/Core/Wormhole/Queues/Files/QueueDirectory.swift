@@ -122,11 +122,6 @@ package final class QueueDirectory: Sendable {
     _ = try ifPresent(makingRoom { () throws(Errno) in try makeDirectory(path) })
   }
 
-  package func removeEmptyTaken() throws(Errno) {
-    // Another process may be doing the same, or have done it.
-    _ = try tolerating([.noSuchFile, .directoryNotEmpty], removeEmpty(Self.taken))
-  }
-
   // MARK: Storing
 
   /// Writes a file and gives it its name in one step.
