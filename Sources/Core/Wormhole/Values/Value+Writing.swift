@@ -34,8 +34,8 @@ extension Value {
     willPublish: @escaping @Sendable (Stamp) -> Void = { _ in }
   ) throws {
     let terms = ChangeTerms(
-      durability, until: deadline, expiresAfter: lifetime, willPublish: willPublish)
-    try store.replace(bytes, publishing(terms))
+      durability, until: deadline, expiresAfter: lifetime, peer: peer, willPublish: willPublish)
+    try store.replace(bytes, terms)
   }
 
   /// Removes the value; afterwards it reads as never written.
@@ -119,8 +119,8 @@ extension Value {
     willPublish: @escaping @Sendable (Stamp) -> Void = { _ in }
   ) async throws {
     let terms = ChangeTerms(
-      durability, until: deadline, expiresAfter: lifetime, willPublish: willPublish)
-    try await runSuspending { store.replacement(bytes, publishing(terms)) }
+      durability, until: deadline, expiresAfter: lifetime, peer: peer, willPublish: willPublish)
+    try await runSuspending { store.replacement(bytes, terms) }
   }
 
   /// Removes the value; see the form without `async`.

@@ -92,7 +92,7 @@ package struct ChangeTerms: Sendable {
   package init(
     _ durability: Durability = .standard, until deadline: ContinuousClock.Instant? = nil,
     term: Duration = Value.standardTerm, repeatsAfterLoss: Bool = true,
-    expiresAfter lifetime: Duration? = nil,
+    expiresAfter lifetime: Duration? = nil, peer: String? = nil,
     willPublish: @escaping @Sendable (Stamp) -> Void = { _ in }
   ) {
     self.durability = durability
@@ -101,6 +101,7 @@ package struct ChangeTerms: Sendable {
     self.repeatsAfterLoss = repeatsAfterLoss
     self.willPublish = willPublish
     expiry = lifetime.map(PublicationRecord.expiry)
+    self.peer = peer
   }
 }
 
