@@ -129,12 +129,12 @@ extension ZipFile: TreeVisitor {
   mutating func visit(_ entry: FileDescriptor.Entry, at place: TreePlace) throws -> Void? {
     guard !ItemSite.isSite(entry.name) else { return nil }
     try check()
-    return try reporting(entry.name, at: place) { zip in
+    return try reporting("zip", path: place.path.appending(entry.name).text) {
       let status = try tolerating(Self.vanished, fileStatus(entry.name, at: place.rawValue))
       switch status?.kind {
       case .directory: return ()
-      case .regular: try zip.addFile(entry.name, at: place)
-      case .symbolicLink: try status.map { try zip.addLink(entry.name, $0, at: place) }
+      case .regular: try addFile(entry.name, at: place)
+      case .symbolicLink: try status.map { try addLink(entry.name, $0, at: place) }
       default: break
       }
       return nil
@@ -144,21 +144,12 @@ extension ZipFile: TreeVisitor {
   mutating func enter(
     _ name: FileName, _ mark: Void, at place: TreePlace
   ) throws -> SharedDescriptor? {
-    try reporting(name, at: place) { zip in
+    let path = place.path.appending(name)
+    return try reporting("zip", path: path.text) {
       let open = try tolerating(
         Self.vanished, SharedDescriptor(openDirectory(name, at: place.rawValue)))
-      try open.map { try zip.addDirectory(place.path.appending(name), $0) }
+      try open.map { try addDirectory(path, $0) }
       return open
-    }
-  }
-
-  private mutating func reporting<Result>(
-    _ name: FileName, at place: TreePlace, _ body: (inout ZipFile) throws -> Result
-  ) throws -> Result {
-    do {
-      return try body(&self)
-    } catch let error as Errno {
-      throw FileCoordinationError.refused("zip", path: place.path.appending(name).text, error)
     }
   }
 }
