@@ -95,23 +95,9 @@ struct StagedCopy: Sendable {
 
   /// Makes the copy, or in its place an empty file that cannot be read either, for an accessor that only
   /// removes it. Removing a file needs the right to change its directory, not to read the file.
+  ///
+  /// - Returns: false if the item was removed meanwhile, or replaced by another kind of file.
   private func copyOrStandIn(
-    _ found: FileStatus, _ mode: TreeCopy.Mode, check: @escaping () throws -> Void
-  ) throws -> Bool {
-    do {
-      return try copy(found, mode, check: check)
-    } catch let error as TreeError
-      where [.refused(.accessDenied), .refused(.notPermitted)].contains(error.reason)
-      && (mode == .link || !comparesItem) && found.kind == .regular
-    {
-      try removeIfPresent(location.name, at: claim.descriptor)
-      _ = try FileDescriptor.open(
-        location.name, at: claim.descriptor, [.writeOnly, .create, .exclusive, .noFollow], mode: 0)
-      return true
-    }
-  }
-
-  private func copy(
     _ found: FileStatus, _ mode: TreeCopy.Mode, check: @escaping () throws -> Void
   ) throws -> Bool {
     let name = location.name
@@ -136,8 +122,15 @@ struct StagedCopy: Sendable {
       where [.refused(.noSuchFile), .refused(.isDirectory)].contains(error.reason)
       && error.path == TreePath(name)
     {
-      // Removed meanwhile, or replaced by another kind of file.
       return false
+    } catch let error as TreeError
+      where [.refused(.accessDenied), .refused(.notPermitted)].contains(error.reason)
+      && (mode == .link || !comparesItem) && found.kind == .regular
+    {
+      try removeIfPresent(name, at: claim.descriptor)
+      _ = try FileDescriptor.open(
+        name, at: claim.descriptor, [.writeOnly, .create, .exclusive, .noFollow], mode: 0)
+      return true
     }
   }
 
@@ -259,9 +252,6 @@ final class ReaderCopy: Sendable {
     do {
       return try ItemSite.openOrMake(location)
     } catch let error as FileCoordinationError where error.code == .permissionDenied {
-      return nil
-    } catch let error as Errno where error == .accessDenied {
-      // Its owner is coordinating it.
       return nil
     }
   }
