@@ -7,14 +7,8 @@ import WormholeSystem
 /// Claims and items stay open from look to look, because closing them would wake all others that
 /// wait for their end.
 struct AccessSurvey {
-  /// A process that works on an item in a directory.
-  struct Obstacle {
-    let path: ItemPath
-    let holder: LeaseHolder?
-
-    /// For the error sentence of a waiting process.
-    var what: String { "works on \(path.text)" }
-  }
+  /// A process that works on an item in a directory, for the error sentence of a waiting process.
+  typealias Obstacle = (holder: LeaseHolder?, what: String)
 
   /// The purpose of the access; claims of the same purpose are not in its way.
   private let purpose: String
@@ -120,18 +114,15 @@ extension AccessSurvey {
   }
 
   private mutating func look(_ path: ItemPath, _ site: ItemSite?) throws -> Obstacle? {
-    guard let site else {
-      return try lookForReaders(of: path).map { Obstacle(path: path, holder: try $0.holder()) }
-    }
+    let what = "works on \(path.text)"
+    guard let site else { return try lookForReaders(of: path).map { (try $0.holder(), what) } }
     while true {
       switch try look(at: site, { _ in true }) {
       case nil: return nil
-      case .present(let name): return Obstacle(path: path, holder: name.holder)
+      case .present(let name): return (name.holder, what)
       case .removable(let name, let isAlive):
         // Not merely ignored: it would publish into the old directory, where no process sees it.
-        guard try site.takeOver(name, isAlive: isAlive) else {
-          return Obstacle(path: path, holder: name.holder)
-        }
+        guard try site.takeOver(name, isAlive: isAlive) else { return (name.holder, what) }
       }
     }
   }

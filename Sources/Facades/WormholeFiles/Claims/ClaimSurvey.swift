@@ -96,9 +96,7 @@ struct ClaimSurvey {
     return claim
   }
 
-  /// Watches for the end of the claims that were found.
-  ///
-  /// - Returns: whether everything was watched already: then wait, otherwise look again.
+  /// Watches for the end of the claims that were found; see `AccessSurvey.watch`.
   mutating func watch(_ latch: WakeLatch) -> Bool {
     let new = known.filter { $0.value.watch == nil }
     for (name, entry) in new {

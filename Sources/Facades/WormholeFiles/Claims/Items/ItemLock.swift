@@ -131,7 +131,7 @@ struct ReadersWait {
     return try observed.readersAreOverdue(lock.status, now: now) ? nil : lock
   }
 
-  /// - Returns: whether it was watched already: then wait, otherwise look again.
+  /// Watches for the end of the readers; see `AccessSurvey.watch`.
   mutating func watch(_ latch: WakeLatch) -> Bool {
     // Without a lock there is nothing that could end.
     guard watch == nil, let lock else { return true }
