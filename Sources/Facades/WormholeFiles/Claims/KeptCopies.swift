@@ -27,9 +27,8 @@ package struct KeptCopies: Sendable {
     item = ItemSite.itemOfCopy(at: place) ?? place
   }
 
-  init(of item: ItemPath) { self.item = item }
+  init(item: ItemPath) { self.item = item }
 
-  /// A place for a new copy.
   func newPath() -> String { path(Self.conflict + Nonce.next()) }
 
   private func path(_ ending: String) -> String {
@@ -51,9 +50,8 @@ package struct KeptCopies: Sendable {
     }
   }
 
-  func copy(at path: ItemPath) -> Copy? { copy(path.name.text) }
-
-  private func copy(_ name: String) -> Copy? {
+  /// - Returns: nil if the name is not that of a copy of the item.
+  func copy(_ name: String) -> Copy? {
     for (ending, isResolved) in [(Self.conflict, false), (Self.resolved, true)] {
       // By bytes, because names that Unicode calls equivalent are those of two files.
       let beginning = (item.name.text + ending).utf8

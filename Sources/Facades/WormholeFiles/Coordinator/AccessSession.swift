@@ -273,7 +273,7 @@ final class AccessClosing: Waiting {
         if let item = remaining.last?.access.location,
           let copy = (error as? FileCoordinationError)?.keptCopy
         {
-          KeptCopies(of: item).report(.gained, copy)
+          KeptCopies(item: item).report(.gained, copy)
         }
         result = .failure(error)
       }

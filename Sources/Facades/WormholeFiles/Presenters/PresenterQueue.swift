@@ -21,8 +21,8 @@ enum PresenterNotice: Hashable, Sendable {
     case .subitemMoved(let old, let new):
       presenter.presentedSubitem(at: old.url, didMoveTo: new.url)
     case .version(let event, let path, let item, let isSubitem):
-      let copies = KeptCopies(of: item)
-      guard let copy = copies.copy(at: path) else { return }
+      let copies = KeptCopies(item: item)
+      guard let copy = copies.copy(path.name.text) else { return }
       (presenter as? any OriginalPresenter)?.hear(event, copy, of: copies, isSubitem: isSubitem)
     }
   }

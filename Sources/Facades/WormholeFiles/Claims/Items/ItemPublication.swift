@@ -181,7 +181,7 @@ final class ItemPublication: Waiting {
     guard let conflict = error as? FileCoordinationError,
       [.conflict, .timedOut].contains(conflict.code)
     else { return error }
-    let path = KeptCopies(of: location).newPath()
+    let path = KeptCopies(item: location).newPath()
     do throws(Errno) {
       try rename(location.name, at: claim.descriptor, to: path, at: Directory.current)
       return conflict.keeping(copy: path)
