@@ -55,8 +55,9 @@ struct AccessRequest: Sendable {
   }
 
   /// The demand for presenters; nil if none is asked.
-  func presenterDemand(at location: ItemPath) -> PresenterDemand? {
-    asksPresenters ? PresenterDemand(path: location, kind: kind) : nil
+  func presenterDemand(at location: ItemPath, coversContents: Bool = false) -> PresenterDemand? {
+    asksPresenters
+      ? PresenterDemand(path: location, kind: kind, coversContents: coversContents) : nil
   }
 }
 

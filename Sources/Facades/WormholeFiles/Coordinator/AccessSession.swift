@@ -19,8 +19,7 @@ final class AccessOpening: Waiting {
   private let requests: [AccessRequest]
   private let terms: AccessTerms
   private let coordinator: FileCoordinator
-  private var isPrepared = false
-  /// In their canonical order: the first ones are acquired.
+  /// In their canonical order: the first ones are acquired. None before presenters are asked.
   private var items: [Item] = []
   private var conversation: PresenterConversation?
   /// The outcome, which is reported after the abandoned sites are removed.
@@ -54,7 +53,7 @@ final class AccessOpening: Waiting {
   }
 
   private func begin() throws -> WaitingStep<AccessSession> {
-    if !isPrepared { try prepare() }
+    if items.isEmpty { try prepare() }
     guard let conversation else { return try acquire() }
     return try conversation.step().then(acquire)
   }
@@ -89,7 +88,6 @@ final class AccessOpening: Waiting {
   }
 
   private func prepare() throws {
-    isPrepared = true
     let found = try requests.map { try $0.find() }
     let moves = requests.contains { $0.kind == .moving }
     let served = Dictionary(grouping: requests.indices) { found[$0].place }
@@ -220,10 +218,10 @@ package struct AccessSession: Sendable {
   private func published(_ path: String) -> String? {
     let path = ItemPath(path)
     return items.lazy.compactMap { item in
-      guard let copy = item.copy, path != item.access.location else {
-        return item.copy.map { _ in path.text }
-      }
-      return path.moved(from: ItemPath(copy.claim.copyPath), to: item.access.location)?.text
+      guard let copy = item.copy else { return nil }
+      return path == item.access.location
+        ? path.text
+        : path.moved(from: ItemPath(copy.claim.copyPath), to: item.access.location)?.text
     }.first
   }
 

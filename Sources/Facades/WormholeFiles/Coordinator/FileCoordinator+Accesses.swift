@@ -293,11 +293,8 @@ final class Preparation: Sendable {
     for coordinator: FileCoordinator, _ requests: [AccessRequest],
     until deadline: ContinuousClock.Instant?
   ) throws {
-    let places = try requests.map { try $0.find().place }
-    let demands = zip(requests, places).compactMap { request, place in
-      request.presenterDemand(at: place).map {
-        PresenterDemand(path: $0.path, kind: $0.kind, coversContents: true)
-      }
+    let demands = try requests.compactMap {
+      try $0.presenterDemand(at: $0.find().place, coversContents: true)
     }
     let terms = try coordinator.begin(requests, until: deadline, term: FileCoordinator.standardTerm)
     defer { coordinator.end(terms) }

@@ -37,8 +37,7 @@ public final class FileCoordinator: Sendable {
   private struct State {
     /// Nil before it is used: one that no other coordinator has.
     var purpose: String?
-    var isPurposeSet: Bool
-    /// Whether other coordinators may have the same purpose.
+    /// Whether it was set, so that other coordinators may have the same purpose.
     var isPurposeShared = false
     /// From before an access looks at an item until its end. While its accessor runs it has a
     /// session; before that, it can be cancelled. A table costs more than the search in a few.
@@ -74,7 +73,7 @@ public final class FileCoordinator: Sendable {
     let purpose = filePresenter.map {
       "presenter-\(Self.process)-\(ObjectIdentifier($0).hashValue)"
     }
-    state = Mutex(State(purpose: purpose, isPurposeSet: filePresenter != nil))
+    state = Mutex(State(purpose: purpose))
   }
 
   private static let process = Nonce.next()
@@ -93,9 +92,9 @@ public final class FileCoordinator: Sendable {
       precondition(!newValue.isEmpty, "a purpose identifier must not be empty")
       state.withLock { state in
         precondition(
-          !state.isPurposeSet, "a purpose identifier is set once, and not of a presenter")
+          !state.isPurposeShared && filePresenter == nil,
+          "a purpose identifier is set once, and not of a presenter")
         state.purpose = newValue
-        state.isPurposeSet = true
         state.isPurposeShared = true
       }
     }
