@@ -32,22 +32,23 @@ extension PresenterDemand {
 }
 
 /// One callback that a presenter answers.
-struct PresenterStep: Hashable, Sendable {
+enum PresenterStep: Hashable, Sendable {
   /// The names appear in the presenter's registration, so that people can read them.
   enum Kind: String, CaseIterable, Sendable {
     case reader, writer, save, deletion, subitemDeletion
   }
 
-  let kind: Kind
-  /// The item that is to be deleted, if it is in the presented directory.
-  var subitem: ItemPath?
+  case relinquishToReader, relinquishToWriter, save, accommodateDeletion
+  case accommodateSubitemDeletion(ItemPath)
 
-  static let relinquishToReader = Self(kind: .reader)
-  static let relinquishToWriter = Self(kind: .writer)
-  static let save = Self(kind: .save)
-  static let accommodateDeletion = Self(kind: .deletion)
-  static func accommodateSubitemDeletion(_ path: ItemPath) -> Self {
-    Self(kind: .subitemDeletion, subitem: path)
+  var kind: Kind {
+    switch self {
+    case .relinquishToReader: .reader
+    case .relinquishToWriter: .writer
+    case .save: .save
+    case .accommodateDeletion: .deletion
+    case .accommodateSubitemDeletion: .subitemDeletion
+    }
   }
 }
 
@@ -176,17 +177,16 @@ final class PresenterExchange: Sendable {
     }
     // The access was given up meanwhile.
     guard isWanted else { return }
-    let step = steps[index]
     let completion: @Sendable ((any Error)?) -> Void = { self.take($0, nil, index) }
     let relinquished: @Sendable ((@Sendable () -> Void)?) -> Void = { self.take(nil, $0, index) }
-    switch step.kind {
-    case .reader: presenter.relinquishPresentedItem(toReader: relinquished)
-    case .writer: presenter.relinquishPresentedItem(toWriter: relinquished)
+    switch steps[index] {
+    case .relinquishToReader: presenter.relinquishPresentedItem(toReader: relinquished)
+    case .relinquishToWriter: presenter.relinquishPresentedItem(toWriter: relinquished)
     case .save: presenter.savePresentedItemChanges(completionHandler: completion)
-    case .deletion: presenter.accommodatePresentedItemDeletion(completionHandler: completion)
-    case .subitemDeletion:
-      guard let url = step.subitem?.url else { return completion(nil) }
-      presenter.accommodatePresentedSubitemDeletion(at: url, completionHandler: completion)
+    case .accommodateDeletion:
+      presenter.accommodatePresentedItemDeletion(completionHandler: completion)
+    case .accommodateSubitemDeletion(let path):
+      presenter.accommodatePresentedSubitemDeletion(at: path.url, completionHandler: completion)
     }
   }
 
@@ -200,7 +200,9 @@ final class PresenterExchange: Sendable {
       return (true, state.phase)
     }
     guard isNew else { return }
-    if phase == .over, let reacquirer { presenter.callbacks.post(owed: reacquirer) }
+    if phase == .over, let reacquirer {
+      presenter.callbacks.post(isOwed: true) { _ in reacquirer() }
+    }
     guard phase == .asking else { return }
     if let error { end(error) } else { ask(index + 1) }
   }
@@ -230,6 +232,6 @@ final class PresenterExchange: Sendable {
       return exchange(&state.reacquirers, with: [])
     }
     presenter.close(self)
-    for reacquirer in reacquirers { presenter.callbacks.post(owed: reacquirer) }
+    for reacquirer in reacquirers { presenter.callbacks.post(isOwed: true) { _ in reacquirer() } }
   }
 }

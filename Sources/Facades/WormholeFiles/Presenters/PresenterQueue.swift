@@ -88,17 +88,11 @@ final class PresenterQueue: Sendable {
     }
   }
 
-  /// Calls the presenter; does nothing when it was removed.
-  func post(call: @escaping @Sendable (any FilePresenter) -> Void) { post(Message(deliver: call)) }
-
-  /// Calls a closure of the presenter's, even when it was removed.
-  func post(owed: @escaping @Sendable () -> Void) {
-    post(Message(isOwed: true) { _ in owed() })
-  }
-
-  private func post(_ message: Message) {
+  /// Calls the presenter; does nothing when it was removed, unless the call is owed.
+  func post(isOwed: Bool = false, call: @escaping @Sendable (any FilePresenter) -> Void) {
     update { state in
-      if !state.isClosed || message.isOwed { state.messages.append(message) }
+      guard !state.isClosed || isOwed else { return }
+      state.messages.append(Message(isOwed: isOwed, deliver: call))
     }
   }
 

@@ -158,14 +158,9 @@ extension RegisteredPresenter {
 
   static func add(_ presenter: any FilePresenter) throws {
     let key = ObjectIdentifier(presenter)
-    let new = rows.withLock { rows -> RegisteredPresenter? in
-      guard rows[key] == nil else {
-        rows[key]?.uses += 1
-        return nil
-      }
-      let new = RegisteredPresenter(presenter)
-      rows[key] = (new, 1)
-      return new
+    let new = rows.withLock { rows in
+      rows[key, default: (RegisteredPresenter(presenter), 0)].uses += 1
+      return rows[key].flatMap { $0.uses == 1 ? $0.presenter : nil }
     }
     do {
       try new?.presentItem()
@@ -179,11 +174,8 @@ extension RegisteredPresenter {
   static func remove(_ presenter: any FilePresenter) {
     let key = ObjectIdentifier(presenter)
     let old = rows.withLock { rows -> RegisteredPresenter? in
-      guard let row = rows[key] else { return nil }
-      guard row.uses == 1 else {
-        rows[key]?.uses -= 1
-        return nil
-      }
+      rows[key]?.uses -= 1
+      guard let row = rows[key], row.uses == 0 else { return nil }
       rows[key] = nil
       return row.presenter
     }

@@ -78,7 +78,7 @@ struct PresentersAskingTests {
       held.withLock { $0 = [] }
       exchange.finish()
       exchange.finish()
-      registered.callbacks.post(owed: { given.withLock { $0 += 1 } })
+      registered.callbacks.post(isOwed: true) { _ in given.withLock { $0 += 1 } }
       try eventually("what is owed is done") { given.withLock { $0 } == (isLate ? 1 : 2) }
       guard let holding = registered.presenter as? HoldingPresenter else { return }
       #expect(holding.count == (isLate ? 1 : 2))
