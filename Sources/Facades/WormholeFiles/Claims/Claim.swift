@@ -105,7 +105,6 @@ package final class Claim: Sendable {
       fileStatus(name.text, at: site.descriptor).isSameFile(as: directory.status())) ?? false
   }
 
-  /// The error for a claim that was taken over.
   package func overtaken() -> FileCoordinationError {
     let name = name
     // The name of the taker is not worth another error.
@@ -134,18 +133,16 @@ package final class Claim: Sendable {
       + (isSeen ? "" : ", or could not be seen from there")
   }
 
-  /// The current name of the claim's directory; it has a different one after a takeover.
-  private func currentName() throws(Errno) -> FileName? {
-    if try isStanding() { return FileName(name.text) }
-    let name = name
-    return try site.entries().first { name.taker($0.name) != nil }?.name
-  }
-
   /// Gives up the claim, with everything in it.
   ///
   /// - Complexity: two system calls for an empty one; otherwise as many as it contains files.
   private func leave() throws {
-    guard let current = try currentName() else { return }
+    let name = name
+    // After a takeover the directory has another name.
+    let current =
+      try isStanding()
+      ? FileName(name.text) : site.entries().first { name.taker($0.name) != nil }?.name
+    guard let current else { return }
     // In one step, however large it is: from now on it excludes no other process.
     let trash = ItemSite.trashPrefix + Nonce.next()
     // Otherwise it was just taken over; the next process removes it.

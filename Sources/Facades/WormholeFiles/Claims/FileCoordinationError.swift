@@ -69,14 +69,14 @@ public struct FileCoordinationError: DescribedError {
 
   package init(
     _ code: Code, _ action: String, path: String, reason: String, remedy: String? = nil,
-    errorNumber: Int32? = nil, holder: LeaseHolder? = nil, keptCopy: String? = nil
+    errorNumber: Int32? = nil, holder: LeaseHolder? = nil, takeover: String? = nil
   ) {
     self.init(
       code,
       FailureDescription(
         action, path: path, reason: reason, remedy: remedy, errorNumber: errorNumber, holder: holder
       ),
-      keptCopy: keptCopy)
+      takeover: takeover)
   }
 
   init(
@@ -90,7 +90,6 @@ public struct FileCoordinationError: DescribedError {
 }
 
 extension FileCoordinationError {
-  /// The kernel refused a call.
   package static func refused(_ action: String, path: String, _ error: Errno)
     -> FileCoordinationError
   {
@@ -140,7 +139,6 @@ extension FileCoordinationError {
       remedy: "read the directory again and repeat the change, or change its entries one by one")
   }
 
-  /// This error, with the path of the copy.
   func keeping(copy: String) -> FileCoordinationError {
     var failure = failure
     failure.remedy =
@@ -159,11 +157,8 @@ extension FileCoordinationError {
     let when = time.map { " \($0.tenthsOfSeconds) s ago" } ?? ""
     let takeover = "\(who) took it over\(when), because \(cause)"
     return FileCoordinationError(
-      .overtaken,
-      FailureDescription(
-        action, path: path, reason: "\(takeover); nothing of its change is visible",
-        remedy: "read the item again and repeat the change", holder: holder),
-      takeover: takeover)
+      .overtaken, action, path: path, reason: "\(takeover); nothing of its change is visible",
+      remedy: "read the item again and repeat the change", holder: holder, takeover: takeover)
   }
 }
 

@@ -22,7 +22,6 @@ package final class ItemSite: Sendable {
   /// The place where a process looks for it.
   let path: String
   let lease: LeaseSite
-  let access: ContainerAccess
   private let directory: SharedDescriptor
   private let status: FileStatus
 
@@ -41,7 +40,7 @@ package final class ItemSite: Sendable {
     _ location: ItemPath, _ directory: consuming FileDescriptor, at path: String, isNew: Bool
   ) throws {
     status = try directory.status()
-    access = try Self.check(status, location, at: path)
+    let access = try Self.check(status, location, at: path)
     self.location = location
     self.path = path
     let directory = SharedDescriptor(directory)
@@ -284,9 +283,7 @@ private struct ItemHome: LeaseHome {
   }
 
   func setAsideDirectory(_ name: String, at source: Int32) throws(Errno) {
-    try rename(
-      name + "/", at: source, to: ItemSite.trashPrefix + Nonce.next(),
-      at: site.descriptor.rawValue)
+    try setAside(FileName(name + "/"), at: source)
   }
 
   func stamp(_ file: borrowing FileDescriptor) throws(Errno) -> Stamp {
