@@ -20,6 +20,9 @@ package final class Claim: Sendable {
   package var isHandedOn: Bool { handedOn.load(ordering: .acquiring) }
 
   var name: ClaimName { state.withLock { $0 } }
+  /// A program that works on the item itself inherits it (`ChildProcess`): the claim stands as long as the
+  /// program and its children run, even if this process is killed or stopped. They are killed before a
+  /// takeover, because they are stopped or the term is over.
   package var descriptor: Int32 { directory.rawValue }
 
   private init(_ name: ClaimName, at site: ItemSite, _ directory: consuming FileDescriptor) {
@@ -66,27 +69,32 @@ package final class Claim: Sendable {
     }
   }
 
-  /// Declares that the claim now belongs to another process, which has inherited the claim's
-  /// descriptor: then the kernel unlocks the claim when this process and that one have ended.
+  /// Declares the process that has inherited the claim, so that others can name it and see that it is
+  /// stopped: the kernel unlocks the claim when this process and that one have ended.
   ///
-  /// - Throws: `overtaken`.
-  package func handOn(to process: ProcessIdentity) throws {
+  /// - Parameter process: one that has ended already is not named.
+  /// - Throws: `overtaken` when the access was taken over and the program killed.
+  package func handOn(toProcess process: Int32) throws {
+    guard let status = ProcessStatus.of(process) else { return }
     handedOn.store(true, ordering: .releasing)
-    try declare(process)
+    try declare(status.identity)
   }
 
-  /// Names the process whose stop or end lets others take the claim over.
+  /// Declares the process whose stop lets others take over an access to a private copy: the program
+  /// that works on the copy while that program is stopped, otherwise this process.
   ///
   /// - Throws: `overtaken`.
-  package func declare(_ process: ProcessIdentity) throws {
+  package func follow(_ process: Int32) throws {
+    let program = ProcessStatus.of(process)
+    try declare(program?.isStopped == true ? program?.identity ?? .current : .current)
+  }
+
+  private func declare(_ process: ProcessIdentity) throws {
     try change { $0.declaration = $0.declaration.held(by: process) }
   }
 
-  /// Gives the claim another name, for processes that cannot see this one: they take over a claim
-  /// that has had the same name for an hour.
-  ///
-  /// - Throws: `overtaken`.
-  package func renew() throws { try change { $0.declaration = $0.declaration.renewed() } }
+  /// Gives the claim another name: see `ItemAccess.renew`.
+  func renew() throws { try change { $0.declaration = $0.declaration.renewed() } }
 
   private func change(_ edit: (inout ClaimName) -> Void) throws {
     let old = name
@@ -116,7 +124,7 @@ package final class Claim: Sendable {
   }
 
   /// The process that kills the heirs of the claim, to take it over.
-  package var announced: LeaseDeclaration? {
+  var announced: LeaseDeclaration? {
     let name = name
     // Without an answer, no process is named.
     let inside = try? FileDescriptor.open(".", at: descriptor, [.readOnly, .directory]).entries()

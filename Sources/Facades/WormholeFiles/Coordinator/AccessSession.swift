@@ -190,8 +190,7 @@ final class AccessOpening: Waiting {
 
 /// A coordinated access that has begun: what it holds for each of its items, and the reports to
 /// make when it ends.
-package struct AccessSession: Sendable {
-  /// Granted access to an item, and its private copy.
+struct AccessSession: Sendable {
   typealias Item = (access: ItemAccess, copy: StagedCopy?)
 
   fileprivate let items: [Item]

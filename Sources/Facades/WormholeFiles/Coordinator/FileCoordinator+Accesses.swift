@@ -150,77 +150,23 @@ extension FileCoordinator {
   }
 }
 
-/// For accessors that take long.
-extension AccessSession {
-  private var claim: Claim? { accesses[0].claim }
-
-  /// The reason why the access was lost; nil if it was not taken over.
-  ///
-  /// - Throws: `FileCoordinationError` if that is unknown.
-  /// - Complexity: two system calls.
-  package func loss() throws -> FileCoordinationError? { try accesses.loss() }
-
-  /// As `loss()`, when the program that inherited the access was killed: the process that kills it
-  /// takes the access over a moment later.
-  package func lossOfKilled() throws -> FileCoordinationError? {
-    if let loss = try loss() { return loss }
-    guard let claim, claim.announced != nil else { return nil }
-    return claim.overtaken()
-  }
-
-  /// A sign of life for processes that do not see this one: they take over an access that has given
-  /// none for an hour.
-  ///
-  /// - Throws: `FileCoordinationError` when the access was taken over, or if that is unknown.
-  /// - Complexity: one rename.
-  package func renew() throws {
-    for access in accesses {
-      try reporting(access.kind.action, path: access.location.text) { try access.claim?.renew() }
-    }
-  }
-
-  /// The descriptor that a program inherits (`ChildProcess`) which works on the item itself: the
-  /// claim stands as long as the program and its children run, even if this process is killed or
-  /// stopped. They are killed before a takeover, because they are stopped or the term is over.
-  package var inheritance: Int32? { claim?.descriptor }
-
-  /// Declares the process that has inherited the claim, so that others can name it and see that it is
-  /// stopped.
-  ///
-  /// - Parameter process: one that has ended already is not named.
-  /// - Throws: `FileCoordinationError` when the access was taken over and the program killed.
-  package func handOn(toProcess process: Int32) throws {
-    guard let claim, let status = ProcessStatus.of(process) else { return }
-    try claim.handOn(to: status.identity)
-  }
-
-  /// Declares the process whose stop lets others take over an access to a private copy: the program
-  /// that works on the copy while that program is stopped, otherwise this process.
-  ///
-  /// - Throws: As `renew`.
-  package func follow(_ process: Int32) throws {
-    let program = ProcessStatus.of(process)
-    try claim?.declare(program?.isStopped == true ? program?.identity ?? .current : .current)
-  }
-}
-
 extension FileCoordinator {
   /// Runs an accessor that takes long, and checks whether it still has access.
   ///
   /// - Parameter kind: `.content` for a private copy that is published afterwards, as with
   ///   `writingItemAt`. `.locking` and `.sharing` for the item itself, for programs that cannot work on a
   ///   copy: nothing is published at the end, because changes in place are visible at once, even
-  ///   incomplete ones. Such a program inherits the access (`AccessSession.inheritance`).
+  ///   incomplete ones. Such a program inherits the access (`Claim.descriptor`).
   /// - Parameter term: how long the accessor may take before others may take the access over; nil: as long
   ///   as this process, or the program that inherited the access, runs.
   package func hold<Result>(
     itemAt url: URL, for kind: AccessKind, until deadline: ContinuousClock.Instant?,
-    term: Duration?, while accessor: (URL, AccessSession) throws -> Result
+    term: Duration?, while accessor: (URL, ItemAccess) throws -> Result
   ) throws -> Result {
     let request = AccessRequest(url: url, kind: kind)
     return try session(
       [request], until: deadline, term: term ?? LeaseDeclaration.whileRunning
-    ) { try accessor($0.urls[0], $0) }
+    ) { try accessor($0.urls[0], $0.accesses[0]) }
   }
 }
 

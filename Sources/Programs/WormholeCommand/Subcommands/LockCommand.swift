@@ -181,7 +181,7 @@ struct LockedRun {
 
   /// - Parameter url: the file that the command is to use.
   /// - Throws: `CommandError` when nothing may be published.
-  private func runCommand(on url: URL, _ access: AccessSession) throws -> ExitStatus {
+  private func runCommand(on url: URL, _ access: ItemAccess) throws -> ExitStatus {
     let path = url.path
     let command = ExternalCommand(words: words.map { $0.replacing(Self.placeholder, with: path) })
     let (termination, loss) = try environment.withoutTimeLimit {
@@ -215,7 +215,7 @@ struct LockedRun {
   ///
   /// - Returns: how the command ended, and the error when the lock was taken over before that.
   func end(
-    of command: ExternalCommand, _ path: String, _ access: AccessSession
+    of command: ExternalCommand, _ path: String, _ access: ItemAccess
   ) throws -> (Termination, FileCoordinationError?) {
     // Received from before the start of the command: a signal that arrives meanwhile is not lost.
     let interruption = try Interruption(quits: true)
@@ -224,10 +224,10 @@ struct LockedRun {
     do {
       let child = try command.start(
         variables: [Self.fileVariable: path],
-        inheriting: isOnCopy ? nil : access.inheritance, endsWithParent: isOnCopy)
+        inheriting: isOnCopy ? nil : access.claim?.descriptor, endsWithParent: isOnCopy)
       var loss: FileCoordinationError?
       do {
-        if !isOnCopy { try access.handOn(toProcess: child.processID) }
+        if !isOnCopy { try access.claim?.handOn(toProcess: child.processID) }
       } catch let error as FileCoordinationError {
         // The command was killed before the takeover, or the takeover was just before its start:
         // then nothing else ends it.
@@ -257,10 +257,10 @@ struct LockedRun {
 
   /// Shows others that the holder lives, and checks whether the access was taken over.
   private func checked(
-    _ access: AccessSession, _ renewal: inout ContinuousClock.Instant, process: Int32
+    _ access: ItemAccess, _ renewal: inout ContinuousClock.Instant, process: Int32
   ) throws -> FileCoordinationError? {
     if let loss = try access.loss() { return loss }
-    if isOnCopy { try access.follow(process) }
+    if isOnCopy { try access.claim?.follow(process) }
     if term == nil, .now >= renewal {
       renewal = .now + Self.renewalInterval
       try access.renew()

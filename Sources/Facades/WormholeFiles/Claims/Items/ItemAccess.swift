@@ -196,10 +196,30 @@ package final class ItemAccess: Sendable {
   }
 
   /// The reason why the access was lost; nil if it was not taken over.
+  ///
+  /// - Throws: `FileCoordinationError` if that is unknown.
+  /// - Complexity: two system calls.
   package func loss() throws -> FileCoordinationError? {
     guard let claim else { return nil }
     let isStanding = try reporting(kind.action, path: location.text) { try claim.isStanding() }
     return isStanding ? nil : claim.overtaken()
+  }
+
+  /// As `loss()`, when the program that inherited the access was killed: the process that kills it
+  /// takes the access over a moment later.
+  package func lossOfKilled() throws -> FileCoordinationError? {
+    if let loss = try loss() { return loss }
+    guard let claim, claim.announced != nil else { return nil }
+    return claim.overtaken()
+  }
+
+  /// A sign of life for processes that do not see this one: they take over an access that has given
+  /// none for an hour.
+  ///
+  /// - Throws: `FileCoordinationError` when the access was taken over, or if that is unknown.
+  /// - Complexity: one rename.
+  package func renew() throws {
+    try reporting(kind.action, path: location.text) { try claim?.renew() }
   }
 
   /// Ends an access to the item itself.
@@ -237,14 +257,6 @@ package final class ItemAccess: Sendable {
 }
 
 extension [ItemAccess] {
-  /// The reason why one of the accesses was lost.
-  func loss() throws -> FileCoordinationError? {
-    for access in self {
-      if let loss = try access.loss() { return loss }
-    }
-    return nil
-  }
-
   /// The cause of an error: an accessor whose access was taken over fails with an error of its own,
   /// because its copy is gone.
   ///
@@ -252,11 +264,13 @@ extension [ItemAccess] {
   package func lossBehind(_ error: any Error, isAny: Bool = false) -> any Error {
     guard isAny || (error as? FileCoordinationError)?.code == .inputOutput else { return error }
     do {
-      return try loss() ?? error
+      for access in self {
+        if let loss = try access.loss() { return loss }
+      }
     } catch let unknown {
       // Without an answer, the error is unchanged.
       Diagnostics.report(unknown)
-      return error
     }
+    return error
   }
 }
