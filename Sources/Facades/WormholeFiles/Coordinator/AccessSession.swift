@@ -93,8 +93,8 @@ final class AccessOpening: Waiting {
     let served = Dictionary(grouping: requests.indices) { found[$0].place }
     items = served.sorted { ItemPath.precedes($0.key, $1.key) }.map { location, indices in
       let kinds = indices.map { requests[$0].kind }
-      // Access to write an item includes reading it.
-      let strongest = kinds.first { !$0.isWeakerThanWriting } ?? kinds[kinds.count - 1]
+      // Access to write an item includes reading and sharing it.
+      let strongest = kinds.first { !$0.isReading && $0 != .sharing } ?? kinds[kinds.count - 1]
       let kind = moves && strongest == .replacing ? .receiving : strongest
       return Item(
         location: location, requests: indices,

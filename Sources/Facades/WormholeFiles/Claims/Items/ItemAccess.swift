@@ -31,28 +31,29 @@ package enum AccessKind: String, Sendable, Hashable, CaseIterable {
 
   package var isReading: Bool { self == .reading || self == .readingWithoutChanges }
 
-  /// Whether an access of any other kind to the same item is enough for this one, too.
-  package var isWeakerThanWriting: Bool { isReading || self == .sharing }
-
   /// The claim that it needs besides a lock on the item; nil for readers, which need only the lock.
-  package var claim: ClaimName.Kind? {
-    switch self {
-    case .reading, .readingWithoutChanges: nil
-    case .content, .merging, .replacing, .deleting: .copying
-    case .moving, .receiving, .metadata, .locking: .inPlace
-    case .sharing: .sharing
-    }
-  }
+  package var claim: ClaimName.Kind? { traits.claim }
 
   /// Whether its accessor gets a private copy.
   package var isOnCopy: Bool { claim == .copying }
 
   /// How the private copy is made; nil if it is empty at first, or there is none.
-  package var copyMode: TreeCopy.Mode? {
+  package var copyMode: TreeCopy.Mode? { traits.copyMode }
+
+  /// A verb with its object, for sentences.
+  package var action: String { traits.action }
+
+  private var traits: (claim: ClaimName.Kind?, copyMode: TreeCopy.Mode?, action: String) {
     switch self {
-    case .content, .merging: .copy
-    case .deleting: .link
-    default: nil
+    case .reading, .readingWithoutChanges: (nil, nil, "read the item")
+    case .content, .merging: (.copying, .copy, "change the item")
+    case .replacing: (.copying, nil, "replace the item")
+    case .deleting: (.copying, .link, "delete the item")
+    case .moving: (.inPlace, nil, "move the item")
+    case .receiving: (.inPlace, nil, "replace the item")
+    case .metadata: (.inPlace, nil, "change the item's attributes")
+    case .locking: (.inPlace, nil, "lock the item")
+    case .sharing: (.sharing, nil, "share the item")
     }
   }
 
@@ -64,20 +65,6 @@ package enum AccessKind: String, Sendable, Hashable, CaseIterable {
 
   /// Whether it follows an item that is moved during the wait to its new place.
   var followsMoves: Bool { self != .replacing && self != .receiving }
-
-  /// A verb with its object, for sentences.
-  package var action: String {
-    switch self {
-    case .reading, .readingWithoutChanges: "read the item"
-    case .content, .merging: "change the item"
-    case .replacing, .receiving: "replace the item"
-    case .deleting: "delete the item"
-    case .moving: "move the item"
-    case .metadata: "change the item's attributes"
-    case .locking: "lock the item"
-    case .sharing: "share the item"
-    }
-  }
 }
 
 /// The terms that all steps of one access share: its purpose, how long it waits, and how it ends.
