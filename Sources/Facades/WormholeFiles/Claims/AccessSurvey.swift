@@ -67,10 +67,23 @@ struct AccessSurvey {
     readers.removeValue(forKey: location)?.held
   }
 
-  /// Watches for the end of all that was found.
+  /// Waits for the end of something that was found, or until the next look is due.
+  /// - Parameters:
+  ///   - latch: what wakes the access.
+  ///   - deadline: how long to wait.
+  ///   - timeout: the error after that.
+  mutating func wait<Outcome>(
+    with latch: WakeLatch, until deadline: ContinuousClock.Instant,
+    else timeout: @autoclosure () throws -> FileCoordinationError
+  ) throws -> WaitingStep<Outcome> {
+    guard ContinuousClock.now < deadline else { throw try timeout() }
+    guard watch(latch) else { return .again }
+    return .wait(for: latch, until: min(deadline, .now + AccessTerms.interval))
+  }
+
   ///
   /// - Returns: whether everything was watched already: then wait, otherwise look again.
-  mutating func watch(_ latch: WakeLatch) -> Bool {
+  private mutating func watch(_ latch: WakeLatch) -> Bool {
     var wasComplete = true
     for item in Array(claims.keys) {
       wasComplete = claims[item]?.watch(latch) ?? true && wasComplete

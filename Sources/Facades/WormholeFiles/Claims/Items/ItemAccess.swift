@@ -108,23 +108,6 @@ package final class AccessTerms: Sendable {
   /// How often a waiter looks again without an event: a process may be stopped, a call cancelled.
   static let interval: Duration = .milliseconds(50)
 
-  var isOver: Bool { ContinuousClock.now >= deadline }
-
-  /// Waits for the result of a look, or until the next look is due.
-  ///
-  /// - Parameters:
-  ///   - deadline: by default the access's.
-  ///   - timeout: the error after the deadline.
-  ///   - watch: returns whether everything was watched already: otherwise another look comes first.
-  func wait<Outcome>(
-    until deadline: ContinuousClock.Instant? = nil,
-    else timeout: @autoclosure () throws -> FileCoordinationError, _ watch: (WakeLatch) -> Bool
-  ) throws -> WaitingStep<Outcome> {
-    let deadline = deadline ?? self.deadline
-    guard ContinuousClock.now < deadline else { throw try timeout() }
-    return watch(latch) ? .wait(for: latch, until: min(deadline, .now + Self.interval)) : .again
-  }
-
   /// Throws when the access was cancelled.
   func check(_ action: String, path: String) throws {
     guard isCancelled.load(ordering: .acquiring) else { return }

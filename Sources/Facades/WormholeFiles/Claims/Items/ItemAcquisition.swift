@@ -165,7 +165,7 @@ final class ItemAcquisition: Waiting {
     let place = self.place ?? ClaimLinePlace(at: location, terms.latch)
     self.place = place
     if !place.mayLook() {
-      guard terms.isOver else {
+      guard ContinuousClock.now >= terms.deadline else {
         return .wait(for: terms.latch, until: min(terms.deadline, .now + .seconds(1)))
       }
       if let obstacle { throw timeout(obstacle.holder) }
@@ -271,7 +271,7 @@ final class ItemAcquisition: Waiting {
   private func wait(
     for holder: @autoclosure () throws -> LeaseHolder?, _ what: String = "has access to it"
   ) throws -> WaitingStep<ItemAccess> {
-    try terms.wait(else: timeout(holder(), what)) { survey.watch($0) }
+    try survey.wait(with: terms.latch, until: terms.deadline, else: timeout(holder(), what))
   }
 
   private func timeout(

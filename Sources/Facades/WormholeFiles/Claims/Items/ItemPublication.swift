@@ -211,10 +211,9 @@ final class ItemPublication: Waiting {
   private func wait(
     for holder: @autoclosure () throws -> LeaseHolder?, _ what: String
   ) throws -> WaitingStep<StagedCopy.Change> {
-    try terms.wait(
-      until: deadline,
-      else: .timedOut("publish the item", path: location.text, holder: holder(), has: what)
-    ) { survey.watch($0) }
+    try survey.wait(
+      with: terms.latch, until: deadline,
+      else: .timedOut("publish the item", path: location.text, holder: holder(), has: what))
   }
 }
 
