@@ -7,16 +7,12 @@ struct AccessRequest: Sendable {
   /// The URL's, which takes thousands of instructions each time.
   let path: String
   let kind: AccessKind
-  /// Whether the accessor gets a copy of its own to read.
-  var wantsSnapshot = false
+  private(set) var readingOptions: ReadingOptions = []
+  private(set) var writingOptions: WritingOptions = []
   /// Whether the accessor gets the real path if the caller may have named a link.
-  var wantsRealPath = false
-  /// Whether presenters are asked first.
-  var asksPresenters = true
-  /// Whether an accessor that replaces the item sees the old one first.
-  var showsItem = false
-  /// Whether an accessor that leaves no item has failed, unless the access is for deleting.
-  var needsItem = false
+  private(set) var wantsRealPath = false
+  /// Whether the accessor gets a copy of its own to read.
+  var wantsSnapshot: Bool { readingOptions.contains(.forUploading) }
 
   init(url: URL, kind: AccessKind) {
     self.url = url
@@ -27,17 +23,15 @@ struct AccessRequest: Sendable {
   static func reading(_ url: URL, _ options: ReadingOptions) -> AccessRequest {
     var request = AccessRequest(
       url: url, kind: options.contains(.withoutChanges) ? .readingWithoutChanges : .reading)
-    request.wantsSnapshot = options.contains(.forUploading)
+    request.readingOptions = options
     request.wantsRealPath = options.contains(.resolvesSymbolicLink)
-    request.asksPresenters = !options.contains(.immediatelyAvailableMetadataOnly)
     return request
   }
 
   static func writing(_ url: URL, _ options: WritingOptions) -> AccessRequest {
     var request = AccessRequest(url: url, kind: options.kind)
+    request.writingOptions = options
     request.wantsRealPath = true
-    request.showsItem = options.contains(.showingItem)
-    request.needsItem = options.contains(.needingItem)
     return request
   }
 
@@ -56,8 +50,8 @@ struct AccessRequest: Sendable {
 
   /// The demand for presenters; nil if none is asked.
   func presenterDemand(at location: ItemPath, coversContents: Bool = false) -> PresenterDemand? {
-    asksPresenters
-      ? PresenterDemand(path: location, kind: kind, coversContents: coversContents) : nil
+    readingOptions.contains(.immediatelyAvailableMetadataOnly)
+      ? nil : PresenterDemand(path: location, kind: kind, coversContents: coversContents)
   }
 }
 

@@ -129,7 +129,7 @@ final class AccessOpening: Waiting {
     for item in items {
       guard let access = item.access else { continue }
       let place = placeInCopy(access)
-      let showsItem = item.requests.contains { requests[$0].showsItem }
+      let showsItem = item.requests.contains { requests[$0].writingOptions.contains(.showingItem) }
       let copy =
         place == nil
         ? try StagedCopy(

@@ -154,7 +154,7 @@ extension FileCoordinator {
         isPurposeShared: state.isPurposeShared,
         hasCompanions: filePresenter != nil || state.isPurposeShared || !state.accesses.isEmpty,
         term: term, until: deadline ?? .now + Self.standardWait, durability: durability,
-        needsItem: requests.contains(where: \.needsItem))
+        needsItem: requests.contains { $0.writingOptions.contains(.needingItem) })
       state.accesses.append((terms, nil))
       return terms
     }
