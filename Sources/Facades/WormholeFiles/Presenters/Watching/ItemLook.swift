@@ -263,12 +263,6 @@ struct EntryStatus: Sendable {
       && (status.changedSeconds, status.changedNanoseconds)
         != (new.changedSeconds, new.changedNanoseconds)
   }
-
-  /// Whether this missing entry is the one that has appeared elsewhere. An inode number alone
-  /// proves little, because a file system gives the number of a removed file to the next new one.
-  func isMoved(to new: FileStatus) -> Bool {
-    status.isUnwritten(in: new) && status.kind == new.kind
-  }
 }
 
 extension FileStatus {

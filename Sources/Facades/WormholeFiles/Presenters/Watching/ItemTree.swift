@@ -20,8 +20,8 @@ struct ItemTree {
   }
 
   struct Node {
-    var parent: NodeID?
-    var name: FileName
+    /// Nil for the item itself.
+    var place: Place?
     var entries: [FileName: Entry] = [:]
     var watch: Watch?
   }
@@ -68,7 +68,7 @@ struct ItemTree {
   private var path = ItemPath("/")
   private var notices: [PresenterNotice] = []
   private var appeared: [(place: Place, status: FileStatus)] = []
-  private var waiting: [(NodeID, WatchNews)] = []
+  private var waiting: [(key: NodeID, value: WatchNews)] = []
 
   /// Watches the item, and lists it if it is a directory.
   ///
@@ -80,7 +80,7 @@ struct ItemTree {
     self.root = root
     self.hear = hear
     known = EntryStatus(status)
-    nodes[Self.rootID] = Node(parent: nil, name: FileName(bytes: []))
+    nodes[Self.rootID] = Node()
     if isOfDirectory {
       _ = look([Self.rootID: .everything], at: path, isLast: true)
     } else {
@@ -116,8 +116,13 @@ struct ItemTree {
   ) -> [PresenterNotice] {
     guard isOfDirectory else { return [] }
     self.path = path
+    var news = news
+    for (id, old) in postponed {
+      news[id, default: WatchNews()].merge(old.news)
+      postponed[id]?.isOld = true
+    }
     // From the top, so that a replaced directory is known before its contents.
-    waiting = takePostponed(with: news).sorted { $0.0 > $1.0 }
+    waiting = news.sorted { $0.key > $1.key }
     while true {
       if let (id, news) = waiting.popLast() {
         examine(id, after: news)
@@ -129,13 +134,6 @@ struct ItemTree {
     }
     settle(isLater: isLater, isLast: isLast)
     return exchange(&notices, with: [])
-  }
-
-  private mutating func takePostponed(with news: [NodeID: WatchNews]) -> [(NodeID, WatchNews)] {
-    var all = news
-    for (id, old) in postponed { all[id, default: WatchNews()].merge(old.news) }
-    for id in postponed.keys { postponed[id]?.isOld = true }
-    return Array(all)
   }
 
   private mutating func examine(_ id: NodeID, after news: WatchNews) {
@@ -243,10 +241,7 @@ extension ItemTree {
       vanished[identity] = nil
       notices.append(.subitemMoved(old.path, path))
       entry.node = old.entry.node
-      if let node = entry.node {
-        nodes[node]?.parent = place.node
-        nodes[node]?.name = place.name
-      }
+      if let node = entry.node { nodes[node]?.place = place }
     } else {
       notices.append(.subitemAppeared(path))
       if status.kind == .directory {
@@ -258,9 +253,12 @@ extension ItemTree {
     set(entry, at: place, insteadOf: nil)
   }
 
-  // Only its number is left of a removed directory, and a new one may have that.
+  // An inode number alone proves little, because a file system gives the number of a removed file to the
+  // next new one.
   private func isMoved(_ old: Vanished, to new: FileStatus, at path: ItemPath) -> Bool {
-    guard old.entry.known.isMoved(to: new), old.path != path else { return false }
+    let known = old.entry.known.status
+    guard known.isUnwritten(in: new), known.kind == new.kind, old.path != path else { return false }
+    // Only its number is left of a removed directory, and a new one may have that.
     guard let node = old.entry.node else { return true }
     return nodes[node]?.watch != nil
   }
@@ -293,7 +291,7 @@ extension ItemTree {
 
   mutating func makeNode(at place: Place) -> NodeID {
     lastID += 1
-    nodes[lastID] = Node(parent: place.node, name: place.name)
+    nodes[lastID] = Node(place: place)
     return lastID
   }
 
@@ -319,15 +317,14 @@ extension ItemTree {
   /// - Returns: nil when the directory is not at its place, or may not be read.
   func open(_ id: NodeID) -> SharedDescriptor? {
     guard let node = nodes[id] else { return nil }
-    let entry = node.parent.flatMap { nodes[$0]?.entries[node.name] }
     let names = names(to: id).map(\.text)
     let path = names.isEmpty ? "." : names.joined(separator: "/")
     do throws(Errno) {
       let directory = try FileDescriptor.openBeneath(
         path, at: root.descriptor.rawValue, [.readOnly, .directory])
-      if node.parent != nil {
+      if let place = node.place {
         // Another node may have the name by now.
-        guard let entry, entry.node == id,
+        guard let entry = nodes[place.node]?.entries[place.name], entry.node == id,
           try directory.status().isSameFile(as: entry.known.status)
         else { return nil }
       }
@@ -340,9 +337,9 @@ extension ItemTree {
   private func names(to id: NodeID) -> [FileName] {
     var names: [FileName] = []
     var next = id
-    while let node = nodes[next], let parent = node.parent {
-      names.append(node.name)
-      next = parent
+    while let place = nodes[next]?.place {
+      names.append(place.name)
+      next = place.node
     }
     return names.reversed()
   }
