@@ -5,15 +5,14 @@ import WormholeSystem
 /// itself, nor for another one of its purpose. The lock of a reader does not state its purpose.
 enum OwnReaders {
   struct Reading: Hashable, Sendable {
-    fileprivate let device: UInt64
-    fileprivate let inode: UInt64
+    fileprivate let item: FileIdentity
     fileprivate let purpose: String
   }
 
   private static let counts = Mutex<[Reading: Int]>([:])
 
   static func begin(_ item: FileStatus, for purpose: String) -> Reading {
-    let reading = Reading(device: item.device, inode: item.inode, purpose: purpose)
+    let reading = Reading(item: FileIdentity(item), purpose: purpose)
     counts.withLock { $0[reading, default: 0] += 1 }
     return reading
   }
@@ -30,11 +29,21 @@ enum OwnReaders {
   ///
   /// - Complexity: one look at the kernel's locks if there is such a reader at all.
   static func alone(lock item: FileStatus, for purpose: String) throws(Errno) -> Bool {
-    let reading = Reading(device: item.device, inode: item.inode, purpose: purpose)
+    let reading = Reading(item: FileIdentity(item), purpose: purpose)
     guard let count = counts.withLock({ $0[reading] }) else { return false }
     let holders = try LockTable.current().holders(of: item)
     // The same before and after, or another one may have taken the place of one that ended.
     return holders.count == count && holders.allSatisfy { $0 == Program.processID }
       && counts.withLock { $0[reading] } == count
+  }
+}
+
+struct FileIdentity: Hashable, Sendable {
+  let device: UInt64
+  let inode: UInt64
+
+  init(_ status: FileStatus) {
+    device = status.device
+    inode = status.inode
   }
 }

@@ -357,14 +357,3 @@ extension ItemTree {
     return Place(node: id, name: name)
   }
 }
-
-/// Identifies a file and its file system.
-struct FileIdentity: Hashable, Sendable {
-  let device: UInt64
-  let inode: UInt64
-
-  init(_ status: FileStatus) {
-    device = status.device
-    inode = status.inode
-  }
-}
