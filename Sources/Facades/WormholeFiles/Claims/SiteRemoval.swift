@@ -58,7 +58,7 @@ extension ItemSite {
   /// Removes the trash of dead processes, and the claims that were taken over from them.
   func emptyTrash() throws {
     for name in try entries().map(\.name) where isTrash(name) {
-      try ifAbandoned(name) { try TreeRemoval().remove(name, at: descriptor) }
+      _ = try isAbandoned(name) { try TreeRemoval().remove(name, at: descriptor) }
     }
   }
 
@@ -66,27 +66,23 @@ extension ItemSite {
     name.hasPrefix(ClaimName.overtakenPrefix) || name.hasPrefix(Self.trashPrefix)
   }
 
-  private func isAbandoned(_ name: FileName) throws -> Bool {
-    var isIt = false
-    try ifAbandoned(name) { isIt = true }
-    return isIt
-  }
-
-  /// Does something if its owner is dead or has left: a directory that is in use is locked. It stays locked
-  /// meanwhile, because its maker may be about to lock it.
-  private func ifAbandoned(_ name: FileName, _ body: () throws -> Void) throws {
+  /// Whether its owner is dead or has left: a directory that is in use is locked. It stays locked while the
+  /// closure runs, because its maker may be about to lock it.
+  private func isAbandoned(_ name: FileName, then body: () throws -> Void = {}) throws -> Bool {
     let others: [Errno] = [.accessDenied, .noSuchFile, .notDirectory, .tooManyLinks]
     guard let found = try tolerating(others, open(name.text)) else {
       // Only its user can remove another user's directory. A file of another kind is neither a claim nor in
       // use.
       let status = try ifPresent(fileStatus(name, at: descriptor))
-      if let status, status.kind != .directory { try body() }
-      return
+      guard let status, status.kind != .directory else { return false }
+      try body()
+      return true
     }
-    guard try found.tryLock(.exclusive) else { return }
+    guard try found.tryLock(.exclusive) else { return false }
     try body()
     // Or a child that is being started would have it locked for a moment longer: see `ClaimSurvey`.
     try found.unlock()
+    return true
   }
 }
 
