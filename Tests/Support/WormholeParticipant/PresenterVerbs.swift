@@ -60,7 +60,7 @@ enum PresenterVerbs {
     default: demand = AccessKind(rawValue: kind) ?? .content
     }
     let conversation = try PresenterConversation.begin(
-      [PresenterDemand(path: path, kind: demand)], for: nil, until: .now + .seconds(20))
+      [PresenterDemand(path: ItemPath(path), kind: demand)], for: nil, until: .now + .seconds(20))
     conversations.withLock { $0[kind + path] = conversation }
     return (["begun"] + conversation.silent.map(\.state.rawValue)).joined(separator: " ")
   }

@@ -19,10 +19,6 @@ package struct PresenterDemand: Sendable, Hashable {
 }
 
 extension PresenterDemand {
-  package init(path: String, kind: AccessKind) {
-    self.init(path: ItemPath(path), kind: kind)
-  }
-
   /// Whether presenters that were asked for this need not be asked for the other.
   func covers(_ other: PresenterDemand) -> Bool {
     let isSame = path == other.path && (coversContents || !other.coversContents)
@@ -160,12 +156,12 @@ final class PresenterExchange: Sendable {
   }
 
   func start() {
-    guard presenter.open(self) else { return leave() }
+    guard presenter.open(self) else { return end() }
     ask(0)
   }
 
   private func ask(_ index: Int) {
-    guard index < steps.count else { return end(nil) }
+    guard index < steps.count else { return end() }
     presenter.callbacks.post { self.perform(index, on: $0) }
     if presenter.isWaiting { presenterWaits() }
   }
@@ -207,7 +203,8 @@ final class PresenterExchange: Sendable {
     if let error { end(error) } else { ask(index + 1) }
   }
 
-  private func end(_ failure: (any Error)?) {
+  /// No access waits for the presenter any more: it has answered, or was removed.
+  func end(_ failure: (any Error)? = nil) {
     let isFirst = state.withLock { state in
       guard state.phase == .asking else { return false }
       state.phase = .answered
@@ -216,13 +213,10 @@ final class PresenterExchange: Sendable {
     if isFirst { answered(failure) }
   }
 
-  /// The presenter was removed: no access waits for it any more.
-  func leave() { end(nil) }
-
   /// A callback of the presenter waits for an access. If another callback waits for its answer, each
   /// may wait for the other: it is not asked, unless it was called before.
   func presenterWaits() {
-    if isForCallback, !state.withLock({ $0.isCalled }) { leave() }
+    if isForCallback, !state.withLock({ $0.isCalled }) { end() }
   }
 
   /// The access is over, or given up.

@@ -133,7 +133,7 @@ final class RegisteredPresenter: Sendable {
     callbacks.close()
     watcher.cancel()
     let old = registration.withLock { $0.take() }
-    for exchange in exchanges { exchange.leave() }
+    for exchange in exchanges { exchange.end() }
     old?.presence.close()
   }
 }

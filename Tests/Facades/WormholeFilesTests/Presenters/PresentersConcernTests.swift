@@ -33,7 +33,7 @@ struct PresentersConcernTests {
     _ kind: AccessKind, item: [PresenterStep], above: [PresenterStep],
     inside: [PresenterStep]
   ) {
-    let demand = PresenterDemand(path: "/a/b", kind: kind)
+    let demand = PresenterDemand(path: ItemPath("/a/b"), kind: kind)
     func steps(_ path: String) -> [PresenterStep] {
       PresenterStep.steps(for: [demand], ofPresenterAt: ItemPath(path), answering: .all)
     }
@@ -47,7 +47,7 @@ struct PresentersConcernTests {
 
   @Test("treat paths that are equal to Swift but not to the kernel as different items")
   func bytes() {
-    let demand = PresenterDemand(path: "/\u{E9}", kind: .content)
+    let demand = PresenterDemand(path: ItemPath("/\u{E9}"), kind: .content)
     let item = ItemPath("/e\u{301}")
     #expect(PresenterStep.steps(for: [demand], ofPresenterAt: item, answering: .all).isEmpty)
   }
@@ -55,9 +55,9 @@ struct PresentersConcernTests {
   @Test("make each callback once for two demands of one access")
   func twice() {
     let demands = [
-      PresenterDemand(path: "/a", kind: .reading),
-      PresenterDemand(path: "/a", kind: .readingWithoutChanges),
-      PresenterDemand(path: "/a", kind: .content),
+      PresenterDemand(path: ItemPath("/a"), kind: .reading),
+      PresenterDemand(path: ItemPath("/a"), kind: .readingWithoutChanges),
+      PresenterDemand(path: ItemPath("/a"), kind: .content),
     ]
     let steps = PresenterStep.steps(for: demands, ofPresenterAt: ItemPath("/a"), answering: .all)
     #expect(steps == [.relinquishToReader, .save, .relinquishToWriter])

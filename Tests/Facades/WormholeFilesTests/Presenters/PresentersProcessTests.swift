@@ -152,7 +152,7 @@ struct PresentersProcessTests {
     }
     try scene.waitUntilRead()
     let conversation = try PresenterConversation.begin(
-      [PresenterDemand(path: scene.directory.path + "/moved", kind: .content)],
+      [PresenterDemand(path: ItemPath(scene.directory.path + "/moved"), kind: .content)],
       for: nil, until: .now + .seconds(20))
     try waitFor("writer", other, "d/file")
     conversation.finish(published: [:])

@@ -55,7 +55,7 @@ struct PresenterScene {
     _ kind: AccessKind, _ name: String, by presenter: (any FilePresenter)? = nil
   ) throws -> PresenterConversation {
     try PresenterConversation.begin(
-      [PresenterDemand(path: path(name), kind: kind)], for: presenter,
+      [PresenterDemand(path: ItemPath(path(name)), kind: kind)], for: presenter,
       until: .now + .seconds(20))
   }
 

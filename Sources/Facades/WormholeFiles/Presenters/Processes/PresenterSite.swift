@@ -150,7 +150,7 @@ final class PresenterSite: Sendable {
       let demands = call.value["demands"]?.arrayValue, demands.count <= maximumDemands
     else { return }
     guard let presenter = RegisteredPresenter.registered(id) else {
-      return answer(call, nil)
+      return answer(call, .reply([:]))
     }
     let describing = presenter.presenter as? any OriginalPresenter
     let steps = presenter.steps(for: demands.compactMap { PresenterDemand($0) })
@@ -158,21 +158,19 @@ final class PresenterSite: Sendable {
     let isForCallback = call.value["callback"]?.boolValue ?? false
     let exchange = PresenterExchange(presenter, steps, isForCallback: isForCallback) { failure in
       queue.async {
-        answer(call, failure.map { ($0, describing?.refusal(for: $0) ?? PresenterRefusal($0)) })
+        guard let failure else { return answer(call, .reply([:])) }
+        let details = describing?.refusal(for: failure) ?? PresenterRefusal(failure)
+        answer(
+          call, .failure(code: refusal, reason: "\(failure)", details: details.propertyList))
       }
     }
     exchange.start()
     call.onEnd { exchange.finish() }
   }
 
-  private static func answer(
-    _ call: IncomingCall, _ failure: (error: any Error, refusal: PresenterRefusal)?
-  ) {
-    let refused = failure.map {
-      CallAnswer.failure(code: refusal, reason: "\($0.error)", details: $0.refusal.propertyList)
-    }
+  private static func answer(_ call: IncomingCall, _ answer: CallAnswer) {
     // The access that waits for the answer continues without it after a time.
-    Diagnostics.reporting { _ = try call.answer(refused ?? .reply([:]), isLast: false) }
+    Diagnostics.reporting { _ = try call.answer(answer, isLast: false) }
   }
 
   /// The code of a presenter's own error.
