@@ -233,7 +233,7 @@ open class NSFileCoordinator: NSObject, @unchecked Sendable {
   /// The presenter's error, even of another process; the original's for a cancelled access;
   /// otherwise the sentence that names the obstacle.
   private static func foundationError(
-    _ error: any Error, permission: CocoaError.Code = .fileWriteNoPermission
+    _ error: any Error, permission: CocoaError.Code
   ) -> NSError {
     if let error = error as? PresenterError, let refusal = error.refusal {
       var details = refusal.userInfoObjects
@@ -245,24 +245,20 @@ open class NSFileCoordinator: NSObject, @unchecked Sendable {
     let details: [String: Any] = [
       NSLocalizedDescriptionKey: "\(error)", NSUnderlyingErrorKey: error,
     ]
-    let code = error.code == .permissionDenied ? permission : CocoaError.Code(error.code)
+    let code: CocoaError.Code? =
+      switch error.code {
+      case .permissionDenied: permission
+      case .cancelled: .userCancelled
+      case .directoryMissing: .fileNoSuchFile
+      case .noSpace: .fileWriteOutOfSpace
+      case .nothingLeft: .fileWriteUnknown
+      default: nil
+      }
+    // The original does not have it.
     guard let code else {
       return NSError(domain: "FileCoordinationError", code: 1, userInfo: details)
     }
     return NSError(domain: NSCocoaErrorDomain, code: code.rawValue, userInfo: details)
-  }
-}
-
-extension CocoaError.Code {
-  /// Foundation's code for a failure; nil for failures that the original does not have.
-  fileprivate init?(_ code: FileCoordinationError.Code) {
-    switch code {
-    case .cancelled: self = .userCancelled
-    case .directoryMissing: self = .fileNoSuchFile
-    case .noSpace: self = .fileWriteOutOfSpace
-    case .nothingLeft: self = .fileWriteUnknown
-    default: return nil
-    }
   }
 }
 
