@@ -36,12 +36,7 @@ package struct ItemPath: Hashable, Sendable {
   }
 
   /// All directories above, the nearest first and the root last.
-  package var ancestors: [ItemPath] {
-    let names = names
-    guard !names.isEmpty else { return [] }
-    return names.dropFirst().map { ItemPath(bytes: Array(bytes[..<$0.upperBound])) }
-      + [ItemPath("/")]
-  }
+  package var ancestors: [ItemPath] { lineage(having: "", levels: 1...) { _ in true } }
 
   /// This path and all directories above that contain an entry of a name, the nearest first.
   ///
@@ -192,7 +187,11 @@ extension ItemPath {
     var written = written
     for _ in 0..<mostLinks {
       let path = try withoutLinksAbove(written, takesMissing)
-      guard followingLink, let target = try path.linkTarget() else { return path }
+      // Nil for a file of another kind, or no entry (readlink(2)).
+      guard followingLink,
+        let target = try tolerating(
+          [.invalidArgument, .noSuchFile, .notDirectory], linkTarget(path.text))
+      else { return path }
       written = target.hasPrefix("/") ? target : path.parent.text + "/" + target
     }
     throw .tooManyLinks
@@ -254,13 +253,13 @@ extension ItemPath {
           [.noSuchFile, .notDirectory], FileDescriptor.open(directory, [.pathOnly, .directory]))
       else { return nil }
       let door = "/proc/self/fd/\(open.rawValue)"
-      let path = try WormholeSystem.linkTarget(door)
+      let path = try linkTarget(door)
       let status = try open.status()
       // Replaced between the two calls: so it has been moved or removed.
       guard status.links > 0, !ItemPath(path).isPutAway else { continue }
       let named = try tolerating([.noSuchFile, .notDirectory, .accessDenied], fileStatus(path))
       guard named?.isSameFile(as: status) == true else {
-        guard try WormholeSystem.linkTarget(door) == path else { continue }
+        guard try linkTarget(door) == path else { continue }
         // Its name means something else here, or nothing: it was reached through a door to another
         // mount namespace. The given path is a name for it, if not the only one.
         return ItemPath(directory.hasPrefix("/") ? directory : "/proc/self/cwd/" + directory)
@@ -284,12 +283,6 @@ extension ItemPath {
   /// Whether it is a site, or an entry of one.
   var isInSite: Bool {
     bytes.split(separator: Self.slash).contains { $0.starts(with: ItemSite.prefix.utf8) }
-  }
-
-  private func linkTarget() throws(Errno) -> String? {
-    // A file of another kind, or no entry (readlink(2)).
-    try tolerating(
-      [.invalidArgument, .noSuchFile, .notDirectory], WormholeSystem.linkTarget(text))
   }
 
   private func resolving(_ name: FileName) -> ItemPath {
@@ -322,7 +315,7 @@ extension ItemPath {
     guard try status() == nil else { return nil }
     let status = try item.descriptor.status()
     guard status.links > 0 else { return nil }
-    let path = try WormholeSystem.linkTarget("/proc/self/fd/\(item.descriptor.rawValue)")
+    let path = try linkTarget("/proc/self/fd/\(item.descriptor.rawValue)")
     // On its way out: an entry of a site is no item any more.
     guard !ItemPath(path).isInSite else { return nil }
     do {
