@@ -24,7 +24,6 @@ struct AccessSurvey {
     self.purpose = purpose
   }
 
-  /// Looks for claims in a site; see `ClaimSurvey.look`.
   mutating func look(
     at site: ItemSite, _ excludes: (ClaimName) -> Bool
   ) throws(Errno) -> ClaimSurvey.Finding? {
@@ -68,6 +67,7 @@ struct AccessSurvey {
   }
 
   /// Waits for the end of something that was found, or until the next look is due.
+  ///
   /// - Parameters:
   ///   - latch: what wakes the access.
   ///   - deadline: how long to wait.
@@ -81,7 +81,6 @@ struct AccessSurvey {
     return .wait(for: latch, until: min(deadline, .now + AccessTerms.interval))
   }
 
-  ///
   /// - Returns: whether everything was watched already: then wait, otherwise look again.
   private mutating func watch(_ latch: WakeLatch) -> Bool {
     var wasComplete = true

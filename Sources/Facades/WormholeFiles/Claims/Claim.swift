@@ -251,9 +251,6 @@ extension ClaimName {
     ])
   }
 
-  /// Whether it may have been handed on to a program that works on the item itself.
-  var mayBeHandedOn: Bool { kind == .inPlace || kind == .sharing }
-
   /// Whether its owner has had it longer than declared.
   var isPastItsTerm: Bool { (declaration.age ?? .zero) >= declaration.term }
 

@@ -3,7 +3,6 @@ import WormholeSystem
 
 /// The claims of other processes in one site, as one waiting access knows them.
 struct ClaimSurvey {
-  /// The claim that a look found.
   enum Finding {
     /// A claim of a living process.
     case present(ClaimName)
@@ -69,13 +68,13 @@ struct ClaimSurvey {
     return .present(first)
   }
 
-  // A claim that was handed on is overdue when the program that inherited it is stopped. If that
-  // program is not declared yet (its starter was stopped in between), or has ended, any process that
-  // inherited the claim keeps it.
+  // A claim of the item itself may be handed on to a program, and then is overdue when that program is
+  // stopped. If the program is not declared yet (its starter was stopped in between), or has ended, any
+  // process that inherited the claim keeps it.
   private func isKept(_ name: ClaimName) throws(Errno) -> Bool {
-    guard name.mayBeHandedOn, !name.isPastItsTerm, let claim = known[name]?.claim else {
-      return false
-    }
+    guard [.inPlace, .sharing].contains(name.kind), !name.isPastItsTerm,
+      let claim = known[name]?.claim
+    else { return false }
     let declared = name.declaration.identity
     // The age of a claim in another namespace is not known.
     guard declared.isVisible || name.declaration.term == LeaseDeclaration.whileRunning else {

@@ -160,6 +160,26 @@ extension FileCoordinationError {
       .overtaken, action, path: path, reason: "\(takeover); nothing of its change is visible",
       remedy: "read the item again and repeat the change", holder: holder, takeover: takeover)
   }
+
+  /// An entry below the item stood in the way.
+  package init(_ error: TreeError, _ action: String, path: String) {
+    let entry = error.path.text.isEmpty ? "" : "\(error.path.text): "
+    switch error.reason {
+    case .refused(let errno):
+      let refusal = FileCoordinationError.refused(action, path: path, errno)
+      var failure = refusal.failure
+      failure.reason = entry + refusal.reason
+      self.init(refusal.code, failure)
+    case .unsupported(let kind):
+      self.init(
+        .notAnItem, action, path: path, reason: "\(entry)a \(kind) cannot be copied",
+        remedy: "move it elsewhere")
+    case .mountPoint:
+      self.init(
+        .notAnItem, action, path: path, reason: "\(entry)another file system is mounted on it",
+        remedy: "unmount it first")
+    }
+  }
 }
 
 extension FileCoordinationError.Code {
@@ -191,27 +211,5 @@ package func reporting<Result>(
     throw FileCoordinationError(FileCoordinationError.Code(error.code), failure)
   } catch let error as TreeError {
     throw FileCoordinationError(error, action, path: path())
-  }
-}
-
-extension FileCoordinationError {
-  /// An entry below the item stood in the way.
-  package init(_ error: TreeError, _ action: String, path: String) {
-    let entry = error.path.text.isEmpty ? "" : "\(error.path.text): "
-    switch error.reason {
-    case .refused(let errno):
-      let refusal = FileCoordinationError.refused(action, path: path, errno)
-      var failure = refusal.failure
-      failure.reason = entry + refusal.reason
-      self.init(refusal.code, failure)
-    case .unsupported(let kind):
-      self.init(
-        .notAnItem, action, path: path, reason: "\(entry)a \(kind) cannot be copied",
-        remedy: "move it elsewhere")
-    case .mountPoint:
-      self.init(
-        .notAnItem, action, path: path, reason: "\(entry)another file system is mounted on it",
-        remedy: "unmount it first")
-    }
   }
 }

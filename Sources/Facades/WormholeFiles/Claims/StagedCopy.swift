@@ -138,7 +138,6 @@ struct StagedCopy: Sendable {
     try ifPresent(fileStatus(location.name, at: claim.descriptor))
   }
 
-  /// The changes that the accessor left.
   func change() throws -> Change {
     guard let now = try status() else { return original == nil ? .none : .removed }
     guard let original, now.kind == original.kind else { return .replaced(now) }

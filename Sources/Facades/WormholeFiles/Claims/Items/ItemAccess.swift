@@ -120,7 +120,6 @@ package final class AccessTerms: Sendable {
     { try self.check(access.kind.action, path: access.location.text) }
   }
 
-  /// Gives up the access.
   func cancel() {
     isCancelled.store(true, ordering: .releasing)
     latch.raise()

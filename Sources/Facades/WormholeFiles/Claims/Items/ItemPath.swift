@@ -88,7 +88,6 @@ package struct ItemPath: Hashable, Sendable {
 
   package var name: FileName { FileName(bytes: Array(bytes[nameStart...])) }
 
-  /// Where the name begins in the bytes.
   var nameStart: Int { bytes.lastIndex(of: Self.slash).map { $0 + 1 } ?? 0 }
 
   /// The name with an ending, cut to what a file name may have.
@@ -295,7 +294,6 @@ extension ItemPath {
 }
 
 extension ItemPath {
-  /// Opens the directory that contains the item.
   func openParent() throws(Errno) -> FileDescriptor {
     try FileDescriptor.open(parent.text + "/", [.pathOnly, .directory])
   }

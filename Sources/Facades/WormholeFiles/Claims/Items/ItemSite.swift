@@ -27,7 +27,6 @@ package final class ItemSite: Sendable {
 
   package static let prefix = ".coordination-"
   static let trashPrefix = "trash-"
-  /// Whether an entry of a directory is some item's site.
   static func isSite(_ name: FileName) -> Bool { name.hasPrefix(prefix) }
   /// The path of the item, seen from the site.
   var item: String { "../" + location.name.text }
