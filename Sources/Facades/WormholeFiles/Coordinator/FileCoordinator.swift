@@ -170,11 +170,9 @@ extension FileCoordinator {
       })
     else { return nil }
     do throws(Errno) {
-      guard let (lock, containers, hasOwn) = try ItemLock.undisturbed(url.path) else { return nil }
+      guard let (lock, containers) = try ItemLock.undisturbed(url.path) else { return nil }
       lock.isRead(for: ClaimName.purpose(of: purpose))
-      if containers.isEmpty, !hasOwn { return lock }
-      let sites = PresenterSite.opened(containers, andOwn: hasOwn)
-      return sites.allSatisfy { $0.others().isEmpty } ? lock : nil
+      return PresenterSite.opened(containers).allSatisfy { $0.others().isEmpty } ? lock : nil
     } catch {
       // The acquisition finds out whether it is an error.
       return nil

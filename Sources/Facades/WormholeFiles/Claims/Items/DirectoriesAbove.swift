@@ -17,12 +17,10 @@ import WormholeSystem
 /// forgotten after a second, because a mount causes no event. There is one event queue in a process;
 /// without one, or with a directory that cannot be watched, every access looks.
 final class DirectoriesAbove: Sendable {
-  /// The containers, the nearest first.
+  /// The containers, the nearest first, and then the user's own one for file coordination.
   let containers: [ItemPath]
   /// The directories that have a site, the nearest first.
   let sites: [ItemPath]
-  /// Whether there is the user's own container for file coordination.
-  let hasOwnContainer: Bool
   /// The places beside the item that each access looks at.
   let site: String
   let containerBeside: String
@@ -85,14 +83,13 @@ final class DirectoriesAbove: Sendable {
     self.watches = watches
     site = ItemSite.path(of: item)
     containerBeside = item.parent.text + Self.mark
-    containers = Self.containers(item, levels: 2...)
+    let above = Self.containers(item, levels: 2...)
     sites = item.coordinatedAncestors
-    hasOwnContainer = Self.findsOwnContainer
+    containers = above + Self.existingOwnContainer
   }
 
   private static func watchAll(above item: ItemPath, _ queue: SharedDescriptor) -> Bool {
-    let own = Self.ownContainer.map { ItemPath($0) }
-    let ownLevels = own.map { [$0] + $0.ancestors } ?? []
+    let ownLevels = Self.ownContainer.map { [$0] + $0.ancestors } ?? []
     do throws(Errno) {
       // From the root down: one that is missing is an entry of a watched one when it appears.
       for directory in item.ancestors.dropFirst().reversed() {
@@ -182,14 +179,17 @@ extension DirectoriesAbove {
   /// The group of the user's own container for file coordination.
   static let ownGroup = "file-coordination"
   /// Neither XDG_DATA_HOME nor HOME may be set: then no process can have registered there.
-  static let ownContainer = try? ContainerLocation.path(forGroup: ownGroup)
+  private static let ownContainer = try? ItemPath(ContainerLocation.path(forGroup: ownGroup))
 
   /// The file that makes a directory a container.
   private static let mark = "/container.plist"
 
   static func isMark(_ path: some PathText) -> Bool { statusIfVisible(path)?.kind == .regular }
 
-  static var findsOwnContainer: Bool { ownContainer.map { isMark($0 + mark) } ?? false }
+  /// - Complexity: one system call.
+  static var existingOwnContainer: [ItemPath] {
+    [ownContainer].compactMap(\.self).filter { isMark($0.text + mark) }
+  }
 
   /// The path and the directories above it that are containers, the nearest first.
   ///

@@ -55,7 +55,7 @@ final class ItemLock: Sendable {
   /// - Complexity: eight system calls, and two for the end.
   static func undisturbed(
     _ path: String
-  ) throws(Errno) -> (lock: ItemLock, containers: [ItemPath], hasOwnContainer: Bool)? {
+  ) throws(Errno) -> (lock: ItemLock, containers: [ItemPath])? {
     let item = ItemPath(path)
     guard let above = DirectoriesAbove.known(item), above.sites.isEmpty,
       // Opening a file of another kind may have effects.
@@ -66,7 +66,7 @@ final class ItemLock: Sendable {
       above.isCurrent, try fileStatus(path).isSameFile(as: lock.status)
     else { return nil }
     let beside = DirectoriesAbove.isMark(above.containerBeside) ? [item.parent] : []
-    return (lock, beside + above.containers, above.hasOwnContainer)
+    return (lock, beside + above.containers)
   }
 
   /// - Returns: false when others hold it; also true if the file system has no such locks.

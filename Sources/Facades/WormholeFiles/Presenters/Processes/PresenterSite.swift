@@ -225,19 +225,17 @@ extension PresenterSite {
       let above = DirectoriesAbove.watched(path)
       let found =
         above.map { DirectoriesAbove.containers(path, levels: ..<2) + $0.containers }
-        ?? DirectoriesAbove.containers(path, levels: 0...)
-      let hasOwn = above?.hasOwnContainer ?? DirectoriesAbove.findsOwnContainer
-      for site in opened(found, andOwn: hasOwn) where !sites.contains(where: { $0 === site }) {
+        ?? DirectoriesAbove.containers(path, levels: 0...) + DirectoriesAbove.existingOwnContainer
+      for site in opened(found) where !sites.contains(where: { $0 === site }) {
         sites.append(site)
       }
     }
     return sites
   }
 
-  /// The sites in containers, and in the user's own one.
-  static func opened(_ containers: [ItemPath], andOwn hasOwn: Bool) -> [PresenterSite] {
-    let own = hasOwn ? DirectoriesAbove.ownContainer : nil
-    return (containers.map(\.text) + (own.map { [$0] } ?? [])).compactMap(opened)
+  /// The sites in those of the containers that this user may use.
+  static func opened(_ containers: [ItemPath]) -> [PresenterSite] {
+    containers.compactMap { opened(at: $0.text) }
   }
 
   private static func opened(at path: String) -> PresenterSite? {
