@@ -59,8 +59,7 @@ extension FileCoordinator {
   ) async throws -> Result {
     let asked = intents.map(\.url)
     defer { for (intent, url) in zip(intents, asked) { intent.set(url) } }
-    let requests = intents.map(\.request)
-    return try await access(requests, until: deadline, term: term) { urls in
+    return try await access(intents.map(\.request), until: deadline, term: term) { urls in
       for (intent, url) in zip(intents, urls) { intent.set(url) }
       return try await accessor()
     }
@@ -74,8 +73,7 @@ extension FileCoordinator {
   ) throws -> Result {
     let asked = intents.map(\.url)
     defer { for (intent, url) in zip(intents, asked) { intent.set(url) } }
-    let requests = intents.map(\.request)
-    return try access(requests, until: deadline, term: term) { urls in
+    return try access(intents.map(\.request), until: deadline, term: term) { urls in
       for (intent, url) in zip(intents, urls) { intent.set(url) }
       return try accessor()
     }

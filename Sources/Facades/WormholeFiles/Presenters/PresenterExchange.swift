@@ -16,9 +16,7 @@ package struct PresenterDemand: Sendable, Hashable {
     self.kind = kind
     self.coversContents = coversContents || kind.coversContents
   }
-}
 
-extension PresenterDemand {
   /// Whether presenters that were asked for this need not be asked for the other.
   func covers(_ other: PresenterDemand) -> Bool {
     let isSame = path == other.path && (coversContents || !other.coversContents)
@@ -46,9 +44,7 @@ enum PresenterStep: Hashable, Sendable {
     case .accommodateSubitemDeletion: .subitemDeletion
     }
   }
-}
 
-extension PresenterStep {
   /// The requests to the presenter of an item for certain demands, as far as it answers them
   /// itself; empty when the demands do not concern it.
   ///

@@ -32,22 +32,7 @@ package struct PresenterRefusal: Sendable, Hashable {
   init(_ error: any Error) {
     self.init(domain: error._domain, code: error._code, description: "\(error)", userInfo: [:])
   }
-}
 
-/// A presenter that was written for the original: it has an operation queue, describes its errors for
-/// other processes better than their types do, and hears of versions.
-package protocol OriginalPresenter: FilePresenter {
-  /// Adds a callback to its operation queue, which stands for `presentedItemQueue`.
-  func enqueue(_ callback: @escaping @Sendable () -> Void)
-
-  func refusal(for error: any Error) -> PresenterRefusal
-
-  /// - Parameter isSubitem: whether the item is in the presented directory.
-  func hear(
-    _ event: KeptCopies.Event, _ copy: KeptCopies.Copy, of item: KeptCopies, isSubitem: Bool)
-}
-
-extension PresenterRefusal {
   /// - Returns: nil for anything else.
   init?(_ value: PropertyListValue?) {
     guard let domain = value?["domain"]?.stringValue, let code = value?["code"]?.int64Value,
@@ -65,4 +50,17 @@ extension PresenterRefusal {
       "description": .string(description), "userInfo": .dictionary(userInfo),
     ]
   }
+}
+
+/// A presenter that was written for the original: it has an operation queue, describes its errors for
+/// other processes better than their types do, and hears of versions.
+package protocol OriginalPresenter: FilePresenter {
+  /// Adds a callback to its operation queue, which stands for `presentedItemQueue`.
+  func enqueue(_ callback: @escaping @Sendable () -> Void)
+
+  func refusal(for error: any Error) -> PresenterRefusal
+
+  /// - Parameter isSubitem: whether the item is in the presented directory.
+  func hear(
+    _ event: KeptCopies.Event, _ copy: KeptCopies.Copy, of item: KeptCopies, isSubitem: Bool)
 }

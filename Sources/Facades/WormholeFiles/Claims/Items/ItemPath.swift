@@ -291,9 +291,7 @@ extension ItemPath {
     default: appending(name)
     }
   }
-}
 
-extension ItemPath {
   func openParent() throws(Errno) -> FileDescriptor {
     try FileDescriptor.open(parent.text + "/", [.pathOnly, .directory])
   }
