@@ -24,6 +24,8 @@ package struct EtcdContainer: Sendable {
     /// Excludes: two threads that create a session at once.
     let making = DispatchSemaphore(value: 1)
     let followers = EtcdFollowers()
+    /// The keys that this process observes.
+    let mirrors = Mutex<[[UInt8]: Weak<SharedMirror>]>([:])
     /// The batches that this process has taken from queues.
     let taken = Mutex(LatestKeys())
     let room: EtcdRoom

@@ -24,14 +24,21 @@ struct EtcdBell: BellStore {
   }
 
   func listen(_ signal: @escaping @Sendable () -> Void) throws -> any BellWatching {
-    try EtcdMirror(etcd, range: .key(key)) { _ in signal() }
+    Followed(etcd: etcd, mirror: try MirroredKey(etcd, key, signal))
   }
-}
 
-extension EtcdMirror: BellWatching {
-  func sound(ofNow: Bool) throws -> BellSound {
-    if ofNow { try catchUp() }
-    if let failure { throw failure }
-    return EtcdBell.sound(item(range.first))
+  private struct Followed: BellWatching {
+    let etcd: EtcdContainer
+    let mirror: MirroredKey
+
+    var detection: ChangeDetection { mirror.detection }
+
+    func cancel() { mirror.cancel() }
+
+    func sound(ofNow: Bool) throws -> BellSound {
+      if ofNow { try mirror.catchUp(until: etcd.soon) }
+      if let failure = mirror.failure { throw failure }
+      return EtcdBell.sound(mirror.state.item)
+    }
   }
 }

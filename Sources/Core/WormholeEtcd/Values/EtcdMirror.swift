@@ -64,7 +64,11 @@ final class EtcdMirror: Watching, KeyFollowing {
   func cancel() { follower.cancel() }
 
   /// Reads the range now, because the watch may be behind: costs a request.
-  func catchUp() throws(EtcdError) { _ = try look(until: container.soon) }
+  func catchUp(until deadline: ContinuousClock.Instant) throws(EtcdError) {
+    _ = try look(until: deadline)
+    // Its other users would miss what the watch reports later: that is not new any more.
+    looked(isNewWatch: false)
+  }
 
   func look(until deadline: ContinuousClock.Instant) throws(EtcdError) -> EtcdMoment {
     let found = try container.client.read(range, until: deadline)

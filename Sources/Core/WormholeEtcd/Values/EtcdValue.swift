@@ -78,7 +78,7 @@ final class EtcdValue: ValueStore {
   }
 
   func follow(_ signal: @escaping @Sendable () -> Void) throws -> any ValueFollowing {
-    FollowedKey(value: self, mirror: try EtcdMirror(etcd, range: .key(key)) { _ in signal() })
+    FollowedKey(value: self, mirror: try MirroredKey(etcd, key, signal))
   }
 
   // MARK: Changing
@@ -123,7 +123,7 @@ final class EtcdValue: ValueStore {
 
 private struct FollowedKey: ValueFollowing {
   let value: EtcdValue
-  let mirror: EtcdMirror
+  let mirror: MirroredKey
 
   var detection: ChangeDetection { mirror.detection }
 
@@ -137,7 +137,7 @@ private struct FollowedKey: ValueFollowing {
   func promptSnapshot() -> ValueSnapshot? { mirror.failure == nil ? current : nil }
 
   private var current: ValueSnapshot {
-    let (item, seen) = mirror.state(of: value.key)
+    let (item, seen) = mirror.state
     return value.snapshot(of: SeenState(item: item, seen: seen))
   }
 }

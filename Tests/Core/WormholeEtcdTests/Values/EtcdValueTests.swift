@@ -1,3 +1,4 @@
+import Dispatch
 import FoundationEssentials
 import Synchronization
 import Testing
@@ -70,6 +71,50 @@ struct EtcdValueTests {
     } else {
       #expect(try value.read() == 2)
     }
+  }
+
+  @Test(
+    "has one watch for all of its observers, until the last has ended, and each hears each change")
+  func observers() throws {
+    let value = container.value("x")
+    let watches = etcd.client.watches
+    let queue = DispatchQueue(label: "observers")
+    let heard = (0..<8).map { _ in Heard<PropertyListValue?>() }
+    var tokens: [ObservationToken] = []
+    func observe() throws {
+      let own = heard[tokens.count]
+      tokens.append(
+        try value.observe(on: queue) { snapshot in
+          do {
+            own.add(try snapshot.propertyList())
+          } catch {
+            Issue.record(error)
+          }
+        })
+    }
+    try value.replace(with: 0)
+    try observe()
+    for number in 1...6 {
+      try value.replace(with: PropertyListValue(number))
+      // The watch may be behind, but what was written before an observation began is not its news.
+      try observe()
+      for (observer, own) in heard.prefix(number).enumerated() {
+        try eventually("observer \(observer) hears \(number)") {
+          own.all == (observer + 1...number).map { PropertyListValue($0) }
+        }
+      }
+      #expect(watches.count == 1)
+    }
+    tokens[0].cancel()
+    try value.replace(with: 7)
+    try eventually("the others hear 7") { heard[1..<7].allSatisfy { $0.all.last == 7 } }
+    #expect(heard[0].all.last == 6)
+    for token in tokens { token.cancel() }
+    try eventually("the watch has ended") { watches.count == 0 }
+    try observe()
+    try value.replace(with: 8)
+    try eventually("a later observer hears 8") { heard[7].all == [8] }
+    #expect(watches.count == 1)
   }
 
   @Test("costs one round trip for each change, whichever object makes it")

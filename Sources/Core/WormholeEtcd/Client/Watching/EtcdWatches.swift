@@ -64,6 +64,7 @@ final class EtcdWatches: Sendable {
 
   /// The member that serves the watches; nil without a connection.
   var endpoint: String? { state.withLock { $0.stream == nil ? nil : $0.endpoint } }
+  var count: Int { state.withLock { $0.table.entries.count } }
   var lostConnections: Int { state.withLock { $0.lostConnections } }
   var madeConnections: Int { state.withLock { $0.madeConnections } }
 
