@@ -23,7 +23,7 @@ extension EtcdContainer {
     defer { shared.making.signal() }
     if let session = shared.sessions.withLock({ $0[isLasting: isLasting] }) {
       if session.isAlive { return session }
-      session.endWithHistory()
+      session.endWithHistory(until: deadline)
     }
     for _ in 0..<Self.attempts {
       let new = try EtcdSession(client, lifetime: lifetime, isLasting: isLasting, until: deadline)
@@ -34,7 +34,7 @@ extension EtcdContainer {
       if isFirst { shared.followers.addSession(of: shared) }
       if new.isAlive { return new }
       // The history was replaced while it was made.
-      new.endWithHistory()
+      new.endWithHistory(until: deadline)
     }
     throw EtcdError.replaced
   }
@@ -58,7 +58,7 @@ extension EtcdContainer.Shared {
   /// Ends the session if its history was replaced since.
   func endFormerSession() {
     if let session = sessions.withLock(\.ofProcess), !session.isAlive {
-      session.endWithHistory()
+      session.endWithHistory(until: .now + session.lifetime)
     }
   }
 }

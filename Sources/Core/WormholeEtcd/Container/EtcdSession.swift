@@ -173,11 +173,13 @@ package final class EtcdSession: Sendable {
 
   /// Ends it because the history was replaced: its holders have to learn that their changes since
   /// then are lost. The new history may have the lease and its keys, which would block new ones.
-  func endWithHistory() {
+  ///
+  /// - Parameter deadline: How long the caller waits for etcd.
+  func endWithHistory(until deadline: ContinuousClock.Instant) {
     guard !state.withLock(\.hasEnded), Program.processID == processID else { return }
     let handlers = takeHandlers()
     // If this fails, the lease expires by itself a little later. A lasting one stays for others.
-    if !isLasting { _ = try? client.revokeLease(lease, until: .now + lifetime) }
+    if !isLasting { _ = try? client.revokeLease(lease, until: deadline) }
     for handler in handlers { Blocking.queue().async(execute: handler) }
   }
 

@@ -12,6 +12,23 @@ import WormholeTestSupport
 /// What follows, in a process that lives on, when the cluster is restored from a snapshot.
 @Suite("A restored etcd", .blocking, .needsEtcd)
 final class EtcdHistoryTests: RestoredEtcd {
+  @Test("ends the former session within the time of the call that finds it")
+  func deadline() throws {
+    let patience = Patience()
+    let client = node.client { $0.transport = patience }
+    try node.endAndSave()
+    try grow()
+    let session = try EtcdSession(client, lifetime: .seconds(60), until: soon)
+    try node.endAndRestore()
+    try eventually("the history is another") {
+      _ = try client.read(.key(Array("x".utf8)), until: soon)
+      return !session.isAlive
+    }
+    let deadline = ContinuousClock.now + .seconds(1)
+    let questions = try patience.questions { session.endWithHistory(until: deadline) }
+    #expect(questions.count == 1 && questions[0].deadline <= deadline)
+  }
+
   @Test("gives observers and listeners the value of now without an event, and goes on")
   func observers() throws {
     let (value, name) = (container.value("v"), container.notification("n"))
