@@ -17,12 +17,13 @@ import WormholeSystem
 /// members NAME            "PID:STATE…" of the present processes
 /// mailbox-make NAME       creates a mailbox that ends with the process; answers "address ADDRESS"
 /// mailbox-descriptors N   it may have N open descriptors from now on
+/// wait MILLISECONDS       waits as a task does
 /// mailbox-heard all       answers the numbers that its mailboxes have delivered, in order
 /// ```
 enum PresenceVerbs {
   static let all: Set<String> = [
     "enter", "alone", "leave", "confirm", "lost", "while", "members", "mailbox-make",
-    "mailbox-descriptors", "mailbox-heard",
+    "mailbox-descriptors", "wait", "mailbox-heard",
   ]
   private static let mailboxes = Mutex<[any Mailbox]>([])
   private static let heard = Mutex<[Int]>([])
@@ -60,6 +61,10 @@ enum PresenceVerbs {
       guard setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit) == 0 else {
         return "error \(name)"
       }
+    case "wait":
+      let (latch, woken) = (WakeLatch(), Awaited<String>())
+      _ = latch.wake(until: .now + .milliseconds(Int(name) ?? 0)) { woken.settle("done") }
+      return woken.wait()
     case "mailbox-heard": return heard.withLock { "\($0)" }
     default:
       return try presence.members().map { "\($0.processID):\($0.state)" }.joined(separator: " ")

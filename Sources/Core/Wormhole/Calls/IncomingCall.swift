@@ -68,8 +68,7 @@ package final class IncomingCall: Sendable {
     if isOver { return handler() }
     guard let remaining = expiry.remainingUnlessNever else { return }
     // A stopped caller does not report its timeout.
-    Blocking.timers.asyncAfter(deadline: .now() + remaining.dispatchInterval) {
-      [weak self] in
+    Timers.after(remaining) { [weak self] in
       // Handlers may take long, and timers must not wait. An answered call has no time limit.
       guard let self, !state.withLock(\.isAnswered) else { return }
       Blocking.queue().async { self.end() }

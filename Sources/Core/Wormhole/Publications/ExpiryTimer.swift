@@ -1,4 +1,4 @@
-package import Dispatch
+import Dispatch
 import Synchronization
 
 /// Calls a handler when a value expires, because no event of the file system reports that: one
@@ -13,10 +13,10 @@ package final class ExpiryTimer: Sendable {
   }
 
   private let state = Mutex(State())
-  private let queue: DispatchQueue
+  /// Calls of the handlers, which are short.
+  private static let queue = DispatchQueue(label: "wormhole.expiry")
 
-  /// - Parameter queue: The queue of the handler.
-  package init(on queue: DispatchQueue) { self.queue = queue }
+  package init() {}
 
   deinit { state.withLock { $0.timer?.cancel() } }
 
@@ -41,7 +41,7 @@ package final class ExpiryTimer: Sendable {
   }
 
   private func makeTimer() -> any DispatchSourceTimer {
-    let timer = DispatchSource.makeTimerSource(queue: queue)
+    let timer = DispatchSource.makeTimerSource(queue: Self.queue)
     timer.setEventHandler { [weak self] in self?.state.withLock(\.handler)() }
     timer.activate()
     return timer

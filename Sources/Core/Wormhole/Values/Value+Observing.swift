@@ -35,7 +35,7 @@ extension Value {
     startsWithCurrent: Bool, on queue: DispatchQueue,
     _ handler: @escaping @Sendable (ValueSnapshot) -> Bool
   ) throws -> ObservationToken {
-    let timer = ExpiryTimer(on: Blocking.timers)
+    let timer = ExpiryTimer()
     let followed = FollowedValue(store)
     let delivery = ChangeDelivery<Seen>(initial: .nothing, on: queue) { last in
       let snapshot = followed.snapshot()
@@ -178,7 +178,7 @@ enum Seen: Sendable, Hashable {
 public struct ValueSnapshots: AsyncSequence, Sendable {
   let followed: FollowedValue
   let latch = WakeLatch()
-  let timer = ExpiryTimer(on: Blocking.timers)
+  let timer = ExpiryTimer()
   private(set) var known = Seen.nothing
   /// The monitor that the thread that waits leads; nil if the process's own thread raises the latch.
   let leads: ChangeMonitor?

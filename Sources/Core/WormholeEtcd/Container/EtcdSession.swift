@@ -117,9 +117,9 @@ package final class EtcdSession: Sendable {
   }
 
   private func keepAliveLater(after pause: Duration) {
-    Blocking.timers.after(pause) { [weak self] in
+    Blocking.queue().after(pause) { [weak self] in
       guard let self, self.isAlive else { return }
-      Blocking.queue().async { [weak self] in self?.keepAliveNow() }
+      keepAliveNow()
     }
   }
 

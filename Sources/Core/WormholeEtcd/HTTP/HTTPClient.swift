@@ -78,10 +78,7 @@ package final class HTTPClient: Sendable {
   }
 
   private func closeSparesLater() {
-    Blocking.timers.asyncAfter(deadline: .now() + patience.dispatchInterval) { [weak self] in
-      // Closing may wait, which a timer must not.
-      Blocking.queue().async { [weak self] in self?.closeSpares() }
-    }
+    Blocking.queue().after(patience) { [weak self] in self?.closeSpares() }
   }
 
   private func closeSpares() {

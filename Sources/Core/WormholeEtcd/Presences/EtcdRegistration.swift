@@ -134,7 +134,7 @@ final class EtcdRegistration: PresenceHold {
     guard !lossHandlers.isEmpty, record.identity == .current else { return }
     if let loss { return lossHandlers.report(loss) }
     guard let stop = place?.session.limits.stop else { return }
-    Blocking.timers.after(ContinuousClock.now.duration(to: stop)) { [weak self] in
+    Timers.after(ContinuousClock.now.duration(to: stop)) { [weak self] in
       self?.watchLoss()
     }
   }

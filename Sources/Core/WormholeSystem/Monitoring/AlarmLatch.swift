@@ -41,8 +41,7 @@ package final class AlarmLatch: Sendable {
       return true
     }
     guard isFirst else { return }
-    let pause = ContinuousClock.now.duration(to: moment)
-    Blocking.timers.asyncAfter(deadline: .now() + pause.dispatchInterval) { [weak self] in
+    Timers.after(ContinuousClock.now.duration(to: moment)) { [weak self] in
       guard let self else { return }
       self.alarm.withLock { if $0 == moment { $0 = nil } }
       self.raise()

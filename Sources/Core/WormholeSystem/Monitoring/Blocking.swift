@@ -7,18 +7,11 @@ package import Dispatch
 /// it has work (up to 255 of them), but runs a concurrent queue's calls on as many threads as there
 /// are cores, and one more per second while they block.
 package enum Blocking {
-  /// The queue of deadlines, which must not wait behind blocking calls.
-  package static let timers = DispatchQueue(label: "wormhole.timers")
-
   package static func queue() -> DispatchQueue { DispatchQueue(label: "wormhole.blocking") }
 
-  /// Runs a closure at the monitor's next poll, after a failure that may pass. Without a timer: the first
-  /// one of a process needs descriptors, and the dispatch library ends a process that gets none.
+  /// Runs a closure at the monitor's next poll, after a failure that may pass.
   package static func retry(_ body: @escaping @Sendable () -> Void) {
-    queue().async {
-      pauseThread(ChangeMonitor.pollInterval)
-      body()
-    }
+    queue().after(ChangeMonitor.pollInterval, body)
   }
 
   /// Runs a call on a thread that may block.

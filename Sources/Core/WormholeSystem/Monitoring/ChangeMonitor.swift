@@ -154,7 +154,7 @@ package final class ChangeMonitor: Sendable {
   package func whenSettled(
     _ container: String, on queue: DispatchQueue, _ body: @escaping @Sendable () -> Void
   ) {
-    queue.asyncAfter(deadline: .now() + Self.pollInterval.dispatchInterval) { [self] in
+    queue.after(Self.pollInterval) { [self] in
       if isSettled(container) { body() } else { whenSettled(container, on: queue, body) }
     }
   }
@@ -184,9 +184,7 @@ package final class ChangeMonitor: Sendable {
     } catch {
       // No thread is available now, and without one no observer would ever be signalled: try until
       // there is one.
-      Blocking.timers.asyncAfter(deadline: .now() + Self.pollInterval.dispatchInterval) { [self] in
-        start()
-      }
+      Timers.after(Self.pollInterval) { [self] in start() }
     }
   }
 

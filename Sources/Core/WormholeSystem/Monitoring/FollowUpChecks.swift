@@ -46,8 +46,7 @@ package final class FollowUpChecks: Cancelling {
 
   private func follow(_ round: UInt64, _ step: Int) {
     guard step < Self.delays.count else { return }
-    let delay = Self.delays[step].dispatchInterval
-    Blocking.timers.asyncAfter(deadline: .now() + delay) { [weak self] in
+    Timers.after(Self.delays[step]) { [weak self] in
       // Another event begins from the first delay.
       guard let self, condition.withLock({ !$0.isEnded && $0.round == round }) else { return }
       check()

@@ -80,7 +80,7 @@ package final class WakeLatch: Sendable {
     }
     guard isFirst else { return true }
     let remaining = ContinuousClock.now.duration(to: deadline)
-    Blocking.timers.asyncAfter(deadline: .now() + remaining.dispatchInterval) { [weak self] in
+    Timers.after(remaining) { [weak self] in
       guard let self else { return }
       state.withLock { if $0.alarm == deadline { $0.alarm = nil } }
       raise()

@@ -109,14 +109,12 @@ final class OutgoingFiles: Sendable {
 
   /// Tries again after a minute, without a thread until then.
   private func resumeLater() {
-    Blocking.timers.asyncAfter(deadline: .now() + .seconds(60)) { [weak self] in
-      Blocking.queue().async { [weak self] in
-        guard let self else { return }
-        do {
-          if try queue.hasEntries() { begin() }
-        } catch {
-          resumeLater()
-        }
+    Blocking.queue().after(.seconds(60)) { [weak self] in
+      guard let self else { return }
+      do {
+        if try queue.hasEntries() { begin() }
+      } catch {
+        resumeLater()
       }
     }
   }

@@ -114,7 +114,7 @@ final class ReachabilityWatch: Cancelling {
     }
     guard mustBegin else { return }
     // The look is one read of a file without a disk behind it, so it may be on this queue.
-    Blocking.timers.asyncAfter(deadline: .now() + Self.pace.dispatchInterval) { [weak self] in
+    Timers.after(Self.pace) { [weak self] in
       self?.lookForStop()
     }
   }
@@ -226,7 +226,7 @@ final class PeerCrowd: Sendable {
       return peers
     } catch {
       // Perhaps for lack of descriptors, which may pass.
-      queue.asyncAfter(deadline: .now() + .milliseconds(200)) { [weak self] in self?.signal() }
+      queue.after(.milliseconds(200)) { [weak self] in self?.signal() }
       return nil
     }
   }

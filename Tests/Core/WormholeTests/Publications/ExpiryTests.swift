@@ -129,7 +129,7 @@ struct ExpiryTests {
   // On etcd its observers looked again and again, until etcd had removed it.
   @Test("is looked at once when its time is over, also if it is still there")
   func timer() throws {
-    let timer = ExpiryTimer(on: DispatchQueue(label: "timer"))
+    let timer = ExpiryTimer()
     let state = Mutex((expiry: PublicationRecord.now + 20_000_000, looks: 0))
     timer.use { [weak timer] in
       timer?.set(

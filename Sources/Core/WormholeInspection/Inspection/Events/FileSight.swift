@@ -29,8 +29,7 @@ final class FileSight: ContainerSight {
   }
 
   private func lookLater(_ signal: @escaping @Sendable () -> Void) {
-    let next = DispatchTime.now() + Self.checkInterval.dispatchInterval
-    Blocking.timers.asyncAfter(deadline: next) { [weak self] in
+    Timers.after(Self.checkInterval) { [weak self] in
       guard let self, tree.withLock({ $0?.isCancelled == false }) else { return }
       signal()
       lookLater(signal)

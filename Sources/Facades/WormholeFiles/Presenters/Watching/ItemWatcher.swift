@@ -63,7 +63,7 @@ final class ItemWatcher: Sendable {
 
   private func schedule(after milliseconds: Int?) {
     if let milliseconds {
-      return queue.asyncAfter(deadline: .now() + .milliseconds(milliseconds)) { [weak self] in
+      return queue.after(.milliseconds(milliseconds)) { [weak self] in
         // On a busy machine that may be before the second event of a move arrives.
         ChangeMonitor.shared.afterEvents { [weak self] in
           self?.queue.async { [weak self] in self?.look(isLater: true) }
