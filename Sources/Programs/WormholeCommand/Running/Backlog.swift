@@ -45,7 +45,6 @@ extension ParsedArguments {
   /// process gets a signal to end.
   ///
   /// - Parameters:
-  ///   - observation: what reports the items, kept until the end.
   ///   - limit: how many, `.max` for any number; by default `--count`.
   ///   - first: an item that was found already.
   ///   - next: waits for the next item; nil when the deadline has passed and no item waits.
@@ -57,10 +56,9 @@ extension ParsedArguments {
   func handleEach<Item: Sendable>(
     of next: @escaping @Sendable (ContinuousClock.Instant) throws -> Item?,
     after first: Item? = nil, until deadline: ContinuousClock.Instant,
-    _ interruption: Interruption? = nil, keeping observation: Any? = nil, limit: Int? = nil,
-    beforeLast: () -> Void = {}, handle: (Item) throws -> ExitStatus?
+    _ interruption: Interruption? = nil, limit: Int? = nil, beforeLast: () -> Void = {},
+    handle: (Item) throws -> ExitStatus?
   ) throws {
-    defer { withExtendedLifetime(observation) {} }
     var status = ExitStatus.done
     let limit = limit ?? count("count") ?? .max
     var remaining = limit

@@ -170,9 +170,11 @@ extension CommandDescription {
     ) { backlog.add(Change($0)) }
     environment.reportIfPolling(observation.detection, "the defaults")
     if !opened.isNew { environment.reportListening() }
-    try arguments.handleEach(of: backlog.next, until: deadline, keeping: observation) { change in
-      try environment.print(json: change.line(withPublisher: arguments.has("envelope")))
-      return .done
+    try withExtendedLifetime(observation) {
+      try arguments.handleEach(of: backlog.next, until: deadline) { change in
+        try environment.print(json: change.line(withPublisher: arguments.has("envelope")))
+        return .done
+      }
     }
   }
 

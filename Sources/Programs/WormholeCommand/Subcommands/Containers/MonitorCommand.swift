@@ -58,14 +58,16 @@ extension CommandDescription {
     }
     environment.reportIfPolling(monitor.detection, "the container")
     if !opened.isNew { environment.reportListening() }
-    try arguments.handleEach(of: backlog.next, until: deadline, keeping: monitor) { item in
-      switch item {
-      case .line(let line):
-        try environment.print(line: arguments.has("json") ? line.json : line.text)
-        return .done
-      case .leftOut(let count):
-        environment.report("\(count) events were left out, because nobody read the lines in time")
-        return nil
+    try withExtendedLifetime(monitor) {
+      try arguments.handleEach(of: backlog.next, until: deadline) { item in
+        switch item {
+        case .line(let line):
+          try environment.print(line: arguments.has("json") ? line.json : line.text)
+          return .done
+        case .leftOut(let count):
+          environment.report("\(count) events were left out, because nobody read the lines in time")
+          return nil
+        }
       }
     }
   }

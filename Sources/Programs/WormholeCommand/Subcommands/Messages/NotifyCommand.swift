@@ -45,11 +45,13 @@ extension CommandDescription {
       if let detection = registration.detection { environment.reportIfPolling(detection, name) }
     }
     if !opened.isNew { environment.reportListening() }
-    try arguments.handleEach(of: posts.next, until: deadline, keeping: registrations) { index in
-      try environment.print(
-        arguments, json: .object(["date": Date(), "name": names[index]]),
-        text: names[index].onOneLine)
-      return .done
+    try withExtendedLifetime(registrations) {
+      try arguments.handleEach(of: posts.next, until: deadline) { index in
+        try environment.print(
+          arguments, json: .object(["date": Date(), "name": names[index]]),
+          text: names[index].onOneLine)
+        return .done
+      }
     }
   }
 
