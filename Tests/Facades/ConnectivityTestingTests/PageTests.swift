@@ -13,9 +13,11 @@ struct PageTests {
   }
 
   /// The blocks of the page in a language.
-  private static func blocks(_ language: String) throws -> [String] {
+  private static func blocks(
+    _ language: String, of page: String = "TestBothSides"
+  ) throws -> [String] {
     let page = try text(
-      "Sources/Facades/ConnectivityTesting/ConnectivityTesting.docc/TestBothSides.md")
+      "Sources/Facades/ConnectivityTesting/ConnectivityTesting.docc/\(page).md")
     return page.components(separatedBy: "```\(language)\n").dropFirst().map {
       $0.components(separatedBy: "```")[0]
     }
@@ -31,6 +33,13 @@ struct PageTests {
       .replacing(
         "import ConnectivityTesting\n", with: "import ConnectivityTesting\n  import StepCounter\n")
     #expect(try Self.blocks("swift").contains(text))
+  }
+
+  @Test("WatchConnectivityInCI shows a test as it is compiled and run here")
+  func example() async throws {
+    let text = try Self.text("Tests/Facades/ConnectivityTestingTests/PageExample.swift")
+    #expect(try Self.blocks("swift", of: "WatchConnectivityInCI").contains(text))
+    try await aWatchThatDiesLosesNothing()
   }
 
   /// The manifest of the page, and that of the template.

@@ -40,8 +40,8 @@ public struct TestingError: DescribedError {
   /// The parts of the sentence.
   public let failure: FailureDescription
 
-  init(_ code: Code, _ action: String, reason: String) {
+  init(_ code: Code, _ action: String, reason: String, remedy: String? = nil) {
     self.code = code
-    failure = FailureDescription(action, reason: reason)
+    failure = FailureDescription(action, reason: reason, remedy: remedy)
   }
 }

@@ -62,7 +62,9 @@ extension WCSession {
           throw TestingError(
             .timedOut, "wait for a session",
             reason: "the deadline passed; it is \(self.activationState), and its counterpart is "
-              + (self.isReachable ? "reachable" : "not reachable"))
+              + (self.isReachable ? "reachable" : "not reachable"),
+            remedy: self.delegate == nil
+              ? "give it a delegate before activate(): without one it is not activated" : nil)
         }
         return .wait(for: latch, until: deadline)
       }

@@ -105,6 +105,10 @@ struct ArgumentParser {
 
   private mutating func readOption(_ argument: String) throws(UsageError) -> Invocation? {
     let options = CommandDescription.options(at: path)
+    if let rest = Self.rest(of: argument, afterFlagOf: options) {
+      if let early = try readOption(String(argument.prefix(2))) { return early }
+      return try readOption(rest)
+    }
     let (spelling, attached) = Self.split(argument, options)
     let found = options.first { option in
       spelling == "--\(option.name)" || option.letter.map { spelling == "-\($0)" } ?? false
@@ -151,6 +155,17 @@ struct ArgumentParser {
     return arguments[next - 1]
   }
 
+  /// The `-w5` of `-nw5`, if the first letter is a flag's; nil for anything else.
+  private static func rest(
+    of argument: String, afterFlagOf options: [ArgumentDescription]
+  ) -> String? {
+    let letters = argument.dropFirst()
+    guard letters.count > 1, let flag = letters.first, flag != "-",
+      options.contains(where: { $0.letter == flag && $0.kind == nil })
+    else { return nil }
+    return "-" + letters.dropFirst()
+  }
+
   /// Splits `--option=value`, and `-w5` of an option that has a letter and a value.
   private static func split(
     _ argument: String, _ options: [ArgumentDescription]
@@ -184,6 +199,10 @@ extension ArgumentParser {
     }
     let positionalValues = try assignedOperands()
     try checkTail()
+    if let missing = command.options.first(where: { $0.isRequired && optionValues[$0.name] == nil })
+    {
+      throw error("missing expected option '\(missing.spelling)'")
+    }
     let standards = command.options.compactMap { option in
       option.standard.map { (option.name, $0) }
     }

@@ -75,6 +75,8 @@ struct ArgumentDescription: Sendable {
   var standard: String?
   /// Whether an operand or the words after `--` may be missing.
   var isOptional = false
+  /// Whether an option must be given.
+  var isRequired = false
   /// Takes all remaining operands, as only the last one may; or an option may be repeated, of which
   /// otherwise the last one counts.
   var isRepeating = false
@@ -107,11 +109,12 @@ struct ArgumentDescription: Sendable {
   /// - Parameter valueName: Stands for the value in the help; nil for the kind's own name.
   static func value(
     _ name: String, letter: Character? = nil, _ kind: ValueKind, named valueName: String? = nil,
-    standard: String? = nil, help: String, isRepeating: Bool = false
+    standard: String? = nil, isRequired: Bool = false, help: String, isRepeating: Bool = false
   ) -> Self {
     Self(
       place: .option, name: name, help: help, kind: kind, letter: letter,
-      valueName: valueName ?? kind.name, standard: standard, isRepeating: isRepeating)
+      valueName: valueName ?? kind.name, standard: standard, isRequired: isRequired,
+      isRepeating: isRepeating)
   }
 
   /// The command line of another program, after `--`.

@@ -48,10 +48,10 @@ struct HelpText {
   func usage(indent: Int) -> String {
     let listed = command.options + CommandDescription.globalOptions(at: path)
     var parts = [path.map(\.name).joined(separator: " ")]
-    if listed.count > Self.maximumListedOptions {
-      parts.append("[<options>]")
-    } else {
-      parts += listed.map { "[\($0.spelling)]" }
+    let isShort = listed.count > Self.maximumListedOptions
+    if isShort { parts.append("[<options>]") }
+    parts += listed.compactMap {
+      $0.isRequired ? $0.spelling : isShort ? nil : "[\($0.spelling)]"
     }
     parts += command.operands.map(\.synopsis)
     if !command.subcommands.isEmpty { parts.append("<subcommand>") }

@@ -26,10 +26,10 @@ enum Suggestion {
   /// have for it. The first command of several with the same word is the one that is meant, so a word
   /// may mean more behind `queue` than alone.
   static let commands: [(command: String, words: String)] = [
-    ("read", "get cat mget hget show"), ("send", "set put pub publish mset setex write"),
+    ("read", "get cat mget show"), ("send", "set put pub publish mset setex write"),
     ("listen", "sub subscribe psubscribe"), ("remove", "rm del delete unlink unset"),
-    ("ls", "keys list scan"), ("incr", "increment inc incrby"), ("send --if-version none", "setnx"),
-    ("stat", "exists type ttl info"),
+    ("ls", "keys list"), ("incr", "increment inc incrby"), ("send --if-version none", "setnx"),
+    ("stat", "exists type ttl"), ("status", "info endpoint member"),
     ("lock", "flock with-lock"), ("run", "start supervise"), ("monitor", "events top"),
     ("queue put", "push add enqueue lpush rpush tsp"),
     ("queue take", "pop get dequeue lpop rpop blpop brpop next work"),
@@ -53,7 +53,7 @@ enum Suggestion {
     for (command, foreign) in commands {
       let words = command.split(separator: " ").map(String.init)
       if words.starts(with: parents), words.count > parents.count,
-        foreign.split(separator: " ").contains(word[...])
+        foreign.split(separator: " ").contains(word.lowercased()[...])
       {
         return Array(words.dropFirst(parents.count))
       }

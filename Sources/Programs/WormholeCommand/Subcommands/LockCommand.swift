@@ -55,6 +55,7 @@ extension CommandDescription {
         help: "Wait this long for others, then exit with status 124; with 0, do not wait and exit "
           + "with status 1."),
       .flag("nonblock", letter: "n", help: "Do not wait: as --timeout 0."),
+      .flag("exclusive", letter: "x", help: "Share it with nobody, as without --shared."),
       .value(
         "conflict-exit-code", letter: "E", .unsigned, named: "status",
         help: "Exit with this status when others hold the lock."),
@@ -83,6 +84,7 @@ extension CommandDescription {
     if !isOfName, let option = ["group", "container"].first(where: { arguments.text($0) != nil }) {
       return "--\(option) is only for --name"
     }
+    if arguments.has("shared"), arguments.has("exclusive") { return "-s and -x exclude each other" }
     if arguments.has("nonblock"), arguments.isGiven("timeout") {
       return "-n and -w exclude each other: one does not wait, the other waits"
     }

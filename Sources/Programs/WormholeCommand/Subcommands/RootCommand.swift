@@ -13,7 +13,7 @@ extension CommandDescription {
 
       Exit status:
       0 done
-      1 no such message, busy, replaced, or unreachable
+      1 no such message, busy, replaced, or a peer out of reach
       64 usage
       65 bad data
       74 input/output

@@ -72,6 +72,18 @@ struct TypedTests {
       #expect(try snapshot.content == nil)
       break
     }
+    var iterator = try seats.snapshots(startsWithCurrent: true).makeAsyncIterator()
+    #expect(try await iterator.next(until: .now + .seconds(60))?.content == .some(nil))
+    #expect(await iterator.next(until: .now) == nil)
+  }
+
+  @Test("are waited for by a thread, too")
+  func blocking() throws {
+    let seats = container.value("seats", as: [Int].self)
+    var iterator = try seats.snapshots().makeAsyncIterator()
+    #expect(iterator.next(until: .now) == nil)
+    try seats.replace(with: [7])
+    #expect(try iterator.next(until: .now + .seconds(60))?.content == [7])
   }
 
   @Test("have errors that a catch names by their code")

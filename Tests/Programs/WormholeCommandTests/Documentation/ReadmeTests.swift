@@ -71,7 +71,7 @@ struct ReadmeTests {
         """),
     Trial(
       page: "Facades/ConnectivityTesting/ConnectivityTesting.docc/WatchConnectivityInCI.md",
-      line: "WCSessionDelegate", name: "connectivity"),
+      line: "dispatchMain()", name: "connectivity"),
     Trial(
       page: "Facades/Communicator/Communicator.docc/PortingFromCommunicator.md",
       line: "GuaranteedMessage.observe",

@@ -326,8 +326,11 @@ import WormholeTestSupport
       wormhole queue purge jobs --yes
       wait $waiting; echo $?; grep -c cancelled "$T/why"
       wormhole queue purge nowhere --yes
+      wormhole queue put jobs 4 >"$T/null"; wormhole queue put jobs 5 >"$T/null"
+      wormhole queue take jobs -- false 2>"$T/said"
+      wormhole queue purge jobs --yes; wormhole queue list jobs; echo $?
       """)
-    #expect(outcome.output == "0\n0\n1\n64\n2\n1\n1\n0\n", "\(outcome)")
+    #expect(outcome.output == "0\n0\n1\n64\n2\n1\n1\n0\n2\n1\n", "\(outcome)")
   }
 
   @Test("--follow goes on until it is asked to end, with status 0")

@@ -188,7 +188,7 @@ extension CommandDescription {
       if !left.isEmpty {
         let names =
           left.prefix(5).map(\.onOneLine).joined(separator: ", ") + (left.count > 5 ? ", ..." : "")
-        environment.report("left in \(path): \(names); --files removes that, too")
+        environment.report("left in \(path), because it is not of the container: \(names)")
       }
     } catch let error as AppGroupError where error.code == .timedOut {
       throw CommandError.no(

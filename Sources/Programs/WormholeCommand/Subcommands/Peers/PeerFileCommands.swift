@@ -43,7 +43,9 @@ extension CommandDescription {
       which nothing was ever sent is removed again at the end.
       """,
     arguments: [
-      .ownName, .value("into", .directory, help: "The directory for the files; it must exist."),
+      .ownName,
+      .value(
+        "into", .directory, isRequired: true, help: "The directory for the files; it must exist."),
       .count, .timeout, .readyDescriptor, .jsonAlways,
     ]
   ) { arguments, environment in
@@ -69,7 +71,6 @@ extension CommandDescription {
       }
     }
   }
-  .refusing { $0.text("into") == nil ? "missing expected option '--into <directory>'" : nil }
 }
 
 private func transfer(_ arguments: ParsedArguments, _ environment: CommandEnvironment) throws {

@@ -95,9 +95,10 @@ extension CommandDescription {
     name: "purge",
     abstract: "Cancel everything that waits in a queue, and print how many entries that were.",
     discussion: """
-      Entries that are delayed are cancelled, too. The senders learn it, as from 'queue remove'. What a \
-      process has taken stays with it, and what has failed and was kept is for 'queue remove'. At a \
-      terminal the command asks first; elsewhere it needs --yes.
+      Entries that are delayed are cancelled, too, and those of a 'queue take' that has ended. The senders \
+      learn it, as from 'queue remove'. What a running process has taken stays with it, and what has \
+      failed and was kept is for 'queue remove'. At a terminal the command asks first; elsewhere it needs \
+      --yes.
       """,
     arguments: [
       .queueName, .yes,
@@ -111,7 +112,26 @@ extension CommandDescription {
     try arguments.confirm("Cancel everything that waits in \(name.quoted)?", environment)
     // By default each of its steps may take as long.
     let deadline = arguments.isGiven("timeout") ? arguments.deadline() : nil
-    try environment.print(line: "\(queue.cancelAll(until: deadline))")
+    let waiting = try queue.cancelAll(until: deadline)
+    try environment.print(line: "\(waiting + endAbandoned(of: queue))")
+  }
+
+  /// Ends what consumers had taken that have ended, and counts it. While one consumes, that gets it.
+  private static func endAbandoned(of queue: Queue) throws -> Int {
+    guard try queue.outstanding(limit: 1).contains(where: { $0.status == .taken }) else { return 0 }
+    do {
+      let consumer = try queue.consume(until: .now)
+      defer { consumer.close() }
+      var count = 0
+      // Those of others come first. A new one after them stays, for the next consumer.
+      while let entry = try consumer.next(until: .now), entry.isRedelivery {
+        try entry.fail("'queue purge' has cancelled it")
+        count += 1
+      }
+      return count
+    } catch let error as AppGroupError where error.code == .timedOut {
+      return 0
+    }
   }
 
   static let queueRetry = CommandDescription(
