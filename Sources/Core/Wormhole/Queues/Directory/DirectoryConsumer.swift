@@ -117,7 +117,8 @@ struct DirectoryConsumer: ConsumerSource {
     // A program removed it: an empty directory makes way for a complete one.
     // Another process may be doing the same, or have done it.
     _ = try tolerating(
-      [.noSuchFile, .directoryNotEmpty], place.removeEmpty(QueueDirectory.taken))
+      [.noSuchFile, .directoryNotEmpty, .alreadyExists],
+      place.removeEmpty(QueueDirectory.taken))
     return false
   }
 
