@@ -20,7 +20,7 @@ final class EtcdHistoryTests: RestoredEtcd {
     try grow()
     let session = try EtcdSession(client, lifetime: .seconds(60), until: soon)
     try node.endAndRestore()
-    try eventually("the history is another") {
+    try eventually("the history was replaced") {
       _ = try client.read(.key(Array("x".utf8)), until: soon)
       return !session.isAlive
     }

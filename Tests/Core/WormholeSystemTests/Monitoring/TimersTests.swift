@@ -11,9 +11,14 @@ struct TimersTests {
     let seed = TestSeed.next("TIMERS_SEED")
     var random = seed.generator
     let timers = Timers()
-    let (allAdded, all) = (DispatchSemaphore(value: 0), Heard<ContinuousClock.Instant>())
-    let early = Heard<Duration>()
-    timers.call(at: .now) { allAdded.wait() }
+    let (began, allAdded) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))
+    let (all, early) = (Heard<ContinuousClock.Instant>(), Heard<Duration>())
+    timers.call(at: .now) {
+      began.signal()
+      allAdded.wait()
+    }
+    // From now on the thread calls none of the others before all are there.
+    began.wait()
     let moments = (0..<500).map { _ in
       ContinuousClock.now + .microseconds(Int.random(in: -10_000...30_000, using: &random))
     }

@@ -126,7 +126,7 @@ package struct Batch: Sendable {
 /// ```
 /// <number>                 it is about to be delivered
 /// <number> <pause> <due>   it was given back for so many milliseconds, to be delivered at <due>,
-///                          in in milliseconds since 1970
+///                          in milliseconds since 1970
 /// ```
 ///
 /// **Counted before.** The line is written before the entry is handed over, so a delivery that kills
