@@ -154,6 +154,7 @@ struct ObservingTests {
     try eventually("the last state is reported") {
       heard.lines.last.map { $0.contains("→ 160") } ?? false
     }
+    withExtendedLifetime(others) {}
     let totals = heard.lines.compactMap { line in
       Int(line.split(separator: " ").dropLast(line.hasSuffix("own") ? 1 : 0).last ?? "")
     }

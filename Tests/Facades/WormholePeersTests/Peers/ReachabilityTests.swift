@@ -147,6 +147,7 @@ import WormholeTestSupport
     let answers = try await scene.session.broadcast(7, until: .now + .seconds(60))
     #expect(answers.count == 10 * count)
     for (peer, answer) in answers { #expect(try answer.get() == 7, "\(peer)") }
+    withExtendedLifetime(processes) {}
   }
 
   @Test(
