@@ -64,10 +64,9 @@ package final class LineProcess: Sendable {
   package func type(
     _ text: String, until deadline: ContinuousClock.Instant = .now + .seconds(10)
   ) throws(Errno) {
-    var result = Result<Void, Errno>.success(())
-    writing.withLock { _ in
-      withoutPipeSignal {
-        result = Result { () throws(Errno) in try write(Array(text.utf8), until: deadline) }
+    let result = writing.withLock { _ in
+      withoutBrokenPipeSignal {
+        Result { () throws(Errno) in try write(Array(text.utf8), until: deadline) }
       }
     }
     try result.get()
@@ -160,17 +159,4 @@ package final class LineProcess: Sendable {
     try send(.kill)
     _ = try wait(until: .now + .seconds(5))
   }
-}
-
-/// Runs a closure that writes to a pipe. If no process reads it, the write fails, and the signal for that
-/// does not end this process (pipe(7)).
-private func withoutPipeSignal(_ body: () -> Void) {
-  var (signals, before, now) = (sigset_t(), sigset_t(), timespec())
-  sigemptyset(&signals)
-  sigaddset(&signals, SIGPIPE)
-  pthread_sigmask(SIG_BLOCK, &signals, &before)
-  body()
-  // The signal is this thread's.
-  while sigtimedwait(&signals, nil, &now) == SIGPIPE {}
-  pthread_sigmask(SIG_SETMASK, &before, nil)
 }

@@ -279,8 +279,7 @@ package struct LockTable: Sendable {
   }
 
   private static func name(of device: UInt64) -> String {
-    let major = ((device >> 8) & 0xfff) | ((device >> 32) & ~0xfff)
-    let minor = (device & 0xff) | ((device >> 12) & ~0xff)
+    let (major, minor) = deviceNumbers(device)
     let digits = [major, minor].map { String($0, radix: 16) }
     return digits.map { $0.utf8.count < 2 ? "0" + $0 : $0 }.joined(separator: ":")
   }

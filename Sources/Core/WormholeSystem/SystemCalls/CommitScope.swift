@@ -28,9 +28,7 @@ extension FileDescriptor {
   /// ext2 has ext4's magic number, so the kernel's list of ext4's file systems is asked. A file
   /// system that is not in it counts as ext2.
   private static func commitScope(ofExt device: UInt64) throws(Errno) -> CommitScope {
-    // The encoding of makedev(3).
-    let major = device >> 8 & 0xFFF | device >> 32 & 0xFFFF_F000
-    let minor = device & 0xFF | device >> 12 & 0xFFFF_FF00
+    let (major, minor) = deviceNumbers(device)
     do throws(Errno) {
       let target = try linkTarget("/sys/dev/block/\(major):\(minor)")
       let name = target.split(separator: "/").last ?? ""
@@ -44,4 +42,9 @@ extension FileDescriptor {
       return .content
     }
   }
+}
+
+/// The numbers of a device, as /proc and /sys write them: the encoding of makedev(3).
+func deviceNumbers(_ device: UInt64) -> (major: UInt64, minor: UInt64) {
+  (device >> 8 & 0xFFF | device >> 32 & 0xFFFF_F000, device & 0xFF | device >> 12 & 0xFFFF_FF00)
 }

@@ -157,16 +157,16 @@ extension RegisteredPresenter {
   }
 
   static func add(_ presenter: any FilePresenter) throws {
-    let key = ObjectIdentifier(presenter)
-    let new = rows.withLock { rows in
+    let added = rows.withLock { rows in
+      let key = ObjectIdentifier(presenter)
       rows[key, default: (RegisteredPresenter(presenter), 0)].uses += 1
-      return rows[key].flatMap { $0.uses == 1 ? $0.presenter : nil }
+      return rows[key]?.presenter
     }
     do {
-      try new?.presentItem()
+      // Each time, because the first addition may be about to fail in another thread.
+      try added?.presentItem()
     } catch {
-      rows.withLock { _ = $0.removeValue(forKey: key) }
-      new?.remove()
+      remove(presenter)
       throw error
     }
   }

@@ -104,6 +104,27 @@ struct PresentersCoordinatorTests {
     }
   }
 
+  @Test("one stays added if its first addition fails after a second one in another thread")
+  func failingFirst() throws {
+    try scene.shell("ln -s loop loop")
+    let presenter = WaveringPresenter(first: url("loop/file"), url("d/file"))
+    let failure = Mutex<(any Error)?>(nil)
+    try startThread(name: "first addition") {
+      do {
+        try RegisteredPresenter.add(presenter)
+      } catch {
+        failure.withLock { $0 = error }
+      }
+    }
+    try eventually("the first addition asks for the item") { presenter.questions == 1 }
+    try RegisteredPresenter.add(presenter)
+    defer { RegisteredPresenter.remove(presenter) }
+    presenter.answer.signal()
+    try eventually("the first addition fails") { failure.withLock { $0 is PresenterError } }
+    #expect(
+      RegisteredPresenter.registered(presenter)?.path == ItemPath(scene.path("d/file")))
+  }
+
   @Test("one saves through a coordinator of its own before another's read, which sees it")
   func saving() throws {
     let saver = SavingPresenter(url("d/file"))
@@ -254,5 +275,27 @@ private final class SavingPresenter: FilePresenter {
       self.error.withLock { $0 = "\(error)" }
       completionHandler(error)
     }
+  }
+}
+
+/// A presenter whose item is at a different place when it is asked a second time; its first answer waits.
+private final class WaveringPresenter: FilePresenter {
+  let presentedItemQueue = DispatchQueue(label: "wavering-presenter")
+  let answer = DispatchSemaphore(value: 0)
+  private let places: (first: URL, later: URL)
+  private let asked = Mutex(0)
+
+  init(first: URL, _ later: URL) { places = (first, later) }
+
+  var questions: Int { asked.withLock { $0 } }
+
+  var presentedItemURL: URL? {
+    let number = asked.withLock {
+      $0 += 1
+      return $0
+    }
+    guard number == 1 else { return places.later }
+    _ = answer.wait(timeout: .now() + 20)
+    return places.first
   }
 }

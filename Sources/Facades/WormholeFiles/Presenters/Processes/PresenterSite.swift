@@ -249,14 +249,16 @@ extension PresenterSite {
   }
 
   private static func keep(_ container: SharedContainer) -> PresenterSite {
-    known.withLock { known in
-      let path = container.url.path
-      if let site = known[path] { return site }
-      if known.count >= maximumKnown { known = [:] }
-      let site = PresenterSite(container)
+    let site = PresenterSite(container)
+    let path = container.url.path
+    let (kept, released) = known.withLock { known -> (PresenterSite, [String: PresenterSite]) in
+      if let other = known[path] { return (other, [:]) }
+      let released = known.count < maximumKnown ? [:] : exchange(&known, with: [:])
       known[path] = site
-      return site
+      return (site, released)
     }
+    // Outside the lock: the last reference to a site ends its calls.
+    return withExtendedLifetime(released) { kept }
   }
 }
 
