@@ -175,6 +175,54 @@ extension Queue {
     return taken + found.filter { $0.status == .stored }.ordered { $0.id.precedes($1.id) }
   }
 
+  /// Returns `outstanding`, except that the entries of consumers that have ended wait: the next
+  /// consumer gets them, before all others.
+  package func listed(limit: Int = .max) throws -> [QueueReceipt] {
+    let abandoned = try abandoned()
+    let found = try outstanding(limit: limit).map { receipt in
+      var receipt = receipt
+      if abandoned.contains(receipt.id.batch) { receipt.status = .stored }
+      return receipt
+    }
+    return found.filter { $0.status == .taken } + found.filter { $0.status == .stored }
+  }
+
+  /// Returns the batches that consumers had taken that have ended, in no order.
+  package func abandoned() throws -> Set<EntryFile> {
+    try attempt("look for entries of") { try store.abandoned() }
+  }
+
+  /// Ends entries of consumers that have ended as failed: one, or all. While another consumer has the
+  /// queue alone, that gets them.
+  ///
+  /// - Returns: How many this call has ended.
+  package func endAbandoned(_ id: QueueEntryID? = nil, reason: String) throws -> Int {
+    var left = try abandoned()
+    guard id.map({ left.contains($0.batch) }) ?? !left.isEmpty else { return 0 }
+    return try attempt("consume") {
+      let membership: QueueMembership
+      do {
+        membership = try store.joining(DeliveryTerms(OpenQueue(self)), until: .now).run()
+      } catch let error as AppGroupError where error.code == .timedOut {
+        return 0
+      }
+      var source = membership.source
+      defer { source.place.end(membership.registration, asDeath: false) }
+      var count = 0
+      while !left.isEmpty {
+        switch try source.take(until: nil) {
+        case .again: continue
+        case .nothing: return count
+        case .batch(let batch):
+          // Those come first. Any other stays, for the next consumer.
+          guard left.remove(batch.name) != nil else { return count }
+          count += try batch.fail(reason) { id == nil || id == $0 }
+        }
+      }
+      return count
+    }
+  }
+
   /// Waits for the first use of a queue that was never used, and creates nothing: neither a name
   /// nor a registration.
   ///

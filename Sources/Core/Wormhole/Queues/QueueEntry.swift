@@ -284,6 +284,15 @@ package final class TakenBatch: Sendable {
     try settle(index, as: .failed(reason: reason), isKept: true, until: deadline)
   }
 
+  /// Ends entries as failed that have not ended, and counts them.
+  func fail(_ reason: String, _ isMeant: (QueueEntryID) -> Bool) throws -> Int {
+    let meant = entries.indices.filter {
+      !isSettled($0) && entries[$0].payload != nil && isMeant(.init(batch: name, index: $0))
+    }
+    for index in meant { try settle(index, as: .failed(reason: reason)) }
+    return meant.count
+  }
+
   private func log(_ line: String, until deadline: ContinuousClock.Instant?) throws {
     try queue.attempt("count a delivery of") {
       let isWritten = try noticingLoss { try store.log(line, until: deadline) }

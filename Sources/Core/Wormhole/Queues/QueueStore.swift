@@ -39,6 +39,9 @@ package protocol QueueStore: Sendable {
   ///   - limit: How many waiting entries are enough, from the first to be delivered.
   func unfinished(of sender: String?, limit: Int) throws -> [QueueReceipt]
 
+  /// Returns the batches that consumers had taken that have ended, in no order.
+  func abandoned() throws -> Set<EntryFile>
+
   /// Cancels the waiting entries.
   ///
   /// - Parameter deadline: How long to wait for other processes that cancel.

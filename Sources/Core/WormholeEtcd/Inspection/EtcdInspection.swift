@@ -277,7 +277,8 @@ struct EtcdInspection {
     let counted = try etcd.commit(
       EtcdTransaction(if: [], then: parts.map { .count(keys.range($0)) }))
     let counts = counted.results.map { if case .count(let count) = $0 { Int(count) } else { 0 } }
-    (found.taken, found.outcomes, found.receipts) = (counts[1], counts[2], counts[3])
+    if counts[1] > 0 { found.taken = max(0, counts[1] - (try keys.abandoned().count)) }
+    (found.outcomes, found.receipts) = (counts[2], counts[3])
     found.waiting = max(0, counts[0] - found.taken)
     found.failed = counts[4]
     let members = try queue.role.members()

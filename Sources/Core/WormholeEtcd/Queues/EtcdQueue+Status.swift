@@ -64,6 +64,17 @@ extension EtcdQueue {
     return found
   }
 
+  func abandoned() throws -> Set<EntryFile> {
+    let (claims, consumers) = (range(.claims), range(.consumers))
+    let found = try client.read(
+      [.init(claims), .init(consumers, keysOnly: true)], until: call().container.soon
+    ).items
+    let living = Set(found[1].map(\.key))
+    return Set(
+      found[0].filter { !living.contains(consumerKey(BatchClaim($0.value).consumer)) }
+        .compactMap { batch($0.key) })
+  }
+
   /// Returns the unsettled batches, in the order of delivery.
   private func waiting() throws -> [EntryFile] {
     try container.read(range(.entries), keysOnly: true).items

@@ -128,12 +128,25 @@ extension ContainerInspection {
     var report = ContainerReport.NamedQueue(name: queue.name, path: queue.path)
     var failures: [QueueEntryID] = []
     let now = Date()
+    var abandoned: Set<EntryFile> = []
+    attempt("look who consumes", at: owner.path) { _ in
+      let live = try queue.role.place.look(movesAside: false)?.live ?? []
+      let id = live.isEmpty ? nil : try queue.role.place.roleID()
+      report.consumer = live.first { $0.id == id }
+      report.workers = live.filter { !$0.isExclusive }
+      abandoned = try queue.abandoned()
+    }
     lookAtParts(of: owner) { _, found in
       let batch = EntryFile(bytes: found.name.bytes)
       let count = batch?.count ?? 0
       switch found.part.role {
       case .waiting: if let batch { report.take(waiting: batch, now) }
-      case .taken: report.taken += count
+      case .taken:
+        if let batch, abandoned.contains(batch) {
+          report.take(waiting: batch, now)
+        } else {
+          report.taken += count
+        }
       case .receipt: report.receipts += count
       case .outcome: report.outcomes += 1
       case .failure:
@@ -146,12 +159,6 @@ extension ContainerInspection {
       return true
     }
     lookAtFailures(failures, of: queue, &report)
-    attempt("look who consumes", at: owner.path) { inspection in
-      let live = try queue.role.place.look(movesAside: false)?.live ?? []
-      let id = live.isEmpty ? nil : try queue.role.place.roleID()
-      report.consumer = live.first { $0.id == id }
-      report.workers = live.filter { !$0.isExclusive }
-    }
     self.report.change(owner.kind) { $0.queues.append(report) }
   }
 

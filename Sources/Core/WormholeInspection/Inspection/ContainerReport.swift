@@ -171,7 +171,7 @@ extension ContainerReport {
     public let name: String
     /// Its directory.
     public let path: String
-    /// The number of waiting entries.
+    /// The number of waiting entries, with those in the files that a consumer had taken that has ended.
     public package(set) var waiting = 0
     /// The number of waiting entries that are delayed and not due yet.
     public package(set) var delayed = 0

@@ -100,6 +100,14 @@ struct DirectoryQueue: QueueStore {
     try queue.open()?.unfinished(of: sender, limit: limit) ?? []
   }
 
+  func abandoned() throws -> Set<EntryFile> {
+    guard let place = try queue.open() else { return [] }
+    var consumers = OtherConsumers(of: queue, role: nil)
+    return try consumers.abandoned(at: place, own: "").reduce(into: []) {
+      $0.formUnion(try place.batches(QueueDirectory.takenPath($1)) ?? [])
+    }
+  }
+
   // MARK: Forgetting
 
   func forget(_ id: QueueEntryID) throws {

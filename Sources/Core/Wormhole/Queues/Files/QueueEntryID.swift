@@ -114,9 +114,11 @@ public struct QueueReceipt: Sendable, Hashable {
   /// The key that it was sent with.
   public let key: String?
   /// The status of the entry.
-  public let status: QueueEntryStatus
+  public package(set) var status: QueueEntryStatus
+  private let isPastExpiry: Bool
+
   /// Whether it waits, but is never delivered: the next consumer ends it as expired.
-  package let hasExpired: Bool
+  package var hasExpired: Bool { status == .stored && isPastExpiry }
 
   /// - Returns: nil for a withdrawn entry, which no longer has a payload.
   package init?(_ id: QueueEntryID, _ entry: Batch.Entry, _ status: QueueEntryStatus) {
@@ -125,7 +127,7 @@ public struct QueueReceipt: Sendable, Hashable {
     self.payload = payload
     key = entry.key
     self.status = status
-    hasExpired = status == .stored && entry.expiry?.hasPassed == true
+    isPastExpiry = entry.expiry?.hasPassed == true
   }
 }
 

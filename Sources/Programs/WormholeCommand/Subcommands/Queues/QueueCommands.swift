@@ -70,7 +70,7 @@ extension CommandDescription {
     name: "remove", aliases: ["cancel", "forget"],
     abstract: "Remove entries that nobody has taken yet, or that have failed and were kept.",
     discussion: """
-      The exit status is 0 when all are removed and will not be delivered. It is 1 when one was \
+      An entry of a 'queue take' that has ended is removed, too. The exit status is 0 when all are removed and will not be delivered. It is 1 when one was \
       delivered, has ended otherwise, or does not exist. The sender of an entry that waited learns that \
       it is cancelled.
       """,
@@ -83,8 +83,10 @@ extension CommandDescription {
       let sender = try queue.sender(id.sender)
       if try queue.forgetFailure(id) || sender.cancel(id) { return nil }
       let status = try sender.status(of: id)
+      let reason = "'queue remove' has removed it"
+      if status == .taken, try queue.endAbandoned(id, reason: reason) > 0 { return nil }
       return status == .taken
-        ? "a process has taken it; if that has ended, the next 'queue take' gets it"
+        ? "a process has taken it"
         : status == .processed
           ? "it was processed, or there is no such entry" : "it has ended: \(status.word)"
     }
@@ -113,25 +115,8 @@ extension CommandDescription {
     // By default each of its steps may take as long.
     let deadline = arguments.isGiven("timeout") ? arguments.deadline() : nil
     let waiting = try queue.cancelAll(until: deadline)
-    try environment.print(line: "\(waiting + endAbandoned(of: queue))")
-  }
-
-  /// Ends what consumers had taken that have ended, and counts it. While one consumes, that gets it.
-  private static func endAbandoned(of queue: Queue) throws -> Int {
-    guard try queue.outstanding(limit: 1).contains(where: { $0.status == .taken }) else { return 0 }
-    do {
-      let consumer = try queue.consume(until: .now)
-      defer { consumer.close() }
-      var count = 0
-      // Those of others come first. A new one after them stays, for the next consumer.
-      while let entry = try consumer.next(until: .now), entry.isRedelivery {
-        try entry.fail("'queue purge' has cancelled it")
-        count += 1
-      }
-      return count
-    } catch let error as AppGroupError where error.code == .timedOut {
-      return 0
-    }
+    let abandoned = try queue.endAbandoned(reason: "'queue purge' has cancelled it")
+    try environment.print(line: "\(waiting + abandoned)")
   }
 
   static let queueRetry = CommandDescription(

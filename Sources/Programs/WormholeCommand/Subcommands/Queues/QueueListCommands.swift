@@ -13,7 +13,7 @@ extension CommandDescription {
       too. The exit status is 1 if there is nothing to show. With --json each has a line: {"due": ..., "id": ..., "key": ..., \
       "priority": ..., "reason": ..., "sender": ..., "sent": ..., "status": ..., "value": ...}, without \
       what it does not have. The status is 'taken', 'stored' or 'failed'; 'expired' if no consumer has \
-      ended the entry yet.
+      ended the entry yet. What a 'queue take' had that has ended waits: the next one gets it first.
       """,
     arguments: [
       .optional(
@@ -29,7 +29,7 @@ extension CommandDescription {
     }
     let queue = try arguments.container.openExisting()?.queue(name)
     let listed =
-      try (queue?.outstanding() ?? []).map(ListedEntry.init)
+      try (queue?.listed() ?? []).map(ListedEntry.init)
       + (queue?.failures() ?? []).map(ListedEntry.init)
     try environment.print(
       listed, arguments, under: ["ENTRY", "FROM", "SENT", "STATUS", "VALUE"], cells: \.cells)
@@ -51,7 +51,7 @@ extension CommandDescription {
     let queue = try arguments.existingQueue()
     // A delayed entry has its place among the entries that are due, so one look may find too few.
     var (limit, due) = (count, [QueueReceipt]())
-    while let found = try queue?.outstanding(limit: limit).filter({ $0.status == .stored }) {
+    while let found = try queue?.listed(limit: limit).filter({ $0.status == .stored }) {
       due = found.filter { !$0.hasExpired && ($0.id.due ?? .distantPast) <= Date() }
       if due.count >= count || found.count < limit { break }
       limit = limit > .max / 2 ? .max : limit * 2
