@@ -59,7 +59,8 @@ public struct AppGroupError: DescribedError {
     public static let unreachable = Self("unreachable")
     /// The answer of the etcd cluster was lost: the change was made, or will be a little later, or not.
     public static let outcomeUnknown = Self("outcomeUnknown")
-    /// The container's engine does not support this; see "Beyond one machine".
+    /// The container's engine does not support this (see "Beyond one machine"), or no engine of this
+    /// program understands the container's location.
     public static let notSupported = Self("notSupported")
     /// Any other failure of the operating system.
     public static let inputOutput = Self("inputOutput")

@@ -10,13 +10,13 @@ extension EtcdLocation {
 
   /// Parses a text; see `EtcdLocation`.
   ///
-  /// - Throws: `AppGroupError.containerMissing` for any other text.
+  /// - Throws: `AppGroupError.notSupported` for any other text.
   public init(_ text: String) throws {
     do throws(Invalid) {
       try self.init(parsing: text)
     } catch {
       throw AppGroupError(
-        .containerMissing, "open the container", path: Engines.withoutPassword(text),
+        .notSupported, "open the container", path: Engines.withoutPassword(text),
         reason: error.reason,
         remedy: "write etcd://HOST:PORT,HOST:PORT/PREFIX, or etcds:// for TLS")
     }
@@ -107,7 +107,12 @@ extension EtcdLocation {
       text.allSatisfy({ $0.isASCII && ($0.isLetter || $0.isNumber || ".-_:[]".contains($0)) })
     else { return false }
     // An address of IPv6 is in brackets.
-    let rest = text.hasPrefix("[") ? text.drop { $0 != "]" } : text
+    var rest = text
+    if text.hasPrefix("[") {
+      guard let end = text.firstIndex(of: "]") else { return false }
+      rest = text[end...].dropFirst()
+    }
+    guard !rest.contains(where: { "[]".contains($0) }) else { return false }
     let parts = rest.split(separator: ":", omittingEmptySubsequences: false)
     return parts.count == 1 || parts.count == 2 && UInt16(parts[1]) ?? 0 > 0
   }

@@ -1,6 +1,7 @@
 import Synchronization
 import Testing
 import Wormhole
+import WormholeEtcd
 import WormholePeers
 import WormholePropertyLists
 import WormholeTestSupport
@@ -72,6 +73,18 @@ struct ExitStatusTests {
     let port = try EtcdNode.freePort()
     let (status, errors) = run("http://127.0.0.1:\(port)", ["ls"])
     #expect(status == .inputOutput && errors.contains("it refused the connection"), "\(errors)")
+  }
+
+  // The status was 74 unless the scheme was unknown, too.
+  @Test("A location that is wrongly written is a usage error")
+  func location() {
+    EtcdEngine.register()
+    for endpoint in ["http://h:x", "http://[::1", "http://", "http://h]", "ftp://h"] {
+      for command in [["ls"], ["send", "a", "1"], ["read", "a"]] {
+        let (status, errors) = run(endpoint, command)
+        #expect(status == .usage, "\(command) \(errors)")
+      }
+    }
   }
 
   @Test(
