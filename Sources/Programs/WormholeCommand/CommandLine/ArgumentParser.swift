@@ -4,7 +4,8 @@ import Wormhole
 ///
 /// The conventions are those of swift-argument-parser: `--option value` and `--option=value`, an
 /// option's value does not begin with a dash unless it is a number or the lone `-`, options and
-/// positionals mix freely, `--` ends the options, and the last of equal options counts.
+/// positionals mix freely, and `--` ends the options. But an option that takes one value is not given
+/// two: the last one would count, and hide a slip of the hand.
 struct ArgumentParser {
   let arguments: [String]
   private(set) var next = 0
@@ -131,8 +132,12 @@ struct ArgumentParser {
       }
       return .text(page)
     }
-    optionValues[option.name] =
-      option.isRepeating ? optionValues[option.name, default: []] + [text] : [text]
+    let earlier = optionValues[option.name] ?? []
+    if !option.isRepeating, let first = earlier.first, first != text {
+      throw error(
+        "'\(option.spelling)' is given twice, as '\(first)' and '\(text)': it takes one value")
+    }
+    optionValues[option.name] = option.isRepeating ? earlier + [text] : [text]
     return nil
   }
 
@@ -268,7 +273,7 @@ extension ArgumentParser {
 struct ParsedArguments: Sendable {
   /// The names that lead to the command, without the name of the program: `["notify", "post"]`.
   let commandPath: [String]
-  /// The texts of operands and options by name; of an option that was given twice, the last.
+  /// The texts of operands and options by name.
   let values: [String: [String]]
   /// The texts of options that are not given.
   let standards: [String: String]

@@ -77,8 +77,7 @@ struct ArgumentDescription: Sendable {
   var isOptional = false
   /// Whether an option must be given.
   var isRequired = false
-  /// Takes all remaining operands, as only the last one may; or an option may be repeated, of which
-  /// otherwise the last one counts.
+  /// Takes all remaining operands, as only the last one may; or an option may be repeated.
   var isRepeating = false
   /// Words that begin with a dash, and are operands here, not options: `-int`.
   var markers: [String] = []

@@ -21,7 +21,7 @@ import WormholeTestSupport
       #expect(parsed.tail == nil)
     }
     #expect(try line.arguments("read", "a", "--format=binary").outputFormat == .binary)
-    #expect(try line.arguments("listen", "a", "--count", "3", "--count", "4").count("count") == 4)
+    #expect(try line.arguments("listen", "a", "--count", "3", "--count", "3").count("count") == 3)
     #expect(try line.arguments("listen", "a").count("count") == nil)
     #expect(try line.arguments("send", "a", "--durable").has("durable"))
     #expect(try line.arguments("send", "a").has("durable") == false)
@@ -40,6 +40,14 @@ import WormholeTestSupport
       #expect(parsed.tail == ["true"])
     }
     #expect(line.refusal("lock", "-s5", "f", "--", "true")?.contains("'-5'") == true)
+  }
+
+  // The last one counted, and the other was lost without a word.
+  @Test("An option that takes one value and is given two is refused")
+  func twice() throws {
+    let reason = "'--count <n>' is given twice, as '3' and '4': it takes one value"
+    #expect(line.refusal("listen", "a", "--count", "3", "--count=4") == reason)
+    #expect(line.refusal("lock", "f", "-w5", "--timeout", "6", "--", "true") != nil)
   }
 
   @Test("A dash alone, negative numbers and the empty value are values, not options")

@@ -57,7 +57,8 @@ extension CommandDescription {
       .flag("envelope", help: "Print each entry with its sender, id and time of sending."),
     ] + ArgumentDescription.output + [.retries("an entry"), .backoff, .command(forEach: "entry")]
   ) { arguments, environment in
-    if let jobs = arguments.count("jobs"), jobs > 1 {
+    let isCopy = environment.variable(CommandVariable.copy) != nil
+    if let jobs = arguments.count("jobs"), jobs > 1, !isCopy {
       return try environment.withoutTimeLimit { try runCopies(jobs, environment) }.end()
     }
     let deadline = arguments.deadline()
@@ -123,8 +124,7 @@ private func runCopies(_ count: Int, _ environment: CommandEnvironment) throws -
     if !isReady, !word.hasPrefix("--ready-fd") { copy.append(word) }
     isReady = word == "--ready-fd"
   }
-  // The last of equal options counts.
-  copy += ["--jobs", "1", "--ready-fd", "10"] + words.dropFirst(line.count)
+  copy += ["--ready-fd", "10"] + words.dropFirst(line.count)
   let command = ExternalCommand(words: [program] + copy)
   do {
     let pipe = try makePipe()
