@@ -57,6 +57,19 @@ public final class PeerFileTransfer: Sendable {
     }
   }
 
+  /// Whether it waits, but is never delivered: its receiver ends it as expired.
+  package func hasExpired() throws -> Bool {
+    try betweenPeers(action("look for"), peer) {
+      let receipt =
+        if let stored = try storedEntry() {
+          try files.sender(to: peer).receipt(of: stored)
+        } else {
+          try files.intentions().receipt(of: entry)
+        }
+      return receipt?.hasExpired ?? false
+    }
+  }
+
   /// The entry that its peer gets; nil if there is none, or its receipt was removed.
   func storedEntry() throws -> QueueEntryID? {
     if let known = state.withLock(\.stored) { return known }

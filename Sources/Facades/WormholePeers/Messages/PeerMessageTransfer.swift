@@ -72,6 +72,11 @@ public struct PeerMessageTransfer: Sendable {
     try betweenPeers(action("look for"), peer) { try by.status(of: entry) }
   }
 
+  /// Whether it waits, but is never delivered: its receiver ends it as expired.
+  package func hasExpired() throws -> Bool {
+    try betweenPeers(action("look for"), peer) { try by.receipt(of: entry)?.hasExpired ?? false }
+  }
+
   /// Waits until it has ended, however: processed, cancelled, expired, superseded or failed.
   ///
   /// - Parameter deadline: when to stop waiting; nil waits as long as it takes.

@@ -101,6 +101,20 @@ struct PeerMessageCommandTests {
       outcome.output == "\"redelivery\":true\n1\n1\n\"status\":\"processed\"}\n", "\(outcome)")
   }
 
+  // They were listed as stored until a receiver had ended them.
+  @Test("A message and a file whose time has passed are listed as expired", .bothEngines)
+  func expired() throws {
+    let outcome = try Session().shell(
+      """
+      echo 1 >a; wormhole peer send watch 1 --from phone --expires 2 >"$T/id"
+      wormhole peer transfer watch a --from phone --expires 2 >"$T/id"
+      pause=0.1; until test "$(wormhole peer outstanding phone | grep -c expired)" = 2; do pause; done
+      wormhole peer outstanding phone --forget >"$T/lines"
+      wormhole peer outstanding phone | grep -c expired
+      """)
+    #expect(outcome.output == "2\n", "\(outcome)")
+  }
+
   /// ```
   /// receiver                    the others
   /// is killed with its command,

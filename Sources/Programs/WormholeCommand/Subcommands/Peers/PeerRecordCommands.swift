@@ -11,7 +11,7 @@ extension CommandDescription {
       A line is {"id": ..., "kind": "message", "message": ..., "peer": ..., "status": ...} or {"file": \
       ..., "id": ..., "kind": "file", "peer": ..., "status": ...}, messages before files, in the order \
       of sending to each peer. The status is 'stored', 'taken', 'processed', 'cancelled', 'expired', \
-      'superseded' or 'failed' with a "reason".
+      'superseded' or 'failed' with a "reason"; 'expired' if the receiver has not ended it yet, too.
 
       All that waits or is taken is listed. The outcome of a file, and of a message that was sent with a \
       receipt, is listed until it is forgotten: by the program that sent it, with --forget, or with \
@@ -29,22 +29,29 @@ extension CommandDescription {
     guard let container = try arguments.container.openExisting() else { throw ExitStatus.no }
     let session = try PeerSession(arguments.requiredText("name"), in: container)
     var exitStatus = ExitStatus.no
-    func show(_ transfer: some PeerTransfer, _ content: [String: any JSONMember]) throws {
+    func show(
+      _ transfer: some PeerTransfer, hasExpired: () throws -> Bool,
+      _ content: [String: any JSONMember]
+    ) throws {
       exitStatus = .done
       let status = try transfer.status()
+      let word = try status == .stored && hasExpired() ? QueueEntryStatus.expired.word : status.word
       let members: [String: any JSONMember] = [
-        "id": transfer.id, "peer": transfer.peer, "status": status.word, "reason": status.reason,
+        "id": transfer.id, "peer": transfer.peer, "status": word, "reason": status.reason,
       ]
       // Keys are only ever added; those without a value are left out.
       try environment.print(json: .object(members.merging(content) { own, _ in own }))
       if arguments.has("forget"), status.isEnd { try transfer.removeReceipt() }
     }
     for transfer in try session.outstandingMessageTransfers() {
-      try show(transfer, ["kind": "message", "message": transfer.value])
+      try show(
+        transfer, hasExpired: transfer.hasExpired,
+        ["kind": "message", "message": transfer.value])
     }
     for transfer in try session.fileTransfers() {
       try show(
-        transfer, ["kind": "file", "file": transfer.source.path, "metadata": transfer.metadata])
+        transfer, hasExpired: transfer.hasExpired,
+        ["kind": "file", "file": transfer.source.path, "metadata": transfer.metadata])
     }
     try exitStatus.end()
   }
