@@ -201,12 +201,7 @@ extension Value {
   func privateContent(limits: PropertyListLimits = .standard) throws -> PropertyListValue? {
     try reporting("read the value", path: path) {
       guard let place = try directory.open() else { return nil }
-      let handle = try container.root.handle()
-      try Exposure.check(handle.descriptor.status(), path: container.root.path)
-      for path in directory.kind.chain {
-        let status = try fileStatus(path, at: handle.descriptor.rawValue)
-        try Exposure.check(status, path: container.root.path + "/" + path)
-      }
+      try requirePrivateContainer()
       try Exposure.check(place.status(), path: directory.path)
       guard let bytes = try privateBytes(at: place, limits) else { return nil }
       do throws(PropertyListError) {
@@ -214,6 +209,21 @@ extension Value {
       } catch {
         throw AppGroupError.damaged(path, error)
       }
+    }
+  }
+
+  /// Verifies the container, and the directories in it that lead to the value's own, as far as they
+  /// exist.
+  ///
+  /// - Throws: `Exposure` if other users may write there; or `Errno`.
+  func requirePrivateContainer() throws {
+    let handle = try container.root.handle()
+    try Exposure.check(handle.descriptor.status(), path: container.root.path)
+    for path in directory.kind.chain {
+      guard let status = try ifPresent(fileStatus(path, at: handle.descriptor.rawValue)) else {
+        return
+      }
+      try Exposure.check(status, path: container.root.path + "/" + path)
     }
   }
 

@@ -204,11 +204,15 @@ extension PeerLaunch {
           throw PeerError(.unsupportedValue, action, peer: peer, reason: reason)
         }
         let value = try value(of: peer)
-        try value.replace(with: launch.propertyList)
+        var isWritten = false
         do {
+          // First, because a removed value leaves its name for a while.
+          try value.requirePrivateContainer()
+          try value.replace(with: launch.propertyList)
+          isWritten = true
           _ = try value.privateContent()
         } catch let exposure as Exposure {
-          try value.remove()
+          if isWritten { try value.remove() }
           throw PeerError(
             .notLaunched, action, peer: peer, reason: "others could change it: \(exposure)",
             remedy: "use a container that only this user may write to")

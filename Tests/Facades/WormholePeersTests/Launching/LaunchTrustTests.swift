@@ -63,6 +63,8 @@ struct LaunchTrustTests {
       try PeerLaunch.Registry(in: container).set(PeerLaunch(program: "/bin/sh"), for: "p")
     }
     #expect(error.code == .notLaunched && error.reason.contains("2770"), "\(error)")
+    // It used to be written and removed again, which left its name.
+    #expect(try container.own.valueIdentifiers().isEmpty)
     #expect(try PeerLaunch.Registry(in: container).launch(of: "p") == nil)
   }
 
