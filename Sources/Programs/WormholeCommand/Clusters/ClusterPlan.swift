@@ -156,15 +156,16 @@ struct ClusterPlan: Sendable {
     }
     return """
       #!/bin/sh
-      # Creates the users and their rights. Run it once, when all members run.
+      # Creates the users and their rights, when all members run. Running it again does no harm.
       set -eu
       cd "$(dirname "$0")/clients"
       if ! command -v etcdctl >/dev/null; then
         echo "etcdctl is missing (Debian: apt-get install etcd-client)" >&2
         exit 1
       fi
+      # An earlier run has made etcd ask for the password; before that it is ignored.
       ask() {
-        ETCDCTL_API=3 etcdctl --endpoints '\(endpoints)' --dial-timeout 10s --command-timeout 30s \\
+        ETCDCTL_API=3 ETCDCTL_USER="root:$(cat root/password)" etcdctl --endpoints '\(endpoints)' --dial-timeout 10s --command-timeout 30s \\
           --cacert root/ca.pem --cert root/client.pem --key root/client.key "$@"
       }
       # What an earlier run has created already is right.

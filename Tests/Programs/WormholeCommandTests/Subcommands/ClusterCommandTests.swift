@@ -103,6 +103,8 @@ struct ClusterCommandTests {
     }
     // The second of the printed steps.
     try hub.run("'\(place)/new/users' || { cat \(place)/h1/log; false; }")
+    // The rights that the first run had enabled refused a second run.
+    try hub.run("'\(place)/new/users'")
 
     let program = try BuiltProgram.path("wormhole")
     let locations = steps.suffix(2).compactMap { line in
