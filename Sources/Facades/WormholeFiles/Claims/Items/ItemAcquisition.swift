@@ -244,7 +244,7 @@ final class ItemAcquisition: Waiting {
     // The lock of flock(1), which other programs may have.
     let mode: LockMode = kind == .sharing ? .shared : .exclusive
     if let lock = try survey.lookForReaders(of: location, found: found, mode) {
-      return try wait(for: lock.holder(), kind == .sharing ? "has it locked" : "is reading it")
+      return try wait(for: lock.holder(), "holds a lock on it")
     }
     // The access is the only owner now, so the item is unlocked before the claim ends.
     let lock = survey.takeLock(of: location)

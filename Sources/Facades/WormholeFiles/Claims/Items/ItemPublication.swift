@@ -87,7 +87,7 @@ final class ItemPublication: Waiting {
     if let lock = try survey.lookForReaders(of: location, found: old) {
       // New readers wait from now on, so that the wait for readers ends.
       try claim.beginPublishing()
-      return try wait(for: lock.holder(), "is reading it")
+      return try wait(for: lock.holder(), "holds a lock on it")
     }
     if survey.passesOwnReaders(of: location), claim.name.kind != .publishing {
       // New readers wait from now on, and those that came before are found by the next look.
