@@ -33,6 +33,7 @@ package final class ContainerRoot: Sendable {
 
   package let path: String
   package let access: ContainerAccess
+  private let isOfGroup: Bool
   /// The parts of the directories of names.
   package let parts: ContainerParts
   /// The open directory, and when it was checked, by the clock of the machine (`bootTimeNanoseconds`).
@@ -51,12 +52,16 @@ package final class ContainerRoot: Sendable {
   /// Whether a copier wants changes to wait now and then.
   let picture = PictureSign()
 
-  /// - Parameter access: nil for the access that the directory's mode shows.
+  /// - Parameters:
+  ///   - access: nil for the access that the directory's mode shows.
+  ///   - isOfGroup: whether it is a group's container, which each opening makes if it is missing.
   package init(
-    path: String, access: ContainerAccess?, parts: ContainerParts = .standard
+    path: String, access: ContainerAccess?, isOfGroup: Bool = false,
+    parts: ContainerParts = .standard
   ) throws {
-    let handle = try Self.open(path, access)
+    let handle = try Self.open(path, access, isOfGroup: isOfGroup)
     self.path = path
+    self.isOfGroup = isOfGroup
     self.parts = parts
     self.access = access ?? ContainerAccess(of: handle.status)
     if self.access == .group { ForeignLinks.expect() }
@@ -64,7 +69,9 @@ package final class ContainerRoot: Sendable {
     lookForPicture(at: handle)
   }
 
-  private static func open(_ path: String, _ access: ContainerAccess?) throws -> Handle {
+  private static func open(
+    _ path: String, _ access: ContainerAccess?, isOfGroup: Bool
+  ) throws -> Handle {
     let action = "open the container"
     do {
       let named = try fileStatus(path)
@@ -88,7 +95,8 @@ package final class ContainerRoot: Sendable {
       }
       throw AppGroupError(
         .containerMissing, action, path: path, reason: "there is no such directory",
-        remedy: "mkdir -m 0700 '\(path)'", errorNumber: error.rawValue)
+        remedy: isOfGroup ? "the next use of the group makes it" : "mkdir -m 0700 '\(path)'",
+        errorNumber: error.rawValue)
     }
   }
 
@@ -126,7 +134,7 @@ package final class ContainerRoot: Sendable {
     {
       handle = old
     } else {
-      handle = try Self.open(path, access)
+      handle = try Self.open(path, access, isOfGroup: isOfGroup)
       keepsNanoseconds.store(false, ordering: .relaxed)
       warmLeases.closeAll()
     }

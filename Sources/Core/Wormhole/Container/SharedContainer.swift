@@ -69,7 +69,8 @@ public final class SharedContainer: Sendable {
     parts: ContainerParts = .standard
   ) throws {
     let absolute = try Self.absolute(path)
-    root = try ContainerRoot(path: absolute, access: access, parts: parts)
+    root = try ContainerRoot(
+      path: absolute, access: access, isOfGroup: group != nil, parts: parts)
     engine = DirectoryEngine(root: root)
     url = URL(filePath: absolute, directoryHint: .isDirectory)
     location = absolute

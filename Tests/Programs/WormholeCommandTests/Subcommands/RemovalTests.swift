@@ -81,6 +81,20 @@ struct RemovalTests {
     #expect(Array(lines.dropFirst(2)) == left + parts, "\(outcome)")
   }
 
+  // The advice was to make the directory, which the next use of a group does.
+  @Test("A listener of a group whose container is removed says what makes it again, and goes on")
+  func group() throws {
+    let outcome = try Session().shell(
+      """
+      unset WORMHOLE_CONTAINER; export WORMHOLE_GROUP=group.test XDG_DATA_HOME="$T/data"
+      wormhole send x 1; wormhole listen x --count 1 >"$T/heard" 2>"$T/said" & listener=$!
+      says "$T/said" listening; rm -r "$T/data/app-groups/group.test"
+      says "$T/said" 'no such directory'; wormhole send x 2; wait $listener
+      cat "$T/heard"; sed -n 's/.*no such directory; //p' "$T/said"
+      """, within: .seconds(60))
+    #expect(outcome.output == "2\nthe next use of the group makes it\n", "\(outcome)")
+  }
+
   @Test("A process that follows a log goes on when the container is removed and made again")
   func followedLog() throws {
     let outcome = try Session().shell(
