@@ -50,6 +50,18 @@ import WormholeTestSupport
     #expect(outcome.output == "0\n1\n1\n1\n1\n1\n0\n0\n1\n64\n", "\(outcome)")
   }
 
+  // The status was 0, as if there had been one.
+  @Test("A message that does not exist cannot be removed, and the others are", .bothEngines)
+  func removing() throws {
+    let outcome = try Session().shell(
+      """
+      wormhole remove x 2>"$T/said"; echo $?; wormhole send x 1
+      wormhole remove nosuch x 2>"$T/said"; echo $?; grep -c '"nosuch": there is no such' "$T/said"
+      wormhole remove x 2>"$T/said"; echo $?; wormhole remove --all; echo $?
+      """)
+    #expect(outcome.output == "1\n1\n1\n1\n0\n", "\(outcome)")
+  }
+
   @Test("With --lines each line is sent as it comes; one that is no value is reported and left out")
   func lines() throws {
     let outcome = try Session().shell(

@@ -105,7 +105,8 @@ extension CommandDescription {
     abstract: "Remove messages.",
     discussion: """
       A name with '*', '?' or '[' that no message has exactly is a pattern of a shell, and stands for \
-      every message whose name matches it; the exit status is 1 if there is none.
+      every message whose name matches it. The exit status is 1 if there is no such message; the others \
+      are removed nevertheless.
 
       With --if-version a message is removed only if nobody has changed it since that version was read; \
       otherwise it stays, and the exit status is 1.
@@ -116,7 +117,10 @@ extension CommandDescription {
       .ifVersion, .writeTimeout,
     ]
   ) { arguments, environment in
-    guard let container = try arguments.container.openExisting() else { return }
+    guard let container = try arguments.container.openExisting() else {
+      if arguments.has("all") || arguments.text("if-version") == "none" { return }
+      throw CommandError.no("remove messages", because: "there are none")
+    }
     var identifiers: [String] = []
     var status = ExitStatus.done
     if arguments.has("all") { identifiers = try container.valueIdentifiers() }
@@ -131,10 +135,14 @@ extension CommandDescription {
     for identifier in identifiers {
       do {
         let value = container.value(identifier)
-        if arguments.text("if-version") == nil {
-          try value.remove(until: arguments.deadline())
-        } else {
+        if arguments.text("if-version") != nil {
           try value.compareAndSet(nil, arguments, to: "remove")
+        } else if try !value.remove(until: arguments.deadline()),
+          arguments.texts("identifier").contains(identifier)
+        {
+          environment.report(
+            CommandError.no("remove \(identifier.quoted)", because: "there is no such message"))
+          status = .no
         }
       } catch let error as AppGroupError {
         // A message that cannot be removed does not keep the others from being removed.

@@ -130,7 +130,7 @@ extension CommandDescription {
     discussion: """
       A message that 'peer receive --retries' gave up is sent again as a new message of its first \
       sender, behind those that wait; so is a file that a program gave up. The new ids are printed, one \
-      line each. 'status' lists the failures. The exit status is 1 if there is no such failure.
+      line each. 'status' lists the failures. The exit status is 1 if an id is not that of a failure.
       """,
     arguments: [
       .list("id", .identifier, isOptional: true, help: "The id of a failure that 'status' lists."),

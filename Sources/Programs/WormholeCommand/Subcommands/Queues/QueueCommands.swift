@@ -124,8 +124,8 @@ extension CommandDescription {
     abstract: "Send failed entries again that were kept.",
     discussion: """
       An entry that 'queue take --retries' gave up is sent again as a new entry of its first sender, \
-      behind those that wait. The new ids are printed, one line each. The exit status is 1 if there is \
-      no such failure.
+      behind those that wait. The new ids are printed, one line each. The exit status is 1 if an \
+      id is not that of a failure.
       """,
     arguments: [.queueName, .entryIDs("The ids of failures that 'queue list' shows."), .allFailed]
   ) { arguments, environment in
