@@ -64,7 +64,7 @@ enum Suggestion {
   /// The options, each with the names that other programs have for it.
   private static let options: [(option: String, words: String)] = [
     ("--expires", "--ttl --ex --px --expire"), ("--timeout", "--wait --deadline --duration"),
-    ("--count", "--number --max --limit"), ("--shared", "--read-lock"),
+    ("--count", "--number --max --limit"), ("--shared", "--read-lock"), ("--exclusive", "-e"),
     ("--nonblock", "--nb --no-wait"), ("--json", "--output-json --format-json"),
     ("--lines", "--stdin"), ("--jobs", "--parallel --max-procs"), ("--at", "--schedule"),
   ]

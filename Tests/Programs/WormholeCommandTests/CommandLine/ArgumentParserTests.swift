@@ -133,6 +133,7 @@ import WormholeTestSupport
       (["help", "pub"], "unknown subcommand 'pub': did you mean 'wormhole help send'?"),
       (["-n", "f", "true"], "unknown option '-n': it is an option of 'wormhole lock'"),
       (["send", "a", "1", "--ttl", "5m"], "unknown option '--ttl': did you mean '--expires'?"),
+      (["lock", "-e", "f"], "unknown option '-e': did you mean '--exclusive'?"),
       (["listen", "--cuont=3"], "unknown option '--cuont': did you mean '--count'?"),
       (
         ["--format", "plist", "read", "a"],
