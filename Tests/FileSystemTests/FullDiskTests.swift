@@ -186,6 +186,9 @@ struct FullDiskTests {
     #expect(try phone.ask("session-start phone watch full 20") == "activated")
     #expect(try watch.ask("session-start watch watch full 20") == "activated")
     #expect(try phone.ask("events begin") == "done")
+    try eventually("the session takes files") {
+      try mounts.run("find disk/own/queues -path '*phone*files/taken/consumer-*' | wc -l") == "1"
+    }
     try phone.send(.stop)
     try phone.waitUntilStopped()
     try mounts.run("echo content >film")
