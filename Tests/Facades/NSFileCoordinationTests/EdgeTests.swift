@@ -11,6 +11,8 @@ final class EdgeTests {
 
   init() throws {
     directory = try TemporaryDirectory()
+    // Presenters register in it, and not in the user's own.
+    _ = try directory.container()
     try "old".write(to: note, atomically: false, encoding: .utf8)
   }
 
@@ -162,6 +164,6 @@ final class EdgeTests {
     #expect(try String(contentsOf: note, encoding: .utf8).hasPrefix("note.txt.conflict-"))
     try NSFileVersion.removeOtherVersionsOfItem(at: note)
     let left = try FileManager.default.contentsOfDirectory(atPath: directory.path).sorted()
-    #expect(left == ["link", "note.txt"] + files)
+    #expect(left == ["container.plist", "link", "note.txt"] + files)
   }
 }

@@ -11,6 +11,8 @@ final class NSFileCoordinationTests {
 
   init() throws {
     directory = try TemporaryDirectory()
+    // Presenters register in it, and not in the user's own.
+    _ = try directory.container()
   }
 
   private func text(_ url: URL) throws -> String { try String(contentsOf: url, encoding: .utf8) }

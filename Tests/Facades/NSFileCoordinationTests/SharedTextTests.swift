@@ -25,6 +25,8 @@ struct SharedTextTests {
 
   init() throws {
     directory = try TemporaryDirectory()
+    // Presenters register in it, and not in the user's own.
+    _ = try directory.container()
   }
 
   private func start(_ number: Int, after done: [Int]) throws -> Participant {

@@ -12,6 +12,8 @@ struct VersionTests {
 
   init() throws {
     directory = try TemporaryDirectory()
+    // Presenters register in it, and not in the user's own.
+    _ = try directory.container()
     try "old".write(to: note, atomically: false, encoding: .utf8)
   }
 

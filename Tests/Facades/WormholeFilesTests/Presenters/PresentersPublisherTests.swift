@@ -27,7 +27,11 @@ private final class CuriousPresenter: FilePresenter {
 struct PresentersPublisherTests {
   let directory: TemporaryDirectory
 
-  init() throws { directory = try TemporaryDirectory() }
+  init() throws {
+    directory = try TemporaryDirectory()
+    // Presenters register in it, and not in the user's own.
+    _ = try directory.container()
+  }
 
   @Test("names the process that published the file, and nobody after a foreign change")
   func publisher() throws {
