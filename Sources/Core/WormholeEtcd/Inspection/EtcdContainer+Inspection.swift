@@ -13,38 +13,27 @@ extension EtcdContainer: InspectedEngine {
     return inspection.report
   }
 
-  /// Removes unneeded keys: records of queues that are older than a day, old messages of logs, the keys
-  /// of values that were removed, and traces of processes that have not come back for a month.
-  package func sweep(
-    _ container: SharedContainer, patience: Duration, expiring expire: () throws -> [String]
-  ) throws -> SharedContainer.SweepReport {
-    var outcome = SharedContainer.SweepReport()
-    let (queues, own) = try (container.queueNames(), container.own.queueNames())
-    for queue in queues.map({ container.queue($0) }) + own.map({ container.own.queue($0) }) {
-      outcome.attempt("sweep a queue", path: queue.path) { outcome in
-        outcome.removed += try queue.expire()
-        try queue.sweep()
-      }
+  /// Removes the marks of entries that are gone, files that no entry names, and traces of processes that have
+  /// not come back for a month. Registrations end with their sessions.
+  package func sweepLeftovers(
+    of container: SharedContainer, patience: Duration, _ report: inout SharedContainer.SweepReport
+  ) throws {
+    for queue in try container.allQueues() {
+      report.attempt("sweep a queue", path: queue.path) { _ in try queue.sweep() }
     }
-    for log in try container.logNames().map({ container.log($0) }) {
-      outcome.attempt("sweep a log", path: log.path) {
-        $0.removed += try log.sweep(until: .now + patience)
-      }
-    }
-    let path = container.location
-    outcome.attempt("sweep the positions of subscribers", path: path) {
-      _ in _ = try Log.sweepPositions(in: container, until: .now + patience)
-    }
-    outcome.attempt("sweep what has expired", path: path) { $0.removed += try expire() }
-    outcome.attempt("sweep old traces", path: path) {
+    report.attempt("sweep old traces", path: container.location) {
       $0.removed += try EtcdRetention(self).sweep()
     }
-    outcome.attempt("sweep the values", path: path) { outcome in
-      for kind in [NameKind.value, .ownValue] {
-        outcome.names += try removeEmptyValues(of: kind)
-      }
+  }
+
+  /// Removes the keys of values that were removed; all other names have no keys once they are unused.
+  package func sweepNames(
+    of kind: NameKind, in container: SharedContainer, _ report: inout SharedContainer.SweepReport
+  ) throws {
+    guard kind.primitive == .value else { return }
+    report.attempt("sweep the values", path: container.location) {
+      $0.names += try removeEmptyValues(of: kind)
     }
-    return outcome
   }
 
   package func sight(

@@ -12,10 +12,41 @@ extension DirectoryEngine: InspectedEngine {
     return report
   }
 
-  package func sweep(
-    _ container: SharedContainer, patience: Duration, expiring expire: () throws -> [String]
-  ) throws -> SharedContainer.SweepReport {
-    try container.sweepDirectory(patience, expiring: expire)
+  package func sweepLeftovers(
+    of container: SharedContainer, patience: Duration, _ report: inout SharedContainer.SweepReport
+  ) throws {
+    var swept: Set<String> = []
+    let inspection = try reporting("look through the container", path: root.path) {
+      try ContainerInspection(container) { _, _ in nil }
+    }
+    for leftover in inspection.report.leftovers {
+      report.attempt("remove a leftover", path: leftover.path) { report in
+        try container.remove(leftover, patience: patience, &swept)
+        // Its owner may have come back, or be in another namespace.
+        let isGone = try ifPresent(fileStatus(leftover.path)) == nil
+        if isGone { report.removed.append(leftover.path) }
+      }
+    }
+    for kind in [NameKind.value, .ownValue] {
+      for identifier in try container.identifiers(of: kind) {
+        let value = Value(container: container, identifier: identifier, kind: kind)
+        report.attempt("remove an expired value", path: value.path) { report in
+          if try value.removeExpired(until: .now + patience) { report.removed.append(value.path) }
+        }
+      }
+    }
+  }
+
+  package func sweepNames(
+    of kind: NameKind, in container: SharedContainer, _ report: inout SharedContainer.SweepReport
+  ) throws {
+    for identifier in try container.identifiers(of: kind) {
+      let path = NamedDirectory(root: root, kind: kind, identifier: identifier).path
+      report.attempt("remove an empty name", path: path) { report in
+        let isGone = try NameSweep(container: container).remove(identifier, of: kind)
+        if isGone { report.names.append(path) }
+      }
+    }
   }
 
   package func sight(

@@ -9,9 +9,15 @@ package protocol InspectedEngine: ContainerEngine {
     _ problem: @escaping (_ name: String, _ content: PropertyListValue) -> String?
   ) throws -> ContainerReport
 
-  func sweep(
-    _ container: SharedContainer, patience: Duration, expiring expire: () throws -> [String]
-  ) throws -> SharedContainer.SweepReport
+  /// Removes what dead processes have left, as the first step of a sweep.
+  func sweepLeftovers(
+    of container: SharedContainer, patience: Duration, _ report: inout SharedContainer.SweepReport
+  ) throws
+
+  /// Removes unused names of a kind, as the last step of a sweep.
+  func sweepNames(
+    of kind: NameKind, in container: SharedContainer, _ report: inout SharedContainer.SweepReport
+  ) throws
 
   func sight(
     of container: SharedContainer, _ hear: @escaping @Sendable (ContainerEvent) -> Void

@@ -84,47 +84,40 @@ extension SharedContainer {
   package func sweep(
     patience: Duration = .seconds(1), expiring expire: () throws -> [String]
   ) throws -> SweepReport {
-    try inspected.sweep(self, patience: patience, expiring: expire)
-  }
-
-  func sweepDirectory(
-    _ patience: Duration, expiring expire: () throws -> [String]
-  ) throws -> SweepReport {
-    var outcome = SweepReport()
-    var swept: Set<String> = []
-    let inspection = try reporting("look through the container", path: location) {
-      try ContainerInspection(self) { _, _ in nil }
-    }
-    for leftover in inspection.report.leftovers {
-      outcome.attempt("remove a leftover", path: leftover.path) { outcome in
-        try remove(leftover, patience: patience, &swept)
-        // Its owner may have come back, or be in another namespace.
-        let isGone = try ifPresent(fileStatus(leftover.path)) == nil
-        if isGone { outcome.removed.append(leftover.path) }
-      }
-    }
-    for queue in try queueNames().map({ queue($0) }) + own.queueNames().map({ own.queue($0) }) {
-      outcome.attempt("sweep a queue", path: queue.path) { $0.removed += try queue.expire() }
-    }
-    for value in try valueIdentifiers().map({ value($0) })
-      + own.valueIdentifiers().map({ own.value($0) })
-    {
-      outcome.attempt("remove an expired value", path: value.path) { outcome in
-        if try value.removeExpired(until: .now + patience) { outcome.removed.append(value.path) }
-      }
+    var report = SweepReport()
+    try inspected.sweepLeftovers(of: self, patience: patience, &report)
+    for queue in try allQueues() {
+      report.attempt("sweep a queue", path: queue.path) { $0.removed += try queue.expire() }
     }
     for log in try logNames().map({ log($0) }) {
-      outcome.attempt("sweep a log", path: log.path) {
+      report.attempt("sweep a log", path: log.path) {
         $0.removed += try log.sweep(until: .now + patience)
       }
     }
-    outcome.attempt("sweep what has expired", path: root.path) { $0.removed += try expire() }
-    try removeEmptyNames(&outcome)
-    return outcome
+    report.attempt("sweep what has expired", path: location) { $0.removed += try expire() }
+    try inspected.sweepNames(of: .log, in: self, &report)
+    // Before the values, because some values are positions of subscribers.
+    report.attempt("sweep the positions of subscribers", path: location) { _ in
+      _ = try Log.sweepPositions(in: self, until: .now + patience)
+    }
+    // A queue asks whether it has a consumer, so consumers come after queues.
+    for kind in NameKind.users + NameKind.owns where kind != .log {
+      try inspected.sweepNames(of: kind, in: self, &report)
+    }
+    return report
   }
 
+  /// The queues of users, and the package's own.
+  package func allQueues() throws -> [Queue] {
+    try [NameKind.queue, .ownQueue].flatMap { kind in
+      try identifiers(of: kind).map { Queue(container: self, name: $0, kind: kind) }
+    }
+  }
+
+  /// Removes a leftover in a directory.
+  ///
   /// - Parameter swept: the directories whose leases were swept already.
-  private func remove(
+  func remove(
     _ leftover: ContainerReport.Leftover, patience: Duration, _ swept: inout Set<String>
   ) throws {
     guard let owner = leftover.owner else {
@@ -146,28 +139,6 @@ extension SharedContainer {
       let directory = NamedDirectory(root: root, kind: kind, identifier: name)
       guard swept.insert(directory.path).inserted else { return }
       try directory.sweepLease(until: .now + patience)
-    }
-  }
-
-  private func removeEmptyNames(_ outcome: inout SweepReport) throws {
-    try removeEmptyNames(of: [.log], &outcome)
-    // Before the values, because some values are positions of subscribers.
-    outcome.attempt("sweep the positions of subscribers", path: root.path) { _ in
-      _ = try Log.sweepPositions(in: self, until: .now + Value.standardTerm)
-    }
-    // A queue asks whether it has a consumer, so consumers come after queues.
-    try removeEmptyNames(of: (NameKind.users + NameKind.owns).filter { $0 != .log }, &outcome)
-  }
-
-  private func removeEmptyNames(of kinds: [NameKind], _ outcome: inout SweepReport) throws {
-    let sweep = NameSweep(container: self)
-    for kind in kinds {
-      for identifier in try identifiers(of: kind) {
-        let path = NamedDirectory(root: root, kind: kind, identifier: identifier).path
-        outcome.attempt("remove an empty name", path: path) { outcome in
-          if try sweep.remove(identifier, of: kind) { outcome.names.append(path) }
-        }
-      }
     }
   }
 
