@@ -25,7 +25,7 @@ package struct EtcdContainer: Sendable {
     let making = DispatchSemaphore(value: 1)
     let followers = EtcdFollowers()
     /// The keys that this process observes.
-    let mirrors = Mutex<[[UInt8]: Weak<SharedMirror>]>([:])
+    let mirrors = Mutex<[[UInt8]: Weak<EtcdMirror>]>([:])
     /// The batches that this process has taken from queues.
     let taken = Mutex(LatestKeys())
     let room: EtcdRoom

@@ -6,8 +6,11 @@ import WormholeSystem
 ///
 /// It never goes back in a history: events no newer than the last revision are dropped. After a
 /// break it continues, and reads the range once more, because old servers may lose events; after a
-/// compaction, or if the history was replaced, it reads the range again and watches from there.
+/// compaction, or if the history was replaced, it reads the range again and watches from there. Several
+/// users share it, until the last one has removed its signal.
 final class EtcdMirror: Watching, KeyFollowing {
+  typealias Signal = @Sendable (EtcdMirror) -> Void
+
   private struct State {
     var items: [[UInt8]: KeyValue] = [:]
     /// The earliest moment of the items.
@@ -15,13 +18,17 @@ final class EtcdMirror: Watching, KeyFollowing {
     var failure: EtcdError?
     /// Whether the last look has found changes.
     var isNew = false
+    var signals: [Int: Signal]
+    var nextSignal = EtcdMirror.firstSignal + 1
   }
 
   private let container: EtcdContainer
   let range: KeyRange
-  private let signal: @Sendable (EtcdMirror) -> Void
-  private let state = Mutex(State())
+  private let state: Mutex<State>
   private let follower: KeyFollower
+
+  /// The number of the signal of its maker.
+  static let firstSignal = 0
 
   /// - Parameters:
   ///   - deadline: The end of the first look; nil for that of the container's calls.
@@ -31,13 +38,35 @@ final class EtcdMirror: Watching, KeyFollowing {
   init(
     _ container: EtcdContainer, range: KeyRange,
     until deadline: ContinuousClock.Instant? = nil,
-    _ signal: @escaping @Sendable (EtcdMirror) -> Void
+    _ signal: @escaping Signal
   ) throws(EtcdError) {
     self.container = container
     self.range = range
-    self.signal = signal
+    state = Mutex(State(signals: [Self.firstSignal: signal]))
     follower = KeyFollower(container, range)
     try follower.begin(for: self, until: deadline ?? container.soon)
+  }
+
+  /// Adds a user.
+  ///
+  /// - Returns: The number of its signal; nil if the last user has ended.
+  func add(_ signal: @escaping Signal) -> Int? {
+    state.withLock { state in
+      guard !state.signals.isEmpty else { return nil }
+      defer { state.nextSignal += 1 }
+      state.signals[state.nextSignal] = signal
+      return state.nextSignal
+    }
+  }
+
+  func remove(_ number: Int) {
+    // Released after the lock.
+    let removed = state.withLock { ($0.signals.removeValue(forKey: number), $0.signals.isEmpty) }
+    if removed.0 != nil, removed.1 { cancel() }
+  }
+
+  private func raise() {
+    for signal in state.withLock({ Array($0.signals.values) }) { signal(self) }
   }
 
   /// The keys in their order, of one revision at the earliest.
@@ -50,8 +79,8 @@ final class EtcdMirror: Watching, KeyFollowing {
   }
 
   /// One key of it, nil if it does not exist, and the moment of that knowledge.
-  func state(of key: [UInt8]) -> (item: KeyValue?, seen: EtcdMoment) {
-    state.withLock { ($0.items[key], $0.moment) }
+  func state(of key: [UInt8]) -> SeenState {
+    state.withLock { SeenState(item: $0.items[key], seen: $0.moment) }
   }
 
   func item(_ key: [UInt8]) -> KeyValue? { state.withLock { $0.items[key] } }
@@ -86,7 +115,7 @@ final class EtcdMirror: Watching, KeyFollowing {
       if isNewWatch { state.failure = nil }
       return exchange(&state.isNew, with: false)
     }
-    if isNew || isNewWatch { signal(self) }
+    if isNew || isNewWatch { raise() }
   }
 
   // On the thread of the watches.
@@ -101,12 +130,12 @@ final class EtcdMirror: Watching, KeyFollowing {
       state.moment = EtcdMoment(history: history, revision: last)
       return true
     }
-    if isNew { signal(self) }
+    if isNew { raise() }
   }
 
   /// Notifies its users once that it has stopped following.
   func failed(_ error: EtcdError) {
     let isFirst = state.withLock { exchange(&$0.failure, with: error) == nil }
-    if isFirst { signal(self) }
+    if isFirst { raise() }
   }
 }

@@ -131,14 +131,11 @@ private struct FollowedKey: ValueFollowing {
 
   func snapshot() throws -> ValueSnapshot {
     if let failure = mirror.failure { throw failure }
-    return current
+    return value.snapshot(of: mirror.state)
   }
 
-  func promptSnapshot() -> ValueSnapshot? { mirror.failure == nil ? current : nil }
-
-  private var current: ValueSnapshot {
-    let (item, seen) = mirror.state
-    return value.snapshot(of: SeenState(item: item, seen: seen))
+  func promptSnapshot() -> ValueSnapshot? {
+    mirror.failure == nil ? value.snapshot(of: mirror.state) : nil
   }
 }
 
