@@ -38,8 +38,9 @@ struct EtcdMailboxes: MailboxStore {
   func observeEnd(
     of address: String, ended: @escaping @Sendable () -> Void
   ) throws -> ObservationToken? {
-    let end = EtcdMailboxEnd(MailboxKeys(etcd, address).owner, ended)
-    return try end.begin(etcd).map { ObservationToken(watch: $0, delivery: end) }
+    let found = try etcd.read(.key(MailboxKeys(etcd, address).owner))
+    guard let owner = found.items.first else { return nil }
+    return ObservationToken(delivery: EtcdMailboxEnd(etcd, owner, after: found.moment, ended))
   }
 
   // The end of a session has removed all of its keys.
@@ -78,42 +79,37 @@ struct MailboxKeys: Sendable {
   }
 }
 
-/// The watch for the end of a mailbox's owner, which it reports once.
-private final class EtcdMailboxEnd: Cancelling {
-  private struct State {
-    /// The owner's key; nil before the first look.
-    var owner: KeyValue?
-    var isOver = false
+/// The watch for the end of a mailbox, which it reports once: its owner's key is put once.
+private final class EtcdMailboxEnd: Cancelling, KeyFollowing {
+  private let etcd: EtcdContainer
+  private let owner: KeyValue
+  private let ended: Mutex<(@Sendable () -> Void)?>
+  private let follower: KeyFollower
+
+  init(
+    _ etcd: EtcdContainer, _ owner: KeyValue, after moment: EtcdMoment,
+    _ ended: @escaping @Sendable () -> Void
+  ) {
+    (self.etcd, self.owner) = (etcd, owner)
+    self.ended = Mutex(ended)
+    follower = KeyFollower(etcd, .key(owner.key))
+    follower.begin(for: self, after: moment)
   }
 
-  private let key: [UInt8]
-  private let ended: @Sendable () -> Void
-  private let state = Mutex(State())
-
-  init(_ key: [UInt8], _ ended: @escaping @Sendable () -> Void) {
-    self.key = key
-    self.ended = ended
+  func look(until deadline: ContinuousClock.Instant) throws(EtcdError) -> EtcdMoment {
+    let found = try etcd.until(deadline).read(follower.range)
+    if found.items.first != owner { report() }
+    return found.moment
   }
 
-  /// - Returns: nil if it has ended already.
-  func begin(_ etcd: EtcdContainer) throws(EtcdError) -> EtcdMirror? {
-    let mirror = try EtcdMirror(etcd, range: .key(key)) { [weak self] in self?.look(at: $0) }
-    guard let owner = mirror.item(key) else { return nil }
-    state.withLock { $0.owner = owner }
-    // Changes between the first look and now.
-    look(at: mirror)
-    return mirror
+  func hear(_ events: [EtcdEvent], of history: Int) { report() }
+
+  private func report() {
+    if let ended = ended.withLock({ $0.take() }) { Blocking.queue().async(execute: ended) }
   }
 
-  // On the thread of the watches.
-  private func look(at mirror: EtcdMirror) {
-    let isNews = state.withLock { state in
-      guard !state.isOver, let owner = state.owner, mirror.item(key) != owner else { return false }
-      state.isOver = true
-      return true
-    }
-    if isNews { Blocking.queue().async(execute: ended) }
+  func cancel() {
+    ended.withLock { $0 = nil }
+    follower.cancel()
   }
-
-  func cancel() { state.withLock { $0.isOver = true } }
 }
