@@ -66,13 +66,6 @@ extension MemberFailure {
     }
   }
 
-  init(_ end: HTTPStreamEnd) {
-    switch end {
-    case .failed(let error): self.init(error)
-    case .answered(let answer): self.init(answer)
-    }
-  }
-
   /// The meaning of an answer that is not a success.
   init(_ answer: HTTPAnswer) {
     let error = EtcdWire.decode(answer.content, as: WireError.self)

@@ -9,10 +9,14 @@ package final class HTTPStream: Sendable {
   let maximumLineBytes: Int
   let connectLimit: Duration
   let onLine: @Sendable ([UInt8]) -> Void
-  let onEnd: @Sendable (HTTPStreamEnd) -> Void
+  let onEnd: @Sendable (End) -> Void
   let isOpen: Bool
   let isCancelled = Atomic(false)
   private let unsent = Mutex<[UInt8]>([])
+
+  /// An answer whose status is not 200, so that its content is not a stream; `.ended` is the end that the
+  /// server chose.
+  package typealias End = Result<HTTPAnswer, HTTPError>
 
   /// Starts a stream; its functions are called one at a time on the thread of all streams, which
   /// they must not block.
@@ -29,7 +33,7 @@ package final class HTTPStream: Sendable {
   package init(
     _ request: HTTPRequest, maximumLineBytes: Int, connectLimit: Duration, isOpen: Bool = false,
     onLine: @escaping @Sendable ([UInt8]) -> Void,
-    onEnd: @escaping @Sendable (HTTPStreamEnd) -> Void
+    onEnd: @escaping @Sendable (End) -> Void
   ) throws(HTTPError) {
     self.request = request
     self.maximumLineBytes = maximumLineBytes
@@ -56,13 +60,6 @@ package final class HTTPStream: Sendable {
   package func cancel() {
     if !isCancelled.exchange(true, ordering: .acquiringAndReleasing) { HTTPStreams.wakeShared() }
   }
-}
-
-package enum HTTPStreamEnd: Sendable {
-  /// `.ended` is the end that the server chose.
-  case failed(HTTPError)
-  /// The answer's status is not 200, so its content is not a stream.
-  case answered(HTTPAnswer)
 }
 
 /// The thread that serves all streams of the process. It sleeps until a stream has news or another
@@ -144,13 +141,13 @@ final class HTTPStreams: Sendable {
         }
         active[begun.handle.raw] = begun
       } catch {
-        stream.onEnd(.failed(error))
+        stream.onEnd(.failure(error))
       }
     }
   }
 
   private func end(
-    _ raw: UnsafeMutableRawPointer, _ end: HTTPStreamEnd,
+    _ raw: UnsafeMutableRawPointer, _ end: HTTPStream.End,
     active: inout [UnsafeMutableRawPointer: Active]
   ) {
     guard let stream = active.removeValue(forKey: raw) else { return }
@@ -169,7 +166,7 @@ private final class Active {
   /// The content, if its status is not 200.
   private var content: [UInt8] = []
 
-  static let cancelled = HTTPStreamEnd.failed(HTTPError(.cancelled, "it was cancelled"))
+  static let cancelled = HTTPStream.End.failure(HTTPError(.cancelled, "it was cancelled"))
 
   init(_ stream: HTTPStream, _ library: CurlLibrary) throws(HTTPError) {
     self.stream = stream
@@ -206,12 +203,11 @@ private final class Active {
     return !transfer.isPaused
   }
 
-  func result(_ code: Int32) -> HTTPStreamEnd {
+  func result(_ code: Int32) -> HTTPStream.End {
     guard !isCancelled else { return Self.cancelled }
-    if let error = handle.error(code, of: transfer) { return .failed(error) }
-    guard handle.status == 200 else {
-      return .answered(HTTPAnswer(status: handle.status, content: content))
-    }
-    return .failed(HTTPError(.ended, "it ended the stream"))
+    if let error = handle.error(code, of: transfer) { return .failure(error) }
+    return handle.status == 200
+      ? .failure(HTTPError(.ended, "it ended the stream"))
+      : .success(HTTPAnswer(status: handle.status, content: content))
   }
 }

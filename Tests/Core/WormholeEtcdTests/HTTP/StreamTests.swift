@@ -7,7 +7,7 @@ import WormholeTestSupport
 
 /// What a stream handed out.
 final class Received: Sendable {
-  private let state = Mutex<(lines: [[UInt8]], end: HTTPStreamEnd?, ends: Int)>(([], nil, 0))
+  private let state = Mutex<(lines: [[UInt8]], end: HTTPStream.End?, ends: Int)>(([], nil, 0))
 
   func start(
     _ request: HTTPRequest, maximumLineBytes: Int = 4 << 20, isOpen: Bool = false
@@ -26,13 +26,13 @@ final class Received: Sendable {
   var lines: [[UInt8]] { state.withLock { $0.lines } }
   var ends: Int { state.withLock { $0.ends } }
 
-  func waitForEnd() throws -> HTTPStreamEnd {
+  func waitForEnd() throws -> HTTPStream.End {
     try eventually("the stream ends") { ends > 0 }
     return try #require(state.withLock { $0.end })
   }
 
   func errorOfEnd() throws -> HTTPError.Code? {
-    guard case .failed(let error) = try waitForEnd() else { return nil }
+    guard case .failure(let error) = try waitForEnd() else { return nil }
     return error.code
   }
 }
@@ -117,7 +117,7 @@ struct StreamTests {
     let received = Received()
     let stream = try received.start(server.request("first"), isOpen: true)
     guard end != "401" else {
-      guard case .answered(let answer) = try received.waitForEnd() else {
+      guard case .success(let answer) = try received.waitForEnd() else {
         Issue.record("it was refused")
         return
       }
@@ -149,7 +149,7 @@ struct StreamTests {
     }
     let refused = Received()
     _ = try refused.start(refusing.request())
-    guard case .answered(let answer) = try refused.waitForEnd() else {
+    guard case .success(let answer) = try refused.waitForEnd() else {
       Issue.record("it was not answered")
       return
     }

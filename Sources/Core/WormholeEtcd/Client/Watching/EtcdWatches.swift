@@ -228,10 +228,16 @@ final class EtcdWatches: Sendable {
     lose(generation)
   }
 
-  private func ended(_ end: HTTPStreamEnd, _ generation: Int) {
+  private func ended(_ end: HTTPStream.End, _ generation: Int) {
     let (endpoint, token) = state.withLock { ($0.endpoint, $0.token) }
-    if case .answered(let answer) = end, answer.status == 401, let token { cluster.forget(token) }
-    lose(generation, refusal: MemberFailure(end).refusal(by: endpoint))
+    let failure: MemberFailure
+    switch end {
+    case .failure(let error): failure = MemberFailure(error)
+    case .success(let answer):
+      if answer.status == 401, let token { cluster.forget(token) }
+      failure = MemberFailure(answer)
+    }
+    lose(generation, refusal: failure.refusal(by: endpoint))
   }
 
   /// Checks the member an interval after its last answer: a process that asks it anyway, if only to
