@@ -68,19 +68,12 @@ extension MemberFailure {
 
   /// The meaning of an answer that is not a success.
   init(_ answer: HTTPAnswer) {
+    let status = answer.status
     let error = EtcdWire.decode(answer.content, as: WireError.self)
-    let message = error?.code == nil ? nil : error?.message
-    self.init(
-      status: answer.status, code: error?.code,
-      message: message.map { EtcdWire.shown($0) } ?? EtcdWire.shown(answer.content))
-  }
-
-  /// - Parameters:
-  ///   - status: The status of HTTP.
-  ///   - code: gRPC's code; nil if the content was not etcd's.
-  ///   - message: The member's message, in a form that may be shown.
-  private init(status: Int, code: Int?, message: String) {
-    guard let code else {
+    // Without gRPC's code the content is not etcd's.
+    let text = error?.code == nil ? nil : error?.message
+    let message = text.map { EtcdWire.shown($0) } ?? EtcdWire.shown(answer.content)
+    guard let code = error?.code else {
       let said = message.isEmpty ? "" : ", and said: \(message)"
       if status >= 500 {
         self = .doubtful("it answered with status \(status)\(said)", .good)
