@@ -27,16 +27,6 @@ extension SharedContainer {
   ///   missing.
   @available(*, noasync, message: "it blocks; open it before, or on a thread of its own")
   public convenience init(etcd location: EtcdLocation) throws { try self.init(at: location) }
-
-  /// - Parameter companion: The directory of this machine.
-  package convenience init(etcd location: EtcdLocation, companion: String) throws {
-    try self.init(at: location, companion: companion)
-  }
-
-  /// A container that is known to be on etcd.
-  package convenience init(_ container: EtcdContainer, companion: String?) throws {
-    try self.init(container, at: container.location, companion: companion)
-  }
 }
 
 extension EtcdLocation: EngineLocation {

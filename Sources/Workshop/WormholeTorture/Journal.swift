@@ -206,7 +206,7 @@ struct RunDirectory: Codable {
 
   func open() throws -> SharedContainer {
     guard let etcd else { return try SharedContainer(path: container) }
-    return try SharedContainer(etcd: EtcdLocation(etcd), companion: container)
+    return try SharedContainer(at: EtcdLocation(etcd), companion: container)
   }
 
   func create() throws(Errno) {

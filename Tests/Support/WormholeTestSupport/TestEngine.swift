@@ -77,3 +77,15 @@ extension SharedContainer {
     }
   }
 }
+
+extension SharedContainer {
+  /// - Parameter companion: The directory of this machine.
+  package convenience init(etcd location: EtcdLocation, companion: String) throws {
+    try self.init(at: location, companion: companion)
+  }
+
+  /// A container that is known to be on etcd.
+  package convenience init(_ container: EtcdContainer, companion: String) throws {
+    try self.init(container, at: container.location, companion: companion)
+  }
+}

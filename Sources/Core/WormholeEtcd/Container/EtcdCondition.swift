@@ -1,4 +1,4 @@
-package import Wormhole
+import Wormhole
 
 /// The conditions that hold as long as a registration, or a role, belongs to one entering.
 struct EtcdCondition: EngineCondition {
@@ -7,11 +7,6 @@ struct EtcdCondition: EngineCondition {
 
 extension (any EngineCondition)? {
   var onEtcd: [EtcdTransaction.Condition] { (self as? EtcdCondition)?.conditions ?? [] }
-}
-
-extension PresenceRegistration {
-  /// The conditions of a transaction that hold only as long as this registration does; see `condition`.
-  package var conditions: [EtcdTransaction.Condition] { get throws { try condition.onEtcd } }
 }
 
 extension RoleProof {

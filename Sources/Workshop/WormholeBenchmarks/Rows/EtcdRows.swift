@@ -34,7 +34,7 @@ struct EtcdRows {
   }
 
   static func container(_ location: String, _ directory: String) throws -> SharedContainer {
-    try SharedContainer(etcd: EtcdLocation(location), companion: directory + "/local")
+    try SharedContainer(at: EtcdLocation(location), companion: directory + "/local")
   }
 
   private func all() throws -> [Row] {

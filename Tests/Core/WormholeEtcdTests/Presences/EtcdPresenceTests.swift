@@ -388,3 +388,7 @@ struct EtcdPresenceTests {
     #expect(try container.observeEnd(ofMailbox: address) {} == nil)
   }
 }
+
+extension PresenceRegistration {
+  fileprivate var conditions: [EtcdTransaction.Condition] { get throws { try condition.onEtcd } }
+}
