@@ -75,16 +75,14 @@ package struct ContainerCopy {
     if let reader = source.inspected.copySource() {
       return try put(reader, besides: source.root, to: target)
     }
-    if isStill {
-      let hasLogs = !(target is DirectoryTarget)
-      return try put(
-        DirectorySource(container: source, hasLogs: hasLogs), besides: source.root, to: target)
-    }
     if let target = target as? DirectoryTarget {
       let summary = try picture(to: target)
       try refuseUse()
       try target.finish()
       return summary
+    }
+    if isStill {
+      return try put(DirectorySource(container: source), besides: source.root, to: target)
     }
     try refuseInside(target.directory)
     let place = try DirectoryTarget(
@@ -95,7 +93,7 @@ package struct ContainerCopy {
     var silent = self
     silent.progress = { _, _ in }
     return try silent.put(
-      DirectorySource(container: place.container, hasLogs: true), besides: place.root, to: target)
+      DirectorySource(container: place.container), besides: place.root, to: target)
   }
 
   private func picture(to target: DirectoryTarget) throws -> Summary {
@@ -119,8 +117,7 @@ package struct ContainerCopy {
     _ reader: any CopySource, besides root: ContainerRoot, to target: any CopyTarget
   ) throws -> Summary? {
     var summary = Summary()
-    let hasLogs = target is DirectoryTarget
-    let beside = try BesideCopy(root, to: target.directory, hasLogs: hasLogs, check: checkAll)
+    let beside = try BesideCopy(root, to: target.directory, check: checkAll)
     var isDone = false
     defer { if !isDone { beside.remove() } }
     _ = try reading { try beside.copy() }

@@ -5,8 +5,6 @@ import WormholeSystem
 /// Reads a directory as keys: a picture or an unpacked backup, which no process changes.
 struct DirectorySource: CopySource {
   let container: SharedContainer
-  /// Whether its logs are read, too, and not copied with the files beside the keys.
-  let hasLogs: Bool
 
   func read(_ body: (CopiedKey) throws -> Void) throws -> Bool {
     for (kind, part) in container.root.meanings {
@@ -25,9 +23,7 @@ struct DirectorySource: CopySource {
         }
       }
     }
-    if hasLogs {
-      for name in try names(.log) { try LogKeys(log: container.log(name)).read(body) }
-    }
+    for name in try names(.log) { try LogKeys(log: container.log(name)).read(body) }
     return true
   }
 

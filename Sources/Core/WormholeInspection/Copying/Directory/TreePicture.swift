@@ -192,12 +192,10 @@ extension TreePicture.Item {
   }
 
   /// The parts of names that are copied unchanged.
-  static func parts(
-    of kinds: [NameKind] = NameKind.users + NameKind.owns, in root: ContainerRoot
-  ) throws -> [Self] {
+  static func parts(in root: ContainerRoot) throws -> [Self] {
     let directory = try root.handle().descriptor.rawValue
     var items: [Self] = []
-    for kind in kinds {
+    for kind in NameKind.users + NameKind.owns {
       let parts = root.parts[kind.primitive].filter { [.whole, .each].contains($0.copied) }
       guard !parts.isEmpty else { continue }
       // Without foreign entries.
@@ -233,8 +231,8 @@ extension TreeError {
   }
 }
 
-/// The copy of a container's files without keys, to a directory that others may use: files that a
-/// group keeps beside the container's own entries, and the logs of a directory.
+/// The copy of the files that a group keeps beside the container's own entries, to a directory that
+/// others may use.
 ///
 /// On etcd they are in this machine's directory of the container.
 struct BesideCopy {
@@ -243,15 +241,9 @@ struct BesideCopy {
   private let path: String
 
   /// - Throws: `AppGroupError.nameCollision` if the directory has an entry with one of these names.
-  init(
-    _ source: ContainerRoot, to path: String, hasLogs: Bool, check: @escaping () throws -> Void
-  ) throws {
+  init(_ source: ContainerRoot, to path: String, check: @escaping () throws -> Void) throws {
     self.path = path
-    let list = {
-      try TreePicture.Item.beside(in: source)
-        + (hasLogs ? TreePicture.Item.parts(of: [.log], in: source) : [])
-    }
-    items = try list()
+    items = try TreePicture.Item.beside(in: source)
     guard !items.isEmpty else {
       picture = nil
       return
@@ -265,7 +257,9 @@ struct BesideCopy {
         path: path + "/" + String(decoding: item.path, as: UTF8.self),
         reason: "there is something already", remedy: "move it away")
     }
-    picture = TreePicture(of: source, to: target, check: check, items: list)
+    picture = TreePicture(of: source, to: target, check: check) {
+      try TreePicture.Item.beside(in: source)
+    }
   }
 
   var count: Int { picture?.count ?? 0 }
