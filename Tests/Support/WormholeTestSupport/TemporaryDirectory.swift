@@ -48,6 +48,19 @@ package final class TemporaryDirectory: Sendable {
     return found
   }()
 
+  /// A place that other users can enter, as the usual one need not be.
+  package static let enteredByAll: String = {
+    [usual, "/tmp", "/var/tmp"].first { place in
+      sequence(first: URL(filePath: place)) { url in
+        url.path == "/" ? nil : url.deletingLastPathComponent()
+      }
+      .allSatisfy { url in
+        var status = stat()
+        return stat(url.path, &status) == 0 && status.st_mode & S_IXOTH != 0
+      }
+    } ?? usual
+  }()
+
   private static var keeps: Bool { Program.environment("WORMHOLE_KEEP") != nil }
 
   deinit {

@@ -28,7 +28,7 @@ struct UnmakeableTests {
   @Test(
     "a file that this user may not read can be removed and replaced", arguments: [false, true])
   func unreadable(isDeleted: Bool) throws {
-    let directory = try TemporaryDirectory()
+    let directory = try TemporaryDirectory(under: TemporaryDirectory.enteredByAll)
     let path = directory.path + "/file"
     try Data("secret".utf8).write(to: URL(filePath: path))
     try setPermissions(FileName(path), at: Directory.current, 0)

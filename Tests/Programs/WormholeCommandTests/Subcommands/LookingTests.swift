@@ -8,10 +8,8 @@ import WormholeTestSupport
   /// The names of all that the container keeps: its files, or its keys.
   private func names(_ session: Session) throws -> [String] {
     if let location = try TestEngine.current.location(of: session.container) {
-      let container = try SharedContainer(etcd: location)
-      guard let etcd = container.engine as? EtcdContainer else { return [] }
-      let prefix = Array(etcd.formatKey.dropLast("format".utf8.count))
-      return try etcd.client.read(.prefix(prefix), keysOnly: true, until: .now + .seconds(10))
+      let etcd = try EtcdContainer.unopened(location)
+      return try etcd.client.read(etcd.keys, keysOnly: true, until: .now + .seconds(10))
         .items.map { String(decoding: $0.key, as: UTF8.self) }
     }
     let found = try session.shell("cd \"$C\" && find . | sort")
