@@ -215,22 +215,29 @@ import WormholeWorkshop
     arguments: ["missing", "foreign", "unused", "a link"])
   func wireless(_ state: String) throws {
     let (directory, container, mailbox, delivered) = try scene()
-    let path = directory.path + "/mailboxes/" + mailbox.address + "/wire"
+    // The path may be too long for the address of a socket.
+    let place = try FileDescriptor.open(
+      directory.path + "/mailboxes/" + mailbox.address, [.readOnly, .directory])
+    let path = "/proc/self/fd/\(place.rawValue)/wire"
     try removeFile(path, at: Directory.current)
-    let other = directory.path + "/other"
+    let outside = try FileDescriptor.open(directory.path, [.readOnly, .directory])
+    let other = "/proc/self/fd/\(outside.rawValue)/other"
     let receiver = try FileDescriptor.datagramSocket(receivingAt: other)
     switch state {
     case "foreign": _ = try FileDescriptor.open(path, [.writeOnly, .create])
     // Its process has ended.
     case "unused": _ = try FileDescriptor.datagramSocket(receivingAt: path)
     case "a link":
-      try makeSymbolicLink(FileName(path), at: Directory.current, target: FileName(other))
+      let target = FileName(directory.path + "/other")
+      try makeSymbolicLink(FileName(path), at: Directory.current, target: target)
     default: break
     }
     let outlet = try #require(MailboxOutlet(in: container, to: mailbox.address))
     for number in 1...3 { #expect(try outlet.post(PropertyListValue(number)) == .posted) }
     try eventually("they are delivered") { delivered.all == [1, 2, 3] }
     #expect(try receiver.receiveDatagram(maximumBytes: 100) == nil)
+    withExtendedLifetime(place) {}
+    withExtendedLifetime(outside) {}
   }
 
   @Test("The end of an owner is reported once, even if it is killed")

@@ -83,13 +83,15 @@ struct ReadinessTests {
     let outcome = try Session().shell(
       """
       command -v systemd-analyze >"$T/null" || { echo missing; exit; }
-      mkdir -m 700 run units bin; ln -s "$(command -v wormhole)" bin/wormholectl
+      mkdir -m 700 units bin; ln -s "$(command -v wormhole)" bin/wormholectl
+      # Other units have sockets in it, so its path is short.
+      run=$(mktemp -d -p /tmp); trap 'rm -rf "$run"' EXIT
       for unit in '\(Self.units)'/*; do
         sed "s|/usr/bin/wormholectl|$T/bin/wormholectl|" "$unit" >"units/${unit##*/}"
       done
-      XDG_RUNTIME_DIR="$T/run" systemd-analyze --user --man=no verify "$T/units/"* 2>&1
+      XDG_RUNTIME_DIR=$run systemd-analyze --user --man=no verify "$T/units/"* 2>&1
       """)
     if outcome.output == "missing\n" { print("skipped: systemd-analyze is not installed") }
-    #expect(["", "missing\n"].contains(outcome.output) && outcome.status == 0)
+    #expect(["", "missing\n"].contains(outcome.output) && outcome.status == 0, "\(outcome)")
   }
 }
