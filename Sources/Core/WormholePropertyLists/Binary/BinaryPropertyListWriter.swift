@@ -27,7 +27,9 @@ struct BinaryPropertyListWriter: ~Copyable {
   private var offsets: [Int] = []
   /// The containers in the order of their numbers.
   private var containers: [Container] = []
-  private var strings = StringTable()
+  /// The numbers of strings. As values they differ by their bytes; as keys of type `String`, composed and
+  /// decomposed letters would be one.
+  private var strings: [PropertyListValue: Int] = [:]
   private let spellsNullWide: Bool
   private let limits: PropertyListLimits?
   private var writesReferences: Bool { limits?.admitsReferences ?? false }
@@ -39,6 +41,8 @@ struct BinaryPropertyListWriter: ~Copyable {
 
   /// Below this number of nodes, looking for equal strings costs more than it saves.
   private static let leastObjectsToUnique = 32
+  /// Longer strings are rarely equal, and hashing them takes time.
+  private static let longestStringToUnique = 256
 
   /// - Parameter spellsNullWide: Whether the string "$null" is written in UTF-16. In ASCII it is
   ///   the spelling that `PropertyListEncoder` uses for `nil`, and the decoder reads it as `nil`.
@@ -137,9 +141,19 @@ struct BinaryPropertyListWriter: ~Copyable {
 
   private mutating func reference(string: String, at place: inout Int) {
     let next = offsets.count
-    let number = next < Self.leastObjectsToUnique ? next : strings.number(of: string, orNew: next)
+    let number = number(of: string, orNew: next)
     put(reference: number, at: &place)
     if number == next { add(string) } else { contentBytes += string.utf8.count }
+  }
+
+  /// Returns the number of an equal string, or registers the string under `new`.
+  private mutating func number(of string: String, orNew new: Int) -> Int {
+    guard new >= Self.leastObjectsToUnique, string.utf8.count <= Self.longestStringToUnique else {
+      return new
+    }
+    if let known = strings[.string(string)] { return known }
+    strings[.string(string)] = new
+    return new
   }
 
   private mutating func put(reference number: Int, at place: inout Int) {
