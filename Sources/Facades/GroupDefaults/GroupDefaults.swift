@@ -178,12 +178,7 @@ public final class GroupDefaults: Sendable {
 
   /// Runs the body of a source-compatible method and reports the error that it throws.
   package func reporting<Result>(_ otherwise: Result, _ body: () throws -> Result) -> Result {
-    do {
-      return try body()
-    } catch {
-      reporter.report(error)
-      return otherwise
-    }
+    Diagnostics.reporting(otherwise: otherwise, to: reporter.report, body)
   }
 }
 

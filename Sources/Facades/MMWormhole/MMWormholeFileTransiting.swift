@@ -68,12 +68,7 @@ open class MMWormholeFileTransiting: NSObject, MMWormholeTransiting {
   func report(_ error: any Error) { reporter.report(error) }
 
   func reporting<Result>(otherwise: Result, _ body: () throws -> Result) -> Result {
-    do {
-      return try body()
-    } catch {
-      report(error)
-      return otherwise
-    }
+    Diagnostics.reporting(otherwise: otherwise, to: report, body)
   }
 
   /// Passes a message on to the session; nil is not passed on.

@@ -205,9 +205,10 @@ extension Diagnostics {
 
   /// Runs a closure whose error changes nothing for the caller: it is only reported.
   ///
+  /// - Parameter report: The receiver of the error.
   /// - Returns: Its result; after an error the other one.
   package static func reporting<Result>(
-    otherwise: Result, _ body: () throws -> Result
+    otherwise: Result, to report: (any Error) -> Void = report, _ body: () throws -> Result
   ) -> Result {
     do {
       return try body()
