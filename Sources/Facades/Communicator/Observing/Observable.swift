@@ -71,10 +71,11 @@ extension DispatchQueue {
 /// ```
 public final class Observations<Value: Sendable>: Sendable {
   typealias Handler = @Sendable (Value) -> Void
+  private typealias Observer = (observation: Observation, queue: DispatchQueue, handler: Handler)
 
   private struct State {
     /// In the order of registration, which is the order of calls.
-    var observers: [(observation: Observation, handler: Handler)] = []
+    var observers: [Observer] = []
     /// Values from before the first observer; nil once there was an observer.
     var waiting: [Value]? = []
   }
@@ -88,14 +89,12 @@ public final class Observations<Value: Sendable>: Sendable {
   init(keeping limit: Int = 0) { self.limit = limit }
 
   func add(on queue: DispatchQueue, _ handler: @escaping Handler) -> Observation {
-    let observation = Observation(queue: queue)
+    let observer = (Observation(), queue, handler)
     state.withLock { state in
-      state.observers.append((observation, handler))
-      let waiting = state.waiting ?? []
-      state.waiting = nil
-      for value in waiting { enqueue(value, for: observation, handler) }
+      state.observers.append(observer)
+      for value in state.waiting.take() ?? [] { enqueue(value, for: observer) }
     }
-    return observation
+    return observer.0
   }
 
   func remove(_ observation: Observation) {
@@ -116,18 +115,16 @@ public final class Observations<Value: Sendable>: Sendable {
         }
         state.waiting = waiting
       }
-      for observer in state.observers {
-        enqueue(value, for: observer.observation, observer.handler)
-      }
+      for observer in state.observers { enqueue(value, for: observer) }
     }
   }
 
   /// Called under the lock, so that all observers get values in one order; no handler is called
   /// here.
-  private func enqueue(_ value: Value, for observation: Observation, _ handler: @escaping Handler) {
-    observation.queue.async { [self] in
-      if state.withLock({ $0.observers.contains { $0.observation == observation } }) {
-        handler(value)
+  private func enqueue(_ value: Value, for observer: Observer) {
+    observer.queue.async { [self] in
+      if state.withLock({ $0.observers.contains { $0.observation == observer.observation } }) {
+        observer.handler(value)
       }
     }
   }
@@ -140,10 +137,5 @@ public final class Observations<Value: Sendable>: Sendable {
 /// GuaranteedMessage.unobserve(observation)
 /// ```
 public struct Observation: Hashable, Sendable {
-  let uuid = UUID()
-  let queue: DispatchQueue
-
-  public static func == (left: Self, right: Self) -> Bool { left.uuid == right.uuid }
-
-  public func hash(into hasher: inout Hasher) { hasher.combine(uuid) }
+  private let uuid = UUID()
 }

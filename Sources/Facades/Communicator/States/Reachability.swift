@@ -44,14 +44,8 @@ public enum Reachability: Sendable, Hashable {
 }
 
 extension Reachability {
-  func suffices(for minimum: Reachability) -> Bool { rank >= minimum.rank }
-
-  private var rank: Int {
-    switch self {
-    case .notReachable: 0
-    case .backgroundOnly: 1
-    case .immediatelyReachable: 2
-    }
+  func suffices(for minimum: Reachability) -> Bool {
+    self == minimum || self == .immediatelyReachable || minimum == .notReachable
   }
 
   var words: String {
