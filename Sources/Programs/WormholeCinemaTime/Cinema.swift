@@ -2,6 +2,7 @@ import Foundation
 import Synchronization
 import WatchConnectivity
 import Wormhole
+import WormholeWorkshop
 
 /// The identity of this process: one side of the cinema. Set once, before anything else is used.
 enum Cinema {
@@ -49,7 +50,7 @@ enum Cinema {
     FileHandle.standardError.write(Data("\(isPhone ? "phone" : "watch"): \(line)\n".utf8))
   }
 
-  static func log(failure sentence: String) { log(sentence, .failure(sentence.asSentence)) }
+  static func log(failure sentence: String) { log(sentence, .failure(sentence.capitalizedFirst)) }
 
   static func log(_ error: any Error) { log(failure: "\(error)") }
 
@@ -60,7 +61,7 @@ enum Cinema {
       return last != now
     }
     guard isNew else { return }
-    let sentence = now?.asSentence
+    let sentence = now?.capitalizedFirst
     if !show({ $0.obstacle = sentence }) { log(now) }
   }
 }
@@ -70,8 +71,4 @@ enum Message: Equatable, Sendable {
   case success(String)
   case failure(String)
   case notice(String)
-}
-
-extension String {
-  var asSentence: String { prefix(1).uppercased() + dropFirst() }
 }

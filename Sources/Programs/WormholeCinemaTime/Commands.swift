@@ -1,5 +1,6 @@
 import Foundation
 import WatchConnectivity
+import WormholeWorkshop
 
 /// The interface without a screen: one command per line, and plain lines as answers.
 @MainActor
@@ -46,13 +47,13 @@ enum Commands {
     case "state": return [state]
     case "echo": return [argument]
     case "quit": exit(0)
-    default: throw Refusal(description: "there is no '\(verb)'; see cinematime --help")
+    default: throw Misuse("there is no '\(verb)'; see cinematime --help")
     }
   }
 
   private static func movie(_ text: String) throws -> Movie {
     guard let movie = Int(text).flatMap({ Movie.of($0) }) else {
-      throw Refusal(description: "no film has the number '\(text)'; see list")
+      throw Misuse("no film has the number '\(text)'; see list")
     }
     return movie
   }

@@ -42,16 +42,16 @@ struct LaunchOptions: Sendable {
 
     """
 
-  init(_ arguments: [String], environment: [String: String]) throws(Refusal) {
-    var rest = arguments[...]
-    while let argument = rest.popFirst() {
+  init(_ arguments: [String], environment: [String: String]) throws(Misuse) {
+    var list = ArgumentList(arguments)
+    while let argument = list.next() {
       switch argument {
       case "phone", "watch": role = WCSession.Role(rawValue: argument)
-      case "--group", "--container": try take(argument, try Self.value(of: argument, &rest))
-      case "--name": watchName = try Self.value(of: argument, &rest)
+      case "--group", "--container": try take(argument, try Self.value(of: argument, &list))
+      case "--name": watchName = try Self.value(of: argument, &list)
       case "--background": isInBackground = true
       case "--help", "-h", "help": wantsHelp = true
-      default: throw Refusal(description: "there is no '\(argument)' here; try --help")
+      default: throw Misuse("there is no '\(argument)' here; try --help")
       }
     }
     guard containerArguments.isEmpty else { return }
@@ -62,17 +62,12 @@ struct LaunchOptions: Sendable {
   }
 
   private static func value(
-    of option: String, _ rest: inout ArraySlice<String>
-  ) throws(Refusal) -> String {
-    guard let value = rest.popFirst(), !value.isEmpty else {
-      throw Refusal(description: "\(option) needs a value")
-    }
-    return value
-  }
+    of option: String, _ list: inout ArgumentList
+  ) throws(Misuse) -> String { try list.value(of: option, "a value") { $0.isEmpty ? nil : $0 } }
 
-  private mutating func take(_ option: String, _ value: String) throws(Refusal) {
+  private mutating func take(_ option: String, _ value: String) throws(Misuse) {
     guard [nil, option].contains(containerArguments.first) else {
-      throw Refusal(description: "a group and a directory each name a container; give only one")
+      throw Misuse("a group and a directory each name a container; give only one")
     }
     // Another process may have another working directory.
     let isPath = option == "--container" && !Engines.isMeant(by: value)
@@ -91,9 +86,4 @@ struct LaunchOptions: Sendable {
     return (["cinematime"] + container + [role == .phone ? "watch" : "phone"])
       .map(\.quotedForShell).joined(separator: " ")
   }
-}
-
-/// The program cannot do what a user asked for, or what its story waits for.
-struct Refusal: Error, CustomStringConvertible {
-  let description: String
 }

@@ -3,6 +3,7 @@ import WatchConnectivity
 import Wormhole
 import WormholeEtcd
 import WormholeSystem
+import WormholeWorkshop
 
 @main
 enum Main {
@@ -19,8 +20,8 @@ enum Main {
       if options.wantsHelp { return print(LaunchOptions.help, terminator: "") }
       guard let role = options.role else { exit(try Story().play() ? 0 : 1) }
       try Cinema.begin(as: role, options)
-    } catch let refusal as Refusal {
-      fail(refusal.description, 64)
+    } catch let misuse as Misuse {
+      fail(misuse.description, 64)
     } catch let failure as LineProcess.Failure {
       fail("the story has failed: \(failure)", 1)
     } catch {

@@ -240,7 +240,7 @@ struct LaunchOptionsTests {
     for arguments in [
       ["sing"], ["phone", "--name"], ["--group", "group.a", "--container", "/tmp"],
     ] {
-      #expect(throws: Refusal.self) { try LaunchOptions(arguments, environment: [:]) }
+      #expect(throws: Misuse.self) { try LaunchOptions(arguments, environment: [:]) }
     }
   }
 }

@@ -3,6 +3,7 @@ import WatchConnectivity
 import Wormhole
 import WormholePeers
 import WormholeSystem
+import WormholeWorkshop
 
 /// The counterpart of an app installed on a real phone: a program that the watch can wake.
 enum Installation {
@@ -19,7 +20,7 @@ enum Installation {
       if try registry.launch(of: "phone") != phone { try registry.set(phone, for: "phone") }
     } catch let error as PeerError where error.code == .notLaunched {
       let sentence = "the watch cannot start the phone: \(error.reason)"
-      Cinema.log(sentence, .notice(sentence.asSentence))
+      Cinema.log(sentence, .notice(sentence.capitalizedFirst))
     }
   }
 }

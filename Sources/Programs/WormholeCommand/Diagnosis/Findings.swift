@@ -293,8 +293,6 @@ struct Findings {
 }
 
 extension String {
-  var capitalizedFirst: String { prefix(1).uppercased() + dropFirst() }
-
   /// Whether a command can name what a path was read from: a byte that is not UTF-8 was replaced, and a
   /// shell drops line breaks at the end.
   fileprivate var isWhole: Bool { !unicodeScalars.contains("\u{FFFD}") && last?.isNewline != true }

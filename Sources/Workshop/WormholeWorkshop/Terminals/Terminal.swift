@@ -153,6 +153,9 @@ extension String {
     return String(drop(while: isBlank).reversed().drop(while: isBlank).reversed())
   }
 
+  /// The text with a capital letter at its beginning.
+  package var capitalizedFirst: String { prefix(1).uppercased() + dropFirst() }
+
   package var withoutBlanksAtEnd: String { String(reversed().drop { $0 == " " }.reversed()) }
 
   /// Returns the text with blanks up to a number of columns: after it, or before it.
