@@ -58,12 +58,8 @@ struct ExternalCommand: Sendable {
         variables: variables, input: standardInput.rawValue,
         output: collectsOutput ? pipe.write.rawValue : 1, hasOwnGroup: limit != nil)
       let source = pipe.takeRead()
-      guard let interruption else {
-        return try child.waitForEnd(collecting: collectsOutput ? source : nil)
-      }
-      return try interruption.wait(
-        forEndOf: child, collecting: collectsOutput ? source : nil, unwanted: unwanted, until: limit
-      )
+      return try child.waitForEnd(
+        interruption, collecting: collectsOutput ? source : nil, unwanted: unwanted, until: limit)
     } catch {
       throw self.error(error)
     }
@@ -83,7 +79,7 @@ struct ExternalCommand: Sendable {
       variables[CommandVariable.fence] = role.map { "\($0.registration.fence.number)" }
       let child = try start(variables: variables)
       whenStarted()
-      let termination = try interruption.wait(forEndOf: child, under: role).termination
+      let termination = try child.waitForEnd(interruption, under: role).termination
       try role?.check()
       return termination
     } catch let error as Errno {
@@ -138,23 +134,6 @@ struct CollectedOutput {
 }
 
 extension ChildProcess {
-  /// Waits without a limit: how long the program runs is its user's decision. Programs that it has started
-  /// and left behind are not waited for.
-  fileprivate func waitForEnd(
-    collecting pipe: SharedDescriptor?
-  ) throws(Errno) -> (termination: Termination, output: [UInt8], isLate: Bool) {
-    var output = CollectedOutput(pipe)
-    while true {
-      let ready = try waitReadable(
-        [descriptor] + [output.descriptor].compactMap { $0 }, until: .now + .seconds(3_600))
-      if ready[0], let termination = try wait(until: .now) {
-        try output.readRest()
-        return (termination, output.bytes, false)
-      }
-      if ready.count > 1, ready[1] { try output.read() }
-    }
-  }
-
   func pass(_ received: SignalReception.Received) throws(Errno) {
     // The terminal sends its signals to the program, too, and so does the shell that continues it.
     // The end of the terminal reaches only the first process of the session.

@@ -9,7 +9,7 @@ final class Interruption {
   /// Whether a signal has asked this process to end.
   var isRequested: Bool { last != nil }
   private var last: Signal?
-  private let signals: SignalReception
+  fileprivate let signals: SignalReception
   /// Called when the process continues after a stop, and once a minute.
   private let check: () throws -> Void
 
@@ -20,7 +20,7 @@ final class Interruption {
   private let endsWithReader: Bool
 
   /// The time between two checks when nothing happens: not every loss is announced by a signal.
-  private static let interval: Duration = .seconds(60)
+  fileprivate static let interval: Duration = .seconds(60)
 
   /// - Parameters:
   ///   - quits: whether SIGQUIT is received, too; otherwise it ends the program at once.
@@ -89,7 +89,7 @@ final class Interruption {
   }
 
   /// Takes the signals that have come, and notes the last one that asks this process to end.
-  private func takeSignals() throws(Errno) -> [SignalReception.Received] {
+  fileprivate func takeSignals() throws(Errno) -> [SignalReception.Received] {
     let received = try signals.take()
     last = received.last { $0.signal != .continue }?.signal ?? last
     return received
@@ -120,9 +120,6 @@ final class RunningCopy {
 }
 
 extension Interruption {
-  /// The time between SIGTERM and SIGKILL for a program that has reached its limit.
-  private static let killDelay: Duration = .seconds(10)
-
   /// Waits for the end of several programs, and passes on to each the signals that would end this
   /// process. When one is killed, the others are asked to end: their starter then starts all of them
   /// again. Returns how the last one ended that did not end with status 0.
@@ -154,19 +151,26 @@ extension Interruption {
     }
     return result
   }
+}
 
-  /// Waits for the end of another program, and passes on to it the signals that would end this
-  /// process.
+extension ChildProcess {
+  /// The time between SIGTERM and SIGKILL for a program that has reached its limit.
+  private static let killDelay: Duration = .seconds(10)
+
+  /// Waits for the end of this program, and not for programs that it has started and left behind. Without
+  /// `limit` it may take any time, which is its user's decision.
   ///
   /// - Returns: how it ended; `isLate` is true if it was asked to end because of `limit`.
   /// - Parameters:
+  ///   - interruption: passes on to it the signals that would end this process; without it, a signal ends
+  ///     this process.
   ///   - pipe: the output of the program; nil if it is not collected.
   ///   - unwanted: once it is readable, the program gets SIGTERM.
   ///   - role: without it the program may not run: it gets SIGTERM, and is killed later.
   ///   - limit: when it has passed, the program gets SIGTERM, and is killed `killDelay` later.
   ///   - mustEnd: called after each event, and once a minute; true if SIGTERM should be sent.
-  func wait(
-    forEndOf child: borrowing ChildProcess, collecting pipe: SharedDescriptor? = nil,
+  func waitForEnd(
+    _ interruption: Interruption?, collecting pipe: SharedDescriptor? = nil,
     unwanted: OneResult<Bool>? = nil, under role: RoleWatch? = nil,
     until limit: ContinuousClock.Instant? = nil, mustEnd: () -> Bool = { false }
   ) throws(Errno) -> (termination: Termination, output: [UInt8], isLate: Bool) {
@@ -175,46 +179,44 @@ extension Interruption {
     var isKilled = false
     var ended: Termination?
     while true {
+      let wish = asked == nil ? unwanted?.descriptor ?? role?.descriptor : nil
       // A program that has ended stays readable.
-      let isWaiting = ended == nil
-      var descriptors = [isWaiting ? child.descriptor : signals.descriptor, signals.descriptor]
-      if let pipe = output.descriptor { descriptors.append(pipe) }
-      if asked == nil, let wish = unwanted?.descriptor ?? role?.descriptor {
-        descriptors.append(wish)
-      }
-      var next = ContinuousClock.now + Self.interval
+      let own = ended == nil ? descriptor : nil
+      // One that is missing has the number -1, for which poll(2) does not wait.
+      let descriptors = [own, interruption?.signals.descriptor, output.descriptor, wish]
+      var next = ContinuousClock.now + Interruption.interval
       // After the first signal, the instant of the second one.
       let end = asked.flatMap { role?.deadline(askedAt: $0) ?? limit.map { $0 + Self.killDelay } }
       if let end = end ?? limit, !isKilled { next = min(next, end) }
-      if !isWaiting { next = min(next, .now + .milliseconds(50)) }
-      let ready = try waitReadable(descriptors, until: next)
-      if isWaiting, ready[0], let termination = try child.wait(until: .now) {
+      if ended != nil { next = min(next, .now + .milliseconds(50)) }
+      let ready = try waitReadable(descriptors.map { $0 ?? -1 }, until: next)
+      if ready[0], let termination = try wait(until: .now) {
         try output.readRest()
         ended = termination
       }
       if let ended {
-        let isOver = isKilled || asked == nil ? true : try child.isGroupGone()
+        let isOver = isKilled || asked == nil ? true : try isGroupGone()
         if isOver {
           // A signal of the terminal reaches both, and the program is perhaps the first to end.
-          _ = try takeSignals()
+          _ = try interruption?.takeSignals()
           return (ended, output.bytes, limit != nil && asked != nil)
         }
       }
-      for received in try takeSignals() {
+      for received in try interruption?.takeSignals() ?? [] {
         if received.signal == .continue { role?.checkAfterStop() }
-        try child.pass(received)
+        try pass(received)
       }
-      if output.descriptor != nil, ready[2] { try output.read() }
+      if ready[2] { try output.read() }
       if asked == nil,
         unwanted?.look() != nil || role?.isLost() == true || mustEnd()
           || limit.map({ .now >= $0 }) == true
       {
-        try child.askToEnd()
+        try askToEnd()
         asked = .now
       }
       // Also if both instants have passed: this process was stopped, or had no processor.
       if let end, !isKilled, ContinuousClock.now >= end {
-        _ = try tolerating([.noSuchProcess], child.sendToGroup(.kill))
+        _ = try tolerating([.noSuchProcess], sendToGroup(.kill))
         isKilled = true
       }
     }

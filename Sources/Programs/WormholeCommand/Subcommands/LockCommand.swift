@@ -241,7 +241,7 @@ struct LockedRun {
         environment.report("\(error)")
       }
       var renewal = ContinuousClock.now + Self.renewalInterval
-      let termination = try interruption.wait(forEndOf: child) {
+      let termination = try child.waitForEnd(interruption) {
         guard loss == nil else { return false }
         // After an error, perhaps of descriptors, the command continues; its end is the next check.
         loss = try? checked(access, &renewal, process: child.processID)

@@ -83,7 +83,7 @@ private struct Draft {
       let interruption = try Interruption(quits: true)
       let child = try shell.start(variables: [:])
       termination = try environment.withoutTimeLimit {
-        try interruption.wait(forEndOf: child).termination
+        try child.waitForEnd(interruption).termination
       }
     } catch let error as Errno {
       remove()
