@@ -1,4 +1,5 @@
 import Wormhole
+import WormholeWorkshop
 
 /// One pass over a command line, left to right, as the description of the program reads it.
 ///
@@ -256,12 +257,12 @@ extension ArgumentParser {
   ) throws(UsageError) -> ContainerSelection.Name? {
     let isUsed = command.containerOption.map { optionValues[$0] != nil } ?? true
     guard command.needsContainer, isUsed else { return nil }
-    do throws(ContainerSelection.Conflict) {
+    do throws(Misuse) {
       let name = try ContainerSelection.Name.chosen(
         option: { optionValues[$0]?.last }, variable: variable)
       if let name { return name }
     } catch {
-      throw self.error(error.reason)
+      throw self.error(error.description)
     }
     throw error(
       "no container is named: give --group ID or --container DIRECTORY, or set "

@@ -10,7 +10,7 @@ struct ContainerSelection: Sendable {
     /// The container that the options, or without them the variables, name; nil if there is none.
     static func chosen(
       option: (String) -> String?, variable: (String) -> String?
-    ) throws(Conflict) -> Name? {
+    ) throws(Misuse) -> Name? {
       let variables = [groupVariable, directoryVariable]
       let given = ["group", "container"].map(option)
       // An empty variable counts as unset.
@@ -23,16 +23,12 @@ struct ContainerSelection: Sendable {
             + " are both set: unset one, or give --group or --container"
         ),
       ] {
-        if names[0] != nil, names[1] != nil { throw Conflict(reason: conflict) }
+        if names[0] != nil, names[1] != nil { throw Misuse(conflict) }
         if let group = names[0] { return .group(group) }
         if let directory = names[1] { return .directory(directory) }
       }
       return nil
     }
-  }
-
-  struct Conflict: Error {
-    let reason: String
   }
 
   let name: Name

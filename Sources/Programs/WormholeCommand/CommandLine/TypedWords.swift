@@ -1,5 +1,6 @@
 import FoundationEssentials
 import WormholePropertyLists
+import WormholeWorkshop
 
 /// The words of defaults(1) that name the type of the next word: `-int 5`,
 /// `-dict-add left -int 1 right -int 2`. The collections among them begin the value.
@@ -15,43 +16,38 @@ struct TypedWords {
 
   static let markers = expectations.keys.sorted() + collections
 
-  /// Why the words do not fit, for a sentence.
-  struct Problem: Error, CustomStringConvertible {
-    let description: String
-  }
-
   /// The collection that the words begin with; nil for one value.
   private let collection: String?
   private var values: [PropertyListValue] = []
   /// The keys of the values in a dictionary.
   private var keys: [String] = []
 
-  /// - Throws: `Problem`; the error of `untyped`, which reads a word without a type.
+  /// - Throws: `Misuse`, if the words do not fit; the error of `untyped`, which reads a word without a type.
   init(_ words: [String], untyped: (String) throws -> PropertyListValue) throws {
     collection = words.first.flatMap { Self.collections.contains($0) ? $0 : nil }
     var rest = words.dropFirst(collection == nil ? 0 : 1)
     while let word = rest.popFirst() {
       if collection == nil, !values.isEmpty {
-        throw Problem(description: "unexpected argument '\(word)'")
+        throw Misuse("unexpected argument '\(word)'")
       }
       let isKey = collection?.hasPrefix("-dict") ?? false
       if isKey { keys.append(word) }
       guard let type = isKey ? rest.popFirst() : word else {
-        throw Problem(description: "missing value of the key '\(word)'")
+        throw Misuse("missing value of the key '\(word)'")
       }
       if Self.collections.contains(type) {
-        throw Problem(description: "'\(type)' must be the first word of the value")
+        throw Misuse("'\(type)' must be the first word of the value")
       }
       guard let expectation = Self.expectations[type] else {
         values.append(try untyped(type))
         continue
       }
       guard let text = rest.popFirst() else {
-        throw Problem(description: "missing value after '\(type)'")
+        throw Misuse("missing value after '\(type)'")
       }
       guard let value = PropertyListValue(text, type: type) else {
-        throw Problem(
-          description: "the value '\(text)' is invalid for '\(type)': expected \(expectation)")
+        throw Misuse(
+          "the value '\(text)' is invalid for '\(type)': expected \(expectation)")
       }
       values.append(value)
     }
