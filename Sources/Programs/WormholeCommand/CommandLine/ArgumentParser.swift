@@ -173,8 +173,8 @@ struct ArgumentParser {
   }
 
   /// Splits `--option=value`, and `-w5` of an option that has a letter and a value.
-  private static func split(
-    _ argument: String, _ options: [ArgumentDescription]
+  static func split(
+    _ argument: String, _ options: [ArgumentDescription] = []
   ) -> (spelling: String, attached: String?) {
     if !argument.hasPrefix("--"), argument.count > 2,
       let letter = argument.dropFirst().first,

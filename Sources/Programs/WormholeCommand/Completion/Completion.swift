@@ -47,14 +47,11 @@ struct Completion {
 
   private var command: CommandDescription { path[path.count - 1] }
 
-  private func option(spelled spelling: Substring) -> ArgumentDescription? {
-    CommandDescription.options(at: path).first { "--\($0.name)" == spelling && $0.kind != nil }
-  }
-
-  /// Whether a word is `--option=…`, with what is before and after the sign.
-  private static func parts(_ word: String) -> (spelling: Substring, value: String)? {
-    guard word.hasPrefix("--"), let equals = word.firstIndex(of: "=") else { return nil }
-    return (word[..<equals], String(word[word.index(after: equals)...]))
+  /// The option that a word names, and the value that it has after `=`.
+  private func parts(_ word: String) -> (option: ArgumentDescription?, value: String?) {
+    let (spelling, value) = ArgumentParser.split(word)
+    let options = CommandDescription.options(at: path)
+    return (options.first { "--\($0.name)" == spelling && $0.kind != nil }, value)
   }
 
   private mutating func read(_ word: String) {
@@ -69,10 +66,8 @@ struct Completion {
       tailWords = 0
     } else if path.count == 1, word == "help" {
       asksForHelp = true
-    } else if let (spelling, value) = Self.parts(word), let option = option(spelled: spelling) {
-      values[option.name] = value
-    } else if let option = option(spelled: word[...]) {
-      self.option = option
+    } else if case (let option?, let value) = parts(word) {
+      if let value { values[option.name] = value } else { self.option = option }
     } else if let subcommand = command.subcommand(named: word), !subcommand.isHidden {
       path.append(subcommand)
     } else if !word.hasPrefix("-") || word == "-" {
@@ -83,9 +78,8 @@ struct Completion {
   /// The words that fit in the place of the last word, whatever it begins with.
   var offer: Offer {
     if let tailWords { return command.tail == nil ? .nothing : tailWords == 0 ? .commands : .files }
-    if let option = option ?? Self.parts(current).flatMap({ option(spelled: $0.spelling) }),
-      let kind = option.kind
-    {
+    let (named, value) = parts(current)
+    if let option = option ?? (value == nil ? nil : named), let kind = option.kind {
       return Offer(kind)
     }
     let positionals = command.positionals
