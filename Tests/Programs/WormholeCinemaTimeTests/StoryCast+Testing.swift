@@ -1,4 +1,6 @@
+import ConnectivityTesting
 import Foundation
+import WatchConnectivity
 import Wormhole
 import WormholePeers
 import WormholePropertyLists
@@ -22,6 +24,8 @@ extension StoryCast {
   }
 
   private var value: Value { container.value("purchased") }
+
+  func kill(_ role: WCSession.Role) throws { try side(role).process.kill() }
 
   /// Returns the QR codes in the watch's documents; on etcd in its machine's directory of the container.
   func codes() throws -> [String] {

@@ -64,8 +64,6 @@ final class StoryCast {
     return try sides.map { try $0.receive() }
   }
 
-  func kill(_ role: WCSession.Role) throws { try side(role).process.kill() }
-
   private func phones() throws -> [Int32] {
     try container.own.presence("peer/phone").members().map(\.processID)
   }
