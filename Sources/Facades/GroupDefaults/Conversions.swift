@@ -48,10 +48,7 @@ package enum Conversions {
   package static func double(_ value: PropertyListValue) -> Double {
     switch value {
     case .string(let string): LeadingNumber.real(string)
-    case .integer(let integer): Double(integer)
-    case .unsigned(let integer): Double(integer)
-    case .real(let real): real
-    case .boolean, .date, .data, .array, .dictionary: 0
+    default: value.doubleValue ?? 0
     }
   }
 
@@ -62,11 +59,8 @@ package enum Conversions {
   package static func bool(_ value: PropertyListValue) -> Bool {
     switch value {
     case .string(let string): LeadingNumber.boolean(string)
-    case .integer(let integer): integer != 0
-    case .unsigned(let integer): integer != 0
     case .boolean(let boolean): boolean
-    case .real(let real): real != 0
-    case .date, .data, .array, .dictionary: false
+    default: double(value) != 0
     }
   }
 

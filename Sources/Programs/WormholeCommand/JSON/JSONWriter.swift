@@ -29,10 +29,8 @@ struct JSONWriter {
   private mutating func write(_ value: PropertyListValue, depth: Int) throws(JSONError) {
     switch value {
     case .string(let text): write(quoted: text)
-    case .integer(let integer): write(String(integer))
-    case .unsigned(let integer): write(String(integer))
+    case .integer, .unsigned, .boolean: write(value.description)
     case .real(let real): write(TaggedScalar.text(real))
-    case .boolean(let boolean): write(boolean ? "true" : "false")
     case .date(let date): write(TaggedScalar.text(date))
     case .data(let data): write(TaggedScalar.text(data))
     case .array(let elements):

@@ -362,10 +362,7 @@ extension PropertyListValue {
     case .dictionary(let members):
       members.contains { $0.key.lowercased().contains(text) || $0.value.contains(text) }
     case .data: false
-    case .integer(let number): String(number) == text
-    case .unsigned(let number): String(number) == text
-    case .real(let number): String(number) == text
-    case .boolean(let value): String(value) == text
+    case .integer, .unsigned, .real, .boolean: description == text
     case .date(let date): ISO8601.text(date)?.lowercased().contains(text) ?? false
     }
   }
