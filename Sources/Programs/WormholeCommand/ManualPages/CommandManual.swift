@@ -146,21 +146,14 @@ enum ManualSection: String, CaseIterable, Sendable {
 enum Roff {
   /// The text without any meaning for the formatter.
   static func escaped(_ text: String) -> String {
-    text.map { character in
-      switch character {
-      case "\\": "\\e"
-      // A hyphen that can be copied, and at which no line is broken.
-      case "-": "\\-"
-      case "'": "\\(aq"
-      case "`": "\\(ga"
-      case "^": "\\(ha"
-      case "~": "\\(ti"
-      case "\"": "\\(dq"
-      case "…": "..."
-      default: String(character)
-      }
-    }.joined()
+    text.map { escapes[$0] ?? String($0) }.joined()
   }
+
+  /// The hyphen can be copied, and no line is broken at it.
+  private static let escapes: [Character: String] = [
+    "\\": "\\e", "-": "\\-", "'": "\\(aq", "`": "\\(ga", "^": "\\(ha", "~": "\\(ti", "\"": "\\(dq",
+    "…": "...",
+  ]
 
   static func bold(_ text: String) -> String { "\\fB\(escaped(text))\\fP" }
   static func italic(_ text: String) -> String { "\\fI\(escaped(text))\\fP" }
