@@ -58,6 +58,18 @@ struct LockCommandTests {
     #expect(outcome.output == "1\n1\n", "\(outcome)")
   }
 
+  @Test("The second names the command that has the lock, from a moment after its start")
+  func holder() throws {
+    let outcome = try Session().shell(
+      """
+      mkfifo "$T/out"; echo 0 >f
+      holds wormhole lock f -- sh -c 'echo in >"$T/in"; exec cat "$T/out"'
+      until wormhole lock f --timeout 0 -- true 2>&1 | grep -q '(cat), running,'; do :; done
+      : >"$T/out"; wait $pid; echo $?
+      """)
+    #expect(outcome.output == "0\n", "\(outcome)")
+  }
+
   @Test("Two that share run at the same time; an exclusive one waits for both")
   func sharing() throws {
     let outcome = try Session().shell(
