@@ -1,4 +1,4 @@
-import WormholeSystem
+package import WormholeSystem
 
 /// The error for a condition that did not come true before its deadline.
 package struct NeverHappened: Error, CustomStringConvertible {
@@ -44,5 +44,19 @@ package func eventuallyAsync(
     guard ContinuousClock.now < deadline else { throw NeverHappened(what: what) }
     // A task that only yields takes a processor from the other tests.
     try await Task.sleep(for: .milliseconds(2))
+  }
+}
+
+/// Makes a queue of file events as soon as there can be one more: a user has 128 of them, of which a test
+/// with a hundred processes takes most for a while.
+package func nextEventQueue() throws -> FileDescriptor {
+  let deadline = soon
+  while true {
+    do {
+      return try FileDescriptor.eventQueue()
+    } catch {
+      guard error == .tooManyOpenFiles, .now < deadline else { throw error }
+      pauseThread(.milliseconds(10))
+    }
   }
 }

@@ -10,11 +10,13 @@ extension CallTable {
       return "\(first), then \(try bench.file().tryLock(.shared))"
     },
     CallRow(.inotifyInit, "false") { bench in
+      // So that there is room for one.
+      _ = try nextEventQueue()
       let queue = try bench.act { SharedDescriptor(try FileDescriptor.eventQueue()) }
       return String(try queue.descriptor.takeEvents { _, _ in })
     },
     CallRow(.inotifyAddWatch, "1") { bench in
-      let queue = try FileDescriptor.eventQueue()
+      let queue = try nextEventQueue()
       _ = try bench.act { try queue.addWatch(bench.path, .created) }
       try bench.file().close()
       var count = 0
@@ -22,7 +24,7 @@ extension CallTable {
       return String(count)
     },
     CallRow(.inotifyRemoveWatch, "[true]") { bench in
-      let queue = try FileDescriptor.eventQueue()
+      let queue = try nextEventQueue()
       let watch = try queue.addWatch(bench.path, .created)
       try bench.act { try queue.removeWatch(watch) }
       try bench.file().close()

@@ -10,7 +10,7 @@ struct EventTests {
     let (first, second) = ("\(directory.path)/first", "\(directory.path)/second")
     try makeDirectory(first)
     try makeDirectory(second)
-    let queue = try FileDescriptor.eventQueue()
+    let queue = try nextEventQueue()
     let one = try queue.addWatch(first, [.created, .movedTo, .movedFrom, .deleted, .onlyDirectory])
     let two = try queue.addWatch(second, [.closedAfterWriting, .selfDeleted])
     #expect(try queue.addWatch(first, [.attributes, .addToExisting]) == one)
@@ -58,7 +58,7 @@ struct EventTests {
   @Test("are refused for foreign descriptors and paths")
   func refusals() throws {
     let directory = try TemporaryDirectory()
-    let queue = try FileDescriptor.eventQueue()
+    let queue = try nextEventQueue()
     #expect(throws: Errno.noSuchFile) { try queue.addWatch("\(directory.path)/no", .created) }
     try FileDescriptor.open("\(directory.path)/file", [.writeOnly, .create]).close()
     #expect(throws: Errno.notDirectory) {

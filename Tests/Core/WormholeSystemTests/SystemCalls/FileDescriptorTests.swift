@@ -60,7 +60,7 @@ struct FileDescriptorTests {
     let parent = try FileDescriptor.open(directory.path, [.readOnly, .directory])
     let beneath = try FileDescriptor.openBeneath("a", at: parent.rawValue, .readOnly)
     #expect(Descriptors.closesOnExec(beneath.rawValue))
-    let queue = try FileDescriptor.eventQueue()
+    let queue = try nextEventQueue()
     #expect(Descriptors.closesOnExec(queue.rawValue))
     let counter = try FileDescriptor.wakeUpCounter()
     #expect(Descriptors.closesOnExec(counter.rawValue))

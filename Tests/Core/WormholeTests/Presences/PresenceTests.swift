@@ -230,7 +230,7 @@ struct PresenceTests {
   func looksAreSilent() throws {
     let a = try participant()
     _ = try a.ask("enter p")
-    let queue = try FileDescriptor.eventQueue()
+    let queue = try nextEventQueue()
     _ = try queue.addWatch(place, [.closedAfterWriting, .created, .deleted, .movedTo, .movedFrom])
     _ = try presence.members()
     _ = try presence.status()
