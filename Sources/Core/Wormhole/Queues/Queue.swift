@@ -193,12 +193,13 @@ extension Queue {
   }
 
   /// Ends entries of consumers that have ended as failed: one, or all. While another consumer has the
-  /// queue alone, that gets them.
+  /// queue alone, that gets them. Takes no longer than `Value.standardWait`.
   ///
   /// - Returns: How many this call has ended.
   package func endAbandoned(_ id: QueueEntryID? = nil, reason: String) throws -> Int {
     var left = try abandoned()
     guard id.map({ left.contains($0.batch) }) ?? !left.isEmpty else { return 0 }
+    let deadline = ContinuousClock.now + Value.standardWait
     return try attempt("consume") {
       let membership: QueueMembership
       do {
@@ -209,8 +210,8 @@ extension Queue {
       var source = membership.source
       defer { source.place.end(membership.registration, asDeath: false) }
       var count = 0
-      while !left.isEmpty {
-        switch try source.take(until: nil) {
+      while !left.isEmpty, .now < deadline {
+        switch try source.take(until: deadline) {
         case .again: continue
         case .nothing: return count
         case .batch(let batch):
