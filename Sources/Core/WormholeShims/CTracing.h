@@ -8,6 +8,8 @@
 #include <signal.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
+#include <string.h>
 #include <sys/ptrace.h>
 #include <sys/user.h>
 #include <sys/wait.h>
@@ -23,7 +25,7 @@ enum {
 
 // What a traced process did between two marks.
 struct ctrace_work {
-  // Of the program, not of the kernel.
+  // Of the program, not of the kernel, and not of the kernel's code in the program.
   uint64_t instructions;
   // The number of times that it came to the address that is counted.
   uint64_t visits;
@@ -50,10 +52,27 @@ static inline uint64_t ctrace_address(int process) {
 #endif
 }
 
+// The addresses of the kernel's code in a process (vdso(7)), which reads the clock again if a tick comes in
+// between, as it does if each step takes long. Empty if there is none.
+struct ctrace_vdso {
+  unsigned long first, end;
+};
+
+static inline struct ctrace_vdso ctrace_vdso(int process) {
+  struct ctrace_vdso vdso = {0, 0};
+  char path[32], line[512];
+  snprintf(path, sizeof path, "/proc/%d/maps", process);
+  FILE *maps = fopen(path, "re");
+  while (maps && fgets(line, sizeof line, maps))
+    if (strstr(line, "[vdso]")) sscanf(line, "%lx-%lx", &vdso.first, &vdso.end);
+  if (maps) fclose(maps);
+  return vdso;
+}
+
 // Lets a stopped process run to its next mark, and counts on the way if `work` is not null. Returns 0, or
 // -1: then errno is ESRCH for a process that has ended.
 static inline int ctrace_continue(
-    int process, uint64_t counted, struct ctrace_work *_Nullable work) {
+    int process, uint64_t counted, struct ctrace_vdso vdso, struct ctrace_work *_Nullable work) {
   int passed = 0;
   while (1) {
     if (ptrace(work ? PTRACE_SINGLESTEP : PTRACE_CONT, process, NULL, (void *)(long)passed) != 0)
@@ -69,8 +88,9 @@ static inline int ctrace_continue(
     if (signal == ctrace_mark) return 0;
     passed = signal == SIGTRAP ? 0 : signal;
     if (!work || passed) continue;
-    work->instructions++;
-    if (counted && ctrace_address(process) == counted) work->visits++;
+    uint64_t address = ctrace_address(process);
+    if (address < vdso.first || address >= vdso.end) work->instructions++;
+    if (counted && address == counted) work->visits++;
   }
 }
 

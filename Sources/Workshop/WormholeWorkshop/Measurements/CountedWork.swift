@@ -41,9 +41,10 @@ package struct CountedWork {
   ///   whether a directory is still the same.
   package init(ofProcess process: Int32, times: Int, allocator: Int) throws {
     guard ctrace_await(process) != -1 else { throw Errno(rawValue: errno) }
+    let vdso = ctrace_vdso(process)
     func work() throws -> ctrace_work {
       var work = ctrace_work()
-      guard ctrace_continue(process, UInt64(allocator), &work) != -1 else {
+      guard ctrace_continue(process, UInt64(allocator), vdso, &work) != -1 else {
         throw Errno(rawValue: errno)
       }
       return work
@@ -51,7 +52,7 @@ package struct CountedWork {
     let mark = try work()
     let works = try (0..<times).map { _ in try work() }
     // It ends now, and has no more marks.
-    while ctrace_continue(process, 0, nil) != -1 {}
+    while ctrace_continue(process, 0, vdso, nil) != -1 {}
     instructions = Int((works.map(\.instructions).min() ?? 0) - mark.instructions)
     allocations = Int(works.map(\.visits).min() ?? 0)
   }
