@@ -192,8 +192,9 @@ import WormholeTestSupport
       wormhole queue forget jobs "$(failed)"; echo $?
       wormhole queue forget jobs nonsense 2>"$T/said"; echo $?
       wormhole queue list jobs
+      for verb in retry remove; do wormhole queue $verb jobs --failed; echo $?; done
       """)
-    #expect(outcome.output == "1\n2\n5\n1\nagain\n0\n1\n", "\(outcome)")
+    #expect(outcome.output == "1\n2\n5\n1\nagain\n0\n1\n0\n0\n", "\(outcome)")
   }
 
   @Test("An older entry with the key that cannot be withdrawn is reported; the new one is stored")
