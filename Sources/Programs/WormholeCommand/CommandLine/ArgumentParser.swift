@@ -236,7 +236,10 @@ extension ArgumentParser {
       }
       if !taken.isEmpty { assigned[positional.name] = Array(taken) }
     }
-    if rest.count == 1, let extra = rest.first { throw error("unexpected argument '\(extra)'") }
+    if rest.count == 1, let extra = rest.first {
+      let meant = lineWithSuite.map { ": did you mean \($0)?" } ?? ""
+      throw error("unexpected argument '\(extra)'\(meant)")
+    }
     if !rest.isEmpty {
       let list = rest.map { "'\($0)'" }.joined(separator: ", ")
       throw error("\(rest.count) unexpected arguments: \(list)")

@@ -29,6 +29,7 @@ enum Suggestion {
     ("read", "get cat mget show"), ("send", "set put pub publish mset setex write"),
     ("listen", "sub subscribe psubscribe"), ("remove", "rm del delete unlink unset"),
     ("ls", "keys list"), ("incr", "increment inc incrby"), ("send --if-version none", "setnx"),
+    ("incr NAME -1", "decr decrement dec decrby"),
     ("stat", "exists type ttl"), ("status", "info endpoint member"),
     ("lock", "flock with-lock"), ("run", "start supervise"), ("monitor", "events top"),
     ("queue put", "push add enqueue lpush rpush tsp"),
@@ -59,6 +60,11 @@ enum Suggestion {
       }
     }
     return nil
+  }
+
+  /// The words of a command that `help` takes: without options, and what stands for an argument.
+  static func commandPath(_ words: [String]) -> [String] {
+    Array(words.prefix { $0.first?.isLowercase ?? false })
   }
 
   /// The options, each with the names that other programs have for it.
@@ -139,6 +145,14 @@ extension ArgumentParser {
     return line(arguments[..<first.place] + ["--"] + arguments[first.place...])
   }
 
+  /// The command line with `--suite` before the first operand, which is a domain for defaults(1); nil if
+  /// the command has no suite.
+  var lineWithSuite: String? {
+    guard command.options.contains(where: { $0.name == "suite" }), let first = operands.first
+    else { return nil }
+    return line(arguments[..<first.place] + ["--suite"] + arguments[first.place...])
+  }
+
   /// The command line for a `-c`, as shells and flock(1) have it; nil if no command may follow.
   private var lineWithShell: String? {
     guard command.tail != nil, tail == nil else { return nil }
@@ -172,7 +186,7 @@ extension ArgumentParser {
     let whole = arguments[..<(next - 1)] + words + arguments[next...]
     let meant =
       isInHelp
-      ? line(["help"] + parents + words)
+      ? line(["help"] + parents + Suggestion.commandPath(words))
       : isLine(whole, path[0]) ? line(whole) : line(arguments[..<(next - 1)] + words)
     return UsageError(reason: "unknown subcommand '\(name)': did you mean \(meant)?", path: path)
   }

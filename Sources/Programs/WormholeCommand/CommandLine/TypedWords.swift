@@ -62,8 +62,9 @@ struct TypedWords {
       return "missing expected argument '<key>' before '\(key)'"
     }
     guard areMeant(by: words) else {
-      return words.count > 1
-        ? "unexpected argument '\(words[1])'; an array begins with -array" : nil
+      guard words.count > 1 else { return nil }
+      let domain = "a domain is --suite \((arguments.text("key") ?? "").quotedForShell)"
+      return "unexpected argument '\(words[1])'; an array begins with -array, and \(domain)"
     }
     if let form = ["string", "data", "strict"].first(where: arguments.has) {
       return "--\(form) and \(words[0]) exclude each other"

@@ -131,6 +131,16 @@ import WormholeTestSupport
         "unknown subcommand 'del': did you mean 'wormhole queue remove q x'?"
       ),
       (["help", "pub"], "unknown subcommand 'pub': did you mean 'wormhole help send'?"),
+      (["help", "setnx"], "unknown subcommand 'setnx': did you mean 'wormhole help send'?"),
+      (["decr", "a"], "unknown subcommand 'decr': did you mean 'wormhole incr NAME -1'?"),
+      (
+        ["defaults", "read", "com.example", "key"],
+        "unexpected argument 'key': did you mean 'wormhole defaults read --suite com.example key'?"
+      ),
+      (
+        ["defaults", "write", "com.example", "key", "-int", "5"],
+        "unexpected argument '-int'; an array begins with -array, and a domain is --suite com.example"
+      ),
       (["-n", "f", "true"], "unknown option '-n': it is an option of 'wormhole lock'"),
       (["send", "a", "1", "--ttl", "5m"], "unknown option '--ttl': did you mean '--expires'?"),
       (["lock", "-e", "f"], "unknown option '-e': did you mean '--exclusive'?"),

@@ -30,8 +30,8 @@ import WormholeTestSupport
   func commands() throws {
     for (command, _) in Suggestion.commands where !command.hasPrefix("-") {
       var description = CommandDescription.root
-      for word in command.split(separator: " ").prefix(while: { !$0.hasPrefix("-") }) {
-        description = try #require(description.subcommand(named: String(word)), "\(command)")
+      for word in Suggestion.commandPath(command.split(separator: " ").map(String.init)) {
+        description = try #require(description.subcommand(named: word), "\(command)")
         #expect(description.name == word, "\(command)")
       }
       #expect(description.run != nil, "\(command)")
