@@ -8,6 +8,7 @@ final class EasyHandle: @unchecked Sendable {
   let raw: UnsafeMutableRawPointer
   private let errorText: UnsafeMutablePointer<CChar>
   private var headers: UnsafeMutableRawPointer?
+  private var security = TransportSecurity()
 
   init(_ library: CurlLibrary) throws(HTTPError) {
     guard let raw = library.functions.pointee.easy_init() else {
@@ -92,6 +93,7 @@ final class EasyHandle: @unchecked Sendable {
   func resume() -> Bool { library.functions.pointee.easy_pause(raw, 0) == 0 }
 
   private func secure(by security: TransportSecurity) throws(HTTPError) {
+    self.security = security
     try set(ccurl_SSL_VERIFYPEER, 1)
     try set(ccurl_SSL_VERIFYHOST, 2)
     // 6: TLS 1.2 or newer.
@@ -136,7 +138,11 @@ final class EasyHandle: @unchecked Sendable {
     if transfer.exceedsLimit {
       return HTTPError(.tooLarge, "its answer has more than \(transfer.maximumBytes) bytes")
     }
-    let text = errorText.pointee == 0 ? library.text(ofCode: code) : String(cString: errorText)
+    var text = errorText.pointee == 0 ? library.text(ofCode: code) : String(cString: errorText)
+    // libcurl cuts its text, perhaps within a path.
+    if text.utf8.count >= ccurl_ERROR_BYTES - 1, !security.files.isEmpty {
+      text += "...; the files are " + security.files
+    }
     // The kernel's error number of the last connection that failed.
     let number = ccurl_number(library.functions, raw, Int32(ccurl_INFO_OS_ERRNO))
     return .transfer(code, text, contentWasTaken: transfer.contentWasTaken, errorNumber: number)

@@ -33,6 +33,12 @@ package struct TransportSecurity: Hashable, Sendable {
     self.certificate = certificate
     self.key = key
   }
+
+  /// The files, with the names that they have in a container's location.
+  var files: String {
+    [("ca", authorities), ("cert", certificate), ("key", key)]
+      .compactMap { name, file in file.map { "\(name)=\($0)" } }.joined(separator: ", ")
+  }
 }
 
 package struct HTTPAnswer: Hashable, Sendable {

@@ -192,6 +192,22 @@ struct CallTests {
     #expect(code(post(request, within: .seconds(30))) == .certificate)
   }
 
+  // libcurl cuts its sentences.
+  @Test(
+    "name the files of TLS in the error, however long the paths are",
+    arguments: [TransportSecurity(authorities: missing), TransportSecurity(certificate: missing)])
+  func longPath(security: TransportSecurity) throws {
+    let server = try HostileServer { try $0.waitForEnd() }
+    var request = server.request()
+    request.url = "https://127.0.0.1:\(server.port)"
+    request.security = security
+    let error = #expect(throws: HTTPError.self) { try post(request, within: .seconds(30)).get() }
+    #expect(error?.code == .certificate)
+    #expect(error?.reason.contains(Self.missing) == true, "\(String(describing: error))")
+  }
+
+  private static let missing = String(repeating: "/missing", count: 100) + ".pem"
+
   // The threads of tests block the signal, as those of Dispatch do; a program's main thread does not.
   @Test("do not end the program when the other end is gone", .ownProcess)
   func brokenPipe() throws {
