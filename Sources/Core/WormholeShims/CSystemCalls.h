@@ -24,11 +24,9 @@ enum {
   csys_RENAME_NOREPLACE = 1,
   csys_RENAME_EXCHANGE = 2,
   csys_RESOLVE_NO_XDEV = 0x01,
-  csys_RESOLVE_NO_MAGICLINKS = 0x02,
   csys_RESOLVE_NO_SYMLINKS = 0x04,
   csys_RESOLVE_BENEATH = 0x08,
   csys_O_PATH = 010000000,
-  csys_O_CLOEXEC = 02000000,
   // Scripts redirect the numbers up to 9, and shells take free ones from 10 up for themselves.
   csys_INHERITED = 10,
   csys_SEEK_DATA = 3,
