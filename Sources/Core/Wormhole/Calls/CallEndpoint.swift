@@ -44,7 +44,7 @@ package final class CallEndpoint: Sendable {
   private let noticeHandler: @Sendable (PropertyListValue) -> Void
   private let calls = Mutex(CallTable())
   /// One timer for all calls: a timer per call would remain behind for as long as its timeout.
-  private let alarm = AlarmLatch()
+  private let alarm = WakeLatch()
   private let mailbox = Mutex<(any Mailbox)?>(nil)
   private let state = Mutex(State())
 

@@ -84,7 +84,7 @@ extension Queue {
   private func joining(
     _ terms: ConsumerTerms, until deadline: ContinuousClock.Instant?
   ) -> sending any Waiting<Consumer> {
-    let wake = AlarmLatch()
+    let wake = WakeLatch()
     let entry = ConsumerTenure.entry(self, terms, wake, until: deadline)
     return StepwiseWait {
       try entry.step().then { .done(Consumer(self, terms, wake: wake, tenure: $0)) }
@@ -105,7 +105,7 @@ extension Queue {
     /// The queue.
     public let queue: Queue
     private let terms: ConsumerTerms
-    private let wake: AlarmLatch
+    private let wake: WakeLatch
     private let state: Mutex<State>
 
     private struct State {
@@ -119,7 +119,7 @@ extension Queue {
       var turn: WakeLatch?
     }
 
-    init(_ queue: Queue, _ terms: ConsumerTerms, wake: AlarmLatch, tenure: ConsumerTenure) {
+    init(_ queue: Queue, _ terms: ConsumerTerms, wake: WakeLatch, tenure: ConsumerTenure) {
       self.queue = queue
       self.terms = terms
       self.wake = wake
@@ -223,7 +223,7 @@ extension Queue {
     public func entries() -> ConsumerEntries { ConsumerEntries(consumer: self) }
 
     /// For tests: whether a caller waits in `next`.
-    package var isAwaited: Bool { wake.latch.isAwaited }
+    package var isAwaited: Bool { wake.isAwaited }
 
     // MARK: Taking
 
@@ -244,7 +244,7 @@ extension Queue {
         // One look before each wait: anything later raises the latch.
         if let entry = try take(until: deadline) { return .done(entry) }
         if isLost { return .again }
-        return deadline.hasPassed ? .done(nil) : .wait(for: wake.latch, until: deadline)
+        return deadline.hasPassed ? .done(nil) : .wait(for: wake, until: deadline)
       }
     }
 
@@ -315,7 +315,7 @@ extension Queue {
     ) -> WaitingStep<QueueEntry?> {
       guard !deadline.hasPassed else { return .done(nil) }
       let next = ContinuousClock.now + pause
-      return .wait(for: wake.latch, until: deadline.map { min($0, next) } ?? next)
+      return .wait(for: wake, until: deadline.map { min($0, next) } ?? next)
     }
 
     /// Continues with a new tenure, unless another caller was faster.

@@ -37,7 +37,7 @@ final class ConsumerTenure: Sendable {
 
   /// Returns the wait of a process that becomes a consumer, for the consumers in its way.
   static func entry(
-    _ queue: Queue, _ terms: ConsumerTerms, _ wake: AlarmLatch,
+    _ queue: Queue, _ terms: ConsumerTerms, _ wake: WakeLatch,
     until deadline: ContinuousClock.Instant?
   ) -> sending any Waiting<ConsumerTenure> {
     let deliveries = DeliveryTerms(OpenQueue(queue), terms, wake)
@@ -58,7 +58,7 @@ final class ConsumerTenure: Sendable {
 
   private var queue: Queue { deliveries.queue }
   private var terms: ConsumerTerms { deliveries.consumer }
-  private var wake: AlarmLatch { deliveries.wake }
+  private var wake: WakeLatch { deliveries.wake }
 
   /// Takes an entry; nil if there is none now.
   func take(until deadline: ContinuousClock.Instant?) throws -> QueueEntry? {
@@ -84,7 +84,7 @@ final class ConsumerTenure: Sendable {
     if terms.isWorker {
       begun.append(
         try queue.limited(until: deadline).role.observe(on: Blocking.queue()) { _ in
-          wake.raiseForChange()
+          wake.raise(forChange: true)
         })
     }
     begun += place.watch { wake.raise() }
@@ -275,12 +275,12 @@ package final class DeliveryTerms: Sendable {
   let directory: OpenQueue
   let consumer: ConsumerTerms
   /// Wakes the consumer.
-  let wake: AlarmLatch
+  let wake: WakeLatch
   /// Whether the consumer takes no more.
   let isFinal = Atomic(false)
   private let released = Mutex<[Released]>([])
 
-  init(_ directory: OpenQueue, _ consumer: ConsumerTerms = .init(), _ wake: AlarmLatch = .init()) {
+  init(_ directory: OpenQueue, _ consumer: ConsumerTerms = .init(), _ wake: WakeLatch = .init()) {
     self.directory = directory
     self.consumer = consumer
     self.wake = wake

@@ -12,6 +12,9 @@ package final class WakeLatch: Sendable {
     var semaphore: ThreadSemaphore?
     /// When the next timer raises it.
     var alarm: ContinuousClock.Instant?
+    var handler: (@Sendable () -> Void)?
+    /// Whether it was raised because of a change.
+    var hasChanged = false
   }
 
   private let state = Mutex(State())
@@ -21,10 +24,18 @@ package final class WakeLatch: Sendable {
   /// For tests: whether anything waits.
   package var isAwaited: Bool { state.withLock { $0.sleeper != nil || $0.blocked > 0 } }
 
+  /// Calls a handler each time it is raised, too; it replaces the previous one.
+  package func call(_ handler: @escaping @Sendable () -> Void) {
+    state.withLock { $0.handler = handler }
+  }
+
   /// Wakes all waiters, or the next one.
-  package func raise() {
-    let (sleeper, blocked, semaphore) = state.withLock { state in
-      let waiting = (state.sleeper, state.blocked, state.semaphore)
+  ///
+  /// - Parameter isChange: Whether to note that something other than the data has changed.
+  package func raise(forChange isChange: Bool = false) {
+    let (sleeper, blocked, semaphore, handler) = state.withLock { state in
+      let waiting = (state.sleeper, state.blocked, state.semaphore, state.handler)
+      state.hasChanged = state.hasChanged || isChange
       // Excludes: a raise between a waiter's look at `isRaised` and its sleep.
       state.isRaised = state.sleeper == nil && state.blocked == 0
       state.sleeper = nil
@@ -33,6 +44,29 @@ package final class WakeLatch: Sendable {
     }
     sleeper?()
     for _ in 0..<blocked { semaphore?.signal() }
+    handler?()
+  }
+
+  /// Whether a change was noted since the last call of this.
+  package func takeChange() -> Bool {
+    state.withLock { exchange(&$0.hasChanged, with: false) }
+  }
+
+  /// Raises it at a moment, or some days earlier: the look that follows asks again.
+  package func raise(at moment: ContinuousClock.Instant) {
+    let moment = min(moment, .now + .seconds(86_400))
+    // A timer cannot be taken back, and a wait of an hour may be one of thousands.
+    let isFirst = state.withLock { state in
+      if let alarm = state.alarm, alarm <= moment { return false }
+      state.alarm = moment
+      return true
+    }
+    guard isFirst else { return }
+    Timers.after(ContinuousClock.now.duration(to: moment)) { [weak self] in
+      guard let self else { return }
+      state.withLock { if $0.alarm == moment { $0.alarm = nil } }
+      raise()
+    }
   }
 
   /// Blocks the calling thread until the latch is raised or the deadline has passed.
@@ -71,20 +105,7 @@ package final class WakeLatch: Sendable {
       return false
     }
     guard !isRaised else { return false }
-    guard let deadline else { return true }
-    // A timer cannot be taken back, and a wait of an hour may be one of thousands.
-    let isFirst = state.withLock { state in
-      if let alarm = state.alarm, alarm <= deadline { return false }
-      state.alarm = deadline
-      return true
-    }
-    guard isFirst else { return true }
-    let remaining = ContinuousClock.now.duration(to: deadline)
-    Timers.after(remaining) { [weak self] in
-      guard let self else { return }
-      state.withLock { if $0.alarm == deadline { $0.alarm = nil } }
-      raise()
-    }
+    if let deadline { raise(at: deadline) }
     return true
   }
 }

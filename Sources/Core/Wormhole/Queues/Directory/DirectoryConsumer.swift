@@ -68,7 +68,7 @@ struct DirectoryConsumer: ConsumerSource {
     ownName = role.name
     waiting = WaitingEntries(clock: queue.clock, arrivals)
     obstacles =
-      terms.keepsOrder ? Obstacles(QueueEnds(queue.store), terms.wake.latch) : nil
+      terms.keepsOrder ? Obstacles(QueueEnds(queue.store), terms.wake) : nil
     for _ in 0..<renameRaceLimit {
       let place = try queue.openOrMake()
       if !isUnregistered { try place.makeParts() }
