@@ -193,13 +193,15 @@ extension Queue {
   }
 
   /// Ends entries of consumers that have ended as failed: one, or all. While another consumer has the
-  /// queue alone, that gets them. Takes no longer than `Value.standardWait`.
+  /// queue alone, that gets them.
   ///
   /// - Returns: How many this call has ended.
-  package func endAbandoned(_ id: QueueEntryID? = nil, reason: String) throws -> Int {
+  package func endAbandoned(
+    _ id: QueueEntryID? = nil, reason: String,
+    until deadline: ContinuousClock.Instant = .now + Value.standardWait
+  ) throws -> Int {
     var left = try abandoned()
     guard id.map({ left.contains($0.batch) }) ?? !left.isEmpty else { return 0 }
-    let deadline = ContinuousClock.now + Value.standardWait
     return try attempt("consume") {
       let membership: QueueMembership
       do {

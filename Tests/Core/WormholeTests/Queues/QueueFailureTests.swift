@@ -14,6 +14,31 @@ import WormholeTestSupport
       Faults.Plan { _, index in index == step ? .fail(error) : .proceed }
     }
 
+    @Test("ends within its time what consumers have left, also if others take what waits each time")
+    func endlessRace() throws {
+      let scene = try QueueScene()
+      let sender = try scene.queue.sender("a")
+      for number in 0..<3 { try sender.enqueue(PropertyListValue(number)) }
+      let workers = try (0..<2).map { _ in try scene.queue.work() }
+      for worker in workers { _ = try worker.next(until: soon) }
+      for worker in workers { worker.close() }
+      let moves = Mutex(0)
+      let plan = Faults.Plan { call, index in
+        guard call == .renameat, index < 200_000 else { return .proceed }
+        let number = moves.withLock { moves in
+          moves += 1
+          return moves
+        }
+        // It becomes a consumer by the first one, and takes over from one of the workers by the second.
+        return number <= 2 ? .proceed : .fail(.noSuchFile)
+      }
+      let ended = try Faults.$plan.withValue(plan) {
+        try scene.queue.endAbandoned(reason: "too late", until: .now + .milliseconds(50))
+      }
+      #expect(ended == 1 && plan.calls < 200_000 && moves.withLock { $0 } > 9)
+      #expect(try scene.queue.endAbandoned(reason: "on purpose") == 1)
+    }
+
     @Test(
       "has an entry completely or not at all, leaves nothing behind, and takes the next",
       arguments: [0, 1])
