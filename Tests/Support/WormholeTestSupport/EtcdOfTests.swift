@@ -1,3 +1,4 @@
+import Glibc
 package import WormholeEtcd
 import WormholeSystem
 @_exported public import WormholeWorkshop
@@ -34,8 +35,14 @@ extension EtcdNode {
     return location
   }
 
-  /// The member of all tests that need no faults; each test has its own prefix.
-  package static let shared = Result { try EtcdNode() }
+  /// The member of all tests that need no faults; each test has its own prefix. A container there that this
+  /// process opens without a companion has its directory in that of the run.
+  package static let shared = Result {
+    // Other threads may look at the environment meanwhile. The first call of setenv(3) in a process
+    // frees nothing of what they look at.
+    setenv("XDG_STATE_HOME", try TemporaryDirectory.ofRun() + "/state", 1)
+    return try EtcdNode()
+  }
 
   /// A cluster of one member. It ends with this value, at the latest with the test run, because its
   /// arguments have the path of the run's directory.

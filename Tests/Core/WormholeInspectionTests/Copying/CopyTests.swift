@@ -188,6 +188,12 @@ struct CopyTests {
     #expect(try container.client.count(container.keys, until: soon) == 1)
   }
 
+  @Test("to etcd, made by a test, leaves nothing in the home directory", .needsEtcd)
+  func home() throws {
+    let container = try EtcdContainer.unopened(EtcdLocation(scene.place(.etcd, "other")))
+    #expect(try container.localDirectory().hasPrefix(TemporaryDirectory.ofRun()))
+  }
+
   @Test("to etcd expires when the original does", .needsEtcd)
   func expiry() throws {
     let source = try scene.container(.directory, "source")
