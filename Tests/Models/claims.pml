@@ -19,6 +19,12 @@
  *   no deadlock      there is no state in which no process can move.
  * -DIN_PLACE         the last writer changes the item in place, while there is no reader: `unasked`
  *                    and `stale` hold for each of its changes.
+ * -DWARM             a writer may keep the site after its access, with the lease's directory open, but
+ *                    unlocked, and its empty claim in it.  Its next access locks that directory and
+ *                    looks at its times.  If no other process has changed it since, no other has
+ *                    made or taken over a claim, so it claims without a look at the site; and
+ *                    likewise it publishes (`standing`, `looked`).  Others see an unused site, which
+ *                    they may remove.
  * -DLITTER           each writer makes one access: when all have ended, there is no site (`left`).
  * -DPROGRESS         all writers but the first may stop for ever at every step with all their
  *                    locks and claims.  Only the claims and leases of stopped ones are taken over.
@@ -41,6 +47,7 @@
  *                           that try a second time only
  * -DDROP_SECOND_LOOK        (LITTER) does not check again, after it had the lease, that all left
  * -DGIVE_UP_AT_ONCE         (LITTER) an access that gives up waiting leaves the site to others
+ * -DDROP_TIMES              (WARM) does not look at the times
  * -DDROP_TAKE_AWAY          (PROGRESS) waits for a stopped writer's claim
  *
  * Abstracted: the content, the copy and the treatment of directories; purposes (all differ);
@@ -91,6 +98,12 @@ byte stopped;                 /* writers that will never move again, with their 
 #ifdef LITTER
 byte ended;
 #endif
+#ifdef WARM
+byte touched;                 /* writers that find other times of `held/` than at their release */
+#define touch() touched = BIT(WRITERS) - 1
+#else
+#define touch() skip
+#endif
 
 hidden byte k;
 
@@ -113,6 +126,7 @@ inline takeAway() {
      drop(claims, k);
      drop(publishing, k);
      add(taken, k);
+     touch();
      break
   :: k == WRITERS -> break
   od
@@ -129,6 +143,15 @@ inline takeAway() {
 #define mayTakeAway others
 #define mayWait     (others != 0)
 #endif
+
+/* A lease that is taken over is renamed. */
+inline openLease() {
+  if
+  :: leaseBy != NONE && leaseBy != me -> touch()
+  :: else
+  fi;
+  leaseBy = me
+}
 
 inline closeLease() {
   if
@@ -213,11 +236,27 @@ inline change() {
 #define OR_DIES :: atomic { true -> die(); goto idle }
 #endif
 
+#ifdef WARM
+#ifdef DROP_TIMES
+#define isTouched false
+#else
+#define isTouched has(touched, me)
+#endif
+/* Otherwise another process has it, or it is another directory, and its times differ. */
+#define mayRelock (leaseBy == NONE && !isTouched)
+#endif
+
 proctype Writer(byte me) {
   byte unasked;
   bool overtaken;
+#ifdef WARM
+  bool isWarm, standing, looked;
+#endif
 
 idle:                           /* openOrMake */
+#ifdef WARM
+  isWarm = false;
+#endif
   if
   :: atomic { site -> add(visitors, me) }
   :: atomic { !site -> site = true; leaseDirectory = false; add(visitors, me) }
@@ -233,9 +272,9 @@ wanting:                        /* the lease, to claim */
   :: atomic { here && !leaseDirectory -> leaseDirectory = true; goto wanting }
 #ifdef PROGRESS
   :: atomic { here && leaseDirectory && (leaseBy == NONE || has(stopped, leaseBy)) ->
-       leaseBy = me }
+       openLease() }
 #else
-  :: atomic { here && leaseDirectory -> leaseBy = me }
+  :: atomic { here && leaseDirectory -> openLease() }
 #endif
 #endif
   OR_DIES
@@ -248,7 +287,8 @@ looking:                        /* which claims are there? */
   :: atomic { abandoned -> abandoned = false; deadTrash = true; goto looking }
   :: atomic { others != 0 -> goto idle }
 #else
-  :: atomic { abandoned && !fenced -> abandoned = false; deadTrash = true; goto looking }
+  :: atomic { abandoned && !fenced ->
+       abandoned = false; deadTrash = true; touch(); goto looking }
 #ifndef DROP_TAKE_AWAY
   :: atomic { mayTakeAway && !fenced -> takeAway(); goto looking }
 #endif
@@ -270,13 +310,20 @@ claiming:                       /* the rename out of the lease */
   :: atomic { here -> add(claims, me) }
   :: atomic { !here -> closeLease(); goto idle }
 #else
-  :: atomic { !fenced -> add(claims, me) }
+  :: atomic { !fenced -> add(claims, me); touch() }
   :: atomic { fenced -> goto idle }
 #endif
   OR_DIES
   fi;
 
 claimed:
+#ifdef WARM
+  if
+  :: atomic { !fenced && others == 0 && !abandoned -> drop(touched, me); isWarm = true }
+  :: atomic { true }
+  OR_DIES
+  fi;
+#endif
   if
   :: atomic { true -> closeLease() }
   OR_DIES
@@ -327,20 +374,39 @@ changing:                       /* as long as the claim was not taken over it is
 #endif
 
 publishing_:                    /* the lease, to publish */
+#ifdef WARM
+  if
+  :: atomic { isWarm && mayRelock -> leaseBy = me; isWarm = false }
+  :: atomic { isWarm && !mayRelock -> isWarm = false; goto publishing_ }
+  :: atomic { !isWarm -> goto opening }
+  OR_DIES
+  fi;
+  if
+  :: atomic { !isTouched ->
+#ifndef DROP_TIMES
+       standing = (has(claims, me) != 0);
+       assert(standing);
+#endif
+       goto takingIn }
+  :: atomic { isTouched -> closeLease() }
+  OR_DIES
+  fi;
+opening:
+#endif
   if
   :: atomic { !here -> goto leaving }                                 /* overtaken, all have left */
 #ifdef PROGRESS
   :: atomic { here && (leaseBy == NONE || has(stopped, leaseBy)) ->
-       leaseBy = me; leaseDirectory = true }
+       openLease(); leaseDirectory = true }
 #elif defined(DROP_LEASE_AT_PUBLISH)
   :: atomic { here }
 #else
-  :: atomic { here -> leaseBy = me; leaseDirectory = true }
+  :: atomic { here -> openLease(); leaseDirectory = true }
 #endif
   OR_DIES
   fi;
 
-standing:
+checking:
   if
 #ifdef DROP_STANDING
   :: atomic { true }
@@ -354,7 +420,7 @@ standing:
 #if !defined(DROP_LEASE_AT_PUBLISH) && !defined(DROP_FENCE)
 takingIn:                       /* the copy, out of the claim into the lease */
   if
-  :: atomic { !fenced }
+  :: atomic { !fenced -> touch() }
   :: atomic { fenced -> goto waiting }
   OR_DIES
   fi;
@@ -376,16 +442,52 @@ movingOut:                      /* the copy, out of the lease to the item's plac
        overtaken = false;
        current = 0;
        shared = 0;
-       exclusiveBy = NONE }
+       exclusiveBy = NONE;
+       touch() }
   OR_DIES
   fi;
 
-progress_published:             /* still under the lease: the empty claim is removed */
+progress_published:             /* still under the lease: the empty claim is removed, or taken in */
   if
+#ifdef WARM
+  :: atomic { has(claims, me) && !fenced && others == 0 && !abandoned ->
+       drop(claims, me); drop(publishing, me); touch(); goto keeping }
+#endif
   :: atomic { has(claims, me) -> drop(claims, me); drop(publishing, me); goto dismantling }
   :: atomic { !has(claims, me) -> closeLease(); goto leaving }
   OR_DIES
   fi;
+
+#ifdef WARM
+keeping:                        /* look at the times, then unlock */
+  if
+  :: atomic { !fenced -> drop(touched, me); isWarm = true }
+  :: atomic { fenced -> goto removing }
+  OR_DIES
+  fi;
+  if
+  :: atomic { true -> closeLease() }
+  OR_DIES
+  fi;
+  if
+  :: atomic { true -> isWarm = false; goto removing }        /* a moment later, or at exit */
+#ifndef LITTER
+  :: atomic { here && mayRelock -> leaseBy = me; isWarm = false }
+  :: atomic { !(here && mayRelock) -> isWarm = false; goto wanting }
+#endif
+  OR_DIES
+  fi;
+  if
+  :: atomic { !isTouched ->
+#ifndef DROP_TIMES
+       looked = (others == 0 && !abandoned);
+       assert(looked);
+#endif
+       goto claiming }
+  :: atomic { isTouched -> closeLease(); goto wanting }
+  OR_DIES
+  fi;
+#endif
 
 leaving:                        /* unlock the item, then rename the claim to trash-… */
 #ifndef UNLOCK_LAST
@@ -430,8 +532,9 @@ removing:                       /* the site, unless it is in use */
 
 dismantling:                    /* under the lease */
   if
-  :: atomic { abandoned && !fenced -> abandoned = false; deadTrash = true; goto releasing }
-  :: atomic { !isUsed && !abandoned -> leaseDirectory = false; leaseBy = NONE }
+  :: atomic { abandoned && !fenced ->
+       abandoned = false; deadTrash = true; touch(); goto releasing }
+  :: atomic { !isUsed && !abandoned -> leaseDirectory = false; leaseBy = NONE; touch() }
   :: atomic { isUsed -> goto releasing }
   :: atomic { fenced && !isUsed -> goto releasing }          /* the successor's is in use */
   OR_DIES

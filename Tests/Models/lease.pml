@@ -371,7 +371,11 @@ locked:                             /* does the path still name the locked direc
 #endif
 
 #ifdef WARM
+#ifdef PASSING
+  goto list;
+#else
   goto look;
+#endif
 
 warm:                               /* flock(LOCK_EX | LOCK_NB) on the directory that it has open */
   if

@@ -28,8 +28,8 @@ package final class Lease: Sendable {
   private let others = Atomic(0)
   /// Whether the file that declares this process still exists, as far as is known.
   package let isDeclared: Atomic<Bool>
-  /// The lease that this one becomes again when it ends, if it stays open.
-  private let warmLease = Mutex<WarmLease?>(nil)
+  /// The lease that this one becomes again when it ends, if it stays open, and its surroundings then.
+  private let next = Mutex<(lease: WarmLease, surroundings: [FileName])?>(nil)
   /// When the kept version was published, as far as that is known: only a holder changes it.
   let keptVersion: Mutex<Stamp?>
 
@@ -37,7 +37,7 @@ package final class Lease: Sendable {
   /// if the lease was taken over already.
   init(
     site: LeaseSite, held: HeldDirectory, mode: LockMode, term: Duration,
-    surroundings: [FileDescriptor.Entry] = [], keptVersion: Stamp? = nil
+    surroundings: [FileName] = [], keptVersion: Stamp? = nil
   ) throws(Errno) {
     self.keptVersion = Mutex(keptVersion)
     self.site = site
@@ -52,7 +52,7 @@ package final class Lease: Sendable {
     self.stagingPlace = stagingPlace
     guard !site.layout.isPassing else {
       precondition(mode == .exclusive, "sharers of a lease are told apart by their declarations")
-      self.surroundings = surroundings.map(\.name)
+      self.surroundings = surroundings
       staged = Mutex(nil)
       refusal = nil
       isDeclared = Atomic(false)
@@ -82,12 +82,19 @@ package final class Lease: Sendable {
   }
 
   /// Keeps the lease open when it ends.
-  func stayWarm(as lease: WarmLease) { warmLease.withLock { $0 = lease } }
+  ///
+  /// - Parameter surroundings: The entries of a transient site at that moment. All are this process's,
+  ///   because the entries of others may change without the lease.
+  package func stayWarm(as lease: WarmLease, among surroundings: [FileName] = []) {
+    next.withLock { $0 = (lease, surroundings) }
+  }
 
   deinit {
     undeclare()
-    let isWarm = warmLease.withLock(\.self)?.keep(
-      site, held, keptVersion.withLock(\.self), for: declaration.identity.processID)
+    let next = next.withLock(\.self)
+    let isWarm = next?.lease.keep(
+      site, held, keptVersion.withLock(\.self), next?.surroundings ?? [],
+      for: declaration.identity.processID)
     if isWarm != true { site.letGo() }
   }
 

@@ -150,7 +150,7 @@ package final class LeaseRequest: Waiting {
     if !isFresh { try held.descriptor.rewind() }
     let found = try clearedHeld(held)
     let lease = try Lease(
-      site: site, held: held, mode: mode, term: term, surroundings: found.surroundings)
+      site: site, held: held, mode: mode, term: term, surroundings: found.surroundings.map(\.name))
     do {
       if let remains = found.remains { try lease.begin(after: remains) }
     } catch let error as AppGroupError where error.code == .leaseLost {

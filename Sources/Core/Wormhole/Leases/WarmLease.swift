@@ -1,8 +1,8 @@
 import Synchronization
 import WormholeSystem
 
-/// The lease of a value that this process released a moment ago and keeps open, so that its next change
-/// neither opens nor lists it.
+/// A lease that this process released a moment ago and keeps open, so that its next change neither opens
+/// nor lists it.
 ///
 /// Each holder creates an entry in `lease/held`, and a process that takes a lease away renames it. Both
 /// change the directory's times. So if they are what they were at the release, no process was holder
@@ -19,6 +19,7 @@ package final class WarmLease: Sendable {
     /// At the release.
     let status: FileStatus
     let keptVersion: Stamp?
+    let surroundings: [FileName]
     /// A forked child has the same open file, so it would share the lock.
     let processID: Int32
   }
@@ -32,13 +33,15 @@ package final class WarmLease: Sendable {
   /// Its hand-over to processes that wait for it.
   let turns = Turns()
 
+  package init() {}
+
   /// Takes the lease if no process was holder since its release.
   ///
-  /// - Complexity: flock, fstat, and the creation of the entry that declares the holder.
-  func take(term: Duration, in root: ContainerRoot) throws -> Lease? {
+  /// - Complexity: flock, fstat, and for a value the creation of the entry that declares the holder.
+  package func take(term: Duration) throws -> Lease? {
     guard let kept = state.withLock({ $0.kept.take() }) else { return nil }
     // Closes all of them if the container was replaced.
-    _ = try root.handle()
+    if let root = kept.site.home.container { _ = try root.handle() }
     guard kept.processID == ProcessIdentity.current.processID, state.withLock(\.isListed) else {
       return nil
     }
@@ -48,7 +51,7 @@ package final class WarmLease: Sendable {
       else { return nil }
       return try Lease(
         site: kept.site, held: kept.held, mode: .exclusive, term: term,
-        keptVersion: kept.keptVersion)
+        surroundings: kept.surroundings, keptVersion: kept.keptVersion)
     } catch {
       // The ordinary way reports what is wrong, or finds the lease gone.
       return nil
@@ -59,11 +62,16 @@ package final class WarmLease: Sendable {
   ///
   /// - Returns: False if it was taken over, or its directory's times would not show a change.
   func keep(
-    _ site: LeaseSite, _ held: HeldDirectory, _ keptVersion: Stamp?, for processID: Int32
+    _ site: LeaseSite, _ held: HeldDirectory, _ keptVersion: Stamp?, _ surroundings: [FileName],
+    for processID: Int32
   ) -> Bool {
-    guard let root = site.home.container, root.lastHandle.showsEachChange,
-      root.keepsNanoseconds.load(ordering: .relaxed)
-    else { return false }
+    let root = site.home.container
+    // The owner of another site has looked.
+    if let root {
+      guard root.lastHandle.showsEachChange, root.keepsNanoseconds.load(ordering: .relaxed) else {
+        return false
+      }
+    }
     let status: FileStatus
     do throws(Errno) {
       status = try held.status()
@@ -75,16 +83,17 @@ package final class WarmLease: Sendable {
       return false
     }
     let kept = Kept(
-      site: site, held: held, status: status, keptVersion: keptVersion, processID: processID)
+      site: site, held: held, status: status, keptVersion: keptVersion,
+      surroundings: surroundings, processID: processID)
     let isListed = state.withLock { state in
       state.kept = kept
       return exchange(&state.isListed, with: true)
     }
-    if !isListed { root.warmLeases.list(self, in: root) }
+    if !isListed, let root { root.warmLeases.list(self, in: root) }
     return true
   }
 
-  fileprivate func close() {
+  package func close() {
     state.withLock { $0 = State() }
     turns.close()
   }

@@ -29,7 +29,7 @@ struct WarmLeaseTests {
 
   private func take() throws -> (lease: HeldLease, directory: HeldDirectory)? {
     let warmLease = try #require(value.store.file.warmLease)
-    guard let lease = try warmLease.take(term: .seconds(600), in: root) else { return nil }
+    guard let lease = try warmLease.take(term: .seconds(600)) else { return nil }
     lease.stayWarm(as: warmLease)
     return (HeldLease(lease), lease.held)
   }
@@ -178,7 +178,7 @@ struct WarmLeaseTests {
     lease?.stayWarm(as: warmLease)
     lease = nil
     #expect(root.warmLeases.count == 0)
-    #expect(try warmLease.take(term: .seconds(600), in: root) == nil)
+    #expect(try warmLease.take(term: .seconds(600)) == nil)
   }
 
   @Test("is not that of a container that was replaced")

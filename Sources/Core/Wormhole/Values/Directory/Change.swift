@@ -66,7 +66,7 @@ package final class Change<Result: Sendable>: Waiting {
       }
       let next = places[leases.count]
       if request == nil, content == nil, terms.durability == .standard,
-        let lease = try next.warmLease?.take(term: terms.term, in: next.directory.root)
+        let lease = try next.warmLease?.take(term: terms.term)
       {
         return try add(lease)
       }

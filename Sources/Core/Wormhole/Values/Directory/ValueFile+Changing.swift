@@ -28,7 +28,7 @@ extension ValueFile {
     let root = container.root
     guard terms.durability == .standard, !root.picture.isExpected, let warmLease else { return nil }
     return try reporting("change the value", path: path) {
-      guard let lease = try warmLease.take(term: terms.term, in: root) else { return nil }
+      guard let lease = try warmLease.take(term: terms.term) else { return nil }
       return try terms.attempt(under: lease, path) { try work(lease) }
     }
   }
