@@ -10,10 +10,12 @@ package import WormholeSystem
 /// it wants to publish. The kernel unlocks the claim of a process that dies.
 package final class Claim: Sendable {
   let site: ItemSite
-  private let directory: FileDescriptor
+  private let directory: SharedDescriptor
   private let state: Mutex<ClaimName>
   private let isEnded = Atomic(false)
   private let handedOn = Atomic(false)
+  /// Whether it has ended, and its site is to be kept.
+  private let keepsSite = Atomic(false)
 
   /// Whether a program that has inherited the claim works on the item: the claim stands as long as
   /// the program runs, even if this process does not.
@@ -23,9 +25,9 @@ package final class Claim: Sendable {
   /// A program that works on the item itself inherits it (`ChildProcess`): the claim stands as long as the
   /// program and its children run, even if this process is killed or stopped. They are killed before a
   /// takeover, because they are stopped or the term is over.
-  package var descriptor: Int32 { directory.rawValue }
+  package var descriptor: Int32 { directory.descriptor.rawValue }
 
-  private init(_ name: ClaimName, at site: ItemSite, _ directory: consuming FileDescriptor) {
+  private init(_ name: ClaimName, at site: ItemSite, _ directory: SharedDescriptor) {
     self.site = site
     self.directory = directory
     state = Mutex(name)
@@ -35,17 +37,23 @@ package final class Claim: Sendable {
   ///
   /// - Throws: `leaseLost` when the lease was taken over: then another process may have a claim.
   static func make(_ name: ClaimName, at site: ItemSite, under lease: Lease) throws -> Claim {
-    let entry = try lease.makeDirectory()
-    let held = lease.held.descriptor.rawValue
     do {
-      let directory = try FileDescriptor.open(entry, at: held, [.readOnly, .directory, .noFollow])
-      // Free: it is locked before another process can know it, and never seen unlocked.
-      _ = try directory.tryLock(.exclusive)
+      let (entry, directory) = try site.takeSpare() ?? makeDirectory(under: lease)
       try lease.moveOut(entry, toFree: name.text)
+      site.stayWarm(lease, with: name.text)
       return Claim(name, at: site, directory)
     } catch let error as Errno where error == .noSuchFile {
       throw lease.lost()
     }
+  }
+
+  private static func makeDirectory(under lease: Lease) throws -> WarmSite.Spare {
+    let entry = try lease.makeDirectory()
+    let directory = try FileDescriptor.open(
+      entry, at: lease.held.descriptor.rawValue, [.readOnly, .directory, .noFollow])
+    // Free: it is locked before another process can know it, and never seen unlocked.
+    _ = try directory.tryLock(.exclusive)
+    return (entry, SharedDescriptor(directory))
   }
 
   /// The path of the private copy, for programs.
@@ -55,7 +63,7 @@ package final class Claim: Sendable {
 
   /// Whether entries of the claim inherit access control lists.
   func hasDefaultAccessList() throws(Errno) -> Bool {
-    try FileMetadata.areInherited(in: directory)
+    try FileMetadata.areInherited(in: directory.descriptor)
   }
 
   /// Declares that this process is about to publish its copy.
@@ -104,13 +112,15 @@ package final class Claim: Sendable {
     guard
       try ifPresent(rename(old.text, at: site.descriptor, to: new.text, at: site.descriptor)) != nil
     else { throw overtaken() }
+    site.cool()
     state.withLock { $0 = new }
   }
 
   /// Whether the claim was not taken over; certain only under the lease.
   package func isStanding() throws(Errno) -> Bool {
     try ifPresent(
-      fileStatus(name.text, at: site.descriptor).isSameFile(as: directory.status())) ?? false
+      fileStatus(name.text, at: site.descriptor).isSameFile(as: directory.descriptor.status()))
+      ?? false
   }
 
   package func overtaken() -> FileCoordinationError {
@@ -159,10 +169,16 @@ package final class Claim: Sendable {
     try TreeRemoval().remove(FileName(trash), at: site.descriptor)
   }
 
-  /// Ends the access if the claim is empty, and removes the site if no other process uses it; in one
-  /// step for others, because this process has the lease.
-  func endIfEmpty(under lease: Lease) {
+  /// Ends the access if the claim is empty, and removes or keeps the site if no other process uses it; in
+  /// one step for others, because this process has the lease.
+  ///
+  /// - Parameter maySiteStay: whether the item may be changed again.
+  func endIfEmpty(under lease: Lease, maySiteStay: Bool) {
     do {
+      if try maySiteStay && !isHandedOn && site.endWarm(name.text, directory, under: lease) {
+        keepsSite.store(true, ordering: .relaxed)
+        return
+      }
       try removeDirectory(name.text, at: site.descriptor)
       if try site.removeIfUnused(under: lease, without: name) {
         isEnded.store(true, ordering: .relaxed)
@@ -177,6 +193,11 @@ package final class Claim: Sendable {
   /// Ends the access: gives up the claim, and leaves the site to a removal.
   func end(_ removal: SiteRemoval) {
     guard !isEnded.exchange(true, ordering: .relaxed) else { return }
+    // Only now, because the lease under which the claim ended is released.
+    if keepsSite.load(ordering: .relaxed) {
+      if !WarmSites.shared.keep(site) { removal.add(site) }
+      return
+    }
     // The access itself has ended already; the next process removes the leftovers.
     Diagnostics.reporting(leave)
     removal.add(site)

@@ -110,7 +110,10 @@ package final class SiteRemoval: Waiting {
 
   package init() {}
 
-  func add(_ site: ItemSite) { sites.append(site) }
+  func add(_ site: ItemSite) {
+    site.cool()
+    sites.append(site)
+  }
 
   package func step() -> WaitingStep<Void> {
     guard let site = sites.first else { return .done(()) }

@@ -72,6 +72,11 @@
     }
 
     private func callsOfChange() throws -> Int {
+      WarmSites.shared.removeAll()
+      return try callsOfNextChange()
+    }
+
+    private func callsOfNextChange() throws -> Int {
       try calls(.writing(scene.url("a"), [])) {
         try Data("new".utf8).write(to: URL(filePath: $0))
       }
@@ -88,6 +93,14 @@
       let location = try scene.location("a")
       try scene.expectLeast(59) {
         DirectoriesAbove.isRemembered(location) ? try callsOfChange() : nil
+      }
+    }
+
+    @Test("Changing it again and again makes and removes no directory")
+    func writingAgainAndAgain() throws {
+      let location = try scene.location("a")
+      try scene.expectLeast(41) {
+        DirectoriesAbove.isRemembered(location) ? try callsOfNextChange() : nil
       }
     }
 

@@ -15,7 +15,8 @@ struct CrowdTests {
   }
 
   private func hidden() throws -> [String] {
-    try FileDescriptor.open(directory.path, [.readOnly, .directory]).entries()
+    WarmSites.shared.removeAll()
+    return try FileDescriptor.open(directory.path, [.readOnly, .directory]).entries()
       .map(\.name.text).filter { $0.hasPrefix(".") }
   }
 

@@ -27,8 +27,10 @@ struct ProtocolScene {
     try FileManager.default.createDirectory(at: url(name), withIntermediateDirectories: false)
   }
 
+  /// Returns the entries of a directory, without the sites that this process keeps for a moment.
   func names(_ name: String = "") throws -> [String] {
-    try FileDescriptor.open(directory.path + "/" + name, [.readOnly, .directory]).entries()
+    WarmSites.shared.removeAll()
+    return try FileDescriptor.open(directory.path + "/" + name, [.readOnly, .directory]).entries()
       .map(\.name.text).sorted()
   }
 
@@ -62,10 +64,14 @@ struct ProtocolScene {
 
   /// Runs a closure, and another one just before its system call of the given number.
   ///
+  /// - Parameter isWarm: Whether it may use a site that this process has kept. Otherwise it takes the same
+  ///   calls each time.
   /// - Returns: Whether there was such a call.
   func run(
-    interruptedAt number: Int, by other: @escaping @Sendable () -> Void, _ body: () throws -> Void
+    interruptedAt number: Int, isWarm: Bool = false, by other: @escaping @Sendable () -> Void,
+    _ body: () throws -> Void
   ) rethrows -> Bool {
+    if !isWarm { WarmSites.shared.removeAll() }
     let hasRun = Mutex(false)
     let plan = Faults.Plan.acting(before: number) {
       hasRun.withLock { $0 = true }

@@ -122,6 +122,7 @@ struct CompanionsTests {
     }
     #expect(counted.value + refused.value == 200)
     #expect(try ItemText.read(path) == "\(counted.value)")
+    WarmSites.shared.removeAll()
     #expect(try scene.names().count == 1 + refused.value)
   }
 }

@@ -33,7 +33,12 @@ struct RaceScene {
   func makeFolder(_ name: String) throws { try makeDirectory(path(name)) }
 
   /// Returns the entries in the directory of the items, or in one of them.
-  func names(in name: String = ".") throws -> [String] { try Self.names(path(name)) }
+  ///
+  /// The sites that this process keeps for a moment are removed first.
+  func names(in name: String = ".") throws -> [String] {
+    WarmSites.shared.removeAll()
+    return try Self.names(path(name))
+  }
 
   static func names(_ path: String) throws -> [String] {
     try FileDescriptor.open(path, [.readOnly, .directory]).entries().map(\.name.text).sorted()
@@ -44,7 +49,13 @@ struct RaceScene {
     _ names: [String], in name: String = ".", _ comment: String = "",
     sourceLocation: SourceLocation = #_sourceLocation
   ) throws {
-    let found = try self.names(in: name)
+    var found = try self.names(in: name)
+    // Another process may keep a site for a moment.
+    let end = ContinuousClock.now + .seconds(10)
+    while found != names.sorted(), ContinuousClock.now < end {
+      pauseThread(.milliseconds(1))
+      found = try self.names(in: name)
+    }
     #expect(
       found == names.sorted(), "\(comment) \(directory.listing)", sourceLocation: sourceLocation)
   }

@@ -184,7 +184,8 @@ final class ItemAcquisition: Waiting {
 
   private func siteToClaim() throws -> ItemSite {
     if request != nil, let site { return site }
-    let site = try ItemSite.openOrMake(location, isMissing: !hasLookedForSite)
+    let kept = hasLookedForSite ? nil : WarmSites.shared.take(location)
+    let site = try kept ?? ItemSite.openOrMake(location, isMissing: !hasLookedForSite)
     hasLookedForSite = true
     self.site = site
     return site
@@ -195,7 +196,9 @@ final class ItemAcquisition: Waiting {
   ) throws -> WaitingStep<ItemAccess> {
     do {
       if let other = try survey.look(at: site, under: lease, for: kind) {
-        return other.isTaken ? .again : try waitInLine(for: other.name, at: site)
+        if other.isTaken { return .again }
+        try site.showWaiting(under: lease)
+        return try waitInLine(for: other.name, at: site)
       }
       let name = ClaimName(
         kind: kind, coversContents: self.kind.coversContents,

@@ -162,7 +162,8 @@ final class ItemPublication: Waiting {
     }
     // The change is visible from here on: a leftover that cannot be removed does not make it a failure,
     // and a process that is stopped here and loses its claim was not overtaken.
-    claim.endIfEmpty(under: lease)
+    let isFile = if case .replaced(let status) = change { status.kind == .regular } else { false }
+    claim.endIfEmpty(under: lease, maySiteStay: isFile)
     return .done(isReported ? published.map { .replaced($0) } ?? .removed : change)
   }
 

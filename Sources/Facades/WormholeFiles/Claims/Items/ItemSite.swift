@@ -1,3 +1,4 @@
+import Synchronization
 import Wormhole
 import WormholeSystem
 
@@ -24,6 +25,7 @@ package final class ItemSite: Sendable {
   let lease: LeaseSite
   private let directory: SharedDescriptor
   private let status: FileStatus
+  private let warmSite = Mutex<WarmSite?>(nil)
 
   package static let prefix = ".coordination-"
   static let trashPrefix = "trash-"
@@ -233,6 +235,9 @@ package final class ItemSite: Sendable {
     toLease request: inout LeaseRequest?, until deadline: ContinuousClock.Instant,
     _ body: (Lease) throws -> WaitingStep<Outcome>
   ) throws -> WaitingStep<Outcome> {
+    if request == nil, let lease = try warmSite.withLock(\.self)?.takeLease(of: location) {
+      return try withExtendedLifetime(lease) { try body(lease) }
+    }
     let current = request ?? leaseRequest(until: deadline)
     request = current
     return try current.step().then { lease in
@@ -240,6 +245,62 @@ package final class ItemSite: Sendable {
       return try withExtendedLifetime(lease) { try body(lease) }
     }
   }
+
+  /// The directory for a new claim, if the last one of this process has left its own in the lease.
+  func takeSpare() -> WarmSite.Spare? { warmSite.withLock(\.self)?.takeSpare() }
+
+  /// Leaves the lease open after a claim was made, if the site is kept and no other process uses it.
+  func stayWarm(_ lease: Lease, with claim: String) {
+    guard let warmSite = warmSite.withLock(\.self),
+      lease.surroundings.allSatisfy(self.lease.isOfNobody)
+    else { return }
+    warmSite.leave(lease, claim: claim)
+  }
+
+  /// Leaves the directory of the only claim in the lease, if the item is changed again and again.
+  ///
+  /// - Returns: false if it is not; otherwise the site is to be kept (`WarmSites`).
+  func endWarm(
+    _ claim: String, _ directory: SharedDescriptor, under lease: Lease
+  ) throws -> Bool {
+    guard lease.site.home.access == .owner, WarmSites.shared.counts(location),
+      lease.surroundings.allSatisfy({ $0.text == claim || self.lease.isOfNobody($0) }),
+      let warmSite = try makeWarmSite(), try isEmpty(directory),
+      let entry = try lease.takeIn(claim)
+    else { return false }
+    warmSite.leave(lease, spare: (entry, directory))
+    return true
+  }
+
+  /// Changes the times of the lease, so that a process that has kept the site learns that this one waits.
+  func showWaiting(under lease: Lease) throws(Errno) {
+    let (seconds, nanoseconds) = realTime()
+    // Another user's is not kept.
+    _ = try tolerating(
+      [.notPermitted],
+      lease.held.descriptor.setModified(seconds: seconds, nanoseconds: nanoseconds))
+  }
+
+  // Only where each change of a directory shows in its times.
+  private func makeWarmSite() throws(Errno) -> WarmSite? {
+    if let warmSite = warmSite.withLock(\.self) { return warmSite }
+    let hasFineTimes = status.changedNanoseconds % 1_000 != 0
+    guard hasFineTimes, try directory.descriptor.fileSystem().showsEachChange else { return nil }
+    let made = WarmSite()
+    warmSite.withLock { $0 = made }
+    return made
+  }
+
+  // One call shows all entries of a directory that has few.
+  private func isEmpty(_ directory: SharedDescriptor) throws(Errno) -> Bool {
+    try directory.descriptor.rewind()
+    var isEmpty = true
+    _ = try directory.descriptor.nextNames { _ in isEmpty = false }
+    return isEmpty
+  }
+
+  /// Closes the lease, because a claim has another name, or the site is left.
+  func cool() { warmSite.withLock(\.self)?.close() }
 
   /// Whether a process that looks for the item's site finds this one.
   func isAtItsPlace() throws(Errno) -> Bool {

@@ -1,0 +1,196 @@
+import Synchronization
+import Wormhole
+import WormholeSystem
+
+/// The sites of items that this process changes again and again, kept for a moment after an access:
+/// making and removing their directories takes longer than the rest of it.
+///
+/// ```
+/// access                                             the next one
+/// …publishes under the lease                         flock, fstat of held: no holder since
+/// takes its empty claim into held, which makes       so there is no other claim: moves the
+///   the site one that nobody uses, and unlocks it      directory out of held as its own claim
+/// ```
+///
+/// Others may remove such a site, as they remove one that a killed process has left. A process that waits
+/// for the item changes the times of the lease. Then the next access takes the ordinary way, which is so
+/// much slower that the waiting process comes first, and the site is not kept for a while
+/// (Tests/Models/claims.pml, WARM).
+final class WarmSites: Sendable {
+  static let shared = WarmSites()
+
+  private struct Item {
+    let location: ItemPath
+    var changed: ContinuousClock.Instant
+    var changes = 0
+    var hasOthers = false
+    var site: ItemSite?
+  }
+
+  private struct State {
+    /// The one that was changed last comes last.
+    var items: [Item] = []
+    var hasThread = false
+    var isClosedAtExit = false
+
+    func index(of location: ItemPath) -> Int? { items.lastIndex { $0.location == location } }
+  }
+
+  private let state = Mutex(State())
+  private let removing = Mutex(())
+
+  /// How long a site is kept at most, and the longest time between changes in a row.
+  private static let time: Duration = .milliseconds(100)
+  /// The number of changes in a row after which a site is kept: most programs never see one.
+  private static let changes = 10
+  /// The limit of items whose changes are counted.
+  private static let itemLimit = 64
+  /// The limit of sites that are kept; each has three descriptors.
+  private static let limit = 16
+
+  /// Returns the site of an item, if it is kept, for one access.
+  func take(_ location: ItemPath) -> ItemSite? {
+    state.withLock { state in
+      // Most programs keep none.
+      guard state.hasThread, let index = state.index(of: location) else { return nil }
+      return state.items[index].site.take()
+    }
+  }
+
+  /// Counts a change, and returns whether the site should be kept after it.
+  func counts(_ location: ItemPath) -> Bool {
+    let now = ContinuousClock.now
+    return state.withLock { state in
+      var item = Item(location: location, changed: now)
+      if let index = state.index(of: location) { item = state.items.remove(at: index) }
+      if item.changed.duration(to: now) >= Self.time { item.changes = 0 }
+      item.changed = now
+      item.changes += 1
+      state.items.append(item)
+      if state.items.count > Self.itemLimit,
+        let index = state.items.firstIndex(where: { $0.site == nil })
+      {
+        state.items.remove(at: index)
+      }
+      // A site that is kept already is that of a directory with another name.
+      return item.changes >= Self.changes && !item.hasOthers && item.site == nil
+        && state.items.count(where: { $0.site != nil }) < Self.limit
+    }
+  }
+
+  /// Another process uses the site, too.
+  func meetOther(_ location: ItemPath) {
+    state.withLock { state in
+      if let index = state.index(of: location) { state.items[index].hasOthers = true }
+    }
+  }
+
+  /// Keeps a site whose item was counted.
+  ///
+  /// - Returns: false if the item was forgotten, another thread's site is kept, or no thread can be had
+  ///   to remove it.
+  func keep(_ site: ItemSite) -> Bool {
+    state.withLock { state in
+      guard let index = state.index(of: site.location), state.items[index].site == nil else {
+        return false
+      }
+      if !state.hasThread {
+        do {
+          try startThread(name: "wormhole.sites") { self.removeAgain() }
+        } catch {
+          // The next change tries again.
+          return false
+        }
+        state.hasThread = true
+      }
+      if !exchange(&state.isClosedAtExit, with: true) {
+        Program.atExit { WarmSites.shared.removeAll() }
+      }
+      state.items[index].site = site
+      return true
+    }
+  }
+
+  private func removeAgain() {
+    repeat {
+      pauseThread(Self.time)
+      let now = ContinuousClock.now
+      remove { item in
+        item.hasOthers = false
+        return item.changed.duration(to: now) < Self.time
+      }
+    } while state.withLock { state in
+      state.hasThread = !state.items.isEmpty
+      return state.hasThread
+    }
+  }
+
+  /// Forgets everything, and removes the sites; returns when all are removed.
+  func removeAll() { remove { _ in false } }
+
+  /// Removes the sites.
+  ///
+  /// - Parameter isCounted: Whether the changes of an item are counted further.
+  private func remove(_ isCounted: (inout Item) -> Bool) {
+    removing.withLock { _ in
+      var sites: [ItemSite] = []
+      state.withLock { state in
+        state.items = state.items.compactMap { item in
+          var item = item
+          if let site = item.site.take() { sites.append(site) }
+          return isCounted(&item) ? item : nil
+        }
+      }
+      // It blocks when it is released.
+      let removal = SiteRemoval()
+      for site in sites { removal.add(site) }
+    }
+  }
+}
+
+/// What this process keeps of a site between two steps under its lease.
+final class WarmSite: Sendable {
+  /// The directory of a claim that has ended, empty and still locked by this process.
+  typealias Spare = (entry: String, directory: SharedDescriptor)
+
+  private struct State {
+    var isWarm = false
+    var spare: Spare?
+  }
+
+  private let lease = WarmLease()
+  private let state = Mutex(State())
+
+  /// Takes the lease if nobody was holder since it was left.
+  ///
+  /// - Returns: nil, too, if it was not left open.
+  func takeLease(of location: ItemPath) throws -> Lease? {
+    guard state.withLock({ exchange(&$0.isWarm, with: false) }) else { return nil }
+    if let lease = try lease.take(term: Value.standardTerm) { return lease }
+    WarmSites.shared.meetOther(location)
+    // The spare went with the lease.
+    close()
+    return nil
+  }
+
+  /// Leaves a lease open when it ends.
+  ///
+  /// - Parameters:
+  ///   - claim: the only claim in the site.
+  ///   - spare: the directory in the lease.
+  func leave(_ lease: Lease, claim: String? = nil, spare: Spare? = nil) {
+    lease.stayWarm(as: self.lease, among: claim.map { [FileName($0)] } ?? [])
+    state.withLock { $0 = State(isWarm: true, spare: spare) }
+  }
+
+  func takeSpare() -> Spare? { state.withLock { $0.spare.take() } }
+
+  /// Closes the lease: the entries of the site are not known any more.
+  func close() {
+    // Explicitly, because the claim may be about to end, and its directory must not look like one in use.
+    // Closing it unlocks it otherwise.
+    try? takeSpare()?.directory.descriptor.unlock()
+    state.withLock { $0.isWarm = false }
+    lease.close()
+  }
+}
