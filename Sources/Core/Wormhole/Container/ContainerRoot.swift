@@ -105,7 +105,7 @@ package final class ContainerRoot: Sendable {
     let now = bootTimeNanoseconds()
     let (handle, checked) = state.withLock { ($0.handle, $0.checked) }
     if now < checked + Self.recheckNanoseconds { return handle }
-    return try refreshed(handle, now: now)
+    return try rechecked(handle, now: now)
   }
 
   /// Returns the same for a call on something inside that was found before.
@@ -125,13 +125,22 @@ package final class ContainerRoot: Sendable {
 
   /// Opens the directory again if the path names another one than before, without waiting a second;
   /// for callers that found their directory removed.
-  package func refreshed(_ old: Handle, now: UInt64 = bootTimeNanoseconds()) throws -> Handle {
+  package func refreshed(_ old: Handle) throws -> Handle {
+    isAtPath(old) ? old : try rechecked(old)
+  }
+
+  private func isAtPath(_ handle: Handle) -> Bool {
+    // Opening it reports a fault of the path.
+    guard let current = try? fileStatus(path) else { return false }
+    let known = handle.status
+    return current.isSameFile(as: known) && current.permissions == known.permissions
+      && current.owner == known.owner
+  }
+
+  /// The same, and looks for a copier: what is due once a second.
+  package func rechecked(_ old: Handle, now: UInt64 = bootTimeNanoseconds()) throws -> Handle {
     let handle: Handle
-    // Opening it below reports a fault of the path.
-    if let current = try? fileStatus(path), current.isSameFile(as: old.status),
-      current.permissions == old.status.permissions,
-      current.owner == old.status.owner
-    {
+    if isAtPath(old) {
       handle = old
     } else {
       handle = try Self.open(path, access, isOfGroup: isOfGroup)

@@ -219,7 +219,7 @@ struct PictureTests {
     let late = try SharedContainer(path: path + "/source", group: nil).root
     #expect(!waits(late))
     // It looks once a second.
-    _ = try root.refreshed(root.handle())
+    _ = try root.rechecked(root.handle())
     try pause.run {
       #expect(waits(late) && waits(root))
       #expect(!waits(root, until: .now))
@@ -231,6 +231,22 @@ struct PictureTests {
     }
     pause.end()
     #expect(try !hasSign(source))
+  }
+
+  @Test("is seen by a process that reads a missing name all the time")
+  func missingName() throws {
+    let source = try scene.container(.directory, "source")
+    let pause = try PicturePause(in: source.root, at: source.root.handle().descriptor.rawValue)
+    let user = try SharedContainer(path: path + "/source", group: nil)
+    pause.end()
+    let later = try PicturePause(in: source.root, at: source.root.handle().descriptor.rawValue)
+    try later.run {
+      try eventually("it waits") {
+        let missing = try user.value("missing").read()
+        return missing == nil && waits(user.root)
+      }
+    }
+    later.end()
   }
 
   private func waits(_ root: ContainerRoot, until deadline: ContinuousClock.Instant? = nil) -> Bool
@@ -253,7 +269,7 @@ struct PictureTests {
     let next = try PicturePause(in: root, at: root.handle().descriptor.rawValue)
     try next.run {
       try eventually("it waits again") {
-        _ = try user.refreshed(user.handle())
+        _ = try user.rechecked(user.handle())
         return waits(user)
       }
     }
