@@ -8,8 +8,11 @@ extension EtcdContainer: InspectedEngine {
     _ problem: @escaping (_ name: String, _ content: PropertyListValue) -> String?
   ) throws -> ContainerReport {
     var inspection = EtcdInspection(container, on: self, problem)
-    if cluster != .nothing { inspection.lookAtCluster(examinesAll: cluster == .everything) }
-    inspection.lookAtNames()
+    if cluster == .nothing {
+      inspection.lookAtNames()
+    } else {
+      inspection.lookAtClusterAndNames(examinesAll: cluster == .everything)
+    }
     return inspection.report
   }
 

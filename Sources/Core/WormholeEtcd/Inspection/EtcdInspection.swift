@@ -40,8 +40,10 @@ struct EtcdInspection {
 
   // MARK: The cluster
 
+  /// Looks at the cluster, and at the names while its members answer.
+  ///
   /// - Parameter examinesAll: Whether more than its members is examined.
-  mutating func lookAtCluster(examinesAll: Bool) {
+  mutating func lookAtClusterAndNames(examinesAll: Bool) {
     let (client, deadline) = (etcd.client, deadline)
     var cluster = ClusterReport(of: etcd.location, through: client)
     var (members, alarms) = (RequestsUnderWay<[WireMember]>(), RequestsUnderWay<[String]>())
@@ -69,6 +71,7 @@ struct EtcdInspection {
         content.map { String(decoding: $0, as: UTF8.self) }, at: file,
         isOwn: file == location.certificate)
     }
+    lookAtNames()
     attempt("list the members of the cluster") { inspection in
       known = try members.next()
       cluster.alarms = try alarms.next()

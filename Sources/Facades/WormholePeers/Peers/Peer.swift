@@ -178,13 +178,18 @@ extension PeerSession {
     }
   }
 
-  static func peers(in container: SharedContainer) throws -> [Peer] {
+  /// - Parameters:
+  ///   - presences: The package's own presences, if the caller has just listed them.
+  ///   - queues: Its own queues, likewise.
+  package static func peers(
+    in container: SharedContainer, presences: [String]? = nil, queues: [String]? = nil
+  ) throws -> [Peer] {
     var names = Set(
-      try container.own.presenceNames().compactMap {
+      try (presences ?? container.own.presenceNames()).compactMap {
         PeerNames.peer(ofPresence: $0) ?? PeerNames.peer(ofAgent: $0)
       })
     let others =
-      try container.own.queueNames().compactMap { PeerNames.peer(ofQueue: $0) }
+      try (queues ?? container.own.queueNames()).compactMap { PeerNames.peer(ofQueue: $0) }
       + PeerLaunch.Registry(in: container).peers()
     names.formUnion(others)
     return try names.compactMap { name -> Peer? in

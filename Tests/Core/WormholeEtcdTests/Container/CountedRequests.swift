@@ -7,6 +7,7 @@ import WormholeSystem
 final class CountedRequests: EtcdTransport {
   private let all = Mutex<[(path: String, request: HTTPRequest, thread: ThreadID)]>([])
   private let lost = Mutex<String?>(nil)
+  private let held = Mutex<(path: String, other: String, count: Int)?>(nil)
   private let client = HTTPClient()
 
   /// The paths of the requests, after "/v3/", in their order.
@@ -29,12 +30,26 @@ final class CountedRequests: EtcdTransport {
   /// The next request to a path gets no answer, although it is carried out.
   func loseNextAnswer(of path: String) { lost.withLock { $0 = path } }
 
+  /// An answer of one path arrives only after the next request to another one.
+  func holdAnswer(of path: String, untilRequestTo other: String) {
+    held.withLock { $0 = (path, other, paths.count { $0 == other }) }
+  }
+
+  private func isHeld(_ path: String) -> Bool {
+    guard let held = held.withLock(\.self), held.path == path else { return false }
+    return paths.count { $0 == held.other } <= held.count
+  }
+
   func post(
     _ request: HTTPRequest, maximumBytes: Int, until deadline: ContinuousClock.Instant
   ) throws(HTTPError) -> HTTPAnswer {
     let path = request.url.split(separator: "/v3/").last.map(String.init) ?? ""
     all.withLock { $0.append((path, request, .current)) }
     let answer = try client.post(request, maximumBytes: maximumBytes, until: deadline)
+    while isHeld(path) {
+      guard ContinuousClock.now < deadline else { throw HTTPError(.inDoubt, "it was held") }
+      pauseThread(.milliseconds(1))
+    }
     let isLost = lost.withLock { lost in
       defer { if lost == path { lost = nil } }
       return lost == path

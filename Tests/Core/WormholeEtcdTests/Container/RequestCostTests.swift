@@ -92,6 +92,15 @@ struct RequestCostTests {
     #expect(names == 42 && many.count == content.count + 1, "\(many)")
   }
 
+  @Test("of a look at the cluster do not hold up those for the names")
+  func lookingAtCluster() throws {
+    try container.value("a").replace(with: 1)
+    requests.holdAnswer(of: "cluster/member/list", untilRequestTo: "kv/range")
+    let report = try container.report(.members)
+    #expect(report.failures.isEmpty && report.names.values.map(\.identifier) == ["a"], "\(report)")
+    #expect(report.cluster?.members.isEmpty == false)
+  }
+
   private static let taking = ["lease/grant", "kv/txn", "kv/txn", "kv/txn", "kv/txn"]
 
   @Test("of a process that takes one entry are five: session, joining, taking, end and leaving")

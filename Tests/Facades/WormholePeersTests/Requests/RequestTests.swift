@@ -246,6 +246,12 @@ import WormholeTestSupport
     }
     for name in names { #expect(try scene.session.request(1, to: name).stringValue == name) }
     #expect(Set(try scene.session.peers().map(\.name)) == Set(names))
+    // A caller that has listed the names passes them; none is looked for then.
+    let own = scene.container.own
+    let listed = try PeerSession.peers(
+      in: scene.container, presences: own.presenceNames(), queues: own.queueNames())
+    #expect(Set(listed.map(\.name)) == Set(names))
+    #expect(try PeerSession.peers(in: scene.container, presences: [], queues: []).isEmpty)
     withExtendedLifetime(sessions) {}
   }
 }

@@ -60,7 +60,7 @@ extension ParsedArguments {
     of container: SharedContainer, _ environment: CommandEnvironment
   ) throws -> [UInt8] {
     let report = try ContainerReport.complete(on: container, .members)
-    let peers = peers(in: container, environment).map { PeerWork($0, in: report) }
+    let peers = peers(in: container, report, environment).map { PeerWork($0, in: report) }
     guard has("json") else {
       let text = StatusText(
         report: report, peers: peers, columns: environment.columns,
@@ -122,9 +122,17 @@ private func fitted(_ status: [UInt8], _ rows: Int?) -> [UInt8] {
 }
 
 /// Empty if they cannot be read: that hides nothing else.
-private func peers(in container: SharedContainer, _ environment: CommandEnvironment) -> [Peer] {
+private func peers(
+  in container: SharedContainer, _ report: ContainerReport, _ environment: CommandEnvironment
+) -> [Peer] {
+  // Otherwise a name may be missing.
+  let isWhole = !report.isPartial && report.failures.isEmpty
   do {
-    return try PeerSession(PeerSession.standardName, in: container).peers()
+    return try betweenPeers("look for peers") {
+      try PeerSession.peers(
+        in: container, presences: isWhole ? report.own.presences.map(\.name) : nil,
+        queues: isWhole ? report.own.queues.map(\.name) : nil)
+    }
   } catch {
     environment.report(error)
     return []
