@@ -100,7 +100,7 @@ struct WarmSitesTests {
       let other = try scene.acquisition("d/a", .content, until: soon)
       #expect(try scene.isWaiting(other))
       try AccessClosing(session).run()
-      #expect(!WarmSites.shared.counts(try scene.location("d/a")))
+      #expect(!WarmSites.shared.countChange(of: try scene.location("d/a")))
       try other.run().end()
       return true
     }

@@ -263,7 +263,7 @@ package final class ItemSite: Sendable {
   func endWarm(
     _ claim: String, _ directory: SharedDescriptor, under lease: Lease
   ) throws -> Bool {
-    guard lease.site.home.access == .owner, WarmSites.shared.counts(location),
+    guard lease.site.home.access == .owner, WarmSites.shared.countChange(of: location),
       lease.surroundings.allSatisfy({ $0.text == claim || self.lease.isOfNobody($0) }),
       let warmSite = try makeWarmSite(), try isEmpty(directory),
       let entry = try lease.takeIn(claim)

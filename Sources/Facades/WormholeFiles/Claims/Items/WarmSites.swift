@@ -31,13 +31,15 @@ final class WarmSites: Sendable {
     /// The one that was changed last comes last.
     var items: [Item] = []
     var hasThread = false
-    var isClosedAtExit = false
 
     func index(of location: ItemPath) -> Int? { items.lastIndex { $0.location == location } }
   }
 
   private let state = Mutex(State())
   private let removing = Mutex(())
+  /// The process that removes the sites when it exits; not a forked child of it, in which no thread would
+  /// release the locks.
+  private let owner = Atomic(Int32(0))
 
   /// How long a site is kept at most, and the longest time between changes in a row.
   private static let time: Duration = .milliseconds(100)
@@ -58,7 +60,7 @@ final class WarmSites: Sendable {
   }
 
   /// Counts a change, and returns whether the site should be kept after it.
-  func counts(_ location: ItemPath) -> Bool {
+  func countChange(of location: ItemPath) -> Bool {
     let now = ContinuousClock.now
     return state.withLock { state in
       var item = Item(location: location, changed: now)
@@ -103,8 +105,9 @@ final class WarmSites: Sendable {
         }
         state.hasThread = true
       }
-      if !exchange(&state.isClosedAtExit, with: true) {
-        Program.atExit { WarmSites.shared.removeAll() }
+      let process = Program.processID
+      if owner.exchange(process, ordering: .relaxed) != process {
+        Program.atExit { WarmSites.shared.removeAtExit() }
       }
       state.items[index].site = site
       return true
@@ -123,6 +126,10 @@ final class WarmSites: Sendable {
       state.hasThread = !state.items.isEmpty
       return state.hasThread
     }
+  }
+
+  private func removeAtExit() {
+    if owner.load(ordering: .relaxed) == Program.processID { removeAll() }
   }
 
   /// Forgets everything, and removes the sites; returns when all are removed.
