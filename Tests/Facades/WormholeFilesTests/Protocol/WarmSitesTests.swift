@@ -214,7 +214,7 @@ struct WarmSitesTests {
     @Test("loses no change, whenever another owner comes", arguments: Other.allCases)
     func interrupted(_ other: Other) throws {
       let scene = scene
-      let every = TriedSteps.isThorough ? 1 : 6
+      let every = TriedSteps.isThorough ? 1 : 12
       let seed = TestSeed.next("WARM_STEP_SEED")
       var generator = seed.generator
       var number = Int.random(in: 0..<every, using: &generator)
