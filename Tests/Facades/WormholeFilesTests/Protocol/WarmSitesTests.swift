@@ -152,6 +152,18 @@ struct WarmSitesTests {
     #expect(try races.names() == ["a"], "\(races.directory.listing)")
   }
 
+  @Test("publishes each change, however soon it follows and however alike it is")
+  func alike() throws {
+    try warm()
+    for number in 100..<400 {
+      try change("\(number)")
+      guard try scene.text("d/a") == "\(number)" else {
+        Issue.record("\(number) was taken for no change")
+        return
+      }
+    }
+  }
+
   @Test("may be removed by others")
   func removedByOthers() throws {
     for number in 0..<20 {
