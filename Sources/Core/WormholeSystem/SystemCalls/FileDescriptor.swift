@@ -128,9 +128,7 @@ extension FileDescriptor {
   private static func refuseEscape(_ path: String) throws(Errno) {
     guard path.utf8.first != UInt8(ascii: "/") else { throw .crossesDevices }
     // Hardly any path has two dots in a row, and the others need no array.
-    let twoDots: StaticString = ".."
-    let hasTwoDots = path.withCString { memmem($0, strlen($0), twoDots.utf8Start, 2) != nil }
-    guard hasTwoDots else { return }
+    guard path.withCString({ strstr($0, "..") }) != nil else { return }
     let dot = UInt8(ascii: ".")
     let components = path.utf8.split(separator: UInt8(ascii: "/"))
     guard !components.contains(where: { $0.elementsEqual([dot, dot]) }) else {
