@@ -72,8 +72,7 @@ package final class Claim: Sendable {
   /// - Throws: `overtaken`.
   func beginPublishing(coversContents: Bool = false) throws {
     try change {
-      $0.kind = .publishing
-      $0.coversContents = $0.coversContents || coversContents
+      $0.changed(kind: .publishing, coversContents: $0.coversContents || coversContents)
     }
   }
 
@@ -98,16 +97,15 @@ package final class Claim: Sendable {
   }
 
   private func declare(_ process: ProcessIdentity) throws {
-    try change { $0.declaration = $0.declaration.held(by: process) }
+    try change { $0.changed(declaration: $0.declaration.held(by: process)) }
   }
 
   /// Gives the claim another name: see `ItemAccess.renew`.
-  func renew() throws { try change { $0.declaration = $0.declaration.renewed() } }
+  func renew() throws { try change { $0.changed(declaration: $0.declaration.renewed()) } }
 
-  private func change(_ edit: (inout ClaimName) -> Void) throws {
+  private func change(_ edit: (ClaimName) -> ClaimName) throws {
     let old = name
-    var new = old
-    edit(&new)
+    let new = edit(old)
     guard new != old else { return }
     guard
       try ifPresent(rename(old.text, at: site.descriptor, to: new.text, at: site.descriptor)) != nil
@@ -230,13 +228,35 @@ package struct ClaimName: Hashable, Sendable {
     }
   }
 
-  package fileprivate(set) var kind: Kind
+  package let kind: Kind
   /// Whether the contents of the directory are claimed, too.
-  fileprivate(set) var coversContents: Bool
+  let coversContents: Bool
   /// The owner, the beginning of the claim and its longest term.
-  fileprivate(set) var declaration: LeaseDeclaration
+  let declaration: LeaseDeclaration
   /// Owners of the same purpose do not exclude each other.
   package let purpose: String
+  package let text: String
+
+  package init(
+    kind: Kind, coversContents: Bool, declaration: LeaseDeclaration, purpose: String
+  ) {
+    self.kind = kind
+    self.coversContents = coversContents
+    self.declaration = declaration
+    self.purpose = purpose
+    text = NameWriter.text(joining: [
+      Self.prefix, String(kind.rawValue), coversContents ? "c-" : "-", declaration.name, "-",
+      purpose,
+    ])
+  }
+
+  fileprivate func changed(
+    kind: Kind? = nil, coversContents: Bool? = nil, declaration: LeaseDeclaration? = nil
+  ) -> ClaimName {
+    ClaimName(
+      kind: kind ?? self.kind, coversContents: coversContents ?? self.coversContents,
+      declaration: declaration ?? self.declaration, purpose: purpose)
+  }
 
   static let prefix = "claim-"
   static let overtakenPrefix = "overtaken-"
@@ -264,13 +284,6 @@ extension ClaimName {
 
   /// The owner, for the error sentences of waiting processes.
   var holder: LeaseHolder { LeaseHolder(identity: declaration.identity, held: declaration.age) }
-
-  package var text: String {
-    NameWriter.text(joining: [
-      Self.prefix, String(kind.rawValue), coversContents ? "c-" : "-", declaration.name, "-",
-      purpose,
-    ])
-  }
 
   /// Whether its owner has had it longer than declared.
   var isPastItsTerm: Bool { (declaration.age ?? .zero) >= declaration.term }

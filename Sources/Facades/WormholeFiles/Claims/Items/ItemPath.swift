@@ -49,12 +49,16 @@ package struct ItemPath: Hashable, Sendable {
     _ isThere: (ComposedPath) -> Bool
   ) -> [ItemPath] {
     var path = ComposedPath(pathBytes: bytes)
-    let ends = (names.map(\.upperBound) + [0]).enumerated().filter { levels.contains($0.offset) }
-    let found = ends.map(\.element).filter { end in
-      path.compose(bytes[..<end], entry)
-      return isThere(path)
+    var found: [ItemPath] = []
+    var (level, end) = (0, bytes.count > 1 ? bytes.count : 0)
+    while true {
+      if levels.contains(level) {
+        path.compose(bytes[..<end], entry)
+        if isThere(path) { found.append(ItemPath(bytes: Array(bytes[..<max(end, 1)]))) }
+      }
+      guard end > 0 else { return found }
+      (level, end) = (level + 1, start(ofNameTo: end) - 1)
     }
-    return found.map { $0 == 0 ? ItemPath("/") : ItemPath(bytes: Array(bytes[..<$0])) }
   }
 
   /// The directories above that may have a site, the nearest first; the root has none.
@@ -65,30 +69,25 @@ package struct ItemPath: Hashable, Sendable {
     let exact = bytes.allSatisfy { $0 < 0x80 } ? self : ItemPath(text)
     var found: [ItemPath] = []
     var path = ComposedPath(pathBytes: exact.bytes)
-    for name in exact.names.dropFirst() {
-      path.compose(exact.bytes[..<name.lowerBound], ItemSite.prefix, exact.bytes[name])
+    var end = exact.nameStart - 1
+    while end > 0 {
+      let start = exact.start(ofNameTo: end)
+      path.compose(exact.bytes[..<start], ItemSite.prefix, exact.bytes[start..<end])
       // It fails for a name that is too long for the prefix, and so has a shorter one.
       let mayExist = (try? exists(path, at: Directory.current)) ?? true
-      if mayExist { found.append(ItemPath(bytes: Array(exact.bytes[..<name.upperBound]))) }
+      if mayExist { found.append(ItemPath(bytes: Array(exact.bytes[..<end]))) }
+      end = start - 1
     }
     return found
   }
 
-  /// The ranges of the names in the bytes, the last name first.
-  private var names: [Range<Int>] {
-    var names: [Range<Int>] = []
-    var end = bytes.count
-    while end > 1 {
-      let start = bytes[..<end].lastIndex(of: Self.slash).map { $0 + 1 } ?? 0
-      names.append(start..<end)
-      end = start - 1
-    }
-    return names
-  }
-
   package var name: FileName { FileName(bytes: Array(bytes[nameStart...])) }
 
-  var nameStart: Int { bytes.lastIndex(of: Self.slash).map { $0 + 1 } ?? 0 }
+  var nameStart: Int { start(ofNameTo: bytes.count) }
+
+  private func start(ofNameTo end: Int) -> Int {
+    bytes[..<end].lastIndex(of: Self.slash).map { $0 + 1 } ?? 0
+  }
 
   /// The name with an ending, cut to what a file name may have.
   func name(ending: String) -> String {
