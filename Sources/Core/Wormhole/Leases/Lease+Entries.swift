@@ -19,10 +19,13 @@ extension Lease {
   /// - Parameters:
   ///   - name: The entry in the directory.
   ///   - directory: An open directory; by default the site's own, seen from the lease.
+  ///   - entry: Its name in the lease; by default one that declares this holder.
   /// - Returns: Its name in the lease, or nil if there is no such entry.
   /// - Throws: `leaseLost`.
-  package func takeIn(_ name: String, at directory: Int32? = nil) throws -> String? {
-    let entry = nextEntry()
+  package func takeIn(
+    _ name: String, at directory: Int32? = nil, as entry: String? = nil
+  ) throws -> String? {
+    let entry = entry ?? nextEntry()
     let held = held.descriptor.rawValue
     let source = directory == nil ? site.layout.fromHeld(name) : name
     if try ifPresent(rename(source, at: directory ?? held, to: entry, at: held)) != nil {

@@ -36,6 +36,9 @@ package final class LeaseSite: Sendable {
   package static let waitingPrefix = "waiting-"
   static let cleanName: StaticString = "clean"
   package static let cleanMark = "\(cleanName)"
+  /// An empty directory that a process has left in the lease of a transient site, for its next change. The
+  /// name declares no holder, because the lease may be another process's by now.
+  package static let spare = "spare"
 
   private struct Opened {
     /// The open lease of the site. Its descriptor is the lock, so the site releases it when the

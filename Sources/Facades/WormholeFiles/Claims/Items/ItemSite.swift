@@ -266,7 +266,7 @@ package final class ItemSite: Sendable {
     guard lease.site.home.access == .owner, WarmSites.shared.countChange(of: location),
       lease.surroundings.allSatisfy({ $0.text == claim || self.lease.isOfNobody($0) }),
       let warmSite = try makeWarmSite(), try isEmpty(directory),
-      let entry = try lease.takeIn(claim)
+      let entry = try lease.takeIn(claim, as: LeaseSite.spare)
     else { return false }
     warmSite.leave(lease, spare: (entry, directory))
     return true
