@@ -93,8 +93,16 @@ extension LeaseSite {
     } catch {
       switch error {
       case .noSuchFile: return
-      // No process of this package creates a directory here, so we must not delete it.
-      case .isDirectory: try home.setAside(entry.name, at: directory)
+      case .isDirectory:
+        // At once: its process may have it locked, and be stopped, and would keep it.
+        if layout.isPassing, entry.name.text == Self.spare,
+          try tolerating(
+            [.directoryNotEmpty, .alreadyExists], removeDirectory(Self.spare, at: directory)) != nil
+        {
+          return
+        }
+        // It may have content that no process of this package wrote, so we must not delete it.
+        try home.setAside(entry.name, at: directory)
       default: throw error
       }
     }

@@ -16,6 +16,42 @@ struct KeptSitesTests {
     try scene.put("old", "a")
   }
 
+  private func isKept(_ name: String = "a") throws -> Bool {
+    guard try scene.claims(name) == ["held"] else { return false }
+    return try RaceScene.names(scene.path(".coordination-\(name)/held")).count == 1
+  }
+
+  /// Returns a process that is stopped while it keeps the site.
+  private func stoppedKeeper() throws -> Participant {
+    let keeper = try scene.participant()
+    try eventually("it is stopped while it keeps the site") {
+      #expect(try keeper.ask("writing \(scene.path("a")) put=kept") == "done")
+      guard try isKept() else { return false }
+      try keeper.send(.stop)
+      try keeper.waitUntilStopped()
+      if try isKept() { return true }
+      try keeper.send(.continue)
+      return false
+    }
+    return keeper
+  }
+
+  // keeper                     other
+  // keeps the site, stopped
+  //                            changes the item, and leaves
+  // continues, changes it
+  @Test("and is stopped is removed by the next one that leaves")
+  func stopped() throws {
+    let keeper = try stoppedKeeper()
+    let other = try scene.participant()
+    #expect(try other.ask("writing \(scene.path("a")) put=other") == "done")
+    #expect(try scene.names() == ["a"], "\(scene.directory.listing)")
+    try keeper.send(.continue)
+    #expect(try keeper.ask("writing \(scene.path("a")) append=+") == "done")
+    #expect(try scene.text("a") == "other+")
+    try scene.expectOnly(["a"])
+  }
+
   /// Changes the item in this process until its site is kept, and takes it out of the table, so that it
   /// stays kept.
   private func keep() throws -> ItemSite {

@@ -194,10 +194,7 @@ final class WarmSite: Sendable {
 
   /// Closes the lease: the entries of the site are not known any more.
   func close() {
-    // Explicitly, because the claim may be about to end, and its directory must not look like one in use.
-    // Closing it unlocks it otherwise.
-    try? takeSpare()?.directory.descriptor.unlock()
-    state.withLock { $0.isWarm = false }
+    state.withLock { $0 = State() }
     lease.close()
   }
 }
