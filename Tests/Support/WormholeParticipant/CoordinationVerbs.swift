@@ -1,5 +1,6 @@
 import Dispatch
 import FoundationEssentials
+import Glibc
 import Wormhole
 import WormholeFiles
 import WormholeFoundationClients
@@ -17,6 +18,9 @@ import WormholeTestSupport
 ///                                              and how many versions were merged so far
 /// memory                                       its peak memory, in KiB
 /// written                                      the bytes that it has written to files so far
+/// fork                                         forks a child, which answers this and the lines that follow,
+///                                              and stops; when it is continued it waits for the child, and
+///                                              answers with the child's status
 /// ```
 ///
 /// Kinds are "reading", "uploading", "linked" (reading what a link points to), "writing", "merging",
@@ -36,7 +40,7 @@ enum CoordinationVerbs {
     "reading", "uploading", "linked", "writing", "merging", "replacing", "deleting", "moving",
     "metadata", "inplace",
   ]
-  static let all = kinds.union(["count", "edit", "memory", "written"])
+  static let all = kinds.union(["count", "edit", "fork", "memory", "written"])
 
   struct Thrown: Error {}
 
@@ -45,6 +49,7 @@ enum CoordinationVerbs {
       switch words.first {
       case "count": return try count(Array(words.dropFirst()))
       case "edit": return edit(Array(words.dropFirst()))
+      case "fork": return fork()
       case "memory": return try number("VmHWM:", in: "status")
       case "written": return try number("wchar:", in: "io")
       default: return try CoordinationOrder(words).run()
@@ -94,6 +99,20 @@ enum CoordinationVerbs {
     group.wait()
     text.close()
     return "done"
+  }
+
+  private static func fork() -> String {
+    // Swift does not offer it, because a child may do almost nothing. Here no other thread has a lock that
+    // the child needs, or hardly ever.
+    guard let symbol = dlsym(UnsafeMutableRawPointer(bitPattern: 0), "fork") else {
+      return "error other no fork"
+    }
+    let fork = unsafeBitCast(symbol, to: (@convention(c) () -> Int32).self)
+    let child = fork()
+    if child == 0 { return "done" }
+    raise(SIGSTOP)
+    var status: Int32 = -1
+    return waitpid(child, &status, 0) == child ? "\(status)" : "error other no child"
   }
 
   private static func number(_ name: String, in table: String) throws -> String {

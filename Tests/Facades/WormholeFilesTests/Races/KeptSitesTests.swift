@@ -76,4 +76,78 @@ struct KeptSitesTests {
     SiteRemoval().add(site)
     try scene.expectOnly(["a"])
   }
+
+  /// Returns a process that is stopped while it keeps the site, and whose forked child executes the
+  /// commands.
+  private func forkedKeeper() throws -> Participant {
+    let keeper = try scene.participant()
+    try eventually("it is stopped while it keeps the site") {
+      #expect(try keeper.ask("writing \(scene.path("a")) put=kept") == "done")
+      guard try isKept() else { return false }
+      #expect(try keeper.ask("fork") == "done")
+      try keeper.waitUntilStopped()
+      if try isKept() { return true }
+      try endChild(of: keeper)
+      return false
+    }
+    return keeper
+  }
+
+  private func endChild(of keeper: Participant) throws {
+    try keeper.tell("exit")
+    try keeper.send(.continue)
+    #expect(try keeper.answer() == "0")
+  }
+
+  private func keep(_ name: String, by process: Participant) throws {
+    try eventually("the site of \(name) is kept") {
+      #expect(try process.ask("writing \(scene.path(name)) put=child") == "done")
+      return try isKept(name)
+    }
+  }
+
+  // keeper                     its forked child
+  // keeps the site, stopped
+  //                            exits, or before that keeps the site of another item
+  @Test("is not removed by a forked child when that exits", arguments: [false, true])
+  func forkedChildExits(keepsOther: Bool) throws {
+    let keeper = try forkedKeeper()
+    if keepsOther {
+      try scene.put("old", "b")
+      try keep("b", by: keeper)
+    }
+    try keeper.tell("exit")
+    try eventually("the child has ended") { try Self.hasEndedChild(keeper.processID) }
+    #expect(try isKept(), "\(scene.directory.listing)")
+    try keeper.send(.continue)
+    #expect(try keeper.answer() == "0")
+    try scene.expectOnly(keepsOther ? ["a", "b"] : ["a"])
+  }
+
+  // keeper                     its forked child
+  // keeps the site, stopped
+  //                            has the item, keeps the site, and removes it
+  // continues, has the item
+  @Test("is not used by a forked child, which keeps one of its own")
+  func forkedChildWrites() throws {
+    let keeper = try forkedKeeper()
+    let spare = try fileStatus(scene.path(".coordination-a/held/spare"))
+    #expect(try keeper.ask("writing \(scene.path("a"))").hasPrefix("inside "))
+    let claim = try #require(try scene.claims("a").first { $0 != "held" })
+    let status = try fileStatus(scene.path(".coordination-a/\(claim)"))
+    #expect(!status.isSameFile(as: spare))
+    #expect(try keeper.ask("leave") == "done")
+    try keep("a", by: keeper)
+    try eventually("it is removed") { try scene.claims("a") == [] }
+    try endChild(of: keeper)
+    #expect(try keeper.ask("writing \(scene.path("a")) append=+") == "done")
+    #expect(try scene.text("a") == "child+")
+    try scene.expectOnly(["a"])
+  }
+
+  private static func hasEndedChild(_ process: Int32) throws -> Bool {
+    let path = "/proc/\(process)/task/\(process)/children"
+    let children = try String(contentsOf: URL(filePath: path), encoding: .utf8)
+    return children.split(separator: " ").allSatisfy { ProcessStatus.of(Int32($0) ?? 0)?.isDead ?? true }
+  }
 }

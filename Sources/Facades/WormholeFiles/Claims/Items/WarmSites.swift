@@ -28,6 +28,8 @@ final class WarmSites: Sendable {
   }
 
   private struct State {
+    /// As `ProcessIdentity.forkID`.
+    let fork = ProcessIdentity.forkID
     /// The one that was changed last comes last.
     var items: [Item] = []
     var hasThread = false
@@ -35,7 +37,7 @@ final class WarmSites: Sendable {
     func index(of location: ItemPath) -> Int? { items.lastIndex { $0.location == location } }
   }
 
-  private let state = Mutex(State())
+  private let mutex = Mutex(State())
   private let removing = Mutex(())
   /// The process that removes the sites when it exits; not a forked child of it, in which no thread would
   /// release the locks.
@@ -50,9 +52,17 @@ final class WarmSites: Sendable {
   /// The limit of sites that are kept; each has three descriptors.
   private static let limit = 16
 
+  /// A forked child begins with nothing: the sites are its parent's, and it does not have the thread.
+  private func withState<Result>(_ body: (inout State) -> Result) -> Result {
+    mutex.withLock { state in
+      if state.fork != ProcessIdentity.forkID { state = State() }
+      return body(&state)
+    }
+  }
+
   /// Returns the site of an item, if it is kept, for one access.
   func take(_ location: ItemPath) -> ItemSite? {
-    state.withLock { state in
+    withState { state in
       // Most programs keep none.
       guard state.hasThread, let index = state.index(of: location) else { return nil }
       return state.items[index].site.take()
@@ -62,7 +72,7 @@ final class WarmSites: Sendable {
   /// Counts a change, and returns whether the site should be kept after it.
   func countChange(of location: ItemPath) -> Bool {
     let now = ContinuousClock.now
-    return state.withLock { state in
+    return withState { state in
       var item = Item(location: location, changed: now)
       if let index = state.index(of: location) { item = state.items.remove(at: index) }
       if item.changed.duration(to: now) >= Self.time { item.changes = 0 }
@@ -82,7 +92,7 @@ final class WarmSites: Sendable {
 
   /// Another process uses the site, too.
   func meetOther(_ location: ItemPath) {
-    state.withLock { state in
+    withState { state in
       if let index = state.index(of: location) { state.items[index].hasOthers = true }
     }
   }
@@ -92,7 +102,7 @@ final class WarmSites: Sendable {
   /// - Returns: false if the item was forgotten, another thread's site is kept, or no thread can be had
   ///   to remove it.
   func keep(_ site: ItemSite) -> Bool {
-    state.withLock { state in
+    withState { state in
       guard let index = state.index(of: site.location), state.items[index].site == nil else {
         return false
       }
@@ -122,7 +132,7 @@ final class WarmSites: Sendable {
         item.hasOthers = false
         return item.changed.duration(to: now) < Self.time
       }
-    } while state.withLock { state in
+    } while withState { state in
       state.hasThread = !state.items.isEmpty
       return state.hasThread
     }
@@ -141,7 +151,7 @@ final class WarmSites: Sendable {
   private func remove(_ isCounted: (inout Item) -> Bool) {
     removing.withLock { _ in
       var sites: [ItemSite] = []
-      state.withLock { state in
+      withState { state in
         state.items = state.items.compactMap { item in
           var item = item
           if let site = item.site.take() { sites.append(site) }
