@@ -213,6 +213,18 @@ struct WarmSitesTests {
     #expect(try scene.names("d").count == 13, "\(scene.directory.listing)")
   }
 
+  @Test("is not kept beside sixteen others, even if many accesses end at once")
+  func limit() throws {
+    let sites = try (0..<20).map { try ItemSite.openOrMake(scene.location("d/\($0)")) }
+    for site in sites { _ = WarmSites.shared.countChange(of: site.location) }
+    var kept = 0
+    for site in sites {
+      if WarmSites.shared.keep(site) { kept += 1 } else { SiteRemoval().add(site) }
+    }
+    #expect(kept <= 16)
+    #expect(try scene.names("d") == ["a"], "\(scene.directory.listing)")
+  }
+
   #if DEBUG
     enum Other: CaseIterable {
       /// Waits for no claim.

@@ -34,6 +34,8 @@ final class WarmSites: Sendable {
     var items: [Item] = []
     var hasThread = false
 
+    var keptSites: Int { items.count { $0.site != nil } }
+
     func index(of location: ItemPath) -> Int? { items.lastIndex { $0.location == location } }
   }
 
@@ -86,7 +88,7 @@ final class WarmSites: Sendable {
       }
       // A site that is kept already is that of a directory with another name.
       return item.changes >= Self.changes && !item.hasOthers && item.site == nil
-        && state.items.count(where: { $0.site != nil }) < Self.limit
+        && state.keptSites < Self.limit
     }
   }
 
@@ -99,13 +101,14 @@ final class WarmSites: Sendable {
 
   /// Keeps a site whose item was counted.
   ///
-  /// - Returns: false if the item was forgotten, another thread's site is kept, or no thread can be had
-  ///   to remove it.
+  /// - Returns: false if the item was forgotten, another thread's site is kept, too many others are, or no
+  ///   thread can be had to remove it.
   func keep(_ site: ItemSite) -> Bool {
     withState { state in
-      guard let index = state.index(of: site.location), state.items[index].site == nil else {
-        return false
-      }
+      // Since the item was counted, other threads may have kept theirs.
+      guard let index = state.index(of: site.location), state.items[index].site == nil,
+        state.keptSites < Self.limit
+      else { return false }
       if !state.hasThread {
         do {
           try startThread(name: "wormhole.sites") { self.removeAgain() }
