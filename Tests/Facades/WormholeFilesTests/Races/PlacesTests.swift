@@ -232,4 +232,22 @@ struct OtherUsersTests {
     #expect(try scene.text("a") == "owner")
     try scene.expectOnly(["a"])
   }
+
+  // Elsewhere its site would stay for a moment (`WarmSites`), and the owner cannot open it.
+  @Test("can be changed by their owner just after the superuser has changed them again and again")
+  func superuserOften() throws {
+    let scene = try scene()
+    try scene.put("old", "a")
+    try shell(
+      scene, "chown 65534:65534 items items/a; mkdir -m 700 own; chown 65534 own; chmod 755 .")
+    let owner = try stranger(scene)
+    for number in 0..<20 {
+      try FileCoordinator().coordinate(writingItemAt: scene.url("a")) {
+        try ItemText.write("\(number)", to: $0.path)
+      }
+    }
+    #expect(try owner.ask("writing \(scene.path("a")) append=+") == "done")
+    #expect(try scene.text("a") == "19+")
+    try scene.expectOnly(["a"])
+  }
 }

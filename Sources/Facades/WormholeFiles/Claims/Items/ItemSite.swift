@@ -281,11 +281,14 @@ package final class ItemSite: Sendable {
       lease.held.descriptor.setModified(seconds: seconds, nanoseconds: nanoseconds))
   }
 
-  // Only where each change of a directory shows in its times.
+  // Only where each change of a directory shows in its times, and not in another user's directory: that
+  // user could not open the site. The same holds for a directory of all users.
   private func makeWarmSite() throws(Errno) -> WarmSite? {
     if let warmSite = warmSite.withLock(\.self) { return warmSite }
     let hasFineTimes = status.changedNanoseconds % 1_000 != 0
     guard hasFineTimes, try directory.descriptor.fileSystem().showsEachChange else { return nil }
+    let parent = try fileStatus("..", at: descriptor)
+    guard parent.owner == status.owner, parent.permissions & 0o002 == 0 else { return nil }
     let made = WarmSite()
     warmSite.withLock { $0 = made }
     return made
