@@ -46,9 +46,12 @@ package final class WarmLease: Sendable {
       return nil
     }
     do throws(Errno) {
-      guard try kept.held.descriptor.tryLock(.exclusive),
-        try kept.held.status().isUnchanged(since: kept.status)
-      else { return nil }
+      guard try kept.held.descriptor.tryLock(.exclusive) else { return nil }
+      guard try kept.held.status().isUnchanged(since: kept.status) else {
+        // Explicitly, because a child that was forked meanwhile has the same open file.
+        try kept.held.descriptor.unlock()
+        return nil
+      }
       return try Lease(
         site: kept.site, held: kept.held, mode: .exclusive, term: term,
         surroundings: kept.surroundings, keptVersion: kept.keptVersion)

@@ -1,4 +1,5 @@
 import FoundationEssentials
+import Glibc
 import Synchronization
 import Testing
 import Wormhole
@@ -76,6 +77,36 @@ struct WarmSitesTests {
       return true
     }
     #expect(try scene.names("d") == ["a"], "\(scene.directory.listing)")
+  }
+
+  // this process               another owner
+  // keeps the site, forks
+  //                            claims the item
+  // finds the lease changed
+  @Test("leaves no lock to a forked child when another owner has been there")
+  func inherited() throws {
+    try eventually("the site is kept until the other one comes") {
+      try warm()
+      guard let site = WarmSites.shared.take(try scene.location("d/a")) else { return false }
+      let held = scene.directory.path + "/d/.coordination-a/held"
+      // As the child has it.
+      let copies = try RaceScene.names("/proc/self/fd").compactMap { Int32($0) }.filter {
+        try ifPresent(linkTarget("/proc/self/fd/\($0)")) == held
+      }.map { dup($0) }
+      defer { for copy in copies { close(copy) } }
+      let access = try scene.acquisition("d/a", .content, until: soon).run()
+      defer { access.end() }
+      guard WarmSites.shared.keep(site) else {
+        SiteRemoval().add(site)
+        return false
+      }
+      #expect(copies.count == 1)
+      #expect(throws: FileCoordinationError.self) {
+        try FileCoordinator().coordinate(writingItemAt: scene.url("d/a"), until: .now) { _ in }
+      }
+      #expect(try FileDescriptor.open(held, [.readOnly, .directory]).tryLock(.exclusive))
+      return true
+    }
   }
 
   // this process               another owner
