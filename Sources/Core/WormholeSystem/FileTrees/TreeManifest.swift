@@ -196,12 +196,13 @@ extension FileStatus {
 
   /// Whether the file was written a moment ago: before Linux 6.13 the kernel's clock for files ticks
   /// coarsely (every 10 ms on some machines), so a later write of as many bytes may leave no trace in
-  /// the status.
+  /// the status. Some file systems count whole seconds, FAT every other one.
   package var isJustWritten: Bool {
     let now = realTime()
     let seconds = now.seconds - modifiedSeconds
-    return (-1...1).contains(seconds) && size > 0
-      && seconds * 1_000_000_000 + now.nanoseconds - modifiedNanoseconds < 20_000_000
+    let tick: Int64 = modifiedNanoseconds == 0 ? 2_020_000_000 : 20_000_000
+    return (-1...2).contains(seconds) && size > 0
+      && seconds * 1_000_000_000 + now.nanoseconds - modifiedNanoseconds < tick
   }
 }
 

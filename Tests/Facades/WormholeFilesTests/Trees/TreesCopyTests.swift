@@ -60,6 +60,17 @@ struct TreesCopyTests {
     #expect(times.contains(4), "\(times)")
   }
 
+  // It may have been written at the end of that second.
+  @Test("of a file that was written in this second is distinct if its time has whole seconds")
+  func distinctInWholeSeconds() throws {
+    let scene = try TreesScene()
+    try scene.shell("mkdir item; echo hello >item/file")
+    let now = realTime().seconds
+    try setModified(FileName("item/file"), at: scene.at, seconds: now, nanoseconds: 0)
+    try scene.copy(TreeCopy(isDistinct: true))
+    #expect(try fileStatus("staged/file", at: scene.at).modifiedSeconds == now - 1)
+  }
+
   @Test("creates FIFOs again, links or omits sockets, and refuses devices by name")
   func specialFiles() throws {
     let scene = try TreesScene()
