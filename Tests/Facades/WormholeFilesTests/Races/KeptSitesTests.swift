@@ -157,6 +157,8 @@ struct KeptSitesTests {
   private static func hasEndedChild(_ process: Int32) throws -> Bool {
     let path = "/proc/\(process)/task/\(process)/children"
     let children = try String(contentsOf: URL(filePath: path), encoding: .utf8)
-    return children.split(separator: " ").allSatisfy { ProcessStatus.of(Int32($0) ?? 0)?.isDead ?? true }
+    return children.split(separator: " ").allSatisfy {
+      ProcessStatus.of(Int32($0) ?? 0)?.isDead ?? true
+    }
   }
 }
