@@ -36,8 +36,12 @@ struct WarmSitesTests {
   /// Changes the item until its site is kept; the machine may be slow, and other tests forget it.
   private func warm() throws {
     try eventually("the site is kept") {
-      try change()
-      return try isKept
+      // Without the pauses of the wait, so that each comes soon after the last.
+      for _ in 0..<12 {
+        try change()
+        if try isKept { return true }
+      }
+      return false
     }
   }
 
@@ -165,7 +169,9 @@ struct WarmSitesTests {
     try races.put("old", "a")
     let process = try races.participant()
     try eventually("the site is kept") {
-      #expect(try process.ask("writing \(races.path("a")) put=new") == "done")
+      for _ in 0..<12 {
+        #expect(try process.ask("writing \(races.path("a")) put=new") == "done")
+      }
       return try races.claims("a") == ["held"]
     }
     switch end {
