@@ -134,6 +134,23 @@ struct PresentersProcessTests {
     conversation.finish(published: [:])
   }
 
+  @Test("get a coordinated move before they get their item back")
+  func movesBeforeReacquiring() throws {
+    let other = try participant()
+    for turn in 1...20 {
+      let (old, new) = ("d/\(turn)", "d/moved\(turn)")
+      try scene.shell("echo 1 > \(old)")
+      _ = try other.ask("present \(scene.path(old)) reacquires")
+      let moving = try scene.ask(.moving, old)
+      try scene.shell("cp \(old) \(new); rm \(old)")
+      PresenterConversation.reportMove(from: scene.path(old), to: scene.path(new), by: nil)
+      moving.finish(published: [:])
+      try waitFor("reacquired", other, old)
+      let heard = try other.ask("heard \(scene.path(old))").split(separator: " ")
+      #expect(heard.filter { $0 != "changed" } == ["writer", "moved:moved\(turn)", "reacquired"])
+    }
+  }
+
   @Test("get a coordinated move that the watch cannot detect, and then follow the new place")
   func moves() throws {
     let other = try participant()

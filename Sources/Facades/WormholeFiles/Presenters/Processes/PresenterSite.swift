@@ -165,7 +165,8 @@ final class PresenterSite: Sendable {
       }
     }
     exchange.start()
-    call.onEnd { exchange.finish() }
+    // After the notices that came before it, so that a presenter hears of a move first.
+    call.onEnd { queue.async { exchange.finish() } }
   }
 
   private static func answer(_ call: IncomingCall, _ answer: CallAnswer) {
