@@ -70,9 +70,9 @@ package enum Conversions {
     switch value {
     case .string(let path): path.isEmpty ? nil : URL(fileURLWithPath: path)
     case .data(let archived):
-      // Any text is a relative URL.
-      String(bytes: archived, encoding: .utf8).flatMap { URL(string: $0) }
-        .flatMap { $0.scheme == nil ? nil : $0 }
+      // A stored URL has no other characters; most other texts, such as JSON, have some.
+      String(bytes: archived, encoding: .utf8)
+        .flatMap { URL(string: $0, encodingInvalidCharacters: false) }
     case .integer, .unsigned, .boolean, .real, .date, .array, .dictionary: nil
     }
   }

@@ -115,10 +115,15 @@ struct ConversionTests {
     let web = URL(string: "https://example.com/a?b=c#d")
     defaults.set(web, forKey: "web")
     #expect(defaults.url(forKey: "web") == web)
+    let relative = URL(string: "example.com/a%20b")
+    defaults.set(relative, forKey: "relative")
+    #expect(defaults.url(forKey: "relative") == relative)
     defaults.set(nil as URL?, forKey: "web")
     #expect(defaults.object(forKey: "web") == nil)
-    defaults.set(Data([0xFF, 0]), forKey: "data")
-    #expect(defaults.url(forKey: "data") == nil)
+    for data in [Data([0xFF, 0]), Data("[1]".utf8), Data("two words".utf8), Data()] {
+      defaults.set(data, forKey: "data")
+      #expect(defaults.url(forKey: "data") == nil)
+    }
   }
 
   /// The strings go through the argument domain, so that nothing is stored.
