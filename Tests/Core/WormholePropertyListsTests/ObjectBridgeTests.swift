@@ -13,7 +13,7 @@ struct ObjectBridgeTests {
       (Int16(5), 5), (UInt16(5), 5), (Int32(5), 5), (UInt32(5), 5), (Int64(5), 5), (UInt(5), 5),
       (UInt64.max, .unsigned(.max)), (2.5, 2.5), (Float(2.5), 2.5), (true, true), (1.0, 1.0),
       (date, .date(date)), (Data([1]), .data(Data([1]))), (Int128(5), 5),
-      (CGFloat(2.5), 2.5),
+      (CGFloat(2.5), 2.5), (Decimal(5), 5), (Decimal(string: "-2.5") as Any, -2.5),
     ]
     let list: [Any] = [1, "a", true]
     let containers: [(Any, PropertyListValue)] = [

@@ -4,9 +4,9 @@ extension PropertyListValue {
   /// Creates a value from the objects that Apple's interfaces take as `Any`.
   ///
   /// The accepted types are `String`, every integer type, `Double` and the types that it holds
-  /// exactly (`Float`, `CGFloat`), `Bool`, `Date`, `Data`, arrays, dictionaries with string keys,
-  /// `PropertyListValue` itself, optionals that hold one of these, and the `NS…` classes of
-  /// Foundation, which arrive here through Swift's dynamic casts.
+  /// exactly (`Float`, `CGFloat`), `Decimal` as the nearest number, `Bool`, `Date`, `Data`, arrays,
+  /// dictionaries with string keys, `PropertyListValue` itself, optionals that hold one of these, and
+  /// the `NS…` classes of Foundation, which arrive here through Swift's dynamic casts.
   ///
   /// - Throws: `unsupportedType` or `unrepresentable` with the key path of the offending object;
   ///   `tooDeep` beyond `PropertyListLimits.deepestNesting` levels.
@@ -102,6 +102,11 @@ extension PropertyListValue {
     return isExact ? .real(Double(number)) : nil
   }
 
+  /// Returns an integer if the text is one, otherwise the nearest real.
+  private static func number(of text: String) -> PropertyListValue? {
+    Int64(text).map(Self.integer) ?? Double(text).map(Self.real)
+  }
+
   static func leaf(_ object: Any) -> PropertyListValue? {
     // A cast to Bool also succeeds for NSNumber(value: 1), and a cast to Int for NSNumber(value:
     // true). So Swift's own types are tested first, then Foundation's classes.
@@ -117,6 +122,7 @@ extension PropertyListValue {
     case let real as Float: .real(Double(real))
     case let string as Substring: .string(String(string))
     case let integer as any BinaryInteger: PropertyListValue(exactly: integer)
+    case let decimal as Decimal: number(of: "\(decimal)")
     case let real as any BinaryFloatingPoint: Self.real(of: real)
     default: nil
     }
