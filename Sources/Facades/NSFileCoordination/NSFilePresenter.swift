@@ -8,6 +8,7 @@ public import Foundation
 /// whose callbacks wait for an access do not ask each other. Each method but the two properties has a
 /// default, because Swift on Linux has no optional requirements. A method with a completion handler
 /// has an asynchronous form; a presenter has one of the two, and the other calls it or does nothing.
+/// An asynchronous one of a type of the main actor runs there.
 ///
 /// ```swift
 /// final class Page: NSObject, NSFilePresenter {
@@ -49,7 +50,7 @@ public protocol NSFilePresenter: NSObjectProtocol {
     completionHandler: @escaping @Sendable ((any Error)?) -> Void)
 
   /// The asynchronous form; an error that it throws ends the other access before it begins.
-  nonisolated(nonsending) func savePresentedItemChanges() async throws
+  func savePresentedItemChanges() async throws
 
   /// Another access is about to delete the item, or a directory above it.
   ///
@@ -58,7 +59,7 @@ public protocol NSFilePresenter: NSObjectProtocol {
     completionHandler: @escaping @Sendable ((any Error)?) -> Void)
 
   /// The asynchronous form; an error that it throws ends the other access before it begins.
-  nonisolated(nonsending) func accommodatePresentedItemDeletion() async throws
+  func accommodatePresentedItemDeletion() async throws
 
   /// Never called: nothing evicts a file on Linux.
   ///
@@ -67,7 +68,7 @@ public protocol NSFilePresenter: NSObjectProtocol {
     completionHandler: @escaping @Sendable ((any Error)?) -> Void)
 
   /// Never called, as the form with a completion handler.
-  nonisolated(nonsending) func accommodatePresentedItemEviction() async throws
+  func accommodatePresentedItemEviction() async throws
 
   /// The attributes of iCloud to hear of. Never read: there is no iCloud on Linux.
   var observedPresentedItemUbiquityAttributes: Set<URLResourceKey> { get }
@@ -110,7 +111,7 @@ public protocol NSFilePresenter: NSObjectProtocol {
   ///
   /// - Parameter url: the item that is about to be deleted.
   /// - Throws: an error that ends the other access before it begins.
-  nonisolated(nonsending) func accommodatePresentedSubitemDeletion(at url: URL) async throws
+  func accommodatePresentedSubitemDeletion(at url: URL) async throws
 
   /// An item appeared in the presented directory, at any depth.
   func presentedSubitemDidAppear(at url: URL)

@@ -259,6 +259,23 @@ final class NSFileCoordinationTests {
     #expect(asked.all == ["save", "delete", "delete note.txt"])
   }
 
+  /// It did not compile.
+  @Test("asks a presenter of the main actor there")
+  func mainActorPresenter() {
+    let asked = Ends()
+    let presenter = CountingNote(note) {
+      MainActor.assertIsolated()
+      asked.add($0)
+    }
+    NSFileCoordinator.addFilePresenter(presenter)
+    defer { NSFileCoordinator.removeFilePresenter(presenter) }
+    for turn in 1...2 {
+      var error: NSError?
+      NSFileCoordinator().coordinate(readingItemAt: note, error: &error) { _ in }
+      #expect(error == nil && asked.all.last == "save \(turn)")
+    }
+  }
+
   /// A presenter that has no such method is not waited for.
   @Test("has an answer at once where a presenter has neither form")
   func absentMethods() {

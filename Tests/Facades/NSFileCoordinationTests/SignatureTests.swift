@@ -106,8 +106,8 @@ struct SignatureTests {
   private func checkRequirements<P: NSFilePresenter & SendableMetatype>(of _: P.Type) {
     let relinquishing = "(Presenter) -> (@Sendable (Optional<@Sendable () -> ()>) -> ()) -> ()"
     let answering = "(Presenter) -> (@Sendable (Optional<Error>) -> ()) -> ()"
-    typealias Asynchronous = (P) -> nonisolated(nonsending) () async throws -> Void
-    let asynchronous = "(Presenter) -> nonisolated(nonsending) () async throws -> ()"
+    typealias Asynchronous = (P) -> () async throws -> Void
+    let asynchronous = "(Presenter) -> () async throws -> ()"
     check([
       ("KeyPath<Presenter, Optional<URL>>", type(of: \P.presentedItemURL)),
       ("KeyPath<Presenter, OperationQueue>", type(of: \P.presentedItemOperationQueue)),
@@ -135,7 +135,7 @@ struct SignatureTests {
         type(of: P.accommodatePresentedSubitemDeletion(at:completionHandler:))
       ),
       (
-        "(Presenter) -> nonisolated(nonsending) (URL) async throws -> ()",
+        "(Presenter) -> (URL) async throws -> ()",
         type(of: P.accommodatePresentedSubitemDeletion(at:))
       ),
       ("(Presenter) -> (NSFileVersion) -> ()", type(of: P.presentedItemDidGain(_:))),

@@ -68,3 +68,22 @@ public final class AsyncLockedNote: NSObject, NSFilePresenter, Sendable {
     asked("delete " + url.lastPathComponent)
   }
 }
+
+/// A presenter of the main actor, whose asynchronous method uses its state.
+@MainActor
+public final class CountingNote: NSObject, NSFilePresenter {
+  public nonisolated let presentedItemURL: URL?
+  public nonisolated let presentedItemOperationQueue = OperationQueue()
+  private var saves = 0
+  private let asked: @Sendable (String) -> Void
+
+  public nonisolated init(_ url: URL, asked: @escaping @Sendable (String) -> Void) {
+    presentedItemURL = url
+    self.asked = asked
+  }
+
+  public func savePresentedItemChanges() async throws {
+    saves += 1
+    asked("save \(saves)")
+  }
+}
