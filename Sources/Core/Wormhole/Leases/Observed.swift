@@ -19,6 +19,12 @@ package struct Observed {
 
   private var firstSeen: [LeaseDeclaration: ContinuousClock.Instant] = [:]
   private var undeclaredSince: ContinuousClock.Instant?
+  /// The directory of the lease then.
+  private var undeclared: FileStatus?
+  /// The processes that had the lock at the last look at /proc/locks.
+  private var named: (processes: [Int32], at: ContinuousClock.Instant)?
+  /// The time for which they are not looked for again, as long as all of them run.
+  private static let pace: Duration = .seconds(1)
 
   package init() {}
 
@@ -65,14 +71,17 @@ package struct Observed {
   /// Returns whether a lock without a declaration is overdue: a lease in its first moment, or a
   /// foreign program's.
   private mutating func undeclaredIsOverdue(
-    _ file: FileStatus, now: ContinuousClock.Instant
+    _ directory: FileStatus, now: ContinuousClock.Instant
   ) throws(Errno) -> Bool {
+    if directory != undeclared {
+      // A holder has changed it since, so this is the first moment of another one.
+      (undeclaredSince, named) = (nil, nil)
+      undeclared = directory
+    }
     let seen = undeclared(now: now)
     if seen >= LeaseDeclaration.standardTerm { return true }
     guard seen >= LeaseRequest.grace else { return false }
-    return try LockTable.current().holders(of: file).contains {
-      ProcessStatus.of($0)?.isStopped == true
-    }
+    return try holders(of: directory, now: now).contains { $0?.isStopped == true }
   }
 
   /// Returns whether a waiting writer is overdue; it may wait for any time as long as it is seen to
@@ -97,9 +106,25 @@ package struct Observed {
   ) throws(Errno) -> Bool {
     let seen = undeclared(now: now)
     guard seen >= LeaseRequest.grace else { return false }
-    let holders = try LockTable.current().holders(of: file).map { ProcessStatus.of($0) }
+    let holders = try holders(of: file, now: now)
     return holders.allSatisfy { $0 == nil }
       ? seen >= LeaseDeclaration.standardTerm : areStopped(holders)
+  }
+
+  /// Returns the processes that have the file locked; nil for one that cannot be looked up.
+  ///
+  /// While the kernel lists the locks, every flock(2) of the machine waits. So where many processes
+  /// wait, each of them must look seldom, or the holder makes no progress.
+  private mutating func holders(
+    of file: FileStatus, now: ContinuousClock.Instant
+  ) throws(Errno) -> [ProcessStatus?] {
+    if let named, !named.processes.isEmpty, named.at.duration(to: now) < Self.pace {
+      let known = named.processes.map { ProcessStatus.of($0) }
+      if known.allSatisfy({ $0?.isStopped == false && $0?.isDead == false }) { return known }
+    }
+    let processes = try LockTable.current().holders(of: file)
+    named = (processes, now)
+    return processes.map { ProcessStatus.of($0) }
   }
 
   private mutating func undeclared(now: ContinuousClock.Instant) -> Duration {

@@ -178,6 +178,34 @@ struct ObservedTests {
     #expect(try overdue(&observed, after: .seconds(5)) != nil)
   }
 
+  /// A lease that many processes wanted used to be taken from holders that had just got it.
+  @Test("not when each of several holders has just locked it, and has not declared itself yet")
+  func busy() throws {
+    var observed = Observed()
+    #expect(try overdue(&observed, after: .zero) == nil)
+    let name = try declare(.current, since: now, term: 600_000)
+    try removeFile(name, at: held.descriptor.rawValue)
+    #expect(try overdue(&observed, after: .seconds(2)) == nil)
+    #expect(try overdue(&observed, after: .milliseconds(3_999)) == nil)
+    #expect(try overdue(&observed, after: .seconds(4)) != nil)
+  }
+
+  /// Thirty waiters that read the table twenty times a second slowed every flock(2) of the machine down.
+  @Test("by a look at the table of locks once a second, as long as the processes in it run")
+  func seldom() throws {
+    let file = try FileDescriptor.open(directory.path + "/x", [.writeOnly, .create], mode: 0o600)
+    #expect(try file.tryLock(.exclusive))
+    let locked = try file.status()
+    var observed = Observed()
+    #expect(try !observed.waiterIsOverdue(locked, now: start))
+    #expect(try !observed.waiterIsOverdue(locked, now: start + .milliseconds(1_900)))
+    try file.unlock()
+    // A child that another test is just starting shares the lock.
+    try eventually("no process has it") { try LockTable.current().holders(of: locked).isEmpty }
+    #expect(try !observed.waiterIsOverdue(locked, now: start + .milliseconds(2_899)))
+    #expect(try observed.waiterIsOverdue(locked, now: start + .milliseconds(2_900)))
+  }
+
   @Test("as a waiting writer only when it is stopped, or invisible for the default term")
   func waiter() throws {
     let reader = try Participant(directory.path)
