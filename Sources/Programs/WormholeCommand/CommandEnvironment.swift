@@ -155,14 +155,16 @@ extension CommandEnvironment {
     func take(_ line: ArraySlice<UInt8>) throws {
       try body(!keepsReturn && line.last == UInt8(ascii: "\r") ? line.dropLast() : line)
     }
+    // Only in the new chunk, because a line may be longer than many chunks.
     func takeLines(of chunk: [UInt8]) throws {
-      rest += chunk
-      var start = rest.startIndex
-      while let end = rest[start...].firstIndex(of: UInt8(ascii: "\n")) {
-        try take(rest[start..<end])
-        start = end + 1
+      var chunk = chunk[...]
+      while let end = chunk.firstIndex(of: UInt8(ascii: "\n")) {
+        rest += chunk[..<end]
+        try take(rest[...])
+        rest.removeAll(keepingCapacity: true)
+        chunk = chunk[(end + 1)...]
       }
-      rest.removeFirst(start)
+      rest += chunk
       guard rest.count <= JSONInput.maximumBytes else {
         throw tooLarge(file ?? "standard input", "a line")
       }

@@ -1,5 +1,8 @@
+import Synchronization
 import Testing
 import WormholeTestSupport
+
+@testable import WormholeCommand
 
 @Suite("A value on the command line", .blocking)
 struct ValueArgumentTests {
@@ -58,5 +61,23 @@ struct ValueArgumentTests {
       wormhole read a; echo $?
       """)
     #expect(outcome.output == "65\n65\n65\n65\n65\n65\n65\n64\n64\n74\n1\n", "\(outcome.errors)")
+  }
+
+  /// The end of a line used to be sought in all of its pieces whenever one more came.
+  @Test("is a line of any length, in however many pieces it comes", .timeLimit(.minutes(1)))
+  func longLine() throws {
+    let pieces = Mutex(0)
+    var environment = CommandEnvironment(
+      variable: { _ in nil }, writeStandardOutput: { _ in }, writeStandardError: { _ in })
+    environment.readInput = {
+      let place = pieces.withLock { pieces in
+        pieces += 1
+        return pieces
+      }
+      return Array((place < 100_000 ? "a" : place == 100_000 ? "\r\n\nbc\nd" : "").utf8)
+    }
+    var lines: [Int] = []
+    try environment.forEachLine(ofFile: nil, keepsReturn: false) { lines.append($0.count) }
+    #expect(lines == [99_999, 0, 2, 1])
   }
 }
