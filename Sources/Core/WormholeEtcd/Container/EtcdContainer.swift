@@ -246,12 +246,14 @@ extension EtcdContainer {
   ///
   /// - Complexity: One request for each name, or one for a thousand names that have one key each.
   package func identifiers(of kind: NameKind) throws -> [String] {
-    var names: Set<String> = []
+    // By their bytes, because two names may be equal as strings.
+    var names: Set<[UInt8]> = []
     for letter in kind.letters {
-      let found = try components(after: key(letter, isOwn: kind.isOwn))
-      names.formUnion(found.compactMap(EncodedName.identifier(ofKey:)))
+      names.formUnion(try components(after: key(letter, isOwn: kind.isOwn)).map { Array($0) })
     }
-    return names.sorted { $0.utf8.lexicographicallyPrecedes($1.utf8) }
+    return names.compactMap(EncodedName.identifier(ofKey:)).sorted {
+      $0.utf8.lexicographicallyPrecedes($1.utf8)
+    }
   }
 
   /// Returns what follows a beginning in keys, up to the next slash, in the order of the keys.

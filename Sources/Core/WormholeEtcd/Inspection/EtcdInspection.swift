@@ -159,14 +159,15 @@ struct EtcdInspection {
   private mutating func lookAtNames(of kind: NameKind) throws {
     let all = try names(of: kind)
     var rest = all.prefix(Self.maximumNames)
-    var ahead: [String: SeenState] = [:]
+    // By the bytes of the names, of which two may be equal as strings.
+    var ahead: [[UInt8]: SeenState] = [:]
     while let name = rest.first {
       if kind.primitive == .value {
         if ahead.isEmpty { ahead = try states(of: rest, kind) }
       } else if ContinuousClock.now >= deadline {
         break
       }
-      try look(at: name, kind, ahead.removeValue(forKey: name))
+      try look(at: name, kind, ahead.removeValue(forKey: Array(name.utf8)))
       rest.removeFirst()
     }
     if all.count > Self.maximumNames || ContinuousClock.now >= deadline { report.isPartial = true }
@@ -205,19 +206,20 @@ struct EtcdInspection {
   private func names(of kind: NameKind) throws -> [String] {
     guard let keys else { return try container.identifiers(of: kind) }
     let found = keys.filter { $0.isOwn == kind.isOwn && kind.letters.contains($0.letter) }
-    return Set(found.map(\.name)).sorted { $0.utf8.lexicographicallyPrecedes($1.utf8) }
+    return Set(found.map { Array($0.name.utf8) }).sorted { $0.lexicographicallyPrecedes($1) }
+      .map { String(decoding: $0, as: UTF8.self) }
   }
 
   /// Reads the first of some values, by one request.
   private func states(
     of names: ArraySlice<String>, _ kind: NameKind
-  ) throws(EtcdError) -> [String: SeenState] {
+  ) throws(EtcdError) -> [[UInt8]: SeenState] {
     guard ContinuousClock.now < deadline else { return [:] }
     let names = names.prefix(Self.valuesAtOnce)
     let found = try etcd.client.read(
       names.map { .init(.key(etcd.key(kind, $0))) }, until: deadline)
     let states = found.items.map { SeenState(item: $0.first, seen: found.moment) }
-    return Dictionary(zip(names, states)) { first, _ in first }
+    return Dictionary(zip(names.map { Array($0.utf8) }, states)) { first, _ in first }
   }
 
   private func value(

@@ -234,7 +234,7 @@ struct EtcdKeys {
 
   private func consumer(_ claim: BatchClaim?, _ place: Place) -> PresenceMember? {
     guard let claim else { return nil }
-    return members.consumer(claim.consumer, (place.isOwn ? "own/" : "") + "c/" + place.name)
+    return members.consumer(claim.consumer, place.id("c"))
   }
 }
 
@@ -244,5 +244,9 @@ extension ContainerKey {
   }
   fileprivate var kind: NameKind { NameKind(letter == "c" ? .consumer : .presence, isOwn: isOwn) }
   /// The same for all keys of a name.
-  fileprivate var id: String { (isOwn ? "own/" : "") + letter + "/" + name }
+  fileprivate var id: String { id(letter) }
+  /// Encoded, because two names may be equal as strings.
+  fileprivate func id(_ letter: String) -> String {
+    (isOwn ? "own/" : "") + letter + "/" + EncodedName.text(ofKey: name)
+  }
 }

@@ -184,18 +184,18 @@ extension PeerSession {
   package static func peers(
     in container: SharedContainer, presences: [String]? = nil, queues: [String]? = nil
   ) throws -> [Peer] {
-    var names = Set(
-      try (presences ?? container.own.presenceNames()).compactMap {
-        PeerNames.peer(ofPresence: $0) ?? PeerNames.peer(ofAgent: $0)
-      })
-    let others =
-      try (queues ?? container.own.queueNames()).compactMap { PeerNames.peer(ofQueue: $0) }
-      + PeerLaunch.Registry(in: container).peers()
-    names.formUnion(others)
-    return try names.compactMap { name -> Peer? in
+    // By their bytes, because two names may be equal as strings.
+    let present = try (presences ?? container.own.presenceNames()).compactMap {
+      PeerNames.peer(ofPresence: $0) ?? PeerNames.peer(ofAgent: $0)
+    }
+    let others = Set(
+      (try (queues ?? container.own.queueNames()).compactMap { PeerNames.peer(ofQueue: $0) }
+        + PeerLaunch.Registry(in: container).peers()).map { Array($0.utf8) })
+    return try others.union(present.map { Array($0.utf8) }).compactMap { bytes -> Peer? in
+      let name = String(decoding: bytes, as: UTF8.self)
       let reachability = try PeerReachability.of(name, in: container)
       // The name was only looked for.
-      guard reachability != .neverSeen || others.contains(name) else { return nil }
+      guard reachability != .neverSeen || others.contains(bytes) else { return nil }
       return Peer(name: name, reachability: reachability)
     }.sorted { $0.name.utf8.lexicographicallyPrecedes($1.name.utf8) }
   }

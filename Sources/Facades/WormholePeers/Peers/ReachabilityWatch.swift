@@ -177,7 +177,8 @@ final class ReachabilityWatches: Sendable {
 final class PeerCrowd: Sendable {
   private struct State {
     var names: ObservationToken?
-    var peers: [String: ObservationToken] = [:]
+    /// By the bytes of their names.
+    var peers: [[UInt8]: ObservationToken] = [:]
     var delivery: ChangeDelivery<[Peer]?>?
   }
 
@@ -235,12 +236,12 @@ final class PeerCrowd: Sendable {
   private func watchPeers() throws {
     for name in try container.own.presenceNames() {
       guard let peer = PeerNames.peer(ofPresence: name),
-        state.withLock({ $0.peers[name] == nil })
+        state.withLock({ $0.peers[Array(name.utf8)] == nil })
       else { continue }
       let observation = try ReachabilityWatch.observe(
         peer, in: container, of: reachabilities, on: queue
       ) { [weak self] _ in self?.signal() }
-      state.withLock { $0.peers[name] = observation }
+      state.withLock { $0.peers[Array(name.utf8)] = observation }
     }
   }
 }

@@ -54,6 +54,19 @@ struct OwnNamesTests {
     #expect(try container.own.value(text).read() == "own")
   }
 
+  // On etcd only one of them used to be listed.
+  @Test("and of users that are equal as strings, and not byte for byte, are two")
+  func equalStrings() throws {
+    let names = ["e\u{301}", "\u{E9}"]
+    for (name, text) in zip(names, ["a", "a longer text"]) {
+      try container.value(name).replace(with: .string(text))
+    }
+    let found = try container.valueIdentifiers().map { Array($0.utf8) }
+    #expect(Set(found) == Set(names.map { Array($0.utf8) }))
+    let sizes = try container.report(.members).names.values.compactMap(\.bytes)
+    #expect(sizes.count == 2 && sizes[0] < sizes[1], "\(sizes)")
+  }
+
   @Test(
     "are reported apart from those of users, and none of them is foreign",
     .onlyDirectories("it reads the report of a directory"))

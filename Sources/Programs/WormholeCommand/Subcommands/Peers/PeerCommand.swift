@@ -125,10 +125,13 @@ private func watchPeers(_ arguments: ParsedArguments, _ environment: CommandEnvi
   let backlog = Backlog<Peer>()
   let changes = try session.peerChanges()
   let reading = Task {
-    var known: [String: PeerReachability] = [:]
+    // By the bytes of their names, of which two may be equal as strings.
+    var known: [[UInt8]: PeerReachability] = [:]
     for await peers in changes {
-      for peer in peers where known[peer.name] != peer.reachability { backlog.add(peer) }
-      known = Dictionary(peers.map { ($0.name, $0.reachability) }) { $1 }
+      for peer in peers where known[Array(peer.name.utf8)] != peer.reachability {
+        backlog.add(peer)
+      }
+      known = Dictionary(peers.map { (Array($0.name.utf8), $0.reachability) }) { $1 }
     }
   }
   defer { reading.cancel() }
