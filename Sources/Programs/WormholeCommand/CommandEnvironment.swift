@@ -192,7 +192,7 @@ extension CommandEnvironment {
     } catch {
       throw CommandError(
         cannot: "read \(file)", because: error,
-        status: error == .fileTooLarge ? .badData : .inputOutput)
+        status: error == .fileTooLarge ? .badData : nil)
     }
   }
 

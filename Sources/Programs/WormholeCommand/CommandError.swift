@@ -18,7 +18,9 @@ struct CommandError: Error, Equatable, CustomStringConvertible {
     self.status = status
   }
 
-  init(cannot action: String, because error: any Error, status: ExitStatus = .inputOutput) {
+  /// - Parameter status: By default that of an error of the kernel.
+  init(cannot action: String, because error: any Error, status: ExitStatus? = nil) {
+    let status = status ?? (error as? Errno).map { ExitStatus(of: $0) } ?? .inputOutput
     self.init(cannot: action, because: "\(error)", status: status)
   }
 
@@ -39,18 +41,14 @@ struct CommandError: Error, Equatable, CustomStringConvertible {
 /// Whether a value has no form in the wanted output; other values may have one.
 func isUnprintable(_ error: any Error) -> Bool { (error as? CommandError)?.status == .badData }
 
-/// Makes a call, and reports an error of the kernel as the action that is not possible. With
-/// `isPermission` a denied access has its own status.
+/// Makes a call, and reports an error of the kernel as the action that is not possible.
 func reporting<Result: ~Copyable>(
-  cannot action: String, isPermission: Bool = false,
-  _ call: @autoclosure () throws(Errno) -> Result
+  cannot action: String, _ call: @autoclosure () throws(Errno) -> Result
 ) throws(CommandError) -> Result {
   do throws(Errno) {
     return try call()
   } catch {
-    throw CommandError(
-      cannot: action, because: error,
-      status: isPermission && error == .accessDenied ? .permission : .inputOutput)
+    throw CommandError(cannot: action, because: error)
   }
 }
 
@@ -83,6 +81,12 @@ extension String {
   fileprivate func replacing(remedy: String?, by ours: String) -> String {
     guard let remedy, hasSuffix(remedy) else { return self }
     return dropLast(remedy.count) + ours
+  }
+}
+
+extension TreeError {
+  fileprivate var refusal: Errno? {
+    if case .refused(let error) = reason { error } else { nil }
   }
 }
 
@@ -147,10 +151,17 @@ extension ExitStatus {
       case let error as FileCoordinationError: Self.status(of: error)
       case let error as PeerError: Self.status(of: error)
       case is GroupDefaultsError: .badData
+      case let error as Errno: Self.status(of: error)
+      case let error as TreeError: error.refusal.map { Self.status(of: $0) } ?? .inputOutput
       case let status as ExitStatus: status
       case is UsageError: .usage
       default: .inputOutput
       }
+  }
+
+  private static func status(of error: Errno) -> ExitStatus {
+    let isDenied = [.accessDenied, .notPermitted, .readOnlyFileSystem].contains(error)
+    return isDenied ? .permission : .inputOutput
   }
 
   private static func status(of error: AppGroupError) -> ExitStatus {

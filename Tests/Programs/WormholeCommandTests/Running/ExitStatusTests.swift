@@ -4,6 +4,7 @@ import Wormhole
 import WormholeEtcd
 import WormholePeers
 import WormholePropertyLists
+import WormholeSystem
 import WormholeTestSupport
 import WormholeWorkshop
 
@@ -26,6 +27,23 @@ struct ExitStatusTests {
     #expect(error.map { ExitStatus(of: $0) } == .deadline)
     #expect(error?.holder?.state == .running)
     #expect(error?.description.contains("holds its lease") == true)
+  }
+
+  // It used to be 74 for a file that a command reads or writes, and for 'destroy'.
+  @Test(
+    "What the kernel denies is status 77, in a container or beside it",
+    arguments: [Errno.accessDenied, .notPermitted, .readOnlyFileSystem])
+  func denied(error: Errno) throws {
+    #expect(CommandError(cannot: "read x", because: error).status == .permission)
+    let directory = try TemporaryDirectory()
+    _ = try directory.container()
+    let removal = #expect(throws: TreeError.self) {
+      try Faults.$plan.withValue(Faults.Plan { _, _ in .fail(error) }) {
+        try TreeRemoval().remove(FileName(directory.path), at: Directory.current)
+      }
+    }
+    #expect(removal.map { ExitStatus(of: $0) } == .permission)
+    #expect(CommandError(cannot: "read x", because: Errno.noSuchFile).status == .inputOutput)
   }
 
   // The program found no arguments without it; one that was linked statically aborted.

@@ -39,8 +39,7 @@ extension CommandDescription {
     let deadline = arguments.deadline()
     let file = arguments.requiredText("file")
     let backlog = PresenterEvent.backlog()
-    let presenter = try reporting(
-      cannot: "watch \(file)", isPermission: true, PrintingPresenter(file, backlog))
+    let presenter = try reporting(cannot: "watch \(file)", PrintingPresenter(file, backlog))
     try FileCoordinator.addFilePresenter(presenter)
     defer { FileCoordinator.removeFilePresenter(presenter) }
     environment.reportListening()

@@ -194,8 +194,7 @@ struct ReceivingDirectory {
   init(_ directory: String) throws {
     path = try CommandLinePath.absolute(directory, to: "put files into")
     // Through a link, too; fails for anything but a directory.
-    _ = try reporting(
-      cannot: "put files into \(directory)", isPermission: true, fileStatus(path + "/."))
+    _ = try reporting(cannot: "put files into \(directory)", fileStatus(path + "/."))
   }
 
   /// Gives a file the first free name: a simultaneous receiver gets another one.
