@@ -11,7 +11,8 @@ package import WormholeSystem
 /// - /proc shows it dead, but we have still observed its lock for 2 seconds: a related process
 ///   keeps the lock.
 /// - It has declared nothing (stopped between locking and declaring, or a foreign program), and
-///   /proc/locks names a stopped process, or the default term has passed since our first look.
+///   /proc/locks names a stopped process, or the default term has passed since our first look, and no
+///   holder has changed the lease since.
 package struct Observed {
   struct Overdue {
     let declaration: LeaseDeclaration?
@@ -20,7 +21,7 @@ package struct Observed {
   private var firstSeen: [LeaseDeclaration: ContinuousClock.Instant] = [:]
   private var undeclaredSince: ContinuousClock.Instant?
   /// The directory of the lease then.
-  private var undeclared: FileStatus?
+  private var undeclaredDirectory: FileStatus?
   /// The processes that had the lock at the last look at /proc/locks.
   private var named: (processes: [Int32], at: ContinuousClock.Instant)?
   /// The time for which they are not looked for again, as long as all of them run.
@@ -73,10 +74,10 @@ package struct Observed {
   private mutating func undeclaredIsOverdue(
     _ directory: FileStatus, now: ContinuousClock.Instant
   ) throws(Errno) -> Bool {
-    if directory != undeclared {
+    if directory != undeclaredDirectory {
       // A holder has changed it since, so this is the first moment of another one.
       (undeclaredSince, named) = (nil, nil)
-      undeclared = directory
+      undeclaredDirectory = directory
     }
     let seen = undeclared(now: now)
     if seen >= LeaseDeclaration.standardTerm { return true }
