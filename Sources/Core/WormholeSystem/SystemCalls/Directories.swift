@@ -151,7 +151,7 @@ extension FileDescriptor {
   /// - Returns: False at the end. One call returns all entries of a small directory.
   /// - Complexity: One `getdents64` of 4 KiB.
   package func nextEntries(_ body: (Entry) -> Void) throws(Errno) -> Bool {
-    try next(4_096) { name, type, inode in
+    try next { name, type, inode in
       let isDirectory: Bool? = type == UInt8(DT_UNKNOWN) ? nil : type == UInt8(DT_DIR)
       body(Entry(name: FileName(bytes: Array(name)), isDirectory: isDirectory, inode: inode))
     }
@@ -159,16 +159,12 @@ extension FileDescriptor {
 
   /// Passes the names of the next entries to a closure, as `nextEntries` the entries. A name is valid
   /// only during the call.
-  ///
-  /// - Complexity: One `getdents64` of 1 KiB, on the stack: ten entries of a lease.
   package func nextNames(_ body: (UnsafeRawBufferPointer) -> Void) throws(Errno) -> Bool {
-    try next(1_024) { name, _, _ in body(name) }
+    try next { name, _, _ in body(name) }
   }
 
-  private func next(
-    _ size: Int, _ body: (UnsafeRawBufferPointer, UInt8, UInt64) -> Void
-  ) throws(Errno) -> Bool {
-    try withTemporaryBytes(size) { buffer throws(Errno) in
+  private func next(_ body: (UnsafeRawBufferPointer, UInt8, UInt64) -> Void) throws(Errno) -> Bool {
+    try withTemporaryBytes(4_096) { buffer throws(Errno) in
       guard let base = buffer.baseAddress else { return false }
       let count = try perform(.getdents64) { csys_getdents64(rawValue, base, buffer.count) }
       Self.parse(UnsafeRawBufferPointer(rebasing: buffer[..<count]), body)
