@@ -1,10 +1,11 @@
 import Synchronization
 import WormholeSystem
 
-/// The place of an access in the line of this process's accesses that want to claim the same item:
-/// they look at its claims one after the other. The place is left when it is released.
+/// The place of an access in the line of this process's accesses that want to claim the same item,
+/// or in that of its readers: they look at its claims one after the other. The place is left when
+/// it is released.
 ///
-/// A look takes the site's lease, and the end of a claim would wake all its waiters. With hundreds
+/// The end of a claim would wake all its waiters, and to claim takes the site's lease. With hundreds
 /// of tasks at one item none would get the lease any more, not even the task that is to publish. So
 /// each access looks once on arrival; among those that must wait, the first looks at every event,
 /// and each other one more rarely the longer the line before it is.
@@ -24,16 +25,21 @@ final class ClaimLinePlace: Sendable {
   /// In the order of their arrival.
   private typealias Line = [Member]
 
-  private static let lines = Mutex<[ItemPath: Line]>([:])
+  private struct Purpose: Hashable {
+    let location: ItemPath
+    let isReading: Bool
+  }
 
-  private let location: ItemPath
+  private static let lines = Mutex<[Purpose: Line]>([:])
+
+  private let purpose: Purpose
   private var id: ObjectIdentifier { ObjectIdentifier(self) }
 
   /// - Parameter latch: raised when it is this place's turn.
-  init(at location: ItemPath, _ latch: WakeLatch) {
-    self.location = location
+  init(at location: ItemPath, isReading: Bool, _ latch: WakeLatch) {
+    purpose = Purpose(location: location, isReading: isReading)
     let member = Member(id: ObjectIdentifier(self), latch: latch)
-    Self.lines.withLock { $0[location, default: []].append(member) }
+    Self.lines.withLock { [purpose] in $0[purpose, default: []].append(member) }
   }
 
   deinit {
@@ -46,13 +52,16 @@ final class ClaimLinePlace: Sendable {
     for latch in latches { latch?.raise() }
   }
 
-  /// Whether it may look now; then no other access looks before this one has reported its finding.
-  func mayLook() -> Bool {
+  /// - Returns: nil if it may look now; then no other access looks before this one has reported its
+  ///   finding. Otherwise when to ask again, if the latch is not raised before.
+  func nextLook(until deadline: ContinuousClock.Instant) -> ContinuousClock.Instant? {
     update { line, place in
-      if line[place].turn == .looks { return true }
-      if place > 0, let nextLook = line[place].nextLook, .now < nextLook { return false }
+      if line[place].turn == .looks { return nil }
+      if place > 0, let nextLook = line[place].nextLook, .now < nextLook {
+        return min(nextLook, deadline)
+      }
       line[place].turn = line.contains { $0.turn == .looks } ? .wantsToLook : .looks
-      return line[place].turn == .looks
+      return line[place].turn == .looks ? nil : deadline
     }
   }
 
@@ -79,12 +88,15 @@ final class ClaimLinePlace: Sendable {
 
   private func update<Result: Sendable>(_ body: (inout Line, Int) -> Result) -> Result {
     Self.lines.withLock { lines in
-      var line = lines[location] ?? []
-      defer { lines[location] = line.isEmpty ? nil : line }
-      guard let place = line.firstIndex(where: { $0.id == id }) else {
-        preconditionFailure("a place is in its line until it is released")
+      // Changed where it is: a copy for each look makes thousands of waiting accesses stand still.
+      func inPlace(_ line: inout Line) -> Result {
+        guard let place = line.firstIndex(where: { $0.id == id }) else {
+          preconditionFailure("a place is in its line until it is released")
+        }
+        return body(&line, place)
       }
-      return body(&line, place)
+      defer { if lines[purpose]?.isEmpty == true { lines[purpose] = nil } }
+      return inPlace(&lines[purpose, default: []])
     }
   }
 }

@@ -125,6 +125,9 @@ final class ItemAcquisition: Waiting {
   // MARK: Readers
 
   private func attemptReading() throws -> WaitingStep<ItemAccess> {
+    if let place, let moment = try nextLook(place) {
+      return .wait(for: terms.latch, until: moment)
+    }
     let lock = try ItemLock.open(location)
     let isShared = try lock?.tryLock(.shared) ?? false
     // If this user may not open it, the owner still publishes changes in one step.
@@ -136,7 +139,7 @@ final class ItemAcquisition: Waiting {
       // A stopped or dead process is ignored, because its unpublished changes are invisible.
       if case .present(let name) = finding {
         wasLeftLocked = false
-        return try wait(for: name.holder)
+        return try waitInLine(for: name, at: site)
       }
     }
     if lock != nil, !isShared, !wasLeftLocked {
@@ -155,6 +158,7 @@ final class ItemAcquisition: Waiting {
     // Or it was moved between being looked for and being opened.
     if lock == nil, let item, try location.newPlace(of: item) != nil { return .again }
     lock?.isRead(for: terms.purpose)
+    place = nil
     // Even without a lock, the descriptor shows whether a directory was replaced while it was read.
     return .done(ItemAccess(location, kind, claim: nil, lock: lock))
   }
@@ -162,14 +166,7 @@ final class ItemAcquisition: Waiting {
   // MARK: Writers
 
   private func attemptClaim(_ kind: ClaimName.Kind) throws -> WaitingStep<ItemAccess> {
-    let place = self.place ?? ClaimLinePlace(at: location, terms.latch)
-    self.place = place
-    if !place.mayLook() {
-      guard ContinuousClock.now >= terms.deadline else {
-        return .wait(for: terms.latch, until: min(terms.deadline, .now + .seconds(1)))
-      }
-      if let obstacle { throw timeout(obstacle.holder) }
-    }
+    if let moment = try nextLook(takePlace()) { return .wait(for: terms.latch, until: moment) }
     do {
       let site = try siteToClaim()
       return try site.step(toLease: &request, until: leaseDeadline) { lease in
@@ -259,7 +256,23 @@ final class ItemAcquisition: Waiting {
   private func giveWay(to name: ClaimName, at directory: ItemPath) throws -> WaitingStep<ItemAccess>
   {
     givesWayTo = directory
+    place = nil
     return try wait(for: name.holder, "has the directory \(directory.text)")
+  }
+
+  private func takePlace() -> ClaimLinePlace {
+    let isReading = kind.claim == nil && !announcesPurpose
+    let place = self.place ?? ClaimLinePlace(at: location, isReading: isReading, terms.latch)
+    self.place = place
+    return place
+  }
+
+  /// - Returns: nil if it may look now, otherwise when to ask again.
+  private func nextLook(_ place: ClaimLinePlace) throws -> ContinuousClock.Instant? {
+    guard let moment = place.nextLook(until: terms.deadline) else { return nil }
+    if .now < terms.deadline { return moment }
+    if let obstacle { throw timeout(obstacle.holder) }
+    return nil
   }
 
   private func waitInLine(
@@ -267,7 +280,7 @@ final class ItemAcquisition: Waiting {
   ) throws -> WaitingStep<ItemAccess> {
     obstacle = name
     // Hundreds of waiters must not keep hundreds of descriptors of the same claim.
-    if place?.mustWait() ?? 0 > 0 { survey.forgetClaims(at: site) }
+    if takePlace().mustWait() > 0 { survey.forgetClaims(at: site) }
     return try wait(for: name.holder)
   }
 
