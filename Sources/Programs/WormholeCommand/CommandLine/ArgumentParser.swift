@@ -92,17 +92,19 @@ struct ArgumentParser {
   private func isOption(_ argument: String) -> Bool {
     argument.utf8.count > 1 && argument.utf8.first == UInt8(ascii: "-")
       && !ValueKind.isNegativeNumber(argument)
+  /// So are those up to the next `--`, if the first begins with a dash, and an operand is missing.
   }
 
   /// The words after `--` belong to the other program; a command without one takes them as operands.
   private mutating func readTerminated() {
     let rest = arguments[next...]
     next = arguments.count
-    if command.tail != nil {
-      tail = Array(rest)
-    } else {
-      operands += zip(rest, rest.indices).map { ($0, $1) }
-    }
+    let isOperand =
+      operands.count < command.positionals.count && rest.first.map(isOption) ?? false
+    let own = command.tail == nil ? rest : isOperand ? rest.prefix { $0 != "--" } : []
+    operands += zip(own, own.indices).map { ($0, $1) }
+    guard command.tail != nil, !isOperand || own.count < rest.count else { return }
+    tail = Array(rest.dropFirst(isOperand ? own.count + 1 : 0))
   }
 
   private mutating func readOption(_ argument: String) throws(UsageError) -> Invocation? {

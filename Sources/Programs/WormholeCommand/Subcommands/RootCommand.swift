@@ -9,6 +9,9 @@ extension CommandDescription {
       written as {"$data": "<base64>"}, {"$date": "<ISO 8601>"} and {"$real": "nan"}, and read back in \
       this form. A dictionary whose only key really is one of these gets one more $: {"$$data": ...}.
 
+      A name that begins with a dash goes after --, and a command then after another one: \
+      queue take -- -jobs -- cat. As the value of an option it goes after =: lock --name=-x -- cat.
+
       A duration is a number of seconds, or has a unit: 250ms, 90s, 5m, 2h or 7d.
 
       Exit status:

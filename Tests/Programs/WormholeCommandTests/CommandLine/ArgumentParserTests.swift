@@ -83,6 +83,22 @@ import WormholeTestSupport
     #expect(line.refusal("listen", "--", "cat")?.contains("<identifier>") == true)
   }
 
+  @Test("A name that begins with a dash goes after --, and a command then after another --")
+  func dashes() throws {
+    let take = try line.arguments("queue", "take", "--", "-jobs", "--", "cat", "--", "x")
+    #expect(take.text("name") == "-jobs" && take.tail == ["cat", "--", "x"])
+    let listen = try line.arguments("listen", "--", "-a", "b")
+    #expect(listen.texts("identifier") == ["-a", "b"] && listen.tail == nil)
+    let lock = try line.arguments("lock", "-n", "--", "-f", "--", "true")
+    #expect(lock.text("file") == "-f" && lock.tail == ["true"])
+    let named = try line.arguments("lock", "--name=-x", "--", "true")
+    #expect(named.text("name") == "-x" && named.tail == ["true"])
+    // Where no name is missing, the word is another program's.
+    #expect(try line.arguments("update", "a", "--", "-b").tail == ["-b"])
+    let forgotten = line.refusal("queue", "take", "--", "-jobs", "cat")
+    #expect(forgotten?.hasSuffix("'wormhole queue take -- -jobs -- cat'") == true)
+  }
+
   @Test("Subcommands nest")
   func nesting() throws {
     let post = try line.arguments("notify", "post", "a", "b")
