@@ -75,10 +75,11 @@ public struct PeerError: DescribedError {
 
   package init(
     _ code: Code, _ action: String, peer: String? = nil, reason: String, remedy: String? = nil,
-    holder: LeaseHolder? = nil, underlying: AppGroupError? = nil
+    errorNumber: Int32? = nil, holder: LeaseHolder? = nil, underlying: AppGroupError? = nil
   ) {
     self.code = code
-    failure = FailureDescription(action, reason: reason, remedy: remedy, holder: holder)
+    failure = FailureDescription(
+      action, reason: reason, remedy: remedy, errorNumber: errorNumber, holder: holder)
     self.peer = peer
     self.underlying = underlying
   }

@@ -150,6 +150,7 @@ extension ExitStatus {
       case let error as AppGroupError: Self.status(of: error)
       case let error as FileCoordinationError: Self.status(of: error)
       case let error as PeerError: Self.status(of: error)
+      case let error as PresenterError: error.underlying.map { ExitStatus(of: $0) } ?? .inputOutput
       case is GroupDefaultsError: .badData
       case let error as Errno: Self.status(of: error)
       case let error as TreeError: error.refusal.map { Self.status(of: $0) } ?? .inputOutput
@@ -198,7 +199,9 @@ extension ExitStatus {
       .no
     case .timedOut: .deadline
     case .tooLarge, .unsupportedValue, .unexpectedValue, .damaged: .badData
-    default: error.underlying.map { status(of: $0) } ?? .inputOutput
+    default:
+      error.underlying.map { status(of: $0) }
+        ?? error.errorNumber.map { status(of: Errno(rawValue: $0)) } ?? .inputOutput
     }
   }
 }

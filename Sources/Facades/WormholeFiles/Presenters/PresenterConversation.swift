@@ -292,6 +292,8 @@ package struct PresenterError: Error, Sendable, CustomStringConvertible {
   package let description: String
   /// The error of a presenter in another process.
   package var refusal: PresenterRefusal?
+  /// Why this process cannot present an item.
+  package var underlying: (any Error)?
 }
 
 /// A presenter that did not answer, and the state of its process.

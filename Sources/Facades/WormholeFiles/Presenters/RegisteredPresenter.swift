@@ -55,7 +55,7 @@ final class RegisteredPresenter: Sendable {
     } catch let error as Errno {
       throw PresenterError(
         description: "cannot find the presented item (\(url?.path ?? "")): \(error); look at the "
-          + "directories above it (ls -ld)")
+          + "directories above it (ls -ld)", underlying: error)
     }
     try register()
   }

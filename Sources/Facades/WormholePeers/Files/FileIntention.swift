@@ -192,7 +192,7 @@ struct SourceFile: ~Copyable {
     do throws(Errno) {
       status = try file.status()
     } catch {
-      throw Self.refused(path, to: peer, Self.reason(error, isMoved: isMoved))
+      throw Self.refused(path, to: peer, Self.reason(error, isMoved: isMoved), error)
     }
     guard status.kind == .regular else {
       let kind = status.kind == .directory ? "directory" : "\(status.kind)"
@@ -212,7 +212,7 @@ struct SourceFile: ~Copyable {
       let options: OpenOptions = [.readOnly, .nonBlocking]
       return try FileDescriptor.open(path, isMoved ? options.union(.noFollow) : options)
     } catch {
-      throw refused(path, to: peer, reason(error, isMoved: isMoved))
+      throw refused(path, to: peer, reason(error, isMoved: isMoved), error)
     }
   }
 
@@ -227,10 +227,12 @@ struct SourceFile: ~Copyable {
   }
 
   static func refused(
-    _ path: String, to peer: String, _ reason: String, remedy: String? = nil
+    _ path: String, to peer: String, _ reason: String, _ error: Errno? = nil,
+    remedy: String? = nil
   ) -> PeerError {
     PeerError(
-      .fileAccess, "send \(path) to \"\(peer)\"", peer: peer, reason: reason, remedy: remedy)
+      .fileAccess, "send \(path) to \"\(peer)\"", peer: peer, reason: reason, remedy: remedy,
+      errorNumber: error?.rawValue)
   }
 
   static func path(of url: URL, to peer: String) throws(PeerError) -> String {

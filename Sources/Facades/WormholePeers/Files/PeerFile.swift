@@ -153,7 +153,8 @@ public final class PeerFile: PeerDelivery {
       } catch let error as Errno {
         throw PeerError(
           .fileAccess, claiming, peer: sender, reason: "it cannot become \(path): \(error)",
-          remedy: error == .noSuchFile ? "make the directory first, and claim once" : nil)
+          remedy: error == .noSuchFile ? "make the directory first, and claim once" : nil,
+          errorNumber: error.rawValue)
       }
     }
     return nil

@@ -1,7 +1,9 @@
+import FoundationEssentials
 import Synchronization
 import Testing
 import Wormhole
 import WormholeEtcd
+import WormholeFiles
 import WormholePeers
 import WormholePropertyLists
 import WormholeSystem
@@ -44,6 +46,26 @@ struct ExitStatusTests {
     }
     #expect(removal.map { ExitStatus(of: $0) } == .permission)
     #expect(CommandError(cannot: "read x", because: Errno.noSuchFile).status == .inputOutput)
+  }
+
+  // These two lost the number of the kernel's error, and ended with 74.
+  @Test("So it is for a file that is to be sent, and for a presenter")
+  func deniedBetweenProcesses() throws {
+    let directory = try TemporaryDirectory()
+    let peer = try PeerSession("a", in: directory.container())
+    let file = URL(filePath: directory.path + "/file")
+    let presenter = try PrintingPresenter(file.path, PresenterEvent.backlog())
+    let denying = Faults.Plan { _, _ in .fail(.accessDenied) }
+    let sending = #expect(throws: PeerError.self) {
+      try Faults.$plan.withValue(denying) { try peer.transfer(fileAt: file, to: "b") }
+    }
+    #expect(sending.map { ExitStatus(of: $0) } == .permission, "\(String(describing: sending))")
+    let presenting = #expect(throws: PresenterError.self) {
+      try Faults.$plan.withValue(denying) { try FileCoordinator.addFilePresenter(presenter) }
+    }
+    #expect(presenting.map { ExitStatus(of: $0) } == .permission)
+    let missing = #expect(throws: PeerError.self) { try peer.transfer(fileAt: file, to: "b") }
+    #expect(missing.map { ExitStatus(of: $0) } == .inputOutput)
   }
 
   // The program found no arguments without it; one that was linked statically aborted.

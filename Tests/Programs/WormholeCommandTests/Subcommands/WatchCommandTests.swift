@@ -66,6 +66,17 @@ struct WatchCommandTests {
     #expect(outcome.output == "0\n1\n", "\(outcome)")
   }
 
+  @Test("Without a writable place for its user's containers it ends with status 77")
+  func denied() throws {
+    let outcome = try Session().shell(
+      """
+      test "$(id -u)" = 0 || map=--map-root-user
+      mkdir home; unshare $map --mount sh -c 'mount -t tmpfs -o ro none home
+        HOME="$T/home" wormhole watch f'; echo $?
+      """)
+    #expect(outcome.output == "77\n", "\(outcome)")
+  }
+
   @Test("Several watchers of one item are all notified")
   func several() throws {
     let outcome = try Session().shell(

@@ -211,7 +211,7 @@ extension PresenterSite {
       throw PresenterError(
         description: "cannot register a presenter (\(path.text)): so that other programs can ask "
           + "it, it is entered in a container of this user's, and: \(error); XDG_DATA_HOME names "
-          + "another place for such containers")
+          + "another place for such containers", underlying: error)
     }
   }
 
