@@ -52,9 +52,12 @@ enum ValueKind: Sendable, Equatable {
         ? "expected a number of seconds from 0 to 1000000000, or a time such as 250ms, 5m or 2h"
         : nil
     case .time:
-      Self.time(text) == nil
-        ? "expected a time of the day such as 07:00, or an instant such as 2026-12-31T07:00:00Z"
-        : nil
+      switch Self.time(text)?.timeIntervalSinceNow {
+      case nil:
+        "expected a time of the day such as 07:00, or an instant such as 2026-12-31T07:00:00Z"
+      case let delay?:
+        delay > Self.maximumSeconds ? "it is more than 1000000000 seconds ahead" : nil
+      }
     case .unsigned:
       Self.unsigned(text) == nil ? "expected a whole number from 0 to \(UInt64.max)" : nil
     case .choice(let values): Self.problem(with: text, among: values)
@@ -107,10 +110,7 @@ enum ValueKind: Sendable, Equatable {
   /// `07:00`, the next time that the local clock shows it, or an instant as ISO 8601.
   static func time(_ text: String) -> Date? {
     let parts = text.split(separator: ":", omittingEmptySubsequences: false)
-    guard parts.count == 2 else {
-      // No delay is longer.
-      return ISO8601.date(text).flatMap { $0.timeIntervalSinceNow <= maximumSeconds ? $0 : nil }
-    }
+    guard parts.count == 2 else { return ISO8601.date(text) }
     guard parts.allSatisfy({ (1...2).contains($0.utf8.count) && $0.utf8.allSatisfy(\.isDigit) }),
       let hour = Int(parts[0]), let minute = Int(parts[1]), hour < 24, minute < 60
     else { return nil }
