@@ -16,7 +16,7 @@ enum Main {
     }
     do {
       let options = try LaunchOptions(
-        Array(CommandLine.arguments.dropFirst()), environment: ProcessInfo.processInfo.environment)
+        argumentTexts(), environment: ProcessInfo.processInfo.environment)
       if options.wantsHelp { return print(LaunchOptions.help, terminator: "") }
       guard let role = options.role else { exit(try Story().play() ? 0 : 1) }
       try Cinema.begin(as: role, options)

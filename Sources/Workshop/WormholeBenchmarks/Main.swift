@@ -6,10 +6,10 @@ import WormholeWorkshop
 @main
 struct Main {
   static func main() {
-    let arguments = Array(CommandLine.arguments.dropFirst())
     prepareSignals()
     EtcdEngine.register()
     do {
+      let arguments = try argumentTexts()
       if arguments.first == "worker" {
         try Worker.run(Array(arguments.dropFirst()))
       } else {

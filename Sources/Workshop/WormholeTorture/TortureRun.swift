@@ -9,8 +9,8 @@ struct Main {
   static func main() {
     prepareSignals()
     EtcdEngine.register()
-    let arguments = Array(CommandLine.arguments.dropFirst())
     do {
+      let arguments = try argumentTexts()
       if arguments.first == "worker" {
         guard let json = arguments.last, json.hasPrefix("{") else {
           throw Misuse("workers are started by the program itself")

@@ -30,16 +30,23 @@ package enum ContainerLocation {
   private static func directory(_ action: String) throws(AppGroupError) -> String {
     // The specification says that a relative XDG_DATA_HOME must be ignored.
     if let data = Program.environment("XDG_DATA_HOME"), data.hasPrefix("/") {
-      return data + "/app-groups"
+      return try whole(data, action) + "/app-groups"
     }
     if let home = Program.homeDirectory, home.hasPrefix("/") {
-      return home + "/.local/share/app-groups"
+      return try whole(home, action) + "/.local/share/app-groups"
     }
     let home = Program.homeDirectory.map { "HOME is '\($0)', a relative path" }
     throw AppGroupError(
       .containerMissing, action, path: "",
       reason: home ?? "neither XDG_DATA_HOME nor HOME is set",
       remedy: "set HOME, or name a directory instead of a group")
+  }
+
+  private static func whole(_ path: String, _ action: String) throws(AppGroupError) -> String {
+    guard path.isRepaired else { return path }
+    throw AppGroupError(
+      .containerMissing, action, path: path, reason: "this path is not valid UTF-8",
+      remedy: "set XDG_DATA_HOME to another")
   }
 
   /// Returns the groups that have a container, sorted by name.

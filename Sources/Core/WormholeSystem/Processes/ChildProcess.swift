@@ -102,7 +102,9 @@ package struct ChildProcess: ~Copyable, Sendable {
         guard let environment else {
           return csys_spawn(&beginning, program, argv, csys_environment(), &handle)
         }
-        return withCStrings(environment) { csys_spawn(&beginning, program, argv, $0, &handle) }
+        return withCStrings(environment, Program.copy(ofVariable:)) {
+          csys_spawn(&beginning, program, argv, $0, &handle)
+        }
       }
     }
     return ChildProcess(
@@ -192,9 +194,10 @@ package func prepareSignals() {
 }
 
 private func withCStrings<Result>(
-  _ strings: [String], _ body: ([UnsafeMutablePointer<CChar>?]) -> Result
+  _ strings: [String], _ copy: (String) -> UnsafeMutablePointer<CChar>? = { strdup($0) },
+  _ body: ([UnsafeMutablePointer<CChar>?]) -> Result
 ) -> Result {
-  var pointers: [UnsafeMutablePointer<CChar>?] = strings.map { strdup($0) }
+  var pointers = strings.map(copy)
   pointers.append(nil)
   defer { for pointer in pointers { free(pointer) } }
   return body(pointers)

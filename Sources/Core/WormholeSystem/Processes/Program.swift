@@ -36,7 +36,8 @@ package enum Program {
     return min(free, limit)
   }
 
-  /// An environment variable. The corresponding C function is `getenv`.
+  /// An environment variable; repaired if it is not valid UTF-8, see `isRepaired`. The
+  /// corresponding C function is `getenv`.
   package static func environment(_ name: String) -> String? {
     getenv(name).map { String(cString: $0) }
   }
@@ -50,6 +51,16 @@ package enum Program {
       pointer += 1
     }
     return all
+  }
+
+  /// Copies a "NAME=value" for a child; if it was repaired, byte for byte as this process has it.
+  static func copy(ofVariable variable: String) -> UnsafeMutablePointer<CChar>? {
+    var pointer = csys_environment()
+    while variable.isRepaired, let entry = pointer.pointee {
+      if String(cString: entry).utf8.elementsEqual(variable.utf8) { return strdup(entry) }
+      pointer += 1
+    }
+    return strdup(variable)
   }
 
   /// Returns the whole environment with variables, given as "NAME=value", added or replaced. If one
@@ -206,4 +217,10 @@ package enum Program {
     if let failure { throw failure }
     return bytes
   }
+}
+
+extension String {
+  /// Whether it has the sign that replaces bytes that are no text: then a path may lead elsewhere
+  /// than the bytes did.
+  package var isRepaired: Bool { unicodeScalars.contains("\u{FFFD}") }
 }

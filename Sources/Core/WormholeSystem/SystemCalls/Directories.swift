@@ -121,6 +121,8 @@ package func link(
 
 /// Returns the target of a symbolic link: as text for the path of text, byte for byte for a name. The
 /// corresponding C function is `readlinkat`.
+///
+/// - Throws: `.illegalByteSequence` for a target that is no text, otherwise as in readlink(2).
 package func linkTarget<Path: PathText>(
   _ path: Path, at directory: Int32 = Directory.current
 ) throws(Errno) -> Path {
@@ -134,7 +136,10 @@ package func linkTarget<Path: PathText>(
       }
     }
   }
-  return Path(pathBytes: Array(buffer[..<count]))
+  guard let target = Path(pathBytes: Array(buffer[..<count])) else {
+    throw .illegalByteSequence
+  }
+  return target
 }
 
 extension FileDescriptor {

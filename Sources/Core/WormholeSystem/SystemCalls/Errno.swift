@@ -19,6 +19,7 @@ package struct Errno: Error, RawRepresentable, Hashable, Sendable {
   package static let diskQuotaExceeded = Errno(rawValue: EDQUOT)
   package static let fileNameTooLong = Errno(rawValue: ENAMETOOLONG)
   package static let fileTooLarge = Errno(rawValue: EFBIG)
+  package static let illegalByteSequence = Errno(rawValue: EILSEQ)
   package static let inputOutput = Errno(rawValue: EIO)
   package static let interrupted = Errno(rawValue: EINTR)
   package static let invalidArgument = Errno(rawValue: EINVAL)

@@ -26,8 +26,9 @@ package struct FileName: Hashable, Sendable {
 
 /// A path for a system call: text, or a name that need not be valid UTF-8.
 package protocol PathText {
-  /// Takes a path from a call; text is repaired if it is not valid UTF-8.
-  init(pathBytes: [UInt8])
+  /// Takes a path from a call; nil for text that is not valid UTF-8, which would be another path
+  /// once it is repaired.
+  init?(pathBytes: [UInt8])
 
   /// Lends the path to a call as a C string.
   func withCPath<Result>(_ body: (UnsafePointer<CChar>) -> Result) -> Result
@@ -43,7 +44,7 @@ extension FileName: PathText {
 }
 
 extension String: PathText {
-  package init(pathBytes: [UInt8]) { self.init(decoding: pathBytes, as: UTF8.self) }
+  package init?(pathBytes: [UInt8]) { self.init(validating: pathBytes, as: UTF8.self) }
 
   package func withCPath<Result>(_ body: (UnsafePointer<CChar>) -> Result) -> Result {
     withCString(body)

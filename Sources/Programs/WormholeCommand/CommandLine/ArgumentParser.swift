@@ -25,20 +25,17 @@ struct ArgumentParser {
     case text(String)
   }
 
-  /// - Parameter arguments: bytes, as the kernel passed them: `CommandLine.arguments` repairs invalid
-  ///   UTF-8 silently, and two different identifiers could become one.
+  /// - Parameter arguments: bytes, as the kernel passed them.
   /// - Throws: the part that does not fit, with the command that was reached.
   static func parse(
     _ arguments: [[UInt8]], root: CommandDescription, variable: (String) -> String?
   ) throws(UsageError) -> Invocation {
-    var texts: [String] = []
-    for (index, bytes) in arguments.enumerated() {
-      guard let text = String(validating: bytes, as: UTF8.self) else {
-        throw UsageError(reason: "argument \(index + 1) is not valid UTF-8", path: [root])
-      }
-      texts.append(text)
+    var parser: ArgumentParser
+    do throws(Misuse) {
+      parser = ArgumentParser(arguments: try argumentTexts(arguments), path: [root])
+    } catch {
+      throw UsageError(reason: error.description, path: [root])
     }
-    var parser = ArgumentParser(arguments: texts, path: [root])
     if let early = try parser.readAll() { return early }
     let parsed = try parser.finished(variable)
     if let problem = parsed.outputProblem ?? parser.command.problem(parsed) {
@@ -92,10 +89,10 @@ struct ArgumentParser {
   private func isOption(_ argument: String) -> Bool {
     argument.utf8.count > 1 && argument.utf8.first == UInt8(ascii: "-")
       && !ValueKind.isNegativeNumber(argument)
-  /// So are those up to the next `--`, if the first begins with a dash, and an operand is missing.
   }
 
   /// The words after `--` belong to the other program; a command without one takes them as operands.
+  /// So are those up to the next `--`, if the first begins with a dash, and an operand is missing.
   private mutating func readTerminated() {
     let rest = arguments[next...]
     next = arguments.count

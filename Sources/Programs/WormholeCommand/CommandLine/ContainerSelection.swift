@@ -13,6 +13,11 @@ struct ContainerSelection: Sendable {
     ) throws(Misuse) -> Name? {
       let variables = [groupVariable, directoryVariable]
       let given = ["group", "container"].map(option)
+      if given == [nil, nil],
+        let odd = variables.first(where: { variable($0)?.isRepaired ?? false })
+      {
+        throw Misuse("the variable \(odd) is not valid UTF-8")
+      }
       // An empty variable counts as unset.
       let set = variables.map { name in variable(name).flatMap { $0.isEmpty ? nil : $0 } }
       for (names, conflict) in [

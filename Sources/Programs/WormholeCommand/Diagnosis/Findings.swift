@@ -295,7 +295,7 @@ struct Findings {
 extension String {
   /// Whether a command can name what a path was read from: a byte that is not UTF-8 was replaced, and a
   /// shell drops line breaks at the end.
-  fileprivate var isWhole: Bool { !unicodeScalars.contains("\u{FFFD}") && last?.isNewline != true }
+  fileprivate var isWhole: Bool { !isRepaired && last?.isNewline != true }
 }
 
 /// The kernel's limits for watching files: a process without a watch must check at intervals.

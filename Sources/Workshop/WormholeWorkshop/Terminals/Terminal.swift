@@ -25,6 +25,22 @@ package struct Misuse: Error, CustomStringConvertible {
   package init(_ description: String) { self.description = description }
 }
 
+/// Returns the arguments of a program, by default this one, as text.
+///
+/// - Throws: `Misuse` for one that is not valid UTF-8: repaired, it could name another file.
+package func argumentTexts(
+  _ arguments: [[UInt8]] = Array(Program.rawArguments.dropFirst())
+) throws(Misuse) -> [String] {
+  var texts: [String] = []
+  for bytes in arguments {
+    guard let text = String(validating: bytes, as: UTF8.self) else {
+      throw Misuse("argument \(texts.count + 1) is not valid UTF-8")
+    }
+    texts.append(text)
+  }
+  return texts
+}
+
 /// The arguments of a program that has flags, and options with one value.
 package struct ArgumentList {
   private var rest: ArraySlice<String>

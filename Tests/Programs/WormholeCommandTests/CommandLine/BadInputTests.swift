@@ -45,6 +45,42 @@ struct BadInputTests {
     try expectIntact(session, ["seats": "1", "other": "\"intact\""])
   }
 
+  // The path was repaired, and so another file was used.
+  @Test("A path that is not UTF-8 is refused, whether it is a variable, a link or a directory")
+  func paths() throws {
+    let session = try session()
+    let odd = #"odd=$(printf 'a\377'); mkdir "$odd"; "#
+    expectError(
+      try session.shell(odd + #"WORMHOLE_CONTAINER="$T/$odd" wormhole send a 1"#), 64,
+      "WORMHOLE_CONTAINER is not valid UTF-8")
+    expectError(
+      try session.shell(
+        #"unset WORMHOLE_CONTAINER; odd=$(printf 'a\377')"#
+          + #"; XDG_DATA_HOME="$T/$odd" wormhole --group g send a 1"#), 74,
+      "this path is not valid UTF-8; set XDG_DATA_HOME")
+    let outside = try session.shell(
+      #"""
+      odd=$(printf 'a\377'); twin=$(printf 'a\357\277\275'); mkdir "$twin"
+      ln -s "$odd" link; ln -s "$odd/f" file
+      cd "$odd"; echo 1 >f; wormhole lock f -- rm -f "$T/$twin/f" f; echo $?; cd ..
+      wormhole watch link --timeout 0; echo $?
+      wormhole lock file -- sh -c 'echo 2 >"$WORMHOLE_FILE"'; echo $?
+      cat "$odd/f"; ls -A "$twin"
+      """#)
+    #expect(outside.output == "74\n74\n74\n1\n", "\(outside)")
+    try expectIntact(session, ["seats": "1", "other": "\"intact\""])
+  }
+
+  @Test("A command gets a variable that is not UTF-8 as it is")
+  func variable() throws {
+    let outcome = try session().shell(
+      #"""
+      ODD=$(printf 'a\377'); export ODD
+      wormhole lock f -- sh -c 'printf %s "$ODD"' | od -An -tx1
+      """#)
+    #expect(outcome.output == " 61 ff\n", "\(outcome)")
+  }
+
   @Test(
     "A text that begins like JSON and is none says how it is sent",
     arguments: ["2026-11-25", "1.2.3", "+5", ".5.6"])

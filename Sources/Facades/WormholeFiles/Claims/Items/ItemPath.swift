@@ -251,13 +251,16 @@ extension ItemPath {
           [.noSuchFile, .notDirectory], FileDescriptor.open(directory, [.pathOnly, .directory]))
       else { return nil }
       let door = "/proc/self/fd/\(open.rawValue)"
-      let path = try linkTarget(door)
+      // Nil for one that is no text.
+      let path = try tolerating([.illegalByteSequence], linkTarget(door))
       let status = try open.status()
       // Replaced between the two calls: so it has been moved or removed.
-      guard status.links > 0, !ItemPath(path).isPutAway else { continue }
-      let named = try tolerating([.noSuchFile, .notDirectory, .accessDenied], fileStatus(path))
-      guard named?.isSameFile(as: status) == true else {
-        guard try linkTarget(door) == path else { continue }
+      guard status.links > 0, path.map({ ItemPath($0).isPutAway }) != true else { continue }
+      let named = try path.flatMap { path throws(Errno) in
+        try tolerating([.noSuchFile, .notDirectory, .accessDenied], fileStatus(path))
+      }
+      guard let path, named?.isSameFile(as: status) == true else {
+        guard try tolerating([.illegalByteSequence], linkTarget(door)) == path else { continue }
         // Its name means something else here, or nothing: it was reached through a door to another
         // mount namespace. The given path is a name for it, if not the only one.
         return ItemPath(directory.hasPrefix("/") ? directory : "/proc/self/cwd/" + directory)

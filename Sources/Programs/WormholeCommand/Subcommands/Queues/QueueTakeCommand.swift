@@ -115,7 +115,7 @@ private let mostJobs = 1_000
 private func runCopies(_ count: Int, _ environment: CommandEnvironment) throws -> ExitStatus {
   let interruption = try Interruption()
   let program = try reporting(cannot: "find this program", Program.executablePath())
-  let words = Program.rawArguments.dropFirst().map { String(decoding: $0, as: UTF8.self) }
+  let words = try argumentTexts()
   let line = words.prefix { $0 != "--" }
   var copy: [String] = []
   var isReady = false
