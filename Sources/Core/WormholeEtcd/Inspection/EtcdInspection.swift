@@ -83,6 +83,9 @@ struct EtcdInspection {
       // etcd refuses a user who may not read the keys of all leases; then their number is unknown.
       cluster.leases = try? inspection.etcd.client.leaseCount(until: inspection.deadline)
       cluster.nested = try inspection.etcd.nestedPrefixes()
+      inspection.report.foreignEntries.removeAll { entry in
+        cluster.nested.contains { entry.path.hasPrefix($0 + "/") }
+      }
     }
     for member in known {
       let (id, name) = (member.number ?? "", EtcdWire.shown(member.name ?? ""))
@@ -145,7 +148,7 @@ struct EtcdInspection {
   // MARK: The content
 
   mutating func lookAtNames() {
-    attempt("look through the names") { $0.keys = try $0.listAll() }
+    attempt("look through the names") { try $0.listAll() }
     // A consumer is reported with its queue.
     for kind in NameKind.users + NameKind.owns where kind.primitive != .consumer {
       let names = kind.primitive == .presence ? "presences" : kind.primitive.rawValue
@@ -196,11 +199,15 @@ struct EtcdInspection {
     }
   }
 
-  /// All keys of the container, by one request; nil if there are too many.
-  private func listAll() throws(EtcdError) -> [ContainerKey]? {
+  /// Lists all keys of the container, by one request, unless there are too many.
+  private mutating func listAll() throws(EtcdError) {
     let page = try etcd.client.page(etcd.keys, keysOnly: true, limit: 1_000, until: deadline)
-    guard !page.isIncomplete else { return nil }
-    return page.items.compactMap { ContainerKey($0.key.dropFirst(etcd.start.count)) }
+    guard !page.isIncomplete else { return }
+    let all = page.items.map { $0.key.dropFirst(etcd.start.count) }
+    keys = all.compactMap { ContainerKey($0) }
+    report.foreignEntries = all.filter(EtcdContainer.isForeign).map {
+      .init(path: String(decoding: etcd.start + $0, as: UTF8.self), isInTheWay: false)
+    }
   }
 
   private func names(of kind: NameKind) throws -> [String] {
@@ -299,6 +306,14 @@ extension EtcdContainer {
   private static let singles = ["format", "copying", "history", "sweeps"]
   /// How many beginnings of keys are looked at.
   private static let maximumBeginnings = 64
+
+  /// Whether a key without the prefix lies among the container's, and is none. Those beside them
+  /// are other programs', and those of mailboxes end with their processes.
+  static func isForeign(_ key: ArraySlice<UInt8>) -> Bool {
+    let first = key.prefix { $0 != UInt8(ascii: "/") }
+    return letters.contains { $0 != "b" && $0.utf8.elementsEqual(first) }
+      && CopiedKey(key, []) == nil
+  }
 
   /// Returns the prefixes of other containers whose keys and this one's are mixed.
   ///

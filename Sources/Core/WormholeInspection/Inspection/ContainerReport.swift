@@ -36,7 +36,7 @@ public struct ContainerReport: Sendable {
   public package(set) var leftovers: [Leftover] = []
   /// The content that was put aside because it could not be read.
   public package(set) var quarantine: [QuarantinedFile] = []
-  /// Foreign entries in our directories, by their path. The group's own files beside these
+  /// Foreign entries in our directories or among our keys. The group's own files beside these
   /// directories do not count.
   public package(set) var foreignEntries: [ForeignEntry] = []
   /// Entries that users outside the container could change, because of their owner or mode.
@@ -341,10 +341,15 @@ extension ContainerReport {
   /// for entry in try container.report().foreignEntries where entry.isInTheWay { print(entry.path) }
   /// ```
   public struct ForeignEntry: Sendable {
-    /// Its path.
+    /// Its path, or its key on etcd.
     public let path: String
     /// Whether it prevents a value from being written.
     public let isInTheWay: Bool
+
+    package init(path: String, isInTheWay: Bool) {
+      self.path = path
+      self.isInTheWay = isInTheWay
+    }
   }
 
   /// An entry that another user owns or could change.

@@ -262,7 +262,8 @@ struct Findings {
       advice: entry.path.isWhole
         ? "If nobody needs it:"
         : "If nobody needs it, remove it. Its name cannot be typed (ls -b).",
-      command: entry.path.isWhole ? "rm -r \(entry.path.quotedForShell)" : nil)
+      command: entry.path.isWhole
+        ? (report.cluster == nil ? "rm -r " : "etcdctl del ") + entry.path.quotedForShell : nil)
   }
 
   private func loose(_ entry: ContainerReport.LooseEntry) -> Finding {

@@ -1,5 +1,6 @@
 import FoundationEssentials
 import Testing
+import WormholePeers
 import WormholePropertyLists
 import WormholeTestSupport
 
@@ -148,6 +149,37 @@ struct ClusterFindingsTests {
     cluster.nested = [inner[0]]
     let found = ClusterFindings.of(cluster, of: ContainerReport(path: "etcd://h/c"))
     #expect(found.count == 1 && found[0].what.contains("have keys in common"))
+  }
+
+  // They were found in a directory only.
+  @Test("Keys of others among the container's are found, and not those beside them", .needsEtcd)
+  func foreign() throws {
+    let directory = try TemporaryDirectory()
+    let location = EtcdLocation(
+      endpoints: [try EtcdNode.shared.get().endpoint], prefix: "test" + directory.path)
+    let container = try SharedContainer(etcd: location, companion: directory.path)
+    try container.value("a").replace(with: 1)
+    try container.log("a").append(1)
+    try container.notification("a").post()
+    try container.notification("a").setState(1)
+    try container.queue("a").sender("s").enqueue(1)
+    try container.own.value("a").replace(with: 1)
+    let peer = try PeerSession("a", in: container)
+    try peer.activate()
+    try peer.enqueue(1, to: "b")
+    #expect(try container.report().foreignEntries.isEmpty)
+    let keys = ["own/x", "q", "v/%zz", "v/a/b"].map { "\(location.prefix)/\($0)" }
+    let beside = ["notes", "x/y"].map { "\(location.prefix)/\($0)" }
+    let client = EtcdClient(try location.configuration(keepingTokenIn: nil))
+    for key in keys + beside {
+      let bytes = Array(key.utf8)
+      let put = EtcdTransaction(if: [.absent(bytes)], then: [.put(key: bytes, value: [1])])
+      _ = try client.commit(put, until: .now + .seconds(10))
+    }
+    let report = try container.report()
+    #expect(report.foreignEntries.map(\.path) == keys)
+    let found = Findings.of(report, options: "").filter { $0.kind == .foreignEntry }
+    #expect(found.map(\.path) == keys && found.last?.command == "etcdctl del \(keys[3])")
   }
 
   @Test("A history that was replaced is a warning for a week, and then a note")
